@@ -1,0 +1,57 @@
+# Every command that people and CI use. 'make' alone lists them.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PORT ?= 8080
+MODELS ?= demo
+FOLDER ?=
+
+.PHONY: help install run export test lint format clean
+
+help: ## list the commands
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+REQUIREMENTS := $(wildcard frontend/*.txt model_repository/*.txt scripts/*/*.txt)
+
+$(VENV)/installed: $(REQUIREMENTS)
+	@echo "installing into $(VENV) (the first time takes some minutes)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --upgrade pip
+	@$(BIN)/python -m pip install --progress-bar on -r frontend/requirements.txt -r scripts/export_models/requirements.txt | grep -vE '^(Requirement already|Looking in|Collecting|  |Using cached)' || true
+	@for file in frontend/requirements-nodeps.txt scripts/local_triton/requirements.txt scripts/export_models/requirements-nodeps.txt; do \
+	  $(BIN)/python -m pip install --no-deps --progress-bar on -r $$file || exit 1; done
+	@$(BIN)/python -c "import aiohttp, ctranslate2, torch, transformers, tritonclient"
+	@touch $@
+
+$(VENV)/installed-tests: $(VENV)/installed tests/requirements.txt
+	@$(BIN)/python -m pip install --progress-bar on -r tests/requirements.txt
+	@touch $@
+
+install: $(VENV)/installed ## make the virtual environment with everything to run and export
+
+run: $(VENV)/installed ## start Triton and the frontend; PORT=8080 MODELS=demo|hub|folder FOLDER=path
+	@$(BIN)/python -m scripts.run --port $(PORT) --models $(MODELS) $(if $(FOLDER),--folder $(FOLDER))
+
+export: $(VENV)/installed ## export MODELS into model_repository
+	@$(BIN)/python -m scripts.export_models --source $(MODELS) $(if $(FOLDER),--folder $(FOLDER))
+
+lint: $(VENV)/installed-tests ## ruff and mypy strict
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@cd model_repository/whisper_turbo/1 && ../../../$(BIN)/mypy --config-file ../../../pyproject.toml features.py transcript.py recognizer.py
+	@cd scripts/local_triton/backends/onnxruntime && ../../../../$(BIN)/mypy --explicit-package-bases --config-file ../../../../pyproject.toml checks.py batching.py session.py
+
+test: lint ## lint, export the demo models, and every test, those against a real Triton included
+	@$(BIN)/python -m scripts.export_models --source demo
+	@$(BIN)/python -m pytest
+
+format: $(VENV)/installed-tests ## put the code into shape
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+clean: ## remove exported weights and build files, not the virtual environment
+	@rm -rf build
+	@find model_repository -path '*/1/*' -type f ! -name '*.py' ! -name .gitkeep -delete
