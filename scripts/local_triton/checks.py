@@ -1,0 +1,99 @@
+"""What can be wrong with a machine, each found before Triton starts and told in one sentence."""
+
+import platform
+import socket
+import sys
+import sysconfig
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+_LEAST_GLIBC = (2, 35)
+
+
+class PreflightError(Exception):
+    """The embedded Triton cannot run here; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """Where the parts of the installed ``nvidia-pytriton`` wheel lie."""
+
+    server: Path
+    libraries: Path
+    caches: Path
+    python_backend: Path
+    stub: Path
+
+
+def python_version() -> str:
+    """The running interpreter as ``3.11``."""
+    return f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def find_wheel() -> Wheel:
+    """Locate the wheel's files without importing its package."""
+    try:
+        root = Path(str(metadata.distribution("nvidia-pytriton").locate_file("")))
+    except metadata.PackageNotFoundError:
+        raise PreflightError("nvidia-pytriton is not installed; run 'make install'") from None
+    triton = root / "pytriton" / "tritonserver"
+    return Wheel(
+        server=triton / "bin" / "tritonserver",
+        libraries=root / "nvidia_pytriton.libs",
+        caches=triton / "caches",
+        python_backend=triton / "backends" / "python",
+        stub=triton / "python_backend_stubs" / python_version() / "triton_python_backend_stub",
+    )
+
+
+def check_glibc(version: str | None = None) -> None:
+    """The binary needs glibc 2.35; ``version`` is this machine's where not given."""
+    name, found = platform.libc_ver() if version is None else ("glibc", version)
+    least = ".".join(map(str, _LEAST_GLIBC))
+    parts = tuple(int(part) for part in found.split(".")[:2]) if found else (0,)
+    if name != "glibc" or parts < _LEAST_GLIBC:
+        raise PreflightError(f"the Triton binary needs glibc {least} or newer, this machine has {name} {found}")
+
+
+def check_numpy(version: str | None = None) -> None:
+    """Triton 2.51's stub answers empty arrays, without an error, when it meets NumPy 2."""
+    found = metadata.version("numpy") if version is None else version
+    if int(found.split(".")[0]) >= 2:
+        raise PreflightError(
+            f"NumPy {found} makes Triton's Python models answer empty arrays; install numpy<2 ('make install')"
+        )
+
+
+def check_stub(wheel: Wheel) -> None:
+    """The wheel holds a stub for each Python it knows."""
+    if not wheel.stub.is_file():
+        raise PreflightError(f"the Triton wheel has no Python stub for Python {python_version()}; use 3.11 or 3.12")
+
+
+def find_libpython(directories: list[Path] | None = None) -> Path:
+    """The folder with the ``libpython`` that the stub links."""
+    name = f"libpython{python_version()}.so.1.0"
+    machine = f"/usr/lib/{platform.machine()}-linux-gnu"
+    known = [Path(str(sysconfig.get_config_var("LIBDIR"))), Path(machine), Path("/usr/lib64"), Path("/usr/lib")]
+    for directory in known if directories is None else directories:
+        if (directory / name).exists():
+            return directory
+    raise PreflightError(f"{name} was not found; install it (on Debian: apt-get install libpython{python_version()})")
+
+
+def check_port(port: int) -> None:
+    """Whether a port of the loopback interface is free."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            raise PreflightError(f"port {port} is busy; stop what listens there or choose another") from None
+
+
+def free_port() -> int:
+    """A port of the loopback interface that nothing listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

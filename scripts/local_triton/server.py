@@ -1,0 +1,189 @@
+"""Start, fill and stop one embedded Triton."""
+
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from scripts.local_triton import checks
+from scripts.local_triton.assemble import assemble_backends, environment
+
+_START_SECONDS = 60
+_LOAD_SECONDS = 300
+_EXIT_SECONDS = 15
+_LOAD_THREADS = 4
+_PR_SET_PDEATHSIG = 1
+_SHARED_MEMORY = Path("/dev/shm")
+
+
+class TritonFailedError(Exception):
+    """Triton stopped or a model did not load; the message is for the person who started it."""
+
+
+@dataclass(frozen=True)
+class Ports:
+    """Loopback ports of one Triton."""
+
+    http: int = field(default_factory=checks.free_port)
+    grpc: int = field(default_factory=checks.free_port)
+    metrics: int = field(default_factory=checks.free_port)
+
+
+def die_with_parent() -> None:
+    """Ask the kernel to end this process with SIGTERM when its parent dies, so that nothing is left behind."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+class LocalTriton:
+    """One tritonserver process and its Python stubs, in explicit model control.
+
+    Every stub and shared-memory file carries the prefix of this instance, so that cleaning up after a crash
+    touches nothing else.
+    """
+
+    def __init__(self, repository: Path, work: Path, ports: Ports | None = None, config: str | None = None) -> None:
+        self.repository = repository.resolve()
+        self.ports = ports or Ports()
+        self._work = work
+        self._config = config
+        self._process: subprocess.Popen[bytes] | None = None
+        self._prefix = f"quartet_{os.getpid()}_{self.ports.grpc}_"
+
+    @property
+    def log(self) -> Path:
+        """Triton's own log file."""
+        return self._work / "triton.log"
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process else None
+
+    def start(self) -> None:
+        """Run the binary and wait until it answers; ``PreflightError`` or ``TritonFailedError`` when it cannot."""
+        wheel = checks.find_wheel()
+        checks.check_glibc()
+        checks.check_numpy()
+        checks.check_stub(wheel)
+        libpython = checks.find_libpython()
+        for port in (self.ports.http, self.ports.grpc, self.ports.metrics):
+            checks.check_port(port)
+        self._work.mkdir(parents=True, exist_ok=True)
+        backends = assemble_backends(wheel, self._work / "backends")
+        with self.log.open("wb") as log:
+            self._process = subprocess.Popen(
+                self._command(wheel, backends),
+                env=environment(wheel, libpython, Path(sys.executable)),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=die_with_parent,
+            )
+        self._wait_until_live()
+
+    def _command(self, wheel: checks.Wheel, backends: Path) -> list[str]:
+        command = [
+            str(wheel.server),
+            f"--model-repository={self.repository}",
+            f"--backend-directory={backends.resolve()}",
+            f"--cache-directory={wheel.caches}",
+            "--model-control-mode=explicit",
+            "--disable-auto-complete-config",
+            f"--exit-timeout-secs={_EXIT_SECONDS}",
+            f"--backend-config=python,shm-region-prefix-name={self._prefix}",
+            # A Whisper of real size takes longer to load than the 30 s that are usual.
+            f"--backend-config=python,stub-timeout-seconds={_LOAD_SECONDS}",
+        ]
+        for name, port in (("http", self.ports.http), ("grpc", self.ports.grpc), ("metrics", self.ports.metrics)):
+            command += [f"--{name}-port={port}", f"--{name}-address=127.0.0.1"]
+        if self._config:
+            command.append(f"--model-config-name={self._config}")
+        return command
+
+    def alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def _wait_until_live(self) -> None:
+        deadline = time.monotonic() + _START_SECONDS
+        while time.monotonic() < deadline:
+            if not self.alive():
+                raise TritonFailedError(f"Triton stopped while starting; its log is {self.log}")
+            if self._get("/v2/health/live"):
+                return
+            time.sleep(0.05)
+        self.stop()
+        raise TritonFailedError(f"Triton did not answer within {_START_SECONDS} s; its log is {self.log}")
+
+    def _get(self, path: str) -> bool:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.ports.http}{path}", timeout=2) as answer:
+                return bool(answer.status == 200)
+        except (urllib.error.URLError, OSError):
+            return False
+
+    def _control(self, name: str, action: str) -> None:
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.ports.http}/v2/repository/models/{name}/{action}",
+            data=b"{}",
+            headers={"Content-Type": "application/json"},
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=_LOAD_SECONDS):
+                return
+        except urllib.error.HTTPError as error:
+            reason = json.loads(error.read() or b"{}").get("error", error.reason)
+            raise TritonFailedError(f"{name} could not {action}: {reason}") from None
+        except OSError:
+            raise TritonFailedError(f"Triton stopped while {name} should {action}; its log is {self.log}") from None
+
+    def load(self, names: Sequence[str], progress: Callable[[str], None] = lambda name: None) -> None:
+        """Load models side by side; ``progress`` hears the name of each that is ready."""
+        with ThreadPoolExecutor(_LOAD_THREADS) as pool:
+            pending = {pool.submit(self._control, name, "load"): name for name in names}
+            for done in as_completed(pending):
+                done.result()
+                progress(pending[done])
+
+    def unload(self, name: str) -> None:
+        """Unload a model and wait until it is gone, so that the next load starts a fresh stub."""
+        self._control(name, "unload")
+        deadline = time.monotonic() + _EXIT_SECONDS
+        while self._get(f"/v2/models/{name}/ready") and time.monotonic() < deadline:
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """End Triton and every stub, and remove their shared memory; safe to call twice."""
+        process = self._process
+        if process is None:
+            return
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(_EXIT_SECONDS + 5)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self._kill_group(process.pid)
+        for leftover in _SHARED_MEMORY.glob(f"{self._prefix}*"):
+            leftover.unlink(missing_ok=True)
+        self._process = None
+
+    @staticmethod
+    def _kill_group(group: int) -> None:
+        # Stubs outlive a server that was killed; they share its process group.
+        deadline = time.monotonic() + 5
+        while time.monotonic() < deadline:
+            try:
+                os.killpg(group, signal.SIGKILL)
+            except ProcessLookupError:
+                return
+            time.sleep(0.02)

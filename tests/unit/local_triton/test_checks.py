@@ -1,0 +1,48 @@
+import socket
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from scripts.local_triton import checks
+from scripts.local_triton.checks import PreflightError
+
+
+def test_this_machine_passes() -> None:
+    checks.check_glibc()
+    checks.check_numpy()
+    checks.check_stub(checks.find_wheel())
+    checks.find_libpython()
+
+
+def test_an_old_glibc_is_named() -> None:
+    with pytest.raises(PreflightError, match=r"glibc 2\.31"):
+        checks.check_glibc("2.31")
+
+
+def test_numpy_2_is_refused() -> None:
+    with pytest.raises(PreflightError, match="numpy<2"):
+        checks.check_numpy("2.1.0")
+
+
+def test_a_missing_stub_is_named(tmp_path: Path) -> None:
+    with pytest.raises(PreflightError, match="no Python stub"):
+        checks.check_stub(replace(checks.find_wheel(), stub=tmp_path / "none"))
+
+
+def test_a_missing_libpython_says_what_to_install(tmp_path: Path) -> None:
+    with pytest.raises(PreflightError, match="apt-get install libpython3"):
+        checks.find_libpython([tmp_path])
+
+
+def test_a_busy_port_is_named() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(PreflightError, match=f"port {port} is busy"):
+            checks.check_port(port)
+
+
+def test_a_free_port_passes() -> None:
+    checks.check_port(checks.free_port())
