@@ -1,0 +1,86 @@
+"""The demo's sentences and voices."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnxruntime as ort
+import pytest
+
+from scripts.export_models.demo.sentences import LANGUAGES, load_grammar, sentences, words
+from scripts.export_models.demo.units import symbols
+from scripts.export_models.demo.voices import VOICES
+from tests.conftest import ROOT
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_vocabulary_has_300_words_or_more(language: str) -> None:
+    assert len(load_grammar(language).vocabulary()) >= 300
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_sentences_use_the_stated_vocabulary_alone(language: str) -> None:
+    known = set(load_grammar(language).vocabulary())
+    assert {word for text in sentences(language, 5, 500) for word in words(text)} <= known
+
+
+def test_the_same_seed_gives_the_same_sentences() -> None:
+    assert list(sentences("de", 7, 20)) == list(sentences("de", 7, 20))
+
+
+def test_another_seed_gives_other_sentences() -> None:
+    assert list(sentences("de", 7, 20)) != list(sentences("de", 8, 20))
+
+
+def test_the_command_prints_as_many_as_asked_for() -> None:
+    command = [sys.executable, "-m", "scripts.export_models.demo.sentences", "--language", "fr", "--seed", "7"]
+    printed = subprocess.run([*command, "--count", "5"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert printed.splitlines() == list(sentences("fr", 7, 5))
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("ˈoʊ", ["o", "ʊ"]), ("uː", ["uː"]), ("ˈɛ̃", ["ɛ̃"]), ("ə-", ["ə"]), ("", [])]
+)
+def test_a_phoneme_name_is_split_into_symbols_with_their_marks(name: str, expected: list[str]) -> None:
+    assert symbols(name) == expected
+
+
+def _voice(name: str) -> Path:
+    return ROOT / "model_repository" / f"piper_{name}" / "1" / "model.onnx"
+
+
+def _speak(name: str, ids: list[int]) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+    session = ort.InferenceSession(str(_voice(name)), providers=["CPUExecutionProvider"])
+    feed = {
+        "input": np.array([ids], np.int64),
+        "input_lengths": np.array([len(ids)], np.int64),
+        "scales": np.array([0.667, 1, 0.8], np.float32),
+    }
+    output: np.ndarray[tuple[int, ...], np.dtype[np.float32]] = session.run(None, feed)[0]
+    return output
+
+
+@pytest.mark.parametrize("voice", [voice.name for voice in VOICES])
+def test_a_voice_is_smaller_than_3_mb(voice: str) -> None:
+    assert _voice(voice).stat().st_size < 3_000_000
+
+
+@pytest.mark.parametrize("voice", [voice.name for voice in VOICES])
+def test_a_voice_says_the_same_thing_the_same_way(voice: str) -> None:
+    ids = [1, 0, 20, 0, 59, 0, 24, 0, 27, 0, 2]
+    assert (_speak(voice, ids) == _speak(voice, ids)).all()
+
+
+def test_ids_beyond_the_given_length_are_not_said() -> None:
+    session = ort.InferenceSession(str(_voice("amy")), providers=["CPUExecutionProvider"])
+    feed = {"input": np.array([[1, 0, 20, 0, 2, 59, 59, 59]], np.int64), "scales": np.zeros(3, np.float32)}
+    short = session.run(None, {**feed, "input_lengths": np.array([5], np.int64)})[0]
+    assert (short == _speak("amy", [1, 0, 20, 0, 2])).all()
+
+
+@pytest.mark.parametrize("ids", [[1, 0, 2], [1, 0, 250, 0, 2], [1, 0, 120, 0, 120, 0, 2], list(range(256))])
+def test_any_ids_are_spoken_without_an_error(ids: list[int]) -> None:
+    output = _speak("thorsten", ids)
+    assert output.shape[:3] == (1, 1, 1)
+    assert np.isfinite(output).all()
