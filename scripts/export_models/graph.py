@@ -1,0 +1,88 @@
+"""A small builder of ONNX graphs: names its values, keeps its weights, writes big ones beside the file."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+OPSET = 17
+IR_VERSION = 8
+MICROSOFT = "com.microsoft"
+_LARGEST_SINGLE_FILE = 1_500_000_000
+
+
+class Graph:
+    """Nodes and weights of one graph under construction; a value is the name of its tensor."""
+
+    def __init__(self, prefix: str = "") -> None:
+        self._prefix = prefix
+        self._count = 0
+        self.nodes: list[onnx.NodeProto] = []
+        self.weights: list[onnx.TensorProto] = []
+        self._constants: dict[tuple[str, bytes, tuple[int, ...]], str] = {}
+
+    def name(self, hint: str) -> str:
+        self._count += 1
+        return f"{self._prefix}{hint}_{self._count}"
+
+    def op(self, kind: str, *inputs: str, output: str = "", domain: str = "", **attributes: Any) -> str:
+        """Add a node with one output and return the output's name."""
+        result = output or self.name(kind.lower())
+        self.nodes.append(helper.make_node(kind, list(inputs), [result], result, domain=domain, **attributes))
+        return result
+
+    def ops(self, kind: str, inputs: list[str], count: int, **attributes: Any) -> list[str]:
+        """Add a node with ``count`` outputs and return their names."""
+        results = [self.name(kind.lower()) for _ in range(count)]
+        self.nodes.append(helper.make_node(kind, inputs, results, results[0], **attributes))
+        return results
+
+    def weight(self, array: NDArray[Any], hint: str) -> str:
+        """Keep an array as an initializer."""
+        result = self.name(hint)
+        self.weights.append(numpy_helper.from_array(np.asarray(array, order="C"), result))
+        return result
+
+    def constant(self, value: Any, dtype: Any = np.int64) -> str:
+        """A small constant; equal ones share an initializer."""
+        array = np.asarray(value, dtype)
+        key = (str(array.dtype), array.tobytes(), array.shape)
+        if key not in self._constants:
+            self._constants[key] = self.weight(array, "const")
+        return self._constants[key]
+
+    def cast(self, value: str, kind: int) -> str:
+        return self.op("Cast", value, to=kind)
+
+    def running_index(self, begins: str, total: str) -> str:
+        """For positions ``0 .. total-1``, the index of the stretch each lies in.
+
+        ``begins`` INT64 [n] holds the first position of each stretch, ascending from 0, each stretch at least
+        one long; ``total`` INT64 [1].
+        """
+        later = self.op("Slice", begins, self.constant([1]), self.constant([np.iinfo(np.int64).max]))
+        zero = helper.make_tensor("value", TensorProto.INT64, [1], [0])
+        one = helper.make_tensor("value", TensorProto.INT64, [1], [1])
+        blank = self.op("ConstantOfShape", total, value=zero)
+        steps = self.op("ConstantOfShape", self.op("Shape", later), value=one)
+        edges = self.op("ScatterElements", blank, later, steps, axis=0, reduction="add")
+        return self.op("CumSum", edges, self.constant(0))
+
+    def model(self, inputs: list[onnx.ValueInfoProto], outputs: list[onnx.ValueInfoProto]) -> onnx.ModelProto:
+        """The finished model, for the opset and IR that every Triton since 24.10 reads."""
+        graph = helper.make_graph(self.nodes, "quartet", inputs, outputs, self.weights)
+        opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(MICROSOFT, 1)]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="quartet")
+
+
+def save(model: onnx.ModelProto, path: Path) -> None:
+    """Write ``model.onnx``; weights over 1.5 GB go to ``model.onnx.data`` beside it, as protobuf demands."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = path.with_name(path.name + ".data")
+    path.unlink(missing_ok=True)
+    data.unlink(missing_ok=True)
+    large = sum(len(weight.raw_data) for weight in model.graph.initializer) > _LARGEST_SINGLE_FILE
+    onnx.save(model, str(path), save_as_external_data=large, location=data.name if large else None)

@@ -1,0 +1,130 @@
+"""The embedder and the reranker as packed ONNX graphs, and the demo's stand-ins for both."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+from scripts.export_models.encoder import (
+    EncoderShape,
+    PackedEncoder,
+    Packing,
+    Precision,
+    Weights,
+    mean_by_text,
+    normalise,
+    packing,
+    text_inputs,
+)
+from scripts.export_models.graph import Graph
+
+EMBEDDING_WIDTH = 1024
+# Cosine of all-MiniLM-L6-v2 to a score: unrelated pairs lie near 0.05, good answers above 0.5.
+_DEMO_SLOPE, _DEMO_MIDDLE = 12.0, 0.35
+
+Pooling = Literal["cls", "mean"]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """An encoder's Hugging Face configuration and its weights by name, without the model's prefix."""
+
+    config: Any
+    weights: Weights
+
+
+def checkpoint_of(model: Any) -> Checkpoint:
+    """Take configuration and weights out of a ``transformers`` model."""
+    prefix = f"{model.base_model_prefix}."
+    weights = {name.removeprefix(prefix): value.float().numpy() for name, value in model.state_dict().items()}
+    return Checkpoint(model.config, weights)
+
+
+def _ids_and_packing(g: Graph) -> tuple[str, Packing]:
+    ids = g.cast("input_ids", TensorProto.INT64)
+    return ids, packing(g, g.cast("lengths", TensorProto.INT64), ids)
+
+
+def _pooled(
+    g: Graph, checkpoint: Checkpoint, precision: Precision, pooling: Pooling, ids: str, pack: Packing
+) -> tuple[str, PackedEncoder]:
+    encoder = PackedEncoder(g, EncoderShape.of(checkpoint.config), checkpoint.weights, precision)
+    hidden = encoder.build(ids, pack, first_token_only=pooling == "cls")
+    return (hidden if pooling == "cls" else mean_by_text(g, hidden, pack)), encoder
+
+
+def embedder(checkpoint: Checkpoint, precision: Precision, pooling: Pooling) -> onnx.ModelProto:
+    """``input_ids``, ``lengths`` to ``embedding`` FP32 [texts, 1024], L2-normalised; narrower models end in zeros."""
+    g = Graph()
+    ids, pack = _ids_and_packing(g)
+    pooled, _ = _pooled(g, checkpoint, precision, pooling, ids, pack)
+    missing = EMBEDDING_WIDTH - checkpoint.config.hidden_size
+    vector = normalise(g, pooled)
+    if missing:
+        vector = g.op("Pad", vector, g.constant([0, 0, 0, missing]))
+    g.op("Identity", vector, output="embedding")
+    output = helper.make_tensor_value_info("embedding", TensorProto.FLOAT, ["texts", EMBEDDING_WIDTH])
+    return g.model(text_inputs(), [output])
+
+
+def _score_model(g: Graph, logits: str) -> onnx.ModelProto:
+    g.op("Sigmoid", logits, output="score")
+    return g.model(text_inputs(), [helper.make_tensor_value_info("score", TensorProto.FLOAT, ["texts"])])
+
+
+def reranker(checkpoint: Checkpoint, precision: Precision) -> onnx.ModelProto:
+    """``input_ids``, ``lengths`` of pairs to ``score`` FP32 [pairs], the sigmoid of XLM-R's classification head."""
+    g = Graph()
+    ids, pack = _ids_and_packing(g)
+    pooled, _ = _pooled(g, checkpoint, precision, "cls", ids, pack)
+    # The head is tiny beside the encoder and decides the order: it stays in full precision.
+    head = PackedEncoder(g, EncoderShape.of(checkpoint.config), checkpoint.weights, "fp32")
+    inner = g.op("Tanh", head.linear(pooled, "classifier.dense"))
+    logits = head.linear(inner, "classifier.out_proj")
+    return _score_model(g, g.op("Squeeze", logits, g.constant([1])))
+
+
+def _split_pairs(g: Graph, ids: str, pack: Packing, start_id: int, separator_id: int) -> tuple[str, Packing]:
+    """Make ``[CLS] a [SEP] b [SEP]`` into the two texts ``[CLS] a [SEP]`` and ``[CLS] b [SEP]``.
+
+    The first separator of a pair is taken twice; its copy becomes the start token of the second text.
+    """
+    separator = g.cast(g.op("Equal", ids, g.constant(separator_id)), TensorProto.INT64)
+    before = g.op("CumSum", separator, g.constant(0), exclusive=1)
+    seen = g.op("Sub", before, g.op("Gather", g.op("Gather", before, pack.starts), pack.text_of))
+    first = g.op("Mul", separator, g.cast(g.op("Equal", seen, g.constant(0)), TensorProto.INT64))
+    copies = g.op("Add", first, g.constant(1))
+    ends = g.op("CumSum", copies, g.constant(0))
+    total = g.op("Gather", ends, g.constant([-1]))
+    source = g.running_index(g.op("Sub", ends, copies), total)
+    previous = g.op("Concat", g.constant([-1]), g.op("Slice", source, g.constant([0]), g.constant([-1])), axis=0)
+    is_copy = g.op("Equal", source, previous)
+    both = g.op("Where", is_copy, g.constant(start_id), g.op("Gather", ids, source))
+    cut = g.op("Compress", pack.place, g.cast(first, TensorProto.BOOL), axis=0)
+    left = g.op("Add", cut, g.constant(1))
+    right = g.op("Sub", pack.lengths, cut)
+    columns = [g.op("Unsqueeze", side, g.constant([1])) for side in (left, right)]
+    lengths = g.op("Reshape", g.op("Concat", *columns, axis=1), g.constant([-1]))
+    return both, packing(g, lengths, both)
+
+
+def demo_score(cosine: float) -> float:
+    """The demo reranker's score of a cosine, as the graph computes it."""
+    return 1 / (1 + math.exp(-_DEMO_SLOPE * (cosine - _DEMO_MIDDLE)))
+
+
+def demo_reranker(checkpoint: Checkpoint, start_id: int, separator_id: int, precision: Precision) -> onnx.ModelProto:
+    """A reranker made of an embedder: the cosine of a pair's two halves, as a score between 0 and 1."""
+    g = Graph()
+    ids, pack = _ids_and_packing(g)
+    both, halves = _split_pairs(g, ids, pack, start_id, separator_id)
+    pooled, _ = _pooled(g, checkpoint, precision, "mean", both, halves)
+    width = checkpoint.config.hidden_size
+    pairs = g.op("Reshape", normalise(g, pooled), g.constant([-1, 2, width]))
+    left, right = g.ops("Split", [pairs], 2, axis=1)
+    cosine = g.op("ReduceSum", g.op("Mul", left, right), g.constant([1, 2]), keepdims=0)
+    shifted = g.op("Sub", cosine, g.constant(_DEMO_MIDDLE, np.float32))
+    return _score_model(g, g.op("Mul", shifted, g.constant(_DEMO_SLOPE, np.float32)))
