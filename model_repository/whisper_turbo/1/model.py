@@ -1,0 +1,101 @@
+"""Triton's Python model for Whisper: tensors to windows, transcripts to tensors. The work is in ``recognizer``."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from recognizer import InvalidWindowError, Recognizer, Window
+
+
+def _scalar(request, name):
+    return pb_utils.get_input_tensor_by_name(request, name).as_numpy().reshape(-1)[0]
+
+
+def _window(request):
+    return Window(
+        audio=pb_utils.get_input_tensor_by_name(request, "audio").as_numpy().reshape(-1),
+        language=_scalar(request, "language").decode(),
+        prompt=_scalar(request, "prompt").decode(),
+        temperature=float(_scalar(request, "temperature")),
+        word_timestamps=bool(_scalar(request, "word_timestamps")),
+    )
+
+
+def _tensor(name, values, dtype):
+    if dtype is np.object_:
+        values = [value.encode() for value in values]
+    return pb_utils.Tensor(name, np.array(values, dtype).reshape(1, -1))
+
+
+def _response(transcript):
+    segments, words = transcript.segments, transcript.words
+    count = len(segments)
+    return pb_utils.InferenceResponse(
+        [
+            _tensor("language", [transcript.language], np.object_),
+            _tensor("segment_start", [s.start for s in segments], np.float32),
+            _tensor("segment_end", [s.end for s in segments], np.float32),
+            _tensor("segment_text", [s.text for s in segments], np.object_),
+            _tensor("segment_avg_logprob", [transcript.avg_logprob] * count, np.float32),
+            _tensor("segment_no_speech_prob", [transcript.no_speech_prob] * count, np.float32),
+            _tensor("word_start", [w.start for w in words], np.float32),
+            _tensor("word_end", [w.end for w in words], np.float32),
+            _tensor("word_text", [w.text for w in words], np.object_),
+            _tensor("word_probability", [w.probability for w in words], np.float32),
+            _tensor("word_segment", [w.segment for w in words], np.int32),
+        ]
+    )
+
+
+def _failure(message, code):
+    return pb_utils.InferenceResponse(error=pb_utils.TritonError(message, code))
+
+
+class TritonPythonModel:
+    """One instance: one process with its own weights."""
+
+    def initialize(self, args):
+        parameters = json.loads(args["model_config"])["parameters"]
+        settings = {key: entry["string_value"] for key, entry in parameters.items()}
+        folder = Path(args["model_repository"]) / args["model_version"] / "whisper"
+        self._recognizer = Recognizer(
+            folder,
+            device="cuda" if args["model_instance_kind"] == "GPU" else "cpu",
+            compute_type=settings["compute_type"],
+            threads=int(settings["intra_threads"]),
+            beam_size=int(settings["beam_size"]),
+        )
+
+    def execute(self, requests):
+        responses = [None] * len(requests)
+        windows, places = [], []
+        for place, request in enumerate(requests):
+            # A caller who has gone costs nothing.
+            if request.is_cancelled():
+                responses[place] = _failure("cancelled", pb_utils.TritonError.CANCELLED)
+                continue
+            windows.append(_window(request))
+            places.append(place)
+        for place, response in zip(places, self._answer(windows), strict=True):
+            responses[place] = response
+        return responses
+
+    def _answer(self, windows):
+        if not windows:
+            return []
+        try:
+            return [_response(transcript) for transcript in self._recognizer.transcribe(windows)]
+        except InvalidWindowError as error:
+            if len(windows) == 1:
+                return [_failure(str(error), pb_utils.TritonError.INVALID_ARG)]
+            # One bad window must not fail its neighbours.
+            return [response for window in windows for response in self._answer([window])]
+        except Exception as error:  # The boundary: an exception that leaves here would carry file paths to clients.
+            pb_utils.Logger.log_error(f"transcription failed: {error!r}")
+            return [_failure("transcription failed", pb_utils.TritonError.INTERNAL) for _ in windows]

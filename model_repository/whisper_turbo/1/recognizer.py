@@ -1,0 +1,267 @@
+"""Whisper on CTranslate2 for windows of many callers: encode once, detect, decode together, decode again the doubtful.
+
+The order of a batch: features and encoder for every window; the language of those that gave none from that same
+encoder output; windows whose encoder length, prompt length and temperature agree are decoded together (CTranslate2
+demands the start token at one place); windows that look wrong are decoded again at higher temperatures, only they.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import ctranslate2
+import numpy as np
+from features import SAMPLE_RATE, LogMel
+from first_step import FirstStep
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+from transcript import (
+    Segment,
+    Word,
+    compression_ratio,
+    decode_pieces,
+    place_words,
+    split_segments,
+    token_times,
+)
+
+_FALLBACK_TEMPERATURES = (0.2, 0.4, 0.6, 0.8, 1.0)
+_LEAST_LOGPROB = -1.0
+_MOST_COMPRESSION = 2.4
+_NO_SPEECH = 0.6
+_BEST_OF = 5
+_TOKENS_PER_SECOND = 25
+_LEAST_TOKENS = 24
+_QUANTUM_SECONDS = 1.0
+_LATEST_FIRST_TIMESTAMP = 50
+
+
+@dataclass(frozen=True)
+class Window:
+    """One request: mono audio [samples] at 16 kHz and how to read it; an empty language is detected."""
+
+    audio: NDArray[np.float32]
+    language: str = ""
+    prompt: str = ""
+    temperature: float = 0.0
+    word_timestamps: bool = False
+
+
+@dataclass
+class Transcript:
+    """The answer to one window."""
+
+    language: str
+    segments: list[Segment]
+    avg_logprob: float
+    no_speech_prob: float
+    words: list[Word] = field(default_factory=list)
+    tokens: list[int] = field(default_factory=list)
+
+
+@dataclass
+class _Job:
+    """A window on its way: its encoder output [1, frames, width] and the prompt that starts its decoding."""
+
+    window: Window
+    frames: int
+    encoded: Any
+    language: str = ""
+    prompt: list[int] = field(default_factory=list)
+    result: Transcript | None = None
+
+
+class InvalidWindowError(ValueError):
+    """A window that the caller got wrong; the message may be shown."""
+
+
+class Recognizer:
+    """A converted Whisper in ``folder``: CTranslate2's files, ``tokenizer.json`` and ``quartet.json``."""
+
+    def __init__(
+        self, folder: Path, *, device: str = "cpu", compute_type: str = "default", threads: int = 1, beam_size: int = 1
+    ) -> None:
+        self._model = ctranslate2.models.Whisper(
+            str(folder), device=device, compute_type=compute_type, intra_threads=threads, inter_threads=1
+        )
+        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        settings = json.loads((folder / "quartet.json").read_text(encoding="utf-8"))
+        self._window_samples = int(settings["window_seconds"] * SAMPLE_RATE)
+        self._least_samples = int(settings["min_window_seconds"] * SAMPLE_RATE)
+        self._context = int(settings["max_target_positions"])
+        self._log_mel = LogMel(int(settings["mel_bins"]))
+        self._batch_encode = device != "cpu"
+        self._beam_size = beam_size
+        self._start = self._id("<|startoftranscript|>")
+        self._end = self._id("<|endoftext|>")
+        self._first_timestamp = self._id("<|notimestamps|>") + 1
+        self._first_step: FirstStep | None = None
+        if (folder / "first_step.npz").is_file():
+            languages = {code: self._id(f"<|{code}|>") for code in settings["languages"]}
+            self._first_step = FirstStep(folder / "first_step.npz", languages, self._start)
+
+    def _id(self, token: str) -> int:
+        identity = self._tokenizer.token_to_id(token)
+        if identity is None:
+            raise InvalidWindowError(f"the model has no token {token}")
+        return int(identity)
+
+    def transcribe(self, windows: list[Window]) -> list[Transcript]:
+        """One transcript a window, in order."""
+        for window in windows:
+            self._check(window)
+        jobs = self._encode(windows)
+        self._detect_languages(jobs)
+        for job in jobs:
+            job.prompt = self._prompt(job)
+        self._decode_together(jobs, None)
+        for temperature in _FALLBACK_TEMPERATURES:
+            doubtful = [job for job in jobs if job.window.temperature == 0 and self._is_doubtful(job)]
+            if not doubtful:
+                break
+            self._decode_together(doubtful, temperature)
+        self._align([job for job in jobs if job.window.word_timestamps])
+        return [self._finished(job) for job in jobs]
+
+    def decode_greedily(self, window: Window) -> list[int]:
+        """The tokens of one window with a given language, decoded once: what exports are compared by."""
+        self._check(window)
+        (job,) = self._encode([window])
+        job.language = window.language
+        job.prompt = self._prompt(job)
+        self._decode_together([job], 0.0)
+        assert job.result is not None
+        return job.result.tokens
+
+    def _check(self, window: Window) -> None:
+        if not 0 < len(window.audio) <= self._window_samples:
+            raise InvalidWindowError(f"a window holds 1 to {self._window_samples} samples, not {len(window.audio)}")
+        if window.language:
+            self._id(f"<|{window.language}|>")
+
+    def _padded_samples(self, samples: int) -> int:
+        quantum = int(_QUANTUM_SECONDS * SAMPLE_RATE)
+        rounded = -(-samples // quantum) * quantum
+        return min(max(rounded, self._least_samples), self._window_samples)
+
+    def _encode(self, windows: list[Window]) -> list[_Job]:
+        """On a CPU windows are encoded one by one, which is faster there; on a GPU those of a length together."""
+        jobs: list[_Job | None] = [None] * len(windows)
+        by_length: dict[int, list[int]] = defaultdict(list)
+        for index, window in enumerate(windows):
+            by_length[self._padded_samples(len(window.audio))].append(index)
+        for samples, indices in by_length.items():
+            together = [indices] if self._batch_encode else [[index] for index in indices]
+            for group in together:
+                features = np.stack([self._log_mel(windows[i].audio, samples) for i in group])
+                encoded = self._model.encode(ctranslate2.StorageView.from_array(features), to_cpu=self._batch_encode)
+                arrays = np.asarray(encoded)
+                for row, index in enumerate(group):
+                    jobs[index] = _Job(windows[index], arrays.shape[1], arrays[row : row + 1])
+        return [job for job in jobs if job is not None]
+
+    @staticmethod
+    def _stack(jobs: list[_Job]) -> Any:
+        stacked = np.ascontiguousarray(np.concatenate([job.encoded for job in jobs]))
+        return ctranslate2.StorageView.from_array(stacked)
+
+    def _groups(self, jobs: Iterable[_Job], key: Callable[[_Job], Any]) -> list[list[_Job]]:
+        groups: dict[Any, list[_Job]] = defaultdict(list)
+        for job in jobs:
+            groups[key(job)].append(job)
+        return list(groups.values())
+
+    def _detect_languages(self, jobs: list[_Job]) -> None:
+        for job in jobs:
+            job.language = job.window.language
+        unknown = [job for job in jobs if not job.language]
+        if self._first_step is not None:
+            for job in unknown:
+                job.language = self._first_step.detect(job.encoded[0])
+            return
+        for group in self._groups(unknown, lambda job: job.frames):
+            for job, ranking in zip(group, self._model.detect_language(self._stack(group)), strict=True):
+                job.language = ranking[0][0].strip("<|>")
+
+    def _prompt(self, job: _Job) -> list[int]:
+        task = [self._start, self._id(f"<|{job.language}|>"), self._id("<|transcribe|>")]
+        text = job.window.prompt.strip()
+        if not text:
+            return task
+        previous = self._tokenizer.encode(" " + text, add_special_tokens=False).ids
+        return [self._id("<|startofprev|>"), *previous[-(self._context // 2 - 1) :], *task]
+
+    def _decode_together(self, jobs: list[_Job], override: float | None) -> None:
+        """Decode at the temperature each caller gave, or all at ``override``."""
+
+        def temperature_of(job: _Job) -> float:
+            return job.window.temperature if override is None else override
+
+        def alike(job: _Job) -> tuple[int, int, float]:
+            return job.frames, len(job.prompt), temperature_of(job)
+
+        for group in self._groups(jobs, alike):
+            temperature = temperature_of(group[0])
+            seconds = max(len(job.window.audio) for job in group) / SAMPLE_RATE
+            allowed = int(_LEAST_TOKENS + _TOKENS_PER_SECOND * seconds)
+            sampling = {"beam_size": self._beam_size}
+            if temperature > 0:
+                sampling = {"beam_size": 1, "num_hypotheses": _BEST_OF, "sampling_topk": 0}
+            results = self._model.generate(
+                self._stack(group),
+                [job.prompt for job in group],
+                max_length=min(len(group[0].prompt) + allowed, self._context),
+                max_initial_timestamp_index=_LATEST_FIRST_TIMESTAMP,
+                return_scores=True,
+                return_no_speech_prob=True,
+                sampling_temperature=temperature or 1.0,
+                **sampling,
+            )
+            for job, result in zip(group, results, strict=True):
+                self._keep(job, result)
+
+    def _keep(self, job: _Job, result: Any) -> None:
+        tokens = list(result.sequences_ids[0])
+        seconds = len(job.window.audio) / SAMPLE_RATE
+        segments = split_segments(tokens, self._first_timestamp, self._end, seconds)
+        for segment in segments:
+            segment.text = self._tokenizer.decode(segment.tokens)
+        # CTranslate2's score is the log probability a token; Whisper's average counts the end token too.
+        logprob = result.scores[0] * len(tokens) / (len(tokens) + 1)
+        job.result = Transcript(job.language, segments, logprob, result.no_speech_prob, tokens=tokens)
+
+    @staticmethod
+    def _is_doubtful(job: _Job) -> bool:
+        result = job.result
+        assert result is not None
+        if result.no_speech_prob > _NO_SPEECH:
+            return False
+        text = "".join(segment.text for segment in result.segments)
+        return result.avg_logprob < _LEAST_LOGPROB or compression_ratio(text) > _MOST_COMPRESSION
+
+    @staticmethod
+    def _finished(job: _Job) -> Transcript:
+        result = job.result
+        assert result is not None
+        if result.no_speech_prob > _NO_SPEECH and result.avg_logprob < _LEAST_LOGPROB:
+            return Transcript(result.language, [], result.avg_logprob, result.no_speech_prob)
+        return result
+
+    def _align(self, jobs: list[_Job]) -> None:
+        """Word times from the cross-attention of the checkpoint's alignment heads."""
+        spoken = [job for job in jobs if job.result and job.result.segments]
+        for group in self._groups(spoken, lambda job: (job.frames, job.language)):
+            tokens = [[t for s in job.result.segments for t in s.tokens] for job in group if job.result]
+            start = [self._start, self._id(f"<|{group[0].language}|>"), self._id("<|transcribe|>")]
+            frames = [min(len(job.window.audio) // 320 + 1, job.frames) for job in group]
+            results = self._model.align(self._stack(group), start, tokens, [f * 2 for f in frames])
+            for job, ids, aligned in zip(group, tokens, results, strict=True):
+                assert job.result is not None
+                pieces = [decode_pieces(s.tokens, self._tokenizer.decode) for s in job.result.segments]
+                times = token_times(aligned.alignments, len(ids))
+                job.result.words = place_words(
+                    job.result.segments, pieces, times, aligned.text_token_probs, job.language
+                )

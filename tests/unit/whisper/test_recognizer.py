@@ -1,0 +1,101 @@
+import importlib
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from transformers import WhisperForConditionalGeneration
+
+from scripts.export_models import export_whisper
+from tests.speech import say
+from tests.unit.whisper.conftest import CHECKPOINT
+
+SENTENCE = "The meeting was moved from Monday to Friday."
+
+
+def test_greedy_tokens_are_those_of_transformers(module: ModuleType, converted: Path) -> None:
+    (check,) = export_whisper.compare(CHECKPOINT, converted, "demo", "float32")
+    assert check.passed
+
+
+def test_a_window_is_transcribed(module: ModuleType, recognizer: Any) -> None:
+    (result,) = recognizer.transcribe([module.Window(say(SENTENCE))])
+    assert "".join(s.text for s in result.segments).strip() == SENTENCE
+
+
+@pytest.mark.parametrize(
+    ("language", "voice", "text"),
+    [
+        ("en", "en-us", SENTENCE),
+        ("de", "de", "Kannst du heute Brot kaufen?"),
+        ("fr", "fr", "Je vais préparer le dîner ce soir."),
+        ("it", "it", "Puoi comprare il pane domani mattina?"),
+    ],
+)
+def test_the_language_is_detected(module: ModuleType, recognizer: Any, language: str, voice: str, text: str) -> None:
+    (result,) = recognizer.transcribe([module.Window(say(text, voice))])
+    assert result.language == language
+
+
+def test_the_first_step_in_numpy_is_the_decoders_own(module: ModuleType, converted: Path, recognizer: Any) -> None:
+    import torch
+
+    first_step = importlib.import_module("first_step")
+    model = WhisperForConditionalGeneration.from_pretrained(CHECKPOINT).float().eval()
+    encoded = np.random.default_rng(0).normal(size=(150, 128)).astype(np.float32)
+    settings = model.generation_config
+    with torch.inference_mode():
+        hidden = model.model.decoder(
+            input_ids=torch.tensor([[settings.decoder_start_token_id]]),
+            encoder_hidden_states=torch.from_numpy(encoded)[None],
+        )[0]
+        logits = model.proj_out(hidden)[0, 0].numpy()
+    languages = {code.strip("<|>"): int(token) for code, token in settings.lang_to_id.items()}
+    ours = first_step.FirstStep(converted / "first_step.npz", languages, settings.decoder_start_token_id)
+    wanted = max(languages, key=lambda code: logits[languages[code]])
+    assert ours.detect(encoded) == wanted
+
+
+def test_a_window_has_the_same_text_in_company(module: ModuleType, recognizer: Any) -> None:
+    texts = [SENTENCE, "I will cook dinner tonight.", "We need five apples and ten eggs."]
+    windows = [module.Window(say(text)) for text in texts]
+    together = [[s.text for s in result.segments] for result in recognizer.transcribe(windows)]
+    alone = [[s.text for s in recognizer.transcribe([window])[0].segments] for window in windows]
+    assert together == alone
+
+
+def test_prompts_of_different_lengths_travel_together(module: ModuleType, recognizer: Any) -> None:
+    audio = say(SENTENCE)
+    prompts = ["", "Hello Anna, how are you.", "Good night."]
+    results = recognizer.transcribe([module.Window(audio, language="en", prompt=p) for p in prompts])
+    assert all("Monday" in result.segments[0].text for result in results)
+
+
+def test_words_follow_each_other_inside_of_the_window(module: ModuleType, recognizer: Any) -> None:
+    audio = say(SENTENCE)
+    (result,) = recognizer.transcribe([module.Window(audio, language="en", word_timestamps=True)])
+    assert [word.text for word in result.words] == [f" {word}" for word in SENTENCE.split()]
+    clocks = [time for word in result.words for time in (word.start, word.end)]
+    assert clocks == sorted(clocks)
+    assert clocks[-1] <= len(audio) / 16_000
+
+
+def test_no_words_unless_asked_for(module: ModuleType, recognizer: Any) -> None:
+    assert recognizer.transcribe([module.Window(say(SENTENCE))])[0].words == []
+
+
+def test_a_given_temperature_is_used(module: ModuleType, recognizer: Any) -> None:
+    (result,) = recognizer.transcribe([module.Window(say(SENTENCE), language="en", temperature=0.2)])
+    assert result.segments
+
+
+@pytest.mark.parametrize("samples", [0, 8 * 16_000 + 1])
+def test_a_window_of_a_wrong_length_is_refused(module: ModuleType, recognizer: Any, samples: int) -> None:
+    with pytest.raises(module.InvalidWindowError):
+        recognizer.transcribe([module.Window(np.zeros(samples, np.float32))])
+
+
+def test_an_unknown_language_is_refused(module: ModuleType, recognizer: Any) -> None:
+    with pytest.raises(module.InvalidWindowError, match="xx"):
+        recognizer.transcribe([module.Window(say(SENTENCE), language="xx")])
