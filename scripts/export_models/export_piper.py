@@ -1,0 +1,92 @@
+"""Put Piper voices into the model repository, each with a configuration generated from the file's own shapes."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime as ort
+
+from scripts.export_models.parity import Check
+
+_KINDS = {"tensor(int64)": "TYPE_INT64", "tensor(float)": "TYPE_FP32"}
+_COMMENTS = {
+    "input": "phoneme ids",
+    "input_lengths": "number of phoneme ids",
+    "scales": "noise, length and duration-noise scale",
+    "sid": "speaker",
+    "output": "samples on the last axis, -1 to 1",
+}
+_TEMPLATE = """\
+# A Piper voice. The file takes scales without a batch dimension, so Triton cannot batch it, and on a CPU a padded batch
+# is slower than one by one: sentences run side by side, one thread an instance.
+name: "{name}"
+backend: "onnxruntime"
+max_batch_size: 0
+input [
+{inputs}
+]
+output [
+{outputs}
+]
+instance_group [ {{ count: {instances} kind: KIND_CPU }} ]
+parameters {{ key: "intra_op_thread_count" value {{ string_value: "1" }} }}
+parameters {{ key: "inter_op_thread_count" value {{ string_value: "1" }} }}
+parameters {{ key: "enable_mem_arena" value {{ string_value: "0" }} }}
+parameters {{ key: "enable_mem_pattern" value {{ string_value: "0" }} }}
+version_policy {{ latest {{ num_versions: 1 }} }}
+"""
+_INSTANCES = 2
+
+
+class VoiceError(ValueError):
+    """A file that is no Piper voice."""
+
+
+def _line(tensor: Any, last: bool) -> str:
+    dims = ", ".join(str(size) if isinstance(size, int) else "-1" for size in tensor.shape)
+    comma = " " if last else ","
+    comment = _COMMENTS.get(tensor.name, tensor.name)
+    return f'  {{ name: "{tensor.name}" data_type: {_KINDS[tensor.type]} dims: [ {dims} ] }}{comma}  # {comment}'
+
+
+def config_text(name: str, session: Any) -> str:
+    """``config.pbtxt`` of a voice; output dimensions must equal the file's, which differ between Piper's exporters."""
+    names = [tensor.name for tensor in session.get_inputs()]
+    if names[:3] != ["input", "input_lengths", "scales"] or [o.name for o in session.get_outputs()] != ["output"]:
+        raise VoiceError(f"{name}: a Piper voice takes input, input_lengths and scales, this file takes {names}")
+    sides = {}
+    for side, tensors in (("inputs", session.get_inputs()), ("outputs", session.get_outputs())):
+        sides[side] = "\n".join(_line(tensor, tensor is tensors[-1]) for tensor in tensors)
+    return _TEMPLATE.format(name=name, instances=_INSTANCES, **sides)
+
+
+def _speak(session: Any, ids: np.ndarray) -> np.ndarray:
+    inputs = {
+        "input": ids[None],
+        "input_lengths": np.array([len(ids)], np.int64),
+        "scales": np.array([0, 1, 0], np.float32),
+    }
+    if len(session.get_inputs()) > 3:
+        inputs["sid"] = np.array([0], np.int64)
+    result: np.ndarray = session.run(None, inputs)[0]
+    return result
+
+
+def export_piper(name: str, source: Path, target: Path) -> list[Check]:
+    """Copy the voice ``source`` (``.onnx``, with ``.onnx.json`` beside it) into ``<target>/1`` and write its config."""
+    session = ort.InferenceSession(str(source), providers=["CPUExecutionProvider"])
+    text = config_text(name, session)
+    voice = json.loads(source.with_name(source.name + ".json").read_text(encoding="utf-8"))
+    folder = target / "1"
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copy(source, folder / "model.onnx")
+    (folder / "voice.json").write_text(json.dumps(voice, ensure_ascii=False), encoding="utf-8")
+    (target / "config.pbtxt").write_text(text, encoding="utf-8")
+    symbols = [ids[0] for symbol, ids in voice["phoneme_id_map"].items() if symbol in "ahnot"]
+    spoken = np.array([1, 0, *(part for symbol in symbols for part in (symbol, 0)), 2], np.int64)
+    copied = ort.InferenceSession(str(folder / "model.onnx"), providers=["CPUExecutionProvider"])
+    before, after = _speak(session, spoken), _speak(copied, spoken)
+    difference = float(np.abs(before - after).max()) if before.shape == after.shape else float("inf")
+    return [Check(name, f"{after.size} samples, copy and original", difference, 1e-6)]
