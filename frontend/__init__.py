@@ -1,0 +1,1 @@
+"""The HTTP frontend: bytes into tensors for Triton, tensors into bytes for OpenAI clients."""

@@ -1,0 +1,1 @@
+"""Audio bytes to samples and back. Pure: no HTTP, no Triton."""

@@ -1,0 +1,155 @@
+"""Counted readers of request bodies: size, time and shape are checked while the bytes arrive."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import BodyPartReader, MultipartReader, web
+from aiohttp.http_exceptions import HttpProcessingError
+
+from frontend.errors import InvalidRequest, TooLarge, UnsupportedMedia, UploadTimeout
+
+_DEEPEST = 32
+_LONGEST_FIELD = 64 * 1024
+_MOST_PARTS = 64
+_FORM_OVERHEAD = 1024 * 1024
+
+
+@dataclass
+class Form:
+    """A multipart body: text fields in order, and the bytes of the one file."""
+
+    fields: list[tuple[str, str]] = field(default_factory=list)
+    file: bytes | None = None
+
+
+@asynccontextmanager
+async def _deadline(seconds: float) -> AsyncIterator[None]:
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError:
+        raise UploadTimeout("the request body did not arrive in time") from None
+    except (web.RequestPayloadError, ConnectionError):
+        raise InvalidRequest("the request body broke off") from None
+
+
+def _refuse_encoding(request: web.Request) -> None:
+    if request.headers.get("Content-Encoding", "identity").lower() != "identity":
+        raise UnsupportedMedia("a compressed request body is not accepted")
+
+
+def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in result:
+            raise InvalidRequest(f"parameter given twice: {key}", param=key)
+        result[key] = value
+    return result
+
+
+def _no_constant(name: str) -> Any:
+    raise InvalidRequest(f"{name} is not a JSON number")
+
+
+def _check_depth(text: str) -> None:
+    """Refuse deep nesting before the parser recurses into it; brackets in strings do not count."""
+    depth, quoted, escaped = 0, False, False
+    for character in text:
+        if quoted:
+            quoted = escaped or character != '"'
+            escaped = character == "\\" and not escaped
+        elif character == '"':
+            quoted = True
+        elif character in "[{":
+            depth += 1
+            if depth > _DEEPEST:
+                raise InvalidRequest(f"the JSON is nested deeper than {_DEEPEST} levels")
+        elif character in "]}":
+            depth -= 1
+
+
+def parse_json(data: bytes) -> dict[str, Any]:
+    """A JSON object from bytes; null values are dropped, being the same as absent."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise InvalidRequest("the request body is not valid UTF-8") from None
+    _check_depth(text)
+    try:
+        value = json.loads(text, object_pairs_hook=_no_duplicates, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        raise InvalidRequest("the request body is not valid JSON") from None
+    if not isinstance(value, dict):
+        raise InvalidRequest("the request body must be a JSON object")
+    return {key: item for key, item in value.items() if item is not None}
+
+
+async def read_json(request: web.Request, limit: int, seconds: float) -> dict[str, Any]:
+    """Read a JSON object of at most ``limit`` bytes that arrives within ``seconds``."""
+    _refuse_encoding(request)
+    if request.content_type.startswith("multipart/"):
+        raise InvalidRequest("this endpoint takes JSON, not multipart/form-data")
+    if (request.content_length or 0) > limit:
+        raise TooLarge(f"the request body is larger than {limit} bytes")
+    data = bytearray()
+    async with _deadline(seconds):
+        async for chunk in request.content.iter_any():
+            data += chunk
+            if len(data) > limit:
+                raise TooLarge(f"the request body is larger than {limit} bytes")
+    return parse_json(bytes(data))
+
+
+async def _read_part(part: BodyPartReader, limit: int, error: Exception) -> bytes:
+    data = bytearray()
+    while chunk := await part.read_chunk(256 * 1024):
+        data += chunk
+        if len(data) > limit:
+            raise error
+    return bytes(data)
+
+
+async def _read_text(part: BodyPartReader, name: str) -> str:
+    data = await _read_part(part, _LONGEST_FIELD, InvalidRequest(f"{name} is too long", param=name))
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise InvalidRequest(f"{name} is not valid UTF-8", param=name) from None
+
+
+async def _read_parts(reader: MultipartReader, file_field: str, limit: int) -> Form:
+    form = Form()
+    parts = 0
+    async for part in reader:
+        parts += 1
+        if parts > _MOST_PARTS:
+            raise InvalidRequest("the form has too many parts")
+        if not isinstance(part, BodyPartReader) or not part.name:
+            raise InvalidRequest("a part of the form has no name")
+        if part.name == file_field:
+            if form.file is not None:
+                raise InvalidRequest(f"parameter given twice: {file_field}", param=file_field)
+            too_large = TooLarge(f"{file_field} is larger than {limit // (1024 * 1024)} MB", param=file_field)
+            form.file = await _read_part(part, limit, too_large)
+        else:
+            form.fields.append((part.name, await _read_text(part, part.name)))
+    return form
+
+
+async def read_form(request: web.Request, file_field: str, limit: int, seconds: float) -> Form:
+    """Read multipart/form-data whose part ``file_field`` holds at most ``limit`` bytes, within ``seconds``."""
+    _refuse_encoding(request)
+    if request.content_type != "multipart/form-data":
+        raise InvalidRequest("this endpoint takes multipart/form-data")
+    if (request.content_length or 0) > limit + _FORM_OVERHEAD:
+        raise TooLarge(f"{file_field} is larger than {limit // (1024 * 1024)} MB", param=file_field)
+    async with _deadline(seconds):
+        try:
+            return await _read_parts(await request.multipart(), file_field, limit)
+        except (HttpProcessingError, ValueError, AssertionError, LookupError, RuntimeError):
+            # aiohttp raises all of these for malformed multipart.
+            raise InvalidRequest("the multipart body is malformed") from None

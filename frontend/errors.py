@@ -1,0 +1,82 @@
+"""Every error a client can read.
+
+    ApiError
+    +-- InvalidRequest        400  invalid_request_error
+    |   +-- NotFound          404
+    |   +-- MethodNotAllowed  405
+    +-- Unauthorized          401  invalid_api_key
+    +-- UploadTimeout         408  request_timeout
+    +-- TooLarge              413  request_too_large
+    +-- UnsupportedMedia      415  unsupported_media_type
+    +-- Internal              500  internal_error
+    +-- BadGateway            502  bad_gateway
+
+A message is written for the person who calls the API: never a path, a library's words or an exception's text.
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+
+class ApiError(Exception):
+    """An answer other than 200; ``param`` names the request's parameter, ``headers`` go out with the body."""
+
+    status: ClassVar[int] = 500
+    type: ClassVar[str] = "internal_error"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        param: str | None = None,
+        code: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.param = param
+        self.code = code
+        self.headers = dict(headers or {})
+
+    def body(self) -> dict[str, Any]:
+        """The error body of the contract, with the two fields that OpenAI's clients read besides."""
+        return {"error": {"message": self.message, "type": self.type, "param": self.param, "code": self.code}}
+
+
+class InvalidRequest(ApiError):  # noqa: N818
+    status, type = 400, "invalid_request_error"
+
+
+class NotFound(InvalidRequest):
+    status = 404
+
+
+class MethodNotAllowed(InvalidRequest):
+    status = 405
+
+
+class Unauthorized(ApiError):  # noqa: N818
+    status, type = 401, "invalid_api_key"
+
+
+class UploadTimeout(ApiError):  # noqa: N818
+    status, type = 408, "request_timeout"
+
+
+class TooLarge(ApiError):  # noqa: N818
+    status, type = 413, "request_too_large"
+
+
+class UnsupportedMedia(ApiError):  # noqa: N818
+    status, type = 415, "unsupported_media_type"
+
+
+class Internal(ApiError):  # noqa: N818
+    status, type = 500, "internal_error"
+
+
+class BadGateway(ApiError):  # noqa: N818
+    status, type = 502, "bad_gateway"
+
+    def __init__(self, message: str, *, retry_after: int = 1) -> None:
+        super().__init__(message, headers={"Retry-After": str(retry_after)})

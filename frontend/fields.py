@@ -1,0 +1,73 @@
+"""Checks of single request parameters, shared by every protocol; each error names its parameter."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from frontend.errors import InvalidRequest
+
+
+def refuse_unknown(names: Collection[str], known: Collection[str]) -> None:
+    """400 for the first name that the endpoint's table does not have."""
+    for name in names:
+        if name not in known:
+            raise InvalidRequest(f"unknown parameter: {name}", param=name)
+
+
+def text(values: Mapping[str, Any], name: str) -> str | None:
+    """A string without lone surrogates; empty is the same as absent."""
+    value = values.get(name)
+    if value is None or value == "":
+        return None
+    if not isinstance(value, str):
+        raise InvalidRequest(f"{name} must be a string", param=name)
+    return checked_text(value, name)
+
+
+def checked_text(value: str, name: str, place: str | None = None) -> str:
+    """The string itself, or 400 where it cannot be written as UTF-8; ``place`` tells where in the parameter."""
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise InvalidRequest(f"{place or name} holds a lone surrogate", param=name) from None
+    return value
+
+
+def choice(values: Mapping[str, Any], name: str, allowed: Collection[str], default: str) -> str:
+    """One of ``allowed``, or the default where absent."""
+    value = text(values, name)
+    if value is None:
+        return default
+    if value not in allowed:
+        raise InvalidRequest(f"{name} must be one of {', '.join(allowed)}", param=name)
+    return value
+
+
+def model(values: Mapping[str, Any], allowed: Collection[str], default: str) -> str:
+    """A model of this endpoint."""
+    value = text(values, "model")
+    if value is None:
+        return default
+    if value not in allowed:
+        message = f"unknown model: {value[:64]}; this endpoint has {', '.join(allowed)}"
+        raise InvalidRequest(message, param="model", code="model_not_found")
+    return value
+
+
+def positive_integer(values: Mapping[str, Any], name: str) -> int | None:
+    """A whole number from 1 on; absent is None. JSON's true is no number."""
+    value = values.get(name)
+    if value is None or value == "":
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise InvalidRequest(f"{name} must be a positive integer", param=name)
+    return value
+
+
+def boolean(values: Mapping[str, Any], name: str) -> bool:
+    """A JSON boolean, false where absent."""
+    value = values.get(name)
+    if value is None or value == "":
+        return False
+    if not isinstance(value, bool):
+        raise InvalidRequest(f"{name} must be true or false", param=name)
+    return value

@@ -1,0 +1,1 @@
+"""Text to token and phoneme ids. Pure: no HTTP, no Triton."""

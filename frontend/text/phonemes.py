@@ -1,0 +1,63 @@
+"""Sentences to Piper's phoneme ids. Runs in a worker process: espeak-ng keeps its state in globals and leaks a little.
+
+The rules are Piper's (piper1-gpl, ``phoneme_ids.py``): start, pad, then each known symbol followed by a pad, then end.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+
+from piper.phonemize_espeak import EspeakPhonemizer
+
+MOST_IDS = 400
+_START, _END, _PAD = "^", "$", "_"
+_NOT_SOUNDS = frozenset(" .,:;!?'\"()-^$_ˈˌ")
+
+
+@dataclass(frozen=True)
+class Alphabet:
+    """What of a voice's JSON the phonemizer needs."""
+
+    espeak_voice: str
+    ids: dict[str, list[int]]
+
+
+@cache
+def _phonemizer() -> EspeakPhonemizer:
+    return EspeakPhonemizer()
+
+
+def load_phonemizer() -> None:
+    """Load espeak-ng's data now, so that the first text does not wait for it."""
+    _phonemizer()
+
+
+def _cut(symbols: list[str], most: int) -> list[list[str]]:
+    """Cut a long run of symbols at spaces, so that a run of the model stays small."""
+    chunks: list[list[str]] = []
+    while len(symbols) > most:
+        spaces = [place for place in range(most // 2, most) if symbols[place] == " "]
+        place = spaces[-1] + 1 if spaces else most
+        chunks.append(symbols[:place])
+        symbols = symbols[place:]
+    return [*chunks, symbols]
+
+
+def _to_ids(symbols: list[str], alphabet: Alphabet) -> list[int]:
+    ids = [*alphabet.ids[_START], *alphabet.ids[_PAD]]
+    for symbol in symbols:
+        if symbol in alphabet.ids:
+            ids += [*alphabet.ids[symbol], *alphabet.ids[_PAD]]
+    return [*ids, *alphabet.ids[_END]]
+
+
+def phonemize(sentences: list[str], alphabet: Alphabet) -> list[list[int]]:
+    """Phoneme ids of the sentences, at most ``MOST_IDS`` in a list; what cannot be spoken gives none."""
+    result: list[list[int]] = []
+    for sentence in sentences:
+        # espeak-ng would read double brackets as phoneme codes.
+        plain = sentence.replace("[[", "[").replace("\0", "")
+        for symbols in _phonemizer().phonemize(alphabet.espeak_voice, plain):
+            for chunk in _cut(symbols, MOST_IDS // 2 - 2):
+                if any(symbol in alphabet.ids and symbol not in _NOT_SOUNDS for symbol in chunk):
+                    result.append(_to_ids(chunk, alphabet))
+    return result

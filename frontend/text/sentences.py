@@ -1,0 +1,131 @@
+"""Split text into sentences before it is phonemized, without stopping at abbreviations, numbers and ordinals."""
+
+import re
+
+LONGEST_SENTENCE = 240
+_ABBREVIATIONS = {
+    "en": [
+        "mr",
+        "mrs",
+        "ms",
+        "dr",
+        "prof",
+        "st",
+        "jr",
+        "sr",
+        "vs",
+        "etc",
+        "e.g",
+        "i.e",
+        "a.m",
+        "p.m",
+        "no",
+        "inc",
+        "ltd",
+        "approx",
+        "dept",
+    ],
+    "de": [
+        "hr",
+        "fr",
+        "dr",
+        "prof",
+        "st",
+        "nr",
+        "bzw",
+        "usw",
+        "z.b",
+        "d.h",
+        "u.a",
+        "ca",
+        "evtl",
+        "inkl",
+        "str",
+        "tel",
+        "vgl",
+        "bspw",
+        "o.ä",
+        "u.u",
+    ],
+    "fr": ["m", "mme", "mlle", "dr", "pr", "st", "ste", "etc", "p.ex", "av", "bd", "env", "cf", "no", "tél"],
+    "it": [
+        "sig",
+        "sig.ra",
+        "sig.na",
+        "dott",
+        "dott.ssa",
+        "prof",
+        "ing",
+        "avv",
+        "ecc",
+        "es",
+        "n",
+        "p",
+        "s",
+        "st",
+        "cfr",
+        "tel",
+        "ca",
+    ],
+}
+_ORDINAL_LANGUAGES = frozenset({"de"})
+_END = re.compile(r"(?<=[.!?…])[\"'»”’)\]]*\s+|\n\s*\n|(?<=[。！？])")
+_CLAUSE = re.compile(r"(?<=[,;:–—])\s+")
+_WORD_BEFORE_DOT = re.compile(r"([\w.]+)\.[\"'»”’)\]]*$")
+
+
+def _is_open(text: str, following: str, language: str) -> bool:
+    """Whether the dot that ends ``text`` is not the end of a sentence."""
+    match = _WORD_BEFORE_DOT.search(text)
+    if match is None:
+        return False
+    word = match[1].lower()
+    if word in _ABBREVIATIONS.get(language, ()):
+        return True
+    if len(word) == 1 and word.isalpha():
+        return True
+    return language in _ORDINAL_LANGUAGES and word.isdigit() and len(word) <= 2 and following[:1].isalpha()
+
+
+def _cut_long(sentence: str) -> list[str]:
+    """Cut a sentence over ``LONGEST_SENTENCE`` characters, at a clause where there is one, else at a space."""
+    parts: list[str] = []
+    current = ""
+    for clause in _CLAUSE.split(sentence):
+        for piece in _pieces(clause):
+            if current and len(current) + 1 + len(piece) > LONGEST_SENTENCE:
+                parts.append(current)
+                current = piece
+            else:
+                current = f"{current} {piece}" if current else piece
+    return [*parts, current] if current else parts
+
+
+def _pieces(clause: str) -> list[str]:
+    if len(clause) <= LONGEST_SENTENCE:
+        return [clause]
+    pieces: list[str] = []
+    for word in clause.split():
+        while len(word) > LONGEST_SENTENCE:
+            pieces.append(word[:LONGEST_SENTENCE])
+            word = word[LONGEST_SENTENCE:]
+        if pieces and len(pieces[-1]) + 1 + len(word) <= LONGEST_SENTENCE:
+            pieces[-1] += f" {word}"
+        elif word:
+            pieces.append(word)
+    return pieces
+
+
+def split(text: str, language: str) -> list[str]:
+    """Sentences of a text in order, none longer than ``LONGEST_SENTENCE`` characters, none empty."""
+    sentences: list[str] = []
+    pending = ""
+    parts = [part for part in _END.split(text) if part and part.strip()]
+    for index, part in enumerate(parts):
+        pending = f"{pending} {part}" if pending else part
+        following = parts[index + 1].lstrip() if index + 1 < len(parts) else ""
+        if following and _is_open(pending, following, language):
+            continue
+        sentences.append(" ".join(pending.split()))
+        pending = ""
+    return [piece for sentence in sentences for piece in _cut_long(sentence)]

@@ -1,0 +1,61 @@
+"""Speech for tests: espeak-ng's own, and files of it in every container, encoded by PyAV."""
+
+import io
+from functools import cache
+
+import av
+import numpy as np
+import soundfile
+import soxr
+from numpy.typing import NDArray
+
+from scripts.export_models.demo.espeak import Espeak
+
+SAMPLE_RATE = 16_000
+# Container, codec, sample rate and sample format of every accepted kind of file that PyAV can write.
+CONTAINERS = {
+    "wav": ("wav", "pcm_s16le", 16_000),
+    "wav-float": ("wav", "pcm_f32le", 48_000),
+    "mp3": ("mp3", "libmp3lame", 44_100),
+    "m4a": ("ipod", "aac", 44_100),
+    "mp4": ("mp4", "aac", 48_000),
+    "ogg-vorbis": ("ogg", "libvorbis", 44_100),
+    "ogg-opus": ("ogg", "libopus", 48_000),
+    "webm": ("webm", "libopus", 48_000),
+    "flac": ("flac", "flac", 16_000),
+    "3gp": ("3gp", "aac", 16_000),
+}
+
+
+@cache
+def _espeak() -> Espeak:
+    return Espeak()
+
+
+def say(text: str, voice: str = "en-us") -> NDArray[np.float32]:
+    """Speech float32 [samples] at 16 kHz."""
+    spoken = _espeak().speak(text, voice)
+    audio = soxr.resample(spoken.samples.astype(np.float32) / 32768, _espeak().sample_rate, SAMPLE_RATE)
+    return np.asarray(audio, np.float32)
+
+
+def encode(audio: NDArray[np.float32], kind: str) -> bytes:
+    """A file of one of ``CONTAINERS``."""
+    container_format, codec, rate = CONTAINERS[kind]
+    buffer = io.BytesIO()
+    if codec == "libvorbis":
+        # PyAV's wheel has no Vorbis encoder.
+        soundfile.write(buffer, soxr.resample(audio, SAMPLE_RATE, rate), rate, format="OGG", subtype="VORBIS")
+        return buffer.getvalue()
+    with av.open(buffer, "w", format=container_format) as container:
+        stream = container.add_stream(codec, rate=rate)
+        stream.layout = "mono"
+        frame = av.AudioFrame.from_ndarray((audio[None] * 32767).astype(np.int16), format="s16", layout="mono")
+        frame.sample_rate = SAMPLE_RATE
+        resampler = av.AudioResampler(
+            format=stream.format.name, layout="mono", rate=rate, frame_size=stream.codec_context.frame_size or None
+        )
+        for part in [*resampler.resample(frame), *resampler.resample(None)]:
+            container.mux(stream.encode(part))
+        container.mux(stream.encode(None))
+    return buffer.getvalue()

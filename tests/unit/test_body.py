@@ -1,0 +1,36 @@
+import pytest
+
+from frontend.body import parse_json
+from frontend.errors import InvalidRequest
+
+
+def test_null_is_the_same_as_absent() -> None:
+    assert parse_json(b'{"a": null, "b": 1}') == {"b": 1}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"[1]",
+        b'{"a": ',
+        b'{"a": NaN}',
+        b'{"a": Infinity}',
+        b'{"a": "\xff"}',
+        b'{"a":' + b"[" * 40 + b"]" * 40 + b"}",
+        b'{"a":' + b"[" * 100_000,
+    ],
+)
+def test_bad_json_is_refused(data: bytes) -> None:
+    with pytest.raises(InvalidRequest):
+        parse_json(data)
+
+
+def test_a_duplicate_key_is_named() -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        parse_json(b'{"model": 1, "model": 2}')
+    assert refused.value.param == "model"
+
+
+def test_brackets_in_strings_are_no_nesting() -> None:
+    assert parse_json(b'{"a": "' + b"[" * 100 + b'"}') == {"a": "[" * 100}

@@ -1,0 +1,58 @@
+import os
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+
+from frontend.offload import Offload, TaskKilledError
+
+
+def _sleep(seconds: float) -> None:
+    time.sleep(seconds)
+
+
+def _die() -> None:
+    os._exit(3)
+
+
+def _write(path: str) -> None:
+    with open(path, "w") as file:
+        file.write("x")
+        file.flush()
+
+
+def _add(a: int, b: int) -> int:
+    return a + b
+
+
+@pytest.fixture
+async def pool() -> AsyncIterator[Offload]:
+    offload = Offload(1, tasks=100)
+    yield offload
+    await offload.close()
+
+
+async def test_answers_what_the_function_answers(pool: Offload) -> None:
+    assert await pool.run(30, _add, 1, b=2) == 3
+
+
+async def test_a_task_that_overruns_is_killed_and_the_pool_goes_on(pool: Offload) -> None:
+    with pytest.raises(TaskKilledError):
+        await pool.run(0.2, _sleep, 60)
+    assert await pool.run(30, _add, 1, 1) == 2
+
+
+async def test_a_process_that_dies_fails_its_task_alone(pool: Offload) -> None:
+    with pytest.raises(TaskKilledError):
+        await pool.run(30, _die)
+    assert await pool.run(30, _add, 1, 1) == 2
+
+
+async def test_a_worker_cannot_write_files(pool: Offload, tmp_path: os.PathLike[str]) -> None:
+    with pytest.raises(OSError):
+        await pool.run(30, _write, os.path.join(tmp_path, "file"))
+
+
+async def test_a_functions_own_error_passes_through(pool: Offload) -> None:
+    with pytest.raises(TypeError):
+        await pool.run(30, _add, 1, "a")  # type: ignore[arg-type]

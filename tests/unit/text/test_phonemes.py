@@ -1,0 +1,35 @@
+import pytest
+from piper.phoneme_ids import DEFAULT_PHONEME_ID_MAP, phonemes_to_ids
+
+from frontend.text.phonemes import MOST_IDS, Alphabet, phonemize
+
+ENGLISH = Alphabet("en-us", DEFAULT_PHONEME_ID_MAP)
+
+
+def test_ids_are_those_of_pipers_own_function() -> None:
+    symbols = list("həlˈoʊ.")
+    assert phonemize(["Hello."], ENGLISH) == [phonemes_to_ids(symbols)]
+
+
+def test_a_pad_follows_the_start() -> None:
+    assert phonemize(["Hello."], ENGLISH)[0][:2] == [1, 0]
+
+
+@pytest.mark.parametrize("text", ["", "...", " - ", "?!"])
+def test_what_cannot_be_spoken_gives_nothing(text: str) -> None:
+    assert phonemize([text], ENGLISH) == []
+
+
+def test_double_brackets_are_no_phoneme_codes() -> None:
+    assert phonemize(["[[h@l'oU]]"], ENGLISH) == phonemize(["[h@l'oU]]"], ENGLISH)
+
+
+def test_a_long_sentence_is_cut() -> None:
+    ids = phonemize(["bananas " * 200], ENGLISH)
+    assert max(map(len, ids)) <= MOST_IDS
+    assert len(ids) > 1
+
+
+def test_an_unknown_symbol_is_left_out() -> None:
+    small = Alphabet("en-us", {"^": [1], "_": [0], "$": [2], "h": [20]})
+    assert phonemize(["Hello."], small) == [[1, 0, 20, 0, 2]]

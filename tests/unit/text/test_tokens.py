@@ -1,0 +1,70 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tokenizers import Tokenizer
+
+from frontend.text.tokens import TextTokenizer, pack
+from tests.conftest import ROOT
+
+FOLDER = ROOT / "model_repository" / "m3_reranker" / "1"
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> TextTokenizer:
+    return TextTokenizer(FOLDER)
+
+
+@pytest.fixture(scope="module")
+def reference() -> Tokenizer:
+    plain = Tokenizer.from_file(str(FOLDER / "tokenizer.json"))
+    plain.no_truncation()
+    plain.no_padding()
+    return plain
+
+
+@pytest.mark.parametrize("text", ["hello", "Grüezi, wie gaht's? 👍", " ", "a [SEP] b"])
+def test_a_text_has_the_ids_of_the_models_own_tokenizer(
+    tokenizer: TextTokenizer, reference: Tokenizer, text: str
+) -> None:
+    assert tokenizer.texts([text])[0].tolist() == reference.encode(text).ids
+
+
+def test_a_long_text_is_cut_to_the_limit_and_keeps_its_last_special_token(tokenizer: TextTokenizer) -> None:
+    ids = tokenizer.texts(["word " * 20_000])[0]
+    assert len(ids) == 8192
+    assert ids[-1] == tokenizer.texts(["word"])[0][-1]
+
+
+def test_a_long_text_of_few_tokens_loses_nothing(tokenizer: TextTokenizer, reference: Tokenizer) -> None:
+    text = " " * 200_000 + "end"
+    assert tokenizer.texts([text])[0].tolist() == reference.encode(text).ids
+
+
+@pytest.mark.parametrize(("query", "document"), [("how?", "so."), ("a b c", ""), ("emoji 👍", "Straße")])
+def test_a_pair_has_the_ids_of_the_models_own_tokenizer(
+    tokenizer: TextTokenizer, reference: Tokenizer, query: str, document: str
+) -> None:
+    assert tokenizer.pairs(query, [document])[0].tolist() == reference.encode(query, document).ids
+
+
+def test_the_document_gives_way_to_the_query(tokenizer: TextTokenizer) -> None:
+    alone = tokenizer.pairs("where is the station", [""])[0]
+    pair = tokenizer.pairs("where is the station", ["word " * 20_000])[0]
+    assert len(pair) == 8192
+    assert pair[: len(alone) - 1].tolist() == alone[:-1].tolist()
+
+
+def test_a_query_takes_at_most_half(tokenizer: TextTokenizer) -> None:
+    pair = tokenizer.pairs("word " * 20_000, ["stop"])[0]
+    assert 4096 < len(pair) < 4110
+
+
+def test_requests_stay_within_the_budget() -> None:
+    texts = [np.zeros(size, np.int32) for size in (5, 5, 3, 9, 20, 1)]
+    assert [[len(t) for t in request] for request in pack(texts, 10)] == [[5, 5], [3], [9], [20], [1]]
+
+
+def test_a_folder_without_settings_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        TextTokenizer(tmp_path)
