@@ -1,0 +1,17 @@
+"""The typed keys under which the application holds its parts."""
+
+from aiohttp import web
+
+from frontend.config import Settings
+from frontend.operations.embeddings.pipeline import EmbeddingPipeline
+from frontend.operations.rerank.pipeline import RerankPipeline
+from frontend.operations.speech.pipeline import SpeechPipeline
+from frontend.operations.transcription.pipeline import TranscriptionPipeline
+from frontend.triton import Triton
+
+SETTINGS = web.AppKey("settings", Settings)
+TRITON = web.AppKey("triton", Triton)
+TRANSCRIPTION = web.AppKey("transcription", TranscriptionPipeline)
+SPEECH = web.AppKey("speech", SpeechPipeline)
+EMBEDDINGS = web.AppKey("embeddings", EmbeddingPipeline)
+RERANK = web.AppKey("rerank", RerankPipeline)

@@ -1,0 +1,1 @@
+"""What every request passes, in the order that ``app`` lists."""

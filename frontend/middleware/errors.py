@@ -1,0 +1,35 @@
+"""The one place where an exception becomes an answer."""
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from frontend.errors import ApiError, Internal, InvalidRequest, MethodNotAllowed, NotFound, TooLarge
+from frontend.observe import log, request_id
+from frontend.render import json_response
+
+_OF_STATUS: dict[int, type[ApiError]] = {404: NotFound, 405: MethodNotAllowed, 413: TooLarge}
+
+
+def _from_framework(error: web.HTTPException) -> ApiError:
+    """aiohttp's own refusals in the contract's shape; 405 keeps its ``Allow``."""
+    headers = {"Allow": error.headers["Allow"]} if "Allow" in error.headers else {}
+    kind = _OF_STATUS.get(error.status, InvalidRequest if error.status < 500 else Internal)
+    messages = {404: "there is no such path", 405: "this path does not take this method"}
+    return kind(messages.get(error.status, "the request is malformed"), headers=headers)
+
+
+@web.middleware
+async def errors_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Render every error; details of unforeseen ones go to the log alone."""
+    try:
+        return await handler(request)
+    except ApiError as error:
+        failure = error
+    except web.HTTPException as error:
+        if error.status < 400:
+            raise
+        failure = _from_framework(error)
+    except Exception:
+        log.exception("unforeseen error")
+        failure = Internal(f"an internal error occurred; request id {request_id.get()}")
+    return json_response(failure.body(), status=failure.status, headers=failure.headers)

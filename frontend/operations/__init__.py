@@ -1,0 +1,1 @@
+"""The four operations, one room each: protocol, pipeline, handler."""

@@ -1,0 +1,19 @@
+"""POST /v1/embeddings."""
+
+from aiohttp import web
+
+from frontend.body import read_json
+from frontend.keys import EMBEDDINGS, SETTINGS
+from frontend.operations.embeddings import protocol
+from frontend.render import json_response
+
+
+async def embed(request: web.Request) -> web.Response:
+    """Texts in, vectors out."""
+    settings = request.app[SETTINGS]
+    parsed = protocol.parse_openai(await read_json(request, settings.max_body_bytes, settings.body_seconds))
+    answer = await request.app[EMBEDDINGS].run(parsed)
+    return json_response(protocol.render_openai(answer, parsed.encoding_format))
+
+
+ROUTES = [web.post("/v1/embeddings", embed)]

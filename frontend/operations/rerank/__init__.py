@@ -1,0 +1,1 @@
+"""Query and documents to relevance scores."""

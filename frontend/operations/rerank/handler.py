@@ -1,0 +1,19 @@
+"""POST /v1/rerank."""
+
+from aiohttp import web
+
+from frontend.body import read_json
+from frontend.keys import RERANK, SETTINGS
+from frontend.operations.rerank import protocol
+from frontend.render import json_response
+
+
+async def rerank(request: web.Request) -> web.Response:
+    """A query and documents in, the documents' order out."""
+    settings = request.app[SETTINGS]
+    parsed = protocol.parse(await read_json(request, settings.max_body_bytes, settings.body_seconds))
+    answer = await request.app[RERANK].run(parsed)
+    return json_response(protocol.render(answer, parsed))
+
+
+ROUTES = [web.post("/v1/rerank", rerank)]

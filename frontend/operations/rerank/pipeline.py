@@ -1,0 +1,34 @@
+"""From a query and documents to an order: tokenize the query once, pack the pairs, sort the scores."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frontend.config import Settings
+from frontend.dispatch.queue import Dispatcher
+from frontend.operations.rerank.protocol import Ranking, RerankRequest
+from frontend.packed_model import PackedModel, tokenize
+from frontend.text.tokens import TextTokenizer
+from frontend.triton import Triton
+
+TRITON_MODEL = "m3_reranker"
+OUTPUT = "score"
+
+
+class RerankPipeline:
+    """Scores pairs with the packed reranker of a Triton."""
+
+    def __init__(self, settings: Settings, triton: Triton, dispatcher: Dispatcher) -> None:
+        self._tokenizer = TextTokenizer(settings.model_repository / TRITON_MODEL / "1")
+        self._model = PackedModel(triton, dispatcher, TRITON_MODEL, OUTPUT, settings.token_budget)
+
+    async def run(self, request: RerankRequest) -> Ranking:
+        """The documents in order of relevance, at most ``top_n`` of them."""
+        characters = len(request.query) + sum(map(len, request.documents))
+        pairs = await tokenize(lambda: self._tokenizer.pairs(request.query, request.documents), characters)
+        scores = await self._model.rows(pairs)
+        return Ranking(order(scores)[: request.top_n], sum(map(len, pairs)))
+
+
+def order(scores: NDArray[np.float32]) -> list[tuple[int, float]]:
+    """(index, score) by score descending; equal scores keep the order of their indices."""
+    return [(int(index), round(float(scores[index]), 6)) for index in np.argsort(-scores, kind="stable")]

@@ -1,0 +1,72 @@
+"""Rerank requests and answers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from frontend import fields
+from frontend.errors import InvalidRequest
+
+MODEL = "rerank-v2-m3"
+MOST_DOCUMENTS = 32
+_PARAMETERS = ("query", "documents", "top_n", "return_documents", "model")
+
+
+@dataclass(frozen=True)
+class RerankRequest:
+    """A query and its candidates; ``top_n`` None means all."""
+
+    query: str
+    documents: list[str]
+    top_n: int | None
+    return_documents: bool
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """(index, score) of the best documents, best first, and the tokens of all pairs."""
+
+    results: list[tuple[int, float]]
+    tokens: int
+
+
+def _parse_documents(value: Any) -> list[str]:
+    if value is None:
+        raise InvalidRequest("missing parameter: documents", param="documents")
+    if not isinstance(value, list):
+        raise InvalidRequest("documents must be an array of strings", param="documents")
+    if not value:
+        raise InvalidRequest("documents must not be an empty array", param="documents")
+    if len(value) > MOST_DOCUMENTS:
+        raise InvalidRequest(f"too many documents: {len(value)}, at most {MOST_DOCUMENTS}", param="documents")
+    for index, document in enumerate(value):
+        if not isinstance(document, str):
+            raise InvalidRequest(f"documents[{index}] must be a string", param="documents")
+        fields.checked_text(document, "documents", f"documents[{index}]")
+    return value
+
+
+def parse(values: Mapping[str, Any]) -> RerankRequest:
+    """The endpoint's JSON."""
+    fields.refuse_unknown(values, _PARAMETERS)
+    fields.model(values, (MODEL,), MODEL)
+    query = fields.text(values, "query")
+    if query is None:
+        raise InvalidRequest("query must be a string that is not empty", param="query")
+    return RerankRequest(
+        query=query,
+        documents=_parse_documents(values.get("documents")),
+        top_n=fields.positive_integer(values, "top_n"),
+        return_documents=fields.boolean(values, "return_documents"),
+    )
+
+
+def render(answer: Ranking, request: RerankRequest) -> dict[str, Any]:
+    """The answer's JSON."""
+    results: list[dict[str, Any]] = []
+    for index, score in answer.results:
+        result: dict[str, Any] = {"index": index, "relevance_score": score}
+        if request.return_documents:
+            result["document"] = {"text": request.documents[index]}
+        results.append(result)
+    return {"object": "list", "model": MODEL, "results": results, "usage": {"total_tokens": answer.tokens}}

@@ -1,0 +1,70 @@
+"""From text to an audio file: split, phonemize in a worker, sentences to Triton side by side, joined in order."""
+
+import asyncio
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frontend.audio import encode
+from frontend.config import Settings
+from frontend.dispatch.queue import Dispatcher
+from frontend.errors import InvalidRequest
+from frontend.gather import gather_or_cancel
+from frontend.offload import Offload, TaskKilledError
+from frontend.operations.speech.protocol import SpeechRequest
+from frontend.operations.speech.voices import CATALOGUE, Voice
+from frontend.text import sentences
+from frontend.text.phonemes import phonemize
+from frontend.triton import Triton
+
+INPUTS = ("input", "input_lengths", "scales")
+OUTPUT = "output"
+_PHONEMIZE_SECONDS = 30.0
+
+
+class SpeechPipeline:
+    """Says texts with the Piper voices of a Triton."""
+
+    def __init__(self, settings: Settings, triton: Triton, dispatcher: Dispatcher, offload: Offload) -> None:
+        self._settings, self._triton, self._dispatcher, self._offload = settings, triton, dispatcher, offload
+        repository = settings.model_repository
+        self._voices = {name: Voice.load(entry, repository) for name, entry in CATALOGUE.items()}
+
+    async def run(self, request: SpeechRequest) -> bytes:
+        """The whole audio file."""
+        voice = self._voices[request.voice]
+        ids = await self._phonemize(request.text, voice)
+        owner = object()
+        spoken = await gather_or_cancel(self._sentence(voice, sentence, owner) for sentence in ids)
+        return await asyncio.to_thread(self._encode, spoken, voice, request.response_format)
+
+    async def _phonemize(self, text: str, voice: Voice) -> list[list[int]]:
+        parts = sentences.split(text, voice.entry.language)
+        try:
+            ids = await self._offload.run(_PHONEMIZE_SECONDS, phonemize, parts, voice.alphabet)
+        except TaskKilledError:
+            raise InvalidRequest("input could not be turned into sounds", param="input") from None
+        if not ids:
+            raise InvalidRequest("input holds nothing that can be spoken", param="input")
+        return ids
+
+    async def _sentence(self, voice: Voice, ids: list[int], owner: object) -> NDArray[np.float32]:
+        inputs: dict[str, NDArray[Any]] = {
+            "input": np.array([ids], np.int64),
+            "input_lengths": np.array([len(ids)], np.int64),
+            "scales": np.array(voice.scales, np.float32),
+        }
+        if voice.multi_speaker:
+            inputs["sid"] = np.zeros(1, np.int64)
+        async with self._dispatcher.slot(voice.model, owner):
+            arrays = await self._triton.infer(voice.model, inputs, [OUTPUT])
+        audio: NDArray[np.float32] = arrays[OUTPUT].reshape(-1)
+        return audio
+
+    def _encode(self, spoken: list[NDArray[np.float32]], voice: Voice, response_format: str) -> bytes:
+        samples = [encode.to_int16(sentence) for sentence in spoken]
+        joined = encode.join(samples, voice.sample_rate, self._settings.sentence_pause_seconds)
+        if response_format == "mp3":
+            return encode.to_mp3(joined, voice.sample_rate, self._settings.mp3_kbps)
+        return encode.to_wav(joined, voice.sample_rate)

@@ -1,0 +1,71 @@
+"""Speech requests, and how the developer endpoint writes them."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from frontend import fields
+from frontend.errors import InvalidRequest, TooLarge
+from frontend.operations.speech.voices import CATALOGUE, DEFAULTS_BY_LANGUAGE
+
+MODELS = ("tts-1", "tts-1-hd")
+FORMATS = {"wav": "audio/wav", "mp3": "audio/mpeg"}
+LONGEST_INPUT = 5000
+_PARAMETERS = ("input", "voice", "model", "response_format", "speed", "language")
+_SLOWEST, _FASTEST = 0.5, 2.0
+
+
+@dataclass(frozen=True)
+class SpeechRequest:
+    """Text to say with one of the catalogue's voices."""
+
+    text: str
+    voice: str
+    response_format: str
+
+
+def parse_voice(voice: str | None, language: str | None) -> str:
+    """The voice that was asked for, else the default of the language."""
+    if voice is not None:
+        if voice not in CATALOGUE:
+            message = f"unknown voice: {voice[:64]}; voices are {', '.join(CATALOGUE)}"
+            raise InvalidRequest(message, param="voice")
+        return voice
+    if language is None:
+        raise InvalidRequest(f"missing parameter: voice; voices are {', '.join(CATALOGUE)}", param="voice")
+    if language.lower() not in DEFAULTS_BY_LANGUAGE:
+        message = f"there is no default voice for language {language[:16]}"
+        raise InvalidRequest(message, param="language")
+    return DEFAULTS_BY_LANGUAGE[language.lower()]
+
+
+def parse_text(values: Mapping[str, Any], name: str) -> str:
+    """The text to say: not blank, at most 5000 code points."""
+    value = fields.text(values, name)
+    if value is None or not value.strip():
+        raise InvalidRequest(f"{name} must be a text that is not empty", param=name)
+    if len(value) > LONGEST_INPUT:
+        raise TooLarge(f"{name} is longer than {LONGEST_INPUT} characters", param=name)
+    return value
+
+
+def _check_speed(values: Mapping[str, Any]) -> None:
+    speed = values.get("speed")
+    if speed is None or speed == "":
+        return
+    number = speed if isinstance(speed, int | float) and not isinstance(speed, bool) else math.nan
+    if not _SLOWEST <= number <= _FASTEST:
+        raise InvalidRequest(f"speed must be a number from {_SLOWEST} to {_FASTEST}", param="speed")
+
+
+def parse_openai(values: Mapping[str, Any]) -> SpeechRequest:
+    """The developer endpoint's JSON."""
+    fields.refuse_unknown(values, _PARAMETERS)
+    fields.model(values, MODELS, "tts-1")
+    _check_speed(values)
+    return SpeechRequest(
+        text=parse_text(values, "input"),
+        voice=parse_voice(fields.text(values, "voice"), fields.text(values, "language")),
+        response_format=fields.choice(values, "response_format", tuple(FORMATS), "wav"),
+    )

@@ -1,0 +1,133 @@
+"""From a file to a transcript: decode and cut in a worker, every window to Triton at once, put together in order."""
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from frontend.audio.decode import DamagedAudioError, TooLongError, UnknownFormatError
+from frontend.audio.prepare import Limits, Prepared, SpokenWindow, prepare
+from frontend.audio.sniff import ACCEPTED, recognise
+from frontend.config import Settings
+from frontend.dispatch.queue import Dispatcher
+from frontend.errors import InvalidRequest, TooLarge, UnsupportedMedia
+from frontend.gather import gather_or_cancel
+from frontend.offload import Offload, TaskKilledError
+from frontend.operations.transcription.protocol import MODELS, Segment, Transcription, TranscriptionRequest, Word
+from frontend.triton import Arrays, Triton, text_tensor
+
+INPUTS = ("audio", "language", "prompt", "temperature", "word_timestamps")
+_SEGMENTS = ("segment_start", "segment_end", "segment_text", "segment_avg_logprob", "segment_no_speech_prob")
+_WORDS = ("word_start", "word_end", "word_text", "word_probability")
+_DECODE_SECONDS = 120.0
+_NOT_DECODED = "the audio could not be decoded"
+
+
+@dataclass(frozen=True)
+class WindowLength:
+    """What a Whisper takes, in seconds: at most a window, and what a shorter one is padded to."""
+
+    window_seconds: float
+    min_window_seconds: float
+
+    @classmethod
+    def of(cls, repository: Path, model: str) -> "WindowLength":
+        """Read from the exported model."""
+        path = repository / model / "1" / "whisper" / "quartet.json"
+        settings = json.loads(path.read_text(encoding="utf-8"))
+        return cls(float(settings["window_seconds"]), float(settings["min_window_seconds"]))
+
+
+class TranscriptionPipeline:
+    """Transcribes whole files with the Whisper models of a Triton."""
+
+    def __init__(self, settings: Settings, triton: Triton, dispatcher: Dispatcher, offload: Offload) -> None:
+        self._settings, self._triton, self._dispatcher, self._offload = settings, triton, dispatcher, offload
+        self._lengths = {model: WindowLength.of(settings.model_repository, model) for model in MODELS.values()}
+
+    async def run(self, request: TranscriptionRequest) -> Transcription:
+        """The transcript of a file; one without speech is empty and never reaches Triton."""
+        model = MODELS[request.model]
+        prepared = await self._prepare(request.file, self._lengths[model])
+        words: list[Word] | None = [] if request.words else None
+        if not prepared.windows:
+            return Transcription("", request.language, prepared.duration, (), words)
+        owner = object()
+        calls = (self._window(model, request, window, owner) for window in prepared.windows)
+        return assemble(prepared, await gather_or_cancel(calls), request)
+
+    async def _prepare(self, file: bytes, length: WindowLength) -> Prepared:
+        content_type, accepted = recognise(file)
+        settings = self._settings
+        limits = Limits(
+            max_seconds=settings.max_audio_seconds,
+            silence_dbfs=settings.silence_dbfs,
+            speech_probability=settings.speech_probability,
+            window_seconds=length.window_seconds,
+            min_window_seconds=length.min_window_seconds,
+        )
+        refusal = UnsupportedMedia(
+            f"audio format not supported: recognised {content_type}; accepted formats: {ACCEPTED}", param="file"
+        )
+        try:
+            return await self._offload.run(_DECODE_SECONDS, prepare, file, limits)
+        except UnknownFormatError:
+            # A file that begins like an accepted one is damaged rather than foreign.
+            raise (InvalidRequest(_NOT_DECODED, param="file") if accepted else refusal) from None
+        except (DamagedAudioError, TaskKilledError):
+            raise InvalidRequest(_NOT_DECODED, param="file") from None
+        except TooLongError:
+            raise TooLarge(f"the audio is longer than {settings.max_audio_seconds:g} s", param="file") from None
+
+    async def _window(self, model: str, request: TranscriptionRequest, window: SpokenWindow, owner: object) -> Arrays:
+        inputs = {
+            "audio": (window.samples.astype(np.float32) / 32768)[None],
+            "language": text_tensor(request.language),
+            "prompt": text_tensor(request.prompt),
+            "temperature": np.array([[request.temperature]], np.float32),
+            "word_timestamps": np.array([[request.words]]),
+        }
+        outputs = ["language", *_SEGMENTS, *(_WORDS if request.words else ())]
+        async with self._dispatcher.slot(model, owner):
+            return await self._triton.infer(model, inputs, outputs)
+
+
+def _segments(answers: list[Arrays], windows: list[SpokenWindow]) -> list[Segment]:
+    found: list[Segment] = []
+    for arrays, window in zip(answers, windows, strict=True):
+        rows = zip(*(arrays[name].reshape(-1).tolist() for name in _SEGMENTS), strict=True)
+        for start, end, text, logprob, no_speech in rows:
+            times = (start + window.offset, end + window.offset)
+            found.append(Segment(len(found), *times, text.decode("utf-8", "replace"), logprob, no_speech))
+    return found
+
+
+def _words(answers: list[Arrays], windows: list[SpokenWindow]) -> list[Word]:
+    found: list[Word] = []
+    for arrays, window in zip(answers, windows, strict=True):
+        rows = zip(*(arrays[name].reshape(-1).tolist() for name in _WORDS), strict=True)
+        for start, end, text, probability in rows:
+            found.append(Word(start + window.offset, end + window.offset, text.decode("utf-8", "replace"), probability))
+    return found
+
+
+def _language(answers: list[Arrays], windows: list[SpokenWindow]) -> str:
+    """The language of most of the speech."""
+    seconds: Counter[str] = Counter()
+    for arrays, window in zip(answers, windows, strict=True):
+        seconds[arrays["language"].reshape(-1)[0].decode()] += len(window.samples)
+    return seconds.most_common(1)[0][0]
+
+
+def assemble(prepared: Prepared, answers: list[Arrays], request: TranscriptionRequest) -> Transcription:
+    """Put the answers of the windows together: times count from the start of the file, ids over all of it."""
+    segments = _segments(answers, prepared.windows)
+    return Transcription(
+        text=" ".join(segment.text.strip() for segment in segments).strip(),
+        language=request.language or _language(answers, prepared.windows),
+        duration=prepared.duration,
+        segments=segments,
+        words=_words(answers, prepared.windows) if request.words else None,
+    )

@@ -1,0 +1,180 @@
+"""Transcription requests and answers, and how the developer endpoint writes them."""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from frontend import fields
+from frontend.body import Form
+from frontend.errors import InvalidRequest
+from frontend.operations.transcription.languages import LANGUAGES
+
+LARGEST_FILE = 25 * 1024 * 1024
+FILE_FIELD = "file"
+MODELS = {"stt-1": "whisper_turbo", "stt-1-hd": "whisper_large_v3"}
+FORMATS = ("json", "verbose_json", "text")
+GRANULARITIES = ("word", "segment")
+_LONGEST_PROMPT = 1024
+_GRANULARITY = "timestamp_granularities"
+_SCALARS = ("model", "language", "prompt", "response_format", "temperature")
+_DECIMAL = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+
+
+@dataclass(frozen=True)
+class TranscriptionRequest:
+    """One file to transcribe; empty ``language`` and ``prompt`` mean none."""
+
+    file: bytes = field(repr=False)
+    model: str = "stt-1"
+    language: str = ""
+    prompt: str = ""
+    response_format: str = "json"
+    temperature: float = 0.0
+    words: bool = False
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A stretch of the transcript; seconds from the start of the file."""
+
+    id: int
+    start: float
+    end: float
+    text: str
+    avg_logprob: float
+    no_speech_prob: float
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word with its time in seconds from the start of the file."""
+
+    start: float
+    end: float
+    word: str
+    probability: float
+
+
+@dataclass(frozen=True)
+class Transcription:
+    """The answer: ``duration`` in seconds, ``words`` None unless they were asked for."""
+
+    text: str
+    language: str
+    duration: float
+    segments: Sequence[Segment] = ()
+    words: Sequence[Word] | None = None
+
+
+def _collect(form: Form) -> tuple[dict[str, str], list[str]]:
+    """Scalar fields by name, and the granularities under either spelling."""
+    scalars: dict[str, str] = {}
+    spellings: set[str] = set()
+    granularities: list[str] = []
+    for name, value in form.fields:
+        if name in (_GRANULARITY, f"{_GRANULARITY}[]"):
+            spellings.add(name)
+            granularities.append(value)
+            continue
+        fields.refuse_unknown([name], _SCALARS)
+        if name in scalars:
+            raise InvalidRequest(f"parameter given twice: {name}", param=name)
+        scalars[name] = value
+    if len(spellings) > 1:
+        message = f"{_GRANULARITY}[] is given with and without brackets"
+        raise InvalidRequest(message, param=f"{_GRANULARITY}[]")
+    return scalars, [value for value in granularities if value]
+
+
+def parse_temperature(value: str | None) -> float:
+    """A finite decimal number from 0 to 1; absent is 0."""
+    if value is None:
+        return 0.0
+    number = float(value) if _DECIMAL.fullmatch(value) else math.nan
+    if not 0 <= number <= 1:
+        raise InvalidRequest("temperature must be a number from 0 to 1", param="temperature")
+    return number
+
+
+def parse_language(value: str | None) -> str:
+    """A code that Whisper knows, in any case; absent is empty."""
+    code = (value or "").lower()
+    if code and code not in LANGUAGES:
+        raise InvalidRequest("language must be an ISO-639-1 code of a known language", param="language")
+    return code
+
+
+def check_file(file: bytes | None, name: str) -> bytes:
+    """The bytes of the file part; 400 where it is missing or empty."""
+    if file is None:
+        raise InvalidRequest(f"missing parameter: {name}", param=name)
+    if not file:
+        raise InvalidRequest(f"{name} is empty", param=name)
+    return file
+
+
+def parse_openai(form: Form) -> TranscriptionRequest:
+    """The developer endpoint's form."""
+    scalars, granularities = _collect(form)
+    model = fields.model(scalars, tuple(MODELS), "stt-1")
+    response_format = fields.choice(scalars, "response_format", FORMATS, "json")
+    for granularity in granularities:
+        if granularity not in GRANULARITIES:
+            message = f"{_GRANULARITY}[] must be word or segment"
+            raise InvalidRequest(message, param=f"{_GRANULARITY}[]")
+    if granularities and response_format != "verbose_json":
+        message = f"{_GRANULARITY}[] needs response_format=verbose_json"
+        raise InvalidRequest(message, param=f"{_GRANULARITY}[]")
+    prompt = fields.text(scalars, "prompt") or ""
+    if len(prompt) > _LONGEST_PROMPT:
+        raise InvalidRequest(f"prompt is longer than {_LONGEST_PROMPT} characters", param="prompt")
+    return TranscriptionRequest(
+        file=check_file(form.file, FILE_FIELD),
+        model=model,
+        language=parse_language(fields.text(scalars, "language")),
+        prompt=prompt,
+        response_format=response_format,
+        temperature=parse_temperature(fields.text(scalars, "temperature")),
+        words="word" in granularities,
+    )
+
+
+def render_segment(segment: Segment) -> dict[str, Any]:
+    """A Segment as both dialects show it."""
+    return {
+        "id": segment.id,
+        "start": round(segment.start, 2),
+        "end": round(segment.end, 2),
+        "text": segment.text,
+        "avg_logprob": round(segment.avg_logprob, 4),
+        "no_speech_prob": round(segment.no_speech_prob, 4),
+    }
+
+
+def _render_word(word: Word) -> dict[str, Any]:
+    return {
+        "start": round(word.start, 2),
+        "end": round(word.end, 2),
+        "word": word.word,
+        "probability": round(word.probability, 4),
+    }
+
+
+def render_openai(answer: Transcription, response_format: str) -> dict[str, Any] | str:
+    """A JSON value, or the plain text for ``response_format=text``."""
+    if response_format == "text":
+        return f"{answer.text}\n"
+    if response_format == "json":
+        return {"text": answer.text}
+    verbose: dict[str, Any] = {
+        "task": "transcribe",
+        "language": answer.language,
+        "duration": round(answer.duration, 3),
+        "text": answer.text,
+        "segments": [render_segment(segment) for segment in answer.segments],
+    }
+    if answer.words is not None:
+        verbose["words"] = [_render_word(word) for word in answer.words]
+    return verbose

@@ -1,0 +1,26 @@
+"""GET /health/live and /health/ready."""
+
+from aiohttp import web
+
+from frontend.keys import TRITON
+from frontend.operations.embeddings.pipeline import TRITON_MODEL as EMBEDDER
+from frontend.operations.rerank.pipeline import TRITON_MODEL as RERANKER
+from frontend.operations.speech.voices import CATALOGUE
+from frontend.operations.transcription.protocol import MODELS as STT_MODELS
+from frontend.render import json_response
+
+TRITON_MODELS = (*STT_MODELS.values(), *(f"piper_{voice}" for voice in CATALOGUE), EMBEDDER, RERANKER)
+
+
+async def live(request: web.Request) -> web.Response:
+    """The process answers."""
+    return json_response({"status": "live"})
+
+
+async def ready(request: web.Request) -> web.Response:
+    """Triton and every model can take requests."""
+    is_ready = await request.app[TRITON].ready(TRITON_MODELS)
+    return json_response({"status": "ready" if is_ready else "not ready"}, status=200 if is_ready else 503)
+
+
+ROUTES = [web.get("/health/live", live), web.get("/health/ready", ready)]

@@ -1,0 +1,36 @@
+"""GET /v1/models and /v1/models/{id}."""
+
+from typing import Any
+
+from aiohttp import web
+
+from frontend.errors import NotFound
+from frontend.operations.embeddings.protocol import MODEL as EMBEDDING_MODEL
+from frontend.operations.rerank.protocol import MODEL as RERANK_MODEL
+from frontend.operations.speech.protocol import MODELS as SPEECH_MODELS
+from frontend.operations.transcription.protocol import MODELS as STT_MODELS
+from frontend.render import json_response
+
+NAMES = (*STT_MODELS, *SPEECH_MODELS, EMBEDDING_MODEL, RERANK_MODEL)
+# OpenAI's clients expect a creation time; ours is the day the interface was fixed.
+_CREATED = 1_787_011_200
+
+
+def _entry(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": _CREATED, "owned_by": "quartet"}
+
+
+async def list_models(request: web.Request) -> web.Response:
+    """Every model name that an endpoint accepts."""
+    return json_response({"object": "list", "data": [_entry(name) for name in NAMES]})
+
+
+async def get_model(request: web.Request) -> web.Response:
+    """One of them."""
+    name = request.match_info["name"]
+    if name not in NAMES:
+        raise NotFound(f"unknown model: {name[:64]}", param="model", code="model_not_found")
+    return json_response(_entry(name))
+
+
+ROUTES = [web.get("/v1/models", list_models), web.get("/v1/models/{name}", get_model)]

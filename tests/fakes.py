@@ -1,0 +1,56 @@
+"""A Triton whose answers can be worked out in the head."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frontend.errors import ApiError
+from frontend.triton import Arrays, Triton
+
+
+class FakeTriton(Triton):
+    """Embeds a text as its length, scores a pair by its length, hears one fixed sentence, speaks a ramp."""
+
+    def __init__(self, address: str = "", deadline: float = 1.0) -> None:
+        self.calls: list[tuple[str, dict[str, NDArray[Any]]]] = []
+        self.failure: ApiError | None = None
+
+    async def close(self) -> None:
+        return
+
+    async def ready(self, models: Sequence[str]) -> bool:
+        return self.failure is None
+
+    async def infer(self, model: str, inputs: Mapping[str, NDArray[Any]], outputs: Sequence[str]) -> Arrays:
+        self.calls.append((model, dict(inputs)))
+        if self.failure is not None:
+            raise self.failure
+        if model == "m3_embedder":
+            lengths = inputs["lengths"][0]
+            vectors = np.zeros((1, len(lengths), 1024), np.float32)
+            vectors[0, np.arange(len(lengths)), lengths % 1024] = 1
+            return {"embedding": vectors}
+        if model == "m3_reranker":
+            return {"score": (1 / inputs["lengths"]).astype(np.float32)}
+        if model.startswith("piper_"):
+            return {"output": np.linspace(-0.5, 0.5, 1000, dtype=np.float32).reshape(1, 1, 1, -1)}
+        return self._transcript(inputs, outputs)
+
+    @staticmethod
+    def _transcript(inputs: Mapping[str, NDArray[Any]], outputs: Sequence[str]) -> Arrays:
+        seconds = inputs["audio"].shape[1] / 16_000
+        arrays: Arrays = {
+            "language": np.array([[inputs["language"][0, 0] or b"en"]], np.object_),
+            "segment_start": np.array([[0.0]], np.float32),
+            "segment_end": np.array([[seconds]], np.float32),
+            "segment_text": np.array([[b" hello there"]], np.object_),
+            "segment_avg_logprob": np.array([[-0.25]], np.float32),
+            "segment_no_speech_prob": np.array([[0.125]], np.float32),
+            "word_start": np.array([[0.0, 0.5]], np.float32),
+            "word_end": np.array([[0.5, 1.0]], np.float32),
+            "word_text": np.array([[b" hello", b" there"]], np.object_),
+            "word_probability": np.array([[0.75, 0.5]], np.float32),
+        }
+        return {name: arrays[name] for name in outputs}

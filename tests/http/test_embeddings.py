@@ -1,0 +1,81 @@
+import base64
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.conftest import Client
+from tests.fakes import FakeTriton
+
+PATH = "/v1/embeddings"
+
+
+async def _post(client: Client, **body: Any) -> Any:
+    return await (await client.post(PATH, json=body)).json()
+
+
+async def test_one_string_gives_one_vector(client: Client) -> None:
+    answer = await _post(client, input="hello")
+    assert answer["object"] == "list"
+    assert answer["model"] == "embed-m3"
+    assert [len(row["embedding"]) for row in answer["data"]] == [1024]
+
+
+async def test_vectors_come_in_input_order(client: Client) -> None:
+    answer = await _post(client, input=["a b c", "a", "a b"])
+    assert [row["index"] for row in answer["data"]] == [0, 1, 2]
+    # The fake puts its one at the number of tokens: the words and two special ones.
+    assert [int(np.argmax(row["embedding"])) for row in answer["data"]] == [5, 3, 4]
+
+
+async def test_usage_counts_tokens(client: Client) -> None:
+    answer = await _post(client, input=["a b c", "a"])
+    assert answer["usage"] == {"prompt_tokens": 8, "total_tokens": 8}
+
+
+async def test_base64_holds_the_floats(client: Client) -> None:
+    plain = await _post(client, input="a b")
+    packed = await _post(client, input="a b", encoding_format="base64")
+    floats = np.frombuffer(base64.b64decode(packed["data"][0]["embedding"]), "<f4")
+    assert floats.tolist() == plain["data"][0]["embedding"]
+
+
+async def test_a_long_call_is_cut_into_requests_of_the_token_budget(client: Client, triton: FakeTriton) -> None:
+    answer = await _post(client, input=["word " * 6000] * 4)
+    assert [inputs["lengths"].shape[1] for _, inputs in triton.calls] == [2, 2]
+    assert len(answer["data"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({}, "input"),
+        ({"input": []}, "input"),
+        ({"input": ""}, "input"),
+        ({"input": ["a", ""]}, "input"),
+        ({"input": [1, 2]}, "input"),
+        ({"input": [[1, 2]]}, "input"),
+        ({"input": {"a": 1}}, "input"),
+        ({"input": ["a"] * 33}, "input"),
+        ({"input": "a", "model": "other"}, "model"),
+        ({"input": "a", "encoding_format": "int8"}, "encoding_format"),
+        ({"input": "a", "dimensions": 0}, "dimensions"),
+        ({"input": "a", "dimensions": True}, "dimensions"),
+        ({"input": "a", "user": "me"}, "user"),
+        ({"input": "\ud800"}, "input"),
+    ],
+)
+async def test_a_bad_parameter_is_400_and_named(client: Client, body: dict[str, Any], param: str) -> None:
+    response = await client.post(PATH, json=body)
+    assert response.status == 400
+    assert (await response.json())["error"]["param"] == param
+
+
+async def test_the_index_of_an_empty_text_is_named(client: Client) -> None:
+    response = await client.post(PATH, json={"input": ["a", ""]})
+    assert "input[1]" in (await response.json())["error"]["message"]
+
+
+async def test_empty_and_null_parameters_are_absent(client: Client) -> None:
+    answer = await _post(client, input="a", model="", encoding_format=None, dimensions=None)
+    assert len(answer["data"]) == 1

@@ -1,0 +1,121 @@
+"""Every refusal has the contract's shape, on every path."""
+
+import io
+from typing import Any
+
+import pytest
+from aiohttp import FormData
+
+from frontend.errors import BadGateway
+from tests.conftest import Client
+from tests.fakes import FakeTriton
+
+EMBED = "/v1/embeddings"
+
+
+async def _error(response: Any) -> dict[str, Any]:
+    body: dict[str, Any] = await response.json()
+    assert set(body) == {"error"}
+    assert set(body["error"]) == {"message", "type", "param", "code"}
+    error: dict[str, Any] = body["error"]
+    return error
+
+
+async def test_an_unknown_path_is_404(client: Client) -> None:
+    response = await client.get("/v1/nothing")
+    assert response.status == 404
+    assert (await _error(response))["type"] == "invalid_request_error"
+
+
+async def test_a_wrong_method_is_405_and_says_which_is_right(client: Client) -> None:
+    response = await client.get(EMBED)
+    assert response.status == 405
+    assert "POST" in response.headers["Allow"]
+
+
+@pytest.mark.parametrize("path", [EMBED, "/v1/rerank", "/v1/audio/speech", "/v1/audio/transcriptions", "/v1/models"])
+async def test_a_wrong_key_is_401(client: Client, path: str) -> None:
+    method = client.get if path == "/v1/models" else client.post
+    response = await method(path, headers={"Authorization": "Bearer wrong"})
+    assert response.status == 401
+    assert (await _error(response))["type"] == "invalid_api_key"
+
+
+async def test_health_needs_no_key(client: Client) -> None:
+    response = await client.get("/health/live", headers={"Authorization": ""})
+    assert response.status == 200
+
+
+async def test_a_path_is_unknown_before_a_key_is_wrong(client: Client) -> None:
+    response = await client.get("/v1/nothing", headers={"Authorization": "Bearer wrong"})
+    assert response.status == 404
+
+
+@pytest.mark.parametrize("given", ["abc-1.2_3", "x" * 128])
+async def test_a_well_formed_request_id_is_kept(client: Client, given: str) -> None:
+    response = await client.get("/v1/nothing", headers={"X-Request-Id": given})
+    assert response.headers["X-Request-Id"] == given
+
+
+@pytest.mark.parametrize("given", ["", "with space", "x" * 129, "ü"])
+async def test_another_request_id_is_replaced(client: Client, given: str) -> None:
+    response = await client.get("/v1/nothing", headers={"X-Request-Id": given})
+    assert response.headers["X-Request-Id"] not in ("", given)
+
+
+async def test_a_compressed_body_is_415(client: Client) -> None:
+    response = await client.post(EMBED, data=b"x", headers={"Content-Encoding": "gzip"})
+    assert response.status == 415
+
+
+async def test_multipart_to_a_json_endpoint_is_400(client: Client) -> None:
+    form = FormData()
+    form.add_field("input", "x", content_type="text/plain", filename="a")
+    assert (await client.post(EMBED, data=form)).status == 400
+
+
+async def test_json_to_a_multipart_endpoint_is_400(client: Client) -> None:
+    assert (await client.post("/v1/audio/transcriptions", json={"file": "x"})).status == 400
+
+
+async def test_a_body_over_the_limit_is_413(client: Client) -> None:
+    response = await client.post(EMBED, data=io.BytesIO(b'{"input": "' + b"x" * 5_000_000 + b'"}'))
+    assert response.status == 413
+    assert (await _error(response))["type"] == "request_too_large"
+
+
+async def test_a_backend_that_is_away_is_502_with_retry_after(client: Client, triton: FakeTriton) -> None:
+    triton.failure = BadGateway("away")
+    response = await client.post(EMBED, json={"input": "x"})
+    assert response.status == 502
+    assert int(response.headers["Retry-After"]) >= 1
+    assert (await _error(response))["type"] == "bad_gateway"
+
+
+async def test_an_unforeseen_error_is_500_without_details(
+    client: Client, triton: FakeTriton, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*arguments: object) -> None:
+        raise RuntimeError("/secret/path")
+
+    monkeypatch.setattr(triton, "infer", fail)
+    response = await client.post(EMBED, json={"input": "x"})
+    assert response.status == 500
+    error = await _error(response)
+    assert "secret" not in error["message"]
+    assert response.headers["X-Request-Id"] in error["message"]
+
+
+async def test_readiness_follows_triton(client: Client, triton: FakeTriton) -> None:
+    assert (await client.get("/health/ready")).status == 200
+    triton.failure = BadGateway("away")
+    assert (await client.get("/health/ready")).status == 503
+
+
+async def test_the_model_list_has_every_name(client: Client) -> None:
+    names = [model["id"] for model in (await (await client.get("/v1/models")).json())["data"]]
+    assert names == ["stt-1", "stt-1-hd", "tts-1", "tts-1-hd", "embed-m3", "rerank-v2-m3"]
+
+
+async def test_an_unknown_model_is_404(client: Client) -> None:
+    assert (await client.get("/v1/models/gpt")).status == 404

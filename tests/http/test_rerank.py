@@ -1,0 +1,69 @@
+from typing import Any
+
+import pytest
+
+from tests.conftest import Client
+
+PATH = "/v1/rerank"
+# The fake's score falls with the number of tokens.
+DOCUMENTS = ["a b c d", "a", "a b"]
+
+
+async def _post(client: Client, **body: Any) -> Any:
+    return await (await client.post(PATH, json={"query": "q", "documents": DOCUMENTS, **body})).json()
+
+
+async def test_results_are_sorted_by_score(client: Client) -> None:
+    answer = await _post(client)
+    assert [result["index"] for result in answer["results"]] == [1, 2, 0]
+    assert answer["object"] == "list"
+    assert answer["model"] == "rerank-v2-m3"
+
+
+@pytest.mark.parametrize(("top_n", "count"), [(1, 1), (2, 2), (99, 3), (None, 3)])
+async def test_top_n_bounds_the_results(client: Client, top_n: int | None, count: int) -> None:
+    assert len((await _post(client, top_n=top_n))["results"]) == count
+
+
+async def test_documents_are_left_out_unless_asked_for(client: Client) -> None:
+    assert all("document" not in result for result in (await _post(client))["results"])
+
+
+async def test_documents_are_returned_on_demand(client: Client) -> None:
+    results = (await _post(client, return_documents=True))["results"]
+    assert [result["document"]["text"] for result in results] == ["a", "a b", "a b c d"]
+
+
+async def test_equal_scores_keep_the_order_of_the_documents(client: Client) -> None:
+    answer = await _post(client, documents=["a b", "c d", "e f"])
+    assert [result["index"] for result in answer["results"]] == [0, 1, 2]
+
+
+async def test_an_empty_document_is_scored(client: Client) -> None:
+    assert len((await _post(client, documents=["", "a"]))["results"]) == 2
+
+
+async def test_usage_counts_the_tokens_of_all_pairs(client: Client) -> None:
+    assert (await _post(client, documents=["a", "a b"]))["usage"] == {"total_tokens": 11}
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({"query": ""}, "query"),
+        ({"query": 1}, "query"),
+        ({"documents": []}, "documents"),
+        ({"documents": ["a"] * 33}, "documents"),
+        ({"documents": [{"text": "a"}]}, "documents"),
+        ({"documents": "a"}, "documents"),
+        ({"top_n": 0}, "top_n"),
+        ({"top_n": 1.5}, "top_n"),
+        ({"return_documents": "yes"}, "return_documents"),
+        ({"model": "other"}, "model"),
+        ({"max_chunks": 1}, "max_chunks"),
+    ],
+)
+async def test_a_bad_parameter_is_400_and_named(client: Client, body: dict[str, Any], param: str) -> None:
+    response = await client.post(PATH, json={"query": "q", "documents": DOCUMENTS, **body})
+    assert response.status == 400
+    assert (await response.json())["error"]["param"] == param

@@ -1,0 +1,95 @@
+import io
+import wave
+from typing import Any
+
+import pytest
+
+from frontend.audio.decode import decode
+from tests.conftest import Client
+from tests.fakes import FakeTriton
+
+PATH = "/v1/audio/speech"
+
+
+async def _post(client: Client, **body: Any) -> Any:
+    return await client.post(PATH, json={"input": "Hello there.", "voice": "amy", **body})
+
+
+async def test_wav_is_the_default(client: Client) -> None:
+    response = await _post(client)
+    assert response.headers["Content-Type"] == "audio/wav"
+    with wave.open(io.BytesIO(await response.read())) as file:
+        assert (file.getnchannels(), file.getsampwidth(), file.getframerate()) == (1, 2, 22_050)
+
+
+async def test_mp3_says_so_and_is_so(client: Client) -> None:
+    response = await _post(client, response_format="mp3")
+    assert response.headers["Content-Type"] == "audio/mpeg"
+    assert len(decode(await response.read(), 60)) > 0
+
+
+async def test_the_length_is_told(client: Client) -> None:
+    response = await _post(client)
+    assert int(response.headers["Content-Length"]) == len(await response.read())
+
+
+async def test_each_sentence_is_a_call_of_its_own(client: Client, triton: FakeTriton) -> None:
+    await _post(client, input="One. Two. Three.")
+    assert [model for model, _ in triton.calls] == ["piper_amy"] * 3
+
+
+async def test_a_pause_lies_between_sentences(client: Client) -> None:
+    async def frames(text: str) -> int:
+        with wave.open(io.BytesIO(await (await _post(client, input=text)).read())) as file:
+            return file.getnframes()
+
+    assert await frames("One. Two.") == 2 * await frames("One.") + int(0.2 * 22_050)
+
+
+@pytest.mark.parametrize(
+    ("language", "model"), [("de", "piper_thorsten"), ("FR", "piper_siwis"), ("rm", "piper_paola")]
+)
+async def test_a_language_chooses_its_default_voice(
+    client: Client, triton: FakeTriton, language: str, model: str
+) -> None:
+    await _post(client, voice=None, language=language)
+    assert triton.calls[0][0] == model
+
+
+async def test_a_voice_wins_over_a_language(client: Client, triton: FakeTriton) -> None:
+    await _post(client, voice="ryan", language="de")
+    assert triton.calls[0][0] == "piper_ryan"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "param"),
+    [
+        ({"input": ""}, 400, "input"),
+        ({"input": " \n "}, 400, "input"),
+        ({"input": "..."}, 400, "input"),
+        ({"input": "x" * 5001}, 413, "input"),
+        ({"voice": "Amy"}, 400, "voice"),
+        ({"voice": None}, 400, "voice"),
+        ({"voice": None, "language": "es"}, 400, "language"),
+        ({"response_format": "opus"}, 400, "response_format"),
+        ({"speed": 3}, 400, "speed"),
+        ({"speed": "fast"}, 400, "speed"),
+        ({"model": "tts-2"}, 400, "model"),
+        ({"stream": False}, 400, "stream"),
+    ],
+)
+async def test_a_bad_parameter_is_refused_and_named(
+    client: Client, body: dict[str, Any], status: int, param: str
+) -> None:
+    response = await _post(client, **body)
+    assert response.status == status
+    assert (await response.json())["error"]["param"] == param
+
+
+async def test_5000_code_points_are_taken(client: Client) -> None:
+    assert (await _post(client, input="hello " * 833 + "👍")).status == 200
+
+
+async def test_an_unknown_voice_lists_the_six(client: Client) -> None:
+    message = (await (await _post(client, voice="bob")).json())["error"]["message"]
+    assert all(voice in message for voice in ("paola", "riccardo", "amy", "ryan", "thorsten", "siwis"))

@@ -1,0 +1,171 @@
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+from aiohttp import FormData
+
+from tests.conftest import Client
+from tests.fakes import FakeTriton
+from tests.speech import CONTAINERS, encode, say
+
+PATH = "/v1/audio/transcriptions"
+SPEECH = say("Good morning everybody, this is a test.")
+WAV = encode(SPEECH, "wav")
+
+
+async def _post(client: Client, file: bytes | None = WAV, name: str = "a.wav", **fields: Any) -> Any:
+    form = FormData(default_to_multipart=True)
+    for key, values in fields.items():
+        for value in values if isinstance(values, list) else [values]:
+            form.add_field(key, value)
+    if file is not None:
+        form.add_field("file", io.BytesIO(file), filename=name, content_type="text/plain")
+    return await client.post(PATH, data=form)
+
+
+async def test_json_is_the_text_alone(client: Client) -> None:
+    assert await (await _post(client)).json() == {"text": "hello there"}
+
+
+async def test_text_is_plain_with_a_final_newline(client: Client) -> None:
+    response = await _post(client, response_format="text")
+    assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert await response.text() == "hello there\n"
+
+
+async def test_verbose_json_has_every_field(client: Client) -> None:
+    answer = await (await _post(client, response_format="verbose_json")).json()
+    assert list(answer) == ["task", "language", "duration", "text", "segments"]
+    assert set(answer["segments"][0]) == {"id", "start", "end", "text", "avg_logprob", "no_speech_prob"}
+    assert abs(answer["duration"] - len(SPEECH) / 16_000) < 0.01
+
+
+@pytest.mark.parametrize("spelling", ["timestamp_granularities[]", "timestamp_granularities"])
+async def test_words_come_when_asked_for(client: Client, spelling: str) -> None:
+    answer = await (await _post(client, response_format="verbose_json", **{spelling: ["word", "segment"]})).json()
+    assert answer["words"][0] == {
+        "start": answer["words"][0]["start"],
+        "end": answer["words"][0]["end"],
+        "word": " hello",
+        "probability": 0.75,
+    }
+
+
+@pytest.mark.parametrize("kind", CONTAINERS)
+async def test_every_container_is_taken_whatever_it_is_called(client: Client, kind: str) -> None:
+    response = await _post(client, encode(SPEECH, kind), name="note.txt")
+    assert (await response.json()) == {"text": "hello there"}
+
+
+async def test_silence_is_empty_and_never_reaches_triton(client: Client, triton: FakeTriton) -> None:
+    silence = encode(np.zeros(32_000, np.float32), "wav")
+    answer = await (await _post(client, silence, response_format="verbose_json", language="DE")).json()
+    assert (answer["text"], answer["segments"], answer["language"]) == ("", [], "de")
+    assert triton.calls == []
+
+
+async def test_noise_without_speech_never_reaches_triton(client: Client, triton: FakeTriton) -> None:
+    noise = np.random.default_rng(0).normal(0, 0.1, 32_000).astype(np.float32)
+    assert await (await _post(client, encode(noise, "flac"))).json() == {"text": ""}
+    assert triton.calls == []
+
+
+async def test_parts_of_a_long_file_are_put_together_in_order(client: Client, triton: FakeTriton) -> None:
+    gap = np.zeros(16_000, np.float32)
+    answer = await (
+        await _post(
+            client, encode(np.concatenate([SPEECH, gap, SPEECH, gap, SPEECH]), "wav"), response_format="verbose_json"
+        )
+    ).json()
+    assert len(triton.calls) == 3
+    assert [segment["id"] for segment in answer["segments"]] == [0, 1, 2]
+    starts = [segment["start"] for segment in answer["segments"]]
+    assert starts == sorted(starts)
+    assert abs(starts[1] - (len(SPEECH) / 16_000 + 1)) < 0.5
+
+
+async def test_language_prompt_and_temperature_reach_the_model(client: Client, triton: FakeTriton) -> None:
+    await _post(client, language="IT", prompt="Grüezi", temperature="0.5", model="stt-1-hd")
+    model, inputs = triton.calls[0]
+    assert model == "whisper_large_v3"
+    assert inputs["language"][0, 0] == b"it"
+    assert inputs["prompt"][0, 0].decode() == "Grüezi"
+    assert inputs["temperature"][0, 0] == 0.5
+
+
+async def test_empty_parameters_are_absent(client: Client) -> None:
+    response = await _post(client, language="", prompt="", response_format="", temperature="", model="")
+    assert response.status == 200
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"stream": "true"}, "stream"),
+        ({"model": "whisper-1"}, "model"),
+        ({"language": "xx"}, "language"),
+        ({"language": "english"}, "language"),
+        ({"response_format": "srt"}, "response_format"),
+        ({"temperature": "1.1"}, "temperature"),
+        ({"temperature": "nan"}, "temperature"),
+        ({"temperature": "0x1"}, "temperature"),
+        ({"prompt": "x" * 1025}, "prompt"),
+        ({"timestamp_granularities[]": "word"}, "timestamp_granularities[]"),
+        ({"timestamp_granularities[]": "line", "response_format": "verbose_json"}, "timestamp_granularities[]"),
+        (
+            {"timestamp_granularities[]": "word", "timestamp_granularities": "word", "response_format": "verbose_json"},
+            "timestamp_granularities[]",
+        ),
+        ({"language": ["de", "en"]}, "language"),
+    ],
+)
+async def test_a_bad_parameter_is_400_and_named(client: Client, fields: dict[str, Any], param: str) -> None:
+    response = await _post(client, **fields)
+    assert response.status == 400
+    assert (await response.json())["error"]["param"] == param
+
+
+async def test_a_missing_file_is_400(client: Client) -> None:
+    response = await _post(client, None)
+    assert response.status == 400
+    assert (await response.json())["error"]["param"] == "file"
+
+
+async def test_an_empty_file_is_400(client: Client) -> None:
+    assert (await _post(client, b"")).status == 400
+
+
+async def test_two_files_are_400(client: Client) -> None:
+    form = FormData()
+    form.add_field("file", WAV, filename="a.wav")
+    form.add_field("file", WAV, filename="b.wav")
+    assert (await client.post(PATH, data=form)).status == 400
+
+
+async def test_a_foreign_file_is_415_and_says_what_it_is(client: Client) -> None:
+    response = await _post(client, b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + b"\0" * 1000, name="song.wav")
+    assert response.status == 415
+    error = (await response.json())["error"]
+    assert error["type"] == "unsupported_media_type"
+    assert "image/png" in error["message"]
+    assert "WAV, MP3, M4A, MP4, Ogg, WebM, FLAC, 3GPP" in error["message"]
+
+
+async def test_a_damaged_file_is_400(client: Client) -> None:
+    response = await _post(client, encode(SPEECH, "flac")[:300])
+    assert response.status == 400
+    assert (await response.json())["error"]["message"] == "the audio could not be decoded"
+
+
+@pytest.mark.parametrize(("extra", "status"), [(0, 200), (1, 413)])
+async def test_25_mb_of_file_pass_and_a_byte_more_does_not(client: Client, extra: int, status: int) -> None:
+    padded = WAV + b"\0" * (25 * 1024 * 1024 - len(WAV) + extra)
+    assert (await _post(client, padded)).status == status
+
+
+async def test_a_malformed_form_is_400(client: Client) -> None:
+    response = await client.post(
+        PATH, data=b"--x\r\nnonsense", headers={"Content-Type": "multipart/form-data; boundary=x"}
+    )
+    assert response.status == 400
