@@ -1,0 +1,195 @@
+"""Quartet on one machine, without Docker: export what is missing, start Triton and the frontend, stop both together.
+
+python -m scripts.run --models demo --port 8080
+"""
+
+import argparse
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from types import FrameType
+
+from tqdm import tqdm
+
+from frontend.access.jwt import Tokens
+from frontend.config import Settings
+from frontend.pages.health import TRITON_MODELS
+from scripts.local_triton.checks import PreflightError, check_port
+from scripts.local_triton.server import LocalTriton, TritonFailedError, die_with_parent
+
+BUILD = Path("build")
+REPOSITORY = Path("model_repository")
+_READY_SECONDS = 60
+_STOP_SECONDS = 20
+_TOKEN_SECONDS = 30 * 86_400
+
+
+class Stack:
+    """One Triton and one frontend that live and die together."""
+
+    def __init__(self, port: int) -> None:
+        self.url = f"http://127.0.0.1:{port}"
+        self.api_key = f"qk-demo-{secrets.token_hex(12)}"
+        self._jwt_secret = secrets.token_hex(32)
+        self._port = port
+        self.triton = LocalTriton(REPOSITORY, BUILD / "triton")
+        self._frontend: subprocess.Popen[bytes] | None = None
+
+    @property
+    def mobile_token(self) -> str:
+        """A token for the mobile endpoints."""
+        settings = Settings()
+        tokens = Tokens(self._jwt_secret, settings.jwt_audience, settings.jwt_issuer)
+        return tokens.issue("demo-phone", _TOKEN_SECONDS)
+
+    def start(self) -> None:
+        """Start both and wait until every model is ready."""
+        check_port(self._port)
+        self.triton.start()
+        with tqdm(total=len(TRITON_MODELS), desc="loading models", unit="model") as bar:
+            self.triton.load(TRITON_MODELS, lambda name: bar.update())
+        environment = {
+            **os.environ,
+            "QUARTET_PORT": str(self._port),
+            "QUARTET_TRITON": f"127.0.0.1:{self.triton.ports.grpc}",
+            "QUARTET_MODEL_REPOSITORY": str(REPOSITORY),
+            "QUARTET_API_KEY": self.api_key,
+            "QUARTET_JWT_SECRET": self._jwt_secret,
+        }
+        with (BUILD / "frontend.log").open("wb") as log:
+            self._frontend = subprocess.Popen(
+                [sys.executable, "-m", "frontend", "serve"],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=die_with_parent,
+            )
+        self._wait_until_ready()
+
+    def _wait_until_ready(self) -> None:
+        deadline = time.monotonic() + _READY_SECONDS
+        while time.monotonic() < deadline and not self.failure():
+            try:
+                with urllib.request.urlopen(f"{self.url}/health/ready", timeout=2):
+                    return
+            except (urllib.error.URLError, OSError):
+                time.sleep(0.1)
+        raise TritonFailedError(self.failure() or f"the frontend was not ready within {_READY_SECONDS} s")
+
+    def failure(self) -> str:
+        """What stopped by itself, or nothing."""
+        if not self.triton.alive():
+            return f"Triton stopped; its log is {self.triton.log}"
+        if self._frontend is not None and self._frontend.poll() is not None:
+            return f"the frontend stopped; its log is {BUILD / 'frontend.log'}"
+        return ""
+
+    def stop(self) -> None:
+        """The frontend first, so that it finishes what it has begun; then Triton."""
+        if self._frontend is not None:
+            self._frontend.send_signal(signal.SIGTERM)
+            try:
+                self._frontend.wait(_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._frontend.kill()
+                self._frontend.wait()
+            # Workers of a frontend that was killed stay behind in its process group.
+            self._kill_workers(self._frontend.pid)
+        self.triton.stop()
+
+    @staticmethod
+    def _kill_workers(group: int) -> None:
+        try:
+            os.killpg(group, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+
+
+def _export(models: str, folder: str) -> int:
+    command = [sys.executable, "-m", "scripts.export_models", "--source", models, "--repository", str(REPOSITORY)]
+    return subprocess.call(command + (["--folder", folder] if folder else []))
+
+
+def _write_environment(stack: Stack, token: str) -> Path:
+    """``build/demo.env``, readable by its owner alone since it holds the keys."""
+    path = BUILD / "demo.env"
+    lines = f"QUARTET_URL={stack.url}\nQUARTET_API_KEY={stack.api_key}\nQUARTET_MOBILE_JWT={token}\n"
+    path.unlink(missing_ok=True)
+    path.touch(mode=0o600)
+    path.write_text(lines, encoding="utf-8")
+    return path
+
+
+def _examples(stack: Stack, token: str, path: Path, seconds: float) -> str:
+    return f"""
+Quartet is ready after {seconds:.0f} s at {stack.url}
+
+  API key       {stack.api_key}
+  mobile token  {token}
+
+Both are in {path}. Try, in another shell:
+
+  source {path}
+  curl -s $QUARTET_URL/v1/audio/speech -H "Authorization: Bearer $QUARTET_API_KEY" \\
+    -d '{{"input": "Good morning Anna, can you buy some bread today?", "voice": "amy"}}' -o hello.wav
+  curl -s $QUARTET_URL/v1/audio/transcriptions -H "Authorization: Bearer $QUARTET_API_KEY" -F file=@hello.wav
+  curl -s $QUARTET_URL/v1/rerank -H "Authorization: Bearer $QUARTET_API_KEY" -d '{{"query": "How do I reset my
+    password?", "documents": ["Press the reset button of the router.", "Change a forgotten login secret here."]}}'
+
+Ctrl-C stops everything.
+"""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Run Quartet on this machine.")
+    parser.add_argument("--models", choices=("demo", "hub", "folder"), default="demo")
+    parser.add_argument("--folder", default="", help="for --models folder: checkpoints laid out as on the hub")
+    parser.add_argument("--port", type=int, default=8080)
+    arguments = parser.parse_args()
+    started = time.monotonic()
+    if failed := _export(arguments.models, arguments.folder):
+        return failed
+    BUILD.mkdir(exist_ok=True)
+    stack = Stack(arguments.port)
+    over = threading.Event()
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        over.set()
+        # A second signal while starting must not be lost in a wait for a model.
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, leave)
+    signal.signal(signal.SIGHUP, leave)
+    try:
+        stack.start()
+        token = stack.mobile_token
+        path = _write_environment(stack, token)
+        print(_examples(stack, token, path, time.monotonic() - started), flush=True)
+        while not over.wait(0.2):
+            if reason := stack.failure():
+                print(reason, file=sys.stderr)
+                return 1
+    except KeyboardInterrupt:
+        print("\nstopping", flush=True)
+    except (PreflightError, TritonFailedError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    finally:
+        # From here on a signal must not interrupt the cleaning up.
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        stack.stop()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
