@@ -1,5 +1,6 @@
 """Convert a Whisper checkpoint to CTranslate2 and compare its greedy decoding with ``transformers``' generate."""
 
+import copy
 import importlib
 import json
 import shutil
@@ -13,7 +14,14 @@ import numpy as np
 import soxr
 import torch
 from numpy.typing import NDArray
-from transformers import WhisperFeatureExtractor, WhisperForConditionalGeneration, WhisperTokenizerFast
+from transformers import WhisperFeatureExtractor, WhisperForConditionalGeneration
+from transformers.generation import GenerationMixin
+from transformers.generation.logits_process import (
+    LogitsProcessorList,
+    SuppressTokensAtBeginLogitsProcessor,
+    SuppressTokensLogitsProcessor,
+    WhisperTimeStampLogitsProcessor,
+)
 
 from scripts.export_models.demo.espeak import Espeak
 from scripts.export_models.demo.sentences import sentences
@@ -22,8 +30,6 @@ from scripts.export_models.parity import Check
 _MODEL_CODE = Path(__file__).parents[2] / "model_repository" / "whisper_turbo" / "1"
 _STOCK_WINDOW_SECONDS = 30.0
 _SAMPLE_RATE = 16_000
-# CTranslate2 takes a Whisper with fewer entries for an English-only one.
-_MULTILINGUAL_VOCABULARY = 51_865
 _PARITY_SENTENCES = 6
 _LARGEST_QUANTIZED_DIFFERENCE = 0.2
 
@@ -54,13 +60,16 @@ def convert(source: Path, target: Path, compute_type: str) -> None:
         "mel_bins": extractor["feature_size"],
         "max_target_positions": config["max_target_positions"],
     }
-    if config["vocab_size"] < _MULTILINGUAL_VOCABULARY:
+    if not ctranslate2.models.Whisper(str(target), device="cpu").is_multilingual:
         settings["languages"] = write_first_step(source, target)
     (target / "quartet.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
 
 
 def write_first_step(source: Path, target: Path) -> list[str]:
-    """Keep the decoder of a checkpoint whose language CTranslate2 will not detect; returns its languages."""
+    """Keep the decoder of a checkpoint that CTranslate2 takes for English-only, so that languages can be told.
+
+    Returns the codes of the checkpoint's languages.
+    """
     model = WhisperForConditionalGeneration.from_pretrained(source).float()
     weights = {name: value.numpy() for name, value in model.model.decoder.state_dict().items()}
     counts = {"heads": model.config.decoder_attention_heads, "layers": model.config.decoder_layers}
@@ -80,17 +89,35 @@ def spoken_windows(seconds: float) -> list[tuple[str, NDArray[np.float32]]]:
     return windows
 
 
-def reference_tokens(model: Any, extractor: Any, language: str, audio: NDArray[np.float32]) -> list[int]:
-    """Greedy tokens with timestamps from ``transformers``, without the start and end tokens."""
+def reference_tokens(model: Any, extractor: Any, language: str, audio: NDArray[np.float32], most: int) -> list[int]:
+    """At most ``most`` greedy tokens with timestamps from ``transformers``, without the task and end tokens.
+
+    It is the generate of every model with Whisper's own logits processors: Whisper's wrapper around it would start
+    again behind the last timestamp.
+    """
     features = extractor(audio, sampling_rate=_SAMPLE_RATE, return_tensors="pt").input_features
+    settings = copy.deepcopy(model.generation_config)
+    task = [settings.decoder_start_token_id, settings.lang_to_id[f"<|{language}|>"], settings.task_to_id["transcribe"]]
+    processors = [
+        SuppressTokensLogitsProcessor(settings.suppress_tokens),
+        SuppressTokensAtBeginLogitsProcessor(settings.begin_suppress_tokens, begin_index=len(task)),
+        WhisperTimeStampLogitsProcessor(settings, begin_index=len(task)),
+    ]
+    settings.max_length, settings.suppress_tokens, settings.begin_suppress_tokens = None, None, None
     with torch.inference_mode():
-        ids = model.generate(
-            features, language=language, task="transcribe", return_timestamps=True, do_sample=False, num_beams=1
+        ids = GenerationMixin.generate(
+            model,
+            features,
+            decoder_input_ids=torch.tensor([task]),
+            generation_config=settings,
+            logits_processor=LogitsProcessorList(processors),
+            max_new_tokens=most,
+            do_sample=False,
+            num_beams=1,
         )[0].tolist()
-    settings = model.generation_config
-    special = {settings.decoder_start_token_id, settings.eos_token_id, settings.task_to_id["transcribe"]}
-    special |= set(settings.lang_to_id.values())
-    return [token for token in ids if token not in special]
+    tokens = ids[len(task) :]
+    end: int = settings.eos_token_id
+    return tokens[: tokens.index(end)] if end in tokens else tokens
 
 
 def compare(source: Path, target: Path, name: str, compute_type: str) -> list[Check]:
@@ -106,13 +133,12 @@ def compare(source: Path, target: Path, name: str, compute_type: str) -> list[Ch
         (target / "quartet.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
     model = WhisperForConditionalGeneration.from_pretrained(source).float().eval()
     extractor = WhisperFeatureExtractor.from_pretrained(source)
-    end = WhisperTokenizerFast.from_pretrained(source).eos_token_id
     different = 0
     windows = spoken_windows(settings["window_seconds"])
     for language, audio in windows:
         ours = recognizer.decode_greedily(module.Window(audio, language=language))
-        theirs = reference_tokens(model, extractor, language, audio)
-        different += [t for t in ours if t != end] != [t for t in theirs if t != end]
+        most = recognizer.most_tokens(len(audio) / _SAMPLE_RATE)
+        different += ours != reference_tokens(model, extractor, language, audio, most)
     limit = 0.0 if compute_type == "float32" else _LARGEST_QUANTIZED_DIFFERENCE
     what = f"{compute_type}: share of {len(windows)} windows with other tokens"
     return [Check(name, what, different / len(windows), limit)]

@@ -41,7 +41,7 @@ async def test_each_sentence_is_a_call_of_its_own(client: Client, triton: FakeTr
 async def test_a_pause_lies_between_sentences(client: Client) -> None:
     async def frames(text: str) -> int:
         with wave.open(io.BytesIO(await (await _post(client, input=text)).read())) as file:
-            return file.getnframes()
+            return int(file.getnframes())
 
     assert await frames("One. Two.") == 2 * await frames("One.") + int(0.2 * 22_050)
 

@@ -14,7 +14,7 @@ SPEECH = say("Good morning everybody, this is a test.")
 WAV = encode(SPEECH, "wav")
 
 
-async def _post(client: Client, file: bytes | None = WAV, name: str = "a.wav", **fields: Any) -> Any:
+async def _post(client: Client, file: Any = WAV, name: Any = "a.wav", **fields: Any) -> Any:
     form = FormData(default_to_multipart=True)
     for key, values in fields.items():
         for value in values if isinstance(values, list) else [values]:

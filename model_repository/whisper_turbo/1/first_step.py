@@ -1,7 +1,7 @@
 """The first step of Whisper's decoder in NumPy, which tells the language.
 
-CTranslate2 takes a Whisper for multilingual by its vocabulary of 51,865 entries or more and refuses to detect the
-language with a smaller one. The export writes the decoder's weights of such a checkpoint into ``first_step.npz``.
+CTranslate2 takes a Whisper with another vocabulary than OpenAI's for an English-only one and refuses to detect its
+language. The export writes the decoder's weights of such a checkpoint into ``first_step.npz``.
 The step sees the start token alone, so self-attention is the value projection of one position.
 """
 

@@ -35,6 +35,7 @@ _NO_SPEECH = 0.6
 _BEST_OF = 5
 _TOKENS_PER_SECOND = 25
 _LEAST_TOKENS = 24
+_TASK_TOKENS = 3
 _QUANTUM_SECONDS = 1.0
 _LATEST_FIRST_TIMESTAMP = 50
 
@@ -126,6 +127,10 @@ class Recognizer:
         self._align([job for job in jobs if job.window.word_timestamps])
         return [self._finished(job) for job in jobs]
 
+    def most_tokens(self, seconds: float, prompt: int = _TASK_TOKENS) -> int:
+        """How many tokens a window of ``seconds`` may give behind a prompt: a loop must end some time."""
+        return min(int(_LEAST_TOKENS + _TOKENS_PER_SECOND * seconds), self._context // 2, self._context - prompt)
+
     def decode_greedily(self, window: Window) -> list[int]:
         """The tokens of one window with a given language, decoded once: what exports are compared by."""
         self._check(window)
@@ -206,14 +211,15 @@ class Recognizer:
         for group in self._groups(jobs, alike):
             temperature = temperature_of(group[0])
             seconds = max(len(job.window.audio) for job in group) / SAMPLE_RATE
-            allowed = int(_LEAST_TOKENS + _TOKENS_PER_SECOND * seconds)
+            most = self.most_tokens(seconds, len(group[0].prompt))
             sampling = {"beam_size": self._beam_size}
             if temperature > 0:
                 sampling = {"beam_size": 1, "num_hypotheses": _BEST_OF, "sampling_topk": 0}
             results = self._model.generate(
                 self._stack(group),
                 [job.prompt for job in group],
-                max_length=min(len(group[0].prompt) + allowed, self._context),
+                # CTranslate2 lets half of this be new, and no more than the prompt leaves.
+                max_length=max(2 * most, len(group[0].prompt) + most),
                 max_initial_timestamp_index=_LATEST_FIRST_TIMESTAMP,
                 return_scores=True,
                 return_no_speech_prob=True,

@@ -146,7 +146,8 @@ def test_fp16_for_cuda_uses_packed_attention_and_no_loop() -> None:
 
 def _only(model: onnx.ModelProto, wanted: list[str]) -> onnx.ModelProto:
     """The part of a model that computes INT32 values by name."""
-    needed, kept = set(wanted), []
+    needed = set(wanted)
+    kept: list[onnx.NodeProto] = []
     for node in reversed(model.graph.node):
         if needed & set(node.output):
             kept.insert(0, node)

@@ -1,0 +1,83 @@
+"""config.pbtxt and the pipelines agree on names and types, and the files keep to what Triton since 24.10 reads."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.protobuf import text_format
+from tritonclient.grpc import model_config_pb2
+
+from frontend.operations.embeddings import pipeline as embeddings
+from frontend.operations.rerank import pipeline as rerank
+from frontend.operations.speech import pipeline as speech
+from frontend.operations.transcription import pipeline as transcription
+from frontend.pages.health import TRITON_MODELS
+from frontend.text import packed
+from tests.conftest import ROOT
+
+REPOSITORY = ROOT / "model_repository"
+CONFIGS = sorted([*REPOSITORY.glob("*/config.pbtxt"), *REPOSITORY.glob("*/configs/*.pbtxt")])
+PIPER = [name for name in TRITON_MODELS if name.startswith("piper_")]
+
+
+def _read(path: Path) -> Any:
+    return text_format.Parse(path.read_text(encoding="utf-8"), model_config_pb2.ModelConfig())
+
+
+def _config(name: str) -> Any:
+    return _read(REPOSITORY / name / "config.pbtxt")
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda p: str(p.relative_to(REPOSITORY)))
+def test_a_config_states_its_name_backend_and_instances(path: Path) -> None:
+    config = _read(path)
+    assert config.name == path.relative_to(REPOSITORY).parts[0]
+    assert config.backend in ("onnxruntime", "python")
+    assert all(group.count > 0 and group.kind for group in config.instance_group)
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda p: str(p.relative_to(REPOSITORY)))
+def test_tritons_queue_stays_plain(path: Path) -> None:
+    batching = _read(path).dynamic_batching
+    assert batching.priority_levels == 0
+    assert not batching.HasField("default_queue_policy")
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda p: str(p.relative_to(REPOSITORY)))
+def test_threads_are_explicit(path: Path) -> None:
+    config = _read(path)
+    names = ("intra_op_thread_count",) if config.backend == "onnxruntime" else ("intra_threads",)
+    assert all(int(config.parameters[name].string_value) > 0 for name in names)
+
+
+def test_every_served_model_has_a_folder() -> None:
+    assert {path.parent.name for path in REPOSITORY.glob("*/config.pbtxt")} == set(TRITON_MODELS)
+
+
+@pytest.mark.parametrize(
+    ("name", "output"),
+    [(embeddings.TRITON_MODEL, embeddings.OUTPUT), (rerank.TRITON_MODEL, rerank.OUTPUT)],
+)
+def test_the_text_models_take_and_give_what_the_pipelines_say(name: str, output: str) -> None:
+    config = _config(name)
+    assert tuple(tensor.name for tensor in config.input) == packed.INPUTS
+    assert [tensor.name for tensor in config.output] == [output]
+    assert all(tensor.allow_ragged_batch for tensor in config.input)
+
+
+@pytest.mark.parametrize("name", ["whisper_turbo", "whisper_large_v3"])
+def test_whisper_takes_what_the_pipeline_says(name: str) -> None:
+    assert tuple(tensor.name for tensor in _config(name).input) == transcription.INPUTS
+
+
+@pytest.mark.parametrize("name", PIPER)
+def test_a_voice_takes_and_gives_what_the_pipeline_says(name: str) -> None:
+    config = _config(name)
+    assert tuple(tensor.name for tensor in config.input) == speech.INPUTS
+    assert [tensor.name for tensor in config.output] == [speech.OUTPUT]
+
+
+def test_both_whispers_run_the_same_code() -> None:
+    turbo = {path.name: path.read_bytes() for path in (REPOSITORY / "whisper_turbo" / "1").glob("*.py")}
+    large = {path.name: path.read_bytes() for path in (REPOSITORY / "whisper_large_v3" / "1").glob("*.py")}
+    assert turbo == large

@@ -1,0 +1,141 @@
+"""Checkpoints of the real architectures and file layouts, small and random, in the folders of their hub names."""
+
+import shutil
+from pathlib import Path
+
+import torch
+from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+from transformers import (
+    GenerationConfig,
+    WhisperConfig,
+    WhisperFeatureExtractor,
+    WhisperForConditionalGeneration,
+    WhisperTokenizerFast,
+    XLMRobertaConfig,
+    XLMRobertaForSequenceClassification,
+    XLMRobertaModel,
+    XLMRobertaTokenizerFast,
+)
+
+from scripts.export_models import sources
+from scripts.export_models.demo.tokenizer import special_tokens
+from tests.conftest import ROOT
+
+_TEXT_PIECES = 50_257
+_LETTERS = "abcdefghijklmnopqrstuvwxyzäöüéè0123456789.,?!'"
+
+
+def _whisper_tokenizer(folder: Path) -> WhisperTokenizerFast:
+    """Whisper's special tokens at Whisper's own ids, behind 50,257 text pieces of which 256 are bytes."""
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    vocabulary = {piece: index for index, piece in enumerate(letters)}
+    vocabulary.update({f"Ġfiller{index}": index for index in range(len(letters), _TEXT_PIECES)})
+    bpe = Tokenizer(models.BPE(vocabulary, []))
+    bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    bpe.decoder = decoders.ByteLevel()
+    tokens = special_tokens(30.0)
+    cut = tokens.index("<|notimestamps|>") + 1
+    bpe.add_special_tokens(tokens[:cut])
+    bpe.add_tokens([AddedToken(token, normalized=False) for token in tokens[cut:]])
+    end = "<|endoftext|>"
+    tokenizer = WhisperTokenizerFast(tokenizer_object=bpe, unk_token=end, bos_token=end, eos_token=end, pad_token=end)
+    tokenizer.save_pretrained(folder)
+    return tokenizer
+
+
+def whisper(folder: Path, *, decoder_layers: int) -> None:
+    """A Whisper of large-v3's layout: 128 mel bins, 51,866 entries; turbo has 4 decoder layers, large-v3 32."""
+    folder.mkdir(parents=True)
+    tokenizer = _whisper_tokenizer(folder)
+    token = tokenizer.convert_tokens_to_ids
+    end = tokenizer.eos_token_id
+    torch.manual_seed(0)
+    model = WhisperForConditionalGeneration(
+        WhisperConfig(
+            vocab_size=len(tokenizer),
+            num_mel_bins=128,
+            d_model=64,
+            encoder_layers=2,
+            decoder_layers=decoder_layers,
+            encoder_attention_heads=2,
+            decoder_attention_heads=2,
+            encoder_ffn_dim=128,
+            decoder_ffn_dim=128,
+            max_target_positions=64,
+            decoder_start_token_id=token("<|startoftranscript|>"),
+            bos_token_id=end,
+            eos_token_id=end,
+            pad_token_id=end,
+        )
+    )
+    # Weights this small would make every token as likely as the next.
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(4)
+    model.generation_config = GenerationConfig(
+        is_multilingual=True,
+        lang_to_id={f"<|{code}|>": token(f"<|{code}|>") for code in ("en", "de", "fr", "it")},
+        task_to_id={"transcribe": token("<|transcribe|>"), "translate": token("<|translate|>")},
+        no_timestamps_token_id=token("<|notimestamps|>"),
+        alignment_heads=[[0, 0], [0, 1]],
+        decoder_start_token_id=token("<|startoftranscript|>"),
+        eos_token_id=end,
+        pad_token_id=end,
+        max_initial_timestamp_index=50,
+        max_length=40,
+        suppress_tokens=[token("<|startofprev|>")],
+        begin_suppress_tokens=[end],
+    )
+    model.save_pretrained(folder)
+    WhisperFeatureExtractor(feature_size=128, chunk_length=30).save_pretrained(folder)
+
+
+def _xlmr_tokenizer(folder: Path) -> int:
+    pieces = [("<s>", 0.0), ("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("▁", -2.0)]
+    pieces += [(letter, -3.0) for letter in _LETTERS] + [(f"▁{letter}", -2.5) for letter in _LETTERS]
+    unigram = Tokenizer(models.Unigram(pieces, unk_id=3))
+    unigram.normalizer = normalizers.NFKC()
+    unigram.pre_tokenizer = pre_tokenizers.Metaspace()
+    unigram.decoder = decoders.Metaspace()
+    unigram.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+    )
+    XLMRobertaTokenizerFast(tokenizer_object=unigram).save_pretrained(folder)
+    return len(pieces) + 1
+
+
+def text_model(folder: Path, *, reranker: bool) -> None:
+    """An XLM-RoBERTa with M3's 8194 positions and its tokenizer's layout of texts and pairs."""
+    folder.mkdir(parents=True)
+    config = XLMRobertaConfig(
+        vocab_size=_xlmr_tokenizer(folder),
+        hidden_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=128,
+        max_position_embeddings=8194,
+        type_vocab_size=1,
+        num_labels=1,
+    )
+    torch.manual_seed(1)
+    model = XLMRobertaForSequenceClassification(config) if reranker else XLMRobertaModel(config)
+    model.save_pretrained(folder)
+
+
+def voices(folder: Path) -> None:
+    """The demo voices under the names of Piper's own."""
+    for name, path in sources.VOICE_FILES.items():
+        exported = ROOT / "model_repository" / f"piper_{name}" / "1"
+        target = folder / f"{path}.onnx"
+        target.parent.mkdir(parents=True)
+        shutil.copy(exported / "model.onnx", target)
+        shutil.copy(exported / "voice.json", target.with_name(f"{target.name}.json"))
+
+
+def write_all(folder: Path) -> None:
+    """Everything that ``--source folder`` reads."""
+    whisper(folder / sources.WHISPER_TURBO.repository, decoder_layers=4)
+    whisper(folder / sources.WHISPER_LARGE.repository, decoder_layers=6)
+    text_model(folder / sources.EMBEDDER.repository, reranker=False)
+    text_model(folder / sources.RERANKER.repository, reranker=True)
+    voices(folder / sources.VOICES.repository)
