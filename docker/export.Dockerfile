@@ -1,0 +1,18 @@
+# Fills the model repository once, then ends.
+FROM python:3.12.12-slim-bookworm
+
+WORKDIR /app
+COPY model_repository/requirements.txt /app/model_repository/requirements.txt
+COPY scripts/export_models/requirements.txt scripts/export_models/requirements-nodeps.txt /app/scripts/export_models/
+RUN python -m pip install --no-cache-dir -r scripts/export_models/requirements.txt \
+    && python -m pip install --no-cache-dir --no-deps -r scripts/export_models/requirements-nodeps.txt \
+    && useradd --uid 10001 --create-home quartet \
+    && install --directory --owner quartet /models /work
+COPY scripts /app/scripts
+COPY model_repository /app/model_repository
+COPY docker/export.sh /app/export.sh
+
+ENV PYTHONUNBUFFERED=1
+USER 10001
+ENTRYPOINT ["bash", "/app/export.sh"]
+CMD ["--source", "demo"]

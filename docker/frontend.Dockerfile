@@ -1,0 +1,18 @@
+# The HTTP frontend.
+FROM python:3.12.12-slim-bookworm
+
+WORKDIR /app
+COPY frontend/requirements.txt frontend/requirements-nodeps.txt /tmp/
+RUN python -m pip install --no-cache-dir -r /tmp/requirements.txt \
+    && python -m pip install --no-cache-dir --no-deps -r /tmp/requirements-nodeps.txt \
+    && rm /tmp/requirements.txt /tmp/requirements-nodeps.txt \
+    && useradd --uid 10001 --no-create-home quartet
+COPY frontend /app/frontend
+
+ENV PYTHONUNBUFFERED=1 QUARTET_HOST=0.0.0.0 QUARTET_PORT=8080 QUARTET_MODEL_REPOSITORY=/models
+USER 10001
+EXPOSE 8080
+HEALTHCHECK --interval=10s --timeout=5s --start-period=120s --retries=6 \
+    CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8080/health/ready', timeout=4)"]
+ENTRYPOINT ["python", "-m", "frontend"]
+CMD ["serve"]

@@ -1,0 +1,16 @@
+# Triton with what its Python models import. The ONNX Runtime backend is the image's own C++ one.
+FROM nvcr.io/nvidia/tritonserver:26.09-py3
+
+# CTranslate2's CUDA build looks for cuBLAS 12, and the image is on CUDA 13.
+ARG CUBLAS=nvidia-cublas-cu12==12.9.3.13
+COPY model_repository/requirements.txt /tmp/requirements.txt
+RUN python3 -m pip install --no-cache-dir --break-system-packages -r /tmp/requirements.txt "${CUBLAS}" \
+    && rm /tmp/requirements.txt
+ENV LD_LIBRARY_PATH=/usr/local/lib/python3.12/dist-packages/nvidia/cublas/lib:${LD_LIBRARY_PATH}
+
+# The image has this user, called triton-server.
+USER 1000
+EXPOSE 8000 8001 8002
+HEALTHCHECK --interval=10s --timeout=5s --start-period=300s --retries=6 \
+    CMD ["curl", "-fsS", "http://127.0.0.1:8000/v2/health/ready"]
+ENTRYPOINT ["tritonserver"]

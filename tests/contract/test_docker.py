@@ -1,0 +1,104 @@
+"""compose.yaml and the Dockerfiles, as far as they can be checked without a container engine."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from frontend.config import PREFIX, Settings
+from tests.conftest import ROOT
+
+DOCKERFILES = sorted((ROOT / "docker").glob("*.Dockerfile"))
+BIN = Path(sys.executable).parent
+
+
+def _compose() -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))
+    return loaded
+
+
+def test_compose_fits_the_compose_specification() -> None:
+    command = [BIN / "check-jsonschema", "--builtin-schema", "vendor.compose-spec", ROOT / "compose.yaml"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("profile", ["cpu", "gpu"])
+def test_a_profile_has_every_part(profile: str) -> None:
+    parts = {name for name, service in _compose()["services"].items() if profile in service["profiles"]}
+    assert parts == {"export", f"triton-{profile}", "frontend", "redis", "postgres"}
+
+
+def test_triton_has_enough_shared_memory() -> None:
+    services = _compose()["services"]
+    assert {services[name]["shm_size"] for name in ("triton-cpu", "triton-gpu")} == {"2gb"}
+
+
+@pytest.mark.parametrize("name", ["redis", "postgres"])
+def test_a_store_has_a_health_check(name: str) -> None:
+    assert "healthcheck" in _compose()["services"][name]
+
+
+@pytest.mark.parametrize("name", ["triton", "frontend"])
+def test_an_image_has_a_health_check(name: str) -> None:
+    assert "HEALTHCHECK" in (ROOT / "docker" / f"{name}.Dockerfile").read_text(encoding="utf-8")
+
+
+def test_compose_sets_settings_that_exist() -> None:
+    known = {f"{PREFIX}{name.upper()}" for name in Settings.__dataclass_fields__}
+    assert set(_compose()["services"]["frontend"]["environment"]) <= known
+
+
+@pytest.mark.parametrize("service", ["redis", "postgres"])
+def test_images_are_pinned(service: str) -> None:
+    assert re.search(r":\d+\.\d+", _compose()["services"][service]["image"])
+
+
+@pytest.mark.parametrize("path", DOCKERFILES, ids=lambda p: p.name)
+def test_a_dockerfile_passes_the_linter(path: Path) -> None:
+    done = subprocess.run([BIN / "hadolint", path], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("path", DOCKERFILES, ids=lambda p: p.name)
+def test_a_dockerfile_copies_what_exists(path: Path) -> None:
+    for line in re.findall(r"^COPY (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE):
+        for source in line.split()[:-1]:
+            assert (ROOT / source).exists(), source
+
+
+@pytest.mark.parametrize("path", DOCKERFILES, ids=lambda p: p.name)
+def test_a_dockerfile_runs_as_an_ordinary_user(path: Path) -> None:
+    assert re.findall(r"^USER (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)[-1] != "root"
+
+
+def test_both_sides_of_triton_pin_the_same_numpy() -> None:
+    files = ("frontend/requirements.txt", "model_repository/requirements.txt")
+    pins = {re.findall(r"^numpy==(.+)$", (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)[0] for name in files}
+    assert len(pins) == 1
+
+
+def test_the_export_script_fills_an_empty_volume(tmp_path: Path) -> None:
+    """The content of the export image in a clean folder."""
+    app = tmp_path / "app"
+    ignored = shutil.ignore_patterns("*.onnx", "whisper", "tokenizer.json", "exported.txt", "__pycache__")
+    shutil.copytree(ROOT / "model_repository", app / "model_repository", ignore=ignored, symlinks=True)
+    shutil.copytree(ROOT / "scripts", app / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "docker" / "export.sh", app)
+    models = tmp_path / "models"
+    models.mkdir()
+    environment = {
+        "PATH": f"{BIN}:/usr/bin:/bin",
+        "HOME": str(tmp_path),
+        "MODELS_FOLDER": str(models),
+        "WORK_FOLDER": str(tmp_path / "work"),
+    }
+    command = ["bash", str(app / "export.sh"), "--source", "demo", "--only", "piper_amy"]
+    subprocess.run(command, env=environment, check=True, capture_output=True)
+    assert (models / "piper_amy" / "1" / "model.onnx").is_file()
+    assert (models / "whisper_large_v3" / "1" / "model.py").is_symlink()
