@@ -9,7 +9,6 @@ import secrets
 import signal
 import subprocess
 import sys
-import threading
 import time
 import urllib.error
 import urllib.request
@@ -28,7 +27,9 @@ BUILD = Path("build")
 REPOSITORY = Path("model_repository")
 _READY_SECONDS = 60
 _STOP_SECONDS = 20
+_WATCH_SECONDS = 0.2
 _TOKEN_SECONDS = 30 * 86_400
+_ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Stack:
@@ -160,21 +161,20 @@ def main() -> int:
         return failed
     BUILD.mkdir(exist_ok=True)
     stack = Stack(arguments.port)
-    over = threading.Event()
 
     def leave(number: int, frame: FrameType | None) -> None:
-        over.set()
-        # A second signal while starting must not be lost in a wait for a model.
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGTERM, leave)
-    signal.signal(signal.SIGHUP, leave)
+    # SIGINT too: a shell that starts this in the background has it ignored.
+    for number in _ENDING_SIGNALS:
+        signal.signal(number, leave)
     try:
         stack.start()
         token = stack.mobile_token
         path = _write_environment(stack, token)
         print(_examples(stack, token, path, time.monotonic() - started), flush=True)
-        while not over.wait(0.2):
+        while True:
+            time.sleep(_WATCH_SECONDS)
             if reason := stack.failure():
                 print(reason, file=sys.stderr)
                 return 1
@@ -185,7 +185,7 @@ def main() -> int:
         return 1
     finally:
         # From here on a signal must not interrupt the cleaning up.
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in _ENDING_SIGNALS:
             signal.signal(number, signal.SIG_IGN)
         stack.stop()
     return 0

@@ -23,8 +23,8 @@ def _compose() -> dict[str, Any]:
 
 
 def test_compose_fits_the_compose_specification() -> None:
-    command = [BIN / "check-jsonschema", "--builtin-schema", "vendor.compose-spec", ROOT / "compose.yaml"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [str(BIN / "check-jsonschema"), "--builtin-schema", "vendor.compose-spec", "compose.yaml"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 
 

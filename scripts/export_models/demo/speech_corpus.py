@@ -6,7 +6,7 @@ variants, rates and pitches; then come speed, gain, band limits, noise, pauses a
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,16 +51,17 @@ class Window:
 class Speakers:
     """Every voice the corpus has. ``say`` answers 16 kHz float32 audio of shape [samples]."""
 
-    def __init__(self, voices: Path) -> None:
+    def __init__(self, voices: Mapping[str, Path]) -> None:
+        """``voices`` maps a demo voice to its folder with ``model.onnx`` and ``voice.json``, as exported."""
         options = ort.SessionOptions()
         options.intra_op_num_threads = 1
         self._espeak = Espeak()
         self._phonemizer = EspeakPhonemizer()
         self._sessions = {
-            voice.name: ort.InferenceSession(str(voices / f"{voice.name}.onnx"), options) for voice in VOICES
+            name: ort.InferenceSession(str(folder / "model.onnx"), options) for name, folder in voices.items()
         }
         self._configs = {
-            voice.name: json.loads((voices / f"{voice.name}.onnx.json").read_text(encoding="utf-8")) for voice in VOICES
+            name: json.loads((folder / "voice.json").read_text(encoding="utf-8")) for name, folder in voices.items()
         }
 
     def demo_voice(self, text: str, name: str) -> Audio:
@@ -149,8 +150,8 @@ def _degrade(audio: Audio, rng: random.Random, generator: np.random.Generator) -
 class Corpus:
     """An endless, reproducible stream of windows for one seed (below one million)."""
 
-    def __init__(self, voices: Path, seed: int, window_seconds: float) -> None:
-        self._speakers = Speakers(voices)
+    def __init__(self, repository: Path, seed: int, window_seconds: float) -> None:
+        self._speakers = Speakers({v.name: repository / f"piper_{v.name}" / "1" for v in VOICES})
         self._rng = random.Random(seed)
         self._generator = np.random.default_rng(seed)
         self._grammars = {language: load_grammar(language) for language in LANGUAGES}

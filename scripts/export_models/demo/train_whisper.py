@@ -1,7 +1,7 @@
 """Train the demo Whisper on synthetic speech and save it in Hugging Face layout.
 
-    python -m scripts.export_models.demo.voices build/voices
-    python -m scripts.export_models.demo.train_whisper build/voices build/demo_whisper --minutes 90
+    make export
+    python -m scripts.export_models.demo.train_whisper model_repository build/demo_whisper --minutes 80
 
 A CTC head on the encoder is a second loss that makes the encoder find the words early (hybrid CTC and attention,
 Watanabe et al. 2017); it is thrown away. Windows of a batch have like lengths instead of 8 s each, so the
@@ -58,14 +58,14 @@ class MelSpectrogram:
 class Examples(IterableDataset[dict[str, Tensor]]):
     """Batches of features, decoder inputs, labels and CTC targets, grouped by length."""
 
-    def __init__(self, voices: Path, tokenizer: Any, seed: int) -> None:
-        self._voices, self._tokenizer, self._seed = voices, tokenizer, seed
+    def __init__(self, repository: Path, tokenizer: Any, seed: int) -> None:
+        self._repository, self._tokenizer, self._seed = repository, tokenizer, seed
 
     def __iter__(self) -> Iterator[dict[str, Tensor]]:
         torch.set_num_threads(1)
         worker = torch.utils.data.get_worker_info()
         seed = self._seed + (worker.id if worker else 0)
-        corpus = iter(Corpus(self._voices, seed, WINDOW_SECONDS))
+        corpus = iter(Corpus(self._repository, seed, WINDOW_SECONDS))
         mel = MelSpectrogram()
         order = np.random.default_rng(seed)
         while True:
@@ -187,7 +187,7 @@ def generation_settings(tokenizer: Any) -> GenerationConfig:
     )
 
 
-def train(voices: Path, output: Path, minutes: float, seed: int, resume: bool) -> None:
+def train(repository: Path, output: Path, minutes: float, seed: int, resume: bool) -> None:
     tokenizer = demo_tokenizer.build(output, WINDOW_SECONDS)
     torch.manual_seed(seed)
     model = build_model(tokenizer)
@@ -197,7 +197,7 @@ def train(voices: Path, output: Path, minutes: float, seed: int, resume: bool) -
         head.load_state_dict(torch.load(output / "head.pt"))
     parameters = [*model.parameters(), *head.parameters()]
     optimizer = torch.optim.AdamW(parameters, lr=PEAK_LEARNING_RATE, weight_decay=0.01, betas=(0.9, 0.98))
-    loader = DataLoader(Examples(voices, tokenizer, seed), batch_size=None, num_workers=1, prefetch_factor=16)
+    loader = DataLoader(Examples(repository, tokenizer, seed), batch_size=None, num_workers=1, prefetch_factor=16)
     print(f"{sum(p.numel() for p in model.parameters()):,} parameters", flush=True)
     start = time.monotonic()
     shown = {"loss": 0.0, "ctc": 0.0}
@@ -254,13 +254,13 @@ def save(model: WhisperForConditionalGeneration, head: nn.Module, output: Path) 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Train the demo Whisper.")
-    parser.add_argument("voices", type=Path)
+    parser.add_argument("repository", type=Path, help="where the demo voices are exported")
     parser.add_argument("output", type=Path)
     parser.add_argument("--minutes", type=float, default=90)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--resume", action="store_true")
     arguments = parser.parse_args()
-    train(arguments.voices, arguments.output, arguments.minutes, arguments.seed, arguments.resume)
+    train(arguments.repository, arguments.output, arguments.minutes, arguments.seed, arguments.resume)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,54 @@
+"""Word error and language of the demo Whisper over sentences that it was never trained on.
+
+    python -m scripts.export_models.demo.evaluate --count 35
+
+Speaks sentences of unseen seeds with the exported demo voices, hears them with the exported Whisper, without Triton.
+"""
+
+import argparse
+import sys
+from collections import Counter
+from pathlib import Path
+
+import jiwer
+
+from scripts.export_models.demo.sentences import FIRST_UNSEEN_SEED, sentences, words
+from scripts.export_models.demo.speech_corpus import Speakers
+from scripts.export_models.demo.voices import VOICES
+from scripts.export_models.export_whisper import recognizer_module
+
+_MOST_WORD_ERROR = 0.03
+_LEAST_LANGUAGE = 0.98
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Evaluate the demo Whisper on unseen sentences.")
+    parser.add_argument("--count", type=int, default=35, help="sentences a voice")
+    parser.add_argument("--seed", type=int, default=FIRST_UNSEEN_SEED)
+    parser.add_argument("--repository", type=Path, default=Path("model_repository"))
+    parser.add_argument("--whisper", type=Path, default=None, help="a converted folder; default: the exported one")
+    arguments = parser.parse_args()
+    module = recognizer_module()
+    folder = arguments.whisper or arguments.repository / "whisper_turbo" / "1" / "whisper"
+    recognizer = module.Recognizer(folder, threads=2)
+    speakers = Speakers({v.name: arguments.repository / f"piper_{v.name}" / "1" for v in VOICES})
+    said_by: dict[str, list[str]] = {}
+    heard_by: dict[str, list[str]] = {}
+    right_language: Counter[str] = Counter()
+    for voice in VOICES:
+        texts = list(sentences(voice.language, arguments.seed, arguments.count))
+        windows = [module.Window(speakers.demo_voice(text, voice.name)) for text in texts]
+        results = recognizer.transcribe(windows)
+        said_by[voice.name] = [" ".join(words(text)) for text in texts]
+        heard_by[voice.name] = [" ".join(words("".join(s.text for s in r.segments))) or "-" for r in results]
+        right_language[voice.name] = sum(result.language == voice.language for result in results)
+        error = jiwer.wer(said_by[voice.name], heard_by[voice.name])
+        print(f"{voice.name:10} word error {error:6.2%}  language {right_language[voice.name] / len(texts):7.2%}")
+    error = jiwer.wer(sum(said_by.values(), []), sum(heard_by.values(), []))
+    language = right_language.total() / (arguments.count * len(VOICES))
+    print(f"{'all':10} word error {error:6.2%}  language {language:7.2%}")
+    return 0 if error <= _MOST_WORD_ERROR and language >= _LEAST_LANGUAGE else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
