@@ -19,14 +19,13 @@ $(VENV)/installed: $(REQUIREMENTS)
 	@echo "installing into $(VENV) (the first time takes some minutes)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --upgrade pip
-	@$(BIN)/python -m pip install --progress-bar on -r frontend/requirements.txt -r scripts/export_models/requirements.txt | grep -vE '^(Requirement already|Looking in|Collecting|  |Using cached)' || true
+	@$(BIN)/python -m pip install -r frontend/requirements.txt -r scripts/export_models/requirements.txt
 	@for file in frontend/requirements-nodeps.txt scripts/local_triton/requirements.txt scripts/export_models/requirements-nodeps.txt; do \
-	  $(BIN)/python -m pip install --no-deps --progress-bar on -r $$file || exit 1; done
-	@$(BIN)/python -c "import aiohttp, ctranslate2, torch, transformers, tritonclient"
+	  $(BIN)/python -m pip install --no-deps -r $$file || exit 1; done
 	@touch $@
 
 $(VENV)/installed-tests: $(VENV)/installed tests/requirements.txt
-	@$(BIN)/python -m pip install --progress-bar on -r tests/requirements.txt
+	@$(BIN)/python -m pip install -r tests/requirements.txt
 	@touch $@
 
 install: $(VENV)/installed ## make the virtual environment with everything to run and export
