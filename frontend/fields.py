@@ -71,3 +71,24 @@ def boolean(values: Mapping[str, Any], name: str) -> bool:
     if not isinstance(value, bool):
         raise InvalidRequest(f"{name} must be true or false", param=name)
     return value
+
+
+def strings(values: Mapping[str, Any], name: str, most: int, *, empty_allowed: bool) -> list[str]:
+    """An array of 1 to ``most`` strings; an error names the index it lies at."""
+    value = values.get(name)
+    if value is None:
+        raise InvalidRequest(f"missing parameter: {name}", param=name)
+    if not isinstance(value, list):
+        raise InvalidRequest(f"{name} must be an array of strings", param=name)
+    if not value:
+        raise InvalidRequest(f"{name} must not be an empty array", param=name)
+    if len(value) > most:
+        raise InvalidRequest(f"too many {name.removesuffix('s')}s: {len(value)}, at most {most}", param=name)
+    for index, item in enumerate(value):
+        place = f"{name}[{index}]"
+        if not isinstance(item, str):
+            raise InvalidRequest(f"{place} must be a string", param=name)
+        if not item and not empty_allowed:
+            raise InvalidRequest(f"{place} is empty", param=name)
+        checked_text(item, name, place)
+    return value

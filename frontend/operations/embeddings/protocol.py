@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frontend import fields
-from frontend.errors import InvalidRequest
 
 MODEL = "embed-m3"
 MOST_INPUTS = 32
@@ -32,24 +31,11 @@ class Embeddings:
     tokens: int
 
 
-def _parse_input(value: Any) -> list[str]:
-    if isinstance(value, str):
-        value = [value]
-    if value is None:
-        raise InvalidRequest("missing parameter: input", param="input")
-    if not isinstance(value, list):
-        raise InvalidRequest("input must be a string or an array of strings", param="input")
-    if not value:
-        raise InvalidRequest("input must not be an empty array", param="input")
-    if len(value) > MOST_INPUTS:
-        raise InvalidRequest(f"too many inputs: {len(value)}, at most {MOST_INPUTS}", param="input")
-    for index, text in enumerate(value):
-        if not isinstance(text, str):
-            raise InvalidRequest(f"input[{index}] must be a string", param="input")
-        if not text:
-            raise InvalidRequest(f"input[{index}] is empty", param="input")
-        fields.checked_text(text, "input", f"input[{index}]")
-    return value
+def _parse_input(values: Mapping[str, Any]) -> list[str]:
+    """One string is the same as an array of one."""
+    single = values.get("input")
+    wrapped = {"input": [single]} if isinstance(single, str) else values
+    return fields.strings(wrapped, "input", MOST_INPUTS, empty_allowed=False)
 
 
 def parse_openai(values: Mapping[str, Any]) -> EmbeddingRequest:
@@ -58,7 +44,7 @@ def parse_openai(values: Mapping[str, Any]) -> EmbeddingRequest:
     fields.model(values, (MODEL,), MODEL)
     fields.positive_integer(values, "dimensions")
     return EmbeddingRequest(
-        texts=_parse_input(values.get("input")),
+        texts=_parse_input(values),
         encoding_format=fields.choice(values, "encoding_format", ("float", "base64"), "float"),
     )
 

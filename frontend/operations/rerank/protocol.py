@@ -30,22 +30,6 @@ class Ranking:
     tokens: int
 
 
-def _parse_documents(value: Any) -> list[str]:
-    if value is None:
-        raise InvalidRequest("missing parameter: documents", param="documents")
-    if not isinstance(value, list):
-        raise InvalidRequest("documents must be an array of strings", param="documents")
-    if not value:
-        raise InvalidRequest("documents must not be an empty array", param="documents")
-    if len(value) > MOST_DOCUMENTS:
-        raise InvalidRequest(f"too many documents: {len(value)}, at most {MOST_DOCUMENTS}", param="documents")
-    for index, document in enumerate(value):
-        if not isinstance(document, str):
-            raise InvalidRequest(f"documents[{index}] must be a string", param="documents")
-        fields.checked_text(document, "documents", f"documents[{index}]")
-    return value
-
-
 def parse(values: Mapping[str, Any]) -> RerankRequest:
     """The endpoint's JSON."""
     fields.refuse_unknown(values, _PARAMETERS)
@@ -55,7 +39,7 @@ def parse(values: Mapping[str, Any]) -> RerankRequest:
         raise InvalidRequest("query must be a string that is not empty", param="query")
     return RerankRequest(
         query=query,
-        documents=_parse_documents(values.get("documents")),
+        documents=fields.strings(values, "documents", MOST_DOCUMENTS, empty_allowed=True),
         top_n=fields.positive_integer(values, "top_n"),
         return_documents=fields.boolean(values, "return_documents"),
     )
