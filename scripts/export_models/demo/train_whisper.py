@@ -10,6 +10,7 @@ checkpoint accepts short windows too (``min_window_seconds``).
 
 import argparse
 import itertools
+import json
 import math
 import time
 from collections.abc import Iterator
@@ -28,6 +29,7 @@ from scripts.export_models.demo.sentences import LANGUAGES
 from scripts.export_models.demo.speech_corpus import SAMPLE_RATE, Corpus, Span, Window
 
 WINDOW_SECONDS = 8.0
+MIN_WINDOW_SECONDS = 2.0
 MEL_BINS = 80
 HOP = 160
 WIDTH = 128
@@ -250,6 +252,8 @@ def save(model: WhisperForConditionalGeneration, head: nn.Module, output: Path) 
     half.generation_config = model.generation_config
     half.half().save_pretrained(output)
     WhisperFeatureExtractor(feature_size=MEL_BINS, chunk_length=int(WINDOW_SECONDS)).save_pretrained(output)
+    settings = json.dumps({"min_window_seconds": MIN_WINDOW_SECONDS})
+    (output / "quartet.json").write_text(settings + "\n", encoding="utf-8")
 
 
 def main() -> None:
