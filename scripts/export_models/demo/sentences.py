@@ -44,6 +44,21 @@ class Grammar:
         text = _SLOT.sub(fill, rng.choice(self.templates))
         return text[0].upper() + text[1:]
 
+    def variation(self, rng: random.Random) -> str:
+        """A sentence that no template gives: words in other company, so that a model learns to hear them."""
+        if rng.random() < 0.5:
+            return self._addressed(rng)
+        phrases = [rng.choice(self.slots[rng.choice(list(self.slots))]) for _ in range(rng.randint(2, 4))]
+        text = rng.choice([" ", " ", ", "]).join(phrases)
+        return text[0].upper() + text[1:] + rng.choice("..?!")
+
+    def _addressed(self, rng: random.Random) -> str:
+        """A greeting and a name before a sentence that begins with a word of its template."""
+        template = rng.choice([t for t in self.templates if t[0] != "{" and not t.startswith("I ")])
+        rest = Grammar(self.language, (template,), self.slots).sentence(rng)
+        opening = f"{rng.choice(self.slots['greeting'])} {rng.choice(self.slots['name'])}"
+        return f"{opening}, {rest[0].lower()}{rest[1:]}"
+
     def vocabulary(self) -> list[str]:
         """Every word the grammar can say, lower case, sorted."""
         texts = [_SLOT.sub(" ", template) for template in self.templates]

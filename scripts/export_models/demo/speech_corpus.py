@@ -1,7 +1,8 @@
 """Synthetic speech to train the demo Whisper on: windows of sentences with the time of each.
 
 Half of the sentences are spoken by the demo voices through their ONNX graphs, half by espeak-ng itself in several
-variants, rates and pitches; then come speed, gain, band limits, noise, pauses and windows without speech.
+variants, rates and pitches; some put the words of the vocabulary into other company than the grammar does. Then come
+speed, gain, band limits, noise, pauses and windows without speech.
 """
 
 import json
@@ -25,6 +26,11 @@ SAMPLE_RATE = 16_000
 _ESPEAK_VOICES = {"en": ("en-us", "en", "en-gb-x-rp"), "de": ("de",), "fr": ("fr", "fr-ch"), "it": ("it",)}
 _VARIANTS = ["", *(f"+m{n}" for n in range(1, 8)), *(f"+f{n}" for n in range(1, 6))]
 _SPEECH_LEVEL = 1e-3
+_VARIED_SHARE = 0.35
+_ESPEAK_SHARE = 0.5
+# How espeak-ng's own command line speaks.
+_PLAIN_SHARE = 0.4
+_PLAIN_RATE, _PLAIN_PITCH, _PLAIN_RANGE = 175, 50, 50
 
 Audio = NDArray[np.float32]
 
@@ -79,19 +85,18 @@ class Speakers:
         return _resample(output.reshape(-1), config["audio"]["sample_rate"], SAMPLE_RATE)
 
     def espeak(self, text: str, language: str, rng: random.Random) -> Audio:
-        voice = rng.choice(_ESPEAK_VOICES[language]) + rng.choice(_VARIANTS)
-        spoken = self._espeak.speak(
-            text,
-            voice,
-            rate=rng.randint(125, 200),
-            pitch=rng.randint(20, 75),
-            pitch_range=rng.choice([0, 30, 50, 50, 70]),
-        )
+        voice = rng.choice(_ESPEAK_VOICES[language])
+        rate, pitch, pitch_range = _PLAIN_RATE, _PLAIN_PITCH, _PLAIN_RANGE
+        if rng.random() > _PLAIN_SHARE:
+            voice += rng.choice(_VARIANTS)
+            rate, pitch = rng.randint(125, 200), rng.randint(20, 75)
+            pitch_range = rng.choice([0, 30, 50, 70])
+        spoken = self._espeak.speak(text, voice, rate=rate, pitch=pitch, pitch_range=pitch_range)
         samples = spoken.samples.astype(np.float32) / 32768
         return _resample(samples, self._espeak.sample_rate, SAMPLE_RATE)
 
     def say(self, text: str, language: str, rng: random.Random) -> Audio:
-        if rng.random() < 0.4:
+        if rng.random() < _ESPEAK_SHARE:
             audio = self.espeak(text, language, rng)
         else:
             names = [voice.name for voice in VOICES if voice.language == language]
@@ -178,7 +183,8 @@ class Corpus:
         length = len(pieces[0])
         spans: list[Span] = []
         while len(spans) < wanted:
-            text = _fragment(grammar.sentence(rng), rng)
+            varied = rng.random() < _VARIED_SHARE
+            text = _fragment(grammar.variation(rng) if varied else grammar.sentence(rng), rng)
             audio = self._speakers.say(text, language, rng)
             gap = int(rng.uniform(0.1, 0.8) * SAMPLE_RATE)
             if length + len(audio) + gap > self._longest:

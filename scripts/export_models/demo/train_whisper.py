@@ -2,6 +2,9 @@
 
     make export
     python -m scripts.export_models.demo.train_whisper model_repository build/demo_whisper --minutes 80
+    python -m scripts.export_models.demo.train_whisper model_repository build/demo_whisper --resume --seed 2
+        --minutes 30 --learning-rate 7e-4
+    python -m scripts.export_models.demo.alignment_heads model_repository build/demo_whisper
 
 A CTC head on the encoder is a second loss that makes the encoder find the words early (hybrid CTC and attention,
 Watanabe et al. 2017); it is thrown away. Windows of a batch have like lengths instead of 8 s each, so the
@@ -189,7 +192,7 @@ def generation_settings(tokenizer: Any) -> GenerationConfig:
     )
 
 
-def train(repository: Path, output: Path, minutes: float, seed: int, resume: bool) -> None:
+def train(repository: Path, output: Path, minutes: float, seed: int, resume: bool, peak: float) -> None:
     tokenizer = demo_tokenizer.build(output, WINDOW_SECONDS)
     torch.manual_seed(seed)
     model = build_model(tokenizer)
@@ -198,7 +201,7 @@ def train(repository: Path, output: Path, minutes: float, seed: int, resume: boo
         model.load_state_dict(torch.load(output / "model.pt"))
         head.load_state_dict(torch.load(output / "head.pt"))
     parameters = [*model.parameters(), *head.parameters()]
-    optimizer = torch.optim.AdamW(parameters, lr=PEAK_LEARNING_RATE, weight_decay=0.01, betas=(0.9, 0.98))
+    optimizer = torch.optim.AdamW(parameters, lr=peak, weight_decay=0.01, betas=(0.9, 0.98))
     loader = DataLoader(Examples(repository, tokenizer, seed), batch_size=None, num_workers=1, prefetch_factor=16)
     print(f"{sum(p.numel() for p in model.parameters()):,} parameters", flush=True)
     start = time.monotonic()
@@ -207,7 +210,7 @@ def train(repository: Path, output: Path, minutes: float, seed: int, resume: boo
         share = (time.monotonic() - start) / (60 * minutes)
         if share >= 1:
             break
-        rate = PEAK_LEARNING_RATE * min(1, (step + 1) / WARMUP_STEPS) * (0.5 + 0.5 * math.cos(math.pi * share))
+        rate = peak * min(1, (step + 1) / WARMUP_STEPS) * (0.5 + 0.5 * math.cos(math.pi * share))
         for group in optimizer.param_groups:
             group["lr"] = max(rate, 1e-5)
         with torch.autocast("cpu", torch.bfloat16):
@@ -262,9 +265,17 @@ def main() -> None:
     parser.add_argument("output", type=Path)
     parser.add_argument("--minutes", type=float, default=90)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--learning-rate", type=float, default=PEAK_LEARNING_RATE)
     parser.add_argument("--resume", action="store_true")
     arguments = parser.parse_args()
-    train(arguments.repository, arguments.output, arguments.minutes, arguments.seed, arguments.resume)
+    train(
+        arguments.repository,
+        arguments.output,
+        arguments.minutes,
+        arguments.seed,
+        arguments.resume,
+        arguments.learning_rate,
+    )
 
 
 if __name__ == "__main__":
