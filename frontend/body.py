@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -16,6 +17,8 @@ _DEEPEST = 32
 _LONGEST_FIELD = 64 * 1024
 _MOST_PARTS = 64
 _FORM_OVERHEAD = 1024 * 1024
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_BRACKET = re.compile(r"[\[\]{}]")
 
 
 @dataclass
@@ -57,19 +60,11 @@ def _no_constant(name: str) -> Any:
 
 def _check_depth(text: str) -> None:
     """Refuse deep nesting before the parser recurses into it; brackets in strings do not count."""
-    depth, quoted, escaped = 0, False, False
-    for character in text:
-        if quoted:
-            quoted = escaped or character != '"'
-            escaped = character == "\\" and not escaped
-        elif character == '"':
-            quoted = True
-        elif character in "[{":
-            depth += 1
-            if depth > _DEEPEST:
-                raise InvalidRequest(f"the JSON is nested deeper than {_DEEPEST} levels")
-        elif character in "]}":
-            depth -= 1
+    depth = 0
+    for bracket in _BRACKET.findall(_STRING.sub("", text)):
+        depth += 1 if bracket in "[{" else -1
+        if depth > _DEEPEST:
+            raise InvalidRequest(f"the JSON is nested deeper than {_DEEPEST} levels")
 
 
 def parse_json(data: bytes) -> dict[str, Any]:

@@ -82,15 +82,16 @@ class TranscriptionPipeline:
             raise TooLarge(f"the audio is longer than {settings.max_audio_seconds:g} s", param="file") from None
 
     async def _window(self, model: str, request: TranscriptionRequest, window: SpokenWindow, owner: object) -> Arrays:
-        inputs = {
-            "audio": (window.samples.astype(np.float32) / 32768)[None],
-            "language": text_tensor(request.language),
-            "prompt": text_tensor(request.prompt),
-            "temperature": np.array([[request.temperature]], np.float32),
-            "word_timestamps": np.array([[request.words]]),
-        }
         outputs = ["language", *_SEGMENTS, *(_WORDS if request.words else ())]
         async with self._dispatcher.slot(model, owner):
+            # Made when its turn has come: all windows of a long file at once would fill the memory.
+            inputs = {
+                "audio": (window.samples.astype(np.float32) / 32768)[None],
+                "language": text_tensor(request.language),
+                "prompt": text_tensor(request.prompt),
+                "temperature": np.array([[request.temperature]], np.float32),
+                "word_timestamps": np.array([[request.words]]),
+            }
             return await self._triton.infer(model, inputs, outputs)
 
 

@@ -98,7 +98,7 @@ class Recognizer:
         self._beam_size = beam_size
         self._start = self._id("<|startoftranscript|>")
         self._end = self._id("<|endoftext|>")
-        self._first_timestamp = self._id("<|notimestamps|>") + 1
+        self.first_timestamp = self._id("<|notimestamps|>") + 1
         self._first_step: FirstStep | None = None
         if (folder / "first_step.npz").is_file():
             languages = {code: self._id(f"<|{code}|>") for code in settings["languages"]}
@@ -232,7 +232,7 @@ class Recognizer:
     def _keep(self, job: _Job, result: Any) -> None:
         tokens = list(result.sequences_ids[0])
         seconds = len(job.window.audio) / SAMPLE_RATE
-        segments = split_segments(tokens, self._first_timestamp, self._end, seconds)
+        segments = split_segments(tokens, self.first_timestamp, self._end, seconds)
         for segment in segments:
             segment.text = self._tokenizer.decode(segment.tokens)
         # CTranslate2's score is the log probability a token; Whisper's average counts the end token too.

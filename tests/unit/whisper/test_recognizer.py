@@ -99,3 +99,9 @@ def test_a_window_of_a_wrong_length_is_refused(module: ModuleType, recognizer: A
 def test_an_unknown_language_is_refused(module: ModuleType, recognizer: Any) -> None:
     with pytest.raises(module.InvalidWindowError, match="xx"):
         recognizer.transcribe([module.Window(say(SENTENCE), language="xx")])
+
+
+def test_int8_weights_hear_the_same_words(module: ModuleType, tmp_path: Path) -> None:
+    export_whisper.convert(CHECKPOINT, tmp_path / "int8", "int8")
+    (check,) = export_whisper.compare(CHECKPOINT, tmp_path / "int8", "demo", "int8")
+    assert check.passed
