@@ -1,7 +1,7 @@
 """espeak-ng through ctypes: speech together with the sample position of every phoneme.
 
-The library and its data come from the ``espeakng-loader`` wheel. espeak-ng keeps its state in globals, so a
-process holds one ``Espeak`` and calls it from one thread.
+The library and its data come from the ``espeakng-loader`` wheel. espeak-ng keeps its state in globals: call it from
+one thread of a process at a time.
 """
 
 import ctypes
@@ -74,7 +74,6 @@ class Espeak:
         self._events: list[tuple[int, str]] = []
         # ctypes frees a callback that nothing refers to while the library still calls it.
         self._callback = _Callback(self._collect)
-        self._library.espeak_SetSynthCallback(self._callback)
 
     def _collect(self, wave: Any, count: int, events: Any) -> int:
         if count > 0:
@@ -96,6 +95,8 @@ class Espeak:
         self._library.espeak_SetParameter(_PITCH, pitch, 0)
         self._library.espeak_SetParameter(_RANGE, pitch_range, 0)
         self._chunks, self._events = [], []
+        # Another instance may have left a callback of its own that is gone by now.
+        self._library.espeak_SetSynthCallback(self._callback)
         data = text.encode() + b"\0"
         self._library.espeak_Synth(data, len(data), 0, 0, 0, _UTF8, None, None)
         self._library.espeak_Synchronize()

@@ -8,6 +8,7 @@ import numpy as np
 import onnxruntime as ort
 import pytest
 
+from scripts.export_models.demo.espeak import Espeak
 from scripts.export_models.demo.sentences import LANGUAGES, load_grammar, sentences, words
 from scripts.export_models.demo.units import symbols
 from scripts.export_models.demo.voices import VOICES
@@ -84,3 +85,10 @@ def test_any_ids_are_spoken_without_an_error(ids: list[int]) -> None:
     output = _speak("thorsten", ids)
     assert output.shape[:3] == (1, 1, 1)
     assert np.isfinite(output).all()
+
+
+def test_two_instances_of_espeak_do_not_disturb_each_other() -> None:
+    first = Espeak()
+    said = first.speak("hello", "en-us").samples
+    Espeak().speak("something else", "de")
+    assert (first.speak("hello", "en-us").samples == said).all()
