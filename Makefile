@@ -31,7 +31,7 @@ $(VENV)/installed-tests: $(VENV)/installed tests/requirements.txt
 install: $(VENV)/installed ## make the virtual environment with everything to run and export
 
 run: $(VENV)/installed ## start Triton and the frontend; PORT=8080 MODELS=demo|hub|folder FOLDER=path
-	@$(BIN)/python -m scripts.run --port $(PORT) --models $(MODELS) $(if $(FOLDER),--folder $(FOLDER))
+	@$(BIN)/python -m scripts.run --end-with-parent --port $(PORT) --models $(MODELS) $(if $(FOLDER),--folder $(FOLDER))
 
 export: $(VENV)/installed ## export MODELS into model_repository
 	@$(BIN)/python -m scripts.export_models --source $(MODELS) $(if $(FOLDER),--folder $(FOLDER))

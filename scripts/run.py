@@ -155,8 +155,11 @@ def main() -> int:
     parser.add_argument("--models", choices=("demo", "hub", "folder"), default="demo")
     parser.add_argument("--folder", default="", help="for --models folder: checkpoints laid out as on the hub")
     parser.add_argument("--port", type=int, default=8080)
+    parser.add_argument("--end-with-parent", action="store_true", help="stop when the caller (make) is killed")
     arguments = parser.parse_args()
     started = time.monotonic()
+    if arguments.end_with_parent:
+        die_with_parent()
     if failed := _export(arguments.models, arguments.folder):
         return failed
     BUILD.mkdir(exist_ok=True)

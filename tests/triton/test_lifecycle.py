@@ -28,12 +28,39 @@ def _start(port: int, log: Path) -> subprocess.Popen[bytes]:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+    _wait_until_ready(run, log)
+    return run
+
+
+def _wait_until_ready(run: subprocess.Popen[bytes], log: Path) -> None:
     deadline = time.monotonic() + _READY_SECONDS
     while b"Ctrl-C stops" not in log.read_bytes():
         assert run.poll() is None, log.read_text()
         assert time.monotonic() < deadline, log.read_text()
         time.sleep(0.1)
-    return run
+
+
+def _left(family: dict[int, str]) -> list[str]:
+    """Which of these processes are still there after a while."""
+    deadline = time.monotonic() + _GONE_SECONDS
+    while (left := [command for pid, command in family.items() if _alive(pid)]) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return left
+
+
+def test_the_product_ends_with_its_caller(tmp_path: Path) -> None:
+    """As when 'make run' is killed: nobody is left to press Ctrl-C."""
+    port = free_port()
+    command = [sys.executable, "-m", "scripts.run", "--end-with-parent", "--port", str(port)]
+    code = f"import subprocess; subprocess.run({command!r})"
+    log = tmp_path / "log"
+    with log.open("wb") as output:
+        caller = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=output, stderr=subprocess.STDOUT)
+    _wait_until_ready(caller, log)
+    family = _family(caller.pid)
+    caller.kill()
+    caller.wait()
+    assert _left(family) == []
 
 
 def _family(root: int) -> dict[int, str]:
@@ -77,10 +104,7 @@ def test_nothing_is_left(end: str, tmp_path: Path) -> None:
         signals = {"ctrl-c": signal.SIGINT, "terminate": signal.SIGTERM, "kill supervisor": signal.SIGKILL}
         os.kill(run.pid, signals[end])
     status = run.wait(_GONE_SECONDS)
-    deadline = time.monotonic() + _GONE_SECONDS
-    while (left := [command for pid, command in family.items() if _alive(pid)]) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert left == []
+    assert _left(family) == []
     assert _shared_memory() <= shared_before
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", port)) != 0
