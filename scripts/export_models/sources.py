@@ -6,6 +6,8 @@ resume where they broke off, and every file is checked against the hash that the
 
 import hashlib
 import os
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -167,14 +169,9 @@ class DemoSource:
         return self._voices()
 
     def _voices(self) -> Path:
-        from scripts.export_models.demo.espeak import Espeak
-        from scripts.export_models.demo.voices import VOICES as DEMO_VOICES
-        from scripts.export_models.demo.voices import build
-
         root = self._work / "voices"
-        espeak = Espeak()
-        for voice in DEMO_VOICES:
-            build(voice, espeak, root, VOICE_FILES[voice.name])
+        # In a process of its own: espeak-ng speaks a little differently after it has said something else.
+        subprocess.run([sys.executable, "-m", "scripts.export_models.demo.voices", str(root)], check=True)
         return root
 
 

@@ -87,6 +87,10 @@ class Espeak:
             index += 1
         return 0
 
+    def seed(self, value: int) -> None:
+        """Set the state of espeak-ng's noise (breath, flutter), so that the same speech can be made again."""
+        self._library.espeak_ng_SetRandSeed(ctypes.c_long(value))
+
     def speak(self, text: str, voice: str, *, rate: int = 160, pitch: int = 50, pitch_range: int = 50) -> Utterance:
         """Say ``text``; ``rate`` in words a minute, ``pitch`` and ``pitch_range`` from 0 to 100."""
         if self._library.espeak_SetVoiceByName(voice.encode()) != 0:

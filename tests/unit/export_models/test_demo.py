@@ -91,3 +91,18 @@ def test_an_instance_speaks_on_after_another_is_gone() -> None:
     first = Espeak()
     Espeak().speak("something else", "de")
     assert len(first.speak("hello", "en-us").samples) > 1000
+
+
+def test_voices_built_twice_are_the_same(tmp_path: Path) -> None:
+    built = []
+    for name in ("one", "two"):
+        folder = tmp_path / name
+        subprocess.run(
+            [sys.executable, "-m", "scripts.export_models.demo.voices", str(folder)],
+            cwd=ROOT,
+            check=True,
+            capture_output=True,
+        )
+        built.append({path.name: path.read_bytes() for path in sorted(folder.rglob("*.onnx"))})
+    assert len(built[0]) == len(VOICES)
+    assert built[0] == built[1]
