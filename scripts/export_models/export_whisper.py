@@ -48,7 +48,7 @@ def convert(source: Path, target: Path, compute_type: str) -> None:
     shorter ones says so in a ``quartet.json`` of its own.
     """
     converter = ctranslate2.converters.TransformersConverter(str(source), copy_files=["tokenizer.json"])
-    converter.convert(str(target), quantization=None if compute_type == "float32" else compute_type, force=True)
+    converter.convert(str(target), quantization=compute_type, force=True)
     extractor = json.loads((source / "preprocessor_config.json").read_text(encoding="utf-8"))
     config = json.loads((source / "config.json").read_text(encoding="utf-8"))
     seconds = float(extractor["chunk_length"])

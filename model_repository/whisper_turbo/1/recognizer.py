@@ -37,6 +37,7 @@ _TOKENS_PER_SECOND = 25
 _LEAST_TOKENS = 24
 _TASK_TOKENS = 3
 _QUANTUM_SECONDS = 1.0
+_SILENT_TAIL_SECONDS = 0.3
 _LATEST_FIRST_TIMESTAMP = 50
 
 
@@ -149,7 +150,8 @@ class Recognizer:
 
     def _padded_samples(self, samples: int) -> int:
         quantum = int(_QUANTUM_SECONDS * SAMPLE_RATE)
-        rounded = -(-samples // quantum) * quantum
+        # Speech that fills its window to the last sample tempts the model to go on behind it.
+        rounded = -(-(samples + int(_SILENT_TAIL_SECONDS * SAMPLE_RATE)) // quantum) * quantum
         return min(max(rounded, self._least_samples), self._window_samples)
 
     def _encode(self, windows: list[Window]) -> list[_Job]:
