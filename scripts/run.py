@@ -130,7 +130,8 @@ def _write_environment(stack: Stack, token: str) -> Path:
     return path
 
 
-def _examples(stack: Stack, token: str, path: Path, seconds: float) -> str:
+def examples(stack: Stack, token: str, path: Path, seconds: float) -> str:
+    """Copy-and-paste examples for the person who started the product."""
     return f"""
 Quartet is ready after {seconds:.0f} s at {stack.url}
 
@@ -143,8 +144,9 @@ Both are in {path}. Try, in another shell:
   curl -s $QUARTET_URL/v1/audio/speech -H "Authorization: Bearer $QUARTET_API_KEY" \\
     -d '{{"input": "Good morning Anna, can you buy some bread today?", "voice": "amy"}}' -o hello.wav
   curl -s $QUARTET_URL/v1/audio/transcriptions -H "Authorization: Bearer $QUARTET_API_KEY" -F file=@hello.wav
-  curl -s $QUARTET_URL/v1/rerank -H "Authorization: Bearer $QUARTET_API_KEY" -d '{{"query": "How do I reset my
-    password?", "documents": ["Press the reset button of the router.", "Change a forgotten login secret here."]}}'
+  curl -s $QUARTET_URL/v1/rerank -H "Authorization: Bearer $QUARTET_API_KEY" \\
+    -d '{{"query": "How do I reset my password?",
+         "documents": ["Press the reset button of the router.", "Change a forgotten login secret here."]}}'
 
 Ctrl-C stops everything.
 """
@@ -175,7 +177,7 @@ def main() -> int:
         stack.start()
         token = stack.mobile_token
         path = _write_environment(stack, token)
-        print(_examples(stack, token, path, time.monotonic() - started), flush=True)
+        print(examples(stack, token, path, time.monotonic() - started), flush=True)
         while True:
             time.sleep(_WATCH_SECONDS)
             if reason := stack.failure():
