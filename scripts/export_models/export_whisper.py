@@ -57,6 +57,7 @@ def convert(source: Path, target: Path, compute_type: str) -> None:
     settings = {
         "window_seconds": seconds,
         "min_window_seconds": tuned.get("min_window_seconds", min(seconds, _STOCK_WINDOW_SECONDS)),
+        "beam_size": tuned.get("beam_size", 1),
         "mel_bins": extractor["feature_size"],
         "max_target_positions": config["max_target_positions"],
     }

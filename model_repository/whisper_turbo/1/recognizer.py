@@ -96,7 +96,8 @@ class Recognizer:
         self._context = int(settings["max_target_positions"])
         self._log_mel = LogMel(int(settings["mel_bins"]))
         self._batch_encode = device != "cpu"
-        self._beam_size = beam_size
+        # A small checkpoint may ask for a wider beam than the configuration of its place has.
+        self._beam_size = max(beam_size, int(settings.get("beam_size", 1)))
         self._start = self._id("<|startoftranscript|>")
         self._end = self._id("<|endoftext|>")
         self.first_timestamp = self._id("<|notimestamps|>") + 1
@@ -138,7 +139,7 @@ class Recognizer:
         (job,) = self._encode([window])
         job.language = window.language
         job.prompt = self._prompt(job)
-        self._decode_together([job], 0.0)
+        self._decode_together([job], 0.0, beam_size=1)
         assert job.result is not None
         return job.result.tokens
 
@@ -201,7 +202,7 @@ class Recognizer:
         previous = self._tokenizer.encode(" " + text, add_special_tokens=False).ids
         return [self._id("<|startofprev|>"), *previous[-(self._context // 2 - 1) :], *task]
 
-    def _decode_together(self, jobs: list[_Job], override: float | None) -> None:
+    def _decode_together(self, jobs: list[_Job], override: float | None, beam_size: int | None = None) -> None:
         """Decode at the temperature each caller gave, or all at ``override``."""
 
         def temperature_of(job: _Job) -> float:
@@ -214,7 +215,7 @@ class Recognizer:
             temperature = temperature_of(group[0])
             seconds = max(len(job.window.audio) for job in group) / SAMPLE_RATE
             most = self.most_tokens(seconds, len(group[0].prompt))
-            sampling = {"beam_size": self._beam_size}
+            sampling = {"beam_size": beam_size or self._beam_size}
             if temperature > 0:
                 sampling = {"beam_size": 1, "num_hypotheses": _BEST_OF, "sampling_topk": 0}
             results = self._model.generate(
