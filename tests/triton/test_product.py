@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -130,9 +131,16 @@ def test_any_text_is_embedded(client: openai.OpenAI, text: str) -> None:
 
 
 def _statistics(stack: Stack) -> tuple[int, int]:
+    """Requests and executions so far; Triton counts a moment after it has answered, so wait until they stand still."""
+    counts = (-1, -1)
     with grpc_client.InferenceServerClient(f"127.0.0.1:{stack.triton.ports.grpc}") as triton:
-        (model,) = triton.get_inference_statistics("m3_embedder", as_json=True)["model_stats"]
-    return int(model["inference_count"]), int(model["execution_count"])
+        while True:
+            (model,) = triton.get_inference_statistics("m3_embedder", as_json=True)["model_stats"]
+            latest = int(model["inference_count"]), int(model["execution_count"])
+            if latest == counts:
+                return counts
+            counts = latest
+            time.sleep(0.3)
 
 
 def test_callers_share_executions_and_their_vectors_do_not_change(client: openai.OpenAI, stack: Stack) -> None:
