@@ -1,6 +1,8 @@
 """Look-alikes of the real checkpoints go through 'export --source folder' and answer on a real Triton."""
 
+import os
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import torch
 import tritonclient.grpc as grpc_client
 from numpy.typing import NDArray
 from transformers import AutoModel, AutoTokenizer
+from tritonclient.utils import InferenceServerException
 
 from scripts.export_models import __main__ as export
 from scripts.export_models.sources import EMBEDDER
@@ -87,6 +90,28 @@ def test_a_whisper_of_real_layout_detects_decodes_and_aligns(triton: LocalTriton
     assert len(answer.as_numpy("language")[0, 0]) == 2
     counts = {answer.as_numpy(f"word_{field}").shape for field in ("start", "end", "text", "probability")}
     assert len(counts) == 1
+
+
+def test_unload_and_load_bring_a_dead_stub_back(triton: LocalTriton) -> None:
+    stubs = [
+        int(entry.parent.name)
+        for entry in Path("/proc").glob("[0-9]*/cmdline")
+        if b"python_backend_stub" in (command := entry.read_bytes())
+        and b"m3_reranker" in command
+        and str(triton.ports.grpc).encode() in command
+    ]
+    assert len(stubs) == 1
+    os.kill(stubs[0], signal.SIGKILL)
+    inputs = [
+        _tensor("input_ids", np.array([[0, 5, 2, 2, 6, 2]], np.int32), "INT32"),
+        _tensor("lengths", np.array([[6]], np.int32), "INT32"),
+    ]
+    with grpc_client.InferenceServerClient(f"127.0.0.1:{triton.ports.grpc}") as client:
+        with pytest.raises(InferenceServerException):
+            client.infer("m3_reranker", inputs)
+        triton.unload("m3_reranker")
+        triton.load(["m3_reranker"])
+        assert client.infer("m3_reranker", inputs).as_numpy("score").shape == (1, 1)
 
 
 def test_a_second_export_redoes_nothing(repository: Path, folder: Path) -> None:
