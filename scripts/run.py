@@ -21,7 +21,8 @@ from frontend.access.jwt import Tokens
 from frontend.config import Settings
 from frontend.pages.health import TRITON_MODELS
 from scripts.local_triton.checks import PreflightError, check_port
-from scripts.local_triton.server import LocalTriton, TritonFailedError, die_with_parent
+from scripts.local_triton.child import die_with_parent, start_child, stop_child
+from scripts.local_triton.server import LocalTriton, TritonFailedError
 
 BUILD = Path("build")
 REPOSITORY = Path("model_repository")
@@ -64,16 +65,8 @@ class Stack:
             "QUARTET_API_KEY": self.api_key,
             "QUARTET_JWT_SECRET": self._jwt_secret,
         }
-        with (BUILD / "frontend.log").open("wb") as log:
-            self._frontend = subprocess.Popen(
-                [sys.executable, "-m", "frontend", "serve"],
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                preexec_fn=die_with_parent,
-            )
+        command = [sys.executable, "-m", "frontend", "serve"]
+        self._frontend = start_child(command, environment, BUILD / "frontend.log")
         self._wait_until_ready()
 
     def _wait_until_ready(self) -> None:
@@ -97,22 +90,9 @@ class Stack:
     def stop(self) -> None:
         """The frontend first, so that it finishes what it has begun; then Triton."""
         if self._frontend is not None:
-            self._frontend.send_signal(signal.SIGTERM)
-            try:
-                self._frontend.wait(_STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                self._frontend.kill()
-                self._frontend.wait()
             # Workers of a frontend that was killed stay behind in its process group.
-            self._kill_workers(self._frontend.pid)
+            stop_child(self._frontend, _STOP_SECONDS)
         self.triton.stop()
-
-    @staticmethod
-    def _kill_workers(group: int) -> None:
-        try:
-            os.killpg(group, signal.SIGKILL)
-        except ProcessLookupError:
-            return
 
 
 def _export(models: str, folder: str) -> int:

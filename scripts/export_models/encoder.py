@@ -28,7 +28,6 @@ class EncoderShape:
     width: int
     epsilon: float
     first_position: int
-    positions: int
 
     @classmethod
     def of(cls, config: Any) -> "EncoderShape":
@@ -44,7 +43,6 @@ class EncoderShape:
             width=config.hidden_size,
             epsilon=config.layer_norm_eps,
             first_position=first,
-            positions=config.max_position_embeddings,
         )
 
 

@@ -1,9 +1,7 @@
 """Start, fill and stop one embedded Triton."""
 
-import ctypes
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -16,12 +14,12 @@ from pathlib import Path
 
 from scripts.local_triton import checks
 from scripts.local_triton.assemble import assemble_backends, environment
+from scripts.local_triton.child import start_child, stop_child
 
 _START_SECONDS = 60
 _LOAD_SECONDS = 300
 _EXIT_SECONDS = 15
 _LOAD_THREADS = 4
-_PR_SET_PDEATHSIG = 1
 _SHARED_MEMORY = Path("/dev/shm")
 
 
@@ -36,11 +34,6 @@ class Ports:
     http: int = field(default_factory=checks.free_port)
     grpc: int = field(default_factory=checks.free_port)
     metrics: int = field(default_factory=checks.free_port)
-
-
-def die_with_parent() -> None:
-    """Ask the kernel to end this process with SIGTERM when its parent dies, so that nothing is left behind."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 class LocalTriton:
@@ -78,16 +71,8 @@ class LocalTriton:
             checks.check_port(port)
         self._work.mkdir(parents=True, exist_ok=True)
         backends = assemble_backends(wheel, self._work / "backends")
-        with self.log.open("wb") as log:
-            self._process = subprocess.Popen(
-                self._command(wheel, backends),
-                env=environment(wheel, libpython, Path(sys.executable)),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                preexec_fn=die_with_parent,
-            )
+        values = environment(wheel, libpython, Path(sys.executable))
+        self._process = start_child(self._command(wheel, backends), values, self.log)
         self._wait_until_live()
 
     def _command(self, wheel: checks.Wheel, backends: Path) -> list[str]:
@@ -162,28 +147,10 @@ class LocalTriton:
 
     def stop(self) -> None:
         """End Triton and every stub, and remove their shared memory; safe to call twice."""
-        process = self._process
-        if process is None:
+        if self._process is None:
             return
-        if process.poll() is None:
-            process.send_signal(signal.SIGTERM)
-            try:
-                process.wait(_EXIT_SECONDS + 5)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-        self._kill_group(process.pid)
+        # Stubs outlive a server that was killed; they share its process group.
+        stop_child(self._process, _EXIT_SECONDS + 5)
         for leftover in _SHARED_MEMORY.glob(f"{self._prefix}*"):
             leftover.unlink(missing_ok=True)
         self._process = None
-
-    @staticmethod
-    def _kill_group(group: int) -> None:
-        # Stubs outlive a server that was killed; they share its process group.
-        deadline = time.monotonic() + 5
-        while time.monotonic() < deadline:
-            try:
-                os.killpg(group, signal.SIGKILL)
-            except ProcessLookupError:
-                return
-            time.sleep(0.02)

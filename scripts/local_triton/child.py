@@ -1,0 +1,49 @@
+"""A child process with a session of its own, which leaves nothing behind however it or its parent ends."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+_PR_SET_PDEATHSIG = 1
+_SWEEP_SECONDS = 5
+
+
+def die_with_parent() -> None:
+    """Ask the kernel to end this process with SIGTERM when its parent dies, so that nothing is left behind."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def start_child(command: Sequence[str], environment: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
+    """Run ``command`` in a session of its own, out of reach of a terminal's Ctrl-C, with its output in ``log``."""
+    with log.open("wb") as output:
+        return subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=die_with_parent,
+        )
+
+
+def stop_child(process: subprocess.Popen[bytes], seconds: float) -> None:
+    """End a child, by force after ``seconds``, and then what it started and left behind in its process group."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    deadline = time.monotonic() + _SWEEP_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+        time.sleep(0.02)
