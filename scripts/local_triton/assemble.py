@@ -15,7 +15,7 @@ def assemble_backends(wheel: Wheel, folder: Path) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(wheel.python_backend, folder / "python")
     shutil.copy2(wheel.stub, folder / "python" / wheel.stub.name)
-    shutil.copytree(_STAND_IN, folder / "onnxruntime", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(_STAND_IN, folder / "onnxruntime", ignore=shutil.ignore_patterns("__pycache__", ".*"))
     return folder
 
 

@@ -43,11 +43,10 @@ class LocalTriton:
     touches nothing else.
     """
 
-    def __init__(self, repository: Path, work: Path, ports: Ports | None = None, config: str | None = None) -> None:
+    def __init__(self, repository: Path, work: Path, ports: Ports | None = None) -> None:
         self.repository = repository.resolve()
         self.ports = ports or Ports()
         self._work = work
-        self._config = config
         self._process: subprocess.Popen[bytes] | None = None
         self._prefix = f"quartet_{os.getpid()}_{self.ports.grpc}_"
 
@@ -55,10 +54,6 @@ class LocalTriton:
     def log(self) -> Path:
         """Triton's own log file."""
         return self._work / "triton.log"
-
-    @property
-    def pid(self) -> int | None:
-        return self._process.pid if self._process else None
 
     def start(self) -> None:
         """Run the binary and wait until it answers; ``PreflightError`` or ``TritonFailedError`` when it cannot."""
@@ -90,8 +85,6 @@ class LocalTriton:
         ]
         for name, port in (("http", self.ports.http), ("grpc", self.ports.grpc), ("metrics", self.ports.metrics)):
             command += [f"--{name}-port={port}", f"--{name}-address=127.0.0.1"]
-        if self._config:
-            command.append(f"--model-config-name={self._config}")
         return command
 
     def alive(self) -> bool:
