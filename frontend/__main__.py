@@ -8,30 +8,11 @@ import argparse
 import os
 import sys
 
-import uvloop
-from aiohttp import web
-
 from frontend.access.jwt import Tokens
 from frontend.app import create_app
 from frontend.config import Settings, SettingsError
 from frontend.observe import set_up_logging
-
-_SHUTDOWN_SECONDS = 10.0
-
-
-def _serve(settings: Settings) -> None:
-    set_up_logging(settings.log_level)
-    web.run_app(
-        create_app(settings),
-        host=settings.host,
-        port=settings.port,
-        access_log=None,
-        print=lambda *_: None,
-        # A caller who hangs up must not keep a model busy.
-        handler_cancellation=True,
-        shutdown_timeout=_SHUTDOWN_SECONDS,
-        loop=uvloop.new_event_loop(),
-    )
+from frontend.server import serve
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -53,7 +34,8 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 2
     if arguments.command == "serve":
-        _serve(settings)
+        set_up_logging(settings.log_level)
+        serve(create_app(settings), settings)
     else:
         tokens = Tokens(settings.jwt_secret, settings.jwt_audience, settings.jwt_issuer)
         print(tokens.issue(arguments.subject, arguments.seconds))

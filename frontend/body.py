@@ -11,12 +11,16 @@ from typing import Any
 from aiohttp import BodyPartReader, MultipartReader, web
 from aiohttp.http_exceptions import HttpProcessingError
 
+from frontend.config import Settings
 from frontend.errors import InvalidRequest, TooLarge, UnsupportedMedia, UploadTimeout
 
+EXPECTED = web.RequestKey("expected", bool)
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _DEEPEST = 32
 _LONGEST_FIELD = 64 * 1024
 _MOST_PARTS = 64
 _FORM_OVERHEAD = 1024 * 1024
+_RATE_SECONDS = 10.0
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _BRACKET = re.compile(r"[\[\]{}]")
 
@@ -30,14 +34,41 @@ class Form:
 
 
 @asynccontextmanager
-async def _deadline(seconds: float) -> AsyncIterator[None]:
+async def _arrival(request: web.Request, settings: Settings) -> AsyncIterator[None]:
+    """While the body is read: 408 when it takes too long in all, or comes slower than the lowest rate."""
+    loop = asyncio.get_running_loop()
+    window = min(_RATE_SECONDS, settings.body_seconds)
+    seen = 0
+    check: asyncio.TimerHandle
+
+    def check_rate(deadline: asyncio.Timeout) -> None:
+        nonlocal seen, check
+        arrived = request.content.total_bytes - seen
+        if arrived < settings.min_body_rate * window:
+            deadline.reschedule(loop.time())
+            return
+        seen += arrived
+        check = loop.call_later(window, check_rate, deadline)
+
     try:
-        async with asyncio.timeout(seconds):
-            yield
+        async with asyncio.timeout(settings.body_seconds) as deadline:
+            check = loop.call_later(window, check_rate, deadline)
+            try:
+                yield
+            finally:
+                check.cancel()
     except TimeoutError:
         raise UploadTimeout("the request body did not arrive in time") from None
     except (web.RequestPayloadError, ConnectionError):
         raise InvalidRequest("the request body broke off") from None
+
+
+async def _invite(request: web.Request) -> None:
+    """Tell a client that waits for ``100 Continue`` to send its body: it is known and the size is right."""
+    if request.get(EXPECTED):
+        await request.writer.write(_CONTINUE)
+        # The answer itself has not begun.
+        request.writer.output_size = 0
 
 
 def _refuse_encoding(request: web.Request) -> None:
@@ -83,20 +114,27 @@ def parse_json(data: bytes) -> dict[str, Any]:
     return {key: item for key, item in value.items() if item is not None}
 
 
-async def read_json(request: web.Request, limit: int, seconds: float) -> dict[str, Any]:
-    """Read a JSON object of at most ``limit`` bytes that arrives within ``seconds``."""
+async def read_object(request: web.Request, settings: Settings) -> bytes:
+    """Read the bytes of a JSON body; 400 for a form, 408, 413, 415 as the settings say."""
+    limit = settings.max_body_bytes
     _refuse_encoding(request)
     if request.content_type.startswith("multipart/"):
         raise InvalidRequest("this endpoint takes JSON, not multipart/form-data")
     if (request.content_length or 0) > limit:
         raise TooLarge(f"the request body is larger than {limit} bytes")
     data = bytearray()
-    async with _deadline(seconds):
+    await _invite(request)
+    async with _arrival(request, settings):
         async for chunk in request.content.iter_any():
             data += chunk
             if len(data) > limit:
                 raise TooLarge(f"the request body is larger than {limit} bytes")
-    return parse_json(bytes(data))
+    return bytes(data)
+
+
+async def read_json(request: web.Request, settings: Settings) -> dict[str, Any]:
+    """Read a JSON object; null values are dropped, being the same as absent."""
+    return parse_json(await read_object(request, settings))
 
 
 async def _read_part(part: BodyPartReader, limit: int, error: Exception) -> bytes:
@@ -130,19 +168,22 @@ async def _read_parts(reader: MultipartReader, file_field: str, limit: int) -> F
                 raise InvalidRequest(f"parameter given twice: {file_field}", param=file_field)
             too_large = TooLarge(f"{file_field} is larger than {limit // (1024 * 1024)} MB", param=file_field)
             form.file = await _read_part(part, limit, too_large)
+        elif part.filename is not None:
+            raise InvalidRequest(f"{part.name} must be a text field, not a file", param=part.name)
         else:
             form.fields.append((part.name, await _read_text(part, part.name)))
     return form
 
 
-async def read_form(request: web.Request, file_field: str, limit: int, seconds: float) -> Form:
-    """Read multipart/form-data whose part ``file_field`` holds at most ``limit`` bytes, within ``seconds``."""
+async def read_form(request: web.Request, settings: Settings, file_field: str, limit: int) -> Form:
+    """Read multipart/form-data whose part ``file_field`` holds at most ``limit`` bytes."""
     _refuse_encoding(request)
     if request.content_type != "multipart/form-data":
         raise InvalidRequest("this endpoint takes multipart/form-data")
     if (request.content_length or 0) > limit + _FORM_OVERHEAD:
         raise TooLarge(f"{file_field} is larger than {limit // (1024 * 1024)} MB", param=file_field)
-    async with _deadline(seconds):
+    await _invite(request)
+    async with _arrival(request, settings):
         try:
             return await _read_parts(await request.multipart(), file_field, limit)
         except (HttpProcessingError, ValueError, AssertionError, LookupError, RuntimeError):

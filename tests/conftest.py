@@ -3,6 +3,7 @@
 import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
@@ -10,6 +11,7 @@ from aiohttp.web import Application, Request
 
 from frontend.app import create_app
 from frontend.config import PREFIX, Settings
+from frontend.server import Runner
 from scripts.local_triton.checks import free_port
 from scripts.run import Stack
 from tests.fakes import FakeTriton
@@ -18,6 +20,17 @@ ROOT = Path(__file__).parents[1]
 KEY = "test-key"
 
 Client = TestClient[Request, Application]
+
+
+class ProductServer(TestServer):
+    """aiohttp's test server over the product's own runner, so that tests meet its connections and limits."""
+
+    def __init__(self, app: Application, settings: Settings) -> None:
+        super().__init__(app)
+        self._settings = settings
+
+    async def _make_runner(self, **kwargs: Any) -> Runner:
+        return Runner(self.app, self._settings)
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +54,7 @@ def triton() -> FakeTriton:
 async def client(settings: Settings, triton: FakeTriton) -> AsyncIterator[Client]:
     """The application over HTTP, with the right key in every request."""
     app = create_app(settings, connect=lambda address, deadline: triton)
-    async with TestClient(TestServer(app), headers={"Authorization": f"Bearer {KEY}"}) as connected:
+    async with TestClient(ProductServer(app, settings), headers={"Authorization": f"Bearer {KEY}"}) as connected:
         yield connected
 
 

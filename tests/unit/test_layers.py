@@ -20,7 +20,7 @@ LAYERS = [
     {"operations.pipeline"},
     {"keys"},
     {"operations.handler", "middleware", "pages"},
-    {"app"},
+    {"app", "server"},
     {"__main__"},
 ]
 MODULES = sorted((ROOT / "frontend").rglob("*.py"))

@@ -10,8 +10,7 @@ from frontend.render import json_response
 
 async def embed(request: web.Request) -> web.Response:
     """Texts in, vectors out."""
-    settings = request.app[SETTINGS]
-    parsed = protocol.parse_openai(await read_json(request, settings.max_body_bytes, settings.body_seconds))
+    parsed = protocol.parse_openai(await read_json(request, request.app[SETTINGS]))
     answer = await request.app[EMBEDDINGS].run(parsed)
     return json_response(protocol.render_openai(answer, parsed.encoding_format))
 

@@ -10,8 +10,7 @@ from frontend.render import json_response
 
 async def rerank(request: web.Request) -> web.Response:
     """A query and documents in, the documents' order out."""
-    settings = request.app[SETTINGS]
-    parsed = protocol.parse(await read_json(request, settings.max_body_bytes, settings.body_seconds))
+    parsed = protocol.parse(await read_json(request, request.app[SETTINGS]))
     answer = await request.app[RERANK].run(parsed)
     return json_response(protocol.render(answer, parsed))
 

@@ -9,8 +9,7 @@ from frontend.operations.speech import protocol
 
 async def speak(request: web.Request) -> web.Response:
     """Text in, an audio file out."""
-    settings = request.app[SETTINGS]
-    parsed = protocol.parse_openai(await read_json(request, settings.max_body_bytes, settings.body_seconds))
+    parsed = protocol.parse_openai(await read_json(request, request.app[SETTINGS]))
     audio = await request.app[SPEECH].run(parsed)
     return web.Response(body=audio, content_type=protocol.FORMATS[parsed.response_format])
 

@@ -10,7 +10,7 @@ from frontend.render import json_response
 
 async def transcribe(request: web.Request) -> web.Response:
     """A file in, its text out."""
-    form = await read_form(request, protocol.FILE_FIELD, protocol.LARGEST_FILE, request.app[SETTINGS].body_seconds)
+    form = await read_form(request, request.app[SETTINGS], protocol.FILE_FIELD, protocol.LARGEST_FILE)
     parsed = protocol.parse_openai(form)
     answer = await request.app[TRANSCRIPTION].run(parsed)
     rendered = protocol.render_openai(answer, parsed.response_format)

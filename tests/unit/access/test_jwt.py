@@ -27,7 +27,7 @@ def test_a_token_of_another_secret_audience_or_issuer_is_refused(other: Tokens) 
 def test_an_unsigned_token_is_refused() -> None:
     claims = jwt.decode(TOKENS.issue("a", 60), options={"verify_signature": False})
     with pytest.raises(Unauthorized):
-        TOKENS.identify(jwt.encode(claims, None, algorithm="none"))
+        TOKENS.identify(jwt.encode(claims, "", algorithm="none"))
 
 
 def test_a_token_without_a_subject_is_refused() -> None:

@@ -1,0 +1,146 @@
+"""What happens around a request: invitations, deadlines, refusals while the client still sends."""
+
+import asyncio
+import dataclasses
+import http.client
+
+import pytest
+
+from frontend import body
+from frontend.config import Settings
+from tests.conftest import KEY, Client
+from tests.raw import answer as read_answer
+from tests.raw import ask, connection, head
+
+EMBED = "/v1/embeddings"
+TRANSCRIBE = "/v1/audio/transcriptions"
+FORM = "Content-Type: multipart/form-data; boundary=x"
+JSON = b'{"input": "a"}'
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    return dataclasses.replace(settings, header_seconds=0.3, body_seconds=3.0)
+
+
+async def test_a_body_is_invited_when_key_and_size_are_right(client: Client) -> None:
+    async with connection(client) as (reader, writer):
+        writer.write(head("POST", EMBED, f"Content-Length: {len(JSON)}", "Expect: 100-continue"))
+        assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+        writer.write(JSON)
+        assert (await read_answer(reader)).status == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "lines", "key", "status"),
+    [
+        (EMBED, ["Content-Length: 14"], "wrong", 401),
+        (EMBED, ["Content-Length: 1000000000"], KEY, 413),
+        (TRANSCRIBE, ["Content-Length: 1000000000", FORM], KEY, 413),
+        (TRANSCRIBE, ["Content-Length: 1000000000000000000", FORM], KEY, 413),
+        (EMBED, ["Content-Length: 14", "Content-Encoding: gzip"], KEY, 415),
+        ("/v1/nothing", ["Content-Length: 14"], KEY, 404),
+        ("/v1/models", ["Content-Length: 14"], KEY, 405),
+    ],
+)
+async def test_a_body_that_would_be_refused_is_not_invited(
+    client: Client, path: str, lines: list[str], key: str, status: int
+) -> None:
+    refusal = await ask(client, head("POST", path, "Expect: 100-continue", *lines, key=key))
+    assert (refusal.status, refusal.continued) == (status, False)
+
+
+async def test_an_unknown_expectation_is_ignored(client: Client) -> None:
+    request = head("POST", EMBED, f"Content-Length: {len(JSON)}", "Expect: wonders") + JSON
+    assert (await ask(client, request)).status == 200
+
+
+async def test_a_client_that_sends_everything_first_can_read_the_413(client: Client) -> None:
+    def send() -> int:
+        plain = http.client.HTTPConnection("127.0.0.1", client.server.port or 0)
+        headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "multipart/form-data; boundary=x"}
+        plain.request("POST", TRANSCRIBE, b"x" * 60_000_000, headers)
+        status = plain.getresponse().status
+        plain.close()
+        return status
+
+    assert await asyncio.to_thread(send) == 413
+
+
+async def test_a_client_that_sends_slowly_can_read_the_413(client: Client) -> None:
+    async with connection(client) as (reader, writer):
+        writer.write(head("POST", EMBED, "Content-Length: 100000000"))
+        for _ in range(20):
+            writer.write(b"x" * 10_000)
+            await asyncio.sleep(0.05)
+        assert (await read_answer(reader)).status == 413
+
+
+async def test_an_upload_without_a_length_is_refused_after_25_mb(client: Client) -> None:
+    part = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n'
+    chunk = b"x" * 1_000_000
+    async with connection(client) as (reader, writer):
+        writer.write(head("POST", TRANSCRIBE, FORM, "Transfer-Encoding: chunked"))
+        writer.write(b"%x\r\n%s\r\n" % (len(part), part))
+        for _ in range(27):
+            writer.write(b"%x\r\n%s\r\n" % (len(chunk), chunk))
+        assert (await read_answer(reader)).status == 413
+
+
+async def test_a_body_that_stops_coming_is_408(client: Client) -> None:
+    refusal = await ask(client, head("POST", EMBED, "Content-Length: 100"))
+    assert (refusal.status, refusal.error["type"]) == (408, "request_timeout")
+
+
+async def test_a_body_below_the_lowest_rate_is_408(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(body, "_RATE_SECONDS", 0.2)
+    async with connection(client) as (reader, writer):
+        writer.write(head("POST", EMBED, "Content-Length: 100000"))
+        answered = asyncio.ensure_future(read_answer(reader))
+        while not answered.done():
+            writer.write(b"x" * 10)
+            await asyncio.sleep(0.02)
+        assert answered.result().status == 408
+
+
+async def test_a_body_above_the_lowest_rate_is_taken(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(body, "_RATE_SECONDS", 0.2)
+    text = b'{"input": "' + b"x" * 20_000 + b'"}'
+    async with connection(client) as (reader, writer):
+        writer.write(head("POST", EMBED, f"Content-Length: {len(text)}"))
+        for start in range(0, len(text), 2_000):
+            writer.write(text[start : start + 2_000])
+            await asyncio.sleep(0.05)
+        assert (await read_answer(reader)).status == 200
+
+
+async def test_a_connection_that_sends_no_headers_is_closed(client: Client) -> None:
+    async with connection(client) as (reader, writer):
+        writer.write(b"POST /v1/embeddings HTTP/1.1\r\n")
+        assert await asyncio.wait_for(reader.read(), 5) == b""
+
+
+async def test_a_connection_stays_open_after_its_first_answer(client: Client) -> None:
+    async with connection(client) as (reader, writer):
+        for _ in range(2):
+            writer.write(head("GET", "/v1/models"))
+            assert (await read_answer(reader)).status == 200
+            await asyncio.sleep(0.5)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(100) + b"\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"GET /v1/models HTTP/1.1\r\nHost: x\r\nX: a\0b\r\n\r\n",
+        head("POST", EMBED, "Content-Length: -1"),
+        head("POST", EMBED, "Content-Length: 1", "Transfer-Encoding: chunked"),
+        head("GET", "/" + "x" * 20_000),
+    ],
+)
+async def test_what_is_no_http_is_400_in_the_shape_of_the_contract(client: Client, data: bytes) -> None:
+    refusal = await ask(client, data)
+    assert refusal.status == 400
+    assert refusal.error["type"] == "invalid_request_error"
+    assert refusal.headers["x-request-id"]

@@ -1,0 +1,65 @@
+"""HTTP as bytes over a socket, for what no client library would send."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from tests.conftest import KEY, Client
+
+
+@dataclass
+class Answer:
+    """What came back: ``continued`` tells whether ``100 Continue`` came first."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+    continued: bool = False
+
+    @property
+    def error(self) -> dict[str, Any]:
+        error: dict[str, Any] = json.loads(self.body)["error"]
+        return error
+
+
+@asynccontextmanager
+async def connection(client: Client) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A plain connection to the server behind ``client``."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", client.server.port)
+    try:
+        yield reader, writer
+    finally:
+        writer.close()
+
+
+def head(method: str, path: str, *lines: str, key: str = KEY) -> bytes:
+    """The head of a request with a key."""
+    return "\r\n".join(
+        [f"{method} {path} HTTP/1.1", "Host: x", f"Authorization: Bearer {key}", *lines, "", ""]
+    ).encode()
+
+
+async def answer(reader: asyncio.StreamReader) -> Answer:
+    """Read one answer."""
+    status, headers = await _read_head(reader)
+    continued = status == 100
+    if continued:
+        status, headers = await _read_head(reader)
+    body = await reader.readexactly(int(headers.get("content-length", "0")))
+    return Answer(status, headers, body, continued)
+
+
+async def _read_head(reader: asyncio.StreamReader) -> tuple[int, dict[str, str]]:
+    lines = (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 20)).decode("latin-1").split("\r\n")
+    pairs = (line.split(": ", 1) for line in lines[1:] if line)
+    return int(lines[0].split()[1]), {name.lower(): value for name, value in pairs}
+
+
+async def ask(client: Client, data: bytes) -> Answer:
+    """Send bytes, read one answer."""
+    async with connection(client) as (reader, writer):
+        writer.write(data)
+        return await answer(reader)
