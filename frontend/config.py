@@ -1,33 +1,69 @@
-"""Settings, read once from the environment; a bad one ends the start with its name."""
+"""Settings, read once from a TOML file and the environment; a bad one ends the start with its name."""
 
 import dataclasses
 import math
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 PREFIX = "QUARTET_"
+CONFIG_FILE = f"{PREFIX}CONFIG"
+# The file is read first; and what build/demo.env holds for clients may stand in the same environment.
+_NO_SETTINGS = (CONFIG_FILE, f"{PREFIX}URL", f"{PREFIX}API_KEY", f"{PREFIX}MOBILE_JWT")
+TIERS = ("free", "pro", "company")
+# Requests a minute, by the name of the limit; the contract's numbers.
+LIMITS = {
+    "chat": 60,
+    "responses": 60,
+    "transcriptions": 30,
+    "speech": 120,
+    "embeddings": 120,
+    "rerank": 120,
+    "mobile_transcribe": 30,
+    "mobile_synthesize": 60,
+}
 
 
 class SettingsError(ValueError):
     """A setting is missing, unknown or out of range; the message names it."""
 
 
-def _setting(default: Any, help: str, *, least: float = -math.inf, most: float = math.inf, secret: bool = False) -> Any:
-    return field(default=default, repr=not secret, metadata={"help": help, "least": least, "most": most})
+def _setting(
+    default: Any,
+    help: str,
+    *,
+    least: float = -math.inf,
+    most: float = math.inf,
+    choices: Sequence[str] = (),
+    secret: bool = False,
+) -> Any:
+    metadata = {"help": help, "least": least, "most": most, "choices": choices}
+    return field(default=default, repr=not secret, metadata=metadata)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that can be set. The name of a variable is ``QUARTET_`` and the field in capitals."""
+    """Everything that can be set. The name of a variable is ``QUARTET_`` and the field in capitals.
+
+    The file that ``QUARTET_CONFIG`` names has the fields as they are called here; variables go before it. Only the
+    file has the tables ``[limits]`` (name = requests a minute) and ``[tiers.<tier>]`` (the same for one tier).
+    """
 
     host: str = _setting("127.0.0.1", "address to listen on")
     port: int = _setting(8080, "port to listen on; 0 takes a free one", least=0, most=65535)
     triton: str = _setting("127.0.0.1:8001", "host:port of Triton's gRPC service")
     model_repository: Path = _setting(Path("model_repository"), "where the exported models lie")
-    api_key: str = _setting("", "the key that developer endpoints accept", secret=True)
+    database: str = _setting(
+        "sqlite:///data/quartet.sqlite3", "where keys are kept: sqlite:///file or postgresql://...", secret=True
+    )
+    redis: str = _setting("", "redis://... where several frontends share limits; else memory", secret=True)
+    redis_outage: str = _setting("local", "while Redis is away: local count, or refuse", choices=("local", "refuse"))
     jwt_secret: str = _setting("", "the HS256 secret of mobile tokens, 32 bytes or more", secret=True)
+    jwt_jwks: str = _setting("", "file or https:// address of the keys that sign mobile tokens")
+    jwt_jwks_seconds: float = _setting(300.0, "time between two readings of that address", least=1)
+    jwt_leeway_seconds: float = _setting(0.0, "how far clocks may differ when a token's times are checked", least=0)
     jwt_audience: str = _setting("quartet-mobile", "the aud of mobile tokens")
     jwt_issuer: str = _setting("quartet", "the iss of mobile tokens")
     audio_workers: int = _setting(2, "processes that decode audio", least=1, most=256)
@@ -45,23 +81,64 @@ class Settings:
     concurrency: int = _setting(16, "calls of a model under way at once", least=1)
     sentence_pause_seconds: float = _setting(0.2, "silence between two spoken sentences", least=0, most=5)
     mp3_kbps: int = _setting(64, "bit rate of MP3 answers", least=32, most=160)
-    log_level: str = _setting("INFO", "least level that is logged")
+    chat_upstream: str = _setting("", "base address, with /v1, of an OpenAI-compatible server for chat and responses")
+    chat_upstream_key: str = _setting("", "the key that server wants", secret=True)
+    log_level: str = _setting("INFO", "least level that is logged", choices=("DEBUG", "INFO", "WARNING", "ERROR"))
+    limits: Mapping[str, int] = field(default_factory=lambda: LIMITS)
+    tiers: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> "Settings":
-        """Read the variables that start with ``QUARTET_``; ``SettingsError`` names the first bad one."""
-        fields = {f"{PREFIX}{item.name.upper()}": item for item in dataclasses.fields(cls)}
-        values: dict[str, Any] = {}
+        """Read the file and the variables that start with ``QUARTET_``; ``SettingsError`` names the first bad one."""
+        fields = {item.name: item for item in dataclasses.fields(cls)}
+        values = _from_file(Path(path), fields) if (path := environ.get(CONFIG_FILE)) else {}
         for name, text in environ.items():
-            if not name.startswith(PREFIX):
+            if not name.startswith(PREFIX) or name in _NO_SETTINGS:
                 continue
-            if name not in fields:
+            item = fields.get(name.removeprefix(PREFIX).lower())
+            if item is None or not item.metadata or name != name.upper():
                 raise SettingsError(f"{name}: there is no such setting")
-            values[fields[name].name] = _parse(name, text, fields[name])
+            values[item.name] = _parse(name, text, item)
         settings = cls(**values)
         if settings.jwt_secret and len(settings.jwt_secret.encode()) < 32:
             raise SettingsError(f"{PREFIX}JWT_SECRET: must have at least 32 bytes")
         return settings
+
+
+def _from_file(path: Path, fields: Mapping[str, "dataclasses.Field[Any]"]) -> dict[str, Any]:
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{CONFIG_FILE}: {path}: {error}") from None
+    tiers = content.pop("tiers", {})
+    for tier in tiers:
+        if tier not in TIERS:
+            raise SettingsError(f"tiers.{tier}: there is no such tier; tiers are {', '.join(TIERS)}")
+    values: dict[str, Any] = {
+        "limits": {**LIMITS, **_numbers("limits", content.pop("limits", {}))},
+        "tiers": {tier: _numbers(f"tiers.{tier}", numbers) for tier, numbers in tiers.items()},
+    }
+    for name, value in content.items():
+        if name not in fields or isinstance(value, dict | list):
+            raise SettingsError(f"{name}: there is no such setting")
+        values[name] = _parse(name, str(value), fields[name])
+    return values
+
+
+def _numbers(place: str, table: Any) -> dict[str, int]:
+    if not isinstance(table, dict):
+        raise SettingsError(f"{place}: must be a table")
+    for name, number in table.items():
+        check_limit(f"{place}.{name}", name, number)
+    return table
+
+
+def check_limit(place: str, name: str, number: Any) -> None:
+    """``SettingsError`` unless this is a limit that exists, with a number it can have."""
+    if name not in LIMITS:
+        raise SettingsError(f"{place}: there is no such limit; limits are {', '.join(LIMITS)}")
+    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+        raise SettingsError(f"{place}: must be a positive integer")
 
 
 def _parse(name: str, text: str, item: "dataclasses.Field[Any]") -> Any:
@@ -70,8 +147,10 @@ def _parse(name: str, text: str, item: "dataclasses.Field[Any]") -> Any:
         value = kind(text)
     except ValueError:
         raise SettingsError(f"{name}: {text!r} is not a {kind.__name__}") from None
-    least, most = item.metadata["least"], item.metadata["most"]
+    least, most, choices = item.metadata["least"], item.metadata["most"], item.metadata["choices"]
     # A NaN compares false with everything, so the test asks for what is allowed.
     if isinstance(value, int | float) and not least <= value <= most:
         raise SettingsError(f"{name}: {text} is not between {least:g} and {most:g}")
+    if choices and value not in choices:
+        raise SettingsError(f"{name}: must be one of {', '.join(choices)}")
     return value

@@ -8,6 +8,7 @@
     +-- UploadTimeout         408  request_timeout
     +-- TooLarge              413  request_too_large
     +-- UnsupportedMedia      415  unsupported_media_type
+    +-- RateLimited           429  rate_limit_exceeded
     +-- Internal              500  internal_error
     +-- BadGateway            502  bad_gateway
 
@@ -69,6 +70,10 @@ class TooLarge(ApiError):  # noqa: N818
 
 class UnsupportedMedia(ApiError):  # noqa: N818
     status, type = 415, "unsupported_media_type"
+
+
+class RateLimited(ApiError):  # noqa: N818
+    status, type = 429, "rate_limit_exceeded"
 
 
 class Internal(ApiError):  # noqa: N818

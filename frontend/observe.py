@@ -1,13 +1,22 @@
-"""Logs and the id of the request that a line belongs to."""
+"""Logs, the id of the request that a line belongs to, and every metric there is."""
 
 import contextvars
 import logging
 import sys
 
 import orjson
+from prometheus_client import Gauge, Histogram
 
 request_id: contextvars.ContextVar[str] = contextvars.ContextVar("request_id", default="-")
 log = logging.getLogger("quartet")
+
+REQUEST_SECONDS = Histogram(
+    "quartet_request_seconds",
+    "Time from a request's headers to its answer.",
+    ("method", "route", "status"),
+    buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300),
+)
+LIMITER_DEGRADED = Gauge("quartet_limiter_degraded", "1 while Redis is away and each frontend counts on its own.")
 
 
 class JsonLines(logging.Formatter):

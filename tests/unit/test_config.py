@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from frontend.config import Settings, SettingsError
@@ -28,4 +30,52 @@ def test_a_bad_setting_is_refused_by_name(name: str, value: str) -> None:
 
 
 def test_secrets_are_not_shown() -> None:
-    assert "hidden" not in repr(Settings(api_key="hidden"))
+    assert "hidden" not in repr(Settings(jwt_secret="hidden", database="hidden", redis="hidden"))
+
+
+def _file(folder: Path, text: str) -> dict[str, str]:
+    path = folder / "quartet.toml"
+    path.write_text(text, encoding="utf-8")
+    return {"QUARTET_CONFIG": str(path)}
+
+
+def test_a_file_gives_settings_limits_and_the_limits_of_tiers(tmp_path: Path) -> None:
+    text = "port = 9000\n[limits]\nembeddings = 7\n[tiers.pro]\nembeddings = 70\n"
+    settings = Settings.from_env(_file(tmp_path, text))
+    assert settings.port == 9000
+    assert (settings.limits["embeddings"], settings.limits["speech"]) == (7, 120)
+    assert settings.tiers == {"pro": {"embeddings": 70}}
+
+
+def test_a_variable_goes_before_the_file(tmp_path: Path) -> None:
+    assert Settings.from_env({**_file(tmp_path, "port = 9000"), "QUARTET_PORT": "9001"}).port == 9001
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("prot = 1", "prot"),
+        ("port = [1]", "port"),
+        ("port = ", "quartet.toml"),
+        ("limits = 1", "limits"),
+        ("[limits]\nembedding = 1", "limits.embedding"),
+        ("[limits]\nembeddings = 0", "limits.embeddings"),
+        ("[limits]\nembeddings = true", "limits.embeddings"),
+        ("[tiers.gold]\nembeddings = 1", "tiers.gold"),
+        ("redis_outage = 'panic'", "redis_outage"),
+    ],
+)
+def test_a_bad_file_is_refused_by_name(tmp_path: Path, text: str, name: str) -> None:
+    with pytest.raises(SettingsError, match=name):
+        Settings.from_env(_file(tmp_path, text))
+
+
+def test_a_file_that_is_missing_is_refused() -> None:
+    with pytest.raises(SettingsError, match="QUARTET_CONFIG"):
+        Settings.from_env({"QUARTET_CONFIG": "/nowhere/quartet.toml"})
+
+
+def test_what_the_demo_environment_holds_for_clients_is_no_setting() -> None:
+    assert (
+        Settings.from_env({"QUARTET_URL": "http://x", "QUARTET_API_KEY": "k", "QUARTET_MOBILE_JWT": "t"}) == Settings()
+    )

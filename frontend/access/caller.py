@@ -1,0 +1,42 @@
+"""Who sends a request, and the header that says so."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from frontend.errors import Unauthorized
+
+_BEARER = "bearer "
+_LONGEST_TOKEN = 8192
+
+
+@dataclass(frozen=True)
+class Caller:
+    """``id`` is what limits and usage are counted under; ``limits`` are the requests a minute that differ from the
+    tier's, by the name of the limit; ``org_limit`` is what all keys of the organisation share."""
+
+    id: str
+    name: str
+    tier: str = "free"
+    org: str | None = None
+    org_limit: int | None = None
+    limits: Mapping[str, int] = field(default_factory=dict)
+    expires_at: int | None = None
+
+
+class Identifies(Protocol):
+    """Knows callers by the token they send; 401 where it does not."""
+
+    async def identify(self, token: str) -> Caller: ...
+
+
+def refuse_key() -> Unauthorized:
+    """The one refusal for every fault in a key or token: what exactly is wrong is nobody's business."""
+    return Unauthorized("the API key is missing, invalid or revoked", headers={"WWW-Authenticate": "Bearer"})
+
+
+def bearer_token(headers: list[str]) -> str:
+    """The token of the one ``Authorization: Bearer`` header; 401 where there is none, or more than one."""
+    if len(headers) != 1 or not headers[0].lower().startswith(_BEARER) or len(headers[0]) > _LONGEST_TOKEN:
+        raise refuse_key()
+    return headers[0][len(_BEARER) :].strip()

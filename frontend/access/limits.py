@@ -1,0 +1,144 @@
+"""How many requests a minute a caller may send to an endpoint, and what happens when Redis cannot say."""
+
+import asyncio
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Protocol
+
+from limits import RateLimitItemPerMinute
+from redis.exceptions import RedisError
+
+from frontend.access.caller import Caller
+from frontend.access.counters import PREFIX, Limit, MemoryCounters, RedisCounters, Taken, within_ticks
+from frontend.access.windows import Count
+from frontend.errors import BadGateway, RateLimited
+from frontend.observe import LIMITER_DEGRADED, log
+
+_BEAT_SECONDS = 1.0
+_DEAD_SECONDS = 3
+_LIVE = f"{PREFIX}:frontends"
+_FAILURES = (RedisError, OSError, TimeoutError)
+
+
+class Counters(Protocol):
+    """Counts a request under all of some limits, or under none."""
+
+    async def take(self, limits: Sequence[Limit]) -> Taken: ...
+
+
+class LocalCounters:
+    """For one frontend on its own."""
+
+    def __init__(self) -> None:
+        self._memory = MemoryCounters()
+
+    async def take(self, limits: Sequence[Limit]) -> Taken:
+        return self._memory.take(limits)
+
+
+class SharedCounters:
+    """Counts in Redis; while that is away, each frontend counts its own share of every limit.
+
+    A request that meets the outage loses at most 0.2 s, those after it none: only the heartbeat asks Redis again.
+    ``refuse`` makes an outage refuse requests instead.
+    """
+
+    def __init__(self, url: str, *, refuse: bool) -> None:
+        self._shared = RedisCounters(url)
+        self._local = MemoryCounters()
+        self._refuse = refuse
+        self._name = uuid.uuid4().hex
+        self._frontends = 1
+        self._away = False
+        self._heart: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Ask Redis once, then keep telling it that this frontend lives."""
+        await self._beat()
+        self._heart = asyncio.create_task(self._beat_for_ever())
+
+    async def close(self) -> None:
+        if self._heart is not None:
+            self._heart.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._heart
+        if not self._away:
+            with suppress(*_FAILURES):
+                await within_ticks(self._shared.redis.zrem(_LIVE, self._name))
+        await self._shared.close()
+
+    async def take(self, limits: Sequence[Limit]) -> Taken:
+        if not self._away:
+            try:
+                return await self._shared.take(limits)
+            except _FAILURES as error:
+                self._note(error)
+        if self._refuse:
+            raise BadGateway("requests cannot be counted for the moment, retry with backoff")
+        share = [(RateLimitItemPerMinute(max(1, item.amount // self._frontends)), key) for item, key in limits]
+        return self._local.take(share)
+
+    async def _beat_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(_BEAT_SECONDS)
+            await self._beat()
+
+    async def _beat(self) -> None:
+        try:
+            self._frontends = max(1, await within_ticks(self._tell()))
+        except _FAILURES as error:
+            self._note(error)
+        else:
+            self._note(None)
+
+    async def _tell(self) -> int:
+        """Write this frontend down by Redis's own clock, forget dead ones, and answer how many live."""
+        now, _ = await self._shared.redis.time()
+        async with self._shared.redis.pipeline(transaction=False) as pipeline:
+            pipeline.zadd(_LIVE, {self._name: now})
+            pipeline.zremrangebyscore(_LIVE, "-inf", now - _DEAD_SECONDS)
+            pipeline.zcard(_LIVE)
+            return int((await pipeline.execute())[-1])
+
+    def _note(self, error: Exception | None) -> None:
+        """One line and the gauge when Redis goes, and when it is back."""
+        away = error is not None
+        if away and not self._away:
+            fields = {"details": str(error), "frontends": self._frontends, "refuse": self._refuse}
+            log.error("Redis is away: requests are counted in this process", extra={"fields": fields})
+        elif self._away and not away:
+            log.info("Redis is back: requests are counted together again")
+        self._away = away
+        LIMITER_DEGRADED.set(away)
+
+
+@dataclass(frozen=True)
+class Limiter:
+    """Decides over requests; ``limits`` by name, ``tiers`` where a tier has other numbers."""
+
+    counters: Counters
+    limits: Mapping[str, int]
+    tiers: Mapping[str, Mapping[str, int]]
+
+    async def take(self, caller: Caller, name: str) -> Mapping[str, str]:
+        """Count a request and answer its headers; ``RateLimited`` (429), with them too, where a limit is reached."""
+        amount = caller.limits.get(name) or self.tiers.get(caller.tier, {}).get(name) or self.limits[name]
+        wanted: list[Limit] = [(RateLimitItemPerMinute(amount), (name, caller.id))]
+        if caller.org is not None and caller.org_limit is not None:
+            wanted.append((RateLimitItemPerMinute(caller.org_limit), ("org", caller.org)))
+        passed, counts = await self.counters.take(wanted)
+        if passed:
+            return _headers(min(counts, key=lambda count: count.remaining))
+        reached = max((count for count in counts if not count.open), key=lambda count: count.retry_after)
+        message = f"rate limit exceeded ({reached.limit}/min)"
+        raise RateLimited(message, headers={**_headers(reached), "Retry-After": str(reached.retry_after)})
+
+
+def _headers(count: Count) -> dict[str, str]:
+    return {
+        "X-RateLimit-Limit": str(count.limit),
+        "X-RateLimit-Remaining": str(count.remaining),
+        "X-RateLimit-Reset": str(count.reset),
+    }

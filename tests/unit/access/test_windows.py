@@ -1,0 +1,108 @@
+"""Properties of the sliding window, against plain arithmetic and against the library 'limits' itself."""
+
+from unittest.mock import patch
+
+from hypothesis import given
+from hypothesis import strategies as st
+from limits import RateLimitItemPerMinute
+from limits.storage import MemoryStorage
+from limits.strategies import SlidingWindowCounterRateLimiter
+
+from frontend.access.counters import Limit, MemoryCounters
+from frontend.access.windows import WINDOW_US, Count
+
+COUNTS = st.integers(1, 1000).flatmap(
+    lambda limit: st.builds(
+        Count, st.just(limit), st.integers(0, limit), st.integers(0, limit), st.integers(1, WINDOW_US - 1)
+    )
+)
+
+
+def _after(count: Count, seconds: int) -> Count:
+    """The same counter later, when nothing more was counted."""
+    minutes, elapsed = divmod(count.elapsed_us + seconds * 1_000_000, WINDOW_US)
+    previous, current = [(count.previous, count.current), (count.current, 0), (0, 0)][minutes]
+    return Count(count.limit, previous, current, max(1, elapsed))
+
+
+@given(COUNTS)
+def test_a_request_passes_after_the_time_that_was_told(count: Count) -> None:
+    assert 1 <= count.retry_after <= 60
+    assert _after(count, count.retry_after).open
+
+
+@given(COUNTS)
+def test_the_time_that_was_told_is_at_most_a_second_too_long(count: Count) -> None:
+    if not count.open and count.retry_after > 2:
+        assert not _after(count, count.retry_after - 2).open
+
+
+@given(COUNTS)
+def test_a_counter_is_open_exactly_while_requests_remain(count: Count) -> None:
+    assert count.open == (count.remaining > 0)
+
+
+@given(COUNTS)
+def test_nothing_is_counted_any_more_after_the_reset(count: Count) -> None:
+    assert _after(count, count.reset).used == 0
+
+
+class _Clock:
+    def __init__(self) -> None:
+        self.now = 1_000_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+STEPS = st.lists(st.tuples(st.integers(0, 40_000), st.integers(1, 12)), max_size=60)
+
+
+@given(st.integers(1, 20), STEPS)
+def test_requests_pass_as_in_the_library_of_limits(limit: int, steps: list[tuple[int, int]]) -> None:
+    clock = _Clock()
+    ours, item = MemoryCounters(clock), RateLimitItemPerMinute(limit)
+    limits: list[Limit] = [(item, ("embeddings", "a"))]
+    with patch("time.time", clock):
+        theirs = SlidingWindowCounterRateLimiter(MemoryStorage())
+        for milliseconds, requests in steps:
+            clock.now = round(clock.now + milliseconds / 1000 + 0.0005, 4)
+            for _ in range(requests):
+                assert ours.take(limits)[0] == theirs.hit(item, "a")
+
+
+@given(STEPS)
+def test_no_minute_lets_more_than_the_limit_pass(steps: list[tuple[int, int]]) -> None:
+    clock = _Clock()
+    ours = MemoryCounters(clock)
+    passed: dict[int, int] = {}
+    for milliseconds, requests in steps:
+        clock.now += milliseconds / 1000
+        for _ in range(requests):
+            taken, _counts = ours.take([(RateLimitItemPerMinute(10), ("embeddings", "a"))])
+            passed[int(clock.now // 60)] = passed.get(int(clock.now // 60), 0) + taken
+    assert all(number <= 10 for number in passed.values())
+
+
+def test_a_request_counts_under_all_limits_or_under_none() -> None:
+    ours = MemoryCounters(lambda: 1_000_000_000.0)
+    wide: Limit = (RateLimitItemPerMinute(10), ("embeddings", "a"))
+    narrow: Limit = (RateLimitItemPerMinute(1), ("org", "o"))
+    assert ours.take([wide, narrow])[0]
+    assert not ours.take([wide, narrow])[0]
+    assert ours.take([wide])[1][0].current == 2
+
+
+def test_a_limit_that_is_changed_keeps_its_count() -> None:
+    ours = MemoryCounters(lambda: 1_000_000_000.0)
+    ours.take([(RateLimitItemPerMinute(10), ("embeddings", "a"))])
+    assert ours.take([(RateLimitItemPerMinute(20), ("embeddings", "a"))])[1][0].remaining == 18
+
+
+def test_a_clock_that_jumps_locks_nobody_out() -> None:
+    clock = _Clock()
+    ours, limits = MemoryCounters(clock), [(RateLimitItemPerMinute(1), ("embeddings", "a"))]
+    ours.take(limits)
+    for jump in (3600, -7200):
+        clock.now += jump
+        assert ours.take(limits)[0]
