@@ -1,0 +1,186 @@
+"""API keys and organisations in the database: made, listed, changed, rotated, revoked, found."""
+
+import json
+import time
+import uuid
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import func, insert, or_, select, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from frontend.access import api_key
+from frontend.access.caller import Caller
+from frontend.database.tables import KEYS, ORGS, SECRETS
+
+_READ = {"isolation_level": "AUTOCOMMIT"}
+
+
+class RegistryError(ValueError):
+    """What was asked for does not fit what is stored; the message says what."""
+
+
+@dataclass(frozen=True)
+class KeyEntry:
+    """A key as it is listed: one line for each of its secrets. Times are seconds since 1970."""
+
+    prefix: str
+    name: str
+    tier: str
+    org: str | None
+    limits: Mapping[str, int]
+    created_at: int
+    expires_at: int | None
+    revoked_at: int | None
+
+
+def _now() -> int:
+    return int(time.time())
+
+
+class Registry:
+    """Keys and organisations behind one engine. A key is named by the prefix of any of its secrets."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+
+    async def create(
+        self, name: str, tier: str, org: str | None, limits: Mapping[str, int], expires_at: int | None
+    ) -> str:
+        """Make a key and answer it; it cannot be read again."""
+        key, key_id = api_key.new_key(), uuid.uuid4().hex
+        row = {"id": key_id, "name": name, "tier": tier, "org": org, "limits": json.dumps(dict(limits))}
+        async with self._engine.begin() as connection:
+            await self._check_org(connection, org)
+            await connection.execute(insert(KEYS).values(**row, created_at=_now(), expires_at=expires_at))
+            await self._add_secret(connection, key, key_id)
+        return key
+
+    async def rotate(self, prefix: str, overlap: int) -> str:
+        """Give a key a new secret and answer it; the old ones hold for ``overlap`` more seconds."""
+        key = api_key.new_key()
+        async with self._engine.begin() as connection:
+            key_id = await self._key_id(connection, prefix)
+            end = _now() + overlap
+            still = or_(SECRETS.c.expires_at.is_(None), SECRETS.c.expires_at > end)
+            await connection.execute(update(SECRETS).where(SECRETS.c.key_id == key_id, still).values(expires_at=end))
+            await self._add_secret(connection, key, key_id)
+        return key
+
+    async def revoke(self, prefix: str) -> None:
+        """End a key with all its secrets, for good."""
+        async with self._engine.begin() as connection:
+            key_id = await self._key_id(connection, prefix)
+            await connection.execute(update(KEYS).where(KEYS.c.id == key_id).values(revoked_at=_now()))
+
+    async def change(self, prefix: str, values: Mapping[str, Any], limits: Mapping[str, int | None]) -> None:
+        """Set columns (name, tier, org, expires_at) of a key, and limits by name; a limit of None is taken away."""
+        async with self._engine.begin() as connection:
+            key_id = await self._key_id(connection, prefix)
+            await self._check_org(connection, values.get("org"))
+            stored: str | None = await connection.scalar(select(KEYS.c.limits).where(KEYS.c.id == key_id))
+            merged = {
+                name: number
+                for name, number in (json.loads(stored or "{}") | dict(limits)).items()
+                if number is not None
+            }
+            change = update(KEYS).where(KEYS.c.id == key_id)
+            await connection.execute(change.values(**values, limits=json.dumps(merged)))
+
+    async def entries(self) -> list[KeyEntry]:
+        """Every secret of every key, oldest first."""
+        columns = (SECRETS.c.prefix, KEYS.c.name, KEYS.c.tier, KEYS.c.org, KEYS.c.limits, SECRETS.c.created_at)
+        ends = (KEYS.c.expires_at, SECRETS.c.expires_at.label("secret_expires_at"), KEYS.c.revoked_at)
+        query = select(*columns, *ends).join_from(SECRETS, KEYS).order_by(SECRETS.c.created_at, SECRETS.c.prefix)
+        async with self._engine.connect() as connection:
+            rows = await (await connection.execution_options(**_READ)).execute(query)
+            return [
+                KeyEntry(
+                    row.prefix,
+                    row.name,
+                    row.tier,
+                    row.org,
+                    json.loads(row.limits),
+                    row.created_at,
+                    _end(row),
+                    row.revoked_at,
+                )
+                for row in rows
+            ]
+
+    async def find(self, digests: Collection[str]) -> dict[str, Caller]:
+        """The callers behind digests of keys; what is unknown, expired or revoked is left out."""
+        now = _now()
+        alive = (
+            KEYS.c.revoked_at.is_(None),
+            or_(KEYS.c.expires_at.is_(None), KEYS.c.expires_at > now),
+            or_(SECRETS.c.expires_at.is_(None), SECRETS.c.expires_at > now),
+        )
+        columns = (SECRETS.c.digest, KEYS.c.id, KEYS.c.name, KEYS.c.tier, KEYS.c.org, KEYS.c.limits)
+        ends = (KEYS.c.expires_at, SECRETS.c.expires_at.label("secret_expires_at"), ORGS.c.requests_per_minute)
+        query = select(*columns, *ends).join_from(SECRETS, KEYS).outerjoin(ORGS).where(*alive)
+        async with self._engine.connect() as connection:
+            reader = await connection.execution_options(**_READ)
+            rows = await reader.execute(query.where(SECRETS.c.digest.in_(digests)))
+            return {row.digest: _caller(row) for row in rows}
+
+    async def create_org(self, name: str, requests_per_minute: int | None) -> None:
+        """Make an organisation; its keys share ``requests_per_minute`` where that is given."""
+        row = {"name": name, "requests_per_minute": requests_per_minute, "created_at": _now()}
+        try:
+            async with self._engine.begin() as connection:
+                await connection.execute(insert(ORGS).values(**row))
+        except IntegrityError:
+            raise RegistryError(f"there is an organisation {name} already") from None
+
+    async def change_org(self, name: str, requests_per_minute: int | None) -> None:
+        """Give an organisation another limit; None takes it away."""
+        async with self._engine.begin() as connection:
+            await self._check_org(connection, name)
+            change = update(ORGS).where(ORGS.c.name == name)
+            await connection.execute(change.values(requests_per_minute=requests_per_minute))
+
+    async def orgs(self) -> list[tuple[str, int | None, int]]:
+        """(name, requests a minute, number of keys) of every organisation."""
+        count = select(func.count()).where(KEYS.c.org == ORGS.c.name).scalar_subquery()
+        query = select(ORGS.c.name, ORGS.c.requests_per_minute, count).order_by(ORGS.c.name)
+        async with self._engine.connect() as connection:
+            rows = await (await connection.execution_options(**_READ)).execute(query)
+            return [(row[0], row[1], row[2]) for row in rows]
+
+    @staticmethod
+    async def _add_secret(connection: AsyncConnection, key: str, key_id: str) -> None:
+        row = {"digest": api_key.digest(key), "key_id": key_id, "prefix": api_key.prefix(key)}
+        await connection.execute(insert(SECRETS).values(**row, created_at=_now()))
+
+    @staticmethod
+    async def _key_id(connection: AsyncConnection, prefix: str) -> str:
+        query = select(SECRETS.c.key_id).join_from(SECRETS, KEYS).where(SECRETS.c.prefix == prefix)
+        key_id: str | None = await connection.scalar(query.where(KEYS.c.revoked_at.is_(None)))
+        if key_id is None:
+            raise RegistryError(f"there is no key {prefix} that is not revoked")
+        return key_id
+
+    @staticmethod
+    async def _check_org(connection: AsyncConnection, org: str | None) -> None:
+        if org is not None and await connection.scalar(select(ORGS.c.name).where(ORGS.c.name == org)) is None:
+            raise RegistryError(f"there is no organisation {org}")
+
+
+def _end(row: Any) -> int | None:
+    ends = [end for end in (row.expires_at, row.secret_expires_at) if end is not None]
+    return min(ends, default=None)
+
+
+def _caller(row: Any) -> Caller:
+    return Caller(
+        id=row.id,
+        name=row.name,
+        tier=row.tier,
+        org=row.org,
+        org_limit=row.requests_per_minute,
+        limits=json.loads(row.limits),
+        expires_at=_end(row),
+    )

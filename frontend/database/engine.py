@@ -1,0 +1,56 @@
+"""Opens the database: an SQLite file, or Postgres, behind SQLAlchemy's asyncio interface."""
+
+from pathlib import Path
+from sqlite3 import Connection as SqliteConnection
+
+from sqlalchemy import Connection, event, make_url
+from sqlalchemy.exc import ArgumentError
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+
+_DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg"}
+_BUSY_SECONDS = 5.0
+_POSTGRES_SECONDS = 5.0
+
+
+class DatabaseUrlError(ValueError):
+    """The address of the database cannot be used; the message says why and holds no password."""
+
+
+def open_engine(url: str) -> AsyncEngine:
+    """An engine for ``sqlite:///file`` (made on demand) or ``postgresql://user:password@host/name``.
+
+    A transaction (``engine.begin()``) of SQLite takes the write lock at once, since one that only asks for it later
+    can fail without waiting; what only reads says ``execution_options(isolation_level="AUTOCOMMIT")``.
+    """
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        raise DatabaseUrlError("not a database URL") from None
+    if parsed.drivername not in _DRIVERS:
+        raise DatabaseUrlError("must begin with sqlite:/// or postgresql://")
+    parsed = parsed.set(drivername=_DRIVERS[parsed.drivername])
+    if parsed.get_backend_name() == "postgresql":
+        limits = {"timeout": _POSTGRES_SECONDS, "command_timeout": _POSTGRES_SECONDS}
+        return create_async_engine(
+            parsed, pool_size=4, max_overflow=0, pool_timeout=_POSTGRES_SECONDS, pool_pre_ping=True, connect_args=limits
+        )
+    if not parsed.database or parsed.database == ":memory:":
+        raise DatabaseUrlError("an SQLite database needs a file")
+    Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
+    engine = create_async_engine(parsed, connect_args={"timeout": _BUSY_SECONDS})
+    event.listen(engine.sync_engine, "connect", _prepare_sqlite)
+    event.listen(engine.sync_engine, "begin", _begin_immediate)
+    return engine
+
+
+def _prepare_sqlite(connection: SqliteConnection, record: object) -> None:
+    # The driver's own guess of where a transaction begins is switched off; _begin_immediate says it.
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _begin_immediate(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")

@@ -1,0 +1,28 @@
+import pytest
+
+from frontend.access import api_key
+
+
+def test_a_new_key_is_well_formed() -> None:
+    assert all(api_key.well_formed(api_key.new_key()) for _ in range(100))
+
+
+def test_keys_differ_in_their_prefix() -> None:
+    assert len({api_key.prefix(api_key.new_key()) for _ in range(1000)}) == 1000
+
+
+@pytest.mark.parametrize("change", ["", "x", "sk_", "qk_" + "0" * 49, "qk_" + "é" * 49, "qk_" + "0" * 10_000])
+def test_anything_else_is_no_key(change: str) -> None:
+    assert not api_key.well_formed(change)
+
+
+def test_a_slip_of_one_character_is_noticed() -> None:
+    key = api_key.new_key()
+    slipped = key[:10] + ("a" if key[10] != "a" else "b") + key[11:]
+    assert not api_key.well_formed(slipped)
+
+
+def test_what_is_stored_does_not_hold_the_key() -> None:
+    key = api_key.new_key()
+    assert len(api_key.digest(key)) == 64
+    assert api_key.digest(key) not in key

@@ -1,0 +1,141 @@
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from frontend.access import api_key
+from frontend.access.caller import Caller
+from frontend.access.registry import Registry, RegistryError
+from frontend.database.engine import open_engine
+from frontend.database.migrate import migrate
+from frontend.database.tables import KEYS, SECRETS
+
+
+@pytest.fixture
+async def engine(empty_database: str) -> AsyncIterator[AsyncEngine]:
+    opened = open_engine(empty_database)
+    await migrate(opened)
+    yield opened
+    await opened.dispose()
+
+
+@pytest.fixture
+def registry(engine: AsyncEngine) -> Registry:
+    return Registry(engine)
+
+
+async def _create(registry: Registry, **values: Any) -> str:
+    given = {"name": "test", "tier": "free", "org": None, "limits": {}, "expires_at": None, **values}
+    return await registry.create(**given)
+
+
+async def _caller(registry: Registry, key: str) -> Caller | None:
+    return (await registry.find([api_key.digest(key)])).get(api_key.digest(key))
+
+
+async def test_a_key_is_found_with_everything_it_was_given(registry: Registry) -> None:
+    await registry.create_org("acme", 300)
+    end = int(time.time()) + 60
+    key = await _create(registry, tier="company", org="acme", limits={"embeddings": 500}, expires_at=end)
+    found = await _caller(registry, key)
+    assert found is not None
+    assert (found.tier, found.org, found.org_limit, found.limits) == ("company", "acme", 300, {"embeddings": 500})
+    assert found.expires_at == end
+
+
+async def test_the_key_itself_is_not_in_the_database(registry: Registry, engine: AsyncEngine) -> None:
+    key = await _create(registry)
+    async with engine.connect() as connection:
+        rows = [*(await connection.execute(select(KEYS))), *(await connection.execute(select(SECRETS)))]
+    assert key not in str(rows)
+
+
+async def test_an_unknown_key_is_not_found(registry: Registry) -> None:
+    assert await _caller(registry, api_key.new_key()) is None
+
+
+async def test_an_expired_key_is_not_found(registry: Registry) -> None:
+    assert await _caller(registry, await _create(registry, expires_at=int(time.time()) - 1)) is None
+
+
+async def test_a_revoked_key_is_not_found(registry: Registry) -> None:
+    key = await _create(registry)
+    await registry.revoke(api_key.prefix(key))
+    assert await _caller(registry, key) is None
+
+
+async def test_a_rotated_key_has_two_secrets_and_one_id(registry: Registry) -> None:
+    old = await _create(registry)
+    new = await registry.rotate(api_key.prefix(old), 60)
+    first, second = await _caller(registry, old), await _caller(registry, new)
+    assert first is not None
+    assert second is not None
+    assert first.id == second.id
+    assert second.expires_at is None
+    assert first.expires_at is not None
+
+
+async def test_a_rotation_without_overlap_ends_the_old_secret(registry: Registry) -> None:
+    old = await _create(registry)
+    await registry.rotate(api_key.prefix(old), 0)
+    assert await _caller(registry, old) is None
+
+
+async def test_a_second_rotation_does_not_lengthen_the_first(registry: Registry) -> None:
+    old = await _create(registry)
+    new = await registry.rotate(api_key.prefix(old), 10)
+    await registry.rotate(api_key.prefix(new), 1000)
+    found = await _caller(registry, old)
+    assert found is not None
+    assert (found.expires_at or 0) <= time.time() + 10
+
+
+async def test_revoking_ends_every_secret_of_a_key(registry: Registry) -> None:
+    old = await _create(registry)
+    new = await registry.rotate(api_key.prefix(old), 60)
+    await registry.revoke(api_key.prefix(old))
+    assert await _caller(registry, new) is None
+
+
+async def test_a_change_keeps_what_it_does_not_name(registry: Registry) -> None:
+    key = await _create(registry, tier="pro", limits={"embeddings": 5, "rerank": 6})
+    await registry.change(api_key.prefix(key), {"name": "other"}, {"embeddings": None, "speech": 7})
+    found = await _caller(registry, key)
+    assert found is not None
+    assert (found.name, found.tier, found.limits) == ("other", "pro", {"rerank": 6, "speech": 7})
+
+
+async def test_every_secret_is_listed(registry: Registry) -> None:
+    old = await _create(registry, name="search")
+    new = await registry.rotate(api_key.prefix(old), 60)
+    entries = await registry.entries()
+    assert {entry.prefix for entry in entries} == {api_key.prefix(old), api_key.prefix(new)}
+    assert {entry.name for entry in entries} == {"search"}
+
+
+async def test_organisations_are_listed_with_their_keys(registry: Registry) -> None:
+    await registry.create_org("acme", None)
+    await _create(registry, org="acme")
+    await registry.change_org("acme", 50)
+    assert await registry.orgs() == [("acme", 50, 1)]
+
+
+async def test_what_does_not_exist_is_refused(registry: Registry) -> None:
+    for refused in (
+        registry.rotate("qk_nothing", 0),
+        registry.revoke("qk_nothing"),
+        registry.change("qk_nothing", {}, {}),
+        registry.change_org("nobody", 1),
+        _create(registry, org="nobody"),
+    ):
+        with pytest.raises(RegistryError):
+            await refused
+
+
+async def test_an_organisation_exists_once(registry: Registry) -> None:
+    await registry.create_org("acme", None)
+    with pytest.raises(RegistryError, match="already"):
+        await registry.create_org("acme", None)

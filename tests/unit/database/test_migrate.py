@@ -1,0 +1,63 @@
+import asyncio
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import Connection, text
+
+from frontend.database.engine import DatabaseUrlError, open_engine
+from frontend.database.migrate import MigrationError, migrate
+from frontend.database.tables import metadata
+
+
+async def test_the_migrations_lead_to_the_tables(empty_database: str) -> None:
+    def differences(connection: Connection) -> list[object]:
+        return list(compare_metadata(MigrationContext.configure(connection), metadata))
+
+    engine = open_engine(empty_database)
+    await migrate(engine)
+    async with engine.connect() as connection:
+        assert await connection.run_sync(differences) == []
+    await engine.dispose()
+
+
+async def test_frontends_that_start_together_migrate_once(empty_database: str) -> None:
+    engines = [open_engine(empty_database) for _ in range(4)]
+    await asyncio.gather(*(migrate(engine) for engine in engines))
+    async with engines[0].connect() as connection:
+        assert (await connection.execute(text("SELECT count(*) FROM alembic_version"))).scalar() == 1
+    for engine in engines:
+        await engine.dispose()
+
+
+async def test_a_database_of_a_newer_version_is_refused(empty_database: str) -> None:
+    engine = open_engine(empty_database)
+    await migrate(engine)
+    async with engine.begin() as connection:
+        await connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(MigrationError, match="newer"):
+        await migrate(engine)
+    await engine.dispose()
+
+
+async def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "broken").write_bytes(b"no database at all" * 100)
+    engine = open_engine(f"sqlite:///{tmp_path}/broken")
+    with pytest.raises(MigrationError, match="cannot be used"):
+        await migrate(engine)
+    await engine.dispose()
+
+
+async def test_a_server_that_is_away_is_refused() -> None:
+    engine = open_engine("postgresql://quartet:secret@127.0.0.1:1/quartet")
+    with pytest.raises(MigrationError) as refused:
+        await migrate(engine)
+    assert "secret" not in str(refused.value)
+    await engine.dispose()
+
+
+@pytest.mark.parametrize("url", ["", "quartet", "mysql://a/b", "sqlite://", "sqlite:///:memory:"])
+def test_an_address_that_cannot_be_used_is_refused(url: str) -> None:
+    with pytest.raises(DatabaseUrlError):
+        open_engine(url)
