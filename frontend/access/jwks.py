@@ -1,0 +1,116 @@
+"""The public keys that mobile tokens are signed with: a JWKS from a file or an address, kept fresh beside requests."""
+
+import asyncio
+import json
+import time
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import aiohttp
+import jwt
+
+from frontend.config import SettingsError
+from frontend.observe import log
+
+ALGORITHMS = ("RS256", "ES256", "EdDSA")
+_LARGEST = 64 * 1024
+_FETCH_SECONDS = 5.0
+_FILE_SECONDS = 5.0
+# A token signed with a key not seen yet asks for the set again; tokens that mean harm can do so this often.
+_COOLDOWN_SECONDS = 5.0
+_LONGEST_STALE_SECONDS = 86_400.0
+
+
+def is_address(source: str) -> bool:
+    """Whether ``source`` is an address rather than a file; plain http is for this machine alone."""
+    parts = urlsplit(source)
+    if parts.scheme == "http" and parts.hostname not in ("127.0.0.1", "::1", "localhost"):
+        raise SettingsError("QUARTET_JWT_JWKS: an address must begin with https://")
+    return parts.scheme in ("http", "https")
+
+
+def parse(data: bytes) -> dict[str, jwt.PyJWK]:
+    """The keys of a set by their ``kid`` that are public and fit for signatures; ``ValueError`` for anything else."""
+    entries = json.loads(data)["keys"]
+    keys: dict[str, jwt.PyJWK] = {}
+    for entry in entries:
+        if entry.get("kty") not in ("RSA", "EC", "OKP") or entry.get("use", "sig") != "sig" or "d" in entry:
+            continue
+        # One bad key, or one of a kind that is not known here, must not take the others away.
+        with suppress(jwt.PyJWTError):
+            key = jwt.PyJWK(entry)
+            if key.algorithm_name in ALGORITHMS:
+                keys[str(entry.get("kid", ""))] = key
+    if not keys:
+        raise ValueError("no key that can be used")
+    return keys
+
+
+class Jwks:
+    """A key set that is read every ``refresh`` seconds (a file every 5); the last good one holds for a day."""
+
+    def __init__(self, source: str, refresh: float) -> None:
+        self._source = source
+        self._remote = is_address(source)
+        self._refresh = refresh if self._remote else _FILE_SECONDS
+        self._keys: dict[str, jwt.PyJWK] = {}
+        self._read_at = self._tried_at = -_LONGEST_STALE_SECONDS
+        self._trying = asyncio.Lock()
+        self._refresher: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Read the set once, then again in the background; a source that is away is tried again."""
+        await self._read()
+        self._refresher = asyncio.create_task(self._refresh_for_ever())
+
+    async def close(self) -> None:
+        if self._refresher is not None:
+            self._refresher.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._refresher
+
+    async def find(self, kid: object) -> jwt.PyJWK | None:
+        """The key of that name; one without a name where the set holds only one. An unknown name reads again."""
+        if found := self._lookup(kid):
+            return found
+        async with self._trying:
+            if not self._lookup(kid) and time.monotonic() - self._tried_at > _COOLDOWN_SECONDS:
+                await self._read()
+        return self._lookup(kid)
+
+    def _lookup(self, kid: object) -> jwt.PyJWK | None:
+        if time.monotonic() - self._read_at > _LONGEST_STALE_SECONDS:
+            return None
+        if kid is None and len(self._keys) == 1:
+            return next(iter(self._keys.values()))
+        return self._keys.get(kid) if isinstance(kid, str) else None
+
+    async def _refresh_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(self._refresh)
+            async with self._trying:
+                await self._read()
+
+    async def _read(self) -> None:
+        self._tried_at = time.monotonic()
+        try:
+            self._keys = parse(await self._fetch())
+            self._read_at = self._tried_at
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, TimeoutError, aiohttp.ClientError) as error:
+            log.error("the JWKS cannot be read", extra={"fields": {"details": f"{type(error).__name__}: {error}"}})
+
+    async def _fetch(self) -> bytes:
+        if not self._remote:
+            return await asyncio.to_thread(Path(self._source).read_bytes)
+        timeout = aiohttp.ClientTimeout(total=_FETCH_SECONDS)
+        async with (
+            aiohttp.ClientSession(timeout=timeout, raise_for_status=True) as session,
+            session.get(self._source, allow_redirects=False) as response,
+        ):
+            data = b""
+            async for chunk in response.content.iter_any():
+                data += chunk
+                if len(data) > _LARGEST:
+                    raise ValueError("the key set is too large")
+        return data
