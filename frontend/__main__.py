@@ -1,6 +1,7 @@
 """Command line.
 
 python -m frontend serve
+python -m frontend keys create --name "search service" --tier pro
 python -m frontend tokens issue --subject phone-1 --seconds 3600
 """
 
@@ -9,8 +10,12 @@ import os
 import sys
 
 from frontend.access.jwt import Tokens
+from frontend.access.registry import RegistryError
 from frontend.app import create_app
+from frontend.commands import keys
 from frontend.config import Settings, SettingsError
+from frontend.database.engine import DatabaseUrlError
+from frontend.database.migrate import MigrationError
 from frontend.observe import set_up_logging
 from frontend.server import serve
 
@@ -19,26 +24,41 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="frontend", description="The Quartet frontend.")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("serve", help="answer requests; settings come from QUARTET_* variables")
+    keys.add_parsers(commands)
     tokens = commands.add_parser("tokens", help="mobile tokens for development")
     issue = tokens.add_subparsers(dest="action", required=True).add_parser("issue", help="print a token")
     issue.add_argument("--subject", default="developer")
-    issue.add_argument("--seconds", type=int, default=86_400)
+    issue.add_argument("--seconds", type=keys.positive, default=86_400)
     return parser
+
+
+def _issue(arguments: argparse.Namespace, settings: Settings) -> None:
+    if not settings.jwt_secret:
+        raise SettingsError("QUARTET_JWT_SECRET: must be set to issue tokens")
+    tokens = Tokens(settings.jwt_audience, settings.jwt_issuer, settings.jwt_secret)
+    print(tokens.issue(arguments.subject, arguments.seconds))
+
+
+def _run(arguments: argparse.Namespace, settings: Settings) -> None:
+    if arguments.command == "serve":
+        set_up_logging(settings.log_level)
+        serve(create_app(settings), settings)
+    elif arguments.command == "tokens":
+        _issue(arguments, settings)
+    else:
+        keys.run(arguments, settings)
 
 
 def main() -> int:
     arguments = _parser().parse_args()
     try:
-        settings = Settings.from_env(os.environ)
-    except SettingsError as error:
+        _run(arguments, Settings.from_env(os.environ))
+    except DatabaseUrlError as error:
+        print(f"QUARTET_DATABASE: {error}", file=sys.stderr)
+        return 2
+    except (SettingsError, MigrationError, RegistryError) as error:
         print(error, file=sys.stderr)
         return 2
-    if arguments.command == "serve":
-        set_up_logging(settings.log_level)
-        serve(create_app(settings), settings)
-    else:
-        tokens = Tokens(settings.jwt_secret, settings.jwt_audience, settings.jwt_issuer)
-        print(tokens.issue(arguments.subject, arguments.seconds))
     return 0
 
 

@@ -1,17 +1,25 @@
 """The application: what it is made of, in the order it is made."""
 
 from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
 
 from aiohttp import web
 
 from frontend import keys
-from frontend.access.keys import FixedKey
+from frontend.access.jwks import Jwks
+from frontend.access.jwt import Tokens
+from frontend.access.keys import KnownKeys
+from frontend.access.limits import Limiter, LocalCounters, SharedCounters
+from frontend.access.registry import Registry
 from frontend.audio.speech_windows import load_detector
 from frontend.config import Settings
+from frontend.database.engine import open_engine
+from frontend.database.migrate import migrate
 from frontend.dispatch.queue import Dispatcher
 from frontend.middleware.auth import auth_middleware
 from frontend.middleware.errors import errors_middleware
-from frontend.middleware.request_id import request_id_middleware
+from frontend.middleware.limits import limits_middleware
+from frontend.middleware.request_id import add_headers, request_id_middleware
 from frontend.offload import Offload
 from frontend.operations.embeddings import handler as embeddings
 from frontend.operations.embeddings.pipeline import EmbeddingPipeline
@@ -21,7 +29,7 @@ from frontend.operations.speech import handler as speech
 from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.transcription import handler as transcription
 from frontend.operations.transcription.pipeline import TranscriptionPipeline
-from frontend.pages import health, models
+from frontend.pages import health, metrics, models
 from frontend.text.phonemes import load_phonemizer
 from frontend.triton import Triton
 
@@ -29,6 +37,44 @@ _CONNECT: web.AppKey[Callable[[str, float], Triton]] = web.AppKey("connect")
 _AUDIO_TASKS = 1_000
 # espeak-ng's bridge leaks some 13 bytes a character: a worker is renewed before that matters.
 _PHONEME_TASKS = 20_000
+
+
+# The limit that each throttled path counts under, by the names of the settings' [limits].
+_LIMITS = {
+    "/v1/audio/transcriptions": "transcriptions",
+    "/v1/audio/speech": "speech",
+    "/v1/embeddings": "embeddings",
+    "/v1/rerank": "rerank",
+    "/api/v1/audio/transcribe": "mobile_transcribe",
+    "/api/v1/audio/synthesize": "mobile_synthesize",
+}
+
+
+async def _access(app: web.Application) -> AsyncIterator[None]:
+    """Who may call and how often: the database of keys, the keys of mobile tokens, the counters of requests."""
+    settings = app[keys.SETTINGS]
+    async with AsyncExitStack() as closing:
+        engine = open_engine(settings.database)
+        closing.push_async_callback(engine.dispose)
+        await migrate(engine)
+        known = KnownKeys(Registry(engine))
+        closing.push_async_callback(known.close)
+        known.start()
+        jwks = Jwks(settings.jwt_jwks, settings.jwt_jwks_seconds) if settings.jwt_jwks else None
+        if jwks is not None:
+            closing.push_async_callback(jwks.close)
+            await jwks.start()
+        counters: LocalCounters | SharedCounters = LocalCounters()
+        if settings.redis:
+            counters = SharedCounters(settings.redis, refuse=settings.redis_outage == "refuse")
+            closing.push_async_callback(counters.close)
+            await counters.start()
+        app[keys.API_KEYS] = known
+        app[keys.TOKENS] = Tokens(
+            settings.jwt_audience, settings.jwt_issuer, settings.jwt_secret, jwks, settings.jwt_leeway_seconds
+        )
+        app[keys.LIMITER] = Limiter(counters, settings.limits, settings.tiers)
+        yield
 
 
 async def _operations(app: web.Application) -> AsyncIterator[None]:
@@ -55,13 +101,15 @@ def create_app(settings: Settings, connect: Callable[[str, float], Triton] = Tri
         middlewares=[
             request_id_middleware,  # names everything that follows, refusals included
             errors_middleware,  # turns what the rest raises into answers
-            auth_middleware({"/v1/": FixedKey(settings.api_key).identify}),  # before any body is read
+            auth_middleware({"/v1/": keys.API_KEYS, "/api/v1/": keys.TOKENS}),  # before any body is read
+            limits_middleware(_LIMITS),
         ],
         client_max_size=settings.max_body_bytes,
     )
     app[keys.SETTINGS] = settings
     app[_CONNECT] = connect
-    app.cleanup_ctx.append(_operations)
-    for room in (transcription, speech, embeddings, rerank, health, models):
+    app.cleanup_ctx.extend([_access, _operations])
+    app.on_response_prepare.append(add_headers)
+    for room in (transcription, speech, embeddings, rerank, health, models, metrics):
         app.add_routes(room.ROUTES)
     return app

@@ -2,6 +2,8 @@
 
 from aiohttp import web
 
+from frontend.access.caller import Identifies
+from frontend.access.limits import Limiter
 from frontend.config import Settings
 from frontend.operations.embeddings.pipeline import EmbeddingPipeline
 from frontend.operations.rerank.pipeline import RerankPipeline
@@ -10,6 +12,9 @@ from frontend.operations.transcription.pipeline import TranscriptionPipeline
 from frontend.triton import Triton
 
 SETTINGS = web.AppKey("settings", Settings)
+API_KEYS: web.AppKey[Identifies] = web.AppKey("api_keys")
+TOKENS: web.AppKey[Identifies] = web.AppKey("tokens")
+LIMITER = web.AppKey("limiter", Limiter)
 TRITON = web.AppKey("triton", Triton)
 TRANSCRIPTION = web.AppKey("transcription", TranscriptionPipeline)
 SPEECH = web.AppKey("speech", SpeechPipeline)

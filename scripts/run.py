@@ -12,13 +12,18 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 from types import FrameType
 
 from tqdm import tqdm
 
 from frontend.access.jwt import Tokens
-from frontend.config import Settings
+from frontend.access.registry import Registry
+from frontend.commands.database import with_registry
+from frontend.config import Settings, SettingsError
+from frontend.database.engine import DatabaseUrlError
+from frontend.database.migrate import MigrationError
 from frontend.pages.health import TRITON_MODELS
 from scripts.local_triton.checks import PreflightError, check_port
 from scripts.local_triton.child import die_with_parent, start_child, stop_child
@@ -30,16 +35,19 @@ _READY_SECONDS = 60
 _STOP_SECONDS = 20
 _WATCH_SECONDS = 0.2
 _TOKEN_SECONDS = 30 * 86_400
+_DEMO_KEY = "make run"
 _ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Stack:
     """One Triton and one frontend that live and die together."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, environ: Mapping[str, str]) -> None:
         self.url = f"http://127.0.0.1:{port}"
-        self.api_key = f"qk-demo-{secrets.token_hex(12)}"
-        self._jwt_secret = secrets.token_hex(32)
+        self._environ = environ
+        self._settings = Settings.from_env(environ)
+        self.api_key = ""
+        self.jwt_secret = self._settings.jwt_secret or secrets.token_hex(32)
         self._port = port
         self.triton = LocalTriton(REPOSITORY, BUILD / "triton")
         self._frontend: subprocess.Popen[bytes] | None = None
@@ -47,23 +55,22 @@ class Stack:
     @property
     def mobile_token(self) -> str:
         """A token for the mobile endpoints."""
-        settings = Settings()
-        tokens = Tokens(self._jwt_secret, settings.jwt_audience, settings.jwt_issuer)
+        tokens = Tokens(self._settings.jwt_audience, self._settings.jwt_issuer, self.jwt_secret)
         return tokens.issue("demo-phone", _TOKEN_SECONDS)
 
     def start(self) -> None:
         """Start both and wait until every model is ready."""
         check_port(self._port)
+        self.api_key = with_registry(self._settings, _new_demo_key)
         self.triton.start()
         with tqdm(total=len(TRITON_MODELS), desc="loading models", unit="model") as bar:
             self.triton.load(TRITON_MODELS, lambda name: bar.update())
         environment = {
-            **os.environ,
+            **self._environ,
             "QUARTET_PORT": str(self._port),
             "QUARTET_TRITON": f"127.0.0.1:{self.triton.ports.grpc}",
             "QUARTET_MODEL_REPOSITORY": str(REPOSITORY),
-            "QUARTET_API_KEY": self.api_key,
-            "QUARTET_JWT_SECRET": self._jwt_secret,
+            "QUARTET_JWT_SECRET": self.jwt_secret,
         }
         command = [sys.executable, "-m", "frontend", "serve"]
         self._frontend = start_child(command, environment, BUILD / "frontend.log")
@@ -95,6 +102,14 @@ class Stack:
         self.triton.stop()
 
 
+async def _new_demo_key(registry: Registry) -> str:
+    """A key for this run; that of the run before ends."""
+    for entry in await registry.entries():
+        if entry.name == _DEMO_KEY and entry.revoked_at is None:
+            await registry.revoke(entry.prefix)
+    return await registry.create(_DEMO_KEY, "free", None, {}, None)
+
+
 def _export(models: str, folder: str) -> int:
     command = [sys.executable, "-m", "scripts.export_models", "--source", models, "--repository", str(REPOSITORY)]
     return subprocess.call(command + (["--folder", folder] if folder else []))
@@ -103,7 +118,8 @@ def _export(models: str, folder: str) -> int:
 def _write_environment(stack: Stack, token: str) -> Path:
     """``build/demo.env``, readable by its owner alone since it holds the keys."""
     path = BUILD / "demo.env"
-    lines = f"QUARTET_URL={stack.url}\nQUARTET_API_KEY={stack.api_key}\nQUARTET_MOBILE_JWT={token}\n"
+    values = {"URL": stack.url, "API_KEY": stack.api_key, "MOBILE_JWT": token, "JWT_SECRET": stack.jwt_secret}
+    lines = "".join(f"QUARTET_{name}={value}\n" for name, value in values.items())
     path.unlink(missing_ok=True)
     path.touch(mode=0o600)
     path.write_text(lines, encoding="utf-8")
@@ -145,7 +161,11 @@ def main() -> int:
     if failed := _export(arguments.models, arguments.folder):
         return failed
     BUILD.mkdir(exist_ok=True)
-    stack = Stack(arguments.port)
+    try:
+        stack = Stack(arguments.port, os.environ)
+    except SettingsError as error:
+        print(error, file=sys.stderr)
+        return 2
 
     def leave(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -165,7 +185,7 @@ def main() -> int:
                 return 1
     except KeyboardInterrupt:
         print("\nstopping", flush=True)
-    except (PreflightError, TritonFailedError) as error:
+    except (PreflightError, TritonFailedError, MigrationError, DatabaseUrlError) as error:
         print(error, file=sys.stderr)
         return 1
     finally:

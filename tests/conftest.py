@@ -1,23 +1,33 @@
 """Shared set-up: a clean environment, the application with a fake Triton, and the whole product with a real one."""
 
 import os
+import shutil
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 from aiohttp.web import Application, Request
 
+from frontend.access import api_key
+from frontend.access.jwt import Tokens
 from frontend.app import create_app
-from frontend.config import PREFIX, Settings
+from frontend.commands.database import with_registry
+from frontend.config import CONFIG_FILE, LIMITS, PREFIX, Settings
 from frontend.server import Runner
 from scripts.local_triton.checks import free_port
 from scripts.run import Stack
-from tests.fakes import FakeTriton
+from tests.databases import PostgresServer
+from tests.fakes import FakeTriton, add_key
 
+# These machines are noisy: how long an example takes says nothing.
+hypothesis.settings.register_profile("quartet", deadline=None)
+hypothesis.settings.load_profile("quartet")
 ROOT = Path(__file__).parents[1]
-KEY = "test-key"
+KEY = api_key.new_key()
+JWT_SECRET = "s" * 32
 
 Client = TestClient[Request, Application]
 
@@ -40,9 +50,47 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv(name)
 
 
+@pytest.fixture(scope="session")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An SQLite file at this version's tables, with ``KEY`` in it; tests take copies."""
+    path = tmp_path_factory.mktemp("database") / "quartet.sqlite3"
+    with_registry(Settings(database=f"sqlite:///{path}"), lambda registry: add_key(registry, KEY))
+    return path
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    server = PostgresServer()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def empty_database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of a database without tables, of each kind in turn."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/empty.sqlite3"
+    server: PostgresServer = request.getfixturevalue("postgres")
+    return server.new_database()
+
+
 @pytest.fixture
-def settings() -> Settings:
-    return Settings(model_repository=ROOT / "model_repository", api_key=KEY, audio_workers=1)
+def settings(database: Path, tmp_path: Path) -> Settings:
+    copy = shutil.copy(database, tmp_path / "quartet.sqlite3")
+    return Settings(
+        model_repository=ROOT / "model_repository",
+        database=f"sqlite:///{copy}",
+        audio_workers=1,
+        jwt_secret=JWT_SECRET,
+        limits=dict.fromkeys(LIMITS, 1_000_000),
+    )
+
+
+@pytest.fixture
+def mobile(settings: Settings) -> dict[str, str]:
+    """The header of a mobile token."""
+    token = Tokens(settings.jwt_audience, settings.jwt_issuer, JWT_SECRET).issue("phone-1", 600)
+    return {"Authorization": f"Bearer {token}"}
 
 
 @pytest.fixture
@@ -59,9 +107,18 @@ async def client(settings: Settings, triton: FakeTriton) -> AsyncIterator[Client
 
 
 @pytest.fixture(scope="session")
-def stack() -> Iterator[Stack]:
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """Triton with the demo models and the frontend, as 'make run' starts them."""
-    running = Stack(free_port())
+    folder = tmp_path_factory.mktemp("stack")
+    # The tests call it more often than the contract's limits allow.
+    limits = "\n".join(f"{name} = 1_000_000" for name in LIMITS)
+    (folder / "quartet.toml").write_text(f"[limits]\n{limits}\n", encoding="utf-8")
+    environ = {
+        **{name: value for name, value in os.environ.items() if not name.startswith(PREFIX)},
+        CONFIG_FILE: str(folder / "quartet.toml"),
+        f"{PREFIX}DATABASE": f"sqlite:///{folder}/quartet.sqlite3",
+    }
+    running = Stack(free_port(), environ)
     try:
         running.start()
         yield running

@@ -1,13 +1,24 @@
-"""A Triton whose answers can be worked out in the head."""
+"""A Triton whose answers can be worked out in the head, and keys that tests know beforehand."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
 
+from frontend.access import api_key
+from frontend.access.registry import Registry
+from frontend.config import LIMITS
 from frontend.errors import ApiError
 from frontend.triton import Arrays, Triton
+
+
+async def add_key(registry: Registry, key: str, **values: Any) -> None:
+    """Put a key that the test has made into the database; its limits are out of the way unless ``values`` has some."""
+    given = {"tier": "free", "org": None, "limits": dict.fromkeys(LIMITS, 1_000_000), "expires_at": None, **values}
+    with patch.object(api_key, "new_key", lambda: key):
+        await registry.create("test", **given)
 
 
 class FakeTriton(Triton):

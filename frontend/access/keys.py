@@ -1,36 +1,103 @@
-"""Who a developer's API key belongs to."""
+"""Knows API keys without asking the database at each request, and forgets a revoked one within seconds."""
 
-import hmac
+import asyncio
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 
-from frontend.errors import Unauthorized
+from sqlalchemy.exc import SQLAlchemyError
 
-_BEARER = "bearer "
-_REFUSED = "the API key is missing, invalid or revoked"
+from frontend.access import api_key
+from frontend.access.caller import Caller, refuse_key
+from frontend.access.registry import Registry
+from frontend.errors import BadGateway
+from frontend.observe import log
 
-
-@dataclass(frozen=True)
-class Caller:
-    """Who sends a request."""
-
-    name: str
-
-
-def bearer_token(header: str | None) -> str:
-    """The token of an ``Authorization: Bearer`` header; 401 where there is none."""
-    if header is None or not header.lower().startswith(_BEARER):
-        raise Unauthorized(_REFUSED, headers={"WWW-Authenticate": "Bearer"})
-    return header[len(_BEARER) :].strip()
+# One query reads every key that is in use again, this often; a revoked one ends within this and the query's time.
+_REFRESH_SECONDS = 1.5
+_IDLE_SECONDS = 600.0
+_LOOKUP_SECONDS = 2.0
+_MOST_AT_ONCE = 500
+_FAILURES = (SQLAlchemyError, OSError, TimeoutError)
 
 
-class FixedKey:
-    """One key from the settings. An empty one lets nobody in."""
+@dataclass
+class _Known:
+    caller: Caller
+    used: float
 
-    def __init__(self, key: str) -> None:
-        self._key = key.encode()
 
-    def identify(self, token: str) -> Caller:
-        """The caller behind a key; compared in constant time."""
-        if not self._key or not hmac.compare_digest(token.encode("utf-8", "surrogateescape"), self._key):
-            raise Unauthorized(_REFUSED, headers={"WWW-Authenticate": "Bearer"})
-        return Caller("demo")
+class KnownKeys:
+    """The keys that were used lately. While the database is away those go on working, and others get 502."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._known: dict[str, _Known] = {}
+        self._failing = False
+        self._refresher: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to refresh; within the event loop."""
+        self._refresher = asyncio.create_task(self._refresh_for_ever())
+
+    async def close(self) -> None:
+        if self._refresher is not None:
+            self._refresher.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._refresher
+
+    async def identify(self, key: str) -> Caller:
+        """The caller behind a key; 401 for one that is unknown, expired or revoked."""
+        if not api_key.well_formed(key):
+            raise refuse_key()
+        digest = api_key.digest(key)
+        known = self._known.get(digest)
+        if known is None:
+            known = await self._look_up(digest)
+        known.used = time.monotonic()
+        if known.caller.expires_at is not None and known.caller.expires_at <= time.time():
+            raise refuse_key()
+        return known.caller
+
+    async def _look_up(self, digest: str) -> _Known:
+        try:
+            async with asyncio.timeout(_LOOKUP_SECONDS):
+                found = await self._registry.find([digest])
+        except _FAILURES as error:
+            self._note(error)
+            raise BadGateway("API keys cannot be checked for the moment, retry with backoff") from None
+        if digest not in found:
+            raise refuse_key()
+        return self._known.setdefault(digest, _Known(found[digest], time.monotonic()))
+
+    async def _refresh_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(_REFRESH_SECONDS)
+            try:
+                async with asyncio.timeout(_LOOKUP_SECONDS):
+                    await self._refresh()
+                self._note(None)
+            except _FAILURES as error:
+                self._note(error)
+
+    async def _refresh(self) -> None:
+        oldest = time.monotonic() - _IDLE_SECONDS
+        for digest in [digest for digest, known in self._known.items() if known.used < oldest]:
+            del self._known[digest]
+        digests = list(self._known)
+        for start in range(0, len(digests), _MOST_AT_ONCE):
+            some = digests[start : start + _MOST_AT_ONCE]
+            found = await self._registry.find(some)
+            for digest in some:
+                if digest in found:
+                    self._known[digest].caller = found[digest]
+                else:
+                    del self._known[digest]
+
+    def _note(self, error: BaseException | None) -> None:
+        """One line when the database goes, one when it is back."""
+        if error is not None and not self._failing:
+            log.error("the database of keys is away", extra={"fields": {"details": str(error)}})
+        elif error is None and self._failing:
+            log.info("the database of keys is back")
+        self._failing = error is not None

@@ -1,25 +1,25 @@
 """Who is calling: before a body is read, after path and method are known to exist."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
 
-from aiohttp import web
+from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler, Middleware
 
-from frontend.access.keys import Caller, bearer_token
+from frontend.access.caller import Caller, Identifies, bearer_token
 
 CALLER = web.RequestKey("caller", Caller)
-Identify = Callable[[str], Caller]
 
 
-def auth_middleware(by_prefix: dict[str, Identify]) -> Middleware:
-    """Paths that start with a key of ``by_prefix`` need the token its function knows; others are open."""
+def auth_middleware(by_prefix: Mapping[str, web.AppKey[Identifies]]) -> Middleware:
+    """Paths that start with a key of ``by_prefix`` need a token that the named part knows; others are open."""
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
         if request.match_info.http_exception is None:
-            for prefix, identify in by_prefix.items():
+            for prefix, part in by_prefix.items():
                 if request.path.startswith(prefix):
-                    request[CALLER] = identify(bearer_token(request.headers.get("Authorization")))
+                    token = bearer_token(request.headers.getall(hdrs.AUTHORIZATION, []))
+                    request[CALLER] = await request.app[part].identify(token)
         return await handler(request)
 
     return middleware

@@ -14,13 +14,14 @@ LAYERS = [
     {"errors"},
     {"config", "observe"},
     {"audio", "text", "offload", "gather", "render", "fields", "body"},
-    {"access", "usage", "dispatch", "triton"},
+    {"database", "dispatch", "triton"},
+    {"access", "usage"},
     {"packed_model"},
     {"operations.protocol", "operations.languages", "operations.voices"},
     {"operations.pipeline"},
     {"keys"},
     {"operations.handler", "middleware", "pages"},
-    {"app", "server"},
+    {"app", "server", "commands"},
     {"__main__"},
 ]
 MODULES = sorted((ROOT / "frontend").rglob("*.py"))

@@ -1,25 +1,117 @@
+import asyncio
+import time
+from collections.abc import AsyncIterator, Collection
+
 import pytest
 
-from frontend.access.keys import FixedKey, bearer_token
-from frontend.errors import Unauthorized
+from frontend.access import api_key, keys
+from frontend.access.caller import Caller
+from frontend.access.keys import KnownKeys
+from frontend.access.registry import Registry
+from frontend.errors import BadGateway, Unauthorized
 
 
-@pytest.mark.parametrize("header", [None, "", "Basic abc", "key"])
-def test_a_header_without_a_bearer_token_is_refused(header: str | None) -> None:
+class FakeRegistry(Registry):
+    """Keys in a dictionary; counts how often it is asked, can fail and can hang."""
+
+    def __init__(self) -> None:
+        self.callers: dict[str, Caller] = {}
+        self.asked = 0
+        self.failure: Exception | None = None
+        self.hangs = False
+
+    async def find(self, digests: Collection[str]) -> dict[str, Caller]:
+        self.asked += 1
+        if self.hangs:
+            await asyncio.sleep(60)
+        if self.failure is not None:
+            raise self.failure
+        return {digest: self.callers[digest] for digest in digests if digest in self.callers}
+
+
+KEY = api_key.new_key()
+
+
+@pytest.fixture
+def registry() -> FakeRegistry:
+    fake = FakeRegistry()
+    fake.callers[api_key.digest(KEY)] = Caller("1", "test")
+    return fake
+
+
+@pytest.fixture
+async def known(registry: FakeRegistry, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[KnownKeys]:
+    monkeypatch.setattr(keys, "_REFRESH_SECONDS", 0.05)
+    monkeypatch.setattr(keys, "_LOOKUP_SECONDS", 0.2)
+    known = KnownKeys(registry)
+    known.start()
+    yield known
+    await known.close()
+
+
+async def test_a_key_is_looked_up_once(known: KnownKeys, registry: FakeRegistry) -> None:
+    for _ in range(100):
+        assert (await known.identify(KEY)).name == "test"
+    assert registry.asked == 1
+
+
+async def test_a_malformed_key_never_reaches_the_database(known: KnownKeys, registry: FakeRegistry) -> None:
     with pytest.raises(Unauthorized):
-        bearer_token(header)
+        await known.identify("qk_" + "a" * 49)
+    assert registry.asked == 0
 
 
-def test_the_scheme_is_read_in_any_case() -> None:
-    assert bearer_token("bearer abc") == "abc"
-
-
-@pytest.mark.parametrize("token", ["", "wrong", "right ", "ключ"])
-def test_a_wrong_key_is_refused(token: str) -> None:
+async def test_an_unknown_key_is_refused(known: KnownKeys) -> None:
     with pytest.raises(Unauthorized):
-        FixedKey("right").identify(token)
+        await known.identify(api_key.new_key())
 
 
-def test_an_empty_key_lets_nobody_in() -> None:
+async def test_a_revoked_key_is_refused_after_a_refresh(known: KnownKeys, registry: FakeRegistry) -> None:
+    await known.identify(KEY)
+    registry.callers.clear()
+    await asyncio.sleep(0.15)
     with pytest.raises(Unauthorized):
-        FixedKey("").identify("")
+        await known.identify(KEY)
+
+
+async def test_a_change_is_seen_after_a_refresh(known: KnownKeys, registry: FakeRegistry) -> None:
+    await known.identify(KEY)
+    registry.callers[api_key.digest(KEY)] = Caller("1", "test", tier="pro")
+    await asyncio.sleep(0.15)
+    assert (await known.identify(KEY)).tier == "pro"
+
+
+async def test_a_key_that_expires_is_refused_at_once(known: KnownKeys, registry: FakeRegistry) -> None:
+    registry.callers[api_key.digest(KEY)] = Caller("1", "test", expires_at=int(time.time()) - 1)
+    with pytest.raises(Unauthorized):
+        await known.identify(KEY)
+
+
+@pytest.mark.parametrize("hangs", [False, True])
+async def test_known_keys_go_on_while_the_database_is_away(
+    known: KnownKeys, registry: FakeRegistry, hangs: bool
+) -> None:
+    await known.identify(KEY)
+    registry.hangs, registry.failure = hangs, OSError("away")
+    await asyncio.sleep(0.4)
+    assert (await known.identify(KEY)).name == "test"
+
+
+@pytest.mark.parametrize("hangs", [False, True])
+async def test_other_keys_get_502_while_the_database_is_away(
+    known: KnownKeys, registry: FakeRegistry, hangs: bool
+) -> None:
+    registry.hangs, registry.failure = hangs, OSError("away")
+    with pytest.raises(BadGateway):
+        await known.identify(KEY)
+
+
+async def test_a_key_that_is_not_used_is_forgotten(
+    known: KnownKeys, registry: FakeRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keys, "_IDLE_SECONDS", 0.0)
+    await known.identify(KEY)
+    await asyncio.sleep(0.15)
+    asked = registry.asked
+    await asyncio.sleep(0.15)
+    assert registry.asked == asked

@@ -1,0 +1,1 @@
+"""What ``python -m frontend`` can do besides answering requests."""

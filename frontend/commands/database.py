@@ -1,0 +1,26 @@
+"""Runs a command on the database of the settings, at this version's tables."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from frontend.access.registry import Registry
+from frontend.config import Settings
+from frontend.database.engine import open_engine
+from frontend.database.migrate import migrate
+
+_Answer = TypeVar("_Answer")
+
+
+def with_registry(settings: Settings, work: Callable[[Registry], Awaitable[_Answer]]) -> _Answer:
+    """Open the database, do ``work``, close it."""
+
+    async def run() -> _Answer:
+        engine = open_engine(settings.database)
+        try:
+            await migrate(engine)
+            return await work(Registry(engine))
+        finally:
+            await engine.dispose()
+
+    return asyncio.run(run())

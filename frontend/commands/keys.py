@@ -1,0 +1,131 @@
+"""python -m frontend keys create|list|change|rotate|revoke, and orgs create|list|change."""
+
+import argparse
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from frontend.access.registry import KeyEntry, Registry
+from frontend.commands.database import with_registry
+from frontend.config import LIMITS, TIERS, Settings, SettingsError, check_limit
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+def seconds(text: str) -> int:
+    """``90s``, ``15m``, ``24h`` or ``30d`` in seconds."""
+    number, unit = text[:-1], text[-1:]
+    if unit not in _UNITS or not (number.isascii() and number.isdecimal()):
+        raise argparse.ArgumentTypeError(f"{text!r}: write 90s, 15m, 24h or 30d")
+    return int(number) * _UNITS[unit]
+
+
+def limit(text: str) -> tuple[str, int]:
+    """``embeddings=500``: the name of a limit and its requests a minute."""
+    name, _, number = text.partition("=")
+    try:
+        check_limit(text, name, int(number) if number.isascii() and number.isdecimal() else None)
+    except SettingsError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return name, int(number)
+
+
+def positive(text: str) -> int:
+    """A whole number from 1 on."""
+    if not (text.isascii() and text.isdecimal()) or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}: must be a positive integer")
+    return int(text)
+
+
+def add_parsers(commands: Any) -> None:
+    """The subcommands and their arguments."""
+    actions = commands.add_parser("keys", help="API keys").add_subparsers(dest="action", required=True)
+    create = actions.add_parser("create", help="make a key and print it, once, on the last line")
+    create.add_argument("--name", default="unnamed", help="who or what it is for")
+    change = actions.add_parser("change", help="give a key another tier, organisation, limit, name or end")
+    rotate = actions.add_parser("rotate", help="give a key a new secret and print it, once, on the last line")
+    rotate.add_argument("--overlap", type=seconds, default=86_400, help="how long the old one goes on (24h)")
+    revoke = actions.add_parser("revoke", help="end a key with all its secrets, for good")
+    actions.add_parser("list", help="every key, without its secret")
+    for parser in (change, rotate, revoke):
+        parser.add_argument("prefix", help="the beginning of the key, as 'keys list' shows it")
+    change.add_argument("--name", help="who or what it is for")
+    change.add_argument("--no-limit", action="append", default=[], choices=tuple(LIMITS), help="back to the tier's")
+    change.add_argument("--no-org", action="store_true", help="take it out of its organisation")
+    for parser in (create, change):
+        parser.add_argument("--tier", choices=TIERS, help="its priority in the queue (free)")
+        parser.add_argument("--org", help="the organisation it belongs to; see 'orgs create'")
+        parser.add_argument("--limit", action="append", type=limit, default=[], help="embeddings=500, each minute")
+        parser.add_argument("--expires", type=seconds, help="90s, 15m, 24h or 30d from now (never)")
+
+    actions = commands.add_parser("orgs", help="organisations").add_subparsers(dest="action", required=True)
+    actions.add_parser("list", help="every organisation")
+    for name, text in (("create", "make an organisation"), ("change", "give it another limit, or none")):
+        parser = actions.add_parser(name, help=text)
+        parser.add_argument("name")
+        parser.add_argument("--limit", type=positive, help="requests a minute that all its keys share (no limit)")
+
+
+def run(arguments: argparse.Namespace, settings: Settings) -> None:
+    """Do what was asked and print the outcome."""
+    work = {"keys": _run_keys, "orgs": _run_orgs}[arguments.command]
+    for line in with_registry(settings, lambda registry: work(registry, arguments)):
+        print(line)
+
+
+async def _run_keys(registry: Registry, arguments: argparse.Namespace) -> Iterable[str]:
+    if arguments.action == "list":
+        return _table(await registry.entries())
+    if arguments.action == "revoke":
+        await registry.revoke(arguments.prefix)
+        return [f"{arguments.prefix} is revoked; frontends refuse it within 5 seconds"]
+    if arguments.action == "rotate":
+        key = await registry.rotate(arguments.prefix, arguments.overlap)
+        return [f"the old secret holds for {arguments.overlap} s more; this one is not shown again:", key]
+    expires_at = int(time.time()) + arguments.expires if arguments.expires is not None else None
+    limits = dict(arguments.limit)
+    if arguments.action == "create":
+        key = await registry.create(arguments.name, arguments.tier or "free", arguments.org, limits, expires_at)
+        return ["this key is not shown again:", key]
+    given = {"name": arguments.name, "tier": arguments.tier, "org": arguments.org, "expires_at": expires_at}
+    values = {name: value for name, value in given.items() if value is not None}
+    if arguments.no_org:
+        values["org"] = None
+    await registry.change(arguments.prefix, values, {**limits, **dict.fromkeys(arguments.no_limit)})
+    return [f"{arguments.prefix} is changed"]
+
+
+async def _run_orgs(registry: Registry, arguments: argparse.Namespace) -> Iterable[str]:
+    if arguments.action == "list":
+        rows = [("organisation", "requests/min", "keys")]
+        rows += [(name, str(limit or "-"), str(keys)) for name, limit, keys in await registry.orgs()]
+        return _columns(rows)
+    change = registry.create_org if arguments.action == "create" else registry.change_org
+    await change(arguments.name, arguments.limit)
+    return [f"{arguments.name} has {f'{arguments.limit} requests a minute' if arguments.limit else 'no limit'}"]
+
+
+def _table(entries: Iterable[KeyEntry]) -> Iterable[str]:
+    rows = [("prefix", "name", "tier", "organisation", "limits", "created", "state")]
+    for entry in entries:
+        limits = " ".join(f"{name}={number}" for name, number in entry.limits.items()) or "-"
+        created = time.strftime("%Y-%m-%d", time.gmtime(entry.created_at))
+        rows.append((entry.prefix, entry.name, entry.tier, entry.org or "-", limits, created, _state(entry)))
+    return _columns(rows)
+
+
+def _state(entry: KeyEntry) -> str:
+    if entry.revoked_at is not None:
+        return "revoked"
+    if entry.expires_at is None:
+        return "active"
+    return "expired" if entry.expires_at <= time.time() else f"until {_moment(entry.expires_at)}"
+
+
+def _moment(at: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> Iterable[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

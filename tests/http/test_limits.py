@@ -1,0 +1,98 @@
+"""Rate limits as a client meets them."""
+
+import asyncio
+import time
+from typing import Any
+
+import pytest
+
+from frontend.access import api_key
+from frontend.access.registry import Registry
+from frontend.config import Settings
+from frontend.database.engine import open_engine
+from tests.conftest import Client
+from tests.fakes import add_key
+
+EMBED = "/v1/embeddings"
+HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
+
+
+@pytest.fixture
+async def limited(settings: Settings, client: Client) -> dict[str, str]:
+    """The header of a key that may embed five times a minute."""
+    key = api_key.new_key()
+    engine = open_engine(settings.database)
+    await add_key(Registry(engine), key, limits={"embeddings": 5})
+    await engine.dispose()
+    if (rest := 60 - time.time() % 60) < 3:
+        await asyncio.sleep(rest + 0.1)
+    return {"Authorization": f"Bearer {key}"}
+
+
+async def _ask(client: Client, headers: dict[str, str], body: Any = None) -> Any:
+    return await client.post(EMBED, json=body or {"input": "a"}, headers=headers)
+
+
+async def test_remaining_counts_down(client: Client, limited: dict[str, str]) -> None:
+    answers = [await _ask(client, limited) for _ in range(3)]
+    assert [answer.headers["X-RateLimit-Remaining"] for answer in answers] == ["4", "3", "2"]
+    assert {answer.headers["X-RateLimit-Limit"] for answer in answers} == {"5"}
+
+
+async def test_exactly_the_limit_of_simultaneous_requests_passes(client: Client, limited: dict[str, str]) -> None:
+    answers = await asyncio.gather(*(_ask(client, limited) for _ in range(50)))
+    assert sorted(answer.status for answer in answers) == [200] * 5 + [429] * 45
+
+
+async def test_a_refusal_names_the_limit_and_when_to_come_back(client: Client, limited: dict[str, str]) -> None:
+    for _ in range(5):
+        await _ask(client, limited)
+    refusal = await _ask(client, limited)
+    assert refusal.status == 429
+    assert 1 <= int(refusal.headers["Retry-After"]) <= 60
+    error = (await refusal.json())["error"]
+    assert (error["type"], error["message"]) == ("rate_limit_exceeded", "rate limit exceeded (5/min)")
+    assert refusal.headers["X-RateLimit-Remaining"] == "0"
+
+
+async def test_a_request_that_is_refused_for_its_body_has_counted(client: Client, limited: dict[str, str]) -> None:
+    refusal = await _ask(client, limited, {"input": 1})
+    assert refusal.status == 400
+    assert refusal.headers["X-RateLimit-Remaining"] == "4"
+
+
+async def test_an_unforeseen_error_carries_the_headers_too(
+    client: Client, limited: dict[str, str], triton: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*arguments: object) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr(triton, "infer", fail)
+    answer = await _ask(client, limited)
+    assert answer.status == 500
+    assert all(name in answer.headers for name in HEADERS)
+
+
+@pytest.mark.parametrize("path", [EMBED, "/v1/rerank", "/v1/audio/speech", "/v1/audio/transcriptions"])
+async def test_every_throttled_endpoint_tells_its_limit(client: Client, path: str) -> None:
+    answer = await client.post(path, json={})
+    assert answer.status == 400
+    assert all(name in answer.headers for name in HEADERS)
+
+
+@pytest.mark.parametrize("path", ["/v1/models", "/v1/models/stt-1", "/health/live", "/v1/nothing"])
+async def test_other_paths_tell_none(client: Client, path: str) -> None:
+    answer = await client.get(path)
+    assert not any(name in answer.headers for name in HEADERS)
+
+
+async def test_a_wrong_method_is_not_counted(client: Client, limited: dict[str, str]) -> None:
+    refusal = await client.get(EMBED, headers=limited)
+    assert refusal.status == 405
+    assert not any(name in refusal.headers for name in HEADERS)
+
+
+async def test_a_wrong_key_learns_no_limit(client: Client) -> None:
+    refusal = await _ask(client, {"Authorization": f"Bearer {api_key.new_key()}"})
+    assert refusal.status == 401
+    assert not any(name in refusal.headers for name in HEADERS)
