@@ -34,19 +34,20 @@ class SpeechPipeline:
     async def run(self, request: SpeechRequest) -> bytes:
         """The whole audio file."""
         voice = self._voices[request.voice]
-        ids = await self._phonemize(request.text, voice)
+        ids = await self._phonemize(request, voice)
         owner = object()
         spoken = await gather_or_cancel(self._sentence(voice, sentence, owner) for sentence in ids)
         return await asyncio.to_thread(self._encode, spoken, voice, request.response_format)
 
-    async def _phonemize(self, text: str, voice: Voice) -> list[list[int]]:
-        parts = sentences.split(text, voice.entry.language)
+    async def _phonemize(self, request: SpeechRequest, voice: Voice) -> list[list[int]]:
+        name = request.text_field
+        parts = sentences.split(request.text, voice.entry.language)
         try:
             ids = await self._offload.run(_PHONEMIZE_SECONDS, phonemize, parts, voice.alphabet)
         except TaskKilledError:
-            raise InvalidRequest("input could not be turned into sounds", param="input") from None
+            raise InvalidRequest(f"{name} could not be turned into sounds", param=name) from None
         if not ids:
-            raise InvalidRequest("input holds nothing that can be spoken", param="input")
+            raise InvalidRequest(f"{name} holds nothing that can be spoken", param=name)
         return ids
 
     async def _sentence(self, voice: Voice, ids: list[int], owner: object) -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""Speech requests, and how the developer endpoint writes them."""
+"""Speech requests, and how the developer and the mobile endpoint write them."""
 
 import math
 from collections.abc import Mapping
@@ -18,11 +18,12 @@ _SLOWEST, _FASTEST = 0.5, 2.0
 
 @dataclass(frozen=True)
 class SpeechRequest:
-    """Text to say with one of the catalogue's voices."""
+    """Text to say with one of the catalogue's voices. ``text_field`` is what errors call the text."""
 
     text: str
     voice: str
     response_format: str
+    text_field: str = "input"
 
 
 def parse_voice(voice: str | None, language: str | None) -> str:
@@ -69,3 +70,20 @@ def parse_openai(values: Mapping[str, Any]) -> SpeechRequest:
         voice=parse_voice(fields.text(values, "voice"), fields.text(values, "language")),
         response_format=fields.choice(values, "response_format", tuple(FORMATS), "wav"),
     )
+
+
+def parse_mobile(values: Mapping[str, Any]) -> SpeechRequest:
+    """The mobile endpoint's JSON."""
+    fields.refuse_unknown(values, ("text", "voice", "format"))
+    return SpeechRequest(
+        text=parse_text(values, "text"),
+        voice=parse_voice(fields.text(values, "voice"), None),
+        response_format=fields.choice(values, "format", tuple(FORMATS), "mp3"),
+        text_field="text",
+    )
+
+
+def render_voices() -> dict[str, Any]:
+    """The voice list of the mobile endpoint."""
+    voices = [{"name": v.name, "language": v.language, "gender": v.gender} for v in CATALOGUE.values()]
+    return {"voices": voices, "defaults_by_language": DEFAULTS_BY_LANGUAGE}

@@ -1,4 +1,4 @@
-"""POST /v1/audio/transcriptions."""
+"""POST /v1/audio/transcriptions and /api/v1/audio/transcribe."""
 
 from aiohttp import web
 
@@ -10,7 +10,7 @@ from frontend.render import json_response
 
 async def transcribe(request: web.Request) -> web.Response:
     """A file in, its text out."""
-    form = await read_form(request, request.app[SETTINGS], protocol.FILE_FIELD, protocol.LARGEST_FILE)
+    form = await read_form(request, request.app[SETTINGS], protocol.OPENAI_FILE, protocol.LARGEST_FILE)
     parsed = protocol.parse_openai(form)
     answer = await request.app[TRANSCRIPTION].run(parsed)
     rendered = protocol.render_openai(answer, parsed.response_format)
@@ -19,4 +19,15 @@ async def transcribe(request: web.Request) -> web.Response:
     return json_response(rendered)
 
 
-ROUTES = [web.post("/v1/audio/transcriptions", transcribe)]
+async def transcribe_mobile(request: web.Request) -> web.Response:
+    """The same, in the words of the mobile API."""
+    form = await read_form(request, request.app[SETTINGS], protocol.MOBILE_FILE, protocol.LARGEST_FILE)
+    parsed, with_segments = protocol.parse_mobile(form)
+    answer = await request.app[TRANSCRIPTION].run(parsed)
+    return json_response(protocol.render_mobile(answer, parsed, with_segments))
+
+
+ROUTES = [
+    web.post("/v1/audio/transcriptions", transcribe),
+    web.post("/api/v1/audio/transcribe", transcribe_mobile),
+]

@@ -50,7 +50,7 @@ class TranscriptionPipeline:
     async def run(self, request: TranscriptionRequest) -> Transcription:
         """The transcript of a file; one without speech is empty and never reaches Triton."""
         model = MODELS[request.model]
-        prepared = await self._prepare(request.file, self._lengths[model])
+        prepared = await self._prepare(request, self._lengths[model])
         words: list[Word] | None = [] if request.words else None
         if not prepared.windows:
             return Transcription("", request.language, prepared.duration, (), words)
@@ -58,8 +58,9 @@ class TranscriptionPipeline:
         calls = (self._window(model, request, window, owner) for window in prepared.windows)
         return assemble(prepared, await gather_or_cancel(calls), request)
 
-    async def _prepare(self, file: bytes, length: WindowLength) -> Prepared:
-        content_type, accepted = recognise(file)
+    async def _prepare(self, request: TranscriptionRequest, length: WindowLength) -> Prepared:
+        content_type, accepted = recognise(request.file)
+        param = request.file_field
         settings = self._settings
         limits = Limits(
             max_seconds=settings.max_audio_seconds,
@@ -69,17 +70,17 @@ class TranscriptionPipeline:
             min_window_seconds=length.min_window_seconds,
         )
         refusal = UnsupportedMedia(
-            f"audio format not supported: recognised {content_type}; accepted formats: {ACCEPTED}", param="file"
+            f"audio format not supported: recognised {content_type}; accepted formats: {ACCEPTED}", param=param
         )
         try:
-            return await self._offload.run(_DECODE_SECONDS, prepare, file, limits)
+            return await self._offload.run(_DECODE_SECONDS, prepare, request.file, limits)
         except UnknownFormatError:
             # A file that begins like an accepted one is damaged rather than foreign.
-            raise (InvalidRequest(_NOT_DECODED, param="file") if accepted else refusal) from None
+            raise (InvalidRequest(_NOT_DECODED, param=param) if accepted else refusal) from None
         except (DamagedAudioError, TaskKilledError):
-            raise InvalidRequest(_NOT_DECODED, param="file") from None
+            raise InvalidRequest(_NOT_DECODED, param=param) from None
         except TooLongError:
-            raise TooLarge(f"the audio is longer than {settings.max_audio_seconds:g} s", param="file") from None
+            raise TooLarge(f"the audio is longer than {settings.max_audio_seconds:g} s", param=param) from None
 
     async def _window(self, model: str, request: TranscriptionRequest, window: SpokenWindow, owner: object) -> Arrays:
         outputs = ["language", *_SEGMENTS, *(_WORDS if request.words else ())]

@@ -1,4 +1,4 @@
-"""Transcription requests and answers, and how the developer endpoint writes them."""
+"""Transcription requests and answers, and how the developer and the mobile endpoint write them."""
 
 import math
 import re
@@ -12,21 +12,24 @@ from frontend.errors import InvalidRequest
 from frontend.operations.transcription.languages import LANGUAGES
 
 LARGEST_FILE = 25 * 1024 * 1024
-FILE_FIELD = "file"
+OPENAI_FILE = "file"
+MOBILE_FILE = "audio"
 MODELS = {"stt-1": "whisper_turbo", "stt-1-hd": "whisper_large_v3"}
 FORMATS = ("json", "verbose_json", "text")
 GRANULARITIES = ("word", "segment")
 _LONGEST_PROMPT = 1024
 _GRANULARITY = "timestamp_granularities"
 _SCALARS = ("model", "language", "prompt", "response_format", "temperature")
+_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 _DECIMAL = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 
 
 @dataclass(frozen=True)
 class TranscriptionRequest:
-    """One file to transcribe; empty ``language`` and ``prompt`` mean none."""
+    """One file to transcribe; empty ``language`` and ``prompt`` mean none. ``file_field`` is what errors call it."""
 
     file: bytes = field(repr=False)
+    file_field: str = OPENAI_FILE
     model: str = "stt-1"
     language: str = ""
     prompt: str = ""
@@ -68,20 +71,23 @@ class Transcription:
     words: Sequence[Word] | None = None
 
 
-def _collect(form: Form) -> tuple[dict[str, str], list[str]]:
-    """Scalar fields by name, and the granularities under either spelling."""
+def _scalars(given: Sequence[tuple[str, str]], known: Sequence[str]) -> dict[str, str]:
+    """Text fields by name, each given once."""
     scalars: dict[str, str] = {}
-    spellings: set[str] = set()
-    granularities: list[str] = []
-    for name, value in form.fields:
-        if name in (_GRANULARITY, f"{_GRANULARITY}[]"):
-            spellings.add(name)
-            granularities.append(value)
-            continue
-        fields.refuse_unknown([name], _SCALARS)
+    for name, value in given:
+        fields.refuse_unknown([name], known)
         if name in scalars:
             raise InvalidRequest(f"parameter given twice: {name}", param=name)
         scalars[name] = value
+    return scalars
+
+
+def _collect(form: Form) -> tuple[dict[str, str], list[str]]:
+    """Scalar fields by name, and the granularities under either spelling."""
+    of_granularity = (_GRANULARITY, f"{_GRANULARITY}[]")
+    scalars = _scalars([pair for pair in form.fields if pair[0] not in of_granularity], _SCALARS)
+    spellings = {name for name, _ in form.fields if name in of_granularity}
+    granularities = [value for name, value in form.fields if name in of_granularity]
     if len(spellings) > 1:
         message = f"{_GRANULARITY}[] is given with and without brackets"
         raise InvalidRequest(message, param=f"{_GRANULARITY}[]")
@@ -131,7 +137,7 @@ def parse_openai(form: Form) -> TranscriptionRequest:
     if len(prompt) > _LONGEST_PROMPT:
         raise InvalidRequest(f"prompt is longer than {_LONGEST_PROMPT} characters", param="prompt")
     return TranscriptionRequest(
-        file=check_file(form.file, FILE_FIELD),
+        file=check_file(form.file, OPENAI_FILE),
         model=model,
         language=parse_language(fields.text(scalars, "language")),
         prompt=prompt,
@@ -141,7 +147,21 @@ def parse_openai(form: Form) -> TranscriptionRequest:
     )
 
 
-def render_segment(segment: Segment) -> dict[str, Any]:
+def parse_mobile(form: Form) -> tuple[TranscriptionRequest, bool]:
+    """The mobile endpoint's form, and whether the segments are wanted."""
+    scalars = _scalars(form.fields, ("language", "with_segments"))
+    with_segments = (fields.text(scalars, "with_segments") or "false").lower()
+    if with_segments not in _BOOLEANS:
+        raise InvalidRequest("with_segments must be true or false", param="with_segments")
+    request = TranscriptionRequest(
+        file=check_file(form.file, MOBILE_FILE),
+        file_field=MOBILE_FILE,
+        language=parse_language(fields.text(scalars, "language")),
+    )
+    return request, _BOOLEANS[with_segments]
+
+
+def _render_segment(segment: Segment) -> dict[str, Any]:
     """A Segment as both dialects show it."""
     return {
         "id": segment.id,
@@ -173,8 +193,19 @@ def render_openai(answer: Transcription, response_format: str) -> dict[str, Any]
         "language": answer.language,
         "duration": round(answer.duration, 3),
         "text": answer.text,
-        "segments": [render_segment(segment) for segment in answer.segments],
+        "segments": [_render_segment(segment) for segment in answer.segments],
     }
     if answer.words is not None:
         verbose["words"] = [_render_word(word) for word in answer.words]
     return verbose
+
+
+def render_mobile(answer: Transcription, request: TranscriptionRequest, with_segments: bool) -> dict[str, Any]:
+    """The mobile endpoint's JSON; its list of segments is empty unless they are wanted."""
+    return {
+        "text": answer.text,
+        "language": answer.language,
+        "duration_seconds": round(answer.duration, 3),
+        "model": request.model,
+        "segments": [_render_segment(segment) for segment in answer.segments] if with_segments else [],
+    }
