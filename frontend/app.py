@@ -21,6 +21,8 @@ from frontend.middleware.errors import errors_middleware
 from frontend.middleware.limits import limits_middleware
 from frontend.middleware.request_id import add_headers, request_id_middleware
 from frontend.offload import Offload
+from frontend.operations.chat import handler as chat
+from frontend.operations.chat.pipeline import ChatPipeline
 from frontend.operations.embeddings import handler as embeddings
 from frontend.operations.embeddings.pipeline import EmbeddingPipeline
 from frontend.operations.rerank import handler as rerank
@@ -41,6 +43,8 @@ _PHONEME_TASKS = 20_000
 
 # The limit that each throttled path counts under, by the names of the settings' [limits].
 _LIMITS = {
+    "/v1/chat/completions": "chat",
+    "/v1/responses": "responses",
     "/v1/audio/transcriptions": "transcriptions",
     "/v1/audio/speech": "speech",
     "/v1/embeddings": "embeddings",
@@ -89,7 +93,11 @@ async def _operations(app: web.Application) -> AsyncIterator[None]:
     app[keys.SPEECH] = SpeechPipeline(settings, triton, dispatcher, phonemes)
     app[keys.EMBEDDINGS] = EmbeddingPipeline(settings, triton, dispatcher)
     app[keys.RERANK] = RerankPipeline(settings, triton, dispatcher)
+    if settings.chat_upstream:
+        app[keys.CHAT] = ChatPipeline(settings, dispatcher)
     yield
+    if settings.chat_upstream:
+        await app[keys.CHAT].close()
     await triton.close()
     await audio.close()
     await phonemes.close()
@@ -112,4 +120,6 @@ def create_app(settings: Settings, connect: Callable[[str, float], Triton] = Tri
     app.on_response_prepare.append(add_headers)
     for room in (transcription, speech, embeddings, rerank, health, models, metrics):
         app.add_routes(room.ROUTES)
+    if settings.chat_upstream:
+        app.add_routes(chat.ROUTES)
     return app

@@ -5,6 +5,7 @@ from aiohttp import web
 from frontend.access.caller import Identifies
 from frontend.access.limits import Limiter
 from frontend.config import Settings
+from frontend.operations.chat.pipeline import ChatPipeline
 from frontend.operations.embeddings.pipeline import EmbeddingPipeline
 from frontend.operations.rerank.pipeline import RerankPipeline
 from frontend.operations.speech.pipeline import SpeechPipeline
@@ -19,4 +20,5 @@ TRITON = web.AppKey("triton", Triton)
 TRANSCRIPTION = web.AppKey("transcription", TranscriptionPipeline)
 SPEECH = web.AppKey("speech", SpeechPipeline)
 EMBEDDINGS = web.AppKey("embeddings", EmbeddingPipeline)
+CHAT = web.AppKey("chat", ChatPipeline)
 RERANK = web.AppKey("rerank", RerankPipeline)

@@ -119,3 +119,10 @@ async def test_the_model_list_has_every_name(client: Client) -> None:
 
 async def test_an_unknown_model_is_404(client: Client) -> None:
     assert (await client.get("/v1/models/gpt")).status == 404
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses"])
+async def test_without_an_upstream_chat_is_404(client: Client, path: str) -> None:
+    response = await client.post(path, json={"model": "m"})
+    assert response.status == 404
+    assert (await _error(response))["type"] == "invalid_request_error"

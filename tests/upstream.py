@@ -1,0 +1,75 @@
+"""A small OpenAI-compatible chat server: it says what it received, streams, refuses and breaks off on demand."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+KEY = "upstream-key"
+
+
+class Upstream:
+    """``received`` holds the (path, headers, JSON) of every request. The text of the last message says what to do."""
+
+    def __init__(self) -> None:
+        self.received: list[tuple[str, Mapping[str, str], dict[str, Any]]] = []
+        self.cancelled = asyncio.Event()
+        app = web.Application()
+        app.router.add_post("/v1/chat/completions", self._chat)
+        app.router.add_post("/v1/responses", self._response)
+        self.server = TestServer(app)
+
+    @property
+    def address(self) -> str:
+        return str(self.server.make_url("/v1"))
+
+    async def _response(self, request: web.Request) -> web.StreamResponse:
+        body = await self._note(request)
+        answer = {"id": "resp_1", "object": "response", "created_at": 1, "model": body["model"], "status": "completed"}
+        text = {"type": "output_text", "text": f"you said {body['input']}", "annotations": []}
+        message = {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [text]}
+        settings = {"parallel_tool_calls": False, "tool_choice": "auto", "tools": []}
+        return web.json_response({**answer, **settings, "output": [message]})
+
+    async def _chat(self, request: web.Request) -> web.StreamResponse:
+        body = await self._note(request)
+        said = body["messages"][-1]["content"]
+        if said.isdecimal():
+            error = {"message": f"refused with {said}", "type": "upstream", "param": "messages", "code": "why"}
+            return web.json_response({"error": error}, status=int(said), headers={"Retry-After": "7"})
+        if said == "nonsense":
+            return web.Response(text="<html>", status=400)
+        if body.get("stream"):
+            return await self._stream(request, said)
+        message = {"role": "assistant", "content": f"you said {said}"}
+        choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
+        return web.json_response(
+            {"id": "c1", "object": "chat.completion", "created": 1, "model": body["model"], "choices": choices}
+        )
+
+    async def _note(self, request: web.Request) -> dict[str, Any]:
+        body: dict[str, Any] = await request.json()
+        self.received.append((request.path, request.headers, body))
+        return body
+
+    async def _stream(self, request: web.Request, said: str) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        try:
+            for word in ["you", "said", *said.split()]:
+                choices = [{"index": 0, "delta": {"content": f"{word} "}, "finish_reason": None}]
+                chunk = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": choices}
+                await response.write(b"data: " + json.dumps(chunk).encode() + b"\n\n")
+                if word == "break":
+                    assert request.transport is not None
+                    request.transport.abort()
+                    return response
+                await asyncio.sleep(30 if word == "wait" else 0.05)
+        except (asyncio.CancelledError, ConnectionError):
+            self.cancelled.set()
+            raise
+        await response.write(b"data: [DONE]\n\n")
+        return response
