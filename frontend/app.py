@@ -31,7 +31,7 @@ from frontend.operations.speech import handler as speech
 from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.transcription import handler as transcription
 from frontend.operations.transcription.pipeline import TranscriptionPipeline
-from frontend.pages import health, metrics, models
+from frontend.pages import docs, health, metrics, models, openapi
 from frontend.text.phonemes import load_phonemizer
 from frontend.triton import Triton
 
@@ -118,7 +118,7 @@ def create_app(settings: Settings, connect: Callable[[str, float], Triton] = Tri
     app[_CONNECT] = connect
     app.cleanup_ctx.extend([_access, _operations])
     app.on_response_prepare.append(add_headers)
-    for room in (transcription, speech, embeddings, rerank, health, models, metrics):
+    for room in (transcription, speech, embeddings, rerank, health, models, metrics, openapi, docs):
         app.add_routes(room.ROUTES)
     if settings.chat_upstream:
         app.add_routes(chat.ROUTES)

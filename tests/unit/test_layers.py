@@ -18,7 +18,7 @@ LAYERS = [
     {"access", "usage"},
     {"packed_model"},
     {"operations.protocol", "operations.languages", "operations.voices"},
-    {"operations.pipeline"},
+    {"operations.pipeline", "operations.openapi"},
     {"keys"},
     {"operations.handler", "middleware", "pages"},
     {"app", "server", "commands"},

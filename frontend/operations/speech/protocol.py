@@ -13,7 +13,7 @@ MODELS = ("tts-1", "tts-1-hd")
 FORMATS = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 LONGEST_INPUT = 5000
 _PARAMETERS = ("input", "voice", "model", "response_format", "speed", "language")
-_SLOWEST, _FASTEST = 0.5, 2.0
+SLOWEST, FASTEST = 0.5, 2.0
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ def _check_speed(values: Mapping[str, Any]) -> None:
     if speed is None or speed == "":
         return
     number = speed if isinstance(speed, int | float) and not isinstance(speed, bool) else math.nan
-    if not _SLOWEST <= number <= _FASTEST:
-        raise InvalidRequest(f"speed must be a number from {_SLOWEST} to {_FASTEST}", param="speed")
+    if not SLOWEST <= number <= FASTEST:
+        raise InvalidRequest(f"speed must be a number from {SLOWEST} to {FASTEST}", param="speed")
 
 
 def parse_openai(values: Mapping[str, Any]) -> SpeechRequest:

@@ -17,7 +17,7 @@ MOBILE_FILE = "audio"
 MODELS = {"stt-1": "whisper_turbo", "stt-1-hd": "whisper_large_v3"}
 FORMATS = ("json", "verbose_json", "text")
 GRANULARITIES = ("word", "segment")
-_LONGEST_PROMPT = 1024
+LONGEST_PROMPT = 1024
 _GRANULARITY = "timestamp_granularities"
 _SCALARS = ("model", "language", "prompt", "response_format", "temperature")
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
@@ -134,8 +134,8 @@ def parse_openai(form: Form) -> TranscriptionRequest:
         message = f"{_GRANULARITY}[] needs response_format=verbose_json"
         raise InvalidRequest(message, param=f"{_GRANULARITY}[]")
     prompt = fields.text(scalars, "prompt") or ""
-    if len(prompt) > _LONGEST_PROMPT:
-        raise InvalidRequest(f"prompt is longer than {_LONGEST_PROMPT} characters", param="prompt")
+    if len(prompt) > LONGEST_PROMPT:
+        raise InvalidRequest(f"prompt is longer than {LONGEST_PROMPT} characters", param="prompt")
     return TranscriptionRequest(
         file=check_file(form.file, OPENAI_FILE),
         model=model,

@@ -1,0 +1,168 @@
+"""GET /openapi.json: the interface as an OpenAPI 3.1 document, put together from what each operation says of itself."""
+
+import copy
+from typing import Any
+
+from aiohttp import web
+
+from frontend.errors import (
+    ApiError,
+    BadGateway,
+    Internal,
+    InvalidRequest,
+    MethodNotAllowed,
+    NotFound,
+    RateLimited,
+    TooLarge,
+    Unauthorized,
+    UnsupportedMedia,
+    UploadTimeout,
+)
+from frontend.keys import SETTINGS
+from frontend.operations.chat import openapi as chat
+from frontend.operations.embeddings import openapi as embeddings
+from frontend.operations.rerank import openapi as rerank
+from frontend.operations.speech import openapi as speech
+from frontend.operations.transcription import openapi as transcription
+from frontend.pages.models import NAMES
+from frontend.render import json_response
+
+_ALWAYS: tuple[type[ApiError], ...] = (InvalidRequest, Unauthorized, Internal, BadGateway)
+_WITH_BODY: tuple[type[ApiError], ...] = (UploadTimeout, TooLarge, UnsupportedMedia, RateLimited)
+_MEANINGS: dict[type[ApiError], str] = {
+    InvalidRequest: "A parameter is wrong, missing or unknown; `param` names it.",
+    Unauthorized: "The key or token is missing, invalid, expired or revoked.",
+    NotFound: "There is nothing of that name.",
+    MethodNotAllowed: "The path does not take this method.",
+    UploadTimeout: "The body came too slowly.",
+    TooLarge: "The file, the text or the body is too large.",
+    UnsupportedMedia: "The audio format is not accepted, or the body is compressed.",
+    RateLimited: "Too many requests in this minute.",
+    Internal: "An unforeseen fault; the log has it under the request id.",
+    BadGateway: "A model's backend is unreachable, late or overloaded.",
+}
+_NO_LIMITS = ("/v1/models", "/v1/models/{name}", "/api/v1/audio/voices")
+_INTEGER = {"schema": {"type": "integer"}}
+_HEADERS: dict[str, Any] = {
+    "X-Request-Id": {"schema": {"type": "string"}, "description": "The caller's own where it is well formed."},
+    "X-RateLimit-Limit": {**_INTEGER, "description": "Requests a minute of the limit that is nearest."},
+    "X-RateLimit-Remaining": {**_INTEGER, "description": "Requests left of it now."},
+    "X-RateLimit-Reset": {**_INTEGER, "description": "Seconds until all that is counted has left the window."},
+    "Retry-After": {**_INTEGER, "description": "Seconds to wait."},
+}
+_MODEL = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["id", "object", "created", "owned_by"],
+    "properties": {
+        "id": {"enum": list(NAMES)},
+        "object": {"const": "model"},
+        "created": {"type": "integer"},
+        "owned_by": {"type": "string"},
+    },
+}
+_MODELS = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["object", "data"],
+    "properties": {
+        "object": {"const": "list"},
+        "data": {"type": "array", "items": {"$ref": "#/components/schemas/Model"}},
+    },
+}
+_ERROR = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["message", "type", "param", "code"],
+            "properties": {
+                "message": {"type": "string"},
+                "type": {"enum": sorted({kind.type for kind in _MEANINGS})},
+                "param": {"type": ["string", "null"]},
+                "code": {"type": ["string", "null"]},
+            },
+        }
+    },
+}
+
+
+def _get(summary: str, schema: str, **more: Any) -> dict[str, Any]:
+    answer = {"content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{schema}"}}}}
+    return {"get": {"summary": summary, "responses": {"200": answer}, **more}}
+
+
+_NAME = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
+_MODEL_PATHS: dict[str, Any] = {
+    "/v1/models": _get("The models there are", "ModelList"),
+    "/v1/models/{name}": _get("One model", "Model", parameters=[_NAME]),
+}
+
+
+def _refs(names: list[str]) -> dict[str, Any]:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+
+
+def _complete(path: str, operation: dict[str, Any]) -> None:
+    """Add what all operations have in common: security, refusals, headers."""
+    mobile = path.startswith("/api/")
+    operation["security"] = [{"mobileToken" if mobile else "apiKey": []}]
+    operation["tags"] = ["mobile" if mobile else "developer"]
+    kinds = [*_ALWAYS, *(_WITH_BODY if "requestBody" in operation else ())]
+    if "{" in path or path.startswith(("/v1/chat", "/v1/responses")):
+        kinds.append(NotFound)
+    headers = ["X-Request-Id"]
+    if path not in _NO_LIMITS:
+        headers += ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"]
+    responses = operation["responses"]
+    responses["200"].update(description="The answer.", headers=_refs(headers))
+    for kind in sorted(kinds, key=lambda kind: kind.status):
+        responses[str(kind.status)] = {"$ref": f"#/components/responses/{kind.__name__}"}
+
+
+def _refusal(kind: type[ApiError]) -> dict[str, Any]:
+    headers = ["X-Request-Id", *(["Retry-After"] if kind in (RateLimited, BadGateway) else [])]
+    content = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+    return {"description": _MEANINGS[kind], "headers": _refs(headers), "content": content}
+
+
+def document(*, with_chat: bool) -> dict[str, Any]:
+    """The whole document; chat is in it where an upstream answers it."""
+    parts = [transcription.PATHS, speech.PATHS, embeddings.PATHS, rerank.PATHS, _MODEL_PATHS]
+    paths = copy.deepcopy({path: item for part in parts for path, item in part.items()})
+    if with_chat:
+        paths.update(copy.deepcopy(chat.PATHS))
+    for path, item in paths.items():
+        for operation in item.values():
+            _complete(path, operation)
+    schemas = transcription.SCHEMAS | speech.SCHEMAS | embeddings.SCHEMAS | rerank.SCHEMAS
+    bearer = {"type": "http", "scheme": "bearer"}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Quartet",
+            "version": "0.1.0",
+            "description": "Speech to text, text to speech, embeddings and rerank, as OpenAI's clients speak.",
+        },
+        "paths": paths,
+        "components": {
+            "schemas": schemas | {"Model": _MODEL, "ModelList": _MODELS, "Error": _ERROR},
+            "responses": {kind.__name__: _refusal(kind) for kind in _MEANINGS},
+            "headers": _HEADERS,
+            "securitySchemes": {
+                "apiKey": {**bearer, "description": "An API key: python -m frontend keys create"},
+                "mobileToken": {**bearer, "bearerFormat": "JWT", "description": "A mobile app's token."},
+            },
+        },
+    }
+
+
+async def openapi(request: web.Request) -> web.Response:
+    """The document of this frontend."""
+    return json_response(document(with_chat=bool(request.app[SETTINGS].chat_upstream)))
+
+
+ROUTES = [web.get("/openapi.json", openapi)]
