@@ -28,6 +28,13 @@ $(VENV)/installed-tests: $(VENV)/installed tests/requirements.txt
 	@$(BIN)/python -m pip install -r tests/requirements.txt
 	@touch $@
 
+$(VENV)/installed-clients: $(VENV)/installed tests/clients/requirements.txt tests/clients/node/package.json
+	@$(PYTHON) -m venv $(VENV)/clients
+	@$(VENV)/clients/bin/python -m pip install --quiet --no-deps -r tests/clients/requirements.txt
+	@mkdir -p $(VENV)/clients/node && cp tests/clients/node/package.json $(VENV)/clients/node
+	@cd $(VENV)/clients/node && PATH="$(abspath $(VENV)/clients/bin):$$PATH" npm install --no-package-lock --no-audit --no-fund --silent
+	@touch $@
+
 install: $(VENV)/installed ## make the virtual environment with everything to run and export
 
 run: $(VENV)/installed ## start Triton and the frontend; PORT=8080 MODELS=demo|hub|folder FOLDER=path
@@ -43,7 +50,7 @@ lint: $(VENV)/installed-tests ## ruff and mypy strict
 	@cd model_repository/whisper_turbo/1 && ../../../$(BIN)/mypy --config-file ../../../pyproject.toml features.py transcript.py first_step.py recognizer.py
 	@cd scripts/local_triton/backends/onnxruntime && ../../../../$(BIN)/mypy --explicit-package-bases --config-file ../../../../pyproject.toml checks.py batching.py session.py
 
-test: lint ## lint, export the demo models, and every test, those against a real Triton included
+test: lint $(VENV)/installed-clients ## lint, export the demo models, and every test, those against a real Triton included
 	@$(BIN)/python -m scripts.export_models --source demo
 	@$(BIN)/python -m pytest
 

@@ -1,0 +1,167 @@
+"""OpenAI's official Python client, unmodified: every format, its error classes, and its retries by our headers."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import numpy as np
+import openai
+import pytest
+
+from frontend.access import api_key
+from frontend.access.limits import Limiter, LocalCounters
+from frontend.access.registry import Registry
+from frontend.config import Settings
+from frontend.database.engine import open_engine
+from frontend.errors import BadGateway
+from frontend.keys import LIMITER
+from tests.conftest import KEY, Client
+from tests.fakes import FakeTriton, add_key
+from tests.speech import encode, say
+
+WAV = encode(say("Good morning everybody, this is a test."), "wav")
+
+
+@pytest.fixture
+async def caller(client: Client) -> AsyncIterator[openai.AsyncOpenAI]:
+    async with openai.AsyncOpenAI(base_url=str(client.make_url("/v1")), api_key=KEY) as connected:
+        yield connected
+
+
+@pytest.fixture
+async def sync_caller(client: Client) -> AsyncIterator[openai.OpenAI]:
+    with openai.OpenAI(base_url=str(client.make_url("/v1")), api_key=KEY) as connected:
+        yield connected
+
+
+async def test_json_is_read(caller: openai.AsyncOpenAI) -> None:
+    assert (await caller.audio.transcriptions.create(model="stt-1", file=("a.wav", WAV))).text == "hello there"
+
+
+async def test_text_is_read(caller: openai.AsyncOpenAI) -> None:
+    heard = await caller.audio.transcriptions.create(model="stt-1", file=("a.wav", WAV), response_format="text")
+    assert heard == "hello there\n"
+
+
+async def test_verbose_json_is_read(caller: openai.AsyncOpenAI) -> None:
+    heard = await caller.audio.transcriptions.create(
+        model="stt-1",
+        file=("a.wav", WAV),
+        response_format="verbose_json",
+        timestamp_granularities=["word", "segment"],
+        language="en",
+        prompt="names",
+        temperature=0,
+    )
+    assert (heard.language, [word.word for word in heard.words or []]) == ("en", [" hello", " there"])
+    assert [segment.text for segment in heard.segments or []] == [" hello there"]
+
+
+async def test_the_synchronous_client_does_the_same(sync_caller: openai.OpenAI) -> None:
+    def work() -> tuple[str, bytes, int]:
+        heard = sync_caller.audio.transcriptions.create(model="stt-1", file=("a.wav", WAV))
+        speech = sync_caller.audio.speech.create(model="tts-1", voice="amy", input="Hello.")
+        vectors = sync_caller.embeddings.create(model="embed-m3", input=["a", "b"])
+        return heard.text, speech.content[:4], len(vectors.data)
+
+    assert await asyncio.to_thread(work) == ("hello there", b"RIFF", 2)
+
+
+@pytest.mark.parametrize("name", ['a"b.wav', "grüezi 👋.wav", "../../etc/passwd", "noextension"])
+async def test_a_file_may_be_called_anything(caller: openai.AsyncOpenAI, name: str) -> None:
+    assert (await caller.audio.transcriptions.create(model="stt-1", file=(name, WAV))).text == "hello there"
+
+
+@pytest.mark.parametrize(("form", "start"), [("wav", b"RIFF"), ("mp3", b"\xff")])
+async def test_speech_is_read(caller: openai.AsyncOpenAI, form: Any, start: bytes) -> None:
+    speech = await caller.audio.speech.create(model="tts-1-hd", voice="amy", input="Hello.", response_format=form)
+    assert speech.content.startswith(start)
+
+
+async def test_speech_can_be_streamed_to_a_file(caller: openai.AsyncOpenAI) -> None:
+    async with caller.audio.speech.with_streaming_response.create(
+        model="tts-1", voice="amy", input="Hello."
+    ) as streamed:
+        assert sum([len(chunk) async for chunk in streamed.iter_bytes()]) == int(streamed.headers["content-length"])
+
+
+async def test_base64_the_default_gives_the_same_numbers_as_floats(caller: openai.AsyncOpenAI) -> None:
+    packed = await caller.embeddings.create(model="embed-m3", input="a b")
+    plain = await caller.embeddings.create(model="embed-m3", input="a b", encoding_format="float")
+    assert np.array_equal(packed.data[0].embedding, plain.data[0].embedding)
+    assert packed.usage.prompt_tokens == 4
+
+
+async def test_models_are_listed_and_fetched(caller: openai.AsyncOpenAI) -> None:
+    assert [model.id async for model in caller.models.list()][:2] == ["stt-1", "stt-1-hd"]
+    assert (await caller.models.retrieve("embed-m3")).id == "embed-m3"
+
+
+async def test_an_error_has_type_param_and_request_id(caller: openai.AsyncOpenAI) -> None:
+    with pytest.raises(openai.BadRequestError) as refused:
+        await caller.embeddings.create(model="other", input="a")
+    error = refused.value
+    assert (error.type, error.param, error.code) == ("invalid_request_error", "model", "model_not_found")
+    assert error.request_id
+
+
+async def test_401_is_an_authentication_error(caller: openai.AsyncOpenAI) -> None:
+    with pytest.raises(openai.AuthenticationError):
+        await caller.with_options(api_key="wrong").models.list()
+
+
+async def test_404_is_a_not_found_error(caller: openai.AsyncOpenAI) -> None:
+    with pytest.raises(openai.NotFoundError):
+        await caller.models.retrieve("other")
+
+
+@pytest.mark.parametrize(
+    ("file", "status"), [(bytes(26 * 1024 * 1024), 413), (b"%PDF-1.4\n", 415)], ids=["too large", "a PDF"]
+)
+async def test_a_refused_file_is_an_error_of_its_status(caller: openai.AsyncOpenAI, file: bytes, status: int) -> None:
+    with pytest.raises(openai.APIStatusError) as refused:
+        await caller.audio.transcriptions.create(model="stt-1", file=("a.wav", file))
+    assert refused.value.status_code == status
+
+
+async def test_a_502_is_tried_again_after_the_time_that_was_told(
+    caller: openai.AsyncOpenAI, triton: FakeTriton
+) -> None:
+    triton.failure = BadGateway("away")
+    asyncio.get_running_loop().call_later(0.5, setattr, triton, "failure", None)
+    started = time.monotonic()
+    await caller.embeddings.create(model="embed-m3", input="a")
+    assert len(triton.calls) == 2
+    assert time.monotonic() - started >= 1
+
+
+async def test_a_429_is_tried_again_after_the_time_that_was_told(
+    client: Client, settings: Settings, caller: openai.AsyncOpenAI
+) -> None:
+    key = api_key.new_key()
+    engine = open_engine(settings.database)
+    await add_key(Registry(engine), key, limits={"embeddings": 1})
+    await engine.dispose()
+    limiter: Limiter = client.app[LIMITER]
+    assert isinstance(limiter.counters, LocalCounters)
+    # A second before the minute turns, so that the test need not wait longer.
+    begun = time.monotonic()
+    limiter.counters._memory._clock = lambda: 59.2 + time.monotonic() - begun
+    limited = caller.with_options(api_key=key)
+    for _ in range(2):
+        await limited.embeddings.create(model="embed-m3", input="a")
+    assert 0.8 <= time.monotonic() - begun < 5
+
+
+async def test_a_429_without_retries_is_a_rate_limit_error(client: Client, settings: Settings) -> None:
+    key = api_key.new_key()
+    engine = open_engine(settings.database)
+    await add_key(Registry(engine), key, limits={"embeddings": 1})
+    await engine.dispose()
+    base = str(client.make_url("/v1"))
+    async with openai.AsyncOpenAI(base_url=base, api_key=key, max_retries=0) as limited:
+        await limited.embeddings.create(model="embed-m3", input="a")
+        with pytest.raises(openai.RateLimitError) as refused:
+            await limited.embeddings.create(model="embed-m3", input="a")
+    assert refused.value.type == "rate_limit_exceeded"
