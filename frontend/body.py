@@ -18,6 +18,7 @@ EXPECTED = web.RequestKey("expected", bool)
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _DEEPEST = 32
 _LONGEST_FIELD = 64 * 1024
+_LONGEST_NAME = 256
 _MOST_PARTS = 64
 _FORM_OVERHEAD = 1024 * 1024
 _RATE_SECONDS = 10.0
@@ -76,9 +77,16 @@ def _refuse_encoding(request: web.Request) -> None:
         raise UnsupportedMedia("a compressed request body is not accepted")
 
 
+def _check_name(name: str) -> None:
+    """400 for a parameter's name that no answer could repeat."""
+    if len(name) > _LONGEST_NAME or not name.isprintable():
+        raise InvalidRequest("a parameter's name is too long or holds characters that cannot be printed")
+
+
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for key, value in pairs:
+        _check_name(key)
         if key in result:
             raise InvalidRequest(f"parameter given twice: {key}", param=key)
         result[key] = value
@@ -163,6 +171,7 @@ async def _read_parts(reader: MultipartReader, file_field: str, limit: int) -> F
             raise InvalidRequest("the form has too many parts")
         if not isinstance(part, BodyPartReader) or not part.name:
             raise InvalidRequest("a part of the form has no name")
+        _check_name(part.name)
         if part.name == file_field:
             if form.file is not None:
                 raise InvalidRequest(f"parameter given twice: {file_field}", param=file_field)

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from tests.conftest import KEY, Client
+from tests.conftest import KEY
 
 
 @dataclass
@@ -26,9 +26,9 @@ class Answer:
 
 
 @asynccontextmanager
-async def connection(client: Client) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """A plain connection to the server behind ``client``."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", client.server.port)
+async def connection(port: int | None) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A plain connection to a server on this machine."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         yield reader, writer
     finally:
@@ -58,8 +58,8 @@ async def _read_head(reader: asyncio.StreamReader) -> tuple[int, dict[str, str]]
     return int(lines[0].split()[1]), {name.lower(): value for name, value in pairs}
 
 
-async def ask(client: Client, data: bytes) -> Answer:
+async def ask(port: int | None, data: bytes) -> Answer:
     """Send bytes, read one answer."""
-    async with connection(client) as (reader, writer):
+    async with connection(port) as (reader, writer):
         writer.write(data)
         return await answer(reader)

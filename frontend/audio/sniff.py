@@ -30,7 +30,9 @@ def recognise(data: bytes) -> tuple[str, bool]:
     except (puremagic.PureError, ValueError):
         return UNKNOWN, False
     matches = [m for m in matches if m.extension not in _NOISE and m.confidence > _UNSURE]
-    extensions = {match.extension for match in matches}
+    # Every RIFF file looks a little like a WAV: only the surest matches count.
+    best = max((match.confidence for match in matches), default=0)
+    extensions = {match.extension for match in matches if match.confidence == best}
     for content_type, family in _FAMILIES.items():
         if extensions & family:
             return content_type, True

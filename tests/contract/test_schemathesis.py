@@ -9,12 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from frontend.access import api_key
-from frontend.access.jwt import Tokens
-from frontend.commands.database import with_registry
-from frontend.config import CONFIG_FILE, LIMITS, PREFIX, Settings
-from tests.conftest import JWT_SECRET, ROOT
-from tests.fakes import add_key
+from tests.conftest import KEY, ROOT
+from tests.frontends import MOBILE_TOKEN, prepare, running
 
 CHECKS = [
     "not_a_server_error",
@@ -28,30 +24,13 @@ CHECKS = [
 ]
 # In a form everything is text: a number sent for a text is none that a server could tell.
 OF_JSON = [*CHECKS, "negative_data_rejection"]
-KEY = api_key.new_key()
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder = tmp_path_factory.mktemp("schemathesis")
-    limits = "\n".join(f"{name} = 1_000_000" for name in LIMITS)
-    (folder / "quartet.toml").write_text(f"[limits]\n{limits}\n", encoding="utf-8")
-    database = f"sqlite:///{folder}/quartet.sqlite3"
-    with_registry(Settings(database=database), lambda registry: add_key(registry, KEY))
-    environ = {
-        **os.environ,
-        CONFIG_FILE: str(folder / "quartet.toml"),
-        f"{PREFIX}DATABASE": database,
-        f"{PREFIX}JWT_SECRET": JWT_SECRET,
-        f"{PREFIX}PORT": "0",
-        f"{PREFIX}LOG_LEVEL": "WARNING",
-    }
-    command = [sys.executable, "-m", "tests.fake_frontend"]
-    with subprocess.Popen(command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        yield process.stdout.readline().strip()
-        process.terminate()
+    with running(prepare(tmp_path_factory.mktemp("schemathesis"))) as frontend:
+        yield frontend.address
 
 
 @pytest.mark.timeout(600)
@@ -67,8 +46,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_no_request_gets_a_5xx_or_an_undocumented_answer(
     address: str, tmp_path: Path, paths: str, checks: list[str], examples: int, least: int
 ) -> None:
-    mobile = Tokens("quartet-mobile", "quartet", JWT_SECRET).issue("phone", 3600)
-    token = KEY if paths.startswith("^/v1") else mobile
+    token = KEY if paths.startswith("^/v1") else MOBILE_TOKEN
     report = tmp_path / "report.json"
     command = [str(Path(sys.executable).parent / "st"), "--config-file", str(CONFIG), "run"]
     command += [f"{address}/openapi.json"]

@@ -24,7 +24,7 @@ def settings(settings: Settings) -> Settings:
 
 
 async def test_a_body_is_invited_when_key_and_size_are_right(client: Client) -> None:
-    async with connection(client) as (reader, writer):
+    async with connection(client.server.port) as (reader, writer):
         writer.write(head("POST", EMBED, f"Content-Length: {len(JSON)}", "Expect: 100-continue"))
         assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
         writer.write(JSON)
@@ -46,13 +46,13 @@ async def test_a_body_is_invited_when_key_and_size_are_right(client: Client) -> 
 async def test_a_body_that_would_be_refused_is_not_invited(
     client: Client, path: str, lines: list[str], key: str, status: int
 ) -> None:
-    refusal = await ask(client, head("POST", path, "Expect: 100-continue", *lines, key=key))
+    refusal = await ask(client.server.port, head("POST", path, "Expect: 100-continue", *lines, key=key))
     assert (refusal.status, refusal.continued) == (status, False)
 
 
 async def test_an_unknown_expectation_is_ignored(client: Client) -> None:
     request = head("POST", EMBED, f"Content-Length: {len(JSON)}", "Expect: wonders") + JSON
-    assert (await ask(client, request)).status == 200
+    assert (await ask(client.server.port, request)).status == 200
 
 
 async def test_a_client_that_sends_everything_first_can_read_the_413(client: Client) -> None:
@@ -68,7 +68,7 @@ async def test_a_client_that_sends_everything_first_can_read_the_413(client: Cli
 
 
 async def test_a_client_that_sends_slowly_can_read_the_413(client: Client) -> None:
-    async with connection(client) as (reader, writer):
+    async with connection(client.server.port) as (reader, writer):
         writer.write(head("POST", EMBED, "Content-Length: 100000000"))
         for _ in range(20):
             writer.write(b"x" * 10_000)
@@ -79,7 +79,7 @@ async def test_a_client_that_sends_slowly_can_read_the_413(client: Client) -> No
 async def test_an_upload_without_a_length_is_refused_after_25_mb(client: Client) -> None:
     part = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n'
     chunk = b"x" * 1_000_000
-    async with connection(client) as (reader, writer):
+    async with connection(client.server.port) as (reader, writer):
         writer.write(head("POST", TRANSCRIBE, FORM, "Transfer-Encoding: chunked"))
         writer.write(b"%x\r\n%s\r\n" % (len(part), part))
         for _ in range(27):
@@ -88,13 +88,13 @@ async def test_an_upload_without_a_length_is_refused_after_25_mb(client: Client)
 
 
 async def test_a_body_that_stops_coming_is_408(client: Client) -> None:
-    refusal = await ask(client, head("POST", EMBED, "Content-Length: 100"))
+    refusal = await ask(client.server.port, head("POST", EMBED, "Content-Length: 100"))
     assert (refusal.status, refusal.error["type"]) == (408, "request_timeout")
 
 
 async def test_a_body_below_the_lowest_rate_is_408(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(body, "_RATE_SECONDS", 0.2)
-    async with connection(client) as (reader, writer):
+    async with connection(client.server.port) as (reader, writer):
         writer.write(head("POST", EMBED, "Content-Length: 100000"))
         answered = asyncio.ensure_future(read_answer(reader))
         while not answered.done():
@@ -106,7 +106,7 @@ async def test_a_body_below_the_lowest_rate_is_408(client: Client, monkeypatch: 
 async def test_a_body_above_the_lowest_rate_is_taken(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(body, "_RATE_SECONDS", 0.2)
     text = b'{"input": "' + b"x" * 20_000 + b'"}'
-    async with connection(client) as (reader, writer):
+    async with connection(client.server.port) as (reader, writer):
         writer.write(head("POST", EMBED, f"Content-Length: {len(text)}"))
         for start in range(0, len(text), 2_000):
             writer.write(text[start : start + 2_000])
@@ -115,13 +115,13 @@ async def test_a_body_above_the_lowest_rate_is_taken(client: Client, monkeypatch
 
 
 async def test_a_connection_that_sends_no_headers_is_closed(client: Client) -> None:
-    async with connection(client) as (reader, writer):
+    async with connection(client.server.port) as (reader, writer):
         writer.write(b"POST /v1/embeddings HTTP/1.1\r\n")
         assert await asyncio.wait_for(reader.read(), 5) == b""
 
 
 async def test_a_connection_stays_open_after_its_first_answer(client: Client) -> None:
-    async with connection(client) as (reader, writer):
+    async with connection(client.server.port) as (reader, writer):
         for _ in range(2):
             writer.write(head("GET", "/v1/models"))
             assert (await read_answer(reader)).status == 200
@@ -140,7 +140,7 @@ async def test_a_connection_stays_open_after_its_first_answer(client: Client) ->
     ],
 )
 async def test_what_is_no_http_is_400_in_the_shape_of_the_contract(client: Client, data: bytes) -> None:
-    refusal = await ask(client, data)
+    refusal = await ask(client.server.port, data)
     assert refusal.status == 400
     assert refusal.error["type"] == "invalid_request_error"
     assert refusal.headers["x-request-id"]

@@ -1,8 +1,9 @@
 """What goes to the upstream server, and what its refusals become."""
 
-import json
 from dataclasses import dataclass
 from typing import Any
+
+import orjson
 
 from frontend.body import parse_json
 from frontend.errors import ApiError, BadGateway, InvalidRequest, NotFound, RateLimited, TooLarge
@@ -47,7 +48,8 @@ def refusal(status: int, body: bytes, retry_after: str | None) -> ApiError:
 
 def _error(body: bytes) -> dict[str, Any]:
     try:
-        value = json.loads(body)
+        # Stricter than json: what it lets through can be written again.
+        value = orjson.loads(body)
     except ValueError:
         return {}
     error = value.get("error") if isinstance(value, dict) else None

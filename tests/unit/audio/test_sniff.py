@@ -14,6 +14,11 @@ def test_a_picture_is_named() -> None:
     assert recognise(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + b"\0" * 100) == ("image/png", False)
 
 
+@pytest.mark.parametrize("kind", [b"AVI LIST", b"WEBPVP8 "])
+def test_another_riff_file_is_no_wav(kind: bytes) -> None:
+    assert not recognise(b"RIFF\x40\0\0\0" + kind + bytes(100))[1]
+
+
 @pytest.mark.parametrize("data", [b"x", b"plain words"])
 def test_what_has_no_signature_is_unknown(data: bytes) -> None:
     assert recognise(data) == (UNKNOWN, False)

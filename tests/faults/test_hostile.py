@@ -1,0 +1,125 @@
+"""Hostile requests: each gets the documented status and shape, and nothing of them stays behind."""
+
+import asyncio
+import json
+import os
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from frontend.config import PREFIX
+from tests.faults import cases_audio, cases_http
+from tests.frontends import Frontend, prepare, running
+from tests.raw import Answer, ask, head
+
+TYPES = {
+    400: "invalid_request_error",
+    401: "invalid_api_key",
+    404: "invalid_request_error",
+    405: "invalid_request_error",
+    408: "request_timeout",
+    413: "request_too_large",
+    415: "unsupported_media_type",
+}
+CASES = {
+    **cases_http.http(),
+    **cases_http.json_bodies(),
+    **cases_http.keys(),
+    **cases_http.tokens(),
+    **cases_audio.forms(),
+    **cases_audio.files(),
+}
+# Words that would tell of the inside: paths, libraries, stacks.
+TELLING = (
+    "/home",
+    "/usr",
+    "/tmp",
+    "/work",
+    "site-packages",
+    "Traceback",
+    "Errno",
+    "av.error",
+    "ffmpeg",
+    "aiohttp",
+    "0x",
+)
+
+
+@pytest.fixture(scope="module")
+def frontend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Frontend]:
+    environ = prepare(tmp_path_factory.mktemp("hostile"))
+    environ |= {f"{PREFIX}BODY_SECONDS": "2", f"{PREFIX}AUDIO_WORKERS": "1"}
+    with running(environ) as started:
+        yield started
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(CASES) >= 150
+
+
+@pytest.mark.parametrize("name", CASES)
+async def test_a_hostile_request_gets_its_status_and_shape(frontend: Frontend, name: str) -> None:
+    data, status = CASES[name]
+    answer = await ask(frontend.port, data)
+    assert answer.status == status, answer.body
+    _check_shape(answer)
+
+
+def _check_shape(answer: Answer) -> None:
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.headers["x-request-id"]
+    body = json.loads(answer.body)
+    assert set(body) == {"error"}
+    assert set(body["error"]) == {"message", "type", "param", "code"}
+    assert body["error"]["type"] == TYPES[answer.status]
+    assert not [word for word in TELLING if word in body["error"]["message"]]
+
+
+def _processes(frontend: Frontend) -> list[psutil.Process]:
+    main = psutil.Process(frontend.process.pid)
+    return [main, *main.children(recursive=True)]
+
+
+def _memory(frontend: Frontend) -> int:
+    return sum(process.memory_info().rss for process in _processes(frontend))
+
+
+def _open_files(frontend: Frontend) -> int:
+    return len(os.listdir(f"/proc/{frontend.process.pid}/fd"))
+
+
+async def _send_all(frontend: Frontend) -> None:
+    # What only ends by its deadline is sent at once, so that the round does not take minutes.
+    slow = [data for data, status in CASES.values() if status == 408]
+    await asyncio.gather(*(ask(frontend.port, data) for data in slow))
+    for data, status in CASES.values():
+        if status != 408:
+            await ask(frontend.port, data)
+
+
+async def _settled(frontend: Frontend, files: int) -> int:
+    """Open files, once the connections that were refused have been closed."""
+    for _ in range(100):
+        if _open_files(frontend) <= files:
+            break
+        await asyncio.sleep(0.1)
+    return _open_files(frontend)
+
+
+async def test_memory_processes_and_open_files_are_where_they_were(frontend: Frontend) -> None:
+    # The first two rounds fill what is filled once: pools of memory, caches, workers.
+    for _ in range(2):
+        await _send_all(frontend)
+    await asyncio.sleep(3)
+    memory, processes, files = _memory(frontend), len(_processes(frontend)), _open_files(frontend)
+    for _ in range(3):
+        await _send_all(frontend)
+    assert await _settled(frontend, files) <= files
+    assert len(_processes(frontend)) == processes
+    assert _memory(frontend) - memory < 30_000_000
+
+
+async def test_a_good_request_is_answered_after_all_of_them(frontend: Frontend) -> None:
+    assert (await ask(frontend.port, head("GET", "/v1/models"))).status == 200
+    assert (await ask(frontend.port, cases_audio.upload(cases_audio.speech("wav")))).status == 200

@@ -1,0 +1,56 @@
+"""Frontends in processes of their own, over a Triton that answers by itself."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from frontend.access.jwt import Tokens
+from frontend.commands.database import with_registry
+from frontend.config import CONFIG_FILE, LIMITS, PREFIX, Settings
+from tests.conftest import JWT_SECRET, KEY, ROOT
+from tests.fakes import add_key
+
+MOBILE_TOKEN = Tokens("quartet-mobile", "quartet", JWT_SECRET).issue("phone-1", 86_400)
+
+
+@dataclass
+class Frontend:
+    """A running one: ``KEY`` and ``MOBILE_TOKEN`` are known to it and may do anything."""
+
+    address: str
+    process: subprocess.Popen[str]
+
+    @property
+    def port(self) -> int:
+        port = urlsplit(self.address).port
+        assert port is not None
+        return port
+
+
+def prepare(folder: Path) -> dict[str, str]:
+    """Write a database with ``KEY`` and a file of limits that are out of the way; answer the environment for both."""
+    limits = "\n".join(f"{name} = 1_000_000" for name in LIMITS)
+    (folder / "quartet.toml").write_text(f"[limits]\n{limits}\n", encoding="utf-8")
+    database = f"sqlite:///{folder}/quartet.sqlite3"
+    with_registry(Settings(database=database), lambda registry: add_key(registry, KEY))
+    return {CONFIG_FILE: str(folder / "quartet.toml"), f"{PREFIX}DATABASE": database}
+
+
+@contextmanager
+def running(environ: dict[str, str]) -> Iterator[Frontend]:
+    """Start one with these settings, on a free port, and stop it after."""
+    settings = {f"{PREFIX}JWT_SECRET": JWT_SECRET, f"{PREFIX}PORT": "0", f"{PREFIX}LOG_LEVEL": "ERROR", **environ}
+    command = [sys.executable, "-m", "tests.fake_frontend"]
+    with subprocess.Popen(
+        command, cwd=ROOT, env={**os.environ, **settings}, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        try:
+            yield Frontend(process.stdout.readline().strip(), process)
+        finally:
+            process.terminate()
