@@ -1,0 +1,121 @@
+"""Three frontends that share a database and a Redis: limits hold over all of them, a revoked key ends on all."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
+
+import aiohttp
+import pytest
+
+from frontend.access import api_key
+from frontend.commands.database import with_registry
+from frontend.config import PREFIX, Settings
+from tests.conftest import ROOT
+from tests.fakes import add_key
+from tests.frontends import Frontend, prepare, running
+from tests.redis import RedisServer
+
+EMBED = "/v1/embeddings"
+
+
+@pytest.fixture(scope="module")
+def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    server = RedisServer(tmp_path_factory.mktemp("redis"))
+    server.start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture(scope="module")
+def environ(tmp_path_factory: pytest.TempPathFactory, redis: RedisServer) -> dict[str, str]:
+    return {**prepare(tmp_path_factory.mktemp("three")), f"{PREFIX}REDIS": redis.url}
+
+
+@pytest.fixture(scope="module")
+def frontends(environ: dict[str, str]) -> Iterator[list[Frontend]]:
+    with ExitStack() as stack:
+        yield [stack.enter_context(running(environ)) for _ in range(3)]
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as opened:
+        yield opened
+
+
+def _new_key(environ: dict[str, str], limit: int) -> str:
+    key = api_key.new_key()
+    settings = Settings(database=environ[f"{PREFIX}DATABASE"])
+    with_registry(settings, lambda registry: add_key(registry, key, limits={"embeddings": limit}))
+    return key
+
+
+async def _ask(session: aiohttp.ClientSession, frontend: Frontend, key: str) -> int:
+    headers = {"Authorization": f"Bearer {key}"}
+    async with session.post(frontend.address + EMBED, json={"input": "a"}, headers=headers) as response:
+        await response.read()
+        return response.status
+
+
+async def _away_from_the_minute() -> None:
+    if (rest := 60 - time.time() % 60) < 8:
+        await asyncio.sleep(rest + 0.1)
+
+
+async def test_exactly_the_limit_of_ten_times_as_many_requests_passes(
+    session: aiohttp.ClientSession, frontends: list[Frontend], environ: dict[str, str]
+) -> None:
+    key = await asyncio.to_thread(_new_key, environ, 60)
+    await _away_from_the_minute()
+    calls = (_ask(session, frontends[number % 3], key) for number in range(600))
+    statuses = await asyncio.gather(*calls)
+    assert (statuses.count(200), statuses.count(429)) == (60, 540)
+
+
+async def test_a_revoked_key_ends_on_every_frontend_within_five_seconds(
+    session: aiohttp.ClientSession, frontends: list[Frontend], environ: dict[str, str]
+) -> None:
+    key = await asyncio.to_thread(_new_key, environ, 1000)
+    assert [await _ask(session, frontend, key) for frontend in frontends] == [200, 200, 200]
+    command = [sys.executable, "-m", "frontend", "keys", "revoke", api_key.prefix(key)]
+    await asyncio.to_thread(subprocess.run, command, cwd=ROOT, env={**os.environ, **environ}, check=True)
+    await asyncio.sleep(4.5)
+    assert [await _ask(session, frontend, key) for frontend in frontends] == [401, 401, 401]
+
+
+async def test_a_key_that_is_made_works_at_once(
+    session: aiohttp.ClientSession, frontends: list[Frontend], environ: dict[str, str]
+) -> None:
+    command = [sys.executable, "-m", "frontend", "keys", "create", "--name", "new"]
+    done = await asyncio.to_thread(
+        subprocess.run, command, cwd=ROOT, env={**os.environ, **environ}, check=True, capture_output=True, text=True
+    )
+    key = done.stdout.splitlines()[-1]
+    assert [await _ask(session, frontend, key) for frontend in frontends] == [200, 200, 200]
+
+
+async def test_requests_go_on_while_redis_hangs(
+    session: aiohttp.ClientSession, frontends: list[Frontend], environ: dict[str, str], redis: RedisServer
+) -> None:
+    key = await asyncio.to_thread(_new_key, environ, 60)
+    await _ask(session, frontends[0], key)
+    await _away_from_the_minute()
+    redis.freeze()
+    try:
+        times, statuses = [], []
+        for _ in range(10):
+            started = time.perf_counter()
+            statuses.append(await _ask(session, frontends[0], key))
+            times.append(time.perf_counter() - started)
+        # A third of the limit is this frontend's share.
+        later = [await _ask(session, frontends[0], key) for _ in range(20)]
+    finally:
+        redis.thaw()
+    assert statuses == [200] * 10
+    assert sorted(times)[-1] < 0.35
+    assert sorted(times)[-2] < 0.15
+    assert (later.count(200), later.count(429)) == (10, 10)
