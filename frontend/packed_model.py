@@ -7,12 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frontend.dispatch.queue import Dispatcher
-from frontend.errors import BadGateway
 from frontend.gather import gather_or_cancel
-from frontend.observe import log
 from frontend.text.packed import packed_inputs
 from frontend.text.tokens import Ids, pack
-from frontend.triton import Triton
+from frontend.triton import Triton, bad_answer
 
 # Below this many characters a thread costs more than the tokenizing.
 _INLINE_CHARACTERS = 2000
@@ -24,11 +22,13 @@ async def tokenize(function: Callable[[], list[Ids]], characters: int) -> list[I
 
 
 class PackedModel:
-    """One packed text model of a Triton: ``output`` has one row a text."""
+    """One packed text model of a Triton: ``output`` has one row a text, of the shape ``width``."""
 
-    def __init__(self, triton: Triton, dispatcher: Dispatcher, model: str, output: str, budget: int) -> None:
+    def __init__(
+        self, triton: Triton, dispatcher: Dispatcher, model: str, output: str, width: tuple[int, ...], budget: int
+    ) -> None:
         self._triton, self._dispatcher = triton, dispatcher
-        self._model, self._output, self._budget = model, output, budget
+        self._model, self._output, self._width, self._budget = model, output, width, budget
 
     async def rows(self, texts: list[Ids]) -> NDArray[np.float32]:
         """The output rows of all texts, float32 [texts, ...], in order."""
@@ -39,8 +39,7 @@ class PackedModel:
         async with self._dispatcher.slot(self._model, owner):
             arrays = await self._triton.infer(self._model, packed_inputs(texts), [self._output])
         rows: NDArray[np.float32] = arrays[self._output]
-        if rows.shape[:2] != (1, len(texts)) or not np.isfinite(rows).all():
-            log.error("bad tensor", extra={"fields": {"model": self._model, "shape": rows.shape}})
-            raise BadGateway("the model backend gave a bad answer, retry with backoff")
+        if rows.shape != (1, len(texts), *self._width):
+            raise bad_answer(self._model, f"{len(texts)} texts gave {rows.shape}")
         first: NDArray[np.float32] = rows[0]
         return first

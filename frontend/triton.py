@@ -54,12 +54,7 @@ class Triton:
             result = await self._client.infer(model, given, outputs=wanted, client_timeout=self._deadline)
         except InferenceServerException as error:
             raise _translate(model, error) from None
-        arrays = {name: result.as_numpy(name) for name in outputs}
-        missing = [name for name, array in arrays.items() if array is None]
-        if missing:
-            log.error("Triton left out an output", extra={"fields": {"model": model, "outputs": missing}})
-            raise BadGateway(_UNREACHABLE)
-        return arrays
+        return checked(model, {name: result.as_numpy(name) for name in outputs})
 
     async def ready(self, models: Sequence[str]) -> bool:
         """Whether the server and every one of ``models`` can take requests now."""
@@ -81,6 +76,22 @@ def _translate(model: str, error: InferenceServerException) -> BadGateway | Inte
     if status == str(grpc.StatusCode.DEADLINE_EXCEEDED):
         return BadGateway(_LATE)
     return BadGateway(_UNREACHABLE)
+
+
+def checked(model: str, arrays: Mapping[str, NDArray[Any] | None]) -> Arrays:
+    """The arrays, or ``BadGateway`` where one is missing or holds what is no number."""
+    whole: Arrays = {}
+    for name, array in arrays.items():
+        if array is None or (array.dtype.kind == "f" and not np.isfinite(array).all()):
+            raise bad_answer(model, f"{name} is missing or not finite")
+        whole[name] = array
+    return whole
+
+
+def bad_answer(model: str, details: str) -> BadGateway:
+    """What a tensor that cannot be right becomes; the details go to the log alone."""
+    log.error("bad tensor", extra={"fields": {"model": model, "details": details}})
+    return BadGateway("the model backend gave a bad answer, retry with backoff")
 
 
 def text_tensor(value: str) -> NDArray[np.object_]:

@@ -1,6 +1,6 @@
 """A Triton whose answers can be worked out in the head, and keys that tests know beforehand."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from unittest.mock import patch
 
@@ -11,7 +11,7 @@ from frontend.access import api_key
 from frontend.access.registry import Registry
 from frontend.config import LIMITS
 from frontend.errors import ApiError
-from frontend.triton import Arrays, Triton
+from frontend.triton import Arrays, Triton, checked
 
 
 async def add_key(registry: Registry, key: str, **values: Any) -> None:
@@ -27,6 +27,7 @@ class FakeTriton(Triton):
     def __init__(self, address: str = "", deadline: float = 1.0) -> None:
         self.calls: list[tuple[str, dict[str, NDArray[Any]]]] = []
         self.failure: ApiError | None = None
+        self.spoil: Callable[[Arrays], Arrays] = lambda arrays: arrays
 
     async def close(self) -> None:
         return
@@ -38,6 +39,9 @@ class FakeTriton(Triton):
         self.calls.append((model, dict(inputs)))
         if self.failure is not None:
             raise self.failure
+        return checked(model, self.spoil(self._answer(model, inputs, outputs)))
+
+    def _answer(self, model: str, inputs: Mapping[str, NDArray[Any]], outputs: Sequence[str]) -> Arrays:
         if model == "m3_embedder":
             lengths = inputs["lengths"][0]
             vectors = np.zeros((1, len(lengths), 1024), np.float32)

@@ -59,3 +59,33 @@ def encode(audio: NDArray[np.float32], kind: str) -> bytes:
             container.mux(stream.encode(part))
         container.mux(stream.encode(None))
     return buffer.getvalue()
+
+
+def encode_tracks(tracks: list[NDArray[np.float32]], kind: str, *, video: bool = False) -> bytes:
+    """A file with several audio streams, or with a second of black video before them."""
+    container_format, codec, rate = CONTAINERS[kind]
+    buffer = io.BytesIO()
+    with av.open(buffer, "w", format=container_format) as container:
+        picture = container.add_stream("mpeg4" if kind == "mp4" else "libvpx", rate=10) if video else None
+        streams = [container.add_stream(codec, rate=rate) for _ in tracks]
+        for stream in streams:
+            stream.layout = "mono"
+        if picture is not None:
+            picture.width, picture.height, picture.pix_fmt = 64, 64, "yuv420p"
+            for _ in range(10):
+                container.mux(picture.encode(av.VideoFrame.from_ndarray(np.zeros((64, 64, 3), np.uint8))))
+            container.mux(picture.encode(None))
+        for stream, samples in zip(streams, tracks, strict=True):
+            frame = av.AudioFrame.from_ndarray((samples[None] * 32767).astype(np.int16), format="s16", layout="mono")
+            frame.sample_rate = SAMPLE_RATE
+            resampler = av.AudioResampler(stream.format.name, "mono", rate, stream.codec_context.frame_size or None)
+            for part in [*resampler.resample(frame), *resampler.resample(None)]:
+                container.mux(stream.encode(part))
+            container.mux(stream.encode(None))
+    return buffer.getvalue()
+
+
+def amr(seconds: float) -> bytes:
+    """AMR of 4.75 kbit/s: nobody here can encode it, but any bits are some sound."""
+    frames = np.random.default_rng(0).integers(0, 256, (int(seconds * 50), 12), np.uint8)
+    return b"#!AMR\n" + b"".join(b"\x04" + frame.tobytes() for frame in frames)

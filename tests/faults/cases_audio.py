@@ -8,7 +8,7 @@ import av
 import numpy as np
 
 from tests.faults.cases_http import TRANSCRIBE, Cases, post
-from tests.speech import encode, say
+from tests.speech import encode, encode_tracks, say
 
 FILE = 'Content-Disposition: form-data; name="file"; filename="a.wav"'
 
@@ -172,6 +172,7 @@ def files() -> Cases:
         "AMR without data": b"#!AMR\n" + b"\x7c" * 5,
         "FLAC's first words alone": b"fLaC",
         "Ogg's first page cut": speech("ogg-opus")[:40],
+        "an MP4 of video alone": encode_tracks([], "mp4", video=True),
         "WebM cut in its header": speech("webm")[:100],
     }
     for kind in ("mp4", "m4a", "3gp"):

@@ -93,3 +93,8 @@ async def test_5000_code_points_are_taken(client: Client) -> None:
 async def test_an_unknown_voice_lists_the_six(client: Client) -> None:
     message = (await (await _post(client, voice="bob")).json())["error"]["message"]
     assert all(voice in message for voice in ("paola", "riccardo", "amy", "ryan", "thorsten", "siwis"))
+
+
+@pytest.mark.parametrize("speed", [0.5, 1, 2.0])
+async def test_a_speed_is_accepted_and_ignored(client: Client, speed: float) -> None:
+    assert await (await _post(client, speed=speed)).read() == await (await _post(client)).read()

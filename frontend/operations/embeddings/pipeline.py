@@ -9,6 +9,7 @@ from frontend.triton import Triton
 
 TRITON_MODEL = "m3_embedder"
 OUTPUT = "embedding"
+WIDTH = 1024
 
 
 class EmbeddingPipeline:
@@ -16,7 +17,7 @@ class EmbeddingPipeline:
 
     def __init__(self, settings: Settings, triton: Triton, dispatcher: Dispatcher) -> None:
         self._tokenizer = TextTokenizer(settings.model_repository / TRITON_MODEL / "1")
-        self._model = PackedModel(triton, dispatcher, TRITON_MODEL, OUTPUT, settings.token_budget)
+        self._model = PackedModel(triton, dispatcher, TRITON_MODEL, OUTPUT, (WIDTH,), settings.token_budget)
 
     async def run(self, request: EmbeddingRequest) -> Embeddings:
         """One vector a text, in order."""

@@ -19,7 +19,7 @@ class RerankPipeline:
 
     def __init__(self, settings: Settings, triton: Triton, dispatcher: Dispatcher) -> None:
         self._tokenizer = TextTokenizer(settings.model_repository / TRITON_MODEL / "1")
-        self._model = PackedModel(triton, dispatcher, TRITON_MODEL, OUTPUT, settings.token_budget)
+        self._model = PackedModel(triton, dispatcher, TRITON_MODEL, OUTPUT, (), settings.token_budget)
 
     async def run(self, request: RerankRequest) -> Ranking:
         """The documents in order of relevance, at most ``top_n`` of them."""

@@ -16,7 +16,7 @@ from frontend.operations.speech.protocol import SpeechRequest
 from frontend.operations.speech.voices import CATALOGUE, Voice
 from frontend.text import sentences
 from frontend.text.phonemes import phonemize
-from frontend.triton import Triton
+from frontend.triton import Triton, bad_answer
 
 INPUTS = ("input", "input_lengths", "scales")
 OUTPUT = "output"
@@ -61,6 +61,8 @@ class SpeechPipeline:
         async with self._dispatcher.slot(voice.model, owner):
             arrays = await self._triton.infer(voice.model, inputs, [OUTPUT])
         audio: NDArray[np.float32] = arrays[OUTPUT].reshape(-1)
+        if audio.size == 0:
+            raise bad_answer(voice.model, "a sentence without samples")
         return audio
 
     def _encode(self, spoken: list[NDArray[np.float32]], voice: Voice, response_format: str) -> bytes:

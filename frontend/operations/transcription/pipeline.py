@@ -16,7 +16,7 @@ from frontend.errors import InvalidRequest, TooLarge, UnsupportedMedia
 from frontend.gather import gather_or_cancel
 from frontend.offload import Offload, TaskKilledError
 from frontend.operations.transcription.protocol import MODELS, Segment, Transcription, TranscriptionRequest, Word
-from frontend.triton import Arrays, Triton, text_tensor
+from frontend.triton import Arrays, Triton, bad_answer, text_tensor
 
 INPUTS = ("audio", "language", "prompt", "temperature", "word_timestamps")
 _SEGMENTS = ("segment_start", "segment_end", "segment_text", "segment_avg_logprob", "segment_no_speech_prob")
@@ -93,7 +93,13 @@ class TranscriptionPipeline:
                 "temperature": np.array([[request.temperature]], np.float32),
                 "word_timestamps": np.array([[request.words]]),
             }
-            return await self._triton.infer(model, inputs, outputs)
+            arrays = await self._triton.infer(model, inputs, outputs)
+        for names in (_SEGMENTS, _WORDS if request.words else ()):
+            if len({arrays[name].size for name in names}) > 1:
+                raise bad_answer(model, f"{names} differ in length")
+        if arrays["language"].size != 1:
+            raise bad_answer(model, "no language")
+        return arrays
 
 
 def _segments(answers: list[Arrays], windows: list[SpokenWindow]) -> list[Segment]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from frontend.audio.decode import DamagedAudioError, TooLongError, UnknownFormatError, decode
-from tests.speech import CONTAINERS, encode
+from tests.speech import CONTAINERS, amr, encode, encode_tracks
 
 TONE = (0.5 * np.sin(2 * np.pi * 440 * np.arange(32_000) / 16_000)).astype(np.float32)
 
@@ -54,3 +54,23 @@ def test_more_than_the_limit_is_too_long() -> None:
 def test_a_header_without_samples_is_damaged() -> None:
     with pytest.raises(DamagedAudioError):
         decode(encode(TONE, "wav")[:78], 60)
+
+
+@pytest.mark.parametrize("kind", ["mp4", "webm"])
+def test_video_beside_audio_is_not_in_the_way(kind: str) -> None:
+    samples = decode(encode_tracks([TONE], kind, video=True), 60)
+    assert np.abs(np.fft.rfft(samples[4000:20_000])).argmax() == 440
+
+
+def test_the_first_of_two_audio_streams_is_taken() -> None:
+    samples = decode(encode_tracks([TONE, TONE * np.float32(0)], "mp4"), 60)
+    assert np.abs(np.fft.rfft(samples[4000:20_000])).argmax() == 440
+
+
+def test_video_without_audio_is_refused() -> None:
+    with pytest.raises(UnknownFormatError):
+        decode(encode_tracks([], "mp4", video=True), 60)
+
+
+def test_amr_is_decoded() -> None:
+    assert abs(len(decode(amr(2.0), 60)) - 32_000) < 1000
