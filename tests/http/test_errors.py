@@ -126,3 +126,9 @@ async def test_without_an_upstream_chat_is_404(client: Client, path: str) -> Non
     response = await client.post(path, json={"model": "m"})
     assert response.status == 404
     assert (await _error(response))["type"] == "invalid_request_error"
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "audio/wav", "nonsense"])
+async def test_json_is_taken_under_any_content_type(client: Client, kind: str) -> None:
+    response = await client.post(EMBED, data=b'{"input": "x"}', headers={"Content-Type": kind})
+    assert response.status == 200

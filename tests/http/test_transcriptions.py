@@ -169,3 +169,30 @@ async def test_a_malformed_form_is_400(client: Client) -> None:
         PATH, data=b"--x\r\nnonsense", headers={"Content-Type": "multipart/form-data; boundary=x"}
     )
     assert response.status == 400
+
+
+async def test_a_prompt_of_1024_code_points_is_taken(client: Client) -> None:
+    assert (await _post(client, prompt="👍" * 1024)).status == 200
+
+
+@pytest.mark.parametrize("temperature", ["0", "1", "1.0", "0.5", ".5", "5e-1"])
+async def test_both_ends_of_the_temperature_are_taken(client: Client, temperature: str) -> None:
+    assert (await _post(client, temperature=temperature)).status == 200
+
+
+async def test_silence_has_an_empty_list_of_words(client: Client) -> None:
+    silence = encode(np.zeros(32_000, np.float32), "wav")
+    fields = {"response_format": "verbose_json", "timestamp_granularities[]": "word"}
+    assert (await (await _post(client, silence, **fields)).json())["words"] == []
+
+
+@pytest.mark.parametrize("first", [True, False])
+async def test_parts_come_in_any_order(client: Client, triton: FakeTriton, first: bool) -> None:
+    form = FormData()
+    if not first:
+        form.add_field("language", "de")
+    form.add_field("file", io.BytesIO(WAV), filename="a.wav")
+    if first:
+        form.add_field("language", "de")
+    assert (await client.post(PATH, data=form)).status == 200
+    assert triton.calls[0][1]["language"][0, 0] == b"de"

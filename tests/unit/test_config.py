@@ -79,3 +79,16 @@ def test_what_the_demo_environment_holds_for_clients_is_no_setting() -> None:
     assert (
         Settings.from_env({"QUARTET_URL": "http://x", "QUARTET_API_KEY": "k", "QUARTET_MOBILE_JWT": "t"}) == Settings()
     )
+
+
+def test_the_limits_are_those_of_the_contract() -> None:
+    assert Settings().limits == {
+        "chat": 60,
+        "responses": 60,
+        "transcriptions": 30,
+        "speech": 120,
+        "embeddings": 120,
+        "rerank": 120,
+        "mobile_transcribe": 30,
+        "mobile_synthesize": 60,
+    }
