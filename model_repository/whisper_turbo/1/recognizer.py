@@ -29,6 +29,8 @@ from transcript import (
 )
 
 _FALLBACK_TEMPERATURES = (0.2, 0.4, 0.6, 0.8, 1.0)
+# CTranslate2 divides float32 scores by the temperature: less overflows, and would decide as 0 does.
+_LEAST_TEMPERATURE = 0.001
 _LEAST_LOGPROB = -1.0
 _MOST_COMPRESSION = 2.4
 _NO_SPEECH = 0.6
@@ -50,6 +52,11 @@ class Window:
     prompt: str = ""
     temperature: float = 0.0
     word_timestamps: bool = False
+
+    @property
+    def sampling_temperature(self) -> float:
+        """The temperature, or 0 (greedy) where it is too low to sample at."""
+        return self.temperature if self.temperature >= _LEAST_TEMPERATURE else 0.0
 
 
 @dataclass
@@ -122,7 +129,7 @@ class Recognizer:
             job.prompt = self._prompt(job)
         self._decode_together(jobs, None)
         for temperature in _FALLBACK_TEMPERATURES:
-            doubtful = [job for job in jobs if job.window.temperature == 0 and self._is_doubtful(job)]
+            doubtful = [job for job in jobs if job.window.sampling_temperature == 0 and self._is_doubtful(job)]
             if not doubtful:
                 break
             self._decode_together(doubtful, temperature)
@@ -206,7 +213,7 @@ class Recognizer:
         """Decode at the temperature each caller gave, or all at ``override``."""
 
         def temperature_of(job: _Job) -> float:
-            return job.window.temperature if override is None else override
+            return job.window.sampling_temperature if override is None else override
 
         def alike(job: _Job) -> tuple[int, int, float]:
             return job.frames, len(job.prompt), temperature_of(job)

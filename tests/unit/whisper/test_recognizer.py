@@ -90,6 +90,14 @@ def test_a_given_temperature_is_used(module: ModuleType, recognizer: Any) -> Non
     assert result.segments
 
 
+@pytest.mark.parametrize("temperature", [5e-324, 1e-45, 1e-38, 1e-4])
+def test_a_temperature_too_low_to_sample_at_is_greedy(module: ModuleType, recognizer: Any, temperature: float) -> None:
+    audio = say(SENTENCE)
+    (low,) = recognizer.transcribe([module.Window(audio, language="en", temperature=temperature)])
+    (greedy,) = recognizer.transcribe([module.Window(audio, language="en")])
+    assert (low.tokens, low.avg_logprob) == (greedy.tokens, greedy.avg_logprob)
+
+
 @pytest.mark.parametrize("samples", [0, 8 * 16_000 + 1])
 def test_a_window_of_a_wrong_length_is_refused(module: ModuleType, recognizer: Any, samples: int) -> None:
     with pytest.raises(module.InvalidWindowError):
