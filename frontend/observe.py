@@ -9,6 +9,8 @@ from prometheus_client import Gauge, Histogram
 
 request_id: contextvars.ContextVar[str] = contextvars.ContextVar("request_id", default="-")
 log = logging.getLogger("quartet")
+# What answers call the server: the framework and its version are nobody's business.
+SERVER = "quartet"
 
 REQUEST_SECONDS = Histogram(
     "quartet_request_seconds",

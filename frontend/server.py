@@ -15,7 +15,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from frontend.body import EXPECTED
 from frontend.config import Settings
 from frontend.errors import Internal, InvalidRequest
-from frontend.observe import log
+from frontend.observe import SERVER, log
 from frontend.render import json_response
 
 _SHUTDOWN_SECONDS = 10.0
@@ -66,7 +66,8 @@ class _Connection(web.RequestHandler):
         failure = InvalidRequest("the request is not valid HTTP") if status < 500 else Internal("an internal error")
         if status >= 500:
             log.error("unforeseen error", exc_info=exc)
-        answer = json_response(failure.body(), status=failure.status, headers={"X-Request-Id": uuid.uuid4().hex})
+        headers = {"X-Request-Id": uuid.uuid4().hex, "Server": SERVER}
+        answer = json_response(failure.body(), status=failure.status, headers=headers)
         answer.force_close()
         return answer
 

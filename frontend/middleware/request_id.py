@@ -7,7 +7,7 @@ import uuid
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from frontend.observe import REQUEST_SECONDS, log, request_id
+from frontend.observe import REQUEST_SECONDS, SERVER, log, request_id
 
 HEADER = "X-Request-Id"
 # What other middlewares want on the answer, whatever it will be.
@@ -37,3 +37,4 @@ async def request_id_middleware(request: web.Request, handler: Handler) -> web.S
 async def add_headers(request: web.Request, response: web.StreamResponse) -> None:
     """Before an answer's first byte goes out, a streamed one's too."""
     response.headers.update(request.get(HEADERS, {}))
+    response.headers["Server"] = SERVER

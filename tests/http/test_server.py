@@ -144,3 +144,8 @@ async def test_what_is_no_http_is_400_in_the_shape_of_the_contract(client: Clien
     assert refusal.status == 400
     assert refusal.error["type"] == "invalid_request_error"
     assert refusal.headers["x-request-id"]
+
+
+@pytest.mark.parametrize("data", [head("GET", "/v1/models"), head("GET", "/v1/nothing"), b"nonsense\r\n\r\n"])
+async def test_no_answer_names_the_framework(client: Client, data: bytes) -> None:
+    assert (await ask(client.server.port, data)).headers["server"] == "quartet"
