@@ -5,9 +5,6 @@ from typing import Any
 
 from frontend.errors import InvalidRequest
 
-# The schema of what an unknown parameter may hold: null is the same as absent.
-NULL = {"type": "null"}
-
 
 def refuse_unknown(names: Collection[str], known: Collection[str]) -> None:
     """400 for the first name that the endpoint's table does not have."""

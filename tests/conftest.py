@@ -21,6 +21,7 @@ from scripts.local_triton.checks import free_port
 from scripts.run import Stack
 from tests.databases import PostgresServer
 from tests.fakes import FakeTriton, add_key
+from tests.redis import RedisServer
 
 # These machines are noisy: how long an example takes says nothing.
 hypothesis.settings.register_profile("quartet", deadline=None)
@@ -72,6 +73,14 @@ def empty_database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return f"sqlite:///{tmp_path}/empty.sqlite3"
     server: PostgresServer = request.getfixturevalue("postgres")
     return server.new_database()
+
+
+@pytest.fixture(scope="module")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    server = RedisServer(tmp_path_factory.mktemp("redis"))
+    server.start()
+    yield server
+    server.kill()
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import jwt
 
+from frontend.background import Repeating
 from frontend.config import SettingsError
 from frontend.observe import log
 
@@ -53,22 +54,18 @@ class Jwks:
     def __init__(self, source: str, refresh: float) -> None:
         self._source = source
         self._remote = is_address(source)
-        self._refresh = refresh if self._remote else _FILE_SECONDS
         self._keys: dict[str, jwt.PyJWK] = {}
         self._read_at = self._tried_at = -_LONGEST_STALE_SECONDS
         self._trying = asyncio.Lock()
-        self._refresher: asyncio.Task[None] | None = None
+        self._refreshing = Repeating(refresh if self._remote else _FILE_SECONDS, self._read_alone)
 
     async def start(self) -> None:
         """Read the set once, then again in the background; a source that is away is tried again."""
         await self._read()
-        self._refresher = asyncio.create_task(self._refresh_for_ever())
+        self._refreshing.start()
 
     async def close(self) -> None:
-        if self._refresher is not None:
-            self._refresher.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._refresher
+        await self._refreshing.close()
 
     async def find(self, kid: object) -> jwt.PyJWK | None:
         """The key of that name; one without a name where the set holds only one. An unknown name reads again."""
@@ -86,11 +83,9 @@ class Jwks:
             return next(iter(self._keys.values()))
         return self._keys.get(kid) if isinstance(kid, str) else None
 
-    async def _refresh_for_ever(self) -> None:
-        while True:
-            await asyncio.sleep(self._refresh)
-            async with self._trying:
-                await self._read()
+    async def _read_alone(self) -> None:
+        async with self._trying:
+            await self._read()
 
     async def _read(self) -> None:
         self._tried_at = time.monotonic()

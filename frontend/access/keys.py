@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -10,6 +9,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from frontend.access import api_key
 from frontend.access.caller import Caller, refuse_key
 from frontend.access.registry import Registry
+from frontend.background import Repeating
 from frontend.errors import BadGateway
 from frontend.observe import log
 
@@ -34,17 +34,14 @@ class KnownKeys:
         self._registry = registry
         self._known: dict[str, _Known] = {}
         self._failing = False
-        self._refresher: asyncio.Task[None] | None = None
+        self._refreshing = Repeating(_REFRESH_SECONDS, self._refresh)
 
     def start(self) -> None:
         """Begin to refresh; within the event loop."""
-        self._refresher = asyncio.create_task(self._refresh_for_ever())
+        self._refreshing.start()
 
     async def close(self) -> None:
-        if self._refresher is not None:
-            self._refresher.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._refresher
+        await self._refreshing.close()
 
     async def identify(self, key: str) -> Caller:
         """The caller behind a key; 401 for one that is unknown, expired or revoked."""
@@ -70,21 +67,18 @@ class KnownKeys:
             raise refuse_key()
         return self._known.setdefault(digest, _Known(found[digest], time.monotonic()))
 
-    async def _refresh_for_ever(self) -> None:
-        while True:
-            await asyncio.sleep(_REFRESH_SECONDS)
-            try:
-                async with asyncio.timeout(_LOOKUP_SECONDS):
-                    await self._refresh()
-                self._note(None)
-            except _FAILURES as error:
-                self._note(error)
-
     async def _refresh(self) -> None:
         oldest = time.monotonic() - _IDLE_SECONDS
         for digest in [digest for digest, known in self._known.items() if known.used < oldest]:
             del self._known[digest]
-        digests = list(self._known)
+        try:
+            async with asyncio.timeout(_LOOKUP_SECONDS):
+                await self._read_again(list(self._known))
+            self._note(None)
+        except _FAILURES as error:
+            self._note(error)
+
+    async def _read_again(self, digests: list[str]) -> None:
         for start in range(0, len(digests), _MOST_AT_ONCE):
             some = digests[start : start + _MOST_AT_ONCE]
             found = await self._registry.find(some)

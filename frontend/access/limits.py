@@ -1,6 +1,5 @@
 """How many requests a minute a caller may send to an endpoint, and what happens when Redis cannot say."""
 
-import asyncio
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -13,6 +12,7 @@ from redis.exceptions import RedisError
 from frontend.access.caller import Caller
 from frontend.access.counters import PREFIX, Limit, MemoryCounters, RedisCounters, Taken, within_ticks
 from frontend.access.windows import Count
+from frontend.background import Repeating
 from frontend.errors import BadGateway, RateLimited
 from frontend.observe import LIMITER_DEGRADED, log
 
@@ -52,18 +52,15 @@ class SharedCounters:
         self._name = uuid.uuid4().hex
         self._frontends = 1
         self._away = False
-        self._heart: asyncio.Task[None] | None = None
+        self._heart = Repeating(_BEAT_SECONDS, self._beat)
 
     async def start(self) -> None:
         """Ask Redis once, then keep telling it that this frontend lives."""
         await self._beat()
-        self._heart = asyncio.create_task(self._beat_for_ever())
+        self._heart.start()
 
     async def close(self) -> None:
-        if self._heart is not None:
-            self._heart.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._heart
+        await self._heart.close()
         if not self._away:
             with suppress(*_FAILURES):
                 await within_ticks(self._shared.redis.zrem(_LIVE, self._name))
@@ -79,11 +76,6 @@ class SharedCounters:
             raise BadGateway("requests cannot be counted for the moment, retry with backoff")
         share = [(RateLimitItemPerMinute(max(1, item.amount // self._frontends)), key) for item, key in limits]
         return self._local.take(share)
-
-    async def _beat_for_ever(self) -> None:
-        while True:
-            await asyncio.sleep(_BEAT_SECONDS)
-            await self._beat()
 
     async def _beat(self) -> None:
         try:

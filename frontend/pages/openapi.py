@@ -26,6 +26,7 @@ from frontend.operations.speech import openapi as speech
 from frontend.operations.transcription import openapi as transcription
 from frontend.pages.models import NAMES
 from frontend.render import json_response
+from frontend.schemas import answer_object, get, json_content, reference
 
 _ALWAYS: tuple[type[ApiError], ...] = (InvalidRequest, Unauthorized, Internal, BadGateway)
 _WITH_BODY: tuple[type[ApiError], ...] = (UploadTimeout, TooLarge, UnsupportedMedia, RateLimited)
@@ -50,55 +51,31 @@ _HEADERS: dict[str, Any] = {
     "X-RateLimit-Reset": {**_INTEGER, "description": "Seconds until all that is counted has left the window."},
     "Retry-After": {**_INTEGER, "description": "Seconds to wait."},
 }
-_MODEL = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["id", "object", "created", "owned_by"],
-    "properties": {
+_MODEL = answer_object(
+    {
         "id": {"enum": list(NAMES)},
         "object": {"const": "model"},
         "created": {"type": "integer"},
         "owned_by": {"type": "string"},
-    },
-}
-_MODELS = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["object", "data"],
-    "properties": {
-        "object": {"const": "list"},
-        "data": {"type": "array", "items": {"$ref": "#/components/schemas/Model"}},
-    },
-}
-_ERROR = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["error"],
-    "properties": {
-        "error": {
-            "type": "object",
-            "additionalProperties": False,
-            "required": ["message", "type", "param", "code"],
-            "properties": {
+    }
+)
+_MODELS = answer_object({"object": {"const": "list"}, "data": {"type": "array", "items": reference("Model")}})
+_ERROR = answer_object(
+    {
+        "error": answer_object(
+            {
                 "message": {"type": "string"},
                 "type": {"enum": sorted({kind.type for kind in _MEANINGS})},
                 "param": {"type": ["string", "null"]},
                 "code": {"type": ["string", "null"]},
-            },
-        }
-    },
-}
-
-
-def _get(summary: str, schema: str, **more: Any) -> dict[str, Any]:
-    answer = {"content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{schema}"}}}}
-    return {"get": {"summary": summary, "responses": {"200": answer}, **more}}
-
-
+            }
+        )
+    }
+)
 _NAME = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
-_MODEL_PATHS: dict[str, Any] = {
-    "/v1/models": _get("The models there are", "ModelList"),
-    "/v1/models/{name}": _get("One model", "Model", parameters=[_NAME]),
+_MODEL_PATHS = {
+    "/v1/models": get("The models there are", json_content(reference("ModelList"))),
+    "/v1/models/{name}": get("One model", json_content(reference("Model")), parameters=[_NAME]),
 }
 
 
@@ -125,8 +102,7 @@ def _complete(path: str, operation: dict[str, Any]) -> None:
 
 def _refusal(kind: type[ApiError]) -> dict[str, Any]:
     headers = ["X-Request-Id", *(["Retry-After"] if kind in (RateLimited, BadGateway) else [])]
-    content = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
-    return {"description": _MEANINGS[kind], "headers": _refs(headers), "content": content}
+    return {"description": _MEANINGS[kind], "headers": _refs(headers), **json_content(reference("Error"))}
 
 
 def document(*, with_chat: bool) -> dict[str, Any]:

@@ -23,16 +23,8 @@ EMBED = "/v1/embeddings"
 
 
 @pytest.fixture(scope="module")
-def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    server = RedisServer(tmp_path_factory.mktemp("redis"))
-    server.start()
-    yield server
-    server.kill()
-
-
-@pytest.fixture(scope="module")
-def environ(tmp_path_factory: pytest.TempPathFactory, redis: RedisServer) -> dict[str, str]:
-    return {**prepare(tmp_path_factory.mktemp("three")), f"{PREFIX}REDIS": redis.url}
+def environ(tmp_path_factory: pytest.TempPathFactory, redis_server: RedisServer) -> dict[str, str]:
+    return {**prepare(tmp_path_factory.mktemp("three")), f"{PREFIX}REDIS": redis_server.url}
 
 
 @pytest.fixture(scope="module")
@@ -99,12 +91,12 @@ async def test_a_key_that_is_made_works_at_once(
 
 
 async def test_requests_go_on_while_redis_hangs(
-    session: aiohttp.ClientSession, frontends: list[Frontend], environ: dict[str, str], redis: RedisServer
+    session: aiohttp.ClientSession, frontends: list[Frontend], environ: dict[str, str], redis_server: RedisServer
 ) -> None:
     key = await asyncio.to_thread(_new_key, environ, 60)
     await _ask(session, frontends[0], key)
     await _away_from_the_minute()
-    redis.freeze()
+    redis_server.freeze()
     try:
         times, statuses = [], []
         for _ in range(10):
@@ -114,7 +106,7 @@ async def test_requests_go_on_while_redis_hangs(
         # A third of the limit is this frontend's share.
         later = [await _ask(session, frontends[0], key) for _ in range(20)]
     finally:
-        redis.thaw()
+        redis_server.thaw()
     assert statuses == [200] * 10
     assert sorted(times)[-1] < 0.35
     assert sorted(times)[-2] < 0.15

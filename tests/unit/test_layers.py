@@ -13,7 +13,7 @@ from tests.conftest import ROOT
 LAYERS = [
     {"errors"},
     {"config", "observe"},
-    {"audio", "text", "offload", "gather", "render", "fields", "body"},
+    {"audio", "text", "offload", "gather", "render", "fields", "body", "background", "schemas"},
     {"database", "dispatch", "triton"},
     {"access", "usage"},
     {"packed_model"},

@@ -1,21 +1,12 @@
 """What the OpenAPI document says of chat, where an upstream is set."""
 
-from typing import Any
+from frontend.schemas import Schema, json_content, post
 
-_BODY = {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}}
-_ANSWER = {
-    "content": {"application/json": {"schema": {}}, "text/event-stream": {"schema": {"type": "string"}}},
-}
+_BODY = json_content({"type": "object"})
+_ANSWER = {"content": {"application/json": {"schema": {}}, "text/event-stream": {"schema": {"type": "string"}}}}
+_TEXT = "Forwarded as it is to the server that chat_upstream names, streaming included."
 
-
-def _operation(summary: str) -> dict[str, Any]:
-    text = "Forwarded as it is to the server that chat_upstream names, streaming included."
-    return {
-        "post": {"summary": summary, "description": text, "requestBody": _BODY, "responses": {"200": _ANSWER}},
-    }
-
-
-PATHS: dict[str, Any] = {
-    "/v1/chat/completions": _operation("Chat completions"),
-    "/v1/responses": _operation("Responses"),
+PATHS: Schema = {
+    "/v1/chat/completions": post("Chat completions", _BODY, _ANSWER, description=_TEXT),
+    "/v1/responses": post("Responses", _BODY, _ANSWER, description=_TEXT),
 }

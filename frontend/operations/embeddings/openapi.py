@@ -1,26 +1,14 @@
 """What the OpenAPI document says of embeddings."""
 
-from typing import Any
-
-from frontend.fields import NULL
 from frontend.operations.embeddings import protocol
+from frontend.schemas import Schema, answer_object, json_content, post, reference, request_object
 
-_BODY = {
-    "type": "object",
-    "additionalProperties": NULL,
-    "required": ["input"],
-    "properties": {
+_TEXT = {"type": "string", "minLength": 1}
+_BODY = request_object(
+    {
         "input": {
             "description": "One text or a list; what is over 8192 tokens is cut off.",
-            "oneOf": [
-                {"type": "string", "minLength": 1},
-                {
-                    "type": "array",
-                    "minItems": 1,
-                    "maxItems": protocol.MOST_INPUTS,
-                    "items": {"type": "string", "minLength": 1},
-                },
-            ],
+            "oneOf": [_TEXT, {"type": "array", "minItems": 1, "maxItems": protocol.MOST_INPUTS, "items": _TEXT}],
         },
         "model": {"enum": [protocol.MODEL, "", None]},
         "encoding_format": {"enum": ["float", "base64", "", None], "default": "float"},
@@ -29,30 +17,20 @@ _BODY = {
             "description": "Checked, then ignored: the dimension is 1024.",
         },
     },
-}
+    "input",
+)
 
-SCHEMAS: dict[str, Any] = {
-    "EmbeddingList": {
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["object", "data", "model", "usage"],
-        "properties": {
+SCHEMAS: Schema = {
+    "EmbeddingList": answer_object(
+        {
             "object": {"const": "list"},
-            "data": {"type": "array", "items": {"$ref": "#/components/schemas/Embedding"}},
+            "data": {"type": "array", "items": reference("Embedding")},
             "model": {"const": protocol.MODEL},
-            "usage": {
-                "type": "object",
-                "additionalProperties": False,
-                "required": ["prompt_tokens", "total_tokens"],
-                "properties": {"prompt_tokens": {"type": "integer"}, "total_tokens": {"type": "integer"}},
-            },
-        },
-    },
-    "Embedding": {
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["object", "index", "embedding"],
-        "properties": {
+            "usage": answer_object({"prompt_tokens": {"type": "integer"}, "total_tokens": {"type": "integer"}}),
+        }
+    ),
+    "Embedding": answer_object(
+        {
             "object": {"const": "embedding"},
             "index": {"type": "integer", "minimum": 0},
             "embedding": {
@@ -62,18 +40,8 @@ SCHEMAS: dict[str, Any] = {
                     {"type": "string", "contentEncoding": "base64"},
                 ],
             },
-        },
-    },
+        }
+    ),
 }
 
-PATHS: dict[str, Any] = {
-    "/v1/embeddings": {
-        "post": {
-            "summary": "Embeddings",
-            "requestBody": {"required": True, "content": {"application/json": {"schema": _BODY}}},
-            "responses": {
-                "200": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/EmbeddingList"}}}}
-            },
-        }
-    }
-}
+PATHS: Schema = {"/v1/embeddings": post("Embeddings", json_content(_BODY), json_content(reference("EmbeddingList")))}

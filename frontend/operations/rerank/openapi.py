@@ -1,15 +1,10 @@
 """What the OpenAPI document says of rerank."""
 
-from typing import Any
-
-from frontend.fields import NULL
 from frontend.operations.rerank import protocol
+from frontend.schemas import Schema, answer_object, json_content, post, reference, request_object
 
-_BODY = {
-    "type": "object",
-    "additionalProperties": NULL,
-    "required": ["query", "documents"],
-    "properties": {
+_BODY = request_object(
+    {
         "query": {"type": "string", "minLength": 1},
         "documents": {
             "type": "array",
@@ -22,50 +17,31 @@ _BODY = {
         "return_documents": {"enum": [True, False, "", None], "default": False},
         "model": {"enum": [protocol.MODEL, "", None]},
     },
-}
+    "query",
+    "documents",
+)
 
-SCHEMAS: dict[str, Any] = {
-    "Ranking": {
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["object", "model", "results", "usage"],
-        "properties": {
+SCHEMAS: Schema = {
+    "Ranking": answer_object(
+        {
             "object": {"const": "list"},
             "model": {"const": protocol.MODEL},
-            "results": {"type": "array", "items": {"$ref": "#/components/schemas/RankedDocument"}},
-            "usage": {
-                "type": "object",
-                "additionalProperties": False,
-                "required": ["total_tokens"],
-                "properties": {"total_tokens": {"type": "integer"}},
-            },
-        },
-    },
-    "RankedDocument": {
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["index", "relevance_score"],
-        "properties": {
+            "results": {"type": "array", "items": reference("RankedDocument")},
+            "usage": answer_object({"total_tokens": {"type": "integer"}}),
+        }
+    ),
+    "RankedDocument": answer_object(
+        {
             "index": {"type": "integer", "minimum": 0, "description": "Its place among the documents of the request."},
             "relevance_score": {"type": "number", "minimum": 0, "maximum": 1},
-            "document": {
-                "type": "object",
-                "additionalProperties": False,
-                "required": ["text"],
-                "properties": {"text": {"type": "string"}},
-            },
+            "document": answer_object({"text": {"type": "string"}}),
         },
-    },
+        "document",
+    ),
 }
 
-PATHS: dict[str, Any] = {
-    "/v1/rerank": {
-        "post": {
-            "summary": "Order documents by their relevance to a query",
-            "requestBody": {"required": True, "content": {"application/json": {"schema": _BODY}}},
-            "responses": {
-                "200": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Ranking"}}}}
-            },
-        }
-    }
+PATHS: Schema = {
+    "/v1/rerank": post(
+        "Order documents by their relevance to a query", json_content(_BODY), json_content(reference("Ranking"))
+    )
 }

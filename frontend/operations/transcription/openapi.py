@@ -1,25 +1,22 @@
 """What the OpenAPI document says of transcription."""
 
-from typing import Any
-
 from frontend.operations.transcription import protocol
 from frontend.operations.transcription.languages import LANGUAGES
+from frontend.schemas import Schema, answer_object, form, json_content, post, reference
 
+_FILE = {
+    "type": "string",
+    "format": "binary",
+    "description": "WAV, MP3, M4A, MP4, Ogg, WebM, FLAC or 3GPP, decided from its content; at most 25 MB.",
+}
 _LANGUAGE = {
     "type": "string",
     "enum": [*sorted(LANGUAGES), ""],
     "description": "ISO-639-1 code, in any case; detected where it is absent.",
 }
-_FORM = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["file"],
-    "properties": {
-        "file": {
-            "type": "string",
-            "format": "binary",
-            "description": "WAV, MP3, M4A, MP4, Ogg, WebM, FLAC or 3GPP, decided from its content; at most 25 MB.",
-        },
+_FORM = form(
+    {
+        "file": _FILE,
         "model": {"type": "string", "enum": [*protocol.MODELS, ""], "default": "stt-1"},
         "language": _LANGUAGE,
         "prompt": {"type": "string", "maxLength": protocol.LONGEST_PROMPT, "description": "Context that biases."},
@@ -31,91 +28,72 @@ _FORM = {
             "description": "Needs response_format=verbose_json. Also taken without the brackets.",
         },
     },
-}
-_MOBILE_FORM = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["audio"],
-    "properties": {
-        "audio": _FORM["properties"]["file"],  # type: ignore[index]
+    "file",
+)
+_MOBILE_FORM = form(
+    {
+        "audio": _FILE,
         "language": _LANGUAGE,
         "with_segments": {"type": "string", "enum": ["true", "false", "1", "0", ""], "default": "false"},
     },
-}
+    "audio",
+)
+_SECONDS = {"type": "number", "description": "Seconds from the start of the audio."}
+_PROBABILITY = {"type": "number", "minimum": 0, "maximum": 1}
+_SEGMENTS = {"type": "array", "items": reference("Segment")}
 
-
-def _exact(properties: dict[str, Any], *optional: str) -> dict[str, Any]:
-    required = [name for name in properties if name not in optional]
-    return {"type": "object", "additionalProperties": False, "required": required, "properties": properties}
-
-
-SCHEMAS: dict[str, Any] = {
-    "Transcription": _exact({"text": {"type": "string"}}),
-    "VerboseTranscription": _exact(
+SCHEMAS: Schema = {
+    "Transcription": answer_object({"text": {"type": "string"}}),
+    "VerboseTranscription": answer_object(
         {
             "task": {"const": "transcribe"},
             "language": {"type": "string"},
             "duration": {"type": "number", "minimum": 0, "description": "Seconds of audio."},
             "text": {"type": "string"},
-            "segments": {"type": "array", "items": {"$ref": "#/components/schemas/Segment"}},
-            "words": {"type": "array", "items": {"$ref": "#/components/schemas/Word"}},
+            "segments": _SEGMENTS,
+            "words": {"type": "array", "items": reference("Word")},
         },
         "words",
     ),
-    "Segment": _exact(
+    "Segment": answer_object(
         {
             "id": {"type": "integer", "minimum": 0},
-            "start": {"type": "number", "description": "Seconds from the start of the audio."},
-            "end": {"type": "number"},
+            "start": _SECONDS,
+            "end": _SECONDS,
             "text": {"type": "string"},
             "avg_logprob": {"type": "number"},
-            "no_speech_prob": {"type": "number", "minimum": 0, "maximum": 1},
+            "no_speech_prob": _PROBABILITY,
         }
     ),
-    "Word": _exact(
-        {
-            "start": {"type": "number"},
-            "end": {"type": "number"},
-            "word": {"type": "string"},
-            "probability": {"type": "number", "minimum": 0, "maximum": 1},
-        }
+    "Word": answer_object(
+        {"start": _SECONDS, "end": _SECONDS, "word": {"type": "string"}, "probability": _PROBABILITY}
     ),
-    "MobileTranscription": _exact(
+    "MobileTranscription": answer_object(
         {
             "text": {"type": "string"},
             "language": {"type": "string"},
             "duration_seconds": {"type": "number", "minimum": 0},
             "model": {"type": "string"},
-            "segments": {"type": "array", "items": {"$ref": "#/components/schemas/Segment"}},
+            "segments": _SEGMENTS,
         }
     ),
 }
 
 
-def _operation(summary: str, form: dict[str, Any], answers: dict[str, Any]) -> dict[str, Any]:
-    body = {"required": True, "content": {"multipart/form-data": {"schema": form}}}
-    return {"post": {"summary": summary, "requestBody": body, "responses": {"200": {"content": answers}}}}
+def _multipart(schema: Schema) -> Schema:
+    return {"content": {"multipart/form-data": {"schema": schema}}}
 
 
-PATHS: dict[str, Any] = {
-    "/v1/audio/transcriptions": _operation(
-        "Speech to text",
-        _FORM,
-        {
-            "application/json": {
-                "schema": {
-                    "oneOf": [
-                        {"$ref": "#/components/schemas/Transcription"},
-                        {"$ref": "#/components/schemas/VerboseTranscription"},
-                    ]
-                }
-            },
-            "text/plain": {"schema": {"type": "string"}},
-        },
-    ),
-    "/api/v1/audio/transcribe": _operation(
-        "Speech to text, for mobile apps",
-        _MOBILE_FORM,
-        {"application/json": {"schema": {"$ref": "#/components/schemas/MobileTranscription"}}},
+_ANSWER = {
+    "content": {
+        "application/json": {"schema": {"oneOf": [reference("Transcription"), reference("VerboseTranscription")]}},
+        "text/plain": {"schema": {"type": "string"}},
+    }
+}
+
+PATHS: Schema = {
+    "/v1/audio/transcriptions": post("Speech to text", _multipart(_FORM), _ANSWER),
+    "/api/v1/audio/transcribe": post(
+        "Speech to text, for mobile apps", _multipart(_MOBILE_FORM), json_content(reference("MobileTranscription"))
     ),
 }

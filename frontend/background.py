@@ -1,0 +1,34 @@
+"""Work that is done again and again beside the requests, and ends with the application."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from frontend.observe import log
+
+
+class Repeating:
+    """Calls ``work`` every ``seconds``; an error that it does not expect is logged and ends nothing."""
+
+    def __init__(self, seconds: float, work: Callable[[], Awaitable[None]]) -> None:
+        self._seconds, self._work = seconds, work
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin, after the first pause; within the event loop."""
+        self._task = asyncio.create_task(self._run())
+
+    async def close(self) -> None:
+        """End, in the middle of the work if need be."""
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _run(self) -> None:
+        while True:
+            await asyncio.sleep(self._seconds)
+            try:
+                await self._work()
+            except Exception:
+                log.exception("unforeseen error beside the requests")

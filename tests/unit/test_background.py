@@ -1,0 +1,44 @@
+import asyncio
+
+from frontend.background import Repeating
+
+
+class Work:
+    def __init__(self, *failures: Exception) -> None:
+        self.failures, self.done = list(failures), 0
+
+    async def __call__(self) -> None:
+        self.done += 1
+        if self.failures:
+            raise self.failures.pop()
+
+
+async def test_work_is_done_again_and_again() -> None:
+    work = Work()
+    repeating = Repeating(0.01, work)
+    repeating.start()
+    await asyncio.sleep(0.1)
+    await repeating.close()
+    assert work.done > 2
+
+
+async def test_an_error_does_not_end_it() -> None:
+    work = Work(RuntimeError("once"))
+    repeating = Repeating(0.01, work)
+    repeating.start()
+    await asyncio.sleep(0.1)
+    await repeating.close()
+    assert work.done > 2
+
+
+async def test_it_ends_with_close() -> None:
+    work = Work()
+    repeating = Repeating(0.01, work)
+    repeating.start()
+    await repeating.close()
+    await asyncio.sleep(0.05)
+    assert work.done == 0
+
+
+async def test_what_was_never_started_can_be_closed() -> None:
+    await Repeating(1, Work()).close()
