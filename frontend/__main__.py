@@ -59,6 +59,10 @@ def main() -> int:
     except (SettingsError, MigrationError, RegistryError) as error:
         print(error, file=sys.stderr)
         return 2
+    except OSError as error:
+        # A port that is taken, a model that is not exported, a folder that cannot be made.
+        print(f"cannot start: {error}", file=sys.stderr)
+        return 2
     return 0
 
 

@@ -102,6 +102,10 @@ class Settings:
         settings = cls(**values)
         if settings.jwt_secret and len(settings.jwt_secret.encode()) < 32:
             raise SettingsError(f"{PREFIX}JWT_SECRET: must have at least 32 bytes")
+        if settings.redis and not settings.redis.startswith(("redis://", "rediss://")):
+            raise SettingsError(f"{PREFIX}REDIS: must begin with redis:// or rediss://")
+        if settings.chat_upstream and not settings.chat_upstream.startswith(("http://", "https://")):
+            raise SettingsError(f"{PREFIX}CHAT_UPSTREAM: must begin with http:// or https://")
         return settings
 
 

@@ -42,3 +42,5 @@ def set_up_logging(level: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=level, handlers=[handler], force=True)
+    # It tells of every start that there is nothing to migrate.
+    logging.getLogger("alembic").setLevel("WARNING")

@@ -22,6 +22,10 @@ def test_ignores_variables_of_other_programs() -> None:
         ("QUARTET_TOKEN_BUDGET", "100"),
         ("QUARTET_JWT_SECRET", "short"),
         ("QUARTET_PROT", "8080"),
+        ("QUARTET_REDIS", "localhost:6379"),
+        ("QUARTET_CHAT_UPSTREAM", "localhost:8000"),
+        ("QUARTET_REDIS_OUTAGE", "panic"),
+        ("QUARTET_LIMITS", "embeddings=5"),
     ],
 )
 def test_a_bad_setting_is_refused_by_name(name: str, value: str) -> None:

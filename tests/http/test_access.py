@@ -1,0 +1,48 @@
+"""The application with other stores of keys than an SQLite file and a shared secret."""
+
+import dataclasses
+import json
+import time
+from pathlib import Path
+
+import jwt
+from aiohttp.test_utils import TestClient
+from cryptography.hazmat.primitives.asymmetric import ed25519
+
+from frontend.access.registry import Registry
+from frontend.app import create_app
+from frontend.config import Settings
+from frontend.database.engine import open_engine
+from frontend.database.migrate import migrate
+from tests.conftest import KEY, ProductServer
+from tests.databases import PostgresServer
+from tests.fakes import FakeTriton, add_key
+
+
+async def test_keys_may_live_in_postgres(settings: Settings, postgres: PostgresServer) -> None:
+    address = postgres.new_database()
+    engine = open_engine(address)
+    await migrate(engine)
+    await add_key(Registry(engine), KEY)
+    await engine.dispose()
+    settings = dataclasses.replace(settings, database=address)
+    async with TestClient(ProductServer(create_app(settings, connect=FakeTriton), settings)) as client:
+        answers = [
+            await client.get("/v1/models", headers={"Authorization": f"Bearer {key}"}) for key in (KEY, KEY[:-1])
+        ]
+    assert [answer.status for answer in answers] == [200, 401]
+
+
+async def test_mobile_tokens_may_be_signed_with_a_key_of_a_jwks(settings: Settings, tmp_path: Path) -> None:
+    private = ed25519.Ed25519PrivateKey.generate()
+    entry = jwt.get_algorithm_by_name("EdDSA").to_jwk(private.public_key(), as_dict=True)
+    (tmp_path / "jwks.json").write_text(json.dumps({"keys": [{**entry, "kid": "k1"}]}), encoding="utf-8")
+    settings = dataclasses.replace(settings, jwt_secret="", jwt_jwks=str(tmp_path / "jwks.json"))
+    now = int(time.time())
+    claims = {"sub": "a", "iat": now, "exp": now + 60, "aud": settings.jwt_audience, "iss": settings.jwt_issuer}
+    tokens = [jwt.encode(claims, private, algorithm="EdDSA", headers={"kid": kid}) for kid in ("k1", "k2")]
+    async with TestClient(ProductServer(create_app(settings, connect=FakeTriton), settings)) as client:
+        answers = [
+            await client.get("/api/v1/audio/voices", headers={"Authorization": f"Bearer {token}"}) for token in tokens
+        ]
+    assert [answer.status for answer in answers] == [200, 401]

@@ -1,0 +1,125 @@
+"""The command line of keys and organisations, as it is typed."""
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from frontend import __main__ as command_line
+from frontend.access import api_key
+from frontend.commands.keys import limit, seconds
+from frontend.config import PREFIX
+
+
+class Terminal:
+    """Runs ``python -m frontend`` on one database and answers its lines."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], database: str) -> None:
+        self._monkeypatch, self._capsys = monkeypatch, capsys
+        monkeypatch.setenv(f"{PREFIX}DATABASE", database)
+
+    def type(self, *words: str, status: int = 0) -> list[str]:
+        self._monkeypatch.setattr("sys.argv", ["frontend", *words])
+        assert command_line.main() == status
+        captured = self._capsys.readouterr()
+        return (captured.out if status == 0 else captured.err).splitlines()
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Terminal:
+    return Terminal(monkeypatch, capsys, f"sqlite:///{tmp_path}/new/quartet.sqlite3")
+
+
+def test_create_prints_the_key_on_its_last_line(terminal: Terminal) -> None:
+    assert api_key.well_formed(terminal.type("keys", "create")[-1])
+
+
+def test_the_key_is_never_printed_again(terminal: Terminal) -> None:
+    key = terminal.type("keys", "create", "--name", "search", "--tier", "pro", "--limit", "embeddings=5")[-1]
+    (_, row) = terminal.type("keys", "list")
+    assert key not in row
+    assert row.split()[:5] == [api_key.prefix(key), "search", "pro", "-", "embeddings=5"]
+
+
+def test_a_revoked_key_is_listed_as_such(terminal: Terminal) -> None:
+    prefix = api_key.prefix(terminal.type("keys", "create")[-1])
+    terminal.type("keys", "revoke", prefix)
+    assert terminal.type("keys", "list")[-1].endswith("revoked")
+
+
+def test_rotate_prints_another_key(terminal: Terminal) -> None:
+    old = terminal.type("keys", "create")[-1]
+    new = terminal.type("keys", "rotate", api_key.prefix(old), "--overlap", "0s")[-1]
+    assert api_key.well_formed(new)
+    assert [line.split()[-1] for line in terminal.type("keys", "list")[1:]] in (
+        ["expired", "active"],
+        ["active", "expired"],
+    )
+
+
+def test_a_key_is_changed(terminal: Terminal) -> None:
+    terminal.type("orgs", "create", "acme", "--limit", "600")
+    prefix = api_key.prefix(terminal.type("keys", "create", "--limit", "speech=7")[-1])
+    terminal.type(
+        "keys", "change", prefix, "--tier", "company", "--org", "acme", "--no-limit", "speech", "--expires", "30d"
+    )
+    row = terminal.type("keys", "list")[-1].split()
+    assert row[2:5] == ["company", "acme", "-"]
+    assert row[-2] == "until"
+
+
+def test_organisations_are_listed(terminal: Terminal) -> None:
+    terminal.type("orgs", "create", "acme")
+    terminal.type("orgs", "change", "acme", "--limit", "600")
+    assert terminal.type("orgs", "list")[-1].split() == ["acme", "600", "0"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("keys", "revoke", "qk_nothing"),
+        ("keys", "rotate", "qk_nothing"),
+        ("keys", "create", "--org", "nobody"),
+        ("orgs", "change", "nobody"),
+    ],
+)
+def test_what_does_not_exist_is_an_error_of_one_line(terminal: Terminal, words: tuple[str, ...]) -> None:
+    assert len(terminal.type(*words, status=2)) == 1
+
+
+@pytest.mark.parametrize("text", ["", "5", "embeddings", "embeddings=", "embeddings=0", "embeddings=x", "other=5"])
+def test_a_limit_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError):
+        limit(text)
+
+
+@pytest.mark.parametrize(("text", "number"), [("90s", 90), ("15m", 900), ("24h", 86_400), ("30d", 2_592_000)])
+def test_a_duration_is_read(text: str, number: int) -> None:
+    assert seconds(text) == number
+
+
+@pytest.mark.parametrize("text", ["", "5", "d", "-5d", "1.5h", "5w"])
+def test_a_duration_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError):
+        seconds(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("DATABASE", "mysql://a/b"),
+        ("DATABASE", "sqlite:////proc/none/q"),
+        ("PORT", "x"),
+        ("JWT_JWKS", "http://a.example"),
+    ],
+)
+def test_a_start_that_cannot_be_ends_with_one_line(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(f"{PREFIX}{name}", value)
+    monkeypatch.setattr(command_line, "set_up_logging", lambda level: None)
+    assert len(terminal.type("serve", status=2)) == 1
+
+
+def test_a_token_needs_a_secret(terminal: Terminal) -> None:
+    assert terminal.type("tokens", "issue", status=2) == ["QUARTET_JWT_SECRET: must be set to issue tokens"]
