@@ -1,6 +1,7 @@
 """Speech for tests: espeak-ng's own, and files of it in every container, encoded by PyAV."""
 
 import io
+from fractions import Fraction
 from functools import cache
 
 import av
@@ -39,6 +40,14 @@ def say(text: str, voice: str = "en-us") -> NDArray[np.float32]:
     return np.asarray(audio, np.float32)
 
 
+def _frame(audio: NDArray[np.float32]) -> av.AudioFrame:
+    frame = av.AudioFrame.from_ndarray((audio[None] * 32767).astype(np.int16), format="s16", layout="mono")
+    frame.sample_rate = SAMPLE_RATE
+    # Without a time the muxer takes what happens to lie in memory.
+    frame.pts, frame.time_base = 0, Fraction(1, SAMPLE_RATE)
+    return frame
+
+
 def encode(audio: NDArray[np.float32], kind: str) -> bytes:
     """A file of one of ``CONTAINERS``."""
     container_format, codec, rate = CONTAINERS[kind]
@@ -50,8 +59,7 @@ def encode(audio: NDArray[np.float32], kind: str) -> bytes:
     with av.open(buffer, "w", format=container_format) as container:
         stream = container.add_stream(codec, rate=rate)
         stream.layout = "mono"
-        frame = av.AudioFrame.from_ndarray((audio[None] * 32767).astype(np.int16), format="s16", layout="mono")
-        frame.sample_rate = SAMPLE_RATE
+        frame = _frame(audio)
         resampler = av.AudioResampler(
             format=stream.format.name, layout="mono", rate=rate, frame_size=stream.codec_context.frame_size or None
         )
@@ -76,8 +84,7 @@ def encode_tracks(tracks: list[NDArray[np.float32]], kind: str, *, video: bool =
                 container.mux(picture.encode(av.VideoFrame.from_ndarray(np.zeros((64, 64, 3), np.uint8))))
             container.mux(picture.encode(None))
         for stream, samples in zip(streams, tracks, strict=True):
-            frame = av.AudioFrame.from_ndarray((samples[None] * 32767).astype(np.int16), format="s16", layout="mono")
-            frame.sample_rate = SAMPLE_RATE
+            frame = _frame(samples)
             resampler = av.AudioResampler(stream.format.name, "mono", rate, stream.codec_context.frame_size or None)
             for part in [*resampler.resample(frame), *resampler.resample(None)]:
                 container.mux(stream.encode(part))
