@@ -26,10 +26,14 @@ def open_engine(url: str) -> AsyncEngine:
         parsed = make_url(url)
     except ArgumentError:
         raise DatabaseUrlError("not a database URL") from None
-    if parsed.drivername not in _DRIVERS:
+    backend = parsed.drivername.partition("+")[0]
+    if backend not in _DRIVERS:
         raise DatabaseUrlError("must begin with sqlite:/// or postgresql://")
-    parsed = parsed.set(drivername=_DRIVERS[parsed.drivername])
+    parsed = parsed.set(drivername=_DRIVERS[backend])
     if parsed.get_backend_name() == "postgresql":
+        if "sslmode" in parsed.query:
+            # libpq's name, which most addresses have, for what asyncpg calls ssl.
+            parsed = parsed.update_query_dict({"ssl": parsed.query["sslmode"]}).difference_update_query(["sslmode"])
         limits = {"timeout": _POSTGRES_SECONDS, "command_timeout": _POSTGRES_SECONDS}
         return create_async_engine(
             parsed, pool_size=4, max_overflow=0, pool_timeout=_POSTGRES_SECONDS, pool_pre_ping=True, connect_args=limits
