@@ -1,7 +1,9 @@
 """Opens the database: an SQLite file, or Postgres, behind SQLAlchemy's asyncio interface."""
 
+import time
 from pathlib import Path
 from sqlite3 import Connection as SqliteConnection
+from sqlite3 import Cursor, OperationalError
 
 from sqlalchemy import Connection, event, make_url
 from sqlalchemy.exc import ArgumentError
@@ -9,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 _DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg"}
 _BUSY_SECONDS = 5.0
+_RETRY_SECONDS = 0.01
 _POSTGRES_SECONDS = 5.0
 
 
@@ -51,9 +54,23 @@ def _prepare_sqlite(connection: SqliteConnection, record: object) -> None:
     # The driver's own guess of where a transaction begins is switched off; _begin_immediate says it.
     connection.isolation_level = None
     cursor = connection.cursor()
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+    for pragma in ("synchronous=FULL", "foreign_keys=ON"):
         cursor.execute(f"PRAGMA {pragma}")
+    _write_ahead(cursor)
     cursor.close()
+
+
+def _write_ahead(cursor: Cursor) -> None:
+    """Switch to the write-ahead log; SQLite does not wait by itself when several connections do that to a new file."""
+    deadline = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+            return
+        except OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_RETRY_SECONDS)
 
 
 def _begin_immediate(connection: Connection) -> None:

@@ -60,7 +60,7 @@ def test_no_request_gets_a_5xx_or_an_undocumented_answer(
     ]
     command += ["--max-examples", str(examples), "--seed", "1", "--no-color", "--warnings", "off"]
     command += ["--report", "json", "--report-json-path", str(report), "--suppress-health-check", "all"]
-    environ = {**os.environ, "SCHEMATHESIS_HOOKS": "tests.contract.schemathesis_hooks"}
-    done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
+    environ = {**os.environ, "SCHEMATHESIS_HOOKS": "tests.contract.schemathesis_hooks", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     assert json.loads(report.read_text(encoding="utf-8"))["test_cases"]["generated"] >= least
