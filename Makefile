@@ -8,7 +8,7 @@ PORT ?= 8080
 MODELS ?= demo
 FOLDER ?=
 
-.PHONY: help install run export test lint format clean
+.PHONY: help install run export test lint bench format clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -35,6 +35,10 @@ $(VENV)/installed-clients: $(VENV)/installed tests/clients/requirements.txt test
 	@cd $(VENV)/clients/node && PATH="$(abspath $(VENV)/clients/bin):$$PATH" npm install --no-package-lock --no-audit --no-fund --silent
 	@touch $@
 
+$(VENV)/installed-bench: $(VENV)/installed scripts/benchmark/requirements.txt
+	@$(BIN)/python -m pip install -r scripts/benchmark/requirements.txt
+	@touch $@
+
 install: $(VENV)/installed ## make the virtual environment with everything to run and export
 
 run: $(VENV)/installed ## start Triton and the frontend; PORT=8080 MODELS=demo|hub|folder FOLDER=path
@@ -53,6 +57,10 @@ lint: $(VENV)/installed-tests ## ruff and mypy strict
 test: lint $(VENV)/installed-clients ## lint, export the demo models, and every test, those against a real Triton included
 	@$(BIN)/python -m scripts.export_models --source demo
 	@$(BIN)/python -m pytest
+
+bench: $(VENV)/installed-bench ## measure every operation under load; BENCH="--operations embeddings --callers 16 --seconds 20"
+	@$(BIN)/python -m scripts.export_models --source $(MODELS) $(if $(FOLDER),--folder $(FOLDER))
+	@$(BIN)/python -m scripts.benchmark $(BENCH)
 
 format: $(VENV)/installed-tests ## put the code into shape
 	@$(BIN)/ruff check --fix .

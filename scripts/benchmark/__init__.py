@@ -1,0 +1,1 @@
+"""How fast Quartet, or any server that speaks OpenAI's protocol, answers under load."""

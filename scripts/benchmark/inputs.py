@@ -1,0 +1,122 @@
+"""What is sent: the same requests for the same seed, of mixed lengths, for each operation."""
+
+import io
+import random
+import wave
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+import soxr
+
+from scripts.export_models.demo.espeak import Espeak
+from scripts.export_models.demo.sentences import sentences
+
+_RATE = 16_000
+_TEXTS_A_CALL = 4
+_DOCUMENTS = 32
+_CLIPS = 32
+_SHORTEST, _LONGEST = 8, 500
+
+
+@dataclass(frozen=True)
+class Call:
+    """One HTTP request: ``body`` as JSON, or ``file`` with ``fields`` as a form. ``units`` is what is counted."""
+
+    path: str
+    units: float
+    body: dict[str, Any] | None = None
+    file: bytes | None = field(default=None, repr=False)
+    fields: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Operation:
+    """How to make the calls of an operation, and what its units are called."""
+
+    name: str
+    unit: str
+    make: Callable[[random.Random, str], Call]
+
+
+def _sentences(rng: random.Random, count: int) -> str:
+    return " ".join(sentences("en", rng.randrange(1_000_000), count))
+
+
+def _text(rng: random.Random, words: int) -> str:
+    return " ".join(_sentences(rng, words).split()[:words])
+
+
+def _mixed_words(rng: random.Random) -> int:
+    """Many short texts, some long ones: evenly spread over the orders of magnitude."""
+    return int(np.exp(rng.uniform(np.log(_SHORTEST), np.log(_LONGEST))))
+
+
+def _embedding(rng: random.Random, model: str) -> Call:
+    lengths = [_mixed_words(rng) for _ in range(_TEXTS_A_CALL)]
+    body = {
+        "input": [_text(rng, words) for words in lengths],
+        "model": model or "embed-m3",
+        "encoding_format": "base64",
+    }
+    return Call("/embeddings", sum(lengths), body)
+
+
+def _rerank(rng: random.Random, model: str) -> Call:
+    lengths = [_mixed_words(rng) for _ in range(_DOCUMENTS)]
+    documents = [_text(rng, words) for words in lengths]
+    body = {"query": _text(rng, 8), "documents": documents, "model": model or "rerank-v2-m3"}
+    return Call("/rerank", sum(lengths) + 8 * _DOCUMENTS, body)
+
+
+def _speech(rng: random.Random, model: str) -> Call:
+    text = _sentences(rng, rng.randint(1, 6))
+    return Call("/audio/speech", len(text), {"input": text, "voice": "amy", "model": model or "tts-1"})
+
+
+@cache
+def _espeak() -> Espeak:
+    return Espeak()
+
+
+@cache
+def _clip(seed: int) -> tuple[bytes, float]:
+    """5 to 15 seconds of speech as a WAV file, and how long it is."""
+    rng = random.Random(seed)
+    wanted = rng.uniform(5, 15)
+    parts: list[np.ndarray[Any, Any]] = []
+    while sum(map(len, parts)) < wanted * _RATE:
+        spoken = _espeak().speak(_sentences(rng, 1), "en-us")
+        parts += [soxr.resample(spoken.samples, _espeak().sample_rate, _RATE), np.zeros(_RATE // 2, np.int16)]
+    samples = np.concatenate(parts).astype("<i2")[: int(wanted * _RATE)]
+    buffer = io.BytesIO()
+    with wave.open(buffer, "wb") as writer:
+        writer.setnchannels(1)
+        writer.setsampwidth(2)
+        writer.setframerate(_RATE)
+        writer.writeframes(samples.tobytes())
+    return buffer.getvalue(), len(samples) / _RATE
+
+
+def _transcription(rng: random.Random, model: str) -> Call:
+    file, seconds = _clip(rng.randrange(_CLIPS))
+    return Call("/audio/transcriptions", seconds, file=file, fields=(("model", model or "stt-1"),))
+
+
+OPERATIONS = {
+    operation.name: operation
+    for operation in (
+        Operation("embeddings", "words", _embedding),
+        Operation("rerank", "words", _rerank),
+        Operation("speech", "characters", _speech),
+        Operation("transcriptions", "seconds of audio", _transcription),
+    )
+}
+
+
+def calls(operation: str, count: int, seed: int, model: str = "") -> list[Call]:
+    """``count`` calls, the same for the same seed."""
+    rng = random.Random(seed)
+    return [OPERATIONS[operation].make(rng, model) for _ in range(count)]

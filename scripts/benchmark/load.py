@@ -1,0 +1,91 @@
+"""Three shapes of load: callers who wait for their answer, arrivals that do not wait, and everything at once."""
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import aiohttp
+
+from scripts.benchmark.inputs import Call
+
+_LONGEST_SECONDS = 600.0
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One call: when it was due and how long its answer took, in seconds; ``status`` 0 is a connection that failed."""
+
+    due: float
+    seconds: float
+    status: int
+    units: float
+
+
+class Client:
+    """Sends calls to one address."""
+
+    def __init__(self, session: aiohttp.ClientSession, address: str) -> None:
+        self._session, self._address = session, address
+
+    async def send(self, call: Call, due: float) -> Sample:
+        """Send and read the whole answer. Time counts from ``due``, so that a late start is not forgiven."""
+        try:
+            data = None if call.file is None else _form(call)
+            async with self._session.post(self._address + call.path, json=call.body, data=data) as response:
+                await response.read()
+                status = response.status
+        except (aiohttp.ClientError, TimeoutError, OSError):
+            status = 0
+        return Sample(due, time.perf_counter() - due, status, call.units)
+
+
+def _form(call: Call) -> aiohttp.FormData:
+    form = aiohttp.FormData()
+    for name, value in call.fields:
+        form.add_field(name, value)
+    form.add_field("file", call.file, filename="clip.wav", content_type="audio/wav")
+    return form
+
+
+@asynccontextmanager
+async def connected(address: str, key: str) -> AsyncIterator[Client]:
+    """A client with as many connections as the load wants."""
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    timeout = aiohttp.ClientTimeout(total=_LONGEST_SECONDS)
+    connector = aiohttp.TCPConnector(limit=0)
+    async with aiohttp.ClientSession(connector=connector, timeout=timeout, headers=headers) as session:
+        yield Client(session, address.rstrip("/"))
+
+
+async def closed(client: Client, calls: Sequence[Call], callers: int, seconds: float) -> list[Sample]:
+    """``callers`` send one call after the other until ``seconds`` have passed, over ``calls`` again and again."""
+    samples: list[Sample] = []
+    end = time.perf_counter() + seconds
+    turn = iter(range(1_000_000_000))
+
+    async def caller() -> None:
+        while (due := time.perf_counter()) < end:
+            samples.append(await client.send(calls[next(turn) % len(calls)], due))
+
+    await asyncio.gather(*(caller() for _ in range(callers)))
+    return samples
+
+
+async def poisson(client: Client, calls: Sequence[Call], rate: float, seconds: float, seed: int) -> list[Sample]:
+    """Calls arrive at ``rate`` a second on average, whether the ones before are answered or not."""
+    rng = random.Random(seed)
+    sent: list[asyncio.Task[Sample]] = []
+    due = begun = time.perf_counter()
+    while (due := due + rng.expovariate(rate)) < begun + seconds:
+        await asyncio.sleep(max(0.0, due - time.perf_counter()))
+        sent.append(asyncio.create_task(client.send(calls[len(sent) % len(calls)], due)))
+    return list(await asyncio.gather(*sent))
+
+
+async def burst(client: Client, calls: Sequence[Call]) -> list[Sample]:
+    """All calls at once."""
+    now = time.perf_counter()
+    return list(await asyncio.gather(*(client.send(call, now) for call in calls)))

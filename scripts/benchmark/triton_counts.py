@@ -1,0 +1,66 @@
+"""What Triton itself counted between two moments: requests, executions, time in its queue."""
+
+import asyncio
+from typing import Any
+
+import aiohttp
+
+_SETTLE_SECONDS = 0.2
+_SETTLE_TRIES = 20
+
+Counts = dict[str, dict[str, float]]
+
+
+class TritonCounts:
+    """Reads the statistics of a Triton's HTTP address; without one there is nothing to tell."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+
+    async def read(self) -> Counts:
+        """Requests, executions, and nanoseconds in the queue and in the model, by model, once they stand still."""
+        if not self._address:
+            return {}
+        before: Counts = {}
+        for _ in range(_SETTLE_TRIES):
+            # Triton counts a moment after it has answered.
+            now = await self._once()
+            if now == before:
+                break
+            before = now
+            await asyncio.sleep(_SETTLE_SECONDS)
+        return before
+
+    async def _once(self) -> Counts:
+        async with (
+            aiohttp.ClientSession() as session,
+            session.get(f"{self._address}/v2/models/stats") as response,
+        ):
+            stats: dict[str, Any] = await response.json()
+        return {model["name"]: _counts(model) for model in stats["model_stats"]}
+
+
+def _counts(model: dict[str, Any]) -> dict[str, float]:
+    times = model["inference_stats"]
+    return {
+        "requests": float(times["success"].get("count", 0)),
+        "executions": float(model.get("execution_count", 0)),
+        "queue_ns": float(times["queue"].get("ns", 0)),
+        "compute_ns": float(times["compute_infer"].get("ns", 0)),
+    }
+
+
+def between(before: Counts, after: Counts) -> Counts:
+    """For each model that was asked: requests, executions, the mean batch, mean milliseconds in queue and model."""
+    found: Counts = {}
+    for model, last in after.items():
+        delta = {name: value - before.get(model, {}).get(name, 0.0) for name, value in last.items()}
+        if requests := delta["requests"]:
+            found[model] = {
+                "requests": requests,
+                "executions": delta["executions"],
+                "mean_batch": round(requests / max(1.0, delta["executions"]), 3),
+                "queue_ms": round(delta["queue_ns"] / requests / 1e6, 3),
+                "compute_ms": round(delta["compute_ns"] / requests / 1e6, 3),
+            }
+    return found
