@@ -12,6 +12,7 @@ from frontend.access.keys import KnownKeys
 from frontend.access.limits import Limiter, LocalCounters, SharedCounters
 from frontend.access.registry import Registry
 from frontend.audio.speech_windows import load_detector
+from frontend.background import Repeating, measure_loop_delay
 from frontend.config import Settings
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
@@ -81,6 +82,14 @@ async def _access(app: web.Application) -> AsyncIterator[None]:
         yield
 
 
+async def _watch(app: web.Application) -> AsyncIterator[None]:
+    """How promptly the event loop comes to its work."""
+    watching = Repeating(0.0, measure_loop_delay)
+    watching.start()
+    yield
+    await watching.close()
+
+
 async def _operations(app: web.Application) -> AsyncIterator[None]:
     """The parts that live as long as the event loop: the gRPC channel, the worker pools, the pipelines."""
     settings = app[keys.SETTINGS]
@@ -116,7 +125,7 @@ def create_app(settings: Settings, connect: Callable[[str, float], Triton] = Tri
     )
     app[keys.SETTINGS] = settings
     app[_CONNECT] = connect
-    app.cleanup_ctx.extend([_access, _operations])
+    app.cleanup_ctx.extend([_access, _operations, _watch])
     app.on_response_prepare.append(add_headers)
     for room in (transcription, speech, embeddings, rerank, health, models, metrics, openapi, docs):
         app.add_routes(room.ROUTES)

@@ -4,7 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from frontend.observe import log
+from frontend.observe import LOOP_DELAY_SECONDS, log
+
+_MEASURED_SECONDS = 0.01
 
 
 class Repeating:
@@ -32,3 +34,11 @@ class Repeating:
                 await self._work()
             except Exception:
                 log.exception("unforeseen error beside the requests")
+
+
+async def measure_loop_delay() -> None:
+    """One timer of ten milliseconds: what it takes longer, every request under way has waited too."""
+    loop = asyncio.get_running_loop()
+    due = loop.time() + _MEASURED_SECONDS
+    await asyncio.sleep(_MEASURED_SECONDS)
+    LOOP_DELAY_SECONDS.observe(max(0.0, loop.time() - due))

@@ -18,6 +18,11 @@ REQUEST_SECONDS = Histogram(
     ("method", "route", "status"),
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300),
 )
+LOOP_DELAY_SECONDS = Histogram(
+    "quartet_loop_delay_seconds",
+    "How much later than it should the event loop came to a timer.",
+    buckets=(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1),
+)
 LIMITER_DEGRADED = Gauge("quartet_limiter_degraded", "1 while Redis is away and each frontend counts on its own.")
 
 

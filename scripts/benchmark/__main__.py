@@ -8,46 +8,17 @@ import argparse
 import asyncio
 import os
 import sys
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
-from frontend.config import CONFIG_FILE, LIMITS, PREFIX
 from scripts.benchmark import load, machine, report
 from scripts.benchmark.inputs import OPERATIONS, calls
+from scripts.benchmark.target import Target, own_product
 from scripts.benchmark.triton_counts import TritonCounts, between
-from scripts.local_triton.checks import free_port
-from scripts.run import Stack
 
 _DIFFERENT_CALLS = 64
 _WARM_UP_CALLS = 4
 _SHAPES = ("closed", "open", "burst")
-
-
-@dataclass(frozen=True)
-class Target:
-    """Where calls go: ``address`` with its /v1, the key, and Triton's HTTP address where it is known."""
-
-    address: str
-    key: str
-    triton: str
-
-
-@contextmanager
-def own_product() -> Iterator[Target]:
-    """The product as ``make run`` starts it, on a database and limits of its own."""
-    with tempfile.TemporaryDirectory(prefix="quartet-bench-") as folder:
-        limits = "\n".join(f"{name} = 1_000_000_000" for name in LIMITS)
-        (Path(folder) / "quartet.toml").write_text(f"[limits]\n{limits}\n", encoding="utf-8")
-        own = {CONFIG_FILE: f"{folder}/quartet.toml", f"{PREFIX}DATABASE": f"sqlite:///{folder}/quartet.sqlite3"}
-        stack = Stack(free_port(), {**os.environ, f"{PREFIX}LOG_LEVEL": "WARNING", **own})
-        try:
-            stack.start()
-            yield Target(f"{stack.url}/v1", stack.api_key, f"http://127.0.0.1:{stack.triton.ports.http}")
-        finally:
-            stack.stop()
 
 
 async def _run(client: load.Client, operation: str, shape: str, arguments: argparse.Namespace) -> list[load.Sample]:

@@ -1,4 +1,27 @@
+import asyncio
+import re
+import time
+
 from tests.conftest import Client
+
+
+async def _delays(client: Client) -> tuple[int, int]:
+    """(timers measured, those at most 50 ms late)."""
+    text = await (await client.get("/metrics")).text()
+    count = re.search(r"quartet_loop_delay_seconds_count ([\d.]+)", text)
+    prompt = re.search(r'quartet_loop_delay_seconds_bucket\{le="0.05"\} ([\d.]+)', text)
+    assert count is not None
+    assert prompt is not None
+    return int(float(count[1])), int(float(prompt[1]))
+
+
+async def test_a_loop_that_is_held_up_is_seen(client: Client) -> None:
+    count, prompt = await _delays(client)
+    time.sleep(0.1)  # noqa: ASYNC251
+    await asyncio.sleep(0.1)
+    later_count, later_prompt = await _delays(client)
+    assert later_count > count
+    assert (later_count - count) > (later_prompt - prompt)
 
 
 async def test_requests_are_counted_by_route_and_status(client: Client) -> None:

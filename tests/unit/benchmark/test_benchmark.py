@@ -13,6 +13,7 @@ from aiohttp.test_utils import TestServer
 from scripts.benchmark import load, machine, report
 from scripts.benchmark.inputs import OPERATIONS, Call, calls
 from scripts.benchmark.load import Sample
+from scripts.benchmark.loop_delay import bound
 from scripts.benchmark.triton_counts import TritonCounts, between
 
 CALL = Call("/embeddings", 10, {"input": "a"})
@@ -128,3 +129,10 @@ def test_everything_is_written(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "results.json").read_text())["results"][0]["calls"] == 1
     assert "| embeddings | closed |" in (tmp_path / "results.md").read_text()
     assert (tmp_path / "latency.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(("share", "seconds"), [(0.5, 0.001), (0.9, 0.01), (1.0, float("inf"))])
+def test_a_share_of_a_histogram_lies_below_a_bucket(share: float, seconds: float) -> None:
+    before = {0.001: 10.0, 0.01: 10.0, float("inf"): 10.0}
+    after = {0.001: 60.0, 0.01: 105.0, float("inf"): 110.0}
+    assert bound(before, after, share) == seconds

@@ -1,0 +1,38 @@
+"""Where calls go: another server, or the product itself, started for the measurement."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from frontend.config import CONFIG_FILE, LIMITS, PREFIX
+from scripts.local_triton.checks import free_port
+from scripts.run import Stack
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where calls go: ``address`` with its /v1, the key, and Triton's HTTP and gRPC addresses where they are known."""
+
+    address: str
+    key: str
+    triton: str
+    grpc: str = ""
+
+
+@contextmanager
+def own_product() -> Iterator[Target]:
+    """The product as ``make run`` starts it, on a database and limits of its own."""
+    with tempfile.TemporaryDirectory(prefix="quartet-bench-") as folder:
+        limits = "\n".join(f"{name} = 1_000_000_000" for name in LIMITS)
+        (Path(folder) / "quartet.toml").write_text(f"[limits]\n{limits}\n", encoding="utf-8")
+        own = {CONFIG_FILE: f"{folder}/quartet.toml", f"{PREFIX}DATABASE": f"sqlite:///{folder}/quartet.sqlite3"}
+        stack = Stack(free_port(), {**os.environ, f"{PREFIX}LOG_LEVEL": "WARNING", **own})
+        try:
+            stack.start()
+            ports = stack.triton.ports
+            yield Target(f"{stack.url}/v1", stack.api_key, f"http://127.0.0.1:{ports.http}", f"127.0.0.1:{ports.grpc}")
+        finally:
+            stack.stop()
