@@ -79,8 +79,12 @@ def _refuse_encoding(request: web.Request) -> None:
 
 def _check_name(name: str) -> None:
     """400 for a parameter's name that no answer could repeat."""
-    if len(name) > _LONGEST_NAME or not name.isprintable():
-        raise InvalidRequest("a parameter's name is too long or holds characters that cannot be printed")
+    try:
+        size = len(name.encode("utf-8"))
+    except UnicodeEncodeError:
+        raise InvalidRequest("a parameter's name is not valid Unicode") from None
+    if size > _LONGEST_NAME:
+        raise InvalidRequest("a parameter's name is too long")
 
 
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

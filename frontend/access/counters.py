@@ -106,7 +106,9 @@ class RedisCounters:
             try:
                 answers = await within_ticks(self._send([limits for limits, _ in batch]))
             except Exception as error:
-                for _, future in batch:
+                # Those who came meanwhile have waited too: a further try would make them wait twice.
+                late, self._waiting = self._waiting, []
+                for _, future in batch + late:
                     if not future.done():
                         future.set_exception(error)
                 continue

@@ -100,6 +100,16 @@ async def test_a_redis_that_hangs_costs_a_quarter_second_once(
         own_redis.thaw()
 
 
+async def test_who_comes_while_redis_hangs_does_not_wait_twice(own_redis: RedisServer) -> None:
+    async with _shared(own_redis) as counters:
+        own_redis.freeze()
+        first = asyncio.create_task(_timed(counters, [_limit(100, "a")]))
+        await asyncio.sleep(0.1)
+        times = await asyncio.gather(first, *(_timed(counters, [_limit(100, "a")]) for _ in range(10)))
+        assert max(times) <= 0.25
+        own_redis.thaw()
+
+
 async def test_a_redis_that_is_killed_is_taken_up_again(own_redis: RedisServer) -> None:
     async with _shared(own_redis) as counters:
         own_redis.kill()
