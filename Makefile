@@ -7,13 +7,14 @@ BIN := $(VENV)/bin
 PORT ?= 8080
 MODELS ?= demo
 FOLDER ?=
+PRECISION ?= auto
 
 .PHONY: help install run export test lint bench format clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-REQUIREMENTS := $(wildcard frontend/*.txt model_repository/*.txt scripts/*/*.txt)
+REQUIREMENTS := $(wildcard frontend/requirements*.txt model_repository/requirements.txt scripts/*/requirements*.txt)
 
 $(VENV)/installed: $(REQUIREMENTS)
 	@echo "installing into $(VENV) (the first time takes some minutes)"
@@ -41,11 +42,11 @@ $(VENV)/installed-bench: $(VENV)/installed scripts/benchmark/requirements.txt
 
 install: $(VENV)/installed ## make the virtual environment with everything to run and export
 
-run: $(VENV)/installed ## start Triton and the frontend; PORT=8080 MODELS=demo|hub|folder FOLDER=path
-	@$(BIN)/python -m scripts.run --end-with-parent --port $(PORT) --models $(MODELS) $(if $(FOLDER),--folder $(FOLDER))
+run: $(VENV)/installed ## start Triton and the frontend; PORT=8080 MODELS=demo|hub|folder FOLDER=path PRECISION=auto|int8|fp32
+	@$(BIN)/python -m scripts.run --end-with-parent --port $(PORT) --models $(MODELS) $(if $(FOLDER),--folder $(FOLDER)) --precision $(PRECISION)
 
 export: $(VENV)/installed ## export MODELS into model_repository
-	@$(BIN)/python -m scripts.export_models --source $(MODELS) $(if $(FOLDER),--folder $(FOLDER))
+	@$(BIN)/python -m scripts.export_models --source $(MODELS) $(if $(FOLDER),--folder $(FOLDER)) --precision $(PRECISION)
 
 lint: $(VENV)/installed-tests ## ruff and mypy strict
 	@$(BIN)/ruff check .
@@ -59,7 +60,7 @@ test: lint $(VENV)/installed-clients ## lint, export the demo models, and every 
 	@$(BIN)/python -m pytest
 
 bench: $(VENV)/installed-bench ## measure every operation under load; BENCH="--operations embeddings --callers 16 --seconds 20"
-	@$(BIN)/python -m scripts.export_models --source $(MODELS) $(if $(FOLDER),--folder $(FOLDER))
+	@$(BIN)/python -m scripts.export_models --source $(MODELS) $(if $(FOLDER),--folder $(FOLDER)) --precision $(PRECISION)
 	@$(BIN)/python -m scripts.benchmark $(BENCH)
 
 format: $(VENV)/installed-tests ## put the code into shape

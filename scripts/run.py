@@ -40,16 +40,19 @@ _ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Stack:
-    """One Triton and one frontend that live and die together."""
+    """One Triton over ``repository`` and one frontend, with logs in ``work``, that live and die together."""
 
-    def __init__(self, port: int, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, port: int, environ: Mapping[str, str], repository: Path = REPOSITORY, work: Path = BUILD
+    ) -> None:
         self.url = f"http://127.0.0.1:{port}"
         self._environ = environ
         self._settings = Settings.from_env(environ)
         self.api_key = ""
         self.jwt_secret = self._settings.jwt_secret or secrets.token_hex(32)
         self._port = port
-        self.triton = LocalTriton(REPOSITORY, BUILD / "triton")
+        self._repository, self._work = repository, work
+        self.triton = LocalTriton(repository, work / "triton")
         self._frontend: subprocess.Popen[bytes] | None = None
 
     @property
@@ -69,11 +72,11 @@ class Stack:
             **self._environ,
             "QUARTET_PORT": str(self._port),
             "QUARTET_TRITON": f"127.0.0.1:{self.triton.ports.grpc}",
-            "QUARTET_MODEL_REPOSITORY": str(REPOSITORY),
+            "QUARTET_MODEL_REPOSITORY": str(self._repository),
             "QUARTET_JWT_SECRET": self.jwt_secret,
         }
         command = [sys.executable, "-m", "frontend", "serve"]
-        self._frontend = start_child(command, environment, BUILD / "frontend.log")
+        self._frontend = start_child(command, environment, self._work / "frontend.log")
         self._wait_until_ready()
 
     def _wait_until_ready(self) -> None:
@@ -91,7 +94,7 @@ class Stack:
         if not self.triton.alive():
             return f"Triton stopped; its log is {self.triton.log}"
         if self._frontend is not None and self._frontend.poll() is not None:
-            return f"the frontend stopped; its log is {BUILD / 'frontend.log'}"
+            return f"the frontend stopped; its log is {self._work / 'frontend.log'}"
         return ""
 
     def stop(self) -> None:
@@ -110,8 +113,9 @@ async def _new_demo_key(registry: Registry) -> str:
     return await registry.create(_DEMO_KEY, "free", None, {}, None)
 
 
-def _export(models: str, folder: str) -> int:
+def _export(models: str, folder: str, precision: str) -> int:
     command = [sys.executable, "-m", "scripts.export_models", "--source", models, "--repository", str(REPOSITORY)]
+    command += ["--precision", precision]
     return subprocess.call(command + (["--folder", folder] if folder else []))
 
 
@@ -152,13 +156,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Run Quartet on this machine.")
     parser.add_argument("--models", choices=("demo", "hub", "folder"), default="demo")
     parser.add_argument("--folder", default="", help="for --models folder: checkpoints laid out as on the hub")
+    parser.add_argument("--precision", default="auto", help="of the text models: auto, int8 or fp32")
     parser.add_argument("--port", type=int, default=8080)
     parser.add_argument("--end-with-parent", action="store_true", help="stop when the caller (make) is killed")
     arguments = parser.parse_args()
     started = time.monotonic()
     if arguments.end_with_parent:
         die_with_parent()
-    if failed := _export(arguments.models, arguments.folder):
+    if failed := _export(arguments.models, arguments.folder, arguments.precision):
         return failed
     BUILD.mkdir(exist_ok=True)
     try:

@@ -20,43 +20,30 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from transformers import XLMRobertaConfig, XLMRobertaModel
+from transformers import XLMRobertaModel
 
+from scripts.benchmark.lookalikes import text
 from scripts.export_models import text_models
+from scripts.export_models.calibration import calibrate
 from scripts.export_models.encoder import Precision
-from scripts.export_models.export_text import LONGEST_TEXT, session
+from scripts.export_models.export_text import LONGEST_TEXT
 from scripts.export_models.graph import save
+from scripts.export_models.text_checks import session
 
-_VOCABULARY = 5000
 _SHORTEST, _LONGEST = 8, 500
 _PADDED_BATCH = 8
+_CALIBRATED_ON = 16
 _PRECISIONS: tuple[Precision, ...] = ("fp32", "int8")
 
 Ids = list[NDArray[np.int32]]
 Encode = Callable[[Ids], NDArray[np.float32]]
 
 
-def look_alike(layers: int) -> XLMRobertaModel:
-    """XLM-R of M3's width with random weights."""
-    torch.manual_seed(0)
-    config = XLMRobertaConfig(
-        vocab_size=_VOCABULARY,
-        hidden_size=1024,
-        num_hidden_layers=layers,
-        num_attention_heads=16,
-        intermediate_size=4096,
-        max_position_embeddings=LONGEST_TEXT + 2,
-        layer_norm_eps=1e-5,
-        type_vocab_size=1,
-    )
-    return XLMRobertaModel(config, add_pooling_layer=False).eval()
-
-
 def texts(count: int, seed: int) -> Ids:
     """Token ids of ``count`` texts, their lengths evenly spread over the orders of magnitude from 8 to 500."""
     rng = np.random.default_rng(seed)
     lengths = np.exp(rng.uniform(np.log(_SHORTEST), np.log(_LONGEST), count)).astype(int)
-    return [rng.integers(10, _VOCABULARY, length).astype(np.int32) for length in lengths]
+    return [rng.integers(10, text.WORDS, length).astype(np.int32) for length in lengths]
 
 
 def padded(model: XLMRobertaModel) -> Encode:
@@ -85,13 +72,14 @@ def export(model: XLMRobertaModel, precision: Precision, folder: Path) -> Path:
     """Write our graph of the model."""
     path = folder / precision / "model.onnx"
     path.parent.mkdir()
-    save(text_models.embedder(text_models.checkpoint_of(model), precision, "cls"), path)
+    calibration = calibrate(model, texts(_CALIBRATED_ON, 2)) if precision == "int8" else None
+    save(text_models.embedder(text_models.checkpoint_of(model, calibration), precision, "cls"), path)
     return path
 
 
 def longest(path: Path, threads: int) -> tuple[float, float]:
     """Seconds that one text of 8192 tokens takes, and the most memory in GiB that this process has had."""
-    ids = [np.random.default_rng(0).integers(10, _VOCABULARY, LONGEST_TEXT).astype(np.int32)]
+    ids = [np.random.default_rng(0).integers(10, text.WORDS, LONGEST_TEXT).astype(np.int32)]
     seconds = _seconds(session(path, threads), ids)
     # Not getrusage, which goes on counting what the parent had before it started this process.
     status = Path("/proc/self/status").read_text(encoding="utf-8")
@@ -131,7 +119,7 @@ def main() -> int:
     parser.add_argument("--longest", action="store_true", help="only a text of 8192 tokens, and the memory it takes")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    model = look_alike(arguments.layers)
+    model = text.model(arguments.layers)
     with tempfile.TemporaryDirectory() as folder:
         if arguments.longest:
             for precision in _PRECISIONS:

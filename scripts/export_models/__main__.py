@@ -16,11 +16,15 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tqdm import tqdm
 
 from scripts.export_models import sources, stamp
 from scripts.export_models.parity import Check, table
+
+if TYPE_CHECKING:
+    from scripts.export_models.export_text import Choice
 
 _VOICE_PREFIX = "piper_"
 MODELS = ("m3_embedder", "m3_reranker", "whisper_turbo", "whisper_large_v3") + tuple(
@@ -34,7 +38,7 @@ class Options:
     folder: Path | None
     repository: Path
     work: Path
-    precision: str
+    precision: "Choice"
     whisper_compute_type: str
     only: tuple[str, ...]
 
@@ -60,7 +64,7 @@ def _steps(options: Options) -> dict[str, Callable[[], list[Check]]]:
         embeds = name == "m3_embedder"
         export = export_text.export_embedder if embeds else export_text.export_reranker
         folder = source.fetch(sources.EMBEDDER if embeds else sources.RERANKER)
-        return export(folder, target / name / "1", options.precision)  # type: ignore[arg-type]
+        return export(folder, target / name / "1", options.precision)
 
     def whisper(name: str) -> list[Check]:
         from scripts.export_models import export_whisper
@@ -92,7 +96,9 @@ def _parse(arguments: list[str]) -> Options:
     parser.add_argument("--folder", type=Path, help="checkpoints on disk, laid out as on the hub")
     parser.add_argument("--repository", type=Path, default=Path("model_repository"))
     parser.add_argument("--work", type=Path, default=Path("build/export"), help="downloads and intermediate files")
-    parser.add_argument("--precision", choices=("fp32", "int8", "fp16"), default="fp32", help="of the text models")
+    parser.add_argument(
+        "--precision", choices=("auto", "int8", "fp32", "fp16"), default="auto", help="of the text models"
+    )
     parser.add_argument("--whisper-compute-type", default=None, help="CTranslate2's: float32, int8, float16, ...")
     parser.add_argument("--only", choices=MODELS, action="append", default=[], metavar="MODEL")
     parser.add_argument("--force", action="store_true", help="export again what is there already")

@@ -2,7 +2,7 @@
 
 The graph reads ``input_ids`` INT32 [tokens] and ``lengths`` INT32 [texts]. Everything but attention works on
 [tokens, width]; attention runs text by text in a Loop over ONNX Runtime's MultiHeadAttention, without a mask, which is
-its flash-attention path on the CPU (Dao et al. 2022). For CUDA it is one PackedMultiHeadAttention instead.
+its flash-attention path on the CPU (Dao et al. 2022).
 """
 
 from dataclasses import dataclass
@@ -69,55 +69,44 @@ def packing(g: Graph, lengths: str, tokens: str) -> Packing:
     return Packing(lengths, starts, text_of, place, total)
 
 
-def rowwise_int8(g: Graph, x: str, weight: NDArray[np.float32]) -> str:
-    """``x @ weight`` in integers, each row of ``x`` [rows, in] scaled by its own maximum.
+@dataclass(frozen=True)
+class Linear:
+    """``x @ weight + bias``: ``weight`` [in, out], ``bias`` [out]."""
 
-    A row's answer depends on that row alone, so a text's vector is the same in any company. Activations are
-    uint8 around 128 and weights int8 with a scale a column: the pair that has fast kernels.
-    """
-    scales = np.maximum(np.abs(weight).max(axis=0), 1e-12) / 127
-    quantized = np.round(weight / scales).astype(np.int8)
-    # Few passes over [rows, in] and [rows, out]: beside the integer product they are half of the time.
-    highest = g.op("Max", *(_row_extreme(g, name, x) for name in ("ReduceMax", "ReduceMin")))
-    step = g.op("Div", g.op("Max", highest, g.constant(1e-12, np.float32)), g.constant(127, np.float32))
-    middle = g.op("Expand", g.constant(128, np.uint8), g.op("Shape", step))
-    product = g.op(
-        "MatMulIntegerToFloat",
-        g.op("QuantizeLinear", x, step, middle, axis=0),
-        g.weight(quantized, "int8"),
-        g.constant(1, np.float32),
-        g.weight(scales.astype(np.float32), "scales"),
-        g.constant(128, np.uint8),
-        domain=MICROSOFT,
-    )
-    return g.op("Mul", product, g.op("Unsqueeze", step, g.constant([1])))
+    weight: NDArray[np.float32]
+    bias: NDArray[np.float32]
+
+    def columns(self, which: NDArray[np.int64] | slice) -> "Linear":
+        """The layer with only these outputs, or with its outputs in this order."""
+        return Linear(self.weight[:, which], self.bias[which])
 
 
-def _row_extreme(g: Graph, name: str, x: str) -> str:
-    """The largest value of each row, or the smallest one's distance below zero."""
-    extreme = g.op(name, x, axes=[-1], keepdims=0)
-    return extreme if name == "ReduceMax" else g.op("Neg", extreme)
+def query_key_value(layer: str) -> list[str]:
+    """The names of the three linear layers that a layer's attention begins with."""
+    return [f"{layer}.attention.self.{part}" for part in ("query", "key", "value")]
 
 
 class PackedEncoder:
-    """Builds one encoder into a graph from the state dict of its Hugging Face model."""
+    """Builds one encoder into a graph from the state dict of its Hugging Face model, in fp32."""
 
-    def __init__(self, g: Graph, shape: EncoderShape, weights: Weights, precision: Precision) -> None:
-        self._g, self._shape, self._weights, self._precision = g, shape, weights, precision
-        self._float = np.float16 if precision == "fp16" else np.float32
+    _float: type[np.floating[Any]] = np.float32
+
+    def __init__(self, g: Graph, shape: EncoderShape, weights: Weights) -> None:
+        self._g, self._shape, self._weights = g, shape, weights
 
     def _weight(self, name: str) -> str:
         return self._g.weight(self._weights[name].astype(self._float), name.split(".")[-2])
 
+    def _layer_of(self, *names: str) -> Linear:
+        """The layers ``names`` side by side, as one."""
+        weight = np.concatenate([self._weights[f"{name}.weight"].T for name in names], axis=1)
+        return Linear(weight, np.concatenate([self._weights[f"{name}.bias"] for name in names]))
+
     def linear(self, x: str, *names: str) -> str:
         """One matrix product for the layers ``names`` side by side, with their biases."""
-        weight = np.concatenate([self._weights[f"{name}.weight"].T for name in names], axis=1)
-        bias = np.concatenate([self._weights[f"{name}.bias"] for name in names])
-        if self._precision == "int8":
-            product = rowwise_int8(self._g, x, weight)
-        else:
-            product = self._g.op("MatMul", x, self._g.weight(weight.astype(self._float), "weight"))
-        return self._g.op("Add", product, self._g.weight(bias.astype(self._float), "bias"))
+        layer = self._layer_of(*names)
+        product = self._g.op("MatMul", x, self._g.weight(layer.weight.astype(self._float), "weight"))
+        return self._g.op("Add", product, self._g.weight(layer.bias.astype(self._float), "bias"))
 
     def _norm(self, x: str, name: str) -> str:
         scale, shift = self._weight(f"{name}.weight"), self._weight(f"{name}.bias")
@@ -131,29 +120,33 @@ class PackedEncoder:
         # A text longer than the positions that were trained starts over with the first one.
         wrapped = g.op("Mod", place, g.constant(len(table)))
         where = g.op("Gather", g.weight(positions.astype(self._float), "positions"), wrapped)
-        return self._norm(g.op("Add", g.op("Gather", words, ids), where), "embeddings.LayerNorm")
+        return g.op("Add", g.op("Gather", words, ids), where)
 
     def build(self, ids: str, pack: Packing, *, first_token_only: bool) -> str:
         """The last hidden states [tokens, width], or [texts, width] of the first tokens alone."""
-        g = self._g
-        attend = self._packed_attention if self._precision == "fp16" else self._attention_by_text
-        x = self._embed(ids, pack.place)
-        if self._precision == "fp16":
-            self._cuda_layout(pack)
+        x, norm = self._embed(ids, pack.place), "embeddings.LayerNorm"
         for layer in range(self._shape.layers):
             name = f"encoder.layer.{layer}"
-            parts = [f"{name}.attention.self.{part}" for part in ("query", "key", "value")]
-            attended = attend(self.linear(x, *parts), pack)
-            if first_token_only and layer == self._shape.layers - 1:
-                attended, x = g.op("Gather", attended, pack.starts), g.op("Gather", x, pack.starts)
-            dense = self.linear(attended, f"{name}.attention.output.dense")
-            x = self._norm(g.op("Add", dense, x), f"{name}.attention.output.LayerNorm")
-            inner = g.op("Gelu", self.linear(x, f"{name}.intermediate.dense"), domain=MICROSOFT)
-            outer = self.linear(inner, f"{name}.output.dense")
-            x = self._norm(g.op("Add", outer, x), f"{name}.output.LayerNorm")
-        return g.cast(x, TensorProto.FLOAT) if self._precision == "fp16" else x
+            last = first_token_only and layer == self._shape.layers - 1
+            x, norm = self._layer(x, norm, name, pack, pack.starts if last else ""), f"{name}.output.LayerNorm"
+        return self._norm(x, norm)
 
-    def _attention_by_text(self, qkv: str, pack: Packing) -> str:
+    def _layer(self, x: str, norm: str, name: str, pack: Packing, rows: str) -> str:
+        """One layer, from the sum that ``norm`` is yet to normalise to the next such sum; of ``rows`` alone, if given.
+
+        What is handed on is not normalised, since int8 normalises it twice, in two ways.
+        """
+        g = self._g
+        x = self._norm(x, norm)
+        attended = self._attend(self.linear(x, *query_key_value(name)), pack)
+        if rows:
+            attended, x = g.op("Gather", attended, rows), g.op("Gather", x, rows)
+        dense = self.linear(attended, f"{name}.attention.output.dense")
+        x = self._norm(g.op("Add", dense, x), f"{name}.attention.output.LayerNorm")
+        inner = g.op("Gelu", self.linear(x, f"{name}.intermediate.dense"), domain=MICROSOFT)
+        return g.op("Add", self.linear(inner, f"{name}.output.dense"), x)
+
+    def _attend(self, qkv: str, pack: Packing) -> str:
         """Attention of each text by itself; memory grows with the longest text, not with its square."""
         g = self._g
         texts = g.op("SplitToSequence", qkv, pack.lengths, axis=0)
@@ -184,28 +177,6 @@ class PackedEncoder:
         empty = g.op("SequenceEmpty", dtype=TensorProto.FLOAT)
         attended = g.op("Loop", count, g.constant(True, np.bool_), empty, body=loop)
         return g.op("ConcatFromSequence", attended, axis=0)
-
-    def _cuda_layout(self, pack: Packing) -> None:
-        """What PackedMultiHeadAttention wants: each token's slot in the padded block, and running lengths."""
-        g = self._g
-        longest = g.op("ReduceMax", pack.lengths, keepdims=1)
-        slots = g.op("Add", g.op("Mul", pack.text_of, longest), pack.place)
-        block = g.op("Mul", g.op("Shape", pack.lengths), longest)
-        every = g.op("Range", g.constant(0), g.op("Squeeze", block), g.constant(1))
-        place = g.op("Mod", every, longest)
-        owner_length = g.op("Gather", pack.lengths, g.op("Div", every, longest))
-        padding = g.op("Compress", every, g.op("GreaterOrEqual", place, owner_length), axis=0)
-        shape = g.op("Concat", g.op("Shape", pack.lengths), longest, axis=0)
-        offsets = g.op("Reshape", g.op("Concat", slots, padding, axis=0), shape)
-        ends = g.op("CumSum", pack.lengths, g.constant(0))
-        self._token_offset = g.cast(offsets, TensorProto.INT32)
-        self._running = g.cast(g.op("Concat", g.constant([0]), ends, axis=0), TensorProto.INT32)
-
-    def _packed_attention(self, qkv: str, pack: Packing) -> str:
-        g = self._g
-        q, k, v = g.ops("Split", [qkv], 3, axis=1)
-        inputs = (q, k, v, "", self._token_offset, self._running)
-        return g.op("PackedMultiHeadAttention", *inputs, domain=MICROSOFT, num_heads=self._shape.heads)
 
 
 def normalise(g: Graph, x: str) -> str:

@@ -2,107 +2,94 @@
 
 import json
 import shutil
+import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 import torch
 from numpy.typing import NDArray
+from tqdm import tqdm
 from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 
-from scripts.export_models import text_models
+from scripts.export_models import calibration, text_checks, text_models
+from scripts.export_models.calibration import Calibration, calibrate
 from scripts.export_models.encoder import Precision
 from scripts.export_models.graph import save
 from scripts.export_models.parity import Check
+from scripts.export_models.text_checks import Ids, session
 
 LONGEST_TEXT = 8192
-_LENGTHS = (3, 4, 7, 16, 60, 129, 500, 2048, LONGEST_TEXT)
-_FP32_LIMIT = 1e-5
-_INT8_LIMIT = 1e-3
-_COMPANY_LIMIT = 1e-5
+# What multiplies uint8 by int8 without saturating sums of 16 bits: VNNI on x86-64, dot products on Arm.
+_FAST_INT8 = {"avx512_vnni", "avx_vnni", "asimddp"}
 
-Ids = list[NDArray[np.int32]]
-Run = Callable[[Ids], NDArray[np.float32]]
+Choice = Precision | Literal["auto"]
 
 
-def session(path: Path, threads: int = 2) -> Run:
-    """A packed graph as a function from the token ids of texts to one row a text."""
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = threads
-    loaded = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+@dataclass(frozen=True)
+class TextModel:
+    """A model on its way into the repository: its graph in any precision, and the original to compare it with."""
 
-    def run(texts: Ids) -> NDArray[np.float32]:
-        lengths = np.array([len(text) for text in texts], np.int32)
-        (rows,) = loaded.run(None, {"input_ids": np.concatenate(texts), "lengths": lengths})
-        result: NDArray[np.float32] = rows
-        return result
-
-    return run
+    name: str
+    graph: Callable[[Precision, Calibration], onnx.ModelProto]
+    calibration: Callable[[], Calibration]
+    reference: Callable[[NDArray[np.int32]], NDArray[np.float32]]
+    of_every_length: Ids
+    held_out: Ids
 
 
-def _random_texts(tokenizer: Any, longest: int, pair: bool) -> Ids:
-    """Token ids of every length in turn, framed by the tokenizer's own special tokens."""
-    rng = np.random.default_rng(20)
-    framed = tokenizer("a", "b").input_ids if pair else tokenizer("a").input_ids
-    special = set(tokenizer.all_special_ids)
-    ordinary = np.array([i for i in range(len(tokenizer)) if i not in special])
-    slots = [place for place, token in enumerate(framed) if token not in special]
-    texts = []
-    for length in _LENGTHS:
-        if len(framed) <= length <= longest:
-            missing = length - len(framed) + len(slots)
-            first = slots[0]
-            filler = rng.choice(ordinary, missing - (len(slots) - 1))
-            text = [*framed[:first], *filler.tolist(), *framed[first + 1 :]]
-            texts.append(np.array(text, np.int32))
-    return texts
+def int8_is_fast(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
+    """Whether this processor has the instructions that the int8 graphs are made for."""
+    return bool(_FAST_INT8 & set(cpuinfo.read_text(encoding="utf-8").split()))
 
 
-def _company(run: Run, texts: Ids) -> float:
-    """The largest change of a row between travelling alone and with all the others."""
-    together = run(texts)
-    return max(float(np.abs(run([text])[0] - row).max()) for text, row in zip(texts, together, strict=True))
+def export_embedder(source: Path, target: Path, choice: Choice) -> list[Check]:
+    """Write ``model.onnx`` and the tokenizer of ``m3_embedder`` into ``target``."""
+    return export(_embedder(source), source, target, choice)
 
 
-def _write_tokenizer(source: Path, target: Path) -> None:
+def export_reranker(source: Path, target: Path, choice: Choice) -> list[Check]:
+    """Write ``model.onnx`` and the tokenizer of ``m3_reranker``; an encoder without a head gives the demo's."""
+    config = json.loads((source / "config.json").read_text(encoding="utf-8"))
+    trained = "SequenceClassification" in config["architectures"][0]
+    return export(_reranker(source) if trained else _demo_reranker(source), source, target, choice)
+
+
+def export(model: TextModel, source: Path, target: Path, choice: Choice) -> list[Check]:
+    """Write one model; ``auto`` is int8 where that is fast and loses little, and else fp32."""
+    if choice != "auto":
+        return _export(model, source, target, choice)
+    if not int8_is_fast():
+        _tell(f"{model.name}: fp32, since int8 is no faster on this processor")
+        return _export(model, source, target, "fp32")
+    checks = _export(model, source, target, "int8")
+    lost = [check for check in checks if not check.passed]
+    if not lost:
+        return checks
+    _tell(f"{model.name}: fp32, since {lost[0].what} is {lost[0].difference:.1e}, over {lost[0].limit:.0e}")
+    return _export(model, source, target, "fp32")
+
+
+def _tell(line: str) -> None:
+    tqdm.write(line, file=sys.stderr)
+
+
+def _export(model: TextModel, source: Path, target: Path, precision: Precision) -> list[Check]:
+    save(model.graph(precision, model.calibration() if precision == "int8" else {}), target / "model.onnx")
     shutil.copy(source / "tokenizer.json", target / "tokenizer.json")
-    settings = json.dumps({"max_tokens": LONGEST_TEXT}, indent=1)
+    settings = json.dumps({"max_tokens": LONGEST_TEXT, "precision": precision}, indent=1)
     (target / "quartet.json").write_text(settings + "\n", encoding="utf-8")
-
-
-def _export(
-    name: str,
-    model: onnx.ModelProto,
-    source: Path,
-    target: Path,
-    precision: Precision,
-    reference: Callable[[NDArray[np.int32]], NDArray[np.float32]],
-    *,
-    positions: int,
-    pair: bool,
-) -> list[Check]:
-    save(model, target / "model.onnx")
-    _write_tokenizer(source, target)
     if precision == "fp16":
         # PackedMultiHeadAttention exists on CUDA alone, so there is nothing to run on this machine.
         return []
     run = session(target / "model.onnx")
-    texts = _random_texts(AutoTokenizer.from_pretrained(source), positions, pair)
-    wanted = np.stack([reference(text) for text in texts])
-    got = run(texts)
-    checks = [Check(name, "text alone and in company", _company(run, texts), _COMPANY_LIMIT)]
-    if precision == "int8" and got.ndim == 2:
-        lengths = np.linalg.norm(got, axis=1) * np.linalg.norm(wanted, axis=1)
-        loss = float((1 - (got * wanted).sum(axis=1) / lengths).max())
-        checks.append(Check(name, "int8: 1 - cosine to fp32", loss, _INT8_LIMIT))
-    else:
-        limit = _FP32_LIMIT if precision == "fp32" else 5e-2
-        what = f"{precision}: {len(texts)} texts to {max(map(len, texts))} tokens"
-        checks.append(Check(name, what, float(np.abs(got - wanted).max()), limit))
-    return checks
+    company = text_checks.company(model.name, run, model.of_every_length)
+    if precision == "int8":
+        return [company, *text_checks.close(model.name, run, model.held_out, model.reference)]
+    return [company, text_checks.exact(model.name, run, model.of_every_length, model.reference)]
 
 
 def _pooling(source: Path) -> text_models.Pooling:
@@ -116,10 +103,22 @@ def _usable_positions(config: Any) -> int:
     return int(config.max_position_embeddings) - (2 if config.model_type == "xlm-roberta" else 0)
 
 
-def export_embedder(source: Path, target: Path, precision: Precision) -> list[Check]:
-    """Write ``model.onnx`` and the tokenizer of ``m3_embedder`` into ``target``."""
-    model = AutoModel.from_pretrained(source).float().eval()
-    pooling = _pooling(source)
+def _tokenised(tokenizer: Any, texts: list[tuple[str, ...]], longest: int) -> Ids:
+    return [np.array(tokenizer(*text, truncation=True, max_length=longest).input_ids, np.int32) for text in texts]
+
+
+def _singles(lines: list[str]) -> list[tuple[str, ...]]:
+    return [(line,) for line in lines]
+
+
+def _pairs(lines: list[str]) -> list[tuple[str, ...]]:
+    """Each line with the next, which have little in common, and the halves of each, which have much."""
+    return [*zip(lines, lines[1:], strict=False), *((line[: len(line) // 2], line[len(line) // 2 :]) for line in lines)]
+
+
+def _embedder(source: Path) -> TextModel:
+    model, tokenizer = AutoModel.from_pretrained(source).float().eval(), AutoTokenizer.from_pretrained(source)
+    positions, pooling = _usable_positions(model.config), _pooling(source)
 
     def reference(text: NDArray[np.int32]) -> NDArray[np.float32]:
         with torch.inference_mode():
@@ -129,32 +128,38 @@ def export_embedder(source: Path, target: Path, precision: Precision) -> list[Ch
         vector[: len(pooled)] = torch.nn.functional.normalize(pooled, dim=0).numpy()
         return vector
 
-    graph = text_models.embedder(text_models.checkpoint_of(model), precision, pooling)
-    positions = _usable_positions(model.config)
-    return _export("m3_embedder", graph, source, target, precision, reference, positions=positions, pair=False)
+    return TextModel(
+        "m3_embedder",
+        lambda precision, found: text_models.embedder(text_models.checkpoint_of(model, found), precision, pooling),
+        lambda: calibrate(model, _tokenised(tokenizer, _singles(calibration.texts()), positions)),
+        reference,
+        text_checks.of_every_length(tokenizer, positions, pair=False),
+        _tokenised(tokenizer, _singles(calibration.held_out()), positions),
+    )
 
 
-def export_reranker(source: Path, target: Path, precision: Precision) -> list[Check]:
-    """Write ``model.onnx`` and the tokenizer of ``m3_reranker``; an encoder without a head gives the demo's."""
-    config = json.loads((source / "config.json").read_text(encoding="utf-8"))
-    if "SequenceClassification" not in config["architectures"][0]:
-        return _export_demo_reranker(source, target, precision)
+def _reranker(source: Path) -> TextModel:
     model = AutoModelForSequenceClassification.from_pretrained(source).float().eval()
+    tokenizer, positions = AutoTokenizer.from_pretrained(source), _usable_positions(model.config)
 
     def reference(text: NDArray[np.int32]) -> NDArray[np.float32]:
         with torch.inference_mode():
             logits = model(input_ids=torch.from_numpy(text.astype(np.int64))[None]).logits
         return np.array(torch.sigmoid(logits[0, 0]).item(), np.float32)
 
-    graph = text_models.reranker(text_models.checkpoint_of(model), precision)
-    positions = _usable_positions(model.config)
-    return _export("m3_reranker", graph, source, target, precision, reference, positions=positions, pair=True)
+    return TextModel(
+        "m3_reranker",
+        lambda precision, found: text_models.reranker(text_models.checkpoint_of(model, found), precision),
+        lambda: calibrate(model.base_model, _tokenised(tokenizer, _pairs(calibration.texts()), positions)),
+        reference,
+        text_checks.of_every_length(tokenizer, positions, pair=True),
+        _tokenised(tokenizer, _pairs(calibration.held_out()), positions),
+    )
 
 
-def _export_demo_reranker(source: Path, target: Path, precision: Precision) -> list[Check]:
-    model = AutoModel.from_pretrained(source).float().eval()
-    tokenizer = AutoTokenizer.from_pretrained(source)
-    start, separator = tokenizer.cls_token_id, tokenizer.sep_token_id
+def _demo_reranker(source: Path) -> TextModel:
+    model, tokenizer = AutoModel.from_pretrained(source).float().eval(), AutoTokenizer.from_pretrained(source)
+    start, separator, positions = tokenizer.cls_token_id, tokenizer.sep_token_id, _usable_positions(model.config)
 
     def mean(ids: list[int]) -> torch.Tensor:
         with torch.inference_mode():
@@ -167,6 +172,15 @@ def _export_demo_reranker(source: Path, target: Path, precision: Precision) -> l
         cosine = mean(ids[: cut + 1]) @ mean([start, *ids[cut + 1 :]])
         return np.array(text_models.demo_score(cosine.item()), np.float32)
 
-    graph = text_models.demo_reranker(text_models.checkpoint_of(model), start, separator, precision)
-    positions = _usable_positions(model.config)
-    return _export("m3_reranker", graph, source, target, precision, reference, positions=positions, pair=True)
+    def graph(precision: Precision, found: Calibration) -> onnx.ModelProto:
+        return text_models.demo_reranker(text_models.checkpoint_of(model, found), start, separator, precision)
+
+    return TextModel(
+        "m3_reranker",
+        graph,
+        # The encoder is given the halves of a pair, each as a text by itself.
+        lambda: calibrate(model, _tokenised(tokenizer, _singles(calibration.texts()), positions)),
+        reference,
+        text_checks.of_every_length(tokenizer, positions, pair=True),
+        _tokenised(tokenizer, _pairs(calibration.held_out()), positions),
+    )

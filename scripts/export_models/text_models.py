@@ -8,6 +8,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
+from scripts.export_models.calibration import Calibration
+from scripts.export_models.cuda import CudaEncoder
 from scripts.export_models.encoder import (
     EncoderShape,
     PackedEncoder,
@@ -20,6 +22,7 @@ from scripts.export_models.encoder import (
     text_inputs,
 )
 from scripts.export_models.graph import Graph
+from scripts.export_models.int8 import Int8Encoder
 
 EMBEDDING_WIDTH = 1024
 # Cosine of all-MiniLM-L6-v2 to a score: unrelated pairs lie near 0.05, good answers above 0.5.
@@ -30,17 +33,27 @@ Pooling = Literal["cls", "mean"]
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """An encoder's Hugging Face configuration and its weights by name, without the model's prefix."""
+    """An encoder's Hugging Face configuration, its weights by name, without the model's prefix, and for int8 what its
+    layers are given.
+    """
 
     config: Any
     weights: Weights
+    calibration: Calibration
+
+    def encoder(self, g: Graph, precision: Precision) -> PackedEncoder:
+        """Its packed encoder in that precision."""
+        shape = EncoderShape.of(self.config)
+        if precision == "int8":
+            return Int8Encoder(g, shape, self.weights, self.calibration)
+        return (CudaEncoder if precision == "fp16" else PackedEncoder)(g, shape, self.weights)
 
 
-def checkpoint_of(model: Any) -> Checkpoint:
+def checkpoint_of(model: Any, calibration: Calibration | None = None) -> Checkpoint:
     """Take configuration and weights out of a ``transformers`` model."""
     prefix = f"{model.base_model_prefix}."
     weights = {name.removeprefix(prefix): value.float().numpy() for name, value in model.state_dict().items()}
-    return Checkpoint(model.config, weights)
+    return Checkpoint(model.config, weights, calibration or {})
 
 
 def _ids_and_packing(g: Graph) -> tuple[str, Packing]:
@@ -48,19 +61,16 @@ def _ids_and_packing(g: Graph) -> tuple[str, Packing]:
     return ids, packing(g, g.cast("lengths", TensorProto.INT64), ids)
 
 
-def _pooled(
-    g: Graph, checkpoint: Checkpoint, precision: Precision, pooling: Pooling, ids: str, pack: Packing
-) -> tuple[str, PackedEncoder]:
-    encoder = PackedEncoder(g, EncoderShape.of(checkpoint.config), checkpoint.weights, precision)
-    hidden = encoder.build(ids, pack, first_token_only=pooling == "cls")
-    return (hidden if pooling == "cls" else mean_by_text(g, hidden, pack)), encoder
+def _pooled(g: Graph, checkpoint: Checkpoint, precision: Precision, pooling: Pooling, ids: str, pack: Packing) -> str:
+    hidden = checkpoint.encoder(g, precision).build(ids, pack, first_token_only=pooling == "cls")
+    return hidden if pooling == "cls" else mean_by_text(g, hidden, pack)
 
 
 def embedder(checkpoint: Checkpoint, precision: Precision, pooling: Pooling) -> onnx.ModelProto:
     """``input_ids``, ``lengths`` to ``embedding`` FP32 [texts, 1024], L2-normalised; narrower models end in zeros."""
     g = Graph()
     ids, pack = _ids_and_packing(g)
-    pooled, _ = _pooled(g, checkpoint, precision, pooling, ids, pack)
+    pooled = _pooled(g, checkpoint, precision, pooling, ids, pack)
     missing = EMBEDDING_WIDTH - checkpoint.config.hidden_size
     vector = normalise(g, pooled)
     if missing:
@@ -79,9 +89,9 @@ def reranker(checkpoint: Checkpoint, precision: Precision) -> onnx.ModelProto:
     """``input_ids``, ``lengths`` of pairs to ``score`` FP32 [pairs], the sigmoid of XLM-R's classification head."""
     g = Graph()
     ids, pack = _ids_and_packing(g)
-    pooled, _ = _pooled(g, checkpoint, precision, "cls", ids, pack)
+    pooled = _pooled(g, checkpoint, precision, "cls", ids, pack)
     # The head is tiny beside the encoder and decides the order: it stays in full precision.
-    head = PackedEncoder(g, EncoderShape.of(checkpoint.config), checkpoint.weights, "fp32")
+    head = checkpoint.encoder(g, "fp32")
     inner = g.op("Tanh", head.linear(pooled, "classifier.dense"))
     logits = head.linear(inner, "classifier.out_proj")
     return _score_model(g, g.op("Squeeze", logits, g.constant([1])))
@@ -121,7 +131,7 @@ def demo_reranker(checkpoint: Checkpoint, start_id: int, separator_id: int, prec
     g = Graph()
     ids, pack = _ids_and_packing(g)
     both, halves = _split_pairs(g, ids, pack, start_id, separator_id)
-    pooled, _ = _pooled(g, checkpoint, precision, "mean", both, halves)
+    pooled = _pooled(g, checkpoint, precision, "mean", both, halves)
     width = checkpoint.config.hidden_size
     pairs = g.op("Reshape", normalise(g, pooled), g.constant([-1, 2, width]))
     left, right = g.ops("Split", [pairs], 2, axis=1)

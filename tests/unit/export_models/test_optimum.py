@@ -8,8 +8,8 @@ from optimum.onnxruntime import ORTModelForFeatureExtraction
 from transformers import XLMRobertaModel
 
 from scripts.export_models import text_models
-from scripts.export_models.export_text import session
 from scripts.export_models.graph import save
+from scripts.export_models.text_checks import session
 from tests import lookalikes
 
 _PAD = 1
