@@ -7,6 +7,7 @@ python -m frontend tokens issue --subject phone-1 --seconds 3600
 
 import argparse
 import os
+import socket
 import sys
 
 from frontend.access.jwt import Tokens
@@ -17,13 +18,17 @@ from frontend.config import Settings, SettingsError
 from frontend.database.engine import DatabaseUrlError
 from frontend.database.migrate import MigrationError
 from frontend.observe import set_up_logging
-from frontend.server import serve
+from frontend.server import Inherited, serve
+from frontend.workers import CANNOT_START, Workers
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="frontend", description="The Quartet frontend.")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("serve", help="answer requests; settings come from QUARTET_* variables")
+    worker = commands.add_parser("worker", help="one of several that 'serve' starts")
+    worker.add_argument("listening", type=int, help="descriptor of the bound socket")
+    worker.add_argument("alive", type=int, help="descriptor of a pipe that ends with the parent")
     keys.add_parsers(commands)
     tokens = commands.add_parser("tokens", help="mobile tokens for development")
     issue = tokens.add_subparsers(dest="action", required=True).add_parser("issue", help="print a token")
@@ -39,31 +44,41 @@ def _issue(arguments: argparse.Namespace, settings: Settings) -> None:
     print(tokens.issue(arguments.subject, arguments.seconds))
 
 
-def _run(arguments: argparse.Namespace, settings: Settings) -> None:
-    if arguments.command == "serve":
-        set_up_logging(settings.log_level)
+def _serve(arguments: argparse.Namespace, settings: Settings) -> int:
+    set_up_logging(settings.log_level)
+    if arguments.command == "worker":
+        own = settings.for_one_worker()
+        listening = socket.socket(fileno=arguments.listening)
+        serve(create_app(own), own, Inherited(listening, arguments.alive))
+    elif settings.workers > 1:
+        return Workers(settings).run()
+    else:
         serve(create_app(settings), settings)
-    elif arguments.command == "tokens":
+    return 0
+
+
+def _run(arguments: argparse.Namespace, settings: Settings) -> int:
+    if arguments.command in ("serve", "worker"):
+        return _serve(arguments, settings)
+    if arguments.command == "tokens":
         _issue(arguments, settings)
     else:
         keys.run(arguments, settings)
+    return 0
 
 
 def main() -> int:
     arguments = _parser().parse_args()
     try:
-        _run(arguments, Settings.from_env(os.environ))
+        return _run(arguments, Settings.from_env(os.environ))
     except DatabaseUrlError as error:
         print(f"QUARTET_DATABASE: {error}", file=sys.stderr)
-        return 2
     except (SettingsError, MigrationError, RegistryError) as error:
         print(error, file=sys.stderr)
-        return 2
     except OSError as error:
         # A port that is taken, a model that is not exported, a folder that cannot be made.
         print(f"cannot start: {error}", file=sys.stderr)
-        return 2
-    return 0
+    return CANNOT_START
 
 
 if __name__ == "__main__":

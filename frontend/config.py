@@ -52,6 +52,7 @@ class Settings:
     """
 
     host: str = _setting("127.0.0.1", "address to listen on")
+    workers: int = _setting(1, "processes that accept requests; more than one need redis for limits", least=1, most=256)
     port: int = _setting(8080, "port to listen on; 0 takes a free one", least=0, most=65535)
     triton: str = _setting("127.0.0.1:8001", "host:port of Triton's gRPC service")
     model_repository: Path = _setting(Path("model_repository"), "where the exported models lie")
@@ -104,9 +105,17 @@ class Settings:
             raise SettingsError(f"{PREFIX}JWT_SECRET: must have at least 32 bytes")
         if settings.redis and not settings.redis.startswith(("redis://", "rediss://")):
             raise SettingsError(f"{PREFIX}REDIS: must begin with redis:// or rediss://")
+        if settings.workers > 1 and not settings.redis:
+            raise SettingsError(f"{PREFIX}WORKERS: more than one need {PREFIX}REDIS, or each would count for itself")
         if settings.chat_upstream and not settings.chat_upstream.startswith(("http://", "https://")):
             raise SettingsError(f"{PREFIX}CHAT_UPSTREAM: must begin with http:// or https://")
         return settings
+
+    def for_one_worker(self) -> "Settings":
+        """The same with this worker's share of what all workers may do at once, at least one of each."""
+        shared = ("audio_workers", "phoneme_workers", "concurrency")
+        shares = {name: -(-getattr(self, name) // self.workers) for name in shared}
+        return dataclasses.replace(self, **shares)
 
 
 def _from_file(path: Path, fields: Mapping[str, "dataclasses.Field[Any]"]) -> dict[str, Any]:

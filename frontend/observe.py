@@ -2,10 +2,15 @@
 
 import contextvars
 import logging
+import os
 import sys
 
 import orjson
-from prometheus_client import Gauge, Histogram
+from prometheus_client import REGISTRY, CollectorRegistry, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+
+# Where several workers add up their metrics; prometheus_client itself reads this variable when it is imported.
+METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 
 request_id: contextvars.ContextVar[str] = contextvars.ContextVar("request_id", default="-")
 log = logging.getLogger("quartet")
@@ -23,7 +28,25 @@ LOOP_DELAY_SECONDS = Histogram(
     "How much later than it should the event loop came to a timer.",
     buckets=(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1),
 )
-LIMITER_DEGRADED = Gauge("quartet_limiter_degraded", "1 while Redis is away and each frontend counts on its own.")
+LIMITER_DEGRADED = Gauge(
+    "quartet_limiter_degraded",
+    "1 while Redis is away and each frontend counts on its own.",
+    multiprocess_mode="livemax",
+)
+
+
+def metrics() -> bytes:
+    """Every metric of this process, or of all workers together, in Prometheus's text format."""
+    registry = REGISTRY
+    if METRICS_FOLDER in os.environ:
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    return generate_latest(registry)
+
+
+def forget_process(pid: int, folder: str) -> None:
+    """Drop what held only while a worker lived; what it counted stays."""
+    mark_process_dead(pid, folder)  # type: ignore[no-untyped-call]
 
 
 class JsonLines(logging.Formatter):

@@ -2,8 +2,10 @@
 
 import asyncio
 import signal
+import socket
 import uuid
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any
 
 import uvloop
@@ -134,20 +136,33 @@ class Runner(web.AppRunner):
         )
 
 
-async def _run(app: web.Application, settings: Settings) -> None:
+@dataclass(frozen=True)
+class Inherited:
+    """What a worker has from its parent: the socket that all workers accept from, and a pipe that ends with it."""
+
+    listening: socket.socket
+    alive: int
+
+
+async def _run(app: web.Application, settings: Settings, inherited: Inherited | None) -> None:
     stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        loop.add_signal_handler(number, stop.set)
     runner = Runner(app, settings)
     try:
         await runner.setup()
-        await web.TCPSite(runner, settings.host, settings.port).start()
+        if inherited is None:
+            await web.TCPSite(runner, settings.host, settings.port).start()
+        else:
+            loop.add_reader(inherited.alive, stop.set)
+            await web.SockSite(runner, inherited.listening).start()
         await stop.wait()
     finally:
         await runner.cleanup()
 
 
-def serve(app: web.Application, settings: Settings) -> None:
+def serve(app: web.Application, settings: Settings, inherited: Inherited | None = None) -> None:
     """Answer requests until SIGINT or SIGTERM; requests under way have ten seconds to end."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as loop:
-        loop.run(_run(app, settings))
+        loop.run(_run(app, settings, inherited))

@@ -96,3 +96,13 @@ def test_the_limits_are_those_of_the_contract() -> None:
         "mobile_transcribe": 30,
         "mobile_synthesize": 60,
     }
+
+
+def test_several_workers_need_a_redis_to_share_limits() -> None:
+    with pytest.raises(SettingsError, match="QUARTET_WORKERS"):
+        Settings.from_env({"QUARTET_WORKERS": "2"})
+
+
+def test_workers_divide_what_is_set_for_the_whole() -> None:
+    shares = Settings(workers=3, concurrency=16, audio_workers=3, phoneme_workers=1).for_one_worker()
+    assert (shares.concurrency, shares.audio_workers, shares.phoneme_workers) == (6, 1, 1)

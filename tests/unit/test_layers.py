@@ -21,7 +21,7 @@ LAYERS = [
     {"operations.pipeline", "operations.openapi"},
     {"keys"},
     {"operations.handler", "middleware", "pages"},
-    {"app", "server", "commands"},
+    {"app", "server", "workers", "commands"},
     {"__main__"},
 ]
 MODULES = sorted((ROOT / "frontend").rglob("*.py"))

@@ -1,0 +1,145 @@
+"""Several workers over one socket: all of them answer, a dead one is replaced, and they end together."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from frontend.config import PREFIX
+from scripts.local_triton.checks import free_port
+from tests.conftest import KEY, ROOT
+from tests.frontends import prepare
+from tests.redis import RedisServer
+
+WORKERS = 3
+_COUNT = re.compile(r'^quartet_request_seconds_count\{.*route="/v1/models".*\} ([\d.]+)$', re.MULTILINE)
+
+
+class Parent:
+    """``python -m frontend serve`` with several workers."""
+
+    def __init__(self, environ: dict[str, str]) -> None:
+        self.port = free_port()
+        command = [sys.executable, "-m", "frontend", "serve"]
+        own = {f"{PREFIX}PORT": str(self.port), f"{PREFIX}LOG_LEVEL": "WARNING", f"{PREFIX}WORKERS": str(WORKERS)}
+        self.process = subprocess.Popen(
+            command, cwd=ROOT, env={**os.environ, **environ, **own}, stderr=subprocess.PIPE, text=True
+        )
+
+    def get(self, path: str) -> str:
+        """A connection of its own, so that any worker may accept it."""
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.port}{path}", headers={"Authorization": f"Bearer {KEY}", "Connection": "close"}
+        )
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            body: bytes = answer.read()
+        return body.decode()
+
+    def answers(self) -> bool:
+        try:
+            return bool(self.get("/health/live"))
+        except OSError:
+            return False
+
+    def workers(self) -> set[int]:
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text(encoding="utf-8")
+        return {int(pid) for pid in children.split()}
+
+    def running(self) -> set[int]:
+        """The workers whose event loop runs."""
+        return {pid for pid in self.workers() if _has_epoll(pid)}
+
+
+def _has_epoll(pid: int) -> bool:
+    try:
+        return any("eventpoll" in os.readlink(entry) for entry in Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:
+        return False
+
+
+def _wait(until: Callable[[], object], seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not until():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def _gone(pids: set[int]) -> bool:
+    return not any(Path(f"/proc/{pid}").exists() for pid in pids)
+
+
+@pytest.fixture(scope="module")
+def environ(tmp_path_factory: pytest.TempPathFactory, redis_server: RedisServer) -> dict[str, str]:
+    return {**prepare(tmp_path_factory.mktemp("workers")), f"{PREFIX}REDIS": redis_server.url}
+
+
+@pytest.fixture
+def parent(environ: dict[str, str]) -> Iterator[Parent]:
+    started = Parent(environ)
+    try:
+        _wait(lambda: len(started.running()) == WORKERS and started.answers())
+        yield started
+    finally:
+        workers = started.workers() if started.process.poll() is None else set()
+        started.process.kill()
+        started.process.communicate()
+        _wait(lambda: _gone(workers))
+
+
+def test_metrics_add_up_over_the_workers(parent: Parent) -> None:
+    for _ in range(60):
+        parent.get("/v1/models")
+    for _ in range(5):
+        assert [float(count) for count in _COUNT.findall(parent.get("/metrics"))] == [60.0]
+
+
+def test_a_worker_that_was_killed_is_replaced(parent: Parent) -> None:
+    before = parent.workers()
+    killed = min(before)
+    os.kill(killed, signal.SIGKILL)
+    _wait(lambda: len(parent.running()) == WORKERS)
+    assert parent.workers() & before == before - {killed}
+    assert parent.answers()
+
+
+def test_sigterm_ends_every_worker(parent: Parent) -> None:
+    workers = parent.workers()
+    parent.process.terminate()
+    assert parent.process.wait(20) == 0
+    assert _gone(workers)
+
+
+def test_workers_end_when_their_parent_was_killed(parent: Parent) -> None:
+    workers = parent.workers()
+    parent.process.kill()
+    parent.process.wait()
+    _wait(lambda: _gone(workers), 20)
+
+
+def test_a_taken_port_is_one_line_and_no_workers(parent: Parent, environ: dict[str, str]) -> None:
+    own = {f"{PREFIX}PORT": str(parent.port), f"{PREFIX}WORKERS": "2"}
+    done = subprocess.run(
+        [sys.executable, "-m", "frontend", "serve"],
+        cwd=ROOT,
+        env={**os.environ, **environ, **own},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "cannot start" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_worker_that_cannot_start_ends_them_all(environ: dict[str, str]) -> None:
+    started = Parent({**environ, f"{PREFIX}MODEL_REPOSITORY": "/nowhere"})
+    _, said = started.process.communicate(timeout=60)
+    assert started.process.returncode == 2
+    assert "cannot start" in said
