@@ -33,22 +33,21 @@ class SpeechPipeline:
 
     async def run(self, request: SpeechRequest) -> bytes:
         """The whole audio file."""
-        voice = self._voices[request.voice]
-        ids = await self._phonemize(request, voice)
-        owner = object()
-        spoken = await gather_or_cancel(self._sentence(voice, sentence, owner) for sentence in ids)
-        return await asyncio.to_thread(self._encode, spoken, voice, request.response_format)
-
-    async def _phonemize(self, request: SpeechRequest, voice: Voice) -> list[list[int]]:
-        name = request.text_field
+        voice, name, owner = self._voices[request.voice], request.text_field, object()
         parts = sentences.split(request.text, voice.entry.language)
         try:
-            ids = await self._offload.run(_PHONEMIZE_SECONDS, phonemize, parts, voice.alphabet)
+            # The first sentence is spoken while the others are phonemized.
+            halves = await gather_or_cancel(self._say(voice, some, owner) for some in (parts[:1], parts[1:]) if some)
         except TaskKilledError:
             raise InvalidRequest(f"{name} could not be turned into sounds", param=name) from None
-        if not ids:
+        spoken = [sentence for half in halves for sentence in half]
+        if not spoken:
             raise InvalidRequest(f"{name} holds nothing that can be spoken", param=name)
-        return ids
+        return await asyncio.to_thread(self._encode, spoken, voice, request.response_format)
+
+    async def _say(self, voice: Voice, parts: list[str], owner: object) -> list[NDArray[np.float32]]:
+        ids = await self._offload.run(_PHONEMIZE_SECONDS, phonemize, parts, voice.alphabet)
+        return await gather_or_cancel(self._sentence(voice, sentence, owner) for sentence in ids)
 
     async def _sentence(self, voice: Voice, ids: list[int], owner: object) -> NDArray[np.float32]:
         inputs: dict[str, NDArray[Any]] = {
