@@ -32,6 +32,7 @@ from frontend.operations.speech import handler as speech
 from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.transcription import handler as transcription
 from frontend.operations.transcription.pipeline import TranscriptionPipeline
+from frontend.operations.transcription.protocol import MODELS as STT_MODELS
 from frontend.pages import docs, health, metrics, models, openapi
 from frontend.text.phonemes import load_phonemizer
 from frontend.triton import Triton
@@ -96,7 +97,7 @@ async def _operations(app: web.Application) -> AsyncIterator[None]:
     triton = app[_CONNECT](settings.triton, settings.request_seconds)
     audio = Offload(settings.audio_workers, tasks=_AUDIO_TASKS, prepare=load_detector)
     phonemes = Offload(settings.phoneme_workers, tasks=_PHONEME_TASKS, prepare=load_phonemizer)
-    dispatcher = Dispatcher(settings.concurrency)
+    dispatcher = Dispatcher(settings.concurrency, dict.fromkeys(STT_MODELS.values(), settings.windows_at_once))
     app[keys.TRITON] = triton
     app[keys.TRANSCRIPTION] = TranscriptionPipeline(settings, triton, dispatcher, audio)
     app[keys.SPEECH] = SpeechPipeline(settings, triton, dispatcher, phonemes)

@@ -80,6 +80,7 @@ class Settings:
     request_seconds: float = _setting(300.0, "time a call to Triton may take", least=1)
     token_budget: int = _setting(16384, "tokens in one request to Triton", least=8192)
     concurrency: int = _setting(16, "calls of a model under way at once", least=1)
+    windows_at_once: int = _setting(1, "windows of one recording under way at once; more on a GPU", least=1)
     sentence_pause_seconds: float = _setting(0.2, "silence between two spoken sentences", least=0, most=5)
     mp3_kbps: int = _setting(64, "bit rate of MP3 answers", least=32, most=160)
     chat_upstream: str = _setting("", "base address, with /v1, of an OpenAI-compatible server for chat and responses")

@@ -1,4 +1,5 @@
 import asyncio
+from collections import Counter
 
 import pytest
 
@@ -6,7 +7,7 @@ from frontend.dispatch.queue import Dispatcher, Slots
 
 
 async def test_no_more_than_the_count_run_at_once() -> None:
-    slots, running, most = Slots(2), 0, 0
+    slots, running, most = Slots(2, 2), 0, 0
 
     async def call() -> None:
         nonlocal running, most
@@ -21,7 +22,7 @@ async def test_no_more_than_the_count_run_at_once() -> None:
 
 
 async def test_owners_take_turns() -> None:
-    slots, order = Slots(1), []
+    slots, order = Slots(1, 1), []
 
     async def call(owner: str) -> None:
         async with slots.slot(owner):
@@ -36,7 +37,7 @@ async def test_owners_take_turns() -> None:
 
 
 async def test_a_caller_who_leaves_gives_the_slot_back() -> None:
-    slots = Slots(1)
+    slots = Slots(1, 1)
     async with slots.slot("first"):
         waiting = asyncio.create_task(slots.slot("second").__aenter__())
         await asyncio.sleep(0)
@@ -45,6 +46,36 @@ async def test_a_caller_who_leaves_gives_the_slot_back() -> None:
         await waiting
     async with asyncio.timeout(1), slots.slot("third"):
         pass
+
+
+async def test_an_owner_never_has_more_than_its_bound_and_leaves_the_rest_free() -> None:
+    slots, running = Slots(4, 2), Counter[str]()
+    most: dict[str, int] = {}
+
+    async def call(owner: str) -> None:
+        async with slots.slot(owner):
+            running[owner] += 1
+            most[owner] = max(most.get(owner, 0), running[owner])
+            await asyncio.sleep(0)
+            running[owner] -= 1
+
+    long = [asyncio.create_task(call("long")) for _ in range(9)]
+    await asyncio.sleep(0)
+    async with asyncio.timeout(1), slots.slot("short"):
+        pass
+    await asyncio.gather(*long)
+    assert most == {"long": 2}
+
+
+async def test_a_bound_owner_does_not_hold_up_those_behind_it() -> None:
+    slots = Slots(2, 1)
+    async with slots.slot("long"):
+        waiting = asyncio.create_task(slots.slot("long").__aenter__())
+        await asyncio.sleep(0)
+        async with asyncio.timeout(1), slots.slot("short"):
+            pass
+        assert not waiting.done()
+    await waiting
 
 
 async def test_models_do_not_share_slots() -> None:
