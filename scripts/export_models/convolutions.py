@@ -1,0 +1,128 @@
+"""Convolutions over time as convolutions over pictures of height one, for which ONNX Runtime has its fast kernels.
+
+Its blocked NCHWc kernels take two-dimensional convolutions alone; a vocoder's are one-dimensional. Between them the
+tensors stay [batch, channels, 1, time], so that nothing is reordered back and forth. The numbers stay the same but for
+rounding.
+"""
+
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+_CONVOLUTIONS = {"Conv", "ConvTranspose"}
+_ELEMENTWISE = {"Add", "Sub", "Mul", "Div", "LeakyRelu", "Relu", "Tanh", "Sigmoid"}
+_AXES = "convolutions_axes"
+_HEIGHT = 2
+# Attributes with a number for each dimension, and the number that the new one has.
+_BY_DIMENSION = {"kernel_shape": 1, "dilations": 1, "strides": 1, "output_padding": 0}
+
+
+def as_pictures(model: onnx.ModelProto) -> int:
+    """Rewrite a model in place, and answer how many convolutions it had."""
+    rewriting = _Rewriting(model.graph)
+    rewriting.run()
+    return rewriting.count
+
+
+class _Rewriting:
+    """``wide`` names for tensors [batch, channels, time] their forms [batch, channels, 1, time]."""
+
+    def __init__(self, graph: onnx.GraphProto) -> None:
+        self._graph = graph
+        self._weights = {weight.name: weight for weight in graph.initializer}
+        self._wide: dict[str, str] = {}
+        self._narrow: set[str] = set()
+        self._nodes: list[onnx.NodeProto] = []
+        self.count = 0
+
+    def run(self) -> None:
+        for node in list(self._graph.node):
+            if node.op_type in _CONVOLUTIONS and self._rank(node.input[1]) == 3:
+                self._convolve(node)
+            elif node.op_type in _ELEMENTWISE and self._fits(node):
+                self._keep_wide(node)
+            else:
+                self._squeeze(_read_by(node))
+                self._nodes.append(node)
+        self._squeeze(output.name for output in self._graph.output)
+        if self.count:
+            del self._graph.node[:], self._graph.value_info[:]
+            self._graph.node.extend(self._nodes)
+            self._graph.initializer.append(numpy_helper.from_array(np.array([_HEIGHT], np.int64), _AXES))
+            self._drop_unused()
+
+    def _rank(self, name: str) -> int:
+        return len(self._weights[name].dims) if name in self._weights else 0
+
+    def _fits(self, node: onnx.NodeProto) -> bool:
+        """Whether every input has a wide form or is a single number, and one has a wide form."""
+        single = [name in self._weights and numpy_helper.to_array(self._weights[name]).size == 1 for name in node.input]
+        wide = [name in self._wide for name in node.input]
+        return any(wide) and all(one or other for one, other in zip(single, wide, strict=True))
+
+    def _widened(self, name: str) -> str:
+        if name not in self._wide:
+            self._wide[name] = f"{name}_wide"
+            self._narrow.add(name)
+            self._nodes.append(helper.make_node("Unsqueeze", [name, _AXES], [self._wide[name]]))
+        return self._wide[name]
+
+    def _add(self, node: onnx.NodeProto, inputs: list[str], attributes: dict[str, Any]) -> None:
+        (output,) = node.output
+        self._wide[output] = f"{output}_wide"
+        added = helper.make_node(node.op_type, inputs, [self._wide[output]], name=node.name, **attributes)
+        added.domain = node.domain
+        self._nodes.append(added)
+
+    def _convolve(self, node: onnx.NodeProto) -> None:
+        attributes = _attributes(node)
+        for name, number in _BY_DIMENSION.items():
+            if name in attributes:
+                attributes[name] = [number, *attributes[name]]
+        if "pads" in attributes:
+            begin, end = attributes["pads"]
+            attributes["pads"] = [0, begin, 0, end]
+        weight, *bias = node.input[1:]
+        self._add(node, [self._widened(node.input[0]), self._flat(weight), *bias], attributes)
+        self.count += 1
+
+    def _flat(self, name: str) -> str:
+        """A convolution's weights [out, in, 1, time]."""
+        flat = f"{name}_flat"
+        if flat not in self._weights:
+            values = numpy_helper.to_array(self._weights[name])
+            self._weights[flat] = numpy_helper.from_array(np.expand_dims(values, _HEIGHT), flat)
+            self._graph.initializer.append(self._weights[flat])
+        return flat
+
+    def _keep_wide(self, node: onnx.NodeProto) -> None:
+        self._add(node, [self._wide.get(name, name) for name in node.input], _attributes(node))
+
+    def _squeeze(self, names: Any) -> None:
+        """Make the plain form of those tensors that have only a wide one yet."""
+        for name in names:
+            if name in self._wide and name not in self._narrow:
+                self._narrow.add(name)
+                self._nodes.append(helper.make_node("Squeeze", [self._wide[name], _AXES], [name]))
+
+    def _drop_unused(self) -> None:
+        read = {name for node in self._graph.node for name in _read_by(node)}
+        kept = [weight for weight in self._graph.initializer if weight.name in read]
+        del self._graph.initializer[:]
+        self._graph.initializer.extend(kept)
+
+
+def _attributes(node: onnx.NodeProto) -> dict[str, Any]:
+    return {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
+
+
+def _read_by(node: onnx.NodeProto) -> list[str]:
+    """The tensors that a node reads, those that its subgraphs take from around them included."""
+    names = list(node.input)
+    for attribute in node.attribute:
+        for inner in attribute.g.node:
+            names += _read_by(inner)
+        names += [output.name for output in attribute.g.output]
+    return names
