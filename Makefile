@@ -9,7 +9,7 @@ MODELS ?= demo
 FOLDER ?=
 PRECISION ?= auto
 
-.PHONY: help install run export test lint bench format clean
+.PHONY: help install run export test lint bench bench-peers tune format clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -40,6 +40,12 @@ $(VENV)/installed-bench: $(VENV)/installed scripts/benchmark/requirements.txt
 	@$(BIN)/python -m pip install -r scripts/benchmark/requirements.txt
 	@touch $@
 
+$(VENV)/installed-peers-%: $(VENV)/installed-bench scripts/benchmark/peers/requirements-%.txt
+	@$(PYTHON) -m venv $(VENV)/peers-$*
+	@$(VENV)/peers-$*/bin/python -m pip install --quiet --upgrade pip
+	@$(VENV)/peers-$*/bin/python -m pip install -r scripts/benchmark/peers/requirements-$*.txt
+	@touch $@
+
 install: $(VENV)/installed ## make the virtual environment with everything to run and export
 
 run: $(VENV)/installed ## start Triton and the frontend; PORT=8080 MODELS=demo|hub|folder FOLDER=path PRECISION=auto|int8|fp32
@@ -62,6 +68,14 @@ test: lint $(VENV)/installed-clients ## lint, export the demo models, and every 
 bench: $(VENV)/installed-bench ## measure every operation under load; BENCH="--operations embeddings --callers 16 --seconds 20"
 	@$(BIN)/python -m scripts.export_models --source $(MODELS) $(if $(FOLDER),--folder $(FOLDER)) --precision $(PRECISION)
 	@$(BIN)/python -m scripts.benchmark $(BENCH)
+
+tune: $(VENV)/installed-bench ## sweep a model's settings for a latency target; TUNE="--model m3_embedder --p95 1.0"
+	@$(BIN)/python -m scripts.export_models --source $(MODELS) $(if $(FOLDER),--folder $(FOLDER)) --precision $(PRECISION)
+	@$(BIN)/python -m scripts.benchmark.tune $(TUNE)
+
+bench-peers: $(VENV)/installed-peers-text $(VENV)/installed-peers-audio ## beside infinity, sentence-transformers, faster-whisper and Piper's server; PEERS="--cases speech"
+	@$(BIN)/python -m scripts.export_models --source demo
+	@$(BIN)/python -m scripts.benchmark.peers $(PEERS)
 
 format: $(VENV)/installed-tests ## put the code into shape
 	@$(BIN)/ruff check --fix .

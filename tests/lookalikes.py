@@ -4,49 +4,30 @@ import shutil
 from pathlib import Path
 
 import torch
-from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from transformers import (
     GenerationConfig,
     WhisperConfig,
     WhisperFeatureExtractor,
     WhisperForConditionalGeneration,
-    WhisperTokenizerFast,
     XLMRobertaConfig,
     XLMRobertaForSequenceClassification,
     XLMRobertaModel,
     XLMRobertaTokenizerFast,
 )
 
+from scripts.benchmark.lookalikes.whisper import tokenizer as whisper_tokenizer
 from scripts.export_models import sources
-from scripts.export_models.demo.tokenizer import special_tokens
 from tests.conftest import ROOT
 
-_TEXT_PIECES = 50_257
 _LETTERS = "abcdefghijklmnopqrstuvwxyzäöüéè0123456789.,?!'"
-
-
-def _whisper_tokenizer(folder: Path) -> WhisperTokenizerFast:
-    """Whisper's special tokens at Whisper's own ids, behind 50,257 text pieces of which 256 are bytes."""
-    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
-    vocabulary = {piece: index for index, piece in enumerate(letters)}
-    vocabulary.update({f"Ġfiller{index}": index for index in range(len(letters), _TEXT_PIECES)})
-    bpe = Tokenizer(models.BPE(vocabulary, []))
-    bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    bpe.decoder = decoders.ByteLevel()
-    tokens = special_tokens(30.0)
-    cut = tokens.index("<|notimestamps|>") + 1
-    bpe.add_special_tokens(tokens[:cut])
-    bpe.add_tokens([AddedToken(token, normalized=False) for token in tokens[cut:]])
-    end = "<|endoftext|>"
-    tokenizer = WhisperTokenizerFast(tokenizer_object=bpe, unk_token=end, bos_token=end, eos_token=end, pad_token=end)
-    tokenizer.save_pretrained(folder)
-    return tokenizer
 
 
 def whisper(folder: Path, *, decoder_layers: int) -> None:
     """A Whisper of large-v3's layout: 128 mel bins, 51,866 entries; turbo has 4 decoder layers, large-v3 32."""
     folder.mkdir(parents=True)
-    tokenizer = _whisper_tokenizer(folder)
+    tokenizer = whisper_tokenizer()
+    tokenizer.save_pretrained(folder)
     token = tokenizer.convert_tokens_to_ids
     end = tokenizer.eos_token_id
     torch.manual_seed(0)

@@ -71,6 +71,14 @@ def _rerank(rng: random.Random, model: str) -> Call:
     return Call("/rerank", sum(lengths) + 8 * _DOCUMENTS, body)
 
 
+def speech_text(rng: random.Random, characters: int) -> str:
+    """Whole sentences, at least so many characters."""
+    text = ""
+    while len(text) < characters:
+        text += _sentences(rng, 1) + " "
+    return text.strip()
+
+
 def _speech(rng: random.Random, model: str) -> Call:
     text = _sentences(rng, rng.randint(1, 6))
     return Call("/audio/speech", len(text), {"input": text, "voice": "amy", "model": model or "tts-1"})
@@ -82,10 +90,10 @@ def _espeak() -> Espeak:
 
 
 @cache
-def _clip(seed: int) -> tuple[bytes, float]:
-    """5 to 15 seconds of speech as a WAV file, and how long it is."""
+def clip(seed: int, shortest: float = 5.0, longest: float = 15.0) -> tuple[bytes, float]:
+    """So many seconds of speech as a WAV file, and how long it is."""
     rng = random.Random(seed)
-    wanted = rng.uniform(5, 15)
+    wanted = rng.uniform(shortest, longest)
     parts: list[np.ndarray[Any, Any]] = []
     while sum(map(len, parts)) < wanted * _RATE:
         spoken = _espeak().speak(_sentences(rng, 1), "en-us")
@@ -101,7 +109,7 @@ def _clip(seed: int) -> tuple[bytes, float]:
 
 
 def _transcription(rng: random.Random, model: str) -> Call:
-    file, seconds = _clip(rng.randrange(_CLIPS))
+    file, seconds = clip(rng.randrange(_CLIPS))
     return Call("/audio/transcriptions", seconds, file=file, fields=(("model", model or "stt-1"),))
 
 

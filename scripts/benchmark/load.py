@@ -74,6 +74,17 @@ async def closed(client: Client, calls: Sequence[Call], callers: int, seconds: f
     return samples
 
 
+async def each_once(client: Client, calls: Sequence[Call], callers: int) -> list[Sample]:
+    """``callers`` send one call after the other until every one of ``calls`` is answered."""
+    waiting = iter(calls)
+
+    async def caller() -> list[Sample]:
+        return [await client.send(call, time.perf_counter()) for call in waiting]
+
+    answered = await asyncio.gather(*(caller() for _ in range(callers)))
+    return [sample for its in answered for sample in its]
+
+
 async def poisson(client: Client, calls: Sequence[Call], rate: float, seconds: float, seed: int) -> list[Sample]:
     """Calls arrive at ``rate`` a second on average, whether the ones before are answered or not."""
     rng = random.Random(seed)

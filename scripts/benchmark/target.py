@@ -2,14 +2,14 @@
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from frontend.config import CONFIG_FILE, LIMITS, PREFIX
 from scripts.local_triton.checks import free_port
-from scripts.run import Stack
+from scripts.run import REPOSITORY, Stack
 
 
 @dataclass(frozen=True)
@@ -23,15 +23,17 @@ class Target:
 
 
 @contextmanager
-def own_product() -> Iterator[Target]:
-    """The product as ``make run`` starts it, on a database and limits of its own."""
+def own_product(repository: Path = REPOSITORY, also: Sequence[str] = ()) -> Iterator[Target]:
+    """The product as ``make run`` starts it, on a database and limits of its own; ``also`` are further models."""
     with tempfile.TemporaryDirectory(prefix="quartet-bench-") as folder:
         limits = "\n".join(f"{name} = 1_000_000_000" for name in LIMITS)
         (Path(folder) / "quartet.toml").write_text(f"[limits]\n{limits}\n", encoding="utf-8")
         own = {CONFIG_FILE: f"{folder}/quartet.toml", f"{PREFIX}DATABASE": f"sqlite:///{folder}/quartet.sqlite3"}
-        stack = Stack(free_port(), {**os.environ, f"{PREFIX}LOG_LEVEL": "WARNING", **own})
+        environment = {**os.environ, f"{PREFIX}LOG_LEVEL": "WARNING", **own}
+        stack = Stack(free_port(), environment, repository, Path(folder))
         try:
             stack.start()
+            stack.triton.load(also)
             ports = stack.triton.ports
             yield Target(f"{stack.url}/v1", stack.api_key, f"http://127.0.0.1:{ports.http}", f"127.0.0.1:{ports.grpc}")
         finally:

@@ -1,0 +1,52 @@
+"""A model of a running Triton, loaded with other settings than its file has."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """What is swept; None is a knob that the model does not have."""
+
+    max_queue_delay_us: int | None
+    max_batch_size: int | None
+    instances: int
+    threads: int
+
+
+def overridden(config: dict[str, Any], knobs: Knobs, threads_parameter: str) -> dict[str, Any]:
+    """A model's configuration, as Triton tells it, with the knobs turned."""
+    changed: dict[str, Any] = json.loads(json.dumps(config))
+    if knobs.max_queue_delay_us is not None:
+        changed["dynamic_batching"]["max_queue_delay_microseconds"] = str(knobs.max_queue_delay_us)
+    if knobs.max_batch_size is not None:
+        changed["max_batch_size"] = knobs.max_batch_size
+        # Triton filled it in from the size before.
+        changed["dynamic_batching"].pop("preferred_batch_size", None)
+    for group in changed["instance_group"]:
+        group["count"] = knobs.instances
+    changed["parameters"][threads_parameter] = {"string_value": str(knobs.threads)}
+    return changed
+
+
+class Control:
+    """Loads a model of a Triton with other settings."""
+
+    def __init__(self, session: aiohttp.ClientSession, triton: str, model: str) -> None:
+        self._session, self._triton, self._model = session, triton, model
+
+    async def config(self) -> dict[str, Any]:
+        async with self._session.get(f"{self._triton}/v2/models/{self._model}/config") as response:
+            config: dict[str, Any] = await response.json()
+        if response.status != 200:
+            raise SystemExit(f"{self._model}: {config.get('error', response.status)}")
+        return config
+
+    async def load(self, config: dict[str, Any] | None = None) -> str:
+        """Load with a configuration, or as the file says; answers Triton's refusal, or nothing."""
+        body = {"parameters": {"config": json.dumps(config)}} if config else {}
+        async with self._session.post(f"{self._triton}/v2/repository/models/{self._model}/load", json=body) as response:
+            return "" if response.status == 200 else str((await response.json())["error"])

@@ -1,0 +1,57 @@
+"""Quartet beside what people use today: python -m scripts.benchmark.peers --cases embeddings,speech --runs 5
+
+Same machine, same weights, same inputs, same threads, the sides in turn. Each peer has a virtual environment of its
+own, which ``make bench-peers`` makes.
+"""
+
+import argparse
+import logging
+import sys
+import warnings
+from pathlib import Path
+
+from scripts.benchmark import machine
+from scripts.benchmark.peers import audio, ratios, texts
+from scripts.benchmark.peers.sides import Bench
+
+CASES = {
+    "embeddings": texts.embeddings,
+    "rerank": texts.rerank,
+    "transcriptions": audio.transcriptions,
+    "long-file": audio.long_file,
+    "speech": audio.speech,
+    "long-speech": audio.long_speech,
+}
+
+
+def _measure(bench: Bench, names: list[str], runs: int) -> None:
+    found: list[ratios.Row] = []
+    for name in names:
+        with CASES[name](bench) as case:
+            its = ratios.compare(case, runs)
+        print(f"\n{ratios.table(its)}\n", flush=True)
+        found += its
+        ratios.write(bench.folder / "results", machine.describe(), found)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Measure Quartet beside its peers.")
+    parser.add_argument("--cases", default=",".join(CASES), help="some of: " + ", ".join(CASES))
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--folder", type=Path, default=Path("build/peers"), help="look-alikes, logs and results")
+    parser.add_argument("--text-peers", type=Path, default=Path(".venv/peers-text/bin"))
+    parser.add_argument("--audio-peers", type=Path, default=Path(".venv/peers-audio/bin"))
+    arguments = parser.parse_args()
+    names = arguments.cases.split(",")
+    if unknown := set(names) - set(CASES):
+        parser.error(f"no such case: {', '.join(unknown)}")
+    warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    bench = Bench(arguments.folder, arguments.text_peers.absolute(), arguments.audio_peers.absolute())
+    _measure(bench, names, arguments.runs)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,143 @@
+"""Model repositories with look-alikes of the real sizes in the place of the demo's models."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import torch
+from transformers import AutoModel, AutoModelForSequenceClassification
+
+from scripts.benchmark.lookalikes import text, voice, whisper
+from scripts.export_models import stamp, text_models
+from scripts.export_models.calibration import calibrate
+from scripts.export_models.encoder import Precision
+from scripts.export_models.export_piper import export_piper
+from scripts.export_models.export_whisper import convert
+from scripts.export_models.graph import save
+from scripts.run import REPOSITORY
+
+PADDED = "padded_embedder"
+VOICE = "amy"
+_CALIBRATED_ON = 16
+COMPUTE_TYPE = "int8"
+_PADDED_CONFIG = f"""\
+name: "{PADDED}"
+backend: "onnxruntime"
+max_batch_size: 32
+input [
+  {{ name: "input_ids" data_type: TYPE_INT64 dims: [ -1 ] }},
+  {{ name: "attention_mask" data_type: TYPE_INT64 dims: [ -1 ] }}
+]
+output [ {{ name: "embedding" data_type: TYPE_FP32 dims: [ 1024 ] }} ]
+dynamic_batching {{ max_queue_delay_microseconds: 2000 }}
+instance_group [ {{ count: 1 kind: KIND_CPU }} ]
+parameters {{ key: "intra_op_thread_count" value {{ string_value: "2" }} }}
+"""
+
+
+class Checkpoints:
+    """Look-alikes in ``folder``, each written when it is first asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def text(self, *, reranker: bool) -> Path:
+        path = self._folder / ("reranker" if reranker else "embedder")
+        if not path.exists():
+            text.write(path, reranker=reranker)
+        return path
+
+    def whisper(self) -> Path:
+        """Converted to CTranslate2's int8, with what faster-whisper reads beside it."""
+        source, target = self._folder / "whisper", self._folder / "whisper-int8"
+        if not target.exists():
+            whisper.write(source)
+            convert(source, target, COMPUTE_TYPE)
+            shutil.copy(source / "preprocessor_config.json", target)
+        return target
+
+    def voice(self) -> Path:
+        path = self._folder / "voice" / f"{VOICE}.onnx"
+        if not path.exists():
+            voice.write(path, REPOSITORY / f"piper_{VOICE}" / "1" / "voice.json")
+        return path
+
+
+def _own_copy(target: Path, replaced: str) -> Path:
+    """The demo's repository by hard links, without the files of the model that is ``replaced``; gives that folder."""
+    if not target.exists():
+        shutil.copytree(REPOSITORY, target, copy_function=os.link)
+    model = target / replaced
+    shutil.rmtree(model / "1")
+    (model / "1").mkdir()
+    return model
+
+
+def put_text(target: Path, checkpoint: Path, precision: Precision, *, reranker: bool) -> Path:
+    """Our graph of the embedder or reranker; gives the folder with ``model.onnx``."""
+    name = "m3_reranker" if reranker else "m3_embedder"
+    wanted = stamp.fingerprint("look-alike", checkpoint, precision, "")
+    if stamp.read(target, name) == wanted:
+        return target / name / "1"
+    folder = _own_copy(target, name) / "1"
+    kind = AutoModelForSequenceClassification if reranker else AutoModel
+    model = kind.from_pretrained(checkpoint).eval()
+    rng = np.random.default_rng(2)
+    ids = [rng.integers(4, text.WORDS, 100).astype(np.int32) for _ in range(_CALIBRATED_ON)]
+    found = calibrate(model.base_model, ids) if precision == "int8" else {}
+    its = text_models.checkpoint_of(model, found)
+    graph = text_models.reranker(its, precision) if reranker else text_models.embedder(its, precision, "cls")
+    save(graph, folder / "model.onnx")
+    shutil.copy(checkpoint / "tokenizer.json", folder)
+    (folder / "quartet.json").write_text('{"max_tokens": 8192}', encoding="utf-8")
+    stamp.write(target, name, wanted)
+    return folder
+
+
+class _Pooled(torch.nn.Module):
+    def __init__(self, model: torch.nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+        first = self.model(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state[:, 0]
+        return torch.nn.functional.normalize(first, dim=1)
+
+
+def put_padded(target: Path, checkpoint: Path) -> None:
+    """The usual padded export of the embedder, as one more model of the repository."""
+    folder = target / PADDED / "1"
+    if folder.exists():
+        return
+    folder.mkdir(parents=True)
+    block = torch.ones(2, 8, dtype=torch.int64)
+    free = {0: "batch", 1: "tokens"}
+    torch.onnx.export(
+        _Pooled(AutoModel.from_pretrained(checkpoint).eval()),
+        (block, block),
+        str(folder / "model.onnx"),
+        input_names=["input_ids", "attention_mask"],
+        output_names=["embedding"],
+        dynamic_axes={"input_ids": free, "attention_mask": free, "embedding": {0: "batch"}},
+        opset_version=17,
+        dynamo=False,
+    )
+    (target / PADDED / "config.pbtxt").write_text(_PADDED_CONFIG, encoding="utf-8")
+
+
+def put_whisper(target: Path, converted: Path, min_window_seconds: float = 30.0) -> None:
+    """The converted look-alike as ``whisper_turbo``."""
+    model = _own_copy(target, "whisper_turbo")
+    for file in (REPOSITORY / "whisper_turbo" / "1").glob("*.py"):
+        os.link(file, model / "1" / file.name)
+    shutil.copytree(converted, model / "1" / "whisper")
+    path = model / "1" / "whisper" / "quartet.json"
+    settings = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**settings, "min_window_seconds": min_window_seconds}), encoding="utf-8")
+
+
+def put_voice(target: Path, file: Path) -> None:
+    model = _own_copy(target, f"piper_{VOICE}")
+    export_piper(model.name, file, model)

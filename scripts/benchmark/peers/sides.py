@@ -1,0 +1,137 @@
+"""The sides of a comparison: each does the same calls and tells how many seconds it took."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from scripts.benchmark import load
+from scripts.benchmark.inputs import Call
+from scripts.benchmark.target import Target
+from scripts.local_triton.checks import free_port
+from scripts.local_triton.child import start_child, stop_child
+
+_START_SECONDS = 300
+_STOP_SECONDS = 10
+_WORKERS = Path(__file__).parent / "workers"
+# Nobody telephones home, and nobody looks for a hub.
+_OFFLINE = {"HF_HUB_OFFLINE": "1", "DO_NOT_TRACK": "1", "INFINITY_ANONYMOUS_USAGE_STATS": "0"}
+
+
+class PeerError(Exception):
+    """A side that did not start, or answered with an error."""
+
+
+class Side(Protocol):
+    """One side; ``run`` answers in seconds."""
+
+    def run(self) -> float: ...
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is compared, how much of ``unit`` a run does, and the sides; those of the product are called Quartet."""
+
+    name: str
+    unit: str
+    units: float
+    sides: dict[str, Side]
+
+
+class HttpSide:
+    """``callers`` who send the calls to an address, each as soon as its last is answered."""
+
+    def __init__(self, target: Target, calls: Sequence[Call], callers: int) -> None:
+        self._target, self._calls, self._callers = target, calls, callers
+
+    def run(self) -> float:
+        return asyncio.run(self.send())
+
+    async def send(self) -> float:
+        """The same on a loop that runs already."""
+        async with load.connected(self._target.address, self._target.key) as client:
+            samples = await load.each_once(client, self._calls, self._callers)
+        if failed := {sample.status for sample in samples} - {200}:
+            raise PeerError(f"{self._target.address} answered {failed}")
+        return max(sample.due + sample.seconds for sample in samples) - min(sample.due for sample in samples)
+
+
+class WorkerSide:
+    """One task for a worker's pipe."""
+
+    def __init__(self, process: subprocess.Popen[str], task: Any) -> None:
+        self._process, self._task = process, task
+
+    def run(self) -> float:
+        assert self._process.stdin is not None
+        print(json.dumps(self._task), file=self._process.stdin, flush=True)
+        return float(_line(self._process))
+
+
+def _line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    if line := process.stdout.readline():
+        return line
+    raise PeerError("a worker ended")
+
+
+@contextmanager
+def worker(python: Path, log: Path, script: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
+    """A script of ``workers`` under another interpreter; what it says goes to ``log``."""
+    command = [str(python), str(_WORKERS / script), *map(str, arguments)]
+    environment = {**os.environ, **_OFFLINE, "PYTHONPATH": str(Path.cwd())}
+    pipe = subprocess.PIPE
+    with (
+        log.open("w") as said,
+        subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=said, env=environment, text=True) as process,
+    ):
+        _line(process)
+        yield process
+
+
+@contextmanager
+def server(command: Sequence[object], health: str, log: Path) -> Iterator[str]:
+    """A peer's own server at a free port, which stands for ``{port}`` in ``command``; gives its address."""
+    port = free_port()
+    process = start_child([str(part).replace("{port}", str(port)) for part in command], {**os.environ, **_OFFLINE}, log)
+    try:
+        address = f"http://127.0.0.1:{port}"
+        _wait_for(address + health, process, log)
+        yield address
+    finally:
+        stop_child(process, _STOP_SECONDS)
+
+
+def _wait_for(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while process.poll() is None and time.monotonic() < deadline:
+        try:
+            with urllib.request.urlopen(address, timeout=5):
+                return
+        except OSError:
+            time.sleep(0.5)
+    raise PeerError(f"no answer from {address}; its log is {log}")
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where look-alikes and logs lie, and the ``bin`` folders of the peers' own virtual environments."""
+
+    folder: Path
+    text_peers: Path
+    audio_peers: Path
+
+    def log(self, name: str) -> Path:
+        return self.folder / f"{name}.log"
+
+    def own_worker(self, script: str, *arguments: object) -> AbstractContextManager[subprocess.Popen[str]]:
+        """A script of ``workers`` under this interpreter."""
+        return worker(Path(sys.executable), self.log(Path(script).stem), script, *arguments)

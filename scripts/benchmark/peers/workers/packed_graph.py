@@ -1,0 +1,26 @@
+"""Our own graph without queue, HTTP or Triton: <folder of model.onnx> <texts a run>.
+
+A task is a list of texts or of pairs.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+from line_server import serve
+from tokenizers import Tokenizer
+
+from scripts.export_models.text_checks import session
+
+folder, batch = Path(sys.argv[1]), int(sys.argv[2])
+tokenizer, run = Tokenizer.from_file(str(folder / "tokenizer.json")), session(folder / "model.onnx")
+
+
+def work(texts: list[str | list[str]]) -> None:
+    encodings = tokenizer.encode_batch_fast([text if isinstance(text, str) else tuple(text) for text in texts])
+    ids = [np.array(encoding.ids, np.int32) for encoding in encodings]
+    for start in range(0, len(ids), batch):
+        run(ids[start : start + batch])
+
+
+serve(work)

@@ -1,0 +1,46 @@
+"""Requests as Triton's own tools read them: python -m scripts.benchmark.triton_inputs m3_embedder > inputs.json
+
+``perf_analyzer --input-data inputs.json`` sends them to Triton past the frontend; they are those of ``make bench``.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from frontend.text.packed import packed_inputs
+from frontend.text.tokens import TextTokenizer
+from scripts.benchmark.inputs import calls
+from scripts.run import REPOSITORY
+
+_REQUESTS = 32
+
+
+def requests(model: str, repository: Path, count: int) -> list[dict[str, Any]]:
+    """``count`` requests of ``m3_embedder`` or ``m3_reranker``, each input with its values and its shape."""
+    tokenizer = TextTokenizer(repository / model / "1")
+    found = []
+    for call in calls("embeddings" if model == "m3_embedder" else "rerank", count, seed=1):
+        body = call.body or {}
+        if model == "m3_embedder":
+            ids = tokenizer.texts(body["input"])
+        else:
+            ids = tokenizer.pairs(body["query"], body["documents"])
+        inputs = packed_inputs(ids).items()
+        found.append({name: {"content": row[0].tolist(), "shape": [row.shape[1]]} for name, row in inputs})
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Requests for perf_analyzer's --input-data.")
+    parser.add_argument("model", choices=("m3_embedder", "m3_reranker"))
+    parser.add_argument("--repository", type=Path, default=REPOSITORY)
+    parser.add_argument("--requests", type=int, default=_REQUESTS)
+    arguments = parser.parse_args()
+    json.dump({"data": requests(arguments.model, arguments.repository, arguments.requests)}, sys.stdout)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

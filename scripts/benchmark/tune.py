@@ -1,0 +1,187 @@
+"""Which settings of a model hold a latency target, and what each of them gives: through Triton's model control.
+
+    python -m scripts.benchmark.tune --model m3_embedder --p95 1.0
+    python -m scripts.benchmark.tune --model m3_embedder --url http://host:8080/v1 --triton http://host:8000 --key KEY
+
+Every combination is loaded over the one before, warmed up and measured by callers who wait for their answers, through
+the frontend. In the end the model is loaded as its file says; nothing is written there.
+"""
+
+import argparse
+import asyncio
+import itertools
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from scripts.benchmark import load, machine, report
+from scripts.benchmark.inputs import OPERATIONS, calls
+from scripts.benchmark.model_control import Control, Knobs, overridden
+from scripts.benchmark.target import Target, own_product
+from scripts.benchmark.triton_counts import TritonCounts, between
+
+_DIFFERENT_CALLS = 64
+_LOAD_SECONDS = 600.0
+_OPERATION_OF = {"m3_embedder": "embeddings", "m3_reranker": "rerank", "whisper_turbo": "transcriptions"}
+_THREADS_OF = {"whisper_turbo": "intra_threads"}
+# What the operations' calls ask for where no voice or model is named.
+_VOICE = "piper_amy"
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What one combination gave: seconds at the 95th percentile, and throughput."""
+
+    knobs: Knobs
+    p95: float
+    units_a_second: float
+    unit: str
+    mean_batch: float
+    errors: int
+
+    def holds(self, p95: float) -> bool:
+        return not self.errors and self.p95 <= p95
+
+
+def combinations(config: dict[str, Any], arguments: argparse.Namespace) -> list[Knobs]:
+    """Every combination of the values asked for; a model that cannot batch has no delay and no batch size."""
+    batches = bool(config.get("max_batch_size")) and "dynamic_batching" in config
+    delays, sizes = (arguments.delays, arguments.batches) if batches else ([None], [None])
+    product = itertools.product(delays, sizes, arguments.instances, arguments.threads)
+    return [Knobs(*values) for values in product]
+
+
+async def _try(target: Target, knobs: Knobs, operation: str, arguments: argparse.Namespace) -> Tried:
+    triton = TritonCounts(target.triton)
+    requests = calls(operation, _DIFFERENT_CALLS, arguments.seed)
+    async with load.connected(target.address, target.key) as client:
+        await load.burst(client, requests[: arguments.callers])
+        before = await triton.read()
+        samples = await load.closed(client, requests, arguments.callers, arguments.seconds)
+        counted = between(before, await triton.read())
+    run = report.result(operation, "", OPERATIONS[operation].unit, samples, counted)
+    batch = counted.get(arguments.model, {}).get("mean_batch", 0.0)
+    return Tried(
+        knobs, run.latency.get("p95", float("inf")), run.units_a_second, run.unit, batch, sum(run.errors.values())
+    )
+
+
+async def sweep(target: Target, arguments: argparse.Namespace, heard: Callable[[str], None]) -> list[Tried]:
+    """Try every combination, and leave the model as it was."""
+    operation = _OPERATION_OF.get(arguments.model, "speech")
+    threads = _THREADS_OF.get(arguments.model, "intra_op_thread_count")
+    found: list[Tried] = []
+    timeout = aiohttp.ClientTimeout(total=_LOAD_SECONDS)
+    async with aiohttp.ClientSession(timeout=timeout) as session:
+        control = Control(session, target.triton, arguments.model)
+        config = await control.config()
+        try:
+            for knobs in combinations(config, arguments):
+                if refused := await control.load(overridden(config, knobs, threads)):
+                    heard(f"{knobs}: {refused}")
+                    continue
+                found.append(await _try(target, knobs, operation, arguments))
+                heard(row(found[-1], arguments.p95))
+        finally:
+            await control.load()
+    return found
+
+
+_HEAD = (
+    "| delay us | max batch | instances | threads | p95 ms | throughput/s | mean batch | holds |\n" + "|---" * 8 + "|"
+)
+
+
+def row(tried: Tried, p95: float) -> str:
+    """A line of the table."""
+    knobs = ("-" if value is None else str(value) for value in asdict(tried.knobs).values())
+    numbers = f"{1000 * tried.p95:.0f} | {tried.units_a_second:.0f} {tried.unit} | {tried.mean_batch:.2f}"
+    return f"| {' | '.join(knobs)} | {numbers} | {'yes' if tried.holds(p95) else 'no'} |"
+
+
+def table(found: list[Tried], p95: float) -> str:
+    """Those that hold the target first, each group by throughput."""
+    best = sorted(found, key=lambda tried: (not tried.holds(p95), -tried.units_a_second))
+    return "\n".join([_HEAD, *(row(tried, p95) for tried in best)])
+
+
+def _plot(path: Path, found: list[Tried], p95: float) -> None:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(9, 5))
+    for holds, colour in ((True, "tab:green"), (False, "tab:gray")):
+        its = [tried for tried in found if tried.holds(p95) is holds]
+        axes.scatter([1000 * tried.p95 for tried in its], [tried.units_a_second for tried in its], c=colour)
+    for tried in found:
+        label = "/".join("-" if value is None else str(value) for value in asdict(tried.knobs).values())
+        axes.annotate(label, (1000 * tried.p95, tried.units_a_second), fontsize=7)
+    axes.axvline(1000 * p95, color="black", linewidth=0.8)
+    axes.set(xlabel="p95 in milliseconds", ylabel=f"{found[0].unit} a second", title="delay/batch/instances/threads")
+    axes.grid(True, alpha=0.3)
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+    pyplot.close(figure)
+
+
+def _write(arguments: argparse.Namespace, found: list[Tried]) -> None:
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    whole = {"machine": machine.describe(), "model": arguments.model, "p95": arguments.p95}
+    whole["tried"] = [asdict(tried) for tried in found]
+    stem = arguments.out / arguments.model
+    stem.with_suffix(".json").write_text(json.dumps(whole, indent=2) + "\n", encoding="utf-8")
+    stem.with_suffix(".md").write_text(table(found, arguments.p95) + "\n", encoding="utf-8")
+    _plot(stem.with_suffix(".png"), found, arguments.p95)
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(number) for number in text.split(",")]
+
+
+def parser() -> argparse.ArgumentParser:
+    described = argparse.ArgumentParser(description="Find the settings of a model that hold a latency target.")
+    described.add_argument("--model", choices=(*_OPERATION_OF, _VOICE), default="m3_embedder")
+    described.add_argument("--p95", type=float, default=1.0, help="seconds that 95 of 100 calls may take")
+    described.add_argument("--callers", type=int, default=16)
+    described.add_argument("--seconds", type=float, default=8.0, help="how long each combination is measured")
+    described.add_argument("--delays", type=_numbers, default=[0, 2000, 10_000], help="max_queue_delay, microseconds")
+    described.add_argument("--batches", type=_numbers, default=[4, 32], help="max_batch_size")
+    described.add_argument("--instances", type=_numbers, default=[1, 2])
+    described.add_argument("--threads", type=_numbers, default=[1, 2])
+    described.add_argument("--url", default="", help="a running Quartet, with /v1; else it is started")
+    described.add_argument("--triton", default="", help="its Triton's HTTP address, with --url")
+    described.add_argument("--key", default=os.environ.get("QUARTET_API_KEY", ""))
+    described.add_argument("--seed", type=int, default=1)
+    described.add_argument("--out", type=Path, default=Path("build/tune"))
+    return described
+
+
+def main() -> int:
+    arguments = parser().parse_args()
+
+    def heard(line: str) -> None:
+        print(line, flush=True)
+
+    print(_HEAD)
+    if arguments.url:
+        found = asyncio.run(sweep(Target(arguments.url, arguments.key, arguments.triton), arguments, heard))
+    else:
+        with own_product() as target:
+            found = asyncio.run(sweep(target, arguments, heard))
+    if not found:
+        return 1
+    _write(arguments, found)
+    print(f"\n{table(found, arguments.p95)}\n\nwritten to {arguments.out}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

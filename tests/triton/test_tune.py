@@ -1,0 +1,37 @@
+"""The sweep over a real Triton: it loads what it says, and leaves the model as it was."""
+
+import json
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scripts.benchmark.model_control import Knobs
+from scripts.benchmark.target import Target
+from scripts.benchmark.tune import parser, sweep
+from scripts.run import Stack
+
+pytestmark = pytest.mark.triton
+
+
+def _config(stack: Stack) -> dict[str, Any]:
+    address = f"http://127.0.0.1:{stack.triton.ports.http}/v2/models/m3_embedder/config"
+    with urllib.request.urlopen(address) as answer:
+        config: dict[str, Any] = json.loads(answer.read())
+    return config
+
+
+async def test_every_combination_is_measured_and_the_model_is_left_as_it_was(stack: Stack, tmp_path: Path) -> None:
+    before = _config(stack)
+    target = Target(f"{stack.url}/v1", stack.api_key, f"http://127.0.0.1:{stack.triton.ports.http}")
+    sizes = ["--delays", "0", "--batches", "1,8", "--instances", "1", "--threads", "2"]
+    arguments = parser().parse_args([*sizes, "--callers", "4", "--seconds", "1", "--out", str(tmp_path)])
+    heard: list[str] = []
+    single, several = await sweep(target, arguments, heard.append)
+    assert (single.knobs, several.knobs) == (Knobs(0, 1, 1, 2), Knobs(0, 8, 1, 2))
+    assert single.errors == several.errors == 0
+    assert single.mean_batch == 1
+    assert several.mean_batch > 1
+    assert len(heard) == 2
+    assert _config(stack) == before
