@@ -6,8 +6,10 @@ own, which ``make bench-peers`` makes.
 
 import argparse
 import logging
+import re
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 from scripts.benchmark import machine
@@ -24,11 +26,12 @@ CASES = {
 }
 
 
-def _measure(bench: Bench, names: list[str], runs: int) -> None:
+def _measure(bench: Bench, names: list[str], sides: str, runs: int) -> None:
     found: list[ratios.Row] = []
     for name in names:
         with CASES[name](bench) as case:
-            its = ratios.compare(case, runs)
+            chosen = {name: side for name, side in case.sides.items() if re.search(sides, name)}
+            its = ratios.compare(replace(case, sides=chosen), runs)
         print(f"\n{ratios.table(its)}\n", flush=True)
         found += its
         ratios.write(bench.folder / "results", machine.describe(), found)
@@ -37,6 +40,7 @@ def _measure(bench: Bench, names: list[str], runs: int) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measure Quartet beside its peers.")
     parser.add_argument("--cases", default=",".join(CASES), help="some of: " + ", ".join(CASES))
+    parser.add_argument("--sides", default="", help="a regular expression: only sides whose names it is found in")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--folder", type=Path, default=Path("build/peers"), help="look-alikes, logs and results")
     parser.add_argument("--text-peers", type=Path, default=Path(".venv/peers-text/bin"))
@@ -49,7 +53,7 @@ def main() -> int:
     logging.disable(logging.WARNING)
     arguments.folder.mkdir(parents=True, exist_ok=True)
     bench = Bench(arguments.folder, arguments.text_peers.absolute(), arguments.audio_peers.absolute())
-    _measure(bench, names, arguments.runs)
+    _measure(bench, names, arguments.sides, arguments.runs)
     return 0
 
 

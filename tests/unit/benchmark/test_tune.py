@@ -2,8 +2,14 @@
 
 from typing import Any
 
+import pytest
+
+from scripts.benchmark.clips import p95
+from scripts.benchmark.load import Sample
 from scripts.benchmark.model_control import Knobs, overridden
+from scripts.benchmark.triton_inputs import requests
 from scripts.benchmark.tune import Tried, combinations, parser, row, table
+from tests.conftest import ROOT
 
 CONFIG: dict[str, Any] = {
     "name": "m3_embedder",
@@ -59,3 +65,21 @@ def test_those_that_hold_the_target_come_first_and_the_fastest_before() -> None:
 
 def test_a_row_tells_the_knobs_and_what_they_gave() -> None:
     assert row(_tried(0.25, 1234), 1.0) == "| 0 | 8 | 1 | 2 | 250 | 1234 words | 3.50 | yes |"
+
+
+@pytest.mark.parametrize(("model", "texts"), [("m3_embedder", 4), ("m3_reranker", 32)])
+def test_requests_for_tritons_tools_hold_packed_texts(model: str, texts: int) -> None:
+    (request,) = requests(model, ROOT / "model_repository", 1)
+    ids, lengths = request["input_ids"], request["lengths"]
+    assert (ids["shape"], lengths["shape"]) == ([len(ids["content"])], [texts])
+    assert sum(lengths["content"]) == len(ids["content"])
+
+
+def test_the_slowest_of_few_calls_counts() -> None:
+    samples = [Sample(0.0, seconds, 200, 1.0) for seconds in (1.0, 1.0, 1.0, 9.0)]
+    assert p95(samples) > 7
+
+
+def test_a_failed_call_ends_the_measurement() -> None:
+    with pytest.raises(SystemExit, match="502"):
+        p95([Sample(0.0, 1.0, 200, 1.0), Sample(0.0, 1.0, 502, 1.0)])
