@@ -14,7 +14,8 @@ from frontend.access.jwt import Tokens
 from frontend.access.registry import RegistryError
 from frontend.app import create_app
 from frontend.commands import keys
-from frontend.config import Settings, SettingsError
+from frontend.config import Settings
+from frontend.config_tables import SettingsError
 from frontend.database.engine import DatabaseUrlError
 from frontend.database.migrate import MigrationError
 from frontend.observe import set_up_logging

@@ -16,14 +16,17 @@ from frontend.background import Repeating, measure_loop_delay
 from frontend.config import Settings
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
-from frontend.dispatch.queue import Dispatcher
+from frontend.dispatch.dispatcher import Dispatcher
+from frontend.dispatch.model_queue import Bounds
+from frontend.dispatch.scheduler import Rules
 from frontend.middleware.auth import auth_middleware
 from frontend.middleware.errors import errors_middleware
 from frontend.middleware.limits import limits_middleware
 from frontend.middleware.request_id import add_headers, request_id_middleware
+from frontend.middleware.turns import turns_middleware
 from frontend.offload import Offload
 from frontend.operations.chat import handler as chat
-from frontend.operations.chat.pipeline import ChatPipeline
+from frontend.operations.chat.pipeline import CHAT_MODEL, ChatPipeline
 from frontend.operations.embeddings import handler as embeddings
 from frontend.operations.embeddings.pipeline import EmbeddingPipeline
 from frontend.operations.rerank import handler as rerank
@@ -32,12 +35,11 @@ from frontend.operations.speech import handler as speech
 from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.transcription import handler as transcription
 from frontend.operations.transcription.pipeline import TranscriptionPipeline
-from frontend.operations.transcription.protocol import MODELS as STT_MODELS
 from frontend.pages import docs, health, metrics, models, openapi
 from frontend.text.phonemes import load_phonemizer
 from frontend.triton import Triton
 
-_CONNECT: web.AppKey[Callable[[str, float], Triton]] = web.AppKey("connect")
+_CONNECT: web.AppKey[Callable[[str], Triton]] = web.AppKey("connect")
 _AUDIO_TASKS = 1_000
 # espeak-ng's bridge leaks some 13 bytes a character: a worker is renewed before that matters.
 _PHONEME_TASKS = 20_000
@@ -91,29 +93,45 @@ async def _watch(app: web.Application) -> AsyncIterator[None]:
     await watching.close()
 
 
+def _rules(settings: Settings, model: str) -> Rules:
+    """What the queue of a model promises."""
+    return Rules(
+        age_seconds=settings.queue_age_seconds,
+        hold_seconds=settings.queue_hold_seconds,
+        floors=settings.floors.get(model, {}),
+    )
+
+
 async def _operations(app: web.Application) -> AsyncIterator[None]:
     """The parts that live as long as the event loop: the gRPC channel, the worker pools, the pipelines."""
     settings = app[keys.SETTINGS]
-    triton = app[_CONNECT](settings.triton, settings.request_seconds)
     audio = Offload(settings.audio_workers, tasks=_AUDIO_TASKS, prepare=load_detector)
     phonemes = Offload(settings.phoneme_workers, tasks=_PHONEME_TASKS, prepare=load_phonemizer)
-    dispatcher = Dispatcher(settings.concurrency, dict.fromkeys(STT_MODELS.values(), settings.windows_at_once))
-    app[keys.TRITON] = triton
-    app[keys.TRANSCRIPTION] = TranscriptionPipeline(settings, triton, dispatcher, audio)
-    app[keys.SPEECH] = SpeechPipeline(settings, triton, dispatcher, phonemes)
-    app[keys.EMBEDDINGS] = EmbeddingPipeline(settings, triton, dispatcher)
-    app[keys.RERANK] = RerankPipeline(settings, triton, dispatcher)
+    bounds = Bounds(settings.queue_per_key, settings.queue_per_tier)
+    dispatcher = Dispatcher(lambda model: _rules(settings, model), bounds)
+    tritons = [app[_CONNECT](backend.address) for backend in settings.tritons]
+    for backend, triton in zip(settings.tritons, tritons, strict=True):
+        slots = backend.slots(health.TRITON_MODELS, settings.concurrency)
+        await dispatcher.add(backend.name, triton, slots, 1 / settings.workers)
+    app[keys.DISPATCHER] = dispatcher
+    app[keys.TRANSCRIPTION] = TranscriptionPipeline(settings, dispatcher, audio)
+    app[keys.SPEECH] = SpeechPipeline(settings, dispatcher, phonemes)
+    app[keys.EMBEDDINGS] = EmbeddingPipeline(settings, dispatcher)
+    app[keys.RERANK] = RerankPipeline(settings, dispatcher)
     if settings.chat_upstream:
+        dispatcher.fix(CHAT_MODEL, settings.chat_concurrency)
         app[keys.CHAT] = ChatPipeline(settings, dispatcher)
     yield
     if settings.chat_upstream:
         await app[keys.CHAT].close()
-    await triton.close()
+    await dispatcher.close()
+    for triton in tritons:
+        await triton.close()
     await audio.close()
     await phonemes.close()
 
 
-def create_app(settings: Settings, connect: Callable[[str, float], Triton] = Triton) -> web.Application:
+def create_app(settings: Settings, connect: Callable[[str], Triton] = Triton) -> web.Application:
     """Wire everything together; nothing runs until the application starts. ``connect`` makes the Triton client."""
     app = web.Application(
         middlewares=[
@@ -121,6 +139,7 @@ def create_app(settings: Settings, connect: Callable[[str, float], Triton] = Tri
             errors_middleware,  # turns what the rest raises into answers
             auth_middleware({"/v1/": keys.API_KEYS, "/api/v1/": keys.TOKENS}),  # before any body is read
             limits_middleware(_LIMITS),
+            turns_middleware,
         ],
         client_max_size=settings.max_body_bytes,
     )

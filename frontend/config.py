@@ -8,26 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from frontend.config_tables import LIMITS, SettingsError, TritonSetting, tables_of
+
 PREFIX = "QUARTET_"
 CONFIG_FILE = f"{PREFIX}CONFIG"
 # The file is read first; and what build/demo.env holds for clients may stand in the same environment.
 _NO_SETTINGS = (CONFIG_FILE, f"{PREFIX}URL", f"{PREFIX}API_KEY", f"{PREFIX}MOBILE_JWT")
-TIERS = ("free", "pro", "company")
-# Requests a minute, by the name of the limit; the contract's numbers.
-LIMITS = {
-    "chat": 60,
-    "responses": 60,
-    "transcriptions": 30,
-    "speech": 120,
-    "embeddings": 120,
-    "rerank": 120,
-    "mobile_transcribe": 30,
-    "mobile_synthesize": 60,
-}
-
-
-class SettingsError(ValueError):
-    """A setting is missing, unknown or out of range; the message names it."""
 
 
 def _setting(
@@ -48,13 +34,14 @@ class Settings:
     """Everything that can be set. The name of a variable is ``QUARTET_`` and the field in capitals.
 
     The file that ``QUARTET_CONFIG`` names has the fields as they are called here; variables go before it. Only the
-    file has the tables ``[limits]`` (name = requests a minute) and ``[tiers.<tier>]`` (the same for one tier).
+    file has the tables ``[limits]`` (name = requests a minute), ``[tiers.<tier>]`` (the same for one tier),
+    ``[backends.<name>]`` (a Triton, in the place of ``triton``) and ``[floors.<model>]`` (key or organisation = slots).
     """
 
     host: str = _setting("127.0.0.1", "address to listen on")
     workers: int = _setting(1, "processes that accept requests; more than one need redis for limits", least=1, most=256)
     port: int = _setting(8080, "port to listen on; 0 takes a free one", least=0, most=65535)
-    triton: str = _setting("127.0.0.1:8001", "host:port of Triton's gRPC service")
+    triton: str = _setting("127.0.0.1:8001", "host:port of Triton's gRPC service; several with commas between")
     model_repository: Path = _setting(Path("model_repository"), "where the exported models lie")
     database: str = _setting(
         "sqlite:///data/quartet.sqlite3", "where keys are kept: sqlite:///file or postgresql://...", secret=True
@@ -79,15 +66,23 @@ class Settings:
     min_body_rate: int = _setting(8192, "bytes a second below which a body is refused", least=0)
     request_seconds: float = _setting(300.0, "time a call to Triton may take", least=1)
     token_budget: int = _setting(16384, "tokens in one request to Triton", least=8192)
-    concurrency: int = _setting(16, "calls of a model under way at once", least=1)
+    concurrency: int = _setting(0, "calls of a model at once on one Triton; 0 is what fills two batches", least=0)
+    calls_at_once: int = _setting(8, "calls that one request may have under way at once", least=1)
     windows_at_once: int = _setting(1, "windows of one recording under way at once; more on a GPU", least=1)
+    queue_per_key: int = _setting(256, "calls of a key that may wait for a model", least=1)
+    queue_per_tier: int = _setting(4096, "calls of a tier that may wait for a model", least=1)
+    queue_age_seconds: float = _setting(4.0, "a call that has waited so long may go before its turn", least=0)
+    queue_hold_seconds: float = _setting(5.0, "time an idle owner's floor is not lent to others", least=0)
     sentence_pause_seconds: float = _setting(0.2, "silence between two spoken sentences", least=0, most=5)
     mp3_kbps: int = _setting(64, "bit rate of MP3 answers", least=32, most=160)
     chat_upstream: str = _setting("", "base address, with /v1, of an OpenAI-compatible server for chat and responses")
+    chat_concurrency: int = _setting(16, "requests to chat_upstream under way at once", least=1)
     chat_upstream_key: str = _setting("", "the key that server wants", secret=True)
     log_level: str = _setting("INFO", "least level that is logged", choices=("DEBUG", "INFO", "WARNING", "ERROR"))
     limits: Mapping[str, int] = field(default_factory=lambda: LIMITS)
     tiers: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    backends: Sequence[TritonSetting] = ()
+    floors: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> "Settings":
@@ -112,9 +107,20 @@ class Settings:
             raise SettingsError(f"{PREFIX}CHAT_UPSTREAM: must begin with http:// or https://")
         return settings
 
+    @property
+    def tritons(self) -> Sequence[TritonSetting]:
+        """Every Triton that calls can go to."""
+        addresses = [address.strip() for address in self.triton.split(",")]
+        return self.backends or [TritonSetting(address, address) for address in addresses]
+
+    @property
+    def floor_owners(self) -> frozenset[str]:
+        """The names of the keys and organisations that have slots of their own."""
+        return frozenset(name for owners in self.floors.values() for name in owners)
+
     def for_one_worker(self) -> "Settings":
         """The same with this worker's share of what all workers may do at once, at least one of each."""
-        shared = ("audio_workers", "phoneme_workers", "concurrency")
+        shared = ("audio_workers", "phoneme_workers")
         shares = {name: -(-getattr(self, name) // self.workers) for name in shared}
         return dataclasses.replace(self, **shares)
 
@@ -124,35 +130,12 @@ def _from_file(path: Path, fields: Mapping[str, "dataclasses.Field[Any]"]) -> di
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise SettingsError(f"{CONFIG_FILE}: {path}: {error}") from None
-    tiers = content.pop("tiers", {})
-    for tier in tiers:
-        if tier not in TIERS:
-            raise SettingsError(f"tiers.{tier}: there is no such tier; tiers are {', '.join(TIERS)}")
-    values: dict[str, Any] = {
-        "limits": {**LIMITS, **_numbers("limits", content.pop("limits", {}))},
-        "tiers": {tier: _numbers(f"tiers.{tier}", numbers) for tier, numbers in tiers.items()},
-    }
+    values = tables_of(content)
     for name, value in content.items():
         if name not in fields or isinstance(value, dict | list):
             raise SettingsError(f"{name}: there is no such setting")
         values[name] = _parse(name, str(value), fields[name])
     return values
-
-
-def _numbers(place: str, table: Any) -> dict[str, int]:
-    if not isinstance(table, dict):
-        raise SettingsError(f"{place}: must be a table")
-    for name, number in table.items():
-        check_limit(f"{place}.{name}", name, number)
-    return table
-
-
-def check_limit(place: str, name: str, number: Any) -> None:
-    """``SettingsError`` unless this is a limit that exists, with a number it can have."""
-    if name not in LIMITS:
-        raise SettingsError(f"{place}: there is no such limit; limits are {', '.join(LIMITS)}")
-    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-        raise SettingsError(f"{place}: must be a positive integer")
 
 
 def _parse(name: str, text: str, item: "dataclasses.Field[Any]") -> Any:

@@ -11,6 +11,8 @@
     +-- RateLimited           429  rate_limit_exceeded
     +-- Internal              500  internal_error
     +-- BadGateway            502  bad_gateway
+        +-- Unreached              the call never arrived at a backend, so it may be sent to another
+        +-- BrokenModel            a model that will not come back by itself
 
 A message is written for the person who calls the API: never a path, a library's words or an exception's text.
 """
@@ -85,3 +87,11 @@ class BadGateway(ApiError):  # noqa: N818
 
     def __init__(self, message: str, *, retry_after: int = 1) -> None:
         super().__init__(message, headers={"Retry-After": str(retry_after)})
+
+
+class Unreached(BadGateway):
+    pass
+
+
+class BrokenModel(BadGateway):
+    pass

@@ -5,18 +5,20 @@ from aiohttp import web
 from frontend.access.caller import Identifies
 from frontend.access.limits import Limiter
 from frontend.config import Settings
+from frontend.dispatch.dispatcher import Dispatcher
+from frontend.dispatch.model_queue import Turn
 from frontend.operations.chat.pipeline import ChatPipeline
 from frontend.operations.embeddings.pipeline import EmbeddingPipeline
 from frontend.operations.rerank.pipeline import RerankPipeline
 from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.transcription.pipeline import TranscriptionPipeline
-from frontend.triton import Triton
 
 SETTINGS = web.AppKey("settings", Settings)
 API_KEYS: web.AppKey[Identifies] = web.AppKey("api_keys")
 TOKENS: web.AppKey[Identifies] = web.AppKey("tokens")
 LIMITER = web.AppKey("limiter", Limiter)
-TRITON = web.AppKey("triton", Triton)
+DISPATCHER = web.AppKey("dispatcher", Dispatcher)
+TURN = web.RequestKey("turn", Turn)
 TRANSCRIPTION = web.AppKey("transcription", TranscriptionPipeline)
 SPEECH = web.AppKey("speech", SpeechPipeline)
 EMBEDDINGS = web.AppKey("embeddings", EmbeddingPipeline)

@@ -6,7 +6,7 @@ import os
 import sys
 
 import orjson
-from prometheus_client import REGISTRY, CollectorRegistry, Gauge, Histogram, generate_latest
+from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 # Where several workers add up their metrics; prometheus_client itself reads this variable when it is imported.
@@ -32,6 +32,24 @@ LIMITER_DEGRADED = Gauge(
     "quartet_limiter_degraded",
     "1 while Redis is away and each frontend counts on its own.",
     multiprocess_mode="livemax",
+)
+QUEUE_SECONDS = Histogram(
+    "quartet_queue_seconds",
+    "Time from a call's arrival at the queue of its model to its slot.",
+    ("model", "tier"),
+    buckets=(0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300),
+)
+QUEUE_WAITING = Gauge(
+    "quartet_queue_waiting", "Calls that wait for a slot of their model.", ("model",), multiprocess_mode="livesum"
+)
+QUEUE_REFUSED = Counter(
+    "quartet_queue_refused_total", "Calls that were refused: away, full, or too late.", ("model", "reason")
+)
+BACKEND_SLOTS = Gauge(
+    "quartet_backend_slots",
+    "Calls of a model that a Triton may have at once; 0 while it is out.",
+    ("backend", "model"),
+    multiprocess_mode="livesum",
 )
 
 

@@ -6,11 +6,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from frontend.dispatch.queue import Dispatcher
+from frontend.config import Settings
+from frontend.dispatch.dispatcher import Dispatcher
+from frontend.dispatch.model_queue import Turn
 from frontend.gather import gather_or_cancel
 from frontend.text.packed import packed_inputs
 from frontend.text.tokens import Ids, pack
-from frontend.triton import Triton, bad_answer
+from frontend.triton import bad_answer
 
 # Below this many characters a thread costs more than the tokenizing.
 _INLINE_CHARACTERS = 2000
@@ -25,19 +27,18 @@ class PackedModel:
     """One packed text model of a Triton: ``output`` has one row a text, of the shape ``width``."""
 
     def __init__(
-        self, triton: Triton, dispatcher: Dispatcher, model: str, output: str, width: tuple[int, ...], budget: int
+        self, dispatcher: Dispatcher, model: str, output: str, width: tuple[int, ...], settings: Settings
     ) -> None:
-        self._triton, self._dispatcher = triton, dispatcher
-        self._model, self._output, self._width, self._budget = model, output, width, budget
+        self._dispatcher, self._settings = dispatcher, settings
+        self._model, self._output, self._width = model, output, width
 
-    async def rows(self, texts: list[Ids]) -> NDArray[np.float32]:
+    async def rows(self, texts: list[Ids], turn: Turn) -> NDArray[np.float32]:
         """The output rows of all texts, float32 [texts, ...], in order."""
-        owner = object()
-        return np.concatenate(await gather_or_cancel(self._request(p, owner) for p in pack(texts, self._budget)))
+        calls = (self._request(part, turn) for part in pack(texts, self._settings.token_budget))
+        return np.concatenate(await gather_or_cancel(calls, self._settings.calls_at_once))
 
-    async def _request(self, texts: list[Ids], owner: object) -> NDArray[np.float32]:
-        async with self._dispatcher.slot(self._model, owner):
-            arrays = await self._triton.infer(self._model, packed_inputs(texts), [self._output])
+    async def _request(self, texts: list[Ids], turn: Turn) -> NDArray[np.float32]:
+        arrays = await self._dispatcher.infer(self._model, lambda: packed_inputs(texts), [self._output], turn)
         rows: NDArray[np.float32] = arrays[self._output]
         if rows.shape != (1, len(texts), *self._width):
             raise bad_answer(self._model, f"{len(texts)} texts gave {rows.shape}")

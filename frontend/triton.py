@@ -1,8 +1,8 @@
 """The one place that speaks to Triton; its errors become ours here and go no further."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import grpc
 import numpy as np
@@ -10,7 +10,7 @@ import tritonclient.grpc.aio as grpc_client
 from numpy.typing import NDArray
 from tritonclient.utils import InferenceServerException, np_to_triton_dtype
 
-from frontend.errors import BadGateway, Internal
+from frontend.errors import BadGateway, BrokenModel, Internal, Unreached
 from frontend.observe import log
 
 _LARGEST_MESSAGE = 2**31 - 1
@@ -25,20 +25,30 @@ _CHANNEL = [
 _UNREACHABLE = "the model backend is temporarily unreachable, retry with backoff"
 _LATE = "the model backend did not answer in time, retry with backoff"
 
+# What Triton and gRPC say of a call that no model has seen.
+_NEVER_ARRIVED = ("failed to connect", "is stopping", "is shutting down")
+_SERVER_AWAY = (str(grpc.StatusCode.UNAVAILABLE), str(grpc.StatusCode.DEADLINE_EXCEEDED))
+_DEAD_PROCESS = "is not healthy"
+_PROBE_SECONDS = 0.5
+_RELOAD_SECONDS = 300.0
+_BATCHES = 2
+
 Arrays = dict[str, NDArray[Any]]
+_Answer = TypeVar("_Answer")
 
 
 class Triton:
     """One Triton server over one gRPC channel; made inside the event loop that uses it."""
 
-    def __init__(self, address: str, deadline: float) -> None:
+    def __init__(self, address: str) -> None:
         self._client = grpc_client.InferenceServerClient(address, channel_args=_CHANNEL)
-        self._deadline = deadline
 
     async def close(self) -> None:
         await self._client.close()
 
-    async def infer(self, model: str, inputs: Mapping[str, NDArray[Any]], outputs: Sequence[str]) -> Arrays:
+    async def infer(
+        self, model: str, inputs: Mapping[str, NDArray[Any]], outputs: Sequence[str], seconds: float
+    ) -> Arrays:
         """Run a model on arrays and answer the named outputs; strings are arrays of ``bytes`` objects.
 
         Raises ``BadGateway`` when Triton is away, late or fails, and ``Internal`` when it calls our request wrong.
@@ -51,20 +61,41 @@ class Triton:
             given.append(tensor)
         wanted = [grpc_client.InferRequestedOutput(name) for name in outputs]
         try:
-            result = await self._client.infer(model, given, outputs=wanted, client_timeout=self._deadline)
+            result = await self._client.infer(model, given, outputs=wanted, client_timeout=seconds)
         except InferenceServerException as error:
             raise _translate(model, error) from None
         return checked(model, {name: result.as_numpy(name) for name in outputs})
 
-    async def ready(self, models: Sequence[str]) -> bool:
-        """Whether the server and every one of ``models`` can take requests now."""
+    async def ready_models(self, models: Sequence[str]) -> set[str]:
+        """Those of ``models`` that can take calls now; ``BadGateway`` if the server does not say."""
+        answers = await asyncio.gather(*(self._is_ready(model) for model in models))
+        return {model for model, is_ready in zip(models, answers, strict=True) if is_ready}
+
+    async def _is_ready(self, model: str) -> bool:
         try:
-            if not await self._client.is_server_ready(client_timeout=2.0):
-                return False
-            answers = await asyncio.gather(*(self._client.is_model_ready(m, client_timeout=2.0) for m in models))
-        except InferenceServerException:
+            return bool(await self._client.is_model_ready(model, client_timeout=_PROBE_SECONDS))
+        except InferenceServerException as error:
+            if error.status() in _SERVER_AWAY:
+                raise BadGateway(_UNREACHABLE) from None
             return False
-        return all(answers)
+
+    async def capacity(self, model: str) -> int:
+        """How many calls fill two batches of every instance of a model."""
+        answer = await _answered(self._client.get_model_config(model, client_timeout=_PROBE_SECONDS))
+        instances = sum(group.count for group in answer.config.instance_group)
+        return int(_BATCHES * max(1, answer.config.max_batch_size) * max(1, instances))
+
+    async def reload(self, model: str) -> None:
+        """Unload a model and load it again, which starts a process that died anew."""
+        await _answered(self._client.unload_model(model, client_timeout=_RELOAD_SECONDS))
+        await _answered(self._client.load_model(model, client_timeout=_RELOAD_SECONDS))
+
+
+async def _answered(call: Awaitable[_Answer]) -> _Answer:
+    try:
+        return await call
+    except InferenceServerException as error:
+        raise BadGateway(_UNREACHABLE) from error
 
 
 def _translate(model: str, error: InferenceServerException) -> BadGateway | Internal:
@@ -75,7 +106,10 @@ def _translate(model: str, error: InferenceServerException) -> BadGateway | Inte
         return Internal("the request could not be processed")
     if status == str(grpc.StatusCode.DEADLINE_EXCEEDED):
         return BadGateway(_LATE)
-    return BadGateway(_UNREACHABLE)
+    details = error.message() or ""
+    if any(words in details for words in _NEVER_ARRIVED):
+        return Unreached(_UNREACHABLE)
+    return BrokenModel(_UNREACHABLE) if _DEAD_PROCESS in details else BadGateway(_UNREACHABLE)
 
 
 def checked(model: str, arrays: Mapping[str, NDArray[Any] | None]) -> Arrays:

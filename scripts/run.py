@@ -21,7 +21,8 @@ from tqdm import tqdm
 from frontend.access.jwt import Tokens
 from frontend.access.registry import Registry
 from frontend.commands.database import with_registry
-from frontend.config import Settings, SettingsError
+from frontend.config import Settings
+from frontend.config_tables import SettingsError
 from frontend.database.engine import DatabaseUrlError
 from frontend.database.migrate import MigrationError
 from frontend.pages.health import TRITON_MODELS

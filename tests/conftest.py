@@ -15,7 +15,8 @@ from frontend.access import api_key
 from frontend.access.jwt import Tokens
 from frontend.app import create_app
 from frontend.commands.database import with_registry
-from frontend.config import CONFIG_FILE, LIMITS, PREFIX, Settings
+from frontend.config import CONFIG_FILE, PREFIX, Settings
+from frontend.config_tables import LIMITS
 from frontend.server import Runner
 from scripts.local_triton.checks import free_port
 from scripts.run import Stack
@@ -110,7 +111,7 @@ def triton() -> FakeTriton:
 @pytest.fixture
 async def client(settings: Settings, triton: FakeTriton) -> AsyncIterator[Client]:
     """The application over HTTP, with the right key in every request."""
-    app = create_app(settings, connect=lambda address, deadline: triton)
+    app = create_app(settings, connect=lambda address: triton)
     async with TestClient(ProductServer(app, settings), headers={"Authorization": f"Bearer {KEY}"}) as connected:
         yield connected
 

@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 
 from frontend.access import api_key
 from frontend.access.registry import Registry
-from frontend.config import LIMITS
+from frontend.config_tables import LIMITS
 from frontend.errors import ApiError
 from frontend.triton import Arrays, Triton, checked
+
+_SLOTS = 16
 
 
 async def add_key(registry: Registry, key: str, **values: Any) -> None:
@@ -24,18 +26,24 @@ async def add_key(registry: Registry, key: str, **values: Any) -> None:
 class FakeTriton(Triton):
     """Embeds a text as its length, scores a pair by its length, hears one fixed sentence, speaks a ramp."""
 
-    def __init__(self, address: str = "", deadline: float = 1.0) -> None:
+    def __init__(self, address: str = "") -> None:
         self.calls: list[tuple[str, dict[str, NDArray[Any]]]] = []
         self.failure: ApiError | None = None
+        self.up = True
         self.spoil: Callable[[Arrays], Arrays] = lambda arrays: arrays
 
     async def close(self) -> None:
         return
 
-    async def ready(self, models: Sequence[str]) -> bool:
-        return self.failure is None
+    async def ready_models(self, models: Sequence[str]) -> set[str]:
+        return set(models) if self.up else set()
 
-    async def infer(self, model: str, inputs: Mapping[str, NDArray[Any]], outputs: Sequence[str]) -> Arrays:
+    async def capacity(self, model: str) -> int:
+        return _SLOTS
+
+    async def infer(
+        self, model: str, inputs: Mapping[str, NDArray[Any]], outputs: Sequence[str], seconds: float
+    ) -> Arrays:
         self.calls.append((model, dict(inputs)))
         if self.failure is not None:
             raise self.failure

@@ -11,7 +11,7 @@ import aiohttp
 import jwt
 
 from frontend.background import Repeating
-from frontend.config import SettingsError
+from frontend.config_tables import SettingsError
 from frontend.observe import log
 
 ALGORITHMS = ("RS256", "ES256", "EdDSA")

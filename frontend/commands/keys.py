@@ -7,7 +7,8 @@ from typing import Any
 
 from frontend.access.registry import KeyEntry, Registry
 from frontend.commands.database import with_registry
-from frontend.config import LIMITS, TIERS, Settings, SettingsError, check_limit
+from frontend.config import Settings
+from frontend.config_tables import LIMITS, TIERS, SettingsError, check_limit
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 

@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from frontend.keys import TRITON
+from frontend.keys import DISPATCHER
 from frontend.operations.embeddings.pipeline import TRITON_MODEL as EMBEDDER
 from frontend.operations.rerank.pipeline import TRITON_MODEL as RERANKER
 from frontend.operations.speech.voices import CATALOGUE
@@ -18,8 +18,8 @@ async def live(request: web.Request) -> web.Response:
 
 
 async def ready(request: web.Request) -> web.Response:
-    """Triton and every model can take requests."""
-    is_ready = await request.app[TRITON].ready(TRITON_MODELS)
+    """Every model can take requests, on one Triton or another."""
+    is_ready = request.app[DISPATCHER].ready(TRITON_MODELS)
     return json_response({"status": "ready" if is_ready else "not ready"}, status=200 if is_ready else 503)
 
 

@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from frontend.config import Settings, SettingsError
+from frontend.config import Settings
+from frontend.config_tables import SettingsError
 
 
 def test_reads_a_variable_by_its_field_name() -> None:
@@ -51,6 +52,33 @@ def test_a_file_gives_settings_limits_and_the_limits_of_tiers(tmp_path: Path) ->
     assert settings.tiers == {"pro": {"embeddings": 70}}
 
 
+def test_a_file_gives_backends_with_their_models_and_slots(tmp_path: Path) -> None:
+    text = """
+[backends.gpu]
+address = "gpu:8001"
+models = ["whisper_turbo", "m3_embedder"]
+concurrency = { whisper_turbo = 32 }
+[backends.cpu]
+address = "cpu:8001"
+"""
+    gpu, cpu = Settings.from_env(_file(tmp_path, text)).tritons
+    models = ("whisper_turbo", "m3_embedder", "piper_amy")
+    assert (gpu.name, gpu.address) == ("gpu", "gpu:8001")
+    assert gpu.slots(models, 0) == {"whisper_turbo": 32, "m3_embedder": 0}
+    assert cpu.slots(models, 4) == {"whisper_turbo": 4, "m3_embedder": 4, "piper_amy": 4}
+
+
+def test_addresses_with_commas_between_are_backends_of_every_model() -> None:
+    settings = Settings.from_env({"QUARTET_TRITON": "a:1, b:2"})
+    assert [(triton.name, triton.models) for triton in settings.tritons] == [("a:1", ()), ("b:2", ())]
+
+
+def test_a_file_gives_floors_by_model_and_owner(tmp_path: Path) -> None:
+    settings = Settings.from_env(_file(tmp_path, "[floors.whisper_turbo]\nacme = 2\n"))
+    assert settings.floors == {"whisper_turbo": {"acme": 2}}
+    assert settings.floor_owners == {"acme"}
+
+
 def test_a_variable_goes_before_the_file(tmp_path: Path) -> None:
     assert Settings.from_env({**_file(tmp_path, "port = 9000"), "QUARTET_PORT": "9001"}).port == 9001
 
@@ -67,6 +95,12 @@ def test_a_variable_goes_before_the_file(tmp_path: Path) -> None:
         ("[limits]\nembeddings = true", "limits.embeddings"),
         ("[tiers.gold]\nembeddings = 1", "tiers.gold"),
         ("redis_outage = 'panic'", "redis_outage"),
+        ("backends = 1", "backends"),
+        ("[backends.a]\nadress = 'x:1'", "backends.a.adress"),
+        ("[backends.a]\naddress = 'x'", "backends.a.address"),
+        ("[backends.a]\naddress = 'x:1'\nmodels = 'm'", "backends.a.models"),
+        ("[backends.a]\naddress = 'x:1'\nconcurrency.m = 0", "backends.a.concurrency.m"),
+        ("[floors.m3_embedder]\nacme = 'two'", "floors.m3_embedder.acme"),
     ],
 )
 def test_a_bad_file_is_refused_by_name(tmp_path: Path, text: str, name: str) -> None:
@@ -104,5 +138,5 @@ def test_several_workers_need_a_redis_to_share_limits() -> None:
 
 
 def test_workers_divide_what_is_set_for_the_whole() -> None:
-    shares = Settings(workers=3, concurrency=16, audio_workers=3, phoneme_workers=1).for_one_worker()
-    assert (shares.concurrency, shares.audio_workers, shares.phoneme_workers) == (6, 1, 1)
+    shares = Settings(workers=3, audio_workers=4, phoneme_workers=1).for_one_worker()
+    assert (shares.audio_workers, shares.phoneme_workers) == (2, 1)

@@ -12,7 +12,7 @@ from tests.conftest import ROOT
 # From the ground up: a module may import from its own layer's files listed before it, and from lower layers.
 LAYERS = [
     {"errors"},
-    {"config", "observe"},
+    {"config_tables", "config", "observe"},
     {"audio", "text", "offload", "gather", "render", "fields", "body", "background", "schemas"},
     {"database", "dispatch", "triton"},
     {"access", "usage"},

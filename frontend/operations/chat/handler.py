@@ -4,7 +4,7 @@ import aiohttp
 from aiohttp import web
 
 from frontend.body import read_object
-from frontend.keys import CHAT, SETTINGS
+from frontend.keys import CHAT, SETTINGS, TURN
 from frontend.operations.chat import protocol
 
 _STREAM = "text/event-stream"
@@ -14,7 +14,7 @@ async def forward(request: web.Request) -> web.StreamResponse:
     """The body goes to the upstream as it is, and the upstream's answer to the client."""
     body = await read_object(request, request.app[SETTINGS])
     parsed = protocol.parse(request.path.removeprefix("/v1"), body)
-    async with request.app[CHAT].run(parsed) as upstream:
+    async with request.app[CHAT].run(parsed, request[TURN]) as upstream:
         if upstream.content_type == _STREAM:
             return await _relay(request, upstream)
         return web.Response(body=await upstream.read(), content_type="application/json")

@@ -6,14 +6,15 @@ from contextlib import asynccontextmanager
 import aiohttp
 
 from frontend.config import Settings
-from frontend.dispatch.queue import Dispatcher
+from frontend.dispatch.dispatcher import Dispatcher
+from frontend.dispatch.model_queue import Turn
 from frontend.errors import BadGateway
 from frontend.observe import log, request_id
 from frontend.operations.chat.protocol import ChatRequest, refusal
 
 _CONNECT_SECONDS = 5.0
 _LARGEST_ERROR = 64 * 1024
-_MODEL = "chat"
+CHAT_MODEL = "chat"
 
 
 class ChatPipeline:
@@ -31,10 +32,10 @@ class ChatPipeline:
         await self._session.close()
 
     @asynccontextmanager
-    async def run(self, request: ChatRequest) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def run(self, request: ChatRequest, turn: Turn) -> AsyncIterator[aiohttp.ClientResponse]:
         """The upstream's successful answer, its body yet to be read; a slot is held until it is."""
         headers = {"Content-Type": "application/json", "X-Request-Id": request_id.get()}
-        async with self._dispatcher.slot(_MODEL, object()):
+        async with self._dispatcher.slot(CHAT_MODEL, turn):
             try:
                 async with self._session.post(
                     self._base + request.path, data=request.body, headers=headers, allow_redirects=False

@@ -1,11 +1,11 @@
 """From texts to vectors: tokenize, pack, one row a text."""
 
 from frontend.config import Settings
-from frontend.dispatch.queue import Dispatcher
+from frontend.dispatch.dispatcher import Dispatcher
+from frontend.dispatch.model_queue import Turn
 from frontend.operations.embeddings.protocol import EmbeddingRequest, Embeddings
 from frontend.packed_model import PackedModel, tokenize
 from frontend.text.tokens import TextTokenizer
-from frontend.triton import Triton
 
 TRITON_MODEL = "m3_embedder"
 OUTPUT = "embedding"
@@ -15,13 +15,13 @@ WIDTH = 1024
 class EmbeddingPipeline:
     """Embeds texts with the packed embedder of a Triton."""
 
-    def __init__(self, settings: Settings, triton: Triton, dispatcher: Dispatcher) -> None:
+    def __init__(self, settings: Settings, dispatcher: Dispatcher) -> None:
         self._tokenizer = TextTokenizer(settings.model_repository / TRITON_MODEL / "1")
-        self._model = PackedModel(triton, dispatcher, TRITON_MODEL, OUTPUT, (WIDTH,), settings.token_budget)
+        self._model = PackedModel(dispatcher, TRITON_MODEL, OUTPUT, (WIDTH,), settings)
 
-    async def run(self, request: EmbeddingRequest) -> Embeddings:
+    async def run(self, request: EmbeddingRequest, turn: Turn) -> Embeddings:
         """One vector a text, in order."""
         texts = request.texts
         ids = await tokenize(lambda: self._tokenizer.texts(texts), sum(map(len, texts)))
-        vectors = await self._model.rows(ids)
+        vectors = await self._model.rows(ids, turn)
         return Embeddings(vectors, sum(map(len, ids)))

@@ -4,11 +4,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frontend.config import Settings
-from frontend.dispatch.queue import Dispatcher
+from frontend.dispatch.dispatcher import Dispatcher
+from frontend.dispatch.model_queue import Turn
 from frontend.operations.rerank.protocol import Ranking, RerankRequest
 from frontend.packed_model import PackedModel, tokenize
 from frontend.text.tokens import TextTokenizer
-from frontend.triton import Triton
 
 TRITON_MODEL = "m3_reranker"
 OUTPUT = "score"
@@ -17,15 +17,15 @@ OUTPUT = "score"
 class RerankPipeline:
     """Scores pairs with the packed reranker of a Triton."""
 
-    def __init__(self, settings: Settings, triton: Triton, dispatcher: Dispatcher) -> None:
+    def __init__(self, settings: Settings, dispatcher: Dispatcher) -> None:
         self._tokenizer = TextTokenizer(settings.model_repository / TRITON_MODEL / "1")
-        self._model = PackedModel(triton, dispatcher, TRITON_MODEL, OUTPUT, (), settings.token_budget)
+        self._model = PackedModel(dispatcher, TRITON_MODEL, OUTPUT, (), settings)
 
-    async def run(self, request: RerankRequest) -> Ranking:
+    async def run(self, request: RerankRequest, turn: Turn) -> Ranking:
         """The documents in order of relevance, at most ``top_n`` of them."""
         characters = len(request.query) + sum(map(len, request.documents))
         pairs = await tokenize(lambda: self._tokenizer.pairs(request.query, request.documents), characters)
-        scores = await self._model.rows(pairs)
+        scores = await self._model.rows(pairs, turn)
         return Ranking(order(scores)[: request.top_n], sum(map(len, pairs)))
 
 

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from frontend.audio import encode
 from frontend.config import Settings
-from frontend.dispatch.queue import Dispatcher
+from frontend.dispatch.dispatcher import Dispatcher
+from frontend.dispatch.model_queue import Turn
 from frontend.errors import InvalidRequest
 from frontend.gather import gather_or_cancel
 from frontend.offload import Offload, TaskKilledError
@@ -16,7 +17,7 @@ from frontend.operations.speech.protocol import SpeechRequest
 from frontend.operations.speech.voices import CATALOGUE, Voice
 from frontend.text import sentences
 from frontend.text.phonemes import phonemize
-from frontend.triton import Triton, bad_answer
+from frontend.triton import bad_answer
 
 INPUTS = ("input", "input_lengths", "scales")
 OUTPUT = "output"
@@ -26,18 +27,18 @@ _PHONEMIZE_SECONDS = 30.0
 class SpeechPipeline:
     """Says texts with the Piper voices of a Triton."""
 
-    def __init__(self, settings: Settings, triton: Triton, dispatcher: Dispatcher, offload: Offload) -> None:
-        self._settings, self._triton, self._dispatcher, self._offload = settings, triton, dispatcher, offload
+    def __init__(self, settings: Settings, dispatcher: Dispatcher, offload: Offload) -> None:
+        self._settings, self._dispatcher, self._offload = settings, dispatcher, offload
         repository = settings.model_repository
         self._voices = {name: Voice.load(entry, repository) for name, entry in CATALOGUE.items()}
 
-    async def run(self, request: SpeechRequest) -> bytes:
+    async def run(self, request: SpeechRequest, turn: Turn) -> bytes:
         """The whole audio file."""
-        voice, name, owner = self._voices[request.voice], request.text_field, object()
+        voice, name = self._voices[request.voice], request.text_field
         parts = sentences.split(request.text, voice.entry.language)
         try:
             # The first sentence is spoken while the others are phonemized.
-            halves = await gather_or_cancel(self._say(voice, some, owner) for some in (parts[:1], parts[1:]) if some)
+            halves = await gather_or_cancel(self._say(voice, some, turn) for some in (parts[:1], parts[1:]) if some)
         except TaskKilledError:
             raise InvalidRequest(f"{name} could not be turned into sounds", param=name) from None
         spoken = [sentence for half in halves for sentence in half]
@@ -45,11 +46,12 @@ class SpeechPipeline:
             raise InvalidRequest(f"{name} holds nothing that can be spoken", param=name)
         return await asyncio.to_thread(self._encode, spoken, voice, request.response_format)
 
-    async def _say(self, voice: Voice, parts: list[str], owner: object) -> list[NDArray[np.float32]]:
+    async def _say(self, voice: Voice, parts: list[str], turn: Turn) -> list[NDArray[np.float32]]:
         ids = await self._offload.run(_PHONEMIZE_SECONDS, phonemize, parts, voice.alphabet)
-        return await gather_or_cancel(self._sentence(voice, sentence, owner) for sentence in ids)
+        calls = (self._sentence(voice, sentence, turn) for sentence in ids)
+        return await gather_or_cancel(calls, self._settings.calls_at_once)
 
-    async def _sentence(self, voice: Voice, ids: list[int], owner: object) -> NDArray[np.float32]:
+    async def _sentence(self, voice: Voice, ids: list[int], turn: Turn) -> NDArray[np.float32]:
         inputs: dict[str, NDArray[Any]] = {
             "input": np.array([ids], np.int64),
             "input_lengths": np.array([len(ids)], np.int64),
@@ -57,8 +59,7 @@ class SpeechPipeline:
         }
         if voice.multi_speaker:
             inputs["sid"] = np.zeros(1, np.int64)
-        async with self._dispatcher.slot(voice.model, owner):
-            arrays = await self._triton.infer(voice.model, inputs, [OUTPUT])
+        arrays = await self._dispatcher.infer(voice.model, lambda: inputs, [OUTPUT], turn)
         audio: NDArray[np.float32] = arrays[OUTPUT].reshape(-1)
         if audio.size == 0:
             raise bad_answer(voice.model, "a sentence without samples")

@@ -4,19 +4,22 @@ import json
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from frontend.audio.decode import DamagedAudioError, TooLongError, UnknownFormatError
 from frontend.audio.prepare import Limits, Prepared, SpokenWindow, prepare
 from frontend.audio.sniff import ACCEPTED, recognise
 from frontend.config import Settings
-from frontend.dispatch.queue import Dispatcher
+from frontend.dispatch.dispatcher import Dispatcher
+from frontend.dispatch.model_queue import Turn
 from frontend.errors import InvalidRequest, TooLarge, UnsupportedMedia
 from frontend.gather import gather_or_cancel
 from frontend.offload import Offload, TaskKilledError
 from frontend.operations.transcription.protocol import MODELS, Segment, Transcription, TranscriptionRequest, Word
-from frontend.triton import Arrays, Triton, bad_answer, text_tensor
+from frontend.triton import Arrays, bad_answer, text_tensor
 
 INPUTS = ("audio", "language", "prompt", "temperature", "word_timestamps")
 _SEGMENTS = ("segment_start", "segment_end", "segment_text", "segment_avg_logprob", "segment_no_speech_prob")
@@ -43,20 +46,19 @@ class WindowLength:
 class TranscriptionPipeline:
     """Transcribes whole files with the Whisper models of a Triton."""
 
-    def __init__(self, settings: Settings, triton: Triton, dispatcher: Dispatcher, offload: Offload) -> None:
-        self._settings, self._triton, self._dispatcher, self._offload = settings, triton, dispatcher, offload
+    def __init__(self, settings: Settings, dispatcher: Dispatcher, offload: Offload) -> None:
+        self._settings, self._dispatcher, self._offload = settings, dispatcher, offload
         self._lengths = {model: WindowLength.of(settings.model_repository, model) for model in MODELS.values()}
 
-    async def run(self, request: TranscriptionRequest) -> Transcription:
+    async def run(self, request: TranscriptionRequest, turn: Turn) -> Transcription:
         """The transcript of a file; one without speech is empty and never reaches Triton."""
         model = MODELS[request.model]
         prepared = await self._prepare(request, self._lengths[model])
         words: list[Word] | None = [] if request.words else None
         if not prepared.windows:
             return Transcription("", request.language, prepared.duration, (), words)
-        owner = object()
-        calls = (self._window(model, request, window, owner) for window in prepared.windows)
-        return assemble(prepared, await gather_or_cancel(calls), request)
+        calls = (self._window(model, request, window, turn) for window in prepared.windows)
+        return assemble(prepared, await gather_or_cancel(calls, self._settings.windows_at_once), request)
 
     async def _prepare(self, request: TranscriptionRequest, length: WindowLength) -> Prepared:
         content_type, accepted = recognise(request.file)
@@ -82,24 +84,25 @@ class TranscriptionPipeline:
         except TooLongError:
             raise TooLarge(f"the audio is longer than {settings.max_audio_seconds:g} s", param=param) from None
 
-    async def _window(self, model: str, request: TranscriptionRequest, window: SpokenWindow, owner: object) -> Arrays:
+    async def _window(self, model: str, request: TranscriptionRequest, window: SpokenWindow, turn: Turn) -> Arrays:
         outputs = ["language", *_SEGMENTS, *(_WORDS if request.words else ())]
-        async with self._dispatcher.slot(model, owner):
-            # Made when its turn has come: all windows of a long file at once would fill the memory.
-            inputs = {
-                "audio": (window.samples.astype(np.float32) / 32768)[None],
-                "language": text_tensor(request.language),
-                "prompt": text_tensor(request.prompt),
-                "temperature": np.array([[request.temperature]], np.float32),
-                "word_timestamps": np.array([[request.words]]),
-            }
-            arrays = await self._triton.infer(model, inputs, outputs)
+        arrays = await self._dispatcher.infer(model, lambda: _inputs(request, window), outputs, turn)
         for names in (_SEGMENTS, _WORDS if request.words else ()):
             if len({arrays[name].size for name in names}) > 1:
                 raise bad_answer(model, f"{names} differ in length")
         if arrays["language"].size != 1:
             raise bad_answer(model, "no language")
         return arrays
+
+
+def _inputs(request: TranscriptionRequest, window: SpokenWindow) -> dict[str, NDArray[Any]]:
+    return {
+        "audio": (window.samples.astype(np.float32) / 32768)[None],
+        "language": text_tensor(request.language),
+        "prompt": text_tensor(request.prompt),
+        "temperature": np.array([[request.temperature]], np.float32),
+        "word_timestamps": np.array([[request.words]]),
+    }
 
 
 def _segments(answers: list[Arrays], windows: list[SpokenWindow]) -> list[Segment]:

@@ -58,9 +58,10 @@ class PaddedSide:
         return asyncio.run(self._send())
 
     async def _send(self) -> float:
-        triton = Triton(self._address, _TRITON_SECONDS)
+        triton = Triton(self._address)
         started = time.perf_counter()
-        await asyncio.gather(*(triton.infer(PADDED, self._inputs(texts), ["embedding"]) for texts in self._calls))
+        calls = (triton.infer(PADDED, self._inputs(texts), ["embedding"], _TRITON_SECONDS) for texts in self._calls)
+        await asyncio.gather(*calls)
         seconds = time.perf_counter() - started
         await triton.close()
         return seconds

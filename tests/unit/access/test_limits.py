@@ -12,7 +12,7 @@ from limits import RateLimitItemPerMinute
 from frontend.access.caller import Caller
 from frontend.access.counters import Limit
 from frontend.access.limits import Counters, Limiter, LocalCounters, SharedCounters
-from frontend.config import LIMITS
+from frontend.config_tables import LIMITS
 from frontend.errors import BadGateway, RateLimited
 from frontend.observe import LIMITER_DEGRADED
 from tests.redis import RedisServer

@@ -7,7 +7,9 @@ from typing import Any
 from numpy.typing import NDArray
 
 from frontend.config import Settings
-from frontend.dispatch.queue import Dispatcher
+from frontend.dispatch.dispatcher import Dispatcher
+from frontend.dispatch.model_queue import Bounds, Turn
+from frontend.dispatch.scheduler import Rules
 from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.speech.protocol import SpeechRequest
 from frontend.triton import Arrays
@@ -22,9 +24,11 @@ class ToldTriton(FakeTriton):
         super().__init__()
         self.called = asyncio.Event()
 
-    async def infer(self, model: str, inputs: Mapping[str, NDArray[Any]], outputs: Sequence[str]) -> Arrays:
+    async def infer(
+        self, model: str, inputs: Mapping[str, NDArray[Any]], outputs: Sequence[str], seconds: float
+    ) -> Arrays:
         self.called.set()
-        return await super().infer(model, inputs, outputs)
+        return await super().infer(model, inputs, outputs, seconds)
 
 
 class SlowPhonemizer:
@@ -45,8 +49,12 @@ async def test_the_first_sentence_is_spoken_before_the_rest_is_phonemized() -> N
     triton = ToldTriton()
     phonemizer: Any = SlowPhonemizer(triton.called)
     settings = Settings(model_repository=ROOT / "model_repository")
-    pipeline = SpeechPipeline(settings, triton, Dispatcher(16), phonemizer)
+    dispatcher = Dispatcher(lambda model: Rules(), Bounds())
+    await dispatcher.add("triton", triton, {"piper_amy": 4})
+    pipeline = SpeechPipeline(settings, dispatcher, phonemizer)
     async with asyncio.timeout(5):
-        await pipeline.run(SpeechRequest("One. Three more. Five.", "amy", "wav"))
+        turn = Turn("key", 3, None, asyncio.get_running_loop().time() + 10)
+        await pipeline.run(SpeechRequest("One. Three more. Five.", "amy", "wav"), turn)
+    await dispatcher.close()
     assert phonemizer.asked == [["One."], ["Three more.", "Five."]]
     assert [inputs["input"].shape[1] for _, inputs in triton.calls] == [4, 11, 5]

@@ -1,0 +1,95 @@
+"""The tables of the settings' file: limits, tiers, backends, floors; each checked before anything starts."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+TIERS = ("free", "pro", "company")
+# Requests a minute, by the name of the limit; the contract's numbers.
+LIMITS = {
+    "chat": 60,
+    "responses": 60,
+    "transcriptions": 30,
+    "speech": 120,
+    "embeddings": 120,
+    "rerank": 120,
+    "mobile_transcribe": 30,
+    "mobile_synthesize": 60,
+}
+_BACKEND = {"address", "models", "concurrency"}
+
+
+class SettingsError(ValueError):
+    """A setting is missing, unknown or out of range; the message names it."""
+
+
+@dataclass(frozen=True)
+class TritonSetting:
+    """A Triton at host:port; without ``models`` it serves all. ``concurrency`` is calls at once by model."""
+
+    name: str
+    address: str
+    models: tuple[str, ...] = ()
+    concurrency: Mapping[str, int] = field(default_factory=dict)
+
+    def slots(self, models: Iterable[str], default: int) -> dict[str, int]:
+        """Calls at once of those of ``models`` that it serves; 0 is for it to say."""
+        return {model: self.concurrency.get(model, default) for model in models if model in (self.models or models)}
+
+
+def tables_of(content: dict[str, Any]) -> dict[str, Any]:
+    """Take the tables out of a file's content, and answer them as values of the settings."""
+    tiers = _table("tiers", content.pop("tiers", {}))
+    for tier in tiers:
+        if tier not in TIERS:
+            raise SettingsError(f"tiers.{tier}: there is no such tier; tiers are {', '.join(TIERS)}")
+    backends = _table("backends", content.pop("backends", {}))
+    floors = _table("floors", content.pop("floors", {}))
+    return {
+        "limits": {**LIMITS, **_limits("limits", content.pop("limits", {}))},
+        "tiers": {tier: _limits(f"tiers.{tier}", numbers) for tier, numbers in tiers.items()},
+        "backends": tuple(_backend(name, table) for name, table in backends.items()),
+        "floors": {model: _numbers(f"floors.{model}", table) for model, table in floors.items()},
+    }
+
+
+def check_limit(place: str, name: str, number: Any) -> None:
+    """``SettingsError`` unless this is a limit that exists, with a number it can have."""
+    if name not in LIMITS:
+        raise SettingsError(f"{place}: there is no such limit; limits are {', '.join(LIMITS)}")
+    _check_number(place, number)
+
+
+def _check_number(place: str, number: Any) -> None:
+    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+        raise SettingsError(f"{place}: must be a positive integer")
+
+
+def _table(place: str, table: Any) -> dict[str, Any]:
+    if not isinstance(table, dict):
+        raise SettingsError(f"{place}: must be a table")
+    return table
+
+
+def _numbers(place: str, table: Any) -> dict[str, int]:
+    for name, number in _table(place, table).items():
+        _check_number(f"{place}.{name}", number)
+    return dict(table)
+
+
+def _limits(place: str, table: Any) -> dict[str, int]:
+    for name, number in _table(place, table).items():
+        check_limit(f"{place}.{name}", name, number)
+    return dict(table)
+
+
+def _backend(name: str, table: Any) -> TritonSetting:
+    place = f"backends.{name}"
+    if unknown := _table(place, table).keys() - _BACKEND:
+        raise SettingsError(f"{place}.{min(unknown)}: there is no such setting")
+    address, models = table.get("address"), table.get("models", [])
+    if not isinstance(address, str) or ":" not in address:
+        raise SettingsError(f"{place}.address: must be host:port of a Triton's gRPC service")
+    if not isinstance(models, list) or not all(isinstance(model, str) for model in models):
+        raise SettingsError(f"{place}.models: must be a list of names")
+    return TritonSetting(name, address, tuple(models), _numbers(f"{place}.concurrency", table.get("concurrency", {})))

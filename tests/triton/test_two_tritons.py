@@ -1,0 +1,161 @@
+"""Two Tritons behind one frontend: one dies, comes back, or freezes, under load."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from frontend.config import PREFIX
+from scripts.local_triton.checks import free_port
+from scripts.local_triton.server import LocalTriton
+from scripts.run import REPOSITORY
+from tests.conftest import KEY, ROOT
+from tests.frontends import prepare
+
+pytestmark = pytest.mark.triton
+
+MODEL = "m3_embedder"
+CALLERS = 12
+DEADLINE = 4.0
+# These machines are noisy: what is asked for is one second.
+NOISE = 0.5
+
+
+@dataclass
+class Answer:
+    """A call's start and end in seconds, and its status."""
+
+    begun: float
+    ended: float
+    status: int
+
+
+class Pair:
+    """Two Tritons with the embedder, and a frontend that knows both."""
+
+    def __init__(self, folder: Path) -> None:
+        self.tritons = [LocalTriton(REPOSITORY, folder / name) for name in ("first", "second")]
+        for triton in self.tritons:
+            triton.start()
+            triton.load([MODEL])
+        self.port = free_port()
+        addresses = ",".join(f"127.0.0.1:{triton.ports.grpc}" for triton in self.tritons)
+        own = {"PORT": str(self.port), "TRITON": addresses, "LOG_LEVEL": "ERROR", "REQUEST_SECONDS": str(DEADLINE)}
+        environment = {**os.environ, **prepare(folder), **{PREFIX + name: value for name, value in own.items()}}
+        self.frontend = subprocess.Popen([sys.executable, "-m", "frontend", "serve"], cwd=ROOT, env=environment)
+
+    def signal(self, which: int, number: int) -> None:
+        """To a Triton with all its stubs."""
+        process = self.tritons[which]._process
+        assert process is not None
+        os.killpg(process.pid, number)
+
+    def start_again(self, which: int) -> None:
+        """At the same ports; returns when the model is ready."""
+        before = self.tritons[which]
+        before.stop()
+        self.tritons[which] = LocalTriton(REPOSITORY, before._work, before.ports)
+        self.tritons[which].start()
+        self.tritons[which].load([MODEL])
+
+    def stop(self) -> None:
+        self.frontend.terminate()
+        self.frontend.wait(20)
+        for triton in self.tritons:
+            triton.stop()
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[Pair]:
+    made = Pair(tmp_path)
+    yield made
+    made.stop()
+
+
+class Load:
+    """Callers who ask again as soon as they are answered."""
+
+    def __init__(self, session: aiohttp.ClientSession, port: int) -> None:
+        self._session, self._address = session, f"http://127.0.0.1:{port}/v1/embeddings"
+        self.answers: list[Answer] = []
+        self._callers = [asyncio.create_task(self._ask_on()) for _ in range(CALLERS)]
+
+    async def ask(self) -> Answer:
+        begun = time.monotonic()
+        body, headers = {"input": "a cat on a mat " * 20}, {"Authorization": f"Bearer {KEY}"}
+        async with self._session.post(self._address, json=body, headers=headers) as response:
+            await response.read()
+        return Answer(begun, time.monotonic(), response.status)
+
+    async def _ask_on(self) -> None:
+        while True:
+            self.answers.append(await self.ask())
+
+    async def stop(self) -> None:
+        for caller in self._callers:
+            caller.cancel()
+        await asyncio.gather(*self._callers, return_exceptions=True)
+
+
+@pytest.fixture
+async def load(pair: Pair) -> AsyncIterator[Load]:
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+        async with asyncio.timeout(30):
+            while True:
+                try:
+                    async with session.get(f"http://127.0.0.1:{pair.port}/health/live"):
+                        break
+                except aiohttp.ClientError:
+                    await asyncio.sleep(0.1)
+        running = Load(session, pair.port)
+        yield running
+        await running.stop()
+
+
+async def _inferences(triton: LocalTriton) -> int:
+    address = f"http://127.0.0.1:{triton.ports.http}/v2/models/{MODEL}/stats"
+    async with aiohttp.ClientSession() as session, session.get(address) as response:
+        return int((await response.json())["model_stats"][0]["inference_count"])
+
+
+async def test_a_triton_that_is_killed_costs_only_the_calls_it_had_and_comes_back(pair: Pair, load: Load) -> None:
+    await asyncio.sleep(2)
+    pair.signal(0, signal.SIGKILL)
+    killed = time.monotonic()
+    await asyncio.sleep(3)
+    bad = [answer for answer in load.answers if answer.status != 200]
+    assert {answer.status for answer in bad} <= {502}
+    assert all(answer.begun < killed + NOISE and answer.ended < killed + 1 + NOISE for answer in bad)
+    assert len(bad) <= CALLERS
+    assert sum(answer.begun > killed + 1 for answer in load.answers) > CALLERS
+    await asyncio.to_thread(pair.start_again, 0)
+    ready = time.monotonic()
+    while not await _inferences(pair.tritons[0]):
+        assert time.monotonic() < ready + 2 + NOISE
+        await asyncio.sleep(0.05)
+    assert all(answer.status == 200 for answer in load.answers if answer.begun > killed + 1)
+
+
+async def test_a_triton_that_freezes_is_left_out_and_every_caller_is_answered_by_its_deadline(
+    pair: Pair, load: Load
+) -> None:
+    await asyncio.sleep(2)
+    pair.signal(0, signal.SIGSTOP)
+    frozen = time.monotonic()
+    try:
+        await asyncio.sleep(DEADLINE + 2)
+    finally:
+        pair.signal(0, signal.SIGCONT)
+    assert all(answer.ended - answer.begun < DEADLINE + NOISE for answer in load.answers)
+    late = [answer for answer in load.answers if answer.begun > frozen + 1 + NOISE]
+    assert late
+    assert {answer.status for answer in late} == {200}
+    assert {answer.status for answer in load.answers} <= {200, 502}

@@ -1,0 +1,146 @@
+"""The queue on an event loop: order, deadlines, refusals, callers who leave."""
+
+import asyncio
+import random
+import time
+
+import pytest
+
+from frontend.dispatch.model_queue import Bounds, ModelQueue, Turn
+from frontend.dispatch.scheduler import Rules
+from frontend.errors import BadGateway
+
+
+def _turn(key: str = "k", tier: int = 3, seconds: float = 60.0, owner: str | None = None) -> Turn:
+    return Turn(key, tier, owner, asyncio.get_running_loop().time() + seconds)
+
+
+def _queue(slots: int = 1, bounds: Bounds | None = None, rules: Rules | None = None) -> ModelQueue:
+    queue = ModelQueue("m", rules or Rules(), bounds or Bounds())
+    queue.set_limit("a", slots)
+    return queue
+
+
+async def test_a_free_slot_names_its_backend() -> None:
+    async with _queue().slot(_turn()) as backend:
+        assert backend == "a"
+
+
+async def test_tiers_go_in_order() -> None:
+    queue, order = _queue(), []
+
+    async def call(name: str, tier: int) -> None:
+        async with queue.slot(_turn(name, tier)):
+            order.append(name)
+
+    async with queue.slot(_turn()):
+        calls = [asyncio.create_task(call(name, tier)) for name, tier in (("free", 3), ("pro", 2), ("company", 1))]
+        await asyncio.sleep(0)
+    await asyncio.gather(*calls)
+    assert order == ["company", "pro", "free"]
+
+
+async def test_who_waits_is_answered_at_its_deadline() -> None:
+    queue = _queue()
+    async with queue.slot(_turn()):
+        started = time.monotonic()
+        with pytest.raises(BadGateway) as refused:
+            async with queue.slot(_turn(seconds=0.1)):
+                pass
+    assert 0.05 < time.monotonic() - started < 1
+    assert int(refused.value.headers["Retry-After"]) >= 1
+
+
+async def test_a_key_that_waits_too_often_is_refused_and_others_are_not() -> None:
+    queue = _queue(bounds=Bounds(key=2, tier=10))
+    async with queue.slot(_turn()):
+        waiting = [asyncio.create_task(queue.slot(_turn("greedy")).__aenter__()) for _ in range(2)]
+        await asyncio.sleep(0)
+        with pytest.raises(BadGateway):
+            await queue.slot(_turn("greedy")).__aenter__()
+        modest = asyncio.create_task(queue.slot(_turn("modest")).__aenter__())
+        await asyncio.sleep(0)
+        assert not modest.done()
+    for task in (*waiting, modest):
+        task.cancel()
+    await asyncio.gather(*waiting, modest, return_exceptions=True)
+
+
+async def test_a_full_tier_leaves_room_for_the_others() -> None:
+    queue = _queue(bounds=Bounds(key=10, tier=2))
+    async with queue.slot(_turn()):
+        waiting = [asyncio.create_task(queue.slot(_turn(str(n))).__aenter__()) for n in range(2)]
+        await asyncio.sleep(0)
+        with pytest.raises(BadGateway):
+            await queue.slot(_turn("third")).__aenter__()
+        company = asyncio.create_task(queue.slot(_turn("company", 1)).__aenter__())
+        await asyncio.sleep(0)
+        assert not company.done()
+    for task in (*waiting, company):
+        task.cancel()
+    await asyncio.gather(*waiting, company, return_exceptions=True)
+
+
+async def test_who_could_not_be_served_in_time_is_refused_at_the_door() -> None:
+    queue = _queue()
+    async with queue.slot(_turn()):
+        await asyncio.sleep(0.2)
+    async with queue.slot(_turn()):
+        waiting = [asyncio.create_task(queue.slot(_turn()).__aenter__()) for _ in range(20)]
+        await asyncio.sleep(0)
+        started = time.monotonic()
+        with pytest.raises(BadGateway) as refused:
+            await queue.slot(_turn(seconds=2)).__aenter__()
+        assert time.monotonic() - started < 0.1
+        assert 4 <= int(refused.value.headers["Retry-After"]) <= 8
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+
+
+async def test_without_a_backend_nobody_is_kept_waiting() -> None:
+    queue = _queue(0)
+    with pytest.raises(BadGateway):
+        await queue.slot(_turn()).__aenter__()
+
+
+async def test_a_backend_that_comes_back_serves_those_who_wait() -> None:
+    queue = _queue(1)
+    async with queue.slot(_turn()):
+        waiting = asyncio.create_task(queue.slot(_turn()).__aenter__())
+        await asyncio.sleep(0)
+        queue.set_limit("a", 0)
+    assert not waiting.done()
+    queue.set_limit("b", 1)
+    async with asyncio.timeout(1):
+        assert await waiting == "b"
+
+
+async def test_slots_held_for_a_floor_come_free_without_anybody_moving() -> None:
+    queue = _queue(1, rules=Rules(floors={"acme": 1}, hold_seconds=0.2))
+    async with queue.slot(_turn(owner="acme")):
+        pass
+    started = time.monotonic()
+    async with asyncio.timeout(2), queue.slot(_turn()):
+        assert 0.1 < time.monotonic() - started < 1
+
+
+async def test_callers_who_leave_at_any_moment_leak_no_slot() -> None:
+    queue, rng = _queue(3), random.Random(5)
+
+    async def call() -> None:
+        async with queue.slot(_turn(str(rng.randrange(5)), rng.randint(1, 3))):
+            await asyncio.sleep(rng.random() / 500)
+
+    tasks = []
+    for number in range(3000):
+        tasks.append(asyncio.create_task(call()))
+        if number % 7 == 0:
+            await asyncio.sleep(0)
+        if rng.random() < 0.5:
+            asyncio.get_running_loop().call_later(rng.random() / 100, rng.choice(tasks).cancel)
+    await asyncio.gather(*tasks, return_exceptions=True)
+    async with asyncio.timeout(1), queue.slot(_turn()), queue.slot(_turn()), queue.slot(_turn()):
+        assert queue._scheduler.free == 0
+    assert queue._scheduler.free == 3
+    assert not queue._granted
