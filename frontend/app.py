@@ -19,6 +19,7 @@ from frontend.database.migrate import migrate
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.model_queue import Bounds
 from frontend.dispatch.scheduler import Rules
+from frontend.dispatch.shares import FixedShares, SharedShares
 from frontend.middleware.auth import auth_middleware
 from frontend.middleware.errors import errors_middleware
 from frontend.middleware.limits import limits_middleware
@@ -109,10 +110,14 @@ async def _operations(app: web.Application) -> AsyncIterator[None]:
     phonemes = Offload(settings.phoneme_workers, tasks=_PHONEME_TASKS, prepare=load_phonemizer)
     bounds = Bounds(settings.queue_per_key, settings.queue_per_tier)
     dispatcher = Dispatcher(lambda model: _rules(settings, model), bounds)
+    shares: FixedShares | SharedShares = FixedShares(settings.frontends * settings.workers)
+    if settings.redis:
+        shares = SharedShares(settings.redis, dispatcher.demands)
+        await shares.start()
     tritons = [app[_CONNECT](backend.address) for backend in settings.tritons]
     for backend, triton in zip(settings.tritons, tritons, strict=True):
         slots = backend.slots(health.TRITON_MODELS, settings.concurrency)
-        await dispatcher.add(backend.name, triton, slots, 1 / settings.workers)
+        await dispatcher.add(backend.name, triton, slots, shares.own)
     app[keys.DISPATCHER] = dispatcher
     app[keys.TRANSCRIPTION] = TranscriptionPipeline(settings, dispatcher, audio)
     app[keys.SPEECH] = SpeechPipeline(settings, dispatcher, phonemes)
@@ -125,6 +130,8 @@ async def _operations(app: web.Application) -> AsyncIterator[None]:
     if settings.chat_upstream:
         await app[keys.CHAT].close()
     await dispatcher.close()
+    if isinstance(shares, SharedShares):
+        await shares.close()
     for triton in tritons:
         await triton.close()
     await audio.close()

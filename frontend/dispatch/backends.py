@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -19,6 +18,7 @@ _PATIENCE_SECONDS = 0.5
 Inputs = Mapping[str, NDArray[Any]]
 Outputs = dict[str, NDArray[Any]]
 Changed = Callable[[str, str, int], None]
+Own = Callable[[str, int], int]
 
 
 class Triton(Protocol):
@@ -40,15 +40,13 @@ class Triton(Protocol):
 class Backend:
     """One server under probes; ``changed`` hears (model, backend, slots) when that changes.
 
-    ``models`` are those it serves, with the calls each may have at once; 0 takes what fills two of its batches. Of that
-    this process has ``share``, at least one slot.
+    ``models`` are those it serves, with the calls each may have at once; 0 takes what fills two of its batches. ``own``
+    says how many of a model's slots are this frontend's.
     """
 
-    def __init__(
-        self, name: str, server: Triton, models: Mapping[str, int], changed: Changed, share: float = 1.0
-    ) -> None:
+    def __init__(self, name: str, server: Triton, models: Mapping[str, int], changed: Changed, own: Own) -> None:
         self.name, self.server = name, server
-        self._models, self._changed, self._share = models, changed, share
+        self._models, self._changed, self._own = models, changed, own
         self._slots = dict.fromkeys(models, 0)
         self._capacity = {model: limit for model, limit in models.items() if limit}
         self._reloading: dict[str, asyncio.Task[None]] = {}
@@ -76,7 +74,7 @@ class Backend:
             ready = set()
         for model in self._models:
             usable = model in ready and model not in self._reloading
-            self._tell(model, max(1, math.floor(self._capacity[model] * self._share)) if usable else 0)
+            self._tell(model, self._own(model, self._capacity[model]) if usable else 0)
 
     def slots(self, model: str) -> int:
         """How many calls of a model it can have at once now."""

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
-from frontend.dispatch.backends import Backend, Inputs, Outputs, Triton
+from frontend.dispatch.backends import Backend, Inputs, Outputs, Own, Triton
 from frontend.dispatch.model_queue import Bounds, ModelQueue, Turn
 from frontend.dispatch.scheduler import Rules
 from frontend.errors import BrokenModel, Unreached
@@ -17,9 +17,9 @@ class Dispatcher:
         self._queues: dict[str, ModelQueue] = {}
         self._backends: dict[str, Backend] = {}
 
-    async def add(self, name: str, server: Triton, models: Mapping[str, int], share: float = 1.0) -> None:
-        """Send calls to ``server`` too; see ``Backend`` for ``models`` and ``share``."""
-        self._backends[name] = Backend(name, server, models, self._changed, share)
+    async def add(self, name: str, server: Triton, models: Mapping[str, int], own: Own) -> None:
+        """Send calls to ``server`` too; see ``Backend`` for ``models`` and ``own``."""
+        self._backends[name] = Backend(name, server, models, self._changed, own)
         await self._backends[name].start()
 
     def fix(self, model: str, slots: int) -> None:
@@ -29,6 +29,10 @@ class Dispatcher:
     async def close(self) -> None:
         for backend in self._backends.values():
             await backend.close()
+
+    def demands(self) -> dict[str, int]:
+        """How many calls of each model wait or run."""
+        return {model: queue.demand for model, queue in self._queues.items()}
 
     def ready(self, models: Iterable[str]) -> bool:
         """Whether every one of ``models`` has a backend that can take calls."""

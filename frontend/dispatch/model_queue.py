@@ -50,6 +50,11 @@ class ModelQueue:
         self._granted: dict[Ticket, asyncio.Future[None]] = {}
         self._timer: asyncio.TimerHandle | None = None
 
+    @property
+    def demand(self) -> int:
+        """How many calls wait or run."""
+        return len(self._granted)
+
     def set_limit(self, backend: str, limit: int) -> None:
         """How many calls of this model a backend may have at once; none while it is out."""
         self._scheduler.set_limit(backend, limit)

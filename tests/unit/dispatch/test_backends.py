@@ -67,7 +67,7 @@ def heard() -> Heard:
 
 @pytest.fixture
 async def backend(server: FakeServer, heard: Heard) -> AsyncIterator[Backend]:
-    made = Backend("a", server, {"embedder": 0, "whisper": 3}, heard)
+    made = Backend("a", server, {"embedder": 0, "whisper": 3}, heard, lambda model, slots: slots)
     await made.start()
     yield made
     await made.close()

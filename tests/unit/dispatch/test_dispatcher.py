@@ -10,6 +10,7 @@ from frontend.dispatch.backends import Inputs, Outputs
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.model_queue import Bounds, Turn
 from frontend.dispatch.scheduler import Rules
+from frontend.dispatch.shares import FixedShares
 from frontend.errors import ApiError, BadGateway, BrokenModel, Unreached
 
 MODELS = {"embedder": 2}
@@ -58,8 +59,8 @@ def second() -> FakeTriton:
 @pytest.fixture
 async def dispatcher(first: FakeTriton, second: FakeTriton) -> AsyncIterator[Dispatcher]:
     made = Dispatcher(lambda model: Rules(), Bounds())
-    await made.add("first", first, MODELS)
-    await made.add("second", second, MODELS)
+    await made.add("first", first, MODELS, FixedShares(1).own)
+    await made.add("second", second, MODELS, FixedShares(1).own)
     yield made
     await made.close()
 
@@ -154,9 +155,9 @@ async def test_a_call_has_only_the_time_that_the_queue_left(dispatcher: Dispatch
     assert 0 < first.seconds <= 3.0
 
 
-async def test_a_share_of_the_slots_is_at_least_one(first: FakeTriton) -> None:
+async def test_slots_are_those_that_are_ours(first: FakeTriton) -> None:
     made = Dispatcher(lambda model: Rules(), Bounds())
-    await made.add("first", first, {"embedder": 0, "other": 1}, share=0.5)
+    await made.add("first", first, {"embedder": 0, "other": 1}, FixedShares(2).own)
     first.going.clear()
     models = ["embedder", "other"] * 9
     calls = [asyncio.create_task(made.infer(model, dict, ["out"], _turn())) for model in models]

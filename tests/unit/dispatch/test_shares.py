@@ -1,0 +1,90 @@
+"""How several frontends divide the slots of a model."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from hypothesis import given, strategies
+
+from frontend.dispatch.shares import FixedShares, SharedShares, divide
+from tests.redis import RedisServer
+
+DEMANDS = strategies.dictionaries(strategies.text("abcdef", min_size=1), strategies.integers(0, 100), min_size=1)
+
+
+def test_equal_demands_get_equal_shares() -> None:
+    assert divide(16, {"a": 50, "b": 50}) == {"a": 8, "b": 8}
+
+
+def test_who_wants_little_leaves_the_rest_to_the_others() -> None:
+    assert divide(16, {"a": 2, "b": 50, "c": 50}) == {"a": 2, "b": 7, "c": 7}
+
+
+def test_what_nobody_wants_is_divided_evenly() -> None:
+    assert divide(16, {"a": 0, "b": 0}) == {"a": 8, "b": 8}
+    assert divide(16, {"a": 4, "b": 0}) == {"a": 4 + 6, "b": 1 + 5}
+
+
+@given(strategies.integers(1, 200), DEMANDS)
+def test_all_slots_are_given_and_each_has_one(slots: int, demands: dict[str, int]) -> None:
+    given_ = divide(slots, demands)
+    assert sum(given_.values()) == max(slots, len(demands))
+    assert min(given_.values()) >= 1
+
+
+@given(strategies.integers(1, 200), DEMANDS)
+def test_nobody_has_more_than_it_wants_while_another_wants_more(slots: int, demands: dict[str, int]) -> None:
+    given_ = divide(slots, demands)
+    for name, its in given_.items():
+        for other, wanted in demands.items():
+            if wanted > given_[other] and its > demands[name]:
+                assert its <= 1
+
+
+def test_a_fixed_share_is_at_least_one() -> None:
+    assert FixedShares(4).own("m", 16) == 4
+    assert FixedShares(4).own("m", 2) == 1
+
+
+@pytest.fixture
+async def pair(redis_server: RedisServer) -> AsyncIterator[tuple[SharedShares, SharedShares]]:
+    """Two frontends: the first wants 50 slots of a model, the second 2."""
+    first = SharedShares(redis_server.url, lambda: {"m": 50})
+    second = SharedShares(redis_server.url, lambda: {"m": 2})
+    for shares in (first, second, first):
+        await shares.beat()
+    yield first, second
+    for shares in (first, second):
+        await shares.close()
+
+
+async def test_frontends_divide_the_slots_by_what_they_want(pair: tuple[SharedShares, SharedShares]) -> None:
+    first, second = pair
+    assert (first.own("m", 16), second.own("m", 16)) == (14, 2)
+
+
+async def test_a_frontend_that_ends_leaves_its_slots_to_the_others(pair: tuple[SharedShares, SharedShares]) -> None:
+    first, second = pair
+    await second.close()
+    await first.beat()
+    assert first.own("m", 16) == 16
+
+
+async def test_a_frontend_that_is_killed_is_forgotten_after_three_seconds(
+    pair: tuple[SharedShares, SharedShares],
+) -> None:
+    await asyncio.sleep(4.1)
+    await pair[0].beat()
+    assert pair[0].own("m", 16) == 16
+
+
+async def test_the_last_shares_hold_while_redis_is_away(
+    pair: tuple[SharedShares, SharedShares], redis_server: RedisServer
+) -> None:
+    first, _ = pair
+    redis_server.kill()
+    try:
+        await first.beat()
+        assert first.own("m", 16) == 14
+    finally:
+        redis_server.start()
