@@ -21,6 +21,7 @@ from scripts.run import REPOSITORY
 PADDED = "padded_embedder"
 VOICE = "amy"
 _CALIBRATED_ON = 16
+_SMALL = 1 << 20
 COMPUTE_TYPE = "int8"
 _PADDED_CONFIG = f"""\
 name: "{PADDED}"
@@ -65,10 +66,15 @@ class Checkpoints:
         return path
 
 
+def _link_or_copy(source: str, target: str) -> None:
+    """Weights are linked; what an export may write over is copied, or it would be written over on both sides."""
+    (os.link if os.path.getsize(source) > _SMALL else shutil.copy2)(source, target)
+
+
 def _own_copy(target: Path, replaced: str) -> Path:
-    """The demo's repository by hard links, without the files of the model that is ``replaced``; gives that folder."""
+    """The demo's repository without the files of the model that is ``replaced``; gives that model's folder."""
     if not target.exists():
-        shutil.copytree(REPOSITORY, target, copy_function=os.link)
+        shutil.copytree(REPOSITORY, target, copy_function=_link_or_copy)
     model = target / replaced
     shutil.rmtree(model / "1")
     (model / "1").mkdir()
@@ -131,7 +137,7 @@ def put_whisper(target: Path, converted: Path, min_window_seconds: float = 30.0)
     """The converted look-alike as ``whisper_turbo``."""
     model = _own_copy(target, "whisper_turbo")
     for file in (REPOSITORY / "whisper_turbo" / "1").glob("*.py"):
-        os.link(file, model / "1" / file.name)
+        shutil.copy2(file, model / "1")
     shutil.copytree(converted, model / "1" / "whisper")
     path = model / "1" / "whisper" / "quartet.json"
     settings = json.loads(path.read_text(encoding="utf-8"))

@@ -8,6 +8,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from scripts.benchmark.lookalikes import text, voice, whisper
+from scripts.benchmark.peers.repository import put_voice
 from scripts.export_models.export_whisper import convert, recognizer_module
 from tests.conftest import ROOT
 
@@ -54,3 +55,14 @@ def test_a_voice_speaks_three_frames_an_id(tmp_path: Path) -> None:
         inputs = {"input": np.ones((1, ids), np.int64), "input_lengths": np.array([ids])}
         (samples,) = run(None, {**inputs, "scales": np.array([0.667, 1, 0.8], np.float32)})
         assert samples.shape == (1, 1, 1, ids * 3 * 256)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_look_alike_in_the_place_of_a_model_leaves_the_demos_repository_as_it_is(tmp_path: Path) -> None:
+    demo = ROOT / "model_repository" / "piper_amy"
+    before = {path: path.read_bytes() for path in demo.rglob("*") if path.is_file()}
+    voice.write(tmp_path / "amy.onnx", demo / "1" / "voice.json")
+    put_voice(tmp_path / "repository", tmp_path / "amy.onnx")
+    written = tmp_path / "repository" / "piper_amy" / "config.pbtxt"
+    assert written.read_bytes() != before[demo / "config.pbtxt"]
+    assert {path: path.read_bytes() for path in before} == before
