@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
+from scripts.export_models.blocks import Build, in_blocks
 from scripts.export_models.calibration import Calibration
 from scripts.export_models.cuda import CudaEncoder
 from scripts.export_models.encoder import (
@@ -56,9 +57,10 @@ def checkpoint_of(model: Any, calibration: Calibration | None = None) -> Checkpo
     return Checkpoint(model.config, weights, calibration or {})
 
 
-def _ids_and_packing(g: Graph) -> tuple[str, Packing]:
-    ids = g.cast("input_ids", TensorProto.INT64)
-    return ids, packing(g, g.cast("lengths", TensorProto.INT64), ids)
+def _by_block(g: Graph, precision: Precision, build: Build) -> str:
+    """What ``build`` makes of the graph's inputs: in blocks on a processor, in one go on CUDA."""
+    ids, lengths = g.cast("input_ids", TensorProto.INT64), g.cast("lengths", TensorProto.INT64)
+    return build(g, ids, lengths) if precision == "fp16" else in_blocks(g, ids, lengths, build)
 
 
 def _pooled(g: Graph, checkpoint: Checkpoint, precision: Precision, pooling: Pooling, ids: str, pack: Packing) -> str:
@@ -69,32 +71,35 @@ def _pooled(g: Graph, checkpoint: Checkpoint, precision: Precision, pooling: Poo
 def embedder(checkpoint: Checkpoint, precision: Precision, pooling: Pooling) -> onnx.ModelProto:
     """``input_ids``, ``lengths`` to ``embedding`` FP32 [texts, 1024], L2-normalised; narrower models end in zeros."""
     g = Graph()
-    ids, pack = _ids_and_packing(g)
-    pooled = _pooled(g, checkpoint, precision, pooling, ids, pack)
-    missing = EMBEDDING_WIDTH - checkpoint.config.hidden_size
-    vector = normalise(g, pooled)
-    if missing:
-        vector = g.op("Pad", vector, g.constant([0, 0, 0, missing]))
-    g.op("Identity", vector, output="embedding")
+
+    def vectors(part: Graph, ids: str, lengths: str) -> str:
+        pooled = _pooled(part, checkpoint, precision, pooling, ids, packing(part, lengths, ids))
+        vector = normalise(part, pooled)
+        missing = EMBEDDING_WIDTH - checkpoint.config.hidden_size
+        return part.op("Pad", vector, part.constant([0, 0, 0, missing])) if missing else vector
+
+    g.op("Identity", _by_block(g, precision, vectors), output="embedding")
     output = helper.make_tensor_value_info("embedding", TensorProto.FLOAT, ["texts", EMBEDDING_WIDTH])
     return g.model(text_inputs(), [output])
 
 
-def _score_model(g: Graph, logits: str) -> onnx.ModelProto:
-    g.op("Sigmoid", logits, output="score")
+def _score_model(precision: Precision, logits: Build) -> onnx.ModelProto:
+    g = Graph()
+    g.op("Sigmoid", _by_block(g, precision, logits), output="score")
     return g.model(text_inputs(), [helper.make_tensor_value_info("score", TensorProto.FLOAT, ["texts"])])
 
 
 def reranker(checkpoint: Checkpoint, precision: Precision) -> onnx.ModelProto:
     """``input_ids``, ``lengths`` of pairs to ``score`` FP32 [pairs], the sigmoid of XLM-R's classification head."""
-    g = Graph()
-    ids, pack = _ids_and_packing(g)
-    pooled = _pooled(g, checkpoint, precision, "cls", ids, pack)
-    # The head is tiny beside the encoder and decides the order: it stays in full precision.
-    head = checkpoint.encoder(g, "fp32")
-    inner = g.op("Tanh", head.linear(pooled, "classifier.dense"))
-    logits = head.linear(inner, "classifier.out_proj")
-    return _score_model(g, g.op("Squeeze", logits, g.constant([1])))
+
+    def logits(part: Graph, ids: str, lengths: str) -> str:
+        pooled = _pooled(part, checkpoint, precision, "cls", ids, packing(part, lengths, ids))
+        # The head is tiny beside the encoder and decides the order: it stays in full precision.
+        head = checkpoint.encoder(part, "fp32")
+        inner = part.op("Tanh", head.linear(pooled, "classifier.dense"))
+        return part.op("Squeeze", head.linear(inner, "classifier.out_proj"), part.constant([1]))
+
+    return _score_model(precision, logits)
 
 
 def _split_pairs(g: Graph, ids: str, pack: Packing, start_id: int, separator_id: int) -> tuple[str, Packing]:
@@ -128,13 +133,15 @@ def demo_score(cosine: float) -> float:
 
 def demo_reranker(checkpoint: Checkpoint, start_id: int, separator_id: int, precision: Precision) -> onnx.ModelProto:
     """A reranker made of an embedder: the cosine of a pair's two halves, as a score between 0 and 1."""
-    g = Graph()
-    ids, pack = _ids_and_packing(g)
-    both, halves = _split_pairs(g, ids, pack, start_id, separator_id)
-    pooled = _pooled(g, checkpoint, precision, "mean", both, halves)
-    width = checkpoint.config.hidden_size
-    pairs = g.op("Reshape", normalise(g, pooled), g.constant([-1, 2, width]))
-    left, right = g.ops("Split", [pairs], 2, axis=1)
-    cosine = g.op("ReduceSum", g.op("Mul", left, right), g.constant([1, 2]), keepdims=0)
-    shifted = g.op("Sub", cosine, g.constant(_DEMO_MIDDLE, np.float32))
-    return _score_model(g, g.op("Mul", shifted, g.constant(_DEMO_SLOPE, np.float32)))
+
+    def logits(part: Graph, ids: str, lengths: str) -> str:
+        both, halves = _split_pairs(part, ids, packing(part, lengths, ids), start_id, separator_id)
+        pooled = _pooled(part, checkpoint, precision, "mean", both, halves)
+        width = checkpoint.config.hidden_size
+        pairs = part.op("Reshape", normalise(part, pooled), part.constant([-1, 2, width]))
+        left, right = part.ops("Split", [pairs], 2, axis=1)
+        cosine = part.op("ReduceSum", part.op("Mul", left, right), part.constant([1, 2]), keepdims=0)
+        shifted = part.op("Sub", cosine, part.constant(_DEMO_MIDDLE, np.float32))
+        return part.op("Mul", shifted, part.constant(_DEMO_SLOPE, np.float32))
+
+    return _score_model(precision, logits)

@@ -76,6 +76,16 @@ def test_company_does_not_change_a_vector(embedder: tuple[Any, Run]) -> None:
     assert max(np.abs(run([text])[0] - row).max() for text, row in zip(texts, together, strict=True)) < 1e-5
 
 
+@pytest.mark.parametrize("lengths", [(1500, 3, 600, 2), (511, 1, 512, 1, 513, 1), (1,) * 600], ids=str)
+def test_texts_in_several_blocks_have_their_own_vectors_in_order(
+    embedder: tuple[Any, Run], lengths: tuple[int, ...]
+) -> None:
+    model, run = embedder
+    texts = _texts(lengths)
+    wanted = np.stack([_first_token(model, text) for text in texts])
+    assert np.abs(run(texts) - wanted).max() < 1e-5
+
+
 def test_vectors_have_length_one(embedder: tuple[Any, Run]) -> None:
     assert np.allclose(np.linalg.norm(embedder[1](_texts()), axis=1), 1, atol=1e-5)
 
