@@ -33,6 +33,7 @@ class KnownKeys:
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._known: dict[str, _Known] = {}
+        self._asking: dict[str, asyncio.Task[_Known]] = {}
         self._failing = False
         self._refreshing = Repeating(_REFRESH_SECONDS, self._refresh)
 
@@ -42,19 +43,36 @@ class KnownKeys:
 
     async def close(self) -> None:
         await self._refreshing.close()
+        asking = list(self._asking.values())
+        for task in asking:
+            task.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
 
     async def identify(self, key: str) -> Caller:
         """The caller behind a key; 401 for one that is unknown, expired or revoked."""
         if not api_key.well_formed(key):
             raise refuse_key()
         digest = api_key.digest(key)
-        known = self._known.get(digest)
-        if known is None:
-            known = await self._look_up(digest)
+        known = self._known.get(digest) or await self._look_up_once(digest)
         known.used = time.monotonic()
         if known.caller.expires_at is not None and known.caller.expires_at <= time.time():
             raise refuse_key()
         return known.caller
+
+    async def _look_up_once(self, digest: str) -> _Known:
+        """A burst of requests with a key that nobody has used yet is one question."""
+        asking = self._asking.get(digest)
+        if asking is None:
+            asking = self._asking[digest] = asyncio.create_task(self._look_up(digest))
+            asking.add_done_callback(lambda task: self._answered(digest, task))
+        # Whoever hangs up must not take the answer from the others.
+        return await asyncio.shield(asking)
+
+    def _answered(self, digest: str, task: "asyncio.Task[_Known]") -> None:
+        del self._asking[digest]
+        if not task.cancelled():
+            # All who asked may have hung up; an error that nobody heard is none.
+            task.exception()
 
     async def _look_up(self, digest: str) -> _Known:
         try:

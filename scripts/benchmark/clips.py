@@ -17,7 +17,6 @@ from scripts.benchmark.inputs import Call, clip
 from scripts.benchmark.peers.repository import Checkpoints, put_whisper
 from scripts.benchmark.target import Target, own_product
 
-_CLIPS = 8
 _FILE_SECONDS = 600.0
 _SHORT_SECONDS = 5.0
 
@@ -35,9 +34,9 @@ def p95(samples: list[load.Sample]) -> float:
     return statistics.quantiles((sample.seconds for sample in samples), n=20, method="inclusive")[-1]
 
 
-async def beside(target: Target, runs: int) -> tuple[list[float], list[float]]:
+async def beside(target: Target, runs: int, count: int) -> tuple[list[float], list[float]]:
     """The p95 of every run, on an idle server and beside the long file, by turns."""
-    clips, long = [_call(seed, 5, 15) for seed in range(_CLIPS)], _call(0, _FILE_SECONDS, _FILE_SECONDS)
+    clips, long = [_call(seed, 5, 15) for seed in range(count)], _call(0, _FILE_SECONDS, _FILE_SECONDS)
     idle, busy = [], []
     async with load.connected(target.address, target.key) as client:
         await load.each_once(client, clips[:1], 1)
@@ -72,6 +71,7 @@ def _tell_beside(idle: list[float], busy: list[float]) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Short recordings on a Whisper of turbo's size.")
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--clips", type=int, default=8, help="clips in each of the runs beside the long file")
     parser.add_argument("--folder", type=Path, default=Path("build/peers"))
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
@@ -81,7 +81,7 @@ def main() -> int:
         put_whisper(arguments.folder / "int8", model, least)
         with own_product(arguments.folder / "int8") as target:
             if least == 30.0:
-                _tell_beside(*asyncio.run(beside(target, arguments.runs)))
+                _tell_beside(*asyncio.run(beside(target, arguments.runs, arguments.clips)))
             took[least] = asyncio.run(seconds_of_a_short_clip(target, arguments.runs))
     medians = {least: statistics.median(seconds) for least, seconds in took.items()}
     print(f"a clip of 5 s: {medians[30.0]:.2f} s in windows of 30 s, {medians[5.0]:.2f} s in windows of 5 s")

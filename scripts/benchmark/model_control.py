@@ -45,8 +45,8 @@ class Control:
             raise SystemExit(f"{self._model}: {config.get('error', response.status)}")
         return config
 
-    async def load(self, config: dict[str, Any] | None = None) -> str:
-        """Load with a configuration, or as the file says; answers Triton's refusal, or nothing."""
-        body = {"parameters": {"config": json.dumps(config)}} if config else {}
+    async def load(self, config: dict[str, Any]) -> str:
+        """Load with a configuration; answers Triton's refusal, or nothing."""
+        body = {"parameters": {"config": json.dumps(config)}}
         async with self._session.post(f"{self._triton}/v2/repository/models/{self._model}/load", json=body) as response:
             return "" if response.status == 200 else str((await response.json())["error"])

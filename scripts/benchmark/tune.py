@@ -89,7 +89,8 @@ async def sweep(target: Target, arguments: argparse.Namespace, heard: Callable[[
                 found.append(await _try(target, knobs, operation, arguments))
                 heard(row(found[-1], arguments.p95))
         finally:
-            await control.load()
+            # Without a configuration Triton would see a file that has not changed, and do nothing.
+            await control.load(config)
     return found
 
 

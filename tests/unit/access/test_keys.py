@@ -55,6 +55,19 @@ async def test_a_key_is_looked_up_once(known: KnownKeys, registry: FakeRegistry)
     assert registry.asked == 1
 
 
+async def test_a_burst_with_a_new_key_asks_once(known: KnownKeys, registry: FakeRegistry) -> None:
+    found = await asyncio.gather(*(known.identify(KEY) for _ in range(200)))
+    assert {caller.name for caller in found} == {"test"}
+    assert registry.asked == 1
+
+
+async def test_who_hangs_up_does_not_take_the_answer_from_the_others(known: KnownKeys) -> None:
+    first, second = (asyncio.create_task(known.identify(KEY)) for _ in range(2))
+    await asyncio.sleep(0)
+    first.cancel()
+    assert (await second).name == "test"
+
+
 async def test_a_malformed_key_never_reaches_the_database(known: KnownKeys, registry: FakeRegistry) -> None:
     with pytest.raises(Unauthorized):
         await known.identify("qk_" + "a" * 49)
