@@ -5,6 +5,7 @@ tensors stay [batch, channels, 1, time], so that nothing is reordered back and f
 rounding.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -100,7 +101,7 @@ class _Rewriting:
     def _keep_wide(self, node: onnx.NodeProto) -> None:
         self._add(node, [self._wide.get(name, name) for name in node.input], _attributes(node))
 
-    def _squeeze(self, names: Any) -> None:
+    def _squeeze(self, names: Iterable[str]) -> None:
         """Make the plain form of those tensors that have only a wide one yet."""
         for name in names:
             if name in self._wide and name not in self._narrow:

@@ -5,6 +5,7 @@ The graph reads ``input_ids`` INT32 [tokens] and ``lengths`` INT32 [texts]. Ever
 its flash-attention path on the CPU (Dao et al. 2022).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -76,6 +77,12 @@ class Linear:
     weight: NDArray[np.float32]
     bias: NDArray[np.float32]
 
+    @classmethod
+    def joined(cls, layers: Sequence["Linear"]) -> "Linear":
+        """Layers of the same input side by side, as one."""
+        weight = np.concatenate([layer.weight for layer in layers], axis=1)
+        return cls(weight, np.concatenate([layer.bias for layer in layers]))
+
     def columns(self, which: NDArray[np.int64] | slice) -> "Linear":
         """The layer with only these outputs, or with its outputs in this order."""
         return Linear(self.weight[:, which], self.bias[which])
@@ -94,23 +101,21 @@ class PackedEncoder:
     def __init__(self, g: Graph, shape: EncoderShape, weights: Weights) -> None:
         self._g, self._shape, self._weights = g, shape, weights
 
-    def _weight(self, name: str) -> str:
-        return self._g.weight(self._weights[name].astype(self._float), name.split(".")[-2])
-
-    def _layer_of(self, *names: str) -> Linear:
-        """The layers ``names`` side by side, as one."""
-        weight = np.concatenate([self._weights[f"{name}.weight"].T for name in names], axis=1)
-        return Linear(weight, np.concatenate([self._weights[f"{name}.bias"] for name in names]))
+    def _layer_of(self, name: str) -> Linear:
+        return Linear(self._weights[f"{name}.weight"].T, self._weights[f"{name}.bias"])
 
     def linear(self, x: str, *names: str) -> str:
         """One matrix product for the layers ``names`` side by side, with their biases."""
-        layer = self._layer_of(*names)
+        layer = Linear.joined([self._layer_of(name) for name in names])
         product = self._g.op("MatMul", x, self._g.weight(layer.weight.astype(self._float), "weight"))
         return self._g.op("Add", product, self._g.weight(layer.bias.astype(self._float), "bias"))
 
     def _norm(self, x: str, name: str) -> str:
-        scale, shift = self._weight(f"{name}.weight"), self._weight(f"{name}.bias")
-        return self._g.op("LayerNormalization", x, scale, shift, axis=-1, epsilon=self._shape.epsilon)
+        return self._normalised(x, self._weights[f"{name}.weight"], self._weights[f"{name}.bias"])
+
+    def _normalised(self, x: str, scale: NDArray[np.float32], shift: NDArray[np.float32]) -> str:
+        weights = (self._g.weight(array.astype(self._float), "norm") for array in (scale, shift))
+        return self._g.op("LayerNormalization", x, *weights, axis=-1, epsilon=self._shape.epsilon)
 
     def _embed(self, ids: str, place: str) -> str:
         g, shape, w = self._g, self._shape, self._weights
@@ -150,33 +155,14 @@ class PackedEncoder:
         """Attention of each text by itself; memory grows with the longest text, not with its square."""
         g = self._g
         texts = g.op("SplitToSequence", qkv, pack.lengths, axis=0)
-        body = Graph(prefix=g.name("text") + "_")
-        single = body.op("SequenceAt", texts, "index")
-        batched = body.op("Unsqueeze", single, body.constant([0]))
-        q, k, v = body.ops("Split", [batched], 3, axis=2)
-        answer = body.op("MultiHeadAttention", q, k, v, domain=MICROSOFT, num_heads=self._shape.heads)
-        flat = body.op("Squeeze", answer, body.constant([0]))
-        body.op("SequenceInsert", "so_far", flat, output="collected")
-        body.op("Identity", "go_on", output="still_on")
-        sequence = helper.make_sequence_type_proto(helper.make_tensor_type_proto(TensorProto.FLOAT, None))
-        loop = helper.make_graph(
-            body.nodes,
-            "each_text",
-            [
-                helper.make_tensor_value_info("index", TensorProto.INT64, []),
-                helper.make_tensor_value_info("go_on", TensorProto.BOOL, []),
-                helper.make_value_info("so_far", sequence),
-            ],
-            [
-                helper.make_tensor_value_info("still_on", TensorProto.BOOL, []),
-                helper.make_value_info("collected", sequence),
-            ],
-            body.weights,
-        )
-        count = g.op("Squeeze", g.op("Shape", pack.lengths))
-        empty = g.op("SequenceEmpty", dtype=TensorProto.FLOAT)
-        attended = g.op("Loop", count, g.constant(True, np.bool_), empty, body=loop)
-        return g.op("ConcatFromSequence", attended, axis=0)
+
+        def text(body: Graph, index: str) -> str:
+            batched = body.op("Unsqueeze", body.op("SequenceAt", texts, index), body.constant([0]))
+            q, k, v = body.ops("Split", [batched], 3, axis=2)
+            answer = body.op("MultiHeadAttention", q, k, v, domain=MICROSOFT, num_heads=self._shape.heads)
+            return body.op("Squeeze", answer, body.constant([0]))
+
+        return g.collect("text", g.op("Squeeze", g.op("Shape", pack.lengths)), text)
 
 
 def normalise(g: Graph, x: str) -> str:

@@ -77,11 +77,17 @@ def _tell(line: str) -> None:
     tqdm.write(line, file=sys.stderr)
 
 
-def _export(model: TextModel, source: Path, target: Path, precision: Precision) -> list[Check]:
-    save(model.graph(precision, model.calibration() if precision == "int8" else {}), target / "model.onnx")
+def write(graph: onnx.ModelProto, precision: Precision, source: Path, target: Path) -> None:
+    """Put a graph, the tokenizer of its checkpoint and its settings into ``target``."""
+    save(graph, target / "model.onnx")
     shutil.copy(source / "tokenizer.json", target / "tokenizer.json")
     settings = json.dumps({"max_tokens": LONGEST_TEXT, "precision": precision}, indent=1)
     (target / "quartet.json").write_text(settings + "\n", encoding="utf-8")
+
+
+def _export(model: TextModel, source: Path, target: Path, precision: Precision) -> list[Check]:
+    graph = model.graph(precision, model.calibration() if precision == "int8" else {})
+    write(graph, precision, source, target)
     if precision == "fp16":
         # PackedMultiHeadAttention exists on CUDA alone, so there is nothing to run on this machine.
         return []

@@ -1,5 +1,6 @@
 """A small builder of ONNX graphs: names its values, keeps its weights, writes big ones beside the file."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,36 @@ class Graph:
         steps = self.op("ConstantOfShape", self.op("Shape", later), value=one)
         edges = self.op("ScatterElements", blank, later, steps, axis=0, reduction="add")
         return self.op("CumSum", edges, self.constant(0))
+
+    def collect(self, hint: str, count: str, build: "Callable[[Graph, str], str]") -> str:
+        """The FP32 rows that ``build`` gives for each of ``0 .. count-1``, end to end; ``count`` INT64 [].
+
+        ``build`` adds to a graph of its own, which may read what lies around it, and is told the name of its number.
+        """
+        body = Graph(prefix=f"{self.name(hint)}_")
+        names = [body.name(name) for name in ("number", "more", "still_more", "so_far", "collected")]
+        number, more, still_more, so_far, collected = names
+        body.op("SequenceInsert", so_far, build(body, number), output=collected)
+        body.op("Identity", more, output=still_more)
+        sequence = helper.make_sequence_type_proto(helper.make_tensor_type_proto(TensorProto.FLOAT, None))
+        loop = helper.make_graph(
+            body.nodes,
+            f"each_{hint}",
+            [
+                helper.make_tensor_value_info(number, TensorProto.INT64, []),
+                helper.make_tensor_value_info(more, TensorProto.BOOL, []),
+                helper.make_value_info(so_far, sequence),
+            ],
+            [
+                helper.make_tensor_value_info(still_more, TensorProto.BOOL, []),
+                helper.make_value_info(collected, sequence),
+            ],
+        )
+        # The loop reads its weights from around it: they are kept once, and beside the file where they are large.
+        self.weights += body.weights
+        empty = self.op("SequenceEmpty", dtype=TensorProto.FLOAT)
+        every = self.op("Loop", count, self.constant(True, np.bool_), empty, body=loop)
+        return self.op("ConcatFromSequence", every, axis=0)
 
     def model(self, inputs: list[onnx.ValueInfoProto], outputs: list[onnx.ValueInfoProto]) -> onnx.ModelProto:
         """The finished model, for the opset and IR that every Triton since 24.10 reads."""

@@ -70,10 +70,7 @@ class Int8Encoder(PackedEncoder):
         # Each row of weights adds up to one, so what is done to the values is done to their weighted mean.
         inner = smoothing(self._calibration[dense], output.weight)
         values = self._layer_of(value)
-        parts = [self._layer_of(query), self._layer_of(key), inner.giving(values)]
-        joined = Linear(
-            np.concatenate([part.weight for part in parts], axis=1), np.concatenate([part.bias for part in parts])
-        )
+        joined = Linear.joined([self._layer_of(query), self._layer_of(key), inner.giving(values)])
         # The three share their input; an error in the values shows most in the end.
         outer = smoothing(self._calibration[query], values.weight)
         attended = self._attend(self._linear(self._smooth_norm(x, norm, outer), joined, query, outer), pack)
@@ -92,11 +89,11 @@ class Int8Encoder(PackedEncoder):
         steps = column_scales(narrow.weight[order], _GROUPS)
         narrowing = np.split(rounded(narrow.weight[order], steps, inner.moment[np.ix_(order, order)]), _GROUPS)
         rows = quantise_rows(g, self._smooth_norm(x, norm, smooth), zero_point(smooth.sample(inputs)))
-        answer = self._norm(x, norm)
+        answer, sample = self._norm(x, norm), inner.sample[:, order]
         for group, channels in enumerate(np.split(np.arange(len(order)), _GROUPS)):
             some = product(g, rows, widening[group], scales[0, channels])
             active = g.op("Gelu", g.op("Add", some, self._bias(wide.bias[channels])), domain=MICROSOFT)
-            part = quantise_rows(g, active, zero_point(inner.sample[:, order[channels]]))
+            part = quantise_rows(g, active, zero_point(sample[:, channels]))
             answer = g.op("Add", answer, product(g, part, narrowing[group], steps[group]))
         return g.op("Add", answer, self._bias(narrow.bias))
 
@@ -107,8 +104,7 @@ class Int8Encoder(PackedEncoder):
         """What ``_norm`` gives, prepared: one pass more over ``x``, and none over the wider rows of a product."""
         scale = self._weights[f"{name}.weight"] / smooth.scale
         shift = (self._weights[f"{name}.bias"] - smooth.shift) / smooth.scale
-        weights = (self._g.weight(scale, "norm"), self._g.weight(shift, "norm"))
-        return self._g.op("LayerNormalization", x, *weights, axis=-1, epsilon=self._shape.epsilon)
+        return self._normalised(x, scale, shift)
 
     def _linear(self, x: str, layer: Linear, measured: str, smooth: Smoothing) -> str:
         """``layer`` of ``x``, which was prepared by ``smooth``; ``measured`` names its inputs in the calibration."""
