@@ -10,6 +10,8 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 _DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg"}
+# Options of a connection that only reads.
+READ = {"isolation_level": "AUTOCOMMIT"}
 _BUSY_SECONDS = 5.0
 _RETRY_SECONDS = 0.01
 _POSTGRES_SECONDS = 5.0
@@ -23,7 +25,7 @@ def open_engine(url: str) -> AsyncEngine:
     """An engine for ``sqlite:///file`` (made on demand) or ``postgresql://user:password@host/name``.
 
     A transaction (``engine.begin()``) of SQLite takes the write lock at once, since one that only asks for it later
-    can fail without waiting; what only reads says ``execution_options(isolation_level="AUTOCOMMIT")``.
+    can fail without waiting; what only reads says ``execution_options(**READ)``.
     """
     try:
         parsed = make_url(url)
@@ -74,4 +76,6 @@ def _write_ahead(cursor: Cursor) -> None:
 
 
 def _begin_immediate(connection: Connection) -> None:
+    if connection.get_execution_options().get("isolation_level") == READ["isolation_level"]:
+        return
     connection.exec_driver_sql("BEGIN IMMEDIATE")

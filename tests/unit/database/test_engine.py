@@ -1,6 +1,10 @@
-import pytest
+import asyncio
+from pathlib import Path
 
-from frontend.database.engine import DatabaseUrlError, open_engine
+import pytest
+from sqlalchemy import text
+
+from frontend.database.engine import READ, DatabaseUrlError, open_engine
 
 
 @pytest.mark.parametrize("url", ["", "quartet", "mysql://a/b", "sqlite://", "sqlite:///:memory:"])
@@ -16,3 +20,15 @@ def test_every_name_of_postgres_is_taken(scheme: str) -> None:
 
 def test_the_ssl_mode_of_libpq_is_passed_on() -> None:
     assert dict(open_engine("postgresql://a:b@host/name?sslmode=require").url.query) == {"ssl": "require"}
+
+
+async def test_who_only_reads_does_not_wait_for_who_writes(tmp_path: Path) -> None:
+    engine = open_engine(f"sqlite:///{tmp_path}/quartet.sqlite3")
+    async with engine.begin() as writing:
+        await writing.execute(text("CREATE TABLE things (name TEXT)"))
+    async with engine.begin() as writing, asyncio.timeout(2):
+        await writing.execute(text("INSERT INTO things VALUES ('one')"))
+        async with engine.connect() as connection:
+            reader = await connection.execution_options(**READ)
+            assert await reader.scalar(text("SELECT count(*) FROM things")) == 0
+    await engine.dispose()
