@@ -5,10 +5,12 @@ import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from frontend.config_tables import LIMITS, SettingsError, TritonSetting, tables_of
+from frontend.prices import PRICES, Price
 
 PREFIX = "QUARTET_"
 CONFIG_FILE = f"{PREFIX}CONFIG"
@@ -35,7 +37,8 @@ class Settings:
 
     The file that ``QUARTET_CONFIG`` names has the fields as they are called here; variables go before it. Only the
     file has the tables ``[limits]`` (name = requests a minute), ``[tiers.<tier>]`` (the same for one tier),
-    ``[backends.<name>]`` (a Triton, in the place of ``triton``) and ``[floors.<model>]`` (key or organisation = slots).
+    ``[backends.<name>]`` (a Triton, in the place of ``triton``), ``[floors.<model>]`` (key or organisation = slots) and
+    ``[prices.<model>]`` (unit = CHF).
     """
 
     host: str = _setting("127.0.0.1", "address to listen on")
@@ -46,6 +49,7 @@ class Settings:
     database: str = _setting(
         "sqlite:///data/quartet.sqlite3", "where keys are kept: sqlite:///file or postgresql://...", secret=True
     )
+    usage_folder: Path = _setting(Path("data/usage"), "where charges lie until the database has them; on a disk")
     redis: str = _setting("", "redis://... where several frontends share limits; else memory", secret=True)
     redis_outage: str = _setting("local", "while Redis is away: local count, or refuse", choices=("local", "refuse"))
     jwt_secret: str = _setting("", "the HS256 secret of mobile tokens, 32 bytes or more", secret=True)
@@ -84,6 +88,7 @@ class Settings:
     tiers: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     backends: Sequence[TritonSetting] = ()
     floors: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    prices: Mapping[str, Price] = field(default_factory=lambda: PRICES)
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> "Settings":
@@ -128,7 +133,7 @@ class Settings:
 
 def _from_file(path: Path, fields: Mapping[str, "dataclasses.Field[Any]"]) -> dict[str, Any]:
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
     except (OSError, ValueError) as error:
         raise SettingsError(f"{CONFIG_FILE}: {path}: {error}") from None
     values = tables_of(content)

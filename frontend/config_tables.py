@@ -1,8 +1,10 @@
-"""The tables of the settings' file: limits, tiers, backends, floors; each checked before anything starts."""
+"""The tables of the settings' file: limits, tiers, backends, floors, prices; each checked before anything starts."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+from frontend.prices import PRICES, Price, to_micro
 
 TIERS = ("free", "pro", "company")
 # Requests a minute, by the name of the limit; the contract's numbers.
@@ -45,11 +47,13 @@ def tables_of(content: dict[str, Any]) -> dict[str, Any]:
             raise SettingsError(f"tiers.{tier}: there is no such tier; tiers are {', '.join(TIERS)}")
     backends = _table("backends", content.pop("backends", {}))
     floors = _table("floors", content.pop("floors", {}))
+    prices = _table("prices", content.pop("prices", {}))
     return {
         "limits": {**LIMITS, **_limits("limits", content.pop("limits", {}))},
         "tiers": {tier: _limits(f"tiers.{tier}", numbers) for tier, numbers in tiers.items()},
         "backends": tuple(_backend(name, table) for name, table in backends.items()),
         "floors": {model: _numbers(f"floors.{model}", table) for model, table in floors.items()},
+        "prices": {**PRICES, **{model: _price(model, table) for model, table in prices.items()}},
     }
 
 
@@ -93,3 +97,15 @@ def _backend(name: str, table: Any) -> TritonSetting:
     if not isinstance(models, list) or not all(isinstance(model, str) for model in models):
         raise SettingsError(f"{place}.models: must be a list of names")
     return TritonSetting(name, address, tuple(models), _numbers(f"{place}.concurrency", table.get("concurrency", {})))
+
+
+def _price(model: str, table: Any) -> Price:
+    if model not in PRICES:
+        raise SettingsError(f"prices.{model}: there is no such model; models are {', '.join(PRICES)}")
+    usual = PRICES[model]
+    if _table(f"prices.{model}", table).keys() != {usual.unit}:
+        raise SettingsError(f"prices.{model}: must have {usual.unit}, and nothing else")
+    try:
+        return replace(usual, micro_chf=to_micro(str(table[usual.unit])))
+    except ValueError as error:
+        raise SettingsError(f"prices.{model}.{usual.unit}: {error}") from None

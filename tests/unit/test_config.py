@@ -140,3 +140,29 @@ def test_several_workers_need_a_redis_to_share_limits() -> None:
 def test_workers_divide_what_is_set_for_the_whole() -> None:
     shares = Settings(workers=3, audio_workers=4, phoneme_workers=1).for_one_worker()
     assert (shares.audio_workers, shares.phoneme_workers) == (2, 1)
+
+
+def test_a_file_gives_prices_in_chf(tmp_path: Path) -> None:
+    text = "[prices.embed-m3]\nmillion_tokens = 0.02\n[prices.stt-1]\nminute = '0.012'\n"
+    prices = Settings.from_env(_file(tmp_path, text)).prices
+    assert (prices["embed-m3"].micro_chf, prices["stt-1"].micro_chf, prices["stt-1-hd"].micro_chf) == (
+        20_000,
+        12_000,
+        6_000,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("[prices.gpt-4]\nminute = 1", "prices.gpt-4"),
+        ("[prices.stt-1]\nhour = 1", "prices.stt-1"),
+        ("[prices.stt-1]\nminute = -1", "prices.stt-1.minute"),
+        ("[prices.stt-1]\nminute = 0.0000001", "prices.stt-1.minute"),
+        ("[prices.stt-1]\nminute = 'free'", "prices.stt-1.minute"),
+        ("prices = 1", "prices"),
+    ],
+)
+def test_a_bad_price_is_refused_by_name(tmp_path: Path, text: str, place: str) -> None:
+    with pytest.raises(SettingsError, match=f"^{place}:"):
+        Settings.from_env(_file(tmp_path, text))

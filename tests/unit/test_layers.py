@@ -11,11 +11,12 @@ from tests.conftest import ROOT
 
 # From the ground up: a module may import from its own layer's files listed before it, and from lower layers.
 LAYERS = [
-    {"errors"},
+    {"errors", "prices"},
     {"config_tables", "config", "observe"},
     {"audio", "text", "offload", "gather", "render", "fields", "body", "background", "schemas"},
     {"database", "dispatch", "triton"},
-    {"access", "usage"},
+    {"access"},
+    {"usage"},
     {"packed_model"},
     {"operations.protocol", "operations.languages", "operations.voices"},
     {"operations.pipeline", "operations.openapi"},

@@ -1,0 +1,52 @@
+"""What a model's work costs, in whole micro-CHF, and how such amounts are read and written."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+
+MICRO = 1_000_000
+# How much of what is counted (milliseconds of audio, code points, tokens) one priced unit holds.
+SIZES = {"minute": 60_000, "million_characters": 1_000_000, "million_tokens": 1_000_000}
+
+
+@dataclass(frozen=True)
+class Price:
+    """``micro_chf`` for one ``unit`` of an operation's work."""
+
+    operation: str
+    unit: str
+    micro_chf: int
+
+    def amount(self, quantity: int) -> int:
+        """Micro-CHF for ``quantity`` milliseconds, code points or tokens, rounded half up, once."""
+        size = SIZES[self.unit]
+        return (quantity * self.micro_chf + size // 2) // size
+
+
+# The contract's prices; it has none for text models.
+PRICES: Mapping[str, Price] = {
+    "stt-1": Price("transcriptions", "minute", 6_000),
+    "stt-1-hd": Price("transcriptions", "minute", 6_000),
+    "tts-1": Price("speech", "million_characters", 5 * MICRO),
+    "tts-1-hd": Price("speech", "million_characters", 5 * MICRO),
+    "embed-m3": Price("embeddings", "million_tokens", 0),
+    "rerank-v2-m3": Price("rerank", "million_tokens", 0),
+}
+
+
+def to_micro(text: str) -> int:
+    """An amount in CHF, such as ``0.006``, as micro-CHF; ``ValueError`` where it is finer than that, or none."""
+    try:
+        micro = Decimal(text) * MICRO
+    except InvalidOperation:
+        raise ValueError(f"{text!r} is not an amount in CHF") from None
+    if not micro.is_finite() or micro < 0 or micro != micro.to_integral_value() or micro >= 10**18:
+        raise ValueError(f"{text!r} is not an amount in CHF with at most six decimals")
+    return int(micro)
+
+
+def to_chf(micro: int) -> str:
+    """Micro-CHF as CHF with at least two decimals: ``12.50``, ``0.000325``."""
+    whole, rest = divmod(abs(micro), MICRO)
+    decimals = f"{rest:06}".rstrip("0").ljust(2, "0")
+    return f"{'-' if micro < 0 else ''}{whole}.{decimals}"

@@ -1,0 +1,31 @@
+import pytest
+
+from frontend.prices import PRICES, to_chf, to_micro
+
+
+def test_a_minute_of_audio_costs_what_the_contract_says() -> None:
+    assert PRICES["stt-1"].amount(60_000) == to_micro("0.006")
+
+
+def test_a_second_of_audio_is_a_hundred_micro_chf() -> None:
+    assert PRICES["stt-1-hd"].amount(1_000) == 100
+
+
+def test_a_character_is_five_micro_chf() -> None:
+    assert PRICES["tts-1"].amount(1) == 5
+
+
+@pytest.mark.parametrize(("milliseconds", "amount"), [(4, 0), (5, 1), (14, 1), (15, 2)])
+def test_amounts_are_rounded_half_up(milliseconds: int, amount: int) -> None:
+    assert PRICES["stt-1"].amount(milliseconds) == amount
+
+
+@pytest.mark.parametrize(("micro", "text"), [(0, "0.00"), (325, "0.000325"), (12_500_000, "12.50"), (-1, "-0.000001")])
+def test_amounts_are_written_with_two_decimals_or_as_many_as_they_need(micro: int, text: str) -> None:
+    assert to_chf(micro) == text
+
+
+@pytest.mark.parametrize("text", ["0.0000001", "-1", "NaN", "Infinity", "five", "", "1e30"])
+def test_what_is_no_amount_in_micro_chf_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="CHF"):
+        to_micro(text)
