@@ -14,6 +14,7 @@ class Repeating:
 
     def __init__(self, seconds: float, work: Callable[[], Awaitable[None]]) -> None:
         self._seconds, self._work = seconds, work
+        self._working = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -22,6 +23,14 @@ class Repeating:
 
     async def close(self) -> None:
         """End, in the middle of the work if need be."""
+        await self._end()
+
+    async def finish(self) -> None:
+        """End when the work that has begun is done."""
+        async with self._working:
+            await self._end()
+
+    async def _end(self) -> None:
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
@@ -31,7 +40,8 @@ class Repeating:
         while True:
             await asyncio.sleep(self._seconds)
             try:
-                await self._work()
+                async with self._working:
+                    await self._work()
             except Exception:
                 log.exception("unforeseen error beside the requests")
 

@@ -9,6 +9,7 @@
     +-- TooLarge              413  request_too_large
     +-- UnsupportedMedia      415  unsupported_media_type
     +-- RateLimited           429  rate_limit_exceeded
+    +-- InsufficientQuota     429  insufficient_quota
     +-- Internal              500  internal_error
     +-- BadGateway            502  bad_gateway
         +-- Unreached              the call never arrived at a backend, so it may be sent to another
@@ -76,6 +77,10 @@ class UnsupportedMedia(ApiError):  # noqa: N818
 
 class RateLimited(ApiError):  # noqa: N818
     status, type = 429, "rate_limit_exceeded"
+
+
+class InsufficientQuota(ApiError):  # noqa: N818
+    status, type = 429, "insufficient_quota"
 
 
 class Internal(ApiError):  # noqa: N818

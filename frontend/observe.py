@@ -51,6 +51,9 @@ BACKEND_SLOTS = Gauge(
     ("backend", "model"),
     multiprocess_mode="livesum",
 )
+USAGE_WAITING = Gauge(
+    "quartet_usage_waiting", "Charges on disk that the database does not have yet.", multiprocess_mode="livesum"
+)
 
 
 def metrics() -> bytes:

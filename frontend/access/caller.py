@@ -13,7 +13,8 @@ _LONGEST_TOKEN = 8192
 @dataclass(frozen=True)
 class Caller:
     """``id`` is what limits and usage are counted under; ``limits`` are the requests a minute that differ from the
-    tier's, by the name of the limit; ``org_limit`` is what all keys of the organisation share."""
+    tier's, by the name of the limit; ``org_limit`` is what all keys of the organisation share. ``prepaid``
+    says that the organisation has a wallet, which pays for what the key uses."""
 
     id: str
     name: str
@@ -22,6 +23,7 @@ class Caller:
     org_limit: int | None = None
     limits: Mapping[str, int] = field(default_factory=dict)
     expires_at: int | None = None
+    prepaid: bool = False
 
 
 class Identifies(Protocol):

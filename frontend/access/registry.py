@@ -13,9 +13,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from frontend.access import api_key
 from frontend.access.caller import Caller
-from frontend.database.tables import KEYS, ORGS, SECRETS
-
-_READ = {"isolation_level": "AUTOCOMMIT"}
+from frontend.database.engine import READ
+from frontend.database.tables import KEYS, ORGS, SECRETS, WALLETS
 
 
 class RegistryError(ValueError):
@@ -95,7 +94,7 @@ class Registry:
         ends = (KEYS.c.expires_at, SECRETS.c.expires_at.label("secret_expires_at"), KEYS.c.revoked_at)
         query = select(*columns, *ends).join_from(SECRETS, KEYS).order_by(SECRETS.c.created_at, SECRETS.c.prefix)
         async with self._engine.connect() as connection:
-            rows = await (await connection.execution_options(**_READ)).execute(query)
+            rows = await (await connection.execution_options(**READ)).execute(query)
             return [
                 KeyEntry(
                     row.prefix,
@@ -120,9 +119,11 @@ class Registry:
         )
         columns = (SECRETS.c.digest, KEYS.c.id, KEYS.c.name, KEYS.c.tier, KEYS.c.org, KEYS.c.limits)
         ends = (KEYS.c.expires_at, SECRETS.c.expires_at.label("secret_expires_at"), ORGS.c.requests_per_minute)
-        query = select(*columns, *ends).join_from(SECRETS, KEYS).outerjoin(ORGS).where(*alive)
+        prepaid = WALLETS.c.org.label("wallet")
+        query = select(*columns, *ends, prepaid).join_from(SECRETS, KEYS).outerjoin(ORGS)
+        query = query.outerjoin(WALLETS, WALLETS.c.org == KEYS.c.org).where(*alive)
         async with self._engine.connect() as connection:
-            reader = await connection.execution_options(**_READ)
+            reader = await connection.execution_options(**READ)
             rows = await reader.execute(query.where(SECRETS.c.digest.in_(digests)))
             return {row.digest: _caller(row) for row in rows}
 
@@ -147,7 +148,7 @@ class Registry:
         count = select(func.count()).where(KEYS.c.org == ORGS.c.name).scalar_subquery()
         query = select(ORGS.c.name, ORGS.c.requests_per_minute, count).order_by(ORGS.c.name)
         async with self._engine.connect() as connection:
-            rows = await (await connection.execution_options(**_READ)).execute(query)
+            rows = await (await connection.execution_options(**READ)).execute(query)
             return [(row[0], row[1], row[2]) for row in rows]
 
     @staticmethod
@@ -183,4 +184,5 @@ def _caller(row: Any) -> Caller:
         org_limit=row.requests_per_minute,
         limits=json.loads(row.limits),
         expires_at=_end(row),
+        prepaid=row.wallet is not None,
     )

@@ -1,6 +1,18 @@
 """The tables as they are now. Times are whole seconds since 1970, UTC."""
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, MetaData, String, Table, Text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+)
 
 metadata = MetaData()
 
@@ -36,4 +48,65 @@ SECRETS = Table(
     Column("created_at", BigInteger, nullable=False),
     Column("expires_at", BigInteger),
     Index("api_key_secrets_key_id", "key_id"),
+)
+
+# One row an answer that counts. Amounts are micro-CHF; a price is for one unit, a quantity counts what it holds.
+USAGE_EVENTS = Table(
+    "usage_events",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("request_id", String(128), nullable=False),
+    Column("key_id", String(64), nullable=False),
+    Column("org", String(64)),
+    Column("operation", String(32), nullable=False),
+    Column("model", String(32), nullable=False),
+    Column("quantity", BigInteger, nullable=False),
+    Column("unit", String(32), nullable=False),
+    Column("price", BigInteger, nullable=False),
+    Column("amount", BigInteger, nullable=False),
+    Column("prepaid", Boolean, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Index("usage_events_key_id_at", "key_id", "at"),
+    Index("usage_events_request_id", "request_id"),
+)
+
+# Their sums, written with them; the day is YYYY-MM-DD, UTC, and the org empty for a key without one.
+USAGE_DAYS = Table(
+    "usage_days",
+    metadata,
+    Column("day", String(10), primary_key=True),
+    Column("org", String(64), primary_key=True),
+    Column("key_id", String(64), primary_key=True),
+    Column("model", String(32), primary_key=True),
+    Column("operation", String(32), nullable=False),
+    Column("requests", BigInteger, nullable=False),
+    Column("quantity", BigInteger, nullable=False),
+    Column("amount", BigInteger, nullable=False),
+)
+
+# What nobody holds of an organisation's money; a frontend that finds too little says that it wants some back.
+WALLETS = Table(
+    "wallets",
+    metadata,
+    Column("org", String(64), ForeignKey("orgs.name"), primary_key=True),
+    Column("balance", BigInteger, CheckConstraint("balance >= 0"), nullable=False),
+    Column("wanted_by", String(32)),
+)
+
+# What a frontend holds, to grant from without asking: it shrinks by what is charged, the rest goes back.
+WALLET_LEASES = Table(
+    "wallet_leases",
+    metadata,
+    Column("holder", String(32), primary_key=True),
+    Column("org", String(64), ForeignKey("wallets.org"), primary_key=True),
+    Column("amount", BigInteger, CheckConstraint("amount >= 0"), nullable=False),
+)
+
+TOPUPS = Table(
+    "topups",
+    metadata,
+    Column("reference", String(128), primary_key=True),
+    Column("org", String(64), ForeignKey("wallets.org"), nullable=False),
+    Column("amount", BigInteger, nullable=False),
+    Column("at", BigInteger, nullable=False),
 )

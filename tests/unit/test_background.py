@@ -42,3 +42,17 @@ async def test_it_ends_with_close() -> None:
 
 async def test_what_was_never_started_can_be_closed() -> None:
     await Repeating(1, Work()).close()
+
+
+async def test_finish_waits_for_the_work_that_has_begun() -> None:
+    done: list[str] = []
+
+    async def work() -> None:
+        await asyncio.sleep(0.1)
+        done.append("work")
+
+    repeating = Repeating(0.0, work)
+    repeating.start()
+    await asyncio.sleep(0.02)
+    await repeating.finish()
+    assert done == ["work"]

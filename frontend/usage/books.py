@@ -1,0 +1,140 @@
+"""What is asked of usage and wallets from outside: top-ups, balances, and consumption by day, model and key."""
+
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from frontend.access.registry import RegistryError
+from frontend.database.engine import READ
+from frontend.database.tables import KEYS, ORGS, TOPUPS, USAGE_DAYS, WALLET_LEASES, WALLETS
+from frontend.usage import leases
+
+# What consumption can be summed up by.
+GROUPS = ("day", "operation", "model", "key")
+_COLUMNS = {
+    "day": USAGE_DAYS.c.day,
+    "operation": USAGE_DAYS.c.operation,
+    "model": USAGE_DAYS.c.model,
+    "key": USAGE_DAYS.c.key_id,
+}
+
+
+@dataclass(frozen=True)
+class Lease:
+    """The part of a wallet that a frontend holds, in micro-CHF."""
+
+    holder: str
+    org: str
+    amount: int
+
+
+@dataclass(frozen=True)
+class Sum:
+    """Consumption of one group: its names in the order that was asked for; ms, code points or tokens; micro-CHF."""
+
+    group: tuple[str, ...]
+    requests: int
+    quantity: int
+    amount: int
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Whose consumption: an organisation's, a key's, or without either everybody's; days are YYYY-MM-DD, both in."""
+
+    first: str
+    last: str
+    org: str | None = None
+    key_id: str | None = None
+
+
+class Books:
+    """Usage and wallets behind one engine."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+
+    async def top_up(self, org: str, amount: int, reference: str | None) -> int:
+        """Add ``amount`` micro-CHF to a wallet, which is made at its first; answers the balance.
+
+        Repeating it under the same ``reference`` changes nothing; another top-up under it is a ``RegistryError``.
+        """
+        if amount < 1:
+            raise RegistryError("a top-up must be more than nothing")
+        row = {"reference": reference or uuid.uuid4().hex, "org": org, "amount": amount}
+        async with self._engine.begin() as connection:
+            # Two that come at once wait for each other here.
+            if await connection.scalar(sa.select(ORGS.c.name).where(ORGS.c.name == org).with_for_update()) is None:
+                raise RegistryError(f"there is no organisation {org}")
+            balance = await connection.scalar(
+                sa.select(WALLETS.c.balance).where(WALLETS.c.org == org).with_for_update()
+            )
+            known = sa.select(TOPUPS.c.org, TOPUPS.c.amount).where(TOPUPS.c.reference == row["reference"])
+            same = (await connection.execute(known)).one_or_none()
+            if same is not None and tuple(same) != (org, amount):
+                raise RegistryError(f"there is another top-up with the reference {reference}")
+            if same is None:
+                if balance is None:
+                    await connection.execute(sa.insert(WALLETS).values(org=org, balance=0))
+                change = sa.update(WALLETS).where(WALLETS.c.org == org)
+                await connection.execute(change.values(balance=WALLETS.c.balance + amount))
+                await connection.execute(sa.insert(TOPUPS).values(**row, at=int(time.time())))
+            return await _balance(connection, org) or 0
+
+    async def balance(self, org: str) -> int | None:
+        """Micro-CHF that are not charged yet, reserved ones with them; None where there is no wallet."""
+        async with self._engine.connect() as connection:
+            return await _balance(await connection.execution_options(**READ), org)
+
+    async def balances(self) -> dict[str, int]:
+        """The balance of every wallet, by organisation."""
+        async with self._engine.connect() as connection:
+            reader = await connection.execution_options(**READ)
+            rows = await reader.execute(sa.select(WALLETS.c.org, _HELD + WALLETS.c.balance).order_by(WALLETS.c.org))
+            return {row[0]: int(row[1]) for row in rows}
+
+    async def leases(self) -> list[Lease]:
+        """What frontends hold of wallets."""
+        query = sa.select(WALLET_LEASES).order_by(WALLET_LEASES.c.org, WALLET_LEASES.c.holder)
+        async with self._engine.connect() as connection:
+            rows = await (await connection.execution_options(**READ)).execute(query)
+            return [Lease(row.holder, row.org, row.amount) for row in rows]
+
+    async def release(self, holder: str) -> None:
+        """Take back what a frontend holds that is lost with its disk; never of one that lives."""
+        async with self._engine.begin() as connection:
+            await leases.end(connection, holder)
+
+    async def usage(self, scope: Scope, by: Sequence[str]) -> list[Sum]:
+        """Consumption summed up by some of ``GROUPS``, in their order."""
+        groups = [_COLUMNS[name] for name in by]
+        sums = [sa.func.sum(USAGE_DAYS.c[name]) for name in ("requests", "quantity", "amount")]
+        query = sa.select(*groups, *sums).where(USAGE_DAYS.c.day.between(scope.first, scope.last))
+        if scope.org is not None:
+            query = query.where(USAGE_DAYS.c.org == scope.org)
+        if scope.key_id is not None:
+            query = query.where(USAGE_DAYS.c.key_id == scope.key_id)
+        async with self._engine.connect() as connection:
+            rows = await (await connection.execution_options(**READ)).execute(query.group_by(*groups).order_by(*groups))
+            return [Sum(tuple(row[: len(by)]), *map(int, row[len(by) :])) for row in rows if row[-1] is not None]
+
+    async def key_names(self, ids: Sequence[str]) -> dict[str, str]:
+        """The names of keys; what is no key, such as a mobile app's user, is left out."""
+        query = sa.select(KEYS.c.id, KEYS.c.name).where(KEYS.c.id.in_(ids))
+        async with self._engine.connect() as connection:
+            rows = await (await connection.execution_options(**READ)).execute(query)
+            return {row.id: row.name for row in rows}
+
+
+_HELD = sa.func.coalesce(
+    sa.select(sa.func.sum(WALLET_LEASES.c.amount)).where(WALLET_LEASES.c.org == WALLETS.c.org).scalar_subquery(), 0
+)
+
+
+async def _balance(connection: AsyncConnection, org: str) -> int | None:
+    balance = await connection.scalar(sa.select(_HELD + WALLETS.c.balance).where(WALLETS.c.org == org))
+    return None if balance is None else int(balance)

@@ -1,0 +1,34 @@
+"""What is written down of an answer that was paid for, or was free but counts."""
+
+import hashlib
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class UsageEvent:
+    """One answer: ``quantity`` (ms of audio, code points or tokens) at ``price`` micro-CHF a ``unit`` is ``amount``.
+
+    ``prepaid`` says that a wallet pays for it. ``at`` is in seconds since 1970. The price is kept, so that a later one
+    changes nothing.
+    """
+
+    id: str
+    request_id: str
+    key_id: str
+    org: str | None
+    operation: str
+    model: str
+    quantity: int
+    unit: str
+    price: int
+    amount: int
+    prepaid: bool
+    at: int
+
+
+def event_id(key_id: str, request_id: str, path: str, content: bytes) -> str:
+    """The same for the same request of a key, however often it is sent; ``content`` is a digest of its body.
+
+    A request is known by its id. Its content is in it too, since a caller may give the same id to other requests.
+    """
+    return hashlib.sha256("\n".join((key_id, request_id, path, "")).encode() + content).hexdigest()[:32]

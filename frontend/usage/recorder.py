@@ -1,0 +1,124 @@
+"""Brings charges from this frontend to the database, and those of frontends that died."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from frontend.background import Repeating
+from frontend.observe import USAGE_WAITING, log
+from frontend.usage import leases
+from frontend.usage.events import UsageEvent
+from frontend.usage.ledger import Ledger
+from frontend.usage.spool import Spool
+from frontend.usage.wallets import DATABASE_FAILURES, Wallets
+
+_TICK_SECONDS = 0.2
+_BATCH = 100
+# Others' spools are looked for at each of so many ticks.
+_SEARCH_TICKS = 10
+
+
+class Recorder:
+    """Charges go to a file at once and to the database soon; while that is away, requests do not notice."""
+
+    def __init__(self, engine: AsyncEngine, folder: Path) -> None:
+        self._engine, self._folder = engine, folder
+        self._spool = Spool(folder)
+        self._ledger = Ledger(engine, self._spool.name)
+        self.wallets = Wallets(engine, self._spool.name)
+        self._ticking = Repeating(_TICK_SECONDS, self._tick)
+        self._ticks = 0
+        self._failing = False
+        # Charged, but the last byte of the answer is not out yet: not to be written before that is known.
+        self._going_out: set[str] = set()
+
+    async def start(self) -> None:
+        """Settle what dead frontends left, then begin; a database that is away is waited for beside the requests."""
+        await self._tick()
+        self._ticking.start()
+
+    async def close(self) -> None:
+        """Write what is there and give every lease back; what the database does not take now is settled later."""
+        # Half a transaction is not broken off: what its connection makes of that is not to be relied on.
+        await self._ticking.finish()
+        await self.wallets.close()
+        try:
+            await self._write_all()
+            async with self._engine.begin() as connection:
+                await leases.end(connection, self._spool.name)
+        except DATABASE_FAILURES as error:
+            log.error("charges are left for the next start", extra={"fields": {"details": str(error)}})
+        self._spool.close()
+
+    def charge(self, event: UsageEvent) -> bool:
+        """Write a charge to the disk, on the spot: the answer's last byte goes out next. False where it is there."""
+        is_new = self._spool.add(event)
+        if is_new:
+            self._going_out.add(event.id)
+        if event.prepaid and event.org is not None:
+            (self.wallets.spend if is_new else self.wallets.release)(event.org, event.amount)
+        return is_new
+
+    def confirm(self, event: UsageEvent) -> None:
+        """The answer is out."""
+        self._going_out.discard(event.id)
+
+    def take_back(self, event: UsageEvent) -> None:
+        """The answer could not go out."""
+        self._going_out.discard(event.id)
+        self._spool.remove([event.id])
+        if event.prepaid and event.org is not None:
+            self.wallets.unspend(event.org, event.amount)
+
+    async def _tick(self) -> None:
+        try:
+            await self._write_all()
+            await self.wallets.tend()
+            if self._ticks % _SEARCH_TICKS == 0:
+                await self._settle_the_dead()
+                await asyncio.to_thread(self._spool.tidy)
+            self._ticks += 1
+            self._note(None)
+        except DATABASE_FAILURES as error:
+            self._note(error)
+        USAGE_WAITING.set(len(self._spool))
+
+    async def _write_all(self) -> None:
+        """Batch by batch, until what is left is going out right now."""
+        while batch := [event for event in self._spool.oldest(_BATCH) if event.id not in self._going_out]:
+            async with self.wallets.changing:
+                left = await self._ledger.write(batch)
+                self._spool.remove([event.id for event in batch])
+                self.wallets.written(_amounts(batch), left)
+
+    async def _settle_the_dead(self) -> None:
+        for spool in Spool.orphans(self._folder):
+            try:
+                ledger, count = Ledger(self._engine, spool.name), len(spool)
+                while batch := spool.oldest(_BATCH):
+                    await ledger.write(batch)
+                    spool.remove([event.id for event in batch])
+                async with self._engine.begin() as connection:
+                    await leases.end(connection, spool.name)
+                log.info("settled for a frontend that died", extra={"fields": {"charges": count}})
+            finally:
+                spool.close()
+
+    def _note(self, error: BaseException | None) -> None:
+        """One line when the database goes, one when it is back."""
+        if error is not None and not self._failing:
+            log.error("the database takes no charges; they wait on disk", extra={"fields": {"details": str(error)}})
+        elif error is None and self._failing:
+            log.info("the database takes charges again")
+        self._failing = error is not None
+
+
+def _amounts(events: Sequence[UsageEvent]) -> Counter[str]:
+    amounts: Counter[str] = Counter()
+    for event in events:
+        if event.prepaid and event.org is not None:
+            amounts[event.org] += event.amount
+    return amounts

@@ -1,0 +1,114 @@
+"""Charges of this process on the local disk, from before an answer's last byte until the database has them."""
+
+import dataclasses
+import fcntl
+import os
+import sqlite3
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import orjson
+
+from frontend.observe import log
+from frontend.usage.events import UsageEvent
+
+_SUFFIX = ".spool"
+# Written pages that are worth moving from SQLite's log into its file.
+_LONG_LOG = 4 * 1024 * 1024
+
+
+class Spool:
+    """An SQLite file that one process holds; when that dies, another may claim it.
+
+    A commit survives the death of the process at once. It is not forced to the disk, since that would hold up the
+    event loop: a loss of power can take the last moment's charges, never what is older.
+    """
+
+    def __init__(self, folder: Path, name: str | None = None, lock: int | None = None) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.name = name or uuid.uuid4().hex
+        self._path = folder / f"{self.name}{_SUFFIX}"
+        self._lock = _locked(self._path) if lock is None else lock
+        self._database = sqlite3.connect(self._path, isolation_level=None)
+        for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "wal_autocheckpoint=0"):
+            self._database.execute(f"PRAGMA {pragma}")
+        self._database.execute(
+            "CREATE TABLE IF NOT EXISTS spool (place INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE, event BLOB)"
+        )
+
+    @classmethod
+    def orphans(cls, folder: Path) -> "Iterator[Spool]":
+        """Those of processes that have died, each held from here on."""
+        for path in sorted(folder.glob(f"*{_SUFFIX}")):
+            try:
+                lock = _locked(path)
+            except BlockingIOError:
+                continue
+            if not path.exists():
+                # Another has settled it between the look and the lock.
+                _lock_path(path).unlink(missing_ok=True)
+                os.close(lock)
+                continue
+            try:
+                yield cls(folder, path.stem, lock)
+            except sqlite3.DatabaseError as error:
+                os.close(lock)
+                if error.sqlite_errorcode not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+                    raise
+                path.rename(path.with_suffix(".broken"))
+                log.error("a file of charges cannot be read", extra={"fields": {"file": str(path)}})
+
+    def add(self, event: UsageEvent) -> bool:
+        """Write a charge; False where it stands there already."""
+        row = (event.id, orjson.dumps(dataclasses.asdict(event)))
+        cursor = self._database.execute("INSERT OR IGNORE INTO spool (id, event) VALUES (?, ?)", row)
+        return cursor.rowcount == 1
+
+    def remove(self, ids: Sequence[str]) -> None:
+        """Forget charges: the database has them, or their answers did not go out."""
+        self._database.execute(
+            "DELETE FROM spool WHERE id IN (SELECT value FROM json_each(?))", (orjson.dumps(ids).decode(),)
+        )
+
+    def oldest(self, most: int) -> list[UsageEvent]:
+        """The charges that have waited longest."""
+        rows = self._database.execute("SELECT event FROM spool ORDER BY place LIMIT ?", (most,))
+        return [UsageEvent(**orjson.loads(event)) for (event,) in rows]
+
+    def __len__(self) -> int:
+        count: int = self._database.execute("SELECT count(*) FROM spool").fetchone()[0]
+        return count
+
+    def tidy(self) -> None:
+        """Shorten SQLite's log where it has grown. May wait for the disk: for a thread."""
+        log = self._path.with_name(f"{self._path.name}-wal")
+        if log.exists() and log.stat().st_size > _LONG_LOG:
+            connection = sqlite3.connect(self._path, isolation_level=None)
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            connection.close()
+
+    def close(self) -> None:
+        """Let go of it; an empty one is deleted, another is left for whoever claims it."""
+        empty = len(self) == 0
+        self._database.close()
+        if empty:
+            for path in (self._path, _lock_path(self._path)):
+                path.unlink(missing_ok=True)
+        os.close(self._lock)
+
+
+def _lock_path(path: Path) -> Path:
+    # Not the database's own file: closing that would drop SQLite's locks on it.
+    return path.with_suffix(".lock")
+
+
+def _locked(path: Path) -> int:
+    """A descriptor that holds the lock, which ends with this process; ``BlockingIOError`` where another holds it."""
+    descriptor = os.open(_lock_path(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor

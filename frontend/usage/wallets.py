@@ -1,0 +1,145 @@
+"""What this frontend may grant of each organisation's wallet: a number in memory, backed by a lease in the database."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from frontend.database.engine import READ
+from frontend.errors import BadGateway, InsufficientQuota
+from frontend.usage import leases
+
+DATABASE_FAILURES = (SQLAlchemyError, OSError, TimeoutError)
+_ASK_SECONDS = 0.1
+# How long others have to give back what they do not need.
+_GIVE_BACK_SECONDS = 1.0
+# A wallet found empty is not looked at again for each request.
+_EMPTY_SECONDS = 0.5
+_RETRY_AFTER = "60"
+
+
+@dataclass
+class _Account:
+    """``lease`` as the database has it; of it ``reserved`` for work under way, ``spent`` in unwritten charges."""
+
+    lease: int = 0
+    reserved: int = 0
+    spent: int = 0
+    # Where a refusal holds: until when, and for amounts from what on.
+    empty_until: float = 0.0
+    too_much: int = 0
+
+    @property
+    def free(self) -> int:
+        return self.lease - self.reserved - self.spent
+
+
+class Wallets:
+    """Reserves before the work; the database is asked only when a lease runs short."""
+
+    def __init__(self, engine: AsyncEngine, holder: str) -> None:
+        self._engine, self._holder = engine, holder
+        self._accounts: dict[str, _Account] = {}
+        # A lease is changed by one at a time; what is known of it afterwards is what the database says.
+        self.changing = asyncio.Lock()
+        self._asking: set[asyncio.Task[int]] = set()
+
+    async def close(self) -> None:
+        """Wait for what the database is being asked."""
+        await asyncio.gather(*self._asking, return_exceptions=True)
+
+    async def reserve(self, org: str, amount: int, deadline: float) -> None:
+        """Set ``amount`` micro-CHF aside, waiting for the database until ``deadline`` (loop time) if need be.
+
+        Raises ``InsufficientQuota`` where the wallet has less, ``BadGateway`` where nobody can tell in time.
+        """
+        account = self._accounts.setdefault(org, _Account())
+        if account.free < amount:
+            if account.empty_until > time.monotonic() and amount >= account.too_much:
+                raise _refusal()
+            await self._lease_more(org, account, amount, deadline)
+        account.reserved += amount
+
+    def release(self, org: str, amount: int) -> None:
+        """Give up what was reserved: there was no answer."""
+        self._accounts[org].reserved -= amount
+
+    def spend(self, org: str, amount: int) -> None:
+        """What was reserved is charged; it is yet to be written."""
+        account = self._accounts[org]
+        account.reserved -= amount
+        account.spent += amount
+
+    def unspend(self, org: str, amount: int) -> None:
+        """A charge is taken back before it was written."""
+        self._accounts[org].spent -= amount
+
+    def written(self, amounts: Counter[str], left: Mapping[str, int]) -> None:
+        """The database has charges of these ``amounts`` by organisation; ``left`` is what it has leased since."""
+        for org, amount in amounts.items():
+            account = self._accounts[org]
+            account.spent -= amount
+            account.lease = left.get(org, 0)
+
+    async def tend(self) -> None:
+        """Give back what others want and this frontend does not need."""
+        if not any(account.free for account in self._accounts.values()):
+            return
+        async with self._engine.connect() as connection:
+            wanted = await leases.wanted(await connection.execution_options(**READ), self._holder)
+        for org in wanted:
+            account = self._accounts[org]
+            async with self.changing:
+                free = account.free
+                # Not to be granted from here on, whatever becomes of the transaction; the next one tells the truth.
+                account.lease -= free
+                async with self._engine.begin() as connection:
+                    left = await leases.give_back(connection, self._holder, org, free)
+                account.lease = left
+
+    async def _lease_more(self, org: str, account: _Account, amount: int, deadline: float) -> None:
+        loop = asyncio.get_running_loop()
+        hopeless_at = loop.time() + _GIVE_BACK_SECONDS
+        while True:
+            asking = asyncio.create_task(self._ask(org, account, amount))
+            self._asking.add(asking)
+            asking.add_done_callback(self._asked)
+            try:
+                # A caller who hangs up must not break a transaction off.
+                held_by_others = await asyncio.shield(asking)
+            except DATABASE_FAILURES:
+                if loop.time() > deadline:
+                    raise BadGateway("the wallet cannot be read for the moment, retry with backoff") from None
+            else:
+                if account.free >= amount:
+                    return
+                if not held_by_others or loop.time() > hopeless_at:
+                    account.empty_until, account.too_much = time.monotonic() + _EMPTY_SECONDS, amount
+                    raise _refusal()
+            await asyncio.sleep(_ASK_SECONDS)
+
+    async def _ask(self, org: str, account: _Account, amount: int) -> int:
+        """Lease what is missing, if there is so much; answers what others hold that might come back."""
+        async with self.changing:
+            if account.free >= amount:
+                return 0
+            async with self._engine.begin() as connection:
+                taken = await leases.take(connection, self._holder, org, amount - account.free)
+            account.lease = taken.amount
+            return taken.held_by_others
+
+    def _asked(self, asking: "asyncio.Task[int]") -> None:
+        self._asking.discard(asking)
+        if not asking.cancelled():
+            # All who waited may have hung up; an error that nobody heard is none.
+            asking.exception()
+
+
+def _refusal() -> InsufficientQuota:
+    return InsufficientQuota(
+        "the balance is spent; top it up", code="insufficient_quota", headers={"Retry-After": _RETRY_AFTER}
+    )

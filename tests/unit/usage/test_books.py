@@ -1,0 +1,85 @@
+import asyncio
+
+import pytest
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from frontend.access import api_key
+from frontend.access.registry import Registry, RegistryError
+from frontend.usage import leases
+from frontend.usage.books import Books, Lease, Scope, Sum
+from frontend.usage.ledger import Ledger
+from tests.unit.usage.conftest import event
+
+_EVER = ("1970-01-01", "2999-12-31")
+
+
+async def test_there_is_no_balance_before_the_first_top_up(books: Books) -> None:
+    assert await books.balance("acme") is None
+
+
+async def test_top_ups_add_up(books: Books) -> None:
+    await books.top_up("acme", 100, "one")
+    assert await books.top_up("acme", 50, "two") == 150
+
+
+async def test_a_top_up_that_is_repeated_counts_once(books: Books) -> None:
+    await books.top_up("acme", 100, "one")
+    assert await books.top_up("acme", 100, "one") == 100
+
+
+async def test_top_ups_at_the_same_time_all_count(books: Books) -> None:
+    await asyncio.gather(*(books.top_up("acme", 10, str(number)) for number in range(8)))
+    assert await books.balances() == {"acme": 80}
+
+
+@pytest.mark.parametrize(("org", "amount"), [("acme", 70), ("zenith", 100)])
+async def test_a_reference_names_one_top_up(books: Books, org: str, amount: int) -> None:
+    await books.top_up("acme", 100, "one")
+    with pytest.raises(RegistryError, match="one"):
+        await books.top_up(org, amount, "one")
+
+
+@pytest.mark.parametrize(("org", "amount"), [("nobody", 100), ("acme", 0), ("acme", -5)])
+async def test_a_top_up_needs_an_organisation_and_an_amount(books: Books, org: str, amount: int) -> None:
+    with pytest.raises(RegistryError):
+        await books.top_up(org, amount, None)
+
+
+async def test_what_a_frontend_holds_belongs_to_the_balance(engine: AsyncEngine, books: Books) -> None:
+    await books.top_up("acme", 100, None)
+    async with engine.begin() as connection:
+        await leases.take(connection, "holder", "acme", 10)
+    assert (await books.leases(), await books.balance("acme")) == ([Lease("holder", "acme", 50)], 100)
+
+
+async def test_a_lease_that_is_released_is_free_for_others(engine: AsyncEngine, books: Books) -> None:
+    await books.top_up("acme", 100, None)
+    async with engine.begin() as connection:
+        await leases.take(connection, "lost", "acme", 100)
+    await books.release("lost")
+    async with engine.begin() as connection:
+        assert (await leases.take(connection, "other", "acme", 100)).amount == 100
+
+
+async def test_consumption_is_summed_up_by_what_is_asked_for(engine: AsyncEngine, books: Books) -> None:
+    await Ledger(engine, "holder").write([event("a", 3), event("b", 4, at=86_400), event("c", 9, org="zenith")])
+    assert await books.usage(Scope(*_EVER, org="acme"), ["day"]) == [
+        Sum(("1970-01-01",), 1, 1, 3),
+        Sum(("1970-01-02",), 1, 1, 4),
+    ]
+
+
+async def test_consumption_of_days_outside_is_left_out(engine: AsyncEngine, books: Books) -> None:
+    await Ledger(engine, "holder").write([event("a", 3), event("b", 4, at=86_400)])
+    assert await books.usage(Scope("1970-01-02", "1970-01-02"), ["operation"]) == [Sum(("speech",), 1, 1, 4)]
+
+
+async def test_without_consumption_there_is_no_sum(books: Books) -> None:
+    assert await books.usage(Scope(*_EVER), []) == []
+
+
+async def test_keys_have_names(engine: AsyncEngine, books: Books) -> None:
+    registry = Registry(engine)
+    key = await registry.create("search", "free", None, {}, None)
+    (found,) = (await registry.find([api_key.digest(key)])).values()
+    assert await books.key_names([found.id, "phone-1"]) == {found.id: "search"}

@@ -1,0 +1,145 @@
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from frontend.database.tables import USAGE_EVENTS
+from frontend.usage.books import Books
+from frontend.usage.recorder import Recorder
+from frontend.usage.spool import Spool
+from tests.unit.usage.conftest import event
+
+
+async def _written(engine: AsyncEngine) -> list[str]:
+    async with engine.connect() as connection:
+        return sorted(await connection.scalars(select(USAGE_EVENTS.c.id)))
+
+
+async def _until_written(engine: AsyncEngine, ids: list[str]) -> None:
+    async with asyncio.timeout(5):
+        # Somebody else writes them: there is nothing to be told by.
+        while await _written(engine) != ids:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+
+
+def _soon() -> float:
+    return asyncio.get_running_loop().time() + 5
+
+
+async def test_a_charge_is_in_the_database_soon(engine: AsyncEngine, tmp_path: Path) -> None:
+    recorder = Recorder(engine, tmp_path / "usage")
+    await recorder.start()
+    recorder.charge(event("a", prepaid=False))
+    recorder.confirm(event("a", prepaid=False))
+    await _until_written(engine, ["a"])
+    await recorder.close()
+
+
+async def test_at_the_end_everything_is_written_and_no_file_is_left(engine: AsyncEngine, tmp_path: Path) -> None:
+    recorder = Recorder(engine, tmp_path / "usage")
+    await recorder.start()
+    for name in "abc":
+        recorder.charge(event(name, prepaid=False))
+        recorder.confirm(event(name, prepaid=False))
+    await recorder.close()
+    assert (await _written(engine), list((tmp_path / "usage").iterdir())) == (["a", "b", "c"], [])
+
+
+async def test_a_charge_that_is_taken_back_is_not_written(engine: AsyncEngine, tmp_path: Path) -> None:
+    recorder = Recorder(engine, tmp_path / "usage")
+    recorder.charge(event("a", prepaid=False))
+    recorder.take_back(event("a", prepaid=False))
+    await recorder.close()
+    assert await _written(engine) == []
+
+
+async def test_a_charge_on_its_way_out_is_not_written_yet(engine: AsyncEngine, tmp_path: Path) -> None:
+    recorder = Recorder(engine, tmp_path / "usage")
+    recorder.charge(event("a", prepaid=False))
+    await recorder.start()
+    assert await _written(engine) == []
+    recorder.take_back(event("a", prepaid=False))
+    await recorder.close()
+
+
+async def test_leases_go_back_at_the_end(engine: AsyncEngine, books: Books, tmp_path: Path) -> None:
+    await books.top_up("acme", 100, None)
+    recorder = Recorder(engine, tmp_path / "usage")
+    await recorder.wallets.reserve("acme", 30, _soon())
+    recorder.charge(event("a", 30))
+    recorder.confirm(event("a", 30))
+    await recorder.close()
+    assert (await books.balance("acme"), await books.leases()) == (70, [])
+
+
+async def test_a_request_that_is_repeated_costs_its_wallet_nothing_more(
+    engine: AsyncEngine, books: Books, tmp_path: Path
+) -> None:
+    await books.top_up("acme", 100, None)
+    recorder = Recorder(engine, tmp_path / "usage")
+    for _ in range(2):
+        await recorder.wallets.reserve("acme", 30, _soon())
+        recorder.charge(event("a", 30))
+        recorder.confirm(event("a", 30))
+    await recorder.wallets.reserve("acme", 70, _soon())
+    await recorder.close()
+    assert await books.balance("acme") == 70
+
+
+async def test_a_repeat_after_the_database_has_it_gives_the_money_back(
+    engine: AsyncEngine, books: Books, tmp_path: Path
+) -> None:
+    await books.top_up("acme", 100, None)
+    recorder = Recorder(engine, tmp_path / "usage")
+    for _ in range(2):
+        await recorder.wallets.reserve("acme", 30, _soon())
+        recorder.charge(event("a", 30))
+        recorder.confirm(event("a", 30))
+        await recorder.start()
+    await recorder.wallets.reserve("acme", 70, _soon())
+    await recorder.close()
+
+
+async def test_what_a_dead_frontend_left_is_settled_at_the_start(
+    engine: AsyncEngine, books: Books, tmp_path: Path
+) -> None:
+    await books.top_up("acme", 100, None)
+    dead = Recorder(engine, tmp_path / "usage")
+    await dead.wallets.reserve("acme", 60, _soon())
+    dead.charge(event("a", 30))
+    dead._spool.close()
+    recorder = Recorder(engine, tmp_path / "usage")
+    await recorder.start()
+    assert (await _written(engine), await books.balance("acme"), await books.leases()) == (["a"], 70, [])
+    await recorder.close()
+
+
+async def test_while_the_database_is_away_charges_wait_and_none_is_lost(
+    engine: AsyncEngine, tmp_path: Path, broken: Callable[[], None], mended: Callable[[], None]
+) -> None:
+    recorder = Recorder(engine, tmp_path / "usage")
+    broken()
+    await recorder.start()
+    for name in "abc":
+        recorder.charge(event(name, prepaid=False))
+        recorder.confirm(event(name, prepaid=False))
+    await asyncio.sleep(0.5)
+    mended()
+    await _until_written(engine, ["a", "b", "c"])
+    await recorder.close()
+
+
+async def test_an_end_while_the_database_is_away_leaves_charges_for_the_next_start(
+    engine: AsyncEngine, tmp_path: Path, broken: Callable[[], None], mended: Callable[[], None]
+) -> None:
+    recorder = Recorder(engine, tmp_path / "usage")
+    recorder.charge(event("a", prepaid=False))
+    recorder.confirm(event("a", prepaid=False))
+    broken()
+    await recorder.close()
+    mended()
+    (orphan,) = Spool.orphans(tmp_path / "usage")
+    assert orphan.oldest(9) == [event("a", prepaid=False)]
+    orphan.close()

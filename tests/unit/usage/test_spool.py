@@ -1,0 +1,73 @@
+import subprocess
+import sys
+from pathlib import Path
+
+from frontend.usage.spool import Spool
+from tests.conftest import ROOT
+from tests.unit.usage.conftest import event
+
+_DIES = """
+import os, sys
+from pathlib import Path
+from frontend.usage.spool import Spool
+from tests.unit.usage.conftest import event
+spool = Spool(Path(sys.argv[1]))
+spool.add(event("one"))
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_what_is_added_can_be_read_in_order(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    for name in "cab":
+        spool.add(event(name))
+    assert spool.oldest(2) == [event("c"), event("a")]
+    spool.close()
+
+
+def test_the_same_charge_stands_there_once(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    assert [spool.add(event("a")), spool.add(event("a")), len(spool)] == [True, False, 1]
+    spool.close()
+
+
+def test_what_is_removed_is_gone(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    for name in "abc":
+        spool.add(event(name))
+    spool.remove(["a", "c"])
+    assert spool.oldest(9) == [event("b")]
+    spool.close()
+
+
+def test_one_that_is_in_use_is_no_orphan(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    assert list(Spool.orphans(tmp_path)) == []
+    spool.close()
+
+
+def test_a_killed_process_leaves_its_charges_to_whoever_claims_them(tmp_path: Path) -> None:
+    killed = subprocess.run([sys.executable, "-c", _DIES, str(tmp_path)], cwd=ROOT, check=False)
+    (orphan,) = Spool.orphans(tmp_path)
+    assert (killed.returncode, orphan.oldest(9)) == (-9, [event("one")])
+    orphan.close()
+
+
+def test_an_orphan_is_claimed_by_one(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    spool.add(event("a"))
+    spool.close()
+    claimed = list(Spool.orphans(tmp_path))
+    assert (len(claimed), list(Spool.orphans(tmp_path))) == (1, [])
+    claimed[0].close()
+
+
+def test_an_empty_one_leaves_no_file(tmp_path: Path) -> None:
+    Spool(tmp_path).close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_cannot_be_read_is_set_aside(tmp_path: Path) -> None:
+    (tmp_path / "bad.spool").write_bytes(b"no database" * 1000)
+    assert list(Spool.orphans(tmp_path)) == []
+    assert (tmp_path / "bad.broken").exists()
