@@ -6,10 +6,12 @@ COPY frontend/requirements.txt frontend/requirements-nodeps.txt /tmp/
 RUN python -m pip install --no-cache-dir -r /tmp/requirements.txt \
     && python -m pip install --no-cache-dir --no-deps -r /tmp/requirements-nodeps.txt \
     && rm /tmp/requirements.txt /tmp/requirements-nodeps.txt \
-    && useradd --uid 10001 --no-create-home quartet
+    && useradd --uid 10001 --no-create-home quartet \
+    && install -d -o 10001 /usage
 COPY frontend /app/frontend
 
-ENV PYTHONUNBUFFERED=1 QUARTET_HOST=0.0.0.0 QUARTET_PORT=8080 QUARTET_MODEL_REPOSITORY=/models
+ENV PYTHONUNBUFFERED=1 QUARTET_HOST=0.0.0.0 QUARTET_PORT=8080 QUARTET_MODEL_REPOSITORY=/models \
+    QUARTET_USAGE_FOLDER=/usage
 USER 10001
 EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=5s --start-period=120s --retries=6 \

@@ -21,6 +21,7 @@ from frontend.dispatch.model_queue import Bounds
 from frontend.dispatch.scheduler import Rules
 from frontend.dispatch.shares import FixedShares, SharedShares
 from frontend.middleware.auth import auth_middleware
+from frontend.middleware.billing import billing_middleware
 from frontend.middleware.errors import errors_middleware
 from frontend.middleware.limits import limits_middleware
 from frontend.middleware.request_id import add_headers, request_id_middleware
@@ -39,6 +40,7 @@ from frontend.operations.transcription.pipeline import TranscriptionPipeline
 from frontend.pages import docs, health, metrics, models, openapi
 from frontend.text.phonemes import load_phonemizer
 from frontend.triton import Triton
+from frontend.usage.recorder import Recorder
 
 _CONNECT: web.AppKey[Callable[[str], Triton]] = web.AppKey("connect")
 _AUDIO_TASKS = 1_000
@@ -83,6 +85,19 @@ async def _access(app: web.Application) -> AsyncIterator[None]:
             settings.jwt_audience, settings.jwt_issuer, settings.jwt_secret, jwks, settings.jwt_leeway_seconds
         )
         app[keys.LIMITER] = Limiter(counters, settings.limits, settings.tiers)
+        yield
+
+
+async def _usage(app: web.Application) -> AsyncIterator[None]:
+    """What was consumed: connections of its own, so that looking keys up never waits for it."""
+    settings = app[keys.SETTINGS]
+    async with AsyncExitStack() as closing:
+        engine = open_engine(settings.database)
+        closing.push_async_callback(engine.dispose)
+        recorder = Recorder(engine, settings.usage_folder)
+        closing.push_async_callback(recorder.close)
+        await recorder.start()
+        app[keys.RECORDER] = recorder
         yield
 
 
@@ -147,12 +162,13 @@ def create_app(settings: Settings, connect: Callable[[str], Triton] = Triton) ->
             auth_middleware({"/v1/": keys.API_KEYS, "/api/v1/": keys.TOKENS}),  # before any body is read
             limits_middleware(_LIMITS),
             turns_middleware,
+            billing_middleware,
         ],
         client_max_size=settings.max_body_bytes,
     )
     app[keys.SETTINGS] = settings
     app[_CONNECT] = connect
-    app.cleanup_ctx.extend([_access, _operations, _watch])
+    app.cleanup_ctx.extend([_access, _usage, _operations, _watch])
     app.on_response_prepare.append(add_headers)
     for room in (transcription, speech, embeddings, rerank, health, models, metrics, openapi, docs):
         app.add_routes(room.ROUTES)

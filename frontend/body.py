@@ -1,12 +1,13 @@
 """Counted readers of request bodies: size, time and shape are checked while the bytes arrive."""
 
 import asyncio
+import hashlib
 import json
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import BodyPartReader, MultipartReader, web
 from aiohttp.http_exceptions import HttpProcessingError
@@ -14,7 +15,12 @@ from aiohttp.http_exceptions import HttpProcessingError
 from frontend.config import Settings
 from frontend.errors import InvalidRequest, TooLarge, UnsupportedMedia, UploadTimeout
 
+if TYPE_CHECKING:
+    from hashlib import _Hash as Digest
+
 EXPECTED = web.RequestKey("expected", bool)
+# A digest of what the body says, the same when a client sends it again.
+CONTENT = web.RequestKey("content", bytes)
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _DEEPEST = 32
 _LONGEST_FIELD = 64 * 1024
@@ -141,6 +147,7 @@ async def read_object(request: web.Request, settings: Settings) -> bytes:
             data += chunk
             if len(data) > limit:
                 raise TooLarge(f"the request body is larger than {limit} bytes")
+    request[CONTENT] = hashlib.sha256(data).digest()
     return bytes(data)
 
 
@@ -149,24 +156,25 @@ async def read_json(request: web.Request, settings: Settings) -> dict[str, Any]:
     return parse_json(await read_object(request, settings))
 
 
-async def _read_part(part: BodyPartReader, limit: int, error: Exception) -> bytes:
+async def _read_part(part: BodyPartReader, limit: int, error: Exception, digest: "Digest") -> bytes:
     data = bytearray()
     while chunk := await part.read_chunk(256 * 1024):
         data += chunk
+        digest.update(chunk)
         if len(data) > limit:
             raise error
     return bytes(data)
 
 
-async def _read_text(part: BodyPartReader, name: str) -> str:
-    data = await _read_part(part, _LONGEST_FIELD, InvalidRequest(f"{name} is too long", param=name))
+async def _read_text(part: BodyPartReader, name: str, digest: "Digest") -> str:
+    data = await _read_part(part, _LONGEST_FIELD, InvalidRequest(f"{name} is too long", param=name), digest)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
         raise InvalidRequest(f"{name} is not valid UTF-8", param=name) from None
 
 
-async def _read_parts(reader: MultipartReader, file_field: str, limit: int) -> Form:
+async def _read_parts(reader: MultipartReader, file_field: str, limit: int, digest: "Digest") -> Form:
     form = Form()
     parts = 0
     async for part in reader:
@@ -176,15 +184,17 @@ async def _read_parts(reader: MultipartReader, file_field: str, limit: int) -> F
         if not isinstance(part, BodyPartReader) or not part.name:
             raise InvalidRequest("a part of the form has no name")
         _check_name(part.name)
+        # Boundaries are made anew each time a form is sent; names and contents are what it says.
+        digest.update(f"\n{part.name}\n".encode())
         if part.name == file_field:
             if form.file is not None:
                 raise InvalidRequest(f"parameter given twice: {file_field}", param=file_field)
             too_large = TooLarge(f"{file_field} is larger than {limit // (1024 * 1024)} MB", param=file_field)
-            form.file = await _read_part(part, limit, too_large)
+            form.file = await _read_part(part, limit, too_large, digest)
         elif part.filename is not None:
             raise InvalidRequest(f"{part.name} must be a text field, not a file", param=part.name)
         else:
-            form.fields.append((part.name, await _read_text(part, part.name)))
+            form.fields.append((part.name, await _read_text(part, part.name, digest)))
     return form
 
 
@@ -198,7 +208,10 @@ async def read_form(request: web.Request, settings: Settings, file_field: str, l
     await _invite(request)
     async with _arrival(request, settings):
         try:
-            return await _read_parts(await request.multipart(), file_field, limit)
+            digest = hashlib.sha256()
+            form = await _read_parts(await request.multipart(), file_field, limit, digest)
         except (HttpProcessingError, ValueError, AssertionError, LookupError, RuntimeError):
             # aiohttp raises all of these for malformed multipart.
             raise InvalidRequest("the multipart body is malformed") from None
+    request[CONTENT] = digest.digest()
+    return form

@@ -12,12 +12,16 @@ from frontend.operations.embeddings.pipeline import EmbeddingPipeline
 from frontend.operations.rerank.pipeline import RerankPipeline
 from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.transcription.pipeline import TranscriptionPipeline
+from frontend.usage.bill import Bill
+from frontend.usage.recorder import Recorder
 
 SETTINGS = web.AppKey("settings", Settings)
 API_KEYS: web.AppKey[Identifies] = web.AppKey("api_keys")
 TOKENS: web.AppKey[Identifies] = web.AppKey("tokens")
 LIMITER = web.AppKey("limiter", Limiter)
 DISPATCHER = web.AppKey("dispatcher", Dispatcher)
+RECORDER = web.AppKey("recorder", Recorder)
+BILL = web.RequestKey("bill", Bill)
 TURN = web.RequestKey("turn", Turn)
 TRANSCRIPTION = web.AppKey("transcription", TranscriptionPipeline)
 SPEECH = web.AppKey("speech", SpeechPipeline)

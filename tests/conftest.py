@@ -90,6 +90,7 @@ def settings(database: Path, tmp_path: Path) -> Settings:
     return Settings(
         model_repository=ROOT / "model_repository",
         database=f"sqlite:///{copy}",
+        usage_folder=tmp_path / "usage",
         audio_workers=1,
         jwt_secret=JWT_SECRET,
         limits=dict.fromkeys(LIMITS, 1_000_000),
@@ -127,6 +128,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         **{name: value for name, value in os.environ.items() if not name.startswith(PREFIX)},
         CONFIG_FILE: str(folder / "quartet.toml"),
         f"{PREFIX}DATABASE": f"sqlite:///{folder}/quartet.sqlite3",
+        f"{PREFIX}USAGE_FOLDER": str(folder / "usage"),
     }
     running = Stack(free_port(), environ)
     try:

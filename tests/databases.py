@@ -3,7 +3,10 @@
 import shutil
 import tempfile
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pgserver
 
@@ -21,6 +24,15 @@ class PostgresServer:
         name = f"test_{uuid.uuid4().hex}"
         self._server.psql(f"CREATE DATABASE {name}")
         return f"postgresql://postgres@/{name}?host={self._folder / 'data'}"
+
+    @contextmanager
+    def refusing(self, address: str) -> Iterator[None]:
+        """Within it a database ends the connections there were and takes no new ones."""
+        name = urlsplit(address).path.removeprefix("/")
+        self._server.psql(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+        self._server.psql(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
+        yield
+        self._server.psql(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
 
     def stop(self) -> None:
         self._server.cleanup()

@@ -5,7 +5,9 @@ Settings come from QUARTET_* variables; ``QUARTET_PORT=0`` takes a free port. Th
 
 import asyncio
 import os
+import signal
 
+import uvloop
 from aiohttp import web
 
 from frontend.app import create_app
@@ -19,9 +21,11 @@ async def _serve(settings: Settings) -> None:
     runner = Runner(create_app(settings, connect=FakeTriton), settings)
     await runner.setup()
     await web.TCPSite(runner, settings.host, settings.port).start()
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     print(f"http://{settings.host}:{runner.addresses[0][1]}", flush=True)
     try:
-        await asyncio.Event().wait()
+        await stop.wait()
     finally:
         await runner.cleanup()
 
@@ -29,4 +33,5 @@ async def _serve(settings: Settings) -> None:
 if __name__ == "__main__":
     loaded = Settings.from_env(os.environ)
     set_up_logging(loaded.log_level)
-    asyncio.run(_serve(loaded))
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_serve(loaded))

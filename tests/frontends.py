@@ -33,13 +33,20 @@ class Frontend:
         return port
 
 
-def prepare(folder: Path) -> dict[str, str]:
-    """Write a database with ``KEY`` and a file of limits that are out of the way; answer the environment for both."""
+def prepare(folder: Path, database: str = "") -> dict[str, str]:
+    """Put ``KEY`` into a database, the folder's unless one is given, and limits that are out of the way into a file.
+
+    Answers the environment for both.
+    """
     limits = "\n".join(f"{name} = 1_000_000" for name in LIMITS)
     (folder / "quartet.toml").write_text(f"[limits]\n{limits}\n", encoding="utf-8")
-    database = f"sqlite:///{folder}/quartet.sqlite3"
+    database = database or f"sqlite:///{folder}/quartet.sqlite3"
     with_registry(Settings(database=database), lambda registry: add_key(registry, KEY))
-    return {CONFIG_FILE: str(folder / "quartet.toml"), f"{PREFIX}DATABASE": database}
+    return {
+        CONFIG_FILE: str(folder / "quartet.toml"),
+        f"{PREFIX}DATABASE": database,
+        f"{PREFIX}USAGE_FOLDER": str(folder / "usage"),
+    }
 
 
 @contextmanager

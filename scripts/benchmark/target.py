@@ -30,6 +30,7 @@ def own_product(repository: Path = REPOSITORY, also: Sequence[str] = ()) -> Iter
         limits = "\n".join(f"{name} = 1_000_000_000" for name in LIMITS)
         (Path(folder) / "quartet.toml").write_text(f"[limits]\n{limits}\n", encoding="utf-8")
         own = {CONFIG_FILE: f"{folder}/quartet.toml", f"{PREFIX}DATABASE": f"sqlite:///{folder}/quartet.sqlite3"}
+        own |= {f"{PREFIX}USAGE_FOLDER": f"{folder}/usage"}
         environment = {**os.environ, f"{PREFIX}LOG_LEVEL": "WARNING", **own}
         stack = Stack(free_port(), environment, repository, Path(folder))
         try:

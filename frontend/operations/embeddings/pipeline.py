@@ -3,9 +3,10 @@
 from frontend.config import Settings
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.model_queue import Turn
-from frontend.operations.embeddings.protocol import EmbeddingRequest, Embeddings
+from frontend.operations.embeddings.protocol import MODEL, EmbeddingRequest, Embeddings
 from frontend.packed_model import PackedModel, tokenize
 from frontend.text.tokens import TextTokenizer
+from frontend.usage.bill import Reserves
 
 TRITON_MODEL = "m3_embedder"
 OUTPUT = "embedding"
@@ -19,9 +20,10 @@ class EmbeddingPipeline:
         self._tokenizer = TextTokenizer(settings.model_repository / TRITON_MODEL / "1")
         self._model = PackedModel(dispatcher, TRITON_MODEL, OUTPUT, (WIDTH,), settings)
 
-    async def run(self, request: EmbeddingRequest, turn: Turn) -> Embeddings:
+    async def run(self, request: EmbeddingRequest, turn: Turn, reserve: Reserves) -> Embeddings:
         """One vector a text, in order."""
         texts = request.texts
         ids = await tokenize(lambda: self._tokenizer.texts(texts), sum(map(len, texts)))
-        vectors = await self._model.rows(ids, turn)
-        return Embeddings(vectors, sum(map(len, ids)))
+        tokens = sum(map(len, ids))
+        await reserve(MODEL, tokens)
+        return Embeddings(await self._model.rows(ids, turn), tokens)

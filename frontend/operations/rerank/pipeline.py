@@ -6,9 +6,10 @@ from numpy.typing import NDArray
 from frontend.config import Settings
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.model_queue import Turn
-from frontend.operations.rerank.protocol import Ranking, RerankRequest
+from frontend.operations.rerank.protocol import MODEL, Ranking, RerankRequest
 from frontend.packed_model import PackedModel, tokenize
 from frontend.text.tokens import TextTokenizer
+from frontend.usage.bill import Reserves
 
 TRITON_MODEL = "m3_reranker"
 OUTPUT = "score"
@@ -21,12 +22,14 @@ class RerankPipeline:
         self._tokenizer = TextTokenizer(settings.model_repository / TRITON_MODEL / "1")
         self._model = PackedModel(dispatcher, TRITON_MODEL, OUTPUT, (), settings)
 
-    async def run(self, request: RerankRequest, turn: Turn) -> Ranking:
+    async def run(self, request: RerankRequest, turn: Turn, reserve: Reserves) -> Ranking:
         """The documents in order of relevance, at most ``top_n`` of them."""
         characters = len(request.query) + sum(map(len, request.documents))
         pairs = await tokenize(lambda: self._tokenizer.pairs(request.query, request.documents), characters)
+        tokens = sum(map(len, pairs))
+        await reserve(MODEL, tokens)
         scores = await self._model.rows(pairs, turn)
-        return Ranking(order(scores)[: request.top_n], sum(map(len, pairs)))
+        return Ranking(order(scores)[: request.top_n], tokens)
 
 
 def order(scores: NDArray[np.float32]) -> list[tuple[int, float]]:

@@ -3,13 +3,13 @@
 from aiohttp import web
 
 from frontend.body import read_json
-from frontend.keys import SETTINGS, SPEECH, TURN
+from frontend.keys import BILL, SETTINGS, SPEECH, TURN
 from frontend.operations.speech import protocol
 from frontend.render import json_response
 
 
 async def _speak(request: web.Request, parsed: protocol.SpeechRequest) -> web.Response:
-    audio = await request.app[SPEECH].run(parsed, request[TURN])
+    audio = await request.app[SPEECH].run(parsed, request[TURN], request[BILL].reserve)
     return web.Response(body=audio, content_type=protocol.FORMATS[parsed.response_format])
 
 

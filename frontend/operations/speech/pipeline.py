@@ -18,6 +18,7 @@ from frontend.operations.speech.voices import CATALOGUE, Voice
 from frontend.text import sentences
 from frontend.text.phonemes import phonemize
 from frontend.triton import bad_answer
+from frontend.usage.bill import Reserves
 
 INPUTS = ("input", "input_lengths", "scales")
 OUTPUT = "output"
@@ -32,8 +33,9 @@ class SpeechPipeline:
         repository = settings.model_repository
         self._voices = {name: Voice.load(entry, repository) for name, entry in CATALOGUE.items()}
 
-    async def run(self, request: SpeechRequest, turn: Turn) -> bytes:
+    async def run(self, request: SpeechRequest, turn: Turn, reserve: Reserves) -> bytes:
         """The whole audio file."""
+        await reserve(request.model, len(request.text))
         voice, name = self._voices[request.voice], request.text_field
         parts = sentences.split(request.text, voice.entry.language)
         try:

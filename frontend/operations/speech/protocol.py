@@ -23,6 +23,7 @@ class SpeechRequest:
     text: str
     voice: str
     response_format: str
+    model: str = MODELS[0]
     text_field: str = "input"
 
 
@@ -63,12 +64,13 @@ def _check_speed(values: Mapping[str, Any]) -> None:
 def parse_openai(values: Mapping[str, Any]) -> SpeechRequest:
     """The developer endpoint's JSON."""
     fields.refuse_unknown(values, _PARAMETERS)
-    fields.model(values, MODELS, "tts-1")
+    model = fields.model(values, MODELS, MODELS[0])
     _check_speed(values)
     return SpeechRequest(
         text=parse_text(values, "input"),
         voice=parse_voice(fields.text(values, "voice"), fields.text(values, "language")),
         response_format=fields.choice(values, "response_format", tuple(FORMATS), "wav"),
+        model=model,
     )
 
 

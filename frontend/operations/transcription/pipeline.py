@@ -20,6 +20,7 @@ from frontend.gather import gather_or_cancel
 from frontend.offload import Offload, TaskKilledError
 from frontend.operations.transcription.protocol import MODELS, Segment, Transcription, TranscriptionRequest, Word
 from frontend.triton import Arrays, bad_answer, text_tensor
+from frontend.usage.bill import Reserves
 
 INPUTS = ("audio", "language", "prompt", "temperature", "word_timestamps")
 _SEGMENTS = ("segment_start", "segment_end", "segment_text", "segment_avg_logprob", "segment_no_speech_prob")
@@ -50,13 +51,14 @@ class TranscriptionPipeline:
         self._settings, self._dispatcher, self._offload = settings, dispatcher, offload
         self._lengths = {model: WindowLength.of(settings.model_repository, model) for model in MODELS.values()}
 
-    async def run(self, request: TranscriptionRequest, turn: Turn) -> Transcription:
-        """The transcript of a file; one without speech is empty and never reaches Triton."""
+    async def run(self, request: TranscriptionRequest, turn: Turn, reserve: Reserves) -> Transcription:
+        """The transcript of a file; one without speech is empty and free, and never reaches Triton."""
         model = MODELS[request.model]
         prepared = await self._prepare(request, self._lengths[model])
         words: list[Word] | None = [] if request.words else None
         if not prepared.windows:
             return Transcription("", request.language, prepared.duration, (), words)
+        await reserve(request.model, round(prepared.duration * 1000))
         calls = (self._window(model, request, window, turn) for window in prepared.windows)
         return assemble(prepared, await gather_or_cancel(calls, self._settings.windows_at_once), request)
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from unittest.mock import AsyncMock
 
 from numpy.typing import NDArray
 
@@ -55,7 +56,7 @@ async def test_the_first_sentence_is_spoken_before_the_rest_is_phonemized() -> N
     pipeline = SpeechPipeline(settings, dispatcher, phonemizer)
     async with asyncio.timeout(5):
         turn = Turn("key", 3, None, asyncio.get_running_loop().time() + 10)
-        await pipeline.run(SpeechRequest("One. Three more. Five.", "amy", "wav"), turn)
+        await pipeline.run(SpeechRequest("One. Three more. Five.", "amy", "wav"), turn, AsyncMock())
     await dispatcher.close()
     assert phonemizer.asked == [["One."], ["Three more.", "Five."]]
     assert [inputs["input"].shape[1] for _, inputs in triton.calls] == [4, 11, 5]

@@ -1,0 +1,208 @@
+"""Billable requests while frontends are killed: ``python -m tests.faults.storm --requests 2000 --kills 20``.
+
+Clients repeat what failed, under the same request id, until they have an answer; then the ledger is compared with what
+was delivered.
+"""
+
+import argparse
+import asyncio
+import os
+import random
+import sys
+import tempfile
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import aiohttp
+from sqlalchemy import func, select
+
+from frontend.access import api_key
+from frontend.access.registry import Registry
+from frontend.config import CONFIG_FILE, PREFIX
+from frontend.config_tables import LIMITS
+from frontend.database.engine import open_engine
+from frontend.database.migrate import migrate
+from frontend.database.tables import USAGE_DAYS, USAGE_EVENTS
+from frontend.usage.books import Books
+from scripts.local_triton.checks import free_port
+from tests.conftest import ROOT
+from tests.databases import PostgresServer
+from tests.fakes import add_key
+
+ORG, TOP_UP = "acme", 1_000_000_000
+_FRONTENDS = 3
+_CALLERS = 12
+_RETRY_SECONDS = 0.05
+_CONFIG = "[prices.embed-m3]\nmillion_tokens = 3\n[prices.rerank-v2-m3]\nmillion_tokens = 7\n[limits]\n"
+_FAILURES = (aiohttp.ClientError, ConnectionError, TimeoutError)
+
+
+@dataclass
+class Fleet:
+    """Frontends that are killed and started again, each on a port of its own."""
+
+    environ: dict[str, str]
+    ports: list[int] = field(default_factory=lambda: [free_port() for _ in range(_FRONTENDS)])
+    processes: dict[int, asyncio.subprocess.Process] = field(default_factory=dict)
+
+    async def start(self, port: int) -> None:
+        """Start one and wait until it answers."""
+        command = (sys.executable, "-m", "tests.fake_frontend")
+        environ = {**os.environ, **self.environ, f"{PREFIX}PORT": str(port), f"{PREFIX}LOG_LEVEL": "ERROR"}
+        process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, env=environ, stdout=asyncio.subprocess.PIPE)
+        self.processes[port] = process
+        assert process.stdout is not None
+        assert await process.stdout.readline(), "a frontend did not start"
+
+    async def kill(self, port: int) -> None:
+        self.processes[port].kill()
+        await self.processes[port].wait()
+
+    async def stop(self) -> None:
+        """As an operator does: everything is settled."""
+        for process in self.processes.values():
+            process.terminate()
+        for process in self.processes.values():
+            await process.wait()
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """An answer that a client has whole: the id of its request, and what it must cost."""
+
+    request_id: str
+    amount: int
+
+
+def _request(number: int) -> tuple[str, dict[str, object], int]:
+    """Path, body and what a token costs; answers of all sizes."""
+    if number % 3:
+        return "/v1/embeddings", {"input": ["word " * (1 + number % 40)] * (1 + number % 32)}, 3
+    return "/v1/rerank", {"query": "who", "documents": ["word " * (1 + number % 50)] * (1 + number % 8)}, 7
+
+
+class Clients:
+    """Callers who want ``requests`` answers in all. ``own_ids`` says whether they name their requests."""
+
+    def __init__(self, fleet: Fleet, key: str, requests: int, *, own_ids: bool) -> None:
+        self._fleet, self._headers, self._own_ids = fleet, {"Authorization": f"Bearer {key}"}, own_ids
+        self._numbers = iter(range(requests))
+        self.delivered: list[Delivered] = []
+        self.failures: Counter[str] = Counter()
+
+    async def run(self) -> None:
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=60)) as session:
+            await asyncio.gather(*(self._call_all(session) for _ in range(_CALLERS)))
+
+    async def _call_all(self, session: aiohttp.ClientSession) -> None:
+        for number in self._numbers:
+            while not await self._call(session, number):  # noqa: ASYNC110 - each turn is a call
+                await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _call(self, session: aiohttp.ClientSession, number: int) -> bool:
+        path, body, price = _request(number)
+        headers = self._headers | ({"X-Request-Id": f"storm-{number}"} if self._own_ids else {})
+        url = f"http://127.0.0.1:{random.choice(self._fleet.ports)}{path}"
+        try:
+            async with session.post(url, json=body, headers=headers) as response:
+                answer = await response.json()
+                if response.status != 200:
+                    self.failures[str(answer["error"])] += 1
+                    return False
+                tokens = answer["usage"]["total_tokens"]
+                self.delivered.append(Delivered(response.headers["X-Request-Id"], tokens * price))
+                return True
+        except _FAILURES as error:
+            self.failures[type(error).__name__] += 1
+            return False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What clients have and what the ledger has; ``balance`` and ``charged`` in micro-CHF."""
+
+    delivered: list[Delivered]
+    rows: list[tuple[str, int]]
+    balance: int
+    by_day: int
+    failures: Counter[str]
+
+    @property
+    def faults(self) -> list[str]:
+        """Whatever is not as it must be."""
+        wanted = {answer.request_id: answer.amount for answer in self.delivered}
+        found = Counter(request_id for request_id, _ in self.rows)
+        charged = sum(amount for _, amount in self.rows)
+        checks = {
+            f"lost: {sorted(wanted.keys() - found.keys())[:5]}": wanted.keys() <= found.keys(),
+            f"nobody has: {sorted(found.keys() - wanted.keys())[:5]}": found.keys() <= wanted.keys(),
+            f"twice: {[name for name, times in found.items() if times > 1][:5]}": max(found.values(), default=0) < 2,
+            "another amount": all(wanted.get(name, amount) == amount for name, amount in self.rows),
+            f"the balance is off by {TOP_UP - charged - self.balance}": TOP_UP - charged == self.balance,
+            f"the sums by day are off by {charged - self.by_day}": charged == self.by_day,
+        }
+        return [fault for fault, holds in checks.items() if not holds]
+
+
+async def storm(database: str, folder: Path, requests: int, kills: int, *, own_ids: bool = True) -> Outcome:
+    """Prepare, call, kill, settle, and read the ledger."""
+    key, engine = api_key.new_key(), open_engine(database)
+    await migrate(engine)
+    registry, books = Registry(engine), Books(engine)
+    await registry.create_org(ORG, None)
+    await add_key(registry, key, org=ORG)
+    await books.top_up(ORG, TOP_UP, None)
+    limits = "\n".join(f"{name} = 1_000_000" for name in LIMITS)
+    (folder / "quartet.toml").write_text(_CONFIG + limits, encoding="utf-8")
+    environ = {CONFIG_FILE: str(folder / "quartet.toml"), f"{PREFIX}DATABASE": database}
+    fleet = Fleet({**environ, f"{PREFIX}USAGE_FOLDER": str(folder / "usage")})
+    await asyncio.gather(*map(fleet.start, fleet.ports))
+    clients = Clients(fleet, key, requests, own_ids=own_ids)
+    calling = asyncio.create_task(clients.run())
+    for kill in range(kills):
+        # Spread over the whole run, however fast the machine is.
+        moment = requests * (kill + random.random()) / kills
+        while len(clients.delivered) < moment and not calling.done():  # noqa: ASYNC110 - between two answers
+            await asyncio.sleep(0.001)
+        port = random.choice(fleet.ports)
+        await fleet.kill(port)
+        await fleet.start(port)
+    await calling
+    await fleet.stop()
+    async with engine.connect() as connection:
+        rows = await connection.execute(select(USAGE_EVENTS.c.request_id, USAGE_EVENTS.c.amount))
+        pairs = [(row[0], row[1]) for row in rows]
+        by_day = int(await connection.scalar(select(func.sum(USAGE_DAYS.c.amount))) or 0)
+    balance = await books.balance(ORG)
+    left = await books.leases()
+    await engine.dispose()
+    assert not left, f"leases are left: {left}"
+    assert balance is not None
+    return Outcome(clients.delivered, pairs, balance, by_day, clients.failures)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Kill frontends under billable load and check the ledger.")
+    parser.add_argument("--requests", type=int, default=2000)
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--database", choices=("sqlite", "postgres"), default="sqlite")
+    parser.add_argument("--server-ids", action="store_true", help="clients do not name their requests")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        server = PostgresServer() if arguments.database == "postgres" else None
+        database = server.new_database() if server else f"sqlite:///{folder}/quartet.sqlite3"
+        try:
+            outcome = asyncio.run(
+                storm(database, Path(folder), arguments.requests, arguments.kills, own_ids=not arguments.server_ids)
+            )
+        finally:
+            if server:
+                server.stop()
+    print(f"{len(outcome.delivered)} answers, {len(outcome.rows)} rows; failures on the way: {dict(outcome.failures)}")
+    print("\n".join(outcome.faults) or "the ledger is exact")
+    return 1 if outcome.faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

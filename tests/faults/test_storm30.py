@@ -1,0 +1,86 @@
+"""The ledger is exact whatever is killed, and nobody notices that the database is away."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import aiohttp
+import pytest
+from sqlalchemy import func, select
+
+from frontend.database.engine import open_engine
+from frontend.database.tables import USAGE_EVENTS
+from tests.conftest import KEY
+from tests.databases import PostgresServer
+from tests.faults.storm import storm
+from tests.frontends import Frontend, prepare, running
+
+# Longer than SQLite waits for a lock.
+_AWAY_SECONDS = 30.0
+
+
+async def test_every_delivered_answer_is_charged_once_while_frontends_are_killed(
+    empty_database: str, tmp_path: Path
+) -> None:
+    assert (await storm(empty_database, tmp_path, requests=400, kills=4)).faults == []
+
+
+@contextmanager
+def _locked(address: str) -> Iterator[None]:
+    connection = sqlite3.connect(address.removeprefix("sqlite:///"), isolation_level=None)
+    connection.execute("BEGIN EXCLUSIVE")
+    yield
+    connection.execute("ROLLBACK")
+    connection.close()
+
+
+@pytest.fixture
+def away(empty_database: str, request: pytest.FixtureRequest) -> AbstractContextManager[None]:
+    """Within it the database is locked, or refuses connections and has ended those there were."""
+    if empty_database.startswith("sqlite"):
+        return _locked(empty_database)
+    server: PostgresServer = request.getfixturevalue("postgres")
+    return server.refusing(empty_database)
+
+
+@pytest.fixture
+async def frontend(empty_database: str, tmp_path: Path) -> AsyncIterator[Frontend]:
+    with running(await asyncio.to_thread(prepare, tmp_path, empty_database)) as started:
+        yield started
+
+
+async def test_while_the_database_is_away_no_request_fails_and_no_charge_is_lost(
+    frontend: Frontend, away: AbstractContextManager[None], empty_database: str
+) -> None:
+    statuses: list[int] = []
+
+    async def call(session: aiohttp.ClientSession) -> None:
+        async with session.post(f"{frontend.address}/v1/embeddings", json={"input": "a"}) as response:
+            statuses.append(response.status)
+
+    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {KEY}"}) as session:
+        await call(session)
+        with away:
+            for _ in range(int(_AWAY_SECONDS * 20)):
+                await call(session)
+                await asyncio.sleep(0.05)
+        await call(session)
+    assert set(statuses) == {200}
+    assert await _charges(empty_database, len(statuses)) == len(statuses)
+
+
+async def _charges(database: str, wanted: int) -> int:
+    """How many there are, once there are as many as wanted or time is up."""
+    engine = open_engine(database)
+    count = 0
+    async with engine.connect() as connection:
+        for _ in range(200):
+            count = await connection.scalar(select(func.count()).select_from(USAGE_EVENTS)) or 0
+            if count >= wanted:
+                break
+            await connection.rollback()
+            await asyncio.sleep(0.1)
+    await engine.dispose()
+    return count

@@ -1,0 +1,204 @@
+import asyncio
+import dataclasses
+import socket
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from aiohttp import FormData
+from sqlalchemy import select
+
+from frontend.access import api_key
+from frontend.access.registry import Registry
+from frontend.config import Settings
+from frontend.database.engine import open_engine
+from frontend.database.tables import USAGE_EVENTS
+from frontend.errors import BadGateway
+from frontend.prices import PRICES
+from frontend.usage.books import Books
+from tests.conftest import KEY, Client
+from tests.fakes import FakeTriton, add_key
+from tests.speech import encode, say
+
+ORG_KEY = api_key.new_key()
+_TEXT = "Hello there."
+
+
+@pytest.fixture
+async def books(settings: Settings) -> AsyncIterator[Books]:
+    """The ledger beside the application, with a key of an organisation."""
+    engine = open_engine(settings.database)
+    await Registry(engine).create_org("acme", None)
+    await add_key(Registry(engine), ORG_KEY, org="acme")
+    yield Books(engine)
+    await engine.dispose()
+
+
+async def _rows(client: Client, settings: Settings) -> list[dict[str, Any]]:
+    """Every charge, after the application has ended."""
+    await client.close()
+    engine = open_engine(settings.database)
+    async with engine.connect() as connection:
+        rows = [dict(row._mapping) for row in await connection.execute(select(USAGE_EVENTS))]
+    await engine.dispose()
+    return rows
+
+
+async def _speak(client: Client, text: str = _TEXT, *, key: str = KEY, **headers: str) -> tuple[int, Any]:
+    """The status and, where it is no audio, the error."""
+    headers["Authorization"] = f"Bearer {key}"
+    async with client.post("/v1/audio/speech", json={"input": text, "voice": "amy"}, headers=headers) as response:
+        return response.status, (await response.read() if response.status == 200 else (await response.json())["error"])
+
+
+async def test_speech_costs_by_code_point(client: Client, settings: Settings) -> None:
+    await _speak(client, "H\u00e9llo there \U0001f600.")
+    (row,) = await _rows(client, settings)
+    assert (row["operation"], row["model"], row["quantity"], row["amount"]) == ("speech", "tts-1", 14, 70)
+
+
+async def test_the_request_id_is_in_the_row(client: Client, settings: Settings) -> None:
+    await _speak(client, **{"X-Request-Id": "order-66"})
+    (row,) = await _rows(client, settings)
+    assert row["request_id"] == "order-66"
+
+
+async def test_transcription_costs_by_decoded_second(client: Client, settings: Settings) -> None:
+    form = FormData()
+    wav = encode(say("one two three"), "wav")
+    form.add_field("file", wav, filename="a.wav")
+    form.add_field("response_format", "verbose_json")
+    answer = await (await client.post("/v1/audio/transcriptions", data=form)).json()
+    (row,) = await _rows(client, settings)
+    milliseconds = round(answer["duration"] * 1000)
+    assert (row["quantity"], row["amount"]) == (milliseconds, (milliseconds * 100 + 500) // 1000)
+
+
+async def test_silence_is_free_and_not_recorded(client: Client, settings: Settings) -> None:
+    form = FormData()
+    form.add_field("file", encode(0 * say("one two three"), "wav"), filename="a.wav")
+    assert (await client.post("/v1/audio/transcriptions", data=form)).status == 200
+    assert await _rows(client, settings) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/embeddings", {"input": ["one", "two three"]}),
+        ("/v1/rerank", {"query": "one", "documents": ["two", "three"]}),
+    ],
+)
+async def test_text_models_count_the_tokens_they_tell(
+    client: Client, settings: Settings, path: str, body: dict[str, Any]
+) -> None:
+    answer = await (await client.post(path, json=body)).json()
+    (row,) = await _rows(client, settings)
+    assert (row["quantity"], row["amount"]) == (answer["usage"]["total_tokens"], 0)
+
+
+@pytest.mark.parametrize("text", ["", "   ", "x" * 5001])
+async def test_a_refused_request_costs_nothing(client: Client, settings: Settings, text: str) -> None:
+    assert (await _speak(client, text))[0] != 200
+    assert await _rows(client, settings) == []
+
+
+async def test_a_failed_one_costs_nothing(client: Client, settings: Settings, triton: FakeTriton) -> None:
+    triton.failure = BadGateway("no")
+    assert (await _speak(client))[0] == 502
+    assert await _rows(client, settings) == []
+
+
+async def test_a_request_that_is_repeated_is_charged_once(client: Client, settings: Settings) -> None:
+    for _ in range(3):
+        await _speak(client, **{"X-Request-Id": "order-66"})
+    assert len(await _rows(client, settings)) == 1
+
+
+async def test_the_same_id_for_another_request_is_charged(client: Client, settings: Settings) -> None:
+    for text in ("One.", "Two."):
+        await _speak(client, text, **{"X-Request-Id": "order-66"})
+    assert len(await _rows(client, settings)) == 2
+
+
+async def test_a_form_that_is_sent_again_with_another_boundary_is_the_same_request(
+    client: Client, settings: Settings
+) -> None:
+    wav = encode(say("one two three"), "wav")
+    for _ in range(2):
+        form = FormData()
+        form.add_field("file", wav, filename="a.wav")
+        headers = {"X-Request-Id": "order-66"}
+        assert (await client.post("/v1/audio/transcriptions", data=form, headers=headers)).status == 200
+    assert len(await _rows(client, settings)) == 1
+
+
+async def test_a_wallet_pays_to_the_micro_chf(client: Client, books: Books) -> None:
+    await books.top_up("acme", 1_000, None)
+    for _ in range(3):
+        assert (await _speak(client, key=ORG_KEY))[0] == 200
+    await client.close()
+    assert await books.balance("acme") == 1_000 - 3 * 5 * len(_TEXT)
+
+
+async def test_a_spent_wallet_is_429_in_the_contracts_words(client: Client, books: Books) -> None:
+    await books.top_up("acme", 5 * len(_TEXT), None)
+    assert (await _speak(client, key=ORG_KEY))[0] == 200
+    status, error = await _speak(client, key=ORG_KEY)
+    assert (status, error["type"], error["code"]) == (429, "insufficient_quota", "insufficient_quota")
+
+
+async def test_a_spent_wallet_keeps_the_model_idle(client: Client, books: Books, triton: FakeTriton) -> None:
+    await books.top_up("acme", 1, None)
+    await _speak(client, key=ORG_KEY)
+    assert triton.calls == []
+
+
+async def test_a_wallet_is_never_overdrawn_by_callers_at_once(client: Client, books: Books) -> None:
+    await books.top_up("acme", 16 * 5 * len(_TEXT) + 4, None)
+    answers = await asyncio.gather(*(_speak(client, key=ORG_KEY) for _ in range(60)))
+    await client.close()
+    assert (sum(status == 200 for status, _ in answers), await books.balance("acme")) == (16, 4)
+
+
+async def test_what_failed_is_free_for_others(client: Client, books: Books, triton: FakeTriton) -> None:
+    await books.top_up("acme", 5 * len(_TEXT), None)
+    triton.failure = BadGateway("no")
+    assert (await _speak(client, key=ORG_KEY))[0] == 502
+    triton.failure = None
+    assert (await _speak(client, key=ORG_KEY))[0] == 200
+
+
+async def test_an_organisation_without_a_wallet_is_only_recorded(
+    client: Client, settings: Settings, books: Books
+) -> None:
+    await _speak(client, key=ORG_KEY)
+    (row,) = await _rows(client, settings)
+    assert (row["org"], row["prepaid"], await books.balance("acme")) == ("acme", False, None)
+
+
+async def test_a_caller_who_hangs_up_before_the_answer_is_not_charged(
+    client: Client, settings: Settings, triton: FakeTriton
+) -> None:
+    body = b'{"input": "Hello there.", "voice": "amy"}'
+    head = f"POST /v1/audio/speech HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\nContent-Length: {len(body)}"
+    answering = asyncio.Event()
+    triton.spoil = lambda arrays: answering.set() or arrays  # type: ignore[func-returns-value]
+    with socket.create_connection(("127.0.0.1", client.port or 0)) as caller:
+        caller.setblocking(False)
+        await asyncio.get_running_loop().sock_sendall(caller, f"{head}\r\n\r\n".encode() + body)
+        await answering.wait()
+    assert await _rows(client, settings) == []
+
+
+class TestPrices:
+    """A change of price."""
+
+    @pytest.fixture
+    def settings(self, settings: Settings) -> Settings:
+        dear = dataclasses.replace(PRICES["tts-1"], micro_chf=7_000_000)
+        return dataclasses.replace(settings, prices={**PRICES, "tts-1": dear})
+
+    async def test_holds_from_then_on_and_leaves_what_was_charged(self, client: Client, settings: Settings) -> None:
+        await _speak(client)
+        (row,) = await _rows(client, settings)
+        assert (row["price"], row["amount"]) == (7_000_000, 7 * len(_TEXT))
