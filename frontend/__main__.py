@@ -2,6 +2,8 @@
 
 python -m frontend serve
 python -m frontend keys create --name "search service" --tier pro
+python -m frontend wallets top-up acme 25.50
+python -m frontend usage --by day,operation
 python -m frontend tokens issue --subject phone-1 --seconds 3600
 """
 
@@ -13,7 +15,7 @@ import sys
 from frontend.access.jwt import Tokens
 from frontend.access.registry import RegistryError
 from frontend.app import create_app
-from frontend.commands import keys
+from frontend.commands import keys, usage
 from frontend.config import Settings
 from frontend.config_tables import SettingsError
 from frontend.database.engine import DatabaseUrlError
@@ -31,6 +33,7 @@ def _parser() -> argparse.ArgumentParser:
     worker.add_argument("listening", type=int, help="descriptor of the bound socket")
     worker.add_argument("alive", type=int, help="descriptor of a pipe that ends with the parent")
     keys.add_parsers(commands)
+    usage.add_parsers(commands)
     tokens = commands.add_parser("tokens", help="mobile tokens for development")
     issue = tokens.add_subparsers(dest="action", required=True).add_parser("issue", help="print a token")
     issue.add_argument("--subject", default="developer")
@@ -64,7 +67,7 @@ def _run(arguments: argparse.Namespace, settings: Settings) -> int:
     if arguments.command == "tokens":
         _issue(arguments, settings)
     else:
-        keys.run(arguments, settings)
+        (usage if arguments.command in ("usage", "wallets") else keys).run(arguments, settings)
     return 0
 
 

@@ -127,6 +127,15 @@ class Registry:
             rows = await reader.execute(query.where(SECRETS.c.digest.in_(digests)))
             return {row.digest: _caller(row) for row in rows}
 
+    async def key_id(self, prefix: str) -> str:
+        """What usage of a key is recorded under, whether it is revoked or not."""
+        async with self._engine.connect() as connection:
+            reader = await connection.execution_options(**READ)
+            key_id: str | None = await reader.scalar(select(SECRETS.c.key_id).where(SECRETS.c.prefix == prefix))
+        if key_id is None:
+            raise RegistryError(f"there is no key {prefix}")
+        return key_id
+
     async def create_org(self, name: str, requests_per_minute: int | None) -> None:
         """Make an organisation; its keys share ``requests_per_minute`` where that is given."""
         row = {"name": name, "requests_per_minute": requests_per_minute, "created_at": _now()}

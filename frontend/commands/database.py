@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from sqlalchemy.ext.asyncio import AsyncEngine
+
 from frontend.access.registry import Registry
 from frontend.config import Settings
 from frontend.database.engine import open_engine
@@ -12,15 +14,20 @@ from frontend.database.migrate import migrate
 _Answer = TypeVar("_Answer")
 
 
-def with_registry(settings: Settings, work: Callable[[Registry], Awaitable[_Answer]]) -> _Answer:
+def with_database(settings: Settings, work: Callable[[AsyncEngine], Awaitable[_Answer]]) -> _Answer:
     """Open the database, do ``work``, close it."""
 
     async def run() -> _Answer:
         engine = open_engine(settings.database)
         try:
             await migrate(engine)
-            return await work(Registry(engine))
+            return await work(engine)
         finally:
             await engine.dispose()
 
     return asyncio.run(run())
+
+
+def with_registry(settings: Settings, work: Callable[[Registry], Awaitable[_Answer]]) -> _Answer:
+    """The same for what concerns keys and organisations."""
+    return with_database(settings, lambda engine: work(Registry(engine)))

@@ -2,11 +2,12 @@
 
 import argparse
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from frontend.access.registry import KeyEntry, Registry
 from frontend.commands.database import with_registry
+from frontend.commands.tables import columns
 from frontend.config import Settings
 from frontend.config_tables import LIMITS, TIERS, SettingsError, check_limit
 
@@ -100,7 +101,7 @@ async def _run_orgs(registry: Registry, arguments: argparse.Namespace) -> Iterab
     if arguments.action == "list":
         rows = [("organisation", "requests/min", "keys")]
         rows += [(name, str(limit or "-"), str(keys)) for name, limit, keys in await registry.orgs()]
-        return _columns(rows)
+        return columns(rows)
     change = registry.create_org if arguments.action == "create" else registry.change_org
     await change(arguments.name, arguments.limit)
     return [f"{arguments.name} has {f'{arguments.limit} requests a minute' if arguments.limit else 'no limit'}"]
@@ -112,7 +113,7 @@ def _table(entries: Iterable[KeyEntry]) -> Iterable[str]:
         limits = " ".join(f"{name}={number}" for name, number in entry.limits.items()) or "-"
         created = time.strftime("%Y-%m-%d", time.gmtime(entry.created_at))
         rows.append((entry.prefix, entry.name, entry.tier, entry.org or "-", limits, created, _state(entry)))
-    return _columns(rows)
+    return columns(rows)
 
 
 def _state(entry: KeyEntry) -> str:
@@ -125,8 +126,3 @@ def _state(entry: KeyEntry) -> str:
 
 def _moment(at: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
-
-
-def _columns(rows: Sequence[Sequence[str]]) -> Iterable[str]:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

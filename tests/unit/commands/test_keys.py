@@ -1,7 +1,6 @@
 """The command line of keys and organisations, as it is typed."""
 
 import argparse
-from pathlib import Path
 
 import pytest
 
@@ -9,25 +8,7 @@ from frontend import __main__ as command_line
 from frontend.access import api_key
 from frontend.commands.keys import limit, seconds
 from frontend.config import PREFIX
-
-
-class Terminal:
-    """Runs ``python -m frontend`` on one database and answers its lines."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], database: str) -> None:
-        self._monkeypatch, self._capsys = monkeypatch, capsys
-        monkeypatch.setenv(f"{PREFIX}DATABASE", database)
-
-    def type(self, *words: str, status: int = 0) -> list[str]:
-        self._monkeypatch.setattr("sys.argv", ["frontend", *words])
-        assert command_line.main() == status
-        captured = self._capsys.readouterr()
-        return (captured.out if status == 0 else captured.err).splitlines()
-
-
-@pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Terminal:
-    return Terminal(monkeypatch, capsys, f"sqlite:///{tmp_path}/new/quartet.sqlite3")
+from tests.unit.commands.conftest import Terminal
 
 
 def test_create_prints_the_key_on_its_last_line(terminal: Terminal) -> None:

@@ -1,0 +1,106 @@
+"""python -m frontend usage, and wallets list|top-up|leases|release."""
+
+import argparse
+import csv
+import datetime
+import io
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from frontend.access.registry import Registry
+from frontend.commands.database import with_database
+from frontend.commands.tables import columns
+from frontend.config import Settings
+from frontend.prices import to_chf, to_micro
+from frontend.usage.books import GROUPS, Books, Scope
+
+
+def day(text: str) -> str:
+    """``2026-11-20``."""
+    try:
+        return datetime.date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}: write a day as 2026-11-20") from None
+
+
+def groups(text: str) -> list[str]:
+    """``day,model``: some of the groups, each once."""
+    names = text.split(",") if text else []
+    if not set(names) <= set(GROUPS) or len(set(names)) < len(names):
+        raise argparse.ArgumentTypeError(f"{text!r}: some of {','.join(GROUPS)}")
+    return names
+
+
+def amount(text: str) -> int:
+    """CHF as micro-CHF."""
+    try:
+        return to_micro(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def add_parsers(commands: Any) -> None:
+    """The subcommands and their arguments."""
+    usage = commands.add_parser("usage", help="what was consumed, and what it cost")
+    usage.add_argument("--first", type=day, default="0001-01-01", help="first day, UTC (from the beginning)")
+    usage.add_argument("--last", type=day, default="9999-12-31", help="last day, UTC (until now)")
+    usage.add_argument("--org", help="only of this organisation")
+    usage.add_argument("--key", help="only of the key that begins like this")
+    usage.add_argument("--by", type=groups, default=["operation"], help=f"some of {','.join(GROUPS)} (operation)")
+    usage.add_argument("--csv", action="store_true", help="comma-separated values")
+    actions = commands.add_parser("wallets", help="balances of organisations").add_subparsers(
+        dest="action", required=True
+    )
+    actions.add_parser("list", help="every balance")
+    top_up = actions.add_parser("top-up", help="add to a wallet; the first makes it, and it pays from then on")
+    top_up.add_argument("org")
+    top_up.add_argument("amount", type=amount, help="in CHF, such as 25.50")
+    top_up.add_argument("--reference", help="an invoice's number, say; repeated, it is not added again")
+    actions.add_parser("leases", help="what frontends hold of wallets")
+    release = actions.add_parser("release", help="take back what a frontend holds that is lost for good")
+    release.add_argument("holder", help="as 'wallets leases' shows it")
+
+
+def run(arguments: argparse.Namespace, settings: Settings) -> None:
+    """Do what was asked and print the outcome."""
+    work = {"usage": _run_usage, "wallets": _run_wallets}[arguments.command]
+    for line in with_database(settings, lambda engine: work(engine, arguments)):
+        print(line)
+
+
+async def _run_usage(engine: AsyncEngine, arguments: argparse.Namespace) -> Iterable[str]:
+    books = Books(engine)
+    key_id = await Registry(engine).key_id(arguments.key) if arguments.key else None
+    sums = await books.usage(Scope(arguments.first, arguments.last, arguments.org, key_id), arguments.by)
+    names: dict[str, str] = {}
+    if "key" in arguments.by:
+        place = arguments.by.index("key")
+        names = await books.key_names([found.group[place] for found in sums])
+    rows: list[Sequence[str]] = [(*arguments.by, "requests", "quantity", "CHF")]
+    for found in sums:
+        group = (names.get(name, name) for name in found.group)
+        rows.append((*group, str(found.requests), str(found.quantity), to_chf(found.amount)))
+    return _csv(rows) if arguments.csv else columns(rows)
+
+
+async def _run_wallets(engine: AsyncEngine, arguments: argparse.Namespace) -> Iterable[str]:
+    books = Books(engine)
+    if arguments.action == "top-up":
+        balance = await books.top_up(arguments.org, arguments.amount, arguments.reference)
+        return [f"{arguments.org} has {to_chf(balance)} CHF"]
+    if arguments.action == "release":
+        await books.release(arguments.holder)
+        return [f"{arguments.holder} holds nothing"]
+    if arguments.action == "leases":
+        held = [(lease.holder, lease.org, to_chf(lease.amount)) for lease in await books.leases()]
+        return columns([("holder", "organisation", "CHF"), *held])
+    balances = await books.balances()
+    return columns([("organisation", "CHF"), *((org, to_chf(balance)) for org, balance in balances.items())])
+
+
+def _csv(rows: Sequence[Sequence[str]]) -> Iterable[str]:
+    written = io.StringIO()
+    csv.writer(written, lineterminator="\n").writerows(rows)
+    return written.getvalue().splitlines()

@@ -1,0 +1,27 @@
+"""The command line, typed into."""
+
+from pathlib import Path
+
+import pytest
+
+from frontend import __main__ as command_line
+from frontend.config import PREFIX
+
+
+class Terminal:
+    """Runs ``python -m frontend`` on one database and answers its lines."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], database: str) -> None:
+        self._monkeypatch, self._capsys, self.database = monkeypatch, capsys, database
+        monkeypatch.setenv(f"{PREFIX}DATABASE", database)
+
+    def type(self, *words: str, status: int = 0) -> list[str]:
+        self._monkeypatch.setattr("sys.argv", ["frontend", *words])
+        assert command_line.main() == status
+        captured = self._capsys.readouterr()
+        return (captured.out if status == 0 else captured.err).splitlines()
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Terminal:
+    return Terminal(monkeypatch, capsys, f"sqlite:///{tmp_path}/new/quartet.sqlite3")

@@ -1,0 +1,96 @@
+"""The command line of usage and wallets, as it is typed."""
+
+import pytest
+
+from frontend.access import api_key
+from frontend.access.registry import Registry
+from frontend.commands.database import with_database, with_registry
+from frontend.config import Settings
+from frontend.usage.events import UsageEvent
+from frontend.usage.ledger import Ledger
+from tests.unit.commands.conftest import Terminal
+
+
+def _event(name: str, key_id: str, org: str | None, model: str, amount: int, at: int) -> UsageEvent:
+    return UsageEvent(name, name, key_id, org, "speech", model, 7, "million_characters", 5, amount, False, at)
+
+
+@pytest.fixture
+def used(terminal: Terminal) -> str:
+    """The prefix of a key of acme's that said two things on two days; somebody else said a third."""
+    terminal.type("orgs", "create", "acme")
+    prefix = api_key.prefix(terminal.type("keys", "create", "--name", "search", "--org", "acme")[-1])
+    settings = Settings(database=terminal.database)
+
+    async def key_id(registry: Registry) -> str:
+        return await registry.key_id(prefix)
+
+    key = with_registry(settings, key_id)
+    events = [
+        _event("a", key, "acme", "tts-1", 1_000_000, 0),
+        _event("b", key, "acme", "tts-1-hd", 35, 86_400),
+        _event("c", "somebody", None, "tts-1", 1, 0),
+    ]
+    with_database(settings, lambda engine: Ledger(engine, "holder").write(events))
+    return prefix
+
+
+def _rows(lines: list[str]) -> list[list[str]]:
+    return [line.split() for line in lines]
+
+
+@pytest.mark.usefixtures("used")
+def test_usage_is_summed_up_by_operation(terminal: Terminal) -> None:
+    assert _rows(terminal.type("usage")) == [
+        ["operation", "requests", "quantity", "CHF"],
+        ["speech", "3", "21", "1.000036"],
+    ]
+
+
+@pytest.mark.usefixtures("used")
+def test_usage_can_be_asked_for_by_day_model_and_key(terminal: Terminal) -> None:
+    assert _rows(terminal.type("usage", "--org", "acme", "--by", "day,model,key"))[1:] == [
+        ["1970-01-01", "tts-1", "search", "1", "7", "1.00"],
+        ["1970-01-02", "tts-1-hd", "search", "1", "7", "0.000035"],
+    ]
+
+
+def test_usage_can_be_asked_for_by_the_beginning_of_a_key(terminal: Terminal, used: str) -> None:
+    lines = terminal.type("usage", "--key", used, "--first", "1970-01-02", "--by", "day", "--csv")
+    assert lines == ["day,requests,quantity,CHF", "1970-01-02,1,7,0.000035"]
+
+
+@pytest.mark.parametrize("words", [["--by", "hour"], ["--by", "day,day"], ["--first", "yesterday"]])
+def test_what_cannot_be_summed_up_is_refused(terminal: Terminal, words: list[str]) -> None:
+    with pytest.raises(SystemExit):
+        terminal.type("usage", *words)
+
+
+def test_a_top_up_tells_the_balance(terminal: Terminal) -> None:
+    terminal.type("orgs", "create", "acme")
+    terminal.type("wallets", "top-up", "acme", "25.50")
+    assert terminal.type("wallets", "top-up", "acme", "0.000001") == ["acme has 25.500001 CHF"]
+
+
+def test_a_top_up_with_a_reference_is_added_once(terminal: Terminal) -> None:
+    terminal.type("orgs", "create", "acme")
+    for _ in range(2):
+        terminal.type("wallets", "top-up", "acme", "25.50", "--reference", "invoice 7")
+    assert _rows(terminal.type("wallets", "list")) == [["organisation", "CHF"], ["acme", "25.50"]]
+
+
+def test_a_top_up_of_nobody_is_refused(terminal: Terminal) -> None:
+    assert terminal.type("wallets", "top-up", "nobody", "1", status=2) == ["there is no organisation nobody"]
+
+
+@pytest.mark.parametrize("amount", ["much", "-1", "0.0000001"])
+def test_an_amount_that_is_none_is_refused(terminal: Terminal, amount: str) -> None:
+    with pytest.raises(SystemExit):
+        terminal.type("wallets", "top-up", "acme", amount)
+
+
+def test_a_lease_that_is_released_is_gone(terminal: Terminal) -> None:
+    terminal.type("orgs", "create", "acme")
+    terminal.type("wallets", "top-up", "acme", "1")
+    assert terminal.type("wallets", "release", "lost") == ["lost holds nothing"]
+    assert _rows(terminal.type("wallets", "leases")) == [["holder", "organisation", "CHF"]]
