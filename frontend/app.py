@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 from aiohttp import web
 
 from frontend import keys
+from frontend.access.admin import AdminKey
 from frontend.access.jwks import Jwks
 from frontend.access.jwt import Tokens
 from frontend.access.keys import KnownKeys
@@ -37,9 +38,10 @@ from frontend.operations.speech import handler as speech
 from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.transcription import handler as transcription
 from frontend.operations.transcription.pipeline import TranscriptionPipeline
-from frontend.pages import docs, health, metrics, models, openapi
+from frontend.pages import admin, docs, health, metrics, models, openapi
 from frontend.text.phonemes import load_phonemizer
 from frontend.triton import Triton
+from frontend.usage.books import Books
 from frontend.usage.recorder import Recorder
 
 _CONNECT: web.AppKey[Callable[[str], Triton]] = web.AppKey("connect")
@@ -60,6 +62,14 @@ _LIMITS = {
     "/api/v1/audio/synthesize": "mobile_synthesize",
 }
 
+# Who may call what begins like this; all else is open.
+_KNOWN_BY = {
+    "/v1/": keys.API_KEYS,
+    "/api/v1/": keys.TOKENS,
+    "/admin/v1/": keys.ADMIN,
+    "/dashboard/data/": keys.API_KEYS,
+}
+
 
 async def _access(app: web.Application) -> AsyncIterator[None]:
     """Who may call and how often: the database of keys, the keys of mobile tokens, the counters of requests."""
@@ -68,7 +78,8 @@ async def _access(app: web.Application) -> AsyncIterator[None]:
         engine = open_engine(settings.database)
         closing.push_async_callback(engine.dispose)
         await migrate(engine)
-        known = KnownKeys(Registry(engine))
+        registry = Registry(engine)
+        known = KnownKeys(registry)
         closing.push_async_callback(known.close)
         known.start()
         jwks = Jwks(settings.jwt_jwks, settings.jwt_jwks_seconds) if settings.jwt_jwks else None
@@ -80,7 +91,9 @@ async def _access(app: web.Application) -> AsyncIterator[None]:
             counters = SharedCounters(settings.redis, refuse=settings.redis_outage == "refuse")
             closing.push_async_callback(counters.close)
             await counters.start()
+        app[keys.REGISTRY] = registry
         app[keys.API_KEYS] = known
+        app[keys.ADMIN] = AdminKey(settings.admin_key)
         app[keys.TOKENS] = Tokens(
             settings.jwt_audience, settings.jwt_issuer, settings.jwt_secret, jwks, settings.jwt_leeway_seconds
         )
@@ -98,6 +111,7 @@ async def _usage(app: web.Application) -> AsyncIterator[None]:
         closing.push_async_callback(recorder.close)
         await recorder.start()
         app[keys.RECORDER] = recorder
+        app[keys.BOOKS] = Books(engine)
         yield
 
 
@@ -159,7 +173,7 @@ def create_app(settings: Settings, connect: Callable[[str], Triton] = Triton) ->
         middlewares=[
             request_id_middleware,  # names everything that follows, refusals included
             errors_middleware,  # turns what the rest raises into answers
-            auth_middleware({"/v1/": keys.API_KEYS, "/api/v1/": keys.TOKENS}),  # before any body is read
+            auth_middleware(_KNOWN_BY),  # before any body is read
             limits_middleware(_LIMITS),
             turns_middleware,
             billing_middleware,
@@ -174,4 +188,6 @@ def create_app(settings: Settings, connect: Callable[[str], Triton] = Triton) ->
         app.add_routes(room.ROUTES)
     if settings.chat_upstream:
         app.add_routes(chat.ROUTES)
+    if settings.admin_key:
+        app.add_routes(admin.ROUTES)
     return app

@@ -80,6 +80,7 @@ class Settings:
     queue_hold_seconds: float = _setting(5.0, "time an idle owner's floor is not lent to others", least=0)
     sentence_pause_seconds: float = _setting(0.2, "silence between two spoken sentences", least=0, most=5)
     mp3_kbps: int = _setting(64, "bit rate of MP3 answers", least=32, most=160)
+    admin_key: str = _setting("", "opens /admin/v1, 32 bytes or more; without it there is no such path", secret=True)
     chat_upstream: str = _setting("", "base address, with /v1, of an OpenAI-compatible server for chat and responses")
     chat_concurrency: int = _setting(16, "requests to chat_upstream under way at once", least=1)
     chat_upstream_key: str = _setting("", "the key that server wants", secret=True)
@@ -105,6 +106,8 @@ class Settings:
         settings = cls(**values)
         if settings.jwt_secret and len(settings.jwt_secret.encode()) < 32:
             raise SettingsError(f"{PREFIX}JWT_SECRET: must have at least 32 bytes")
+        if settings.admin_key and len(settings.admin_key.encode()) < 32:
+            raise SettingsError(f"{PREFIX}ADMIN_KEY: must have at least 32 bytes")
         if settings.redis and not settings.redis.startswith(("redis://", "rediss://")):
             raise SettingsError(f"{PREFIX}REDIS: must begin with redis:// or rediss://")
         if settings.workers > 1 and not settings.redis:

@@ -4,6 +4,7 @@ from aiohttp import web
 
 from frontend.access.caller import Identifies
 from frontend.access.limits import Limiter
+from frontend.access.registry import Registry
 from frontend.config import Settings
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.model_queue import Turn
@@ -13,13 +14,17 @@ from frontend.operations.rerank.pipeline import RerankPipeline
 from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.transcription.pipeline import TranscriptionPipeline
 from frontend.usage.bill import Bill
+from frontend.usage.books import Books
 from frontend.usage.recorder import Recorder
 
 SETTINGS = web.AppKey("settings", Settings)
+ADMIN: web.AppKey[Identifies] = web.AppKey("admin")
 API_KEYS: web.AppKey[Identifies] = web.AppKey("api_keys")
 TOKENS: web.AppKey[Identifies] = web.AppKey("tokens")
 LIMITER = web.AppKey("limiter", Limiter)
 DISPATCHER = web.AppKey("dispatcher", Dispatcher)
+REGISTRY = web.AppKey("registry", Registry)
+BOOKS = web.AppKey("books", Books)
 RECORDER = web.AppKey("recorder", Recorder)
 BILL = web.RequestKey("bill", Bill)
 TURN = web.RequestKey("turn", Turn)

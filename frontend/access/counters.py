@@ -3,9 +3,10 @@
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar, cast
 
-from limits import RateLimitItem
+from limits import RateLimitItem, RateLimitItemPerMinute
 from limits.aio.storage import RedisStorage
 
 from frontend.access.windows import Count
@@ -60,14 +61,18 @@ class MemoryCounters:
         self._previous: dict[tuple[str, str], int] = {}
         self._current: dict[tuple[str, str], int] = {}
 
-    def take(self, limits: Sequence[Limit]) -> Taken:
-        """Count one request under every limit if all are open, and answer the counts as they are then."""
+    def look(self, limits: Sequence[Limit]) -> list[Count]:
+        """The counts as they are."""
         minute, rest = divmod(self._clock(), 60.0)
         self._turn(int(minute))
         elapsed = max(1, int(rest * 1_000_000))
-        counts = [
+        return [
             Count(item.amount, self._previous.get(key, 0), self._current.get(key, 0), elapsed) for item, key in limits
         ]
+
+    def take(self, limits: Sequence[Limit]) -> Taken:
+        """Count one request under every limit if all are open, and answer the counts as they are then."""
+        counts = self.look(limits)
         if not all(count.open for count in counts):
             return False, counts
         for _, key in limits:
@@ -99,6 +104,11 @@ class RedisCounters:
         if self._sender is None:
             self._sender = asyncio.create_task(self._send_all())
         return await future
+
+    async def look(self, limits: Sequence[Limit]) -> list[Count]:
+        """The counts as they are: under a limit of nothing, nothing is counted."""
+        _, counts = await self.take([(RateLimitItemPerMinute(0), key) for _, key in limits])
+        return [replace(count, limit=item.amount) for count, (item, _) in zip(counts, limits, strict=True)]
 
     async def _send_all(self) -> None:
         while self._waiting:

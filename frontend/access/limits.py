@@ -1,5 +1,6 @@
 """How many requests a minute a caller may send to an endpoint, and what happens when Redis cannot say."""
 
+import asyncio
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -23,9 +24,11 @@ _FAILURES = (RedisError, OSError, TimeoutError)
 
 
 class Counters(Protocol):
-    """Counts a request under all of some limits, or under none."""
+    """Counts a request under all of some limits, or under none; or only looks."""
 
     async def take(self, limits: Sequence[Limit]) -> Taken: ...
+
+    async def look(self, limits: Sequence[Limit]) -> list[Count]: ...
 
 
 class LocalCounters:
@@ -36,6 +39,9 @@ class LocalCounters:
 
     async def take(self, limits: Sequence[Limit]) -> Taken:
         return self._memory.take(limits)
+
+    async def look(self, limits: Sequence[Limit]) -> list[Count]:
+        return self._memory.look(limits)
 
 
 class SharedCounters:
@@ -74,8 +80,18 @@ class SharedCounters:
                 self._note(error)
         if self._refuse:
             raise BadGateway("requests cannot be counted for the moment, retry with backoff")
-        share = [(RateLimitItemPerMinute(max(1, item.amount // self._frontends)), key) for item, key in limits]
-        return self._local.take(share)
+        return self._local.take(self._share(limits))
+
+    async def look(self, limits: Sequence[Limit]) -> list[Count]:
+        if not self._away:
+            try:
+                return await self._shared.look(limits)
+            except _FAILURES as error:
+                self._note(error)
+        return self._local.look(self._share(limits))
+
+    def _share(self, limits: Sequence[Limit]) -> list[Limit]:
+        return [(RateLimitItemPerMinute(max(1, item.amount // self._frontends)), key) for item, key in limits]
 
     async def _beat(self) -> None:
         try:
@@ -116,16 +132,29 @@ class Limiter:
 
     async def take(self, caller: Caller, name: str) -> Mapping[str, str]:
         """Count a request and answer its headers; ``RateLimited`` (429), with them too, where a limit is reached."""
-        amount = caller.limits.get(name) or self.tiers.get(caller.tier, {}).get(name) or self.limits[name]
-        wanted: list[Limit] = [(RateLimitItemPerMinute(amount), (name, caller.id))]
-        if caller.org is not None and caller.org_limit is not None:
-            wanted.append((RateLimitItemPerMinute(caller.org_limit), ("org", caller.org)))
-        passed, counts = await self.counters.take(wanted)
+        passed, counts = await self.counters.take(self._of(caller, name))
         if passed:
             return _headers(min(counts, key=lambda count: count.remaining))
         reached = max((count for count in counts if not count.open), key=lambda count: count.retry_after)
         message = f"rate limit exceeded ({reached.limit}/min)"
         raise RateLimited(message, headers={**_headers(reached), "Retry-After": str(reached.retry_after)})
+
+    async def look(self, caller: Caller) -> dict[str, Count]:
+        """How much of each limit that holds for the caller is used now; ``organisation`` is what its keys share."""
+        calls = (self.counters.look(self._of(caller, name)) for name in self.limits)
+        found = dict(zip(self.limits, await asyncio.gather(*calls), strict=True))
+        counts = {name: counts[0] for name, counts in found.items()}
+        if caller.org_limit is not None:
+            counts["organisation"] = next(iter(found.values()))[1]
+        return counts
+
+    def _of(self, caller: Caller, name: str) -> list[Limit]:
+        """What a request counts under: the key's own limit, and the one that its organisation's keys share."""
+        amount = caller.limits.get(name) or self.tiers.get(caller.tier, {}).get(name) or self.limits[name]
+        wanted: list[Limit] = [(RateLimitItemPerMinute(amount), (name, caller.id))]
+        if caller.org is not None and caller.org_limit is not None:
+            wanted.append((RateLimitItemPerMinute(caller.org_limit), ("org", caller.org)))
+        return wanted
 
 
 def _headers(count: Count) -> dict[str, str]:

@@ -21,6 +21,10 @@ class RegistryError(ValueError):
     """What was asked for does not fit what is stored; the message says what."""
 
 
+class MissingError(RegistryError):
+    """There is no such thing."""
+
+
 @dataclass(frozen=True)
 class KeyEntry:
     """A key as it is listed: one line for each of its secrets. Times are seconds since 1970."""
@@ -133,7 +137,7 @@ class Registry:
             reader = await connection.execution_options(**READ)
             key_id: str | None = await reader.scalar(select(SECRETS.c.key_id).where(SECRETS.c.prefix == prefix))
         if key_id is None:
-            raise RegistryError(f"there is no key {prefix}")
+            raise MissingError(f"there is no key {prefix}")
         return key_id
 
     async def create_org(self, name: str, requests_per_minute: int | None) -> None:
@@ -170,13 +174,13 @@ class Registry:
         query = select(SECRETS.c.key_id).join_from(SECRETS, KEYS).where(SECRETS.c.prefix == prefix)
         key_id: str | None = await connection.scalar(query.where(KEYS.c.revoked_at.is_(None)))
         if key_id is None:
-            raise RegistryError(f"there is no key {prefix} that is not revoked")
+            raise MissingError(f"there is no key {prefix} that is not revoked")
         return key_id
 
     @staticmethod
     async def _check_org(connection: AsyncConnection, org: str | None) -> None:
         if org is not None and await connection.scalar(select(ORGS.c.name).where(ORGS.c.name == org)) is None:
-            raise RegistryError(f"there is no organisation {org}")
+            raise MissingError(f"there is no organisation {org}")
 
 
 def _end(row: Any) -> int | None:

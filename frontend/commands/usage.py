@@ -1,10 +1,7 @@
 """python -m frontend usage, and wallets list|top-up|leases|release."""
 
 import argparse
-import csv
-import datetime
-import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -15,22 +12,23 @@ from frontend.commands.tables import columns
 from frontend.config import Settings
 from frontend.prices import to_chf, to_micro
 from frontend.usage.books import GROUPS, Books, Scope
+from frontend.usage.reports import FIRST_DAY, LAST_DAY, cells, parse_day, parse_groups, report, to_csv
 
 
 def day(text: str) -> str:
     """``2026-11-20``."""
     try:
-        return datetime.date.fromisoformat(text).isoformat()
+        return parse_day(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r}: write a day as 2026-11-20") from None
 
 
 def groups(text: str) -> list[str]:
     """``day,model``: some of the groups, each once."""
-    names = text.split(",") if text else []
-    if not set(names) <= set(GROUPS) or len(set(names)) < len(names):
-        raise argparse.ArgumentTypeError(f"{text!r}: some of {','.join(GROUPS)}")
-    return names
+    try:
+        return parse_groups(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
 
 
 def amount(text: str) -> int:
@@ -44,8 +42,8 @@ def amount(text: str) -> int:
 def add_parsers(commands: Any) -> None:
     """The subcommands and their arguments."""
     usage = commands.add_parser("usage", help="what was consumed, and what it cost")
-    usage.add_argument("--first", type=day, default="0001-01-01", help="first day, UTC (from the beginning)")
-    usage.add_argument("--last", type=day, default="9999-12-31", help="last day, UTC (until now)")
+    usage.add_argument("--first", type=day, default=FIRST_DAY, help="first day, UTC (from the beginning)")
+    usage.add_argument("--last", type=day, default=LAST_DAY, help="last day, UTC (until now)")
     usage.add_argument("--org", help="only of this organisation")
     usage.add_argument("--key", help="only of the key that begins like this")
     usage.add_argument("--by", type=groups, default=["operation"], help=f"some of {','.join(GROUPS)} (operation)")
@@ -73,16 +71,9 @@ def run(arguments: argparse.Namespace, settings: Settings) -> None:
 async def _run_usage(engine: AsyncEngine, arguments: argparse.Namespace) -> Iterable[str]:
     books = Books(engine)
     key_id = await Registry(engine).key_id(arguments.key) if arguments.key else None
-    sums = await books.usage(Scope(arguments.first, arguments.last, arguments.org, key_id), arguments.by)
-    names: dict[str, str] = {}
-    if "key" in arguments.by:
-        place = arguments.by.index("key")
-        names = await books.key_names([found.group[place] for found in sums])
-    rows: list[Sequence[str]] = [(*arguments.by, "requests", "quantity", "CHF")]
-    for found in sums:
-        group = (names.get(name, name) for name in found.group)
-        rows.append((*group, str(found.requests), str(found.quantity), to_chf(found.amount)))
-    return _csv(rows) if arguments.csv else columns(rows)
+    scope = Scope(arguments.first, arguments.last, arguments.org, key_id)
+    table = cells(await report(books, scope, arguments.by), arguments.by)
+    return to_csv(table).splitlines() if arguments.csv else columns(table)
 
 
 async def _run_wallets(engine: AsyncEngine, arguments: argparse.Namespace) -> Iterable[str]:
@@ -98,9 +89,3 @@ async def _run_wallets(engine: AsyncEngine, arguments: argparse.Namespace) -> It
         return columns([("holder", "organisation", "CHF"), *held])
     balances = await books.balances()
     return columns([("organisation", "CHF"), *((org, to_chf(balance)) for org, balance in balances.items())])
-
-
-def _csv(rows: Sequence[Sequence[str]]) -> Iterable[str]:
-    written = io.StringIO()
-    csv.writer(written, lineterminator="\n").writerows(rows)
-    return written.getvalue().splitlines()

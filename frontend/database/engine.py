@@ -41,12 +41,18 @@ def open_engine(url: str) -> AsyncEngine:
             parsed = parsed.update_query_dict({"ssl": parsed.query["sslmode"]}).difference_update_query(["sslmode"])
         limits = {"timeout": _POSTGRES_SECONDS, "command_timeout": _POSTGRES_SECONDS}
         return create_async_engine(
-            parsed, pool_size=4, max_overflow=0, pool_timeout=_POSTGRES_SECONDS, pool_pre_ping=True, connect_args=limits
+            parsed,
+            pool_size=4,
+            max_overflow=0,
+            pool_timeout=_POSTGRES_SECONDS,
+            pool_pre_ping=True,
+            connect_args=limits,
+            hide_parameters=True,
         )
     if not parsed.database or parsed.database == ":memory:":
         raise DatabaseUrlError("an SQLite database needs a file")
     Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
-    engine = create_async_engine(parsed, connect_args={"timeout": _BUSY_SECONDS})
+    engine = create_async_engine(parsed, connect_args={"timeout": _BUSY_SECONDS}, hide_parameters=True)
     event.listen(engine.sync_engine, "connect", _prepare_sqlite)
     event.listen(engine.sync_engine, "begin", _begin_immediate)
     return engine

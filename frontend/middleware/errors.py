@@ -2,8 +2,10 @@
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
+from sqlalchemy.exc import SQLAlchemyError
 
-from frontend.errors import ApiError, Internal, InvalidRequest, MethodNotAllowed, NotFound, TooLarge
+from frontend.access.registry import MissingError, RegistryError
+from frontend.errors import ApiError, BadGateway, Internal, InvalidRequest, MethodNotAllowed, NotFound, TooLarge
 from frontend.observe import log, request_id
 from frontend.render import json_response
 
@@ -29,6 +31,13 @@ async def errors_middleware(request: web.Request, handler: Handler) -> web.Strea
         if error.status < 400:
             raise
         failure = _from_framework(error)
+    except MissingError as error:
+        failure = NotFound(str(error))
+    except RegistryError as error:
+        failure = InvalidRequest(str(error))
+    except SQLAlchemyError as error:
+        log.error("the database failed", extra={"fields": {"details": str(error)}})
+        failure = BadGateway("the database is away for the moment, retry with backoff")
     except Exception:
         log.exception("unforeseen error")
         failure = Internal(f"an internal error occurred; request id {request_id.get()}")

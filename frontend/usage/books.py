@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from frontend.access.registry import RegistryError
+from frontend.access.registry import MissingError, RegistryError
 from frontend.database.engine import READ
 from frontend.database.tables import KEYS, ORGS, TOPUPS, USAGE_DAYS, WALLET_LEASES, WALLETS
 from frontend.usage import leases
@@ -69,7 +69,7 @@ class Books:
         async with self._engine.begin() as connection:
             # Two that come at once wait for each other here.
             if await connection.scalar(sa.select(ORGS.c.name).where(ORGS.c.name == org).with_for_update()) is None:
-                raise RegistryError(f"there is no organisation {org}")
+                raise MissingError(f"there is no organisation {org}")
             balance = await connection.scalar(
                 sa.select(WALLETS.c.balance).where(WALLETS.c.org == org).with_for_update()
             )

@@ -172,3 +172,31 @@ async def test_endpoints_are_counted_apart() -> None:
     limiter = Limiter(LocalCounters(), {"embeddings": 1, "rerank": 1}, {})
     await limiter.take(Caller("a", "a"), "embeddings")
     await limiter.take(Caller("a", "a"), "rerank")
+
+
+async def _used(limiter: Limiter) -> dict[str, tuple[int, int]]:
+    await _away_from_the_minute()
+    caller = Caller(uuid.uuid4().hex, "a", org=uuid.uuid4().hex, org_limit=50)
+    for _ in range(3):
+        await limiter.take(caller, "embeddings")
+    await limiter.look(caller)
+    counts = await limiter.look(caller)
+    return {name: (count.limit, count.remaining) for name, count in counts.items()}
+
+
+async def test_looking_at_limits_counts_nothing_in_memory() -> None:
+    used = await _used(Limiter(LocalCounters(), LIMITS, {}))
+    assert (used["embeddings"], used["speech"], used["organisation"]) == ((120, 117), (120, 120), (50, 47))
+
+
+async def test_looking_at_limits_counts_nothing_in_redis(redis_server: RedisServer) -> None:
+    async with _shared(redis_server) as counters:
+        used = await _used(Limiter(counters, LIMITS, {}))
+    assert (used["embeddings"], used["speech"], used["organisation"]) == ((120, 117), (120, 120), (50, 47))
+
+
+async def test_looking_at_limits_works_while_redis_is_away(own_redis: RedisServer) -> None:
+    async with _shared(own_redis) as counters:
+        own_redis.kill()
+        used = await _used(Limiter(counters, LIMITS, {}))
+    assert used["embeddings"] == (120, 117)

@@ -42,7 +42,7 @@ def _rows(lines: list[str]) -> list[list[str]]:
 @pytest.mark.usefixtures("used")
 def test_usage_is_summed_up_by_operation(terminal: Terminal) -> None:
     assert _rows(terminal.type("usage")) == [
-        ["operation", "requests", "quantity", "CHF"],
+        ["operation", "requests", "quantity", "amount"],
         ["speech", "3", "21", "1.000036"],
     ]
 
@@ -57,7 +57,7 @@ def test_usage_can_be_asked_for_by_day_model_and_key(terminal: Terminal) -> None
 
 def test_usage_can_be_asked_for_by_the_beginning_of_a_key(terminal: Terminal, used: str) -> None:
     lines = terminal.type("usage", "--key", used, "--first", "1970-01-02", "--by", "day", "--csv")
-    assert lines == ["day,requests,quantity,CHF", "1970-01-02,1,7,0.000035"]
+    assert lines == ["day,requests,quantity,amount", "1970-01-02,1,7,0.000035"]
 
 
 @pytest.mark.parametrize("words", [["--by", "hour"], ["--by", "day,day"], ["--first", "yesterday"]])

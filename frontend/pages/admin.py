@@ -1,0 +1,193 @@
+"""/admin/v1: keys, organisations, wallets and usage for whoever has the admin key."""
+
+import dataclasses
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from aiohttp import web
+
+from frontend import fields
+from frontend.access import api_key
+from frontend.access.registry import KeyEntry, Registry
+from frontend.body import read_json
+from frontend.config_tables import TIERS, SettingsError, check_limit
+from frontend.errors import InvalidRequest
+from frontend.keys import BOOKS, REGISTRY, SETTINGS
+from frontend.pages import reports
+from frontend.prices import to_chf, to_micro
+from frontend.render import json_response
+
+_KEY = ("name", "tier", "org", "limits", "expires_in")
+_OVERLAP_SECONDS = 86_400
+_LONGEST_NAME, _LONGEST_ORG = 128, 64
+
+
+async def _body(request: web.Request, known: tuple[str, ...]) -> dict[str, Any]:
+    values = await read_json(request, request.app[SETTINGS])
+    fields.refuse_unknown(values, known)
+    return values
+
+
+def _name(values: Mapping[str, Any], name: str, longest: int) -> str | None:
+    value = fields.text(values, name)
+    if value is not None and len(value) > longest:
+        raise InvalidRequest(f"{name} is longer than {longest} characters", param=name)
+    return value
+
+
+def _limits(values: Mapping[str, Any]) -> dict[str, int | None]:
+    """Requests a minute by name; null takes one away."""
+    limits = values.get("limits", {})
+    if not isinstance(limits, dict):
+        raise InvalidRequest("limits must be an object", param="limits")
+    for name, number in limits.items():
+        try:
+            check_limit(f"limits.{name}", name, 1 if number is None else number)
+        except SettingsError as error:
+            raise InvalidRequest(str(error), param="limits") from None
+    return limits
+
+
+def _expires_at(values: Mapping[str, Any]) -> int | None:
+    seconds = fields.positive_integer(values, "expires_in")
+    return None if seconds is None else int(time.time()) + seconds
+
+
+def _list(rows: list[Any]) -> web.Response:
+    return json_response({"object": "list", "data": rows})
+
+
+def _key(entry: KeyEntry) -> dict[str, Any]:
+    return {**dataclasses.asdict(entry), "limits": dict(entry.limits)}
+
+
+async def list_keys(request: web.Request) -> web.Response:
+    """Every secret of every key, without the secret."""
+    return _list([_key(entry) for entry in await request.app[REGISTRY].entries()])
+
+
+async def create_key(request: web.Request) -> web.Response:
+    """A key, shown this once."""
+    values = await _body(request, _KEY)
+    limits = {name: number for name, number in _limits(values).items() if number is not None}
+    tier = fields.choice(values, "tier", TIERS, TIERS[0])
+    name = _name(values, "name", _LONGEST_NAME) or "unnamed"
+    org = _name(values, "org", _LONGEST_ORG)
+    key = await request.app[REGISTRY].create(name, tier, org, limits, _expires_at(values))
+    return json_response({"key": key, "prefix": api_key.prefix(key)})
+
+
+async def change_key(request: web.Request) -> web.Response:
+    """Other values for what is named; an empty ``org`` takes the key out of its organisation."""
+    values = await _body(request, _KEY)
+    changed: dict[str, Any] = {
+        "name": _name(values, "name", _LONGEST_NAME),
+        "tier": fields.choice(values, "tier", TIERS, "") or None,
+        "org": _name(values, "org", _LONGEST_ORG),
+        "expires_at": _expires_at(values),
+    }
+    given = {name: value for name, value in changed.items() if value is not None}
+    if values.get("org") == "":
+        given["org"] = None
+    await request.app[REGISTRY].change(request.match_info["prefix"], given, _limits(values))
+    return json_response({"prefix": request.match_info["prefix"]})
+
+
+async def rotate_key(request: web.Request) -> web.Response:
+    """Another secret, shown this once; the old one holds for ``overlap`` seconds more."""
+    values = await _body(request, ("overlap",))
+    overlap = values.get("overlap", _OVERLAP_SECONDS)
+    if not isinstance(overlap, int) or isinstance(overlap, bool) or overlap < 0:
+        raise InvalidRequest("overlap must be a whole number of seconds", param="overlap")
+    key = await request.app[REGISTRY].rotate(request.match_info["prefix"], overlap)
+    return json_response({"key": key, "prefix": api_key.prefix(key)})
+
+
+async def revoke_key(request: web.Request) -> web.Response:
+    """The end of a key with all its secrets."""
+    await request.app[REGISTRY].revoke(request.match_info["prefix"])
+    return json_response({"prefix": request.match_info["prefix"], "revoked": True})
+
+
+def _org(name: str, limit: int | None) -> dict[str, Any]:
+    return {"name": name, "requests_per_minute": limit}
+
+
+async def list_orgs(request: web.Request) -> web.Response:
+    """Every organisation, with its balance where it has a wallet."""
+    balances = await request.app[BOOKS].balances()
+    return _list(
+        [
+            {**_org(name, limit), "keys": keys, "balance": to_chf(balances[name]) if name in balances else None}
+            for name, limit, keys in await request.app[REGISTRY].orgs()
+        ]
+    )
+
+
+async def create_org(request: web.Request) -> web.Response:
+    """An organisation, whose keys may share a limit."""
+    values = await _body(request, ("name", "requests_per_minute"))
+    name, limit = _name(values, "name", _LONGEST_ORG), fields.positive_integer(values, "requests_per_minute")
+    if name is None:
+        raise InvalidRequest("missing parameter: name", param="name")
+    await request.app[REGISTRY].create_org(name, limit)
+    return json_response(_org(name, limit))
+
+
+async def change_org(request: web.Request) -> web.Response:
+    """Another limit for an organisation, or none."""
+    values = await _body(request, ("requests_per_minute",))
+    name, limit = request.match_info["name"], fields.positive_integer(values, "requests_per_minute")
+    await request.app[REGISTRY].change_org(name, limit)
+    return json_response(_org(name, limit))
+
+
+async def top_up(request: web.Request) -> web.Response:
+    """More in a wallet: ``amount`` in CHF as a string; repeated under its ``reference``, it is added once."""
+    values = await _body(request, ("amount", "reference"))
+    text = fields.text(values, "amount")
+    try:
+        amount = to_micro(text or "")
+    except ValueError:
+        raise InvalidRequest("amount must be CHF as a string, such as 25.50", param="amount") from None
+    reference = _name(values, "reference", _LONGEST_NAME)
+    balance = await request.app[BOOKS].top_up(request.match_info["name"], amount, reference)
+    return json_response({"org": request.match_info["name"], "balance": to_chf(balance)})
+
+
+async def list_leases(request: web.Request) -> web.Response:
+    """What frontends hold of wallets."""
+    held = await request.app[BOOKS].leases()
+    return _list([{"holder": lease.holder, "org": lease.org, "amount": to_chf(lease.amount)} for lease in held])
+
+
+async def release(request: web.Request) -> web.Response:
+    """Take back what a frontend holds that is lost for good."""
+    await request.app[BOOKS].release(request.match_info["holder"])
+    return json_response({"holder": request.match_info["holder"], "released": True})
+
+
+async def usage(request: web.Request) -> web.Response:
+    """Everybody's consumption, or that of ``org`` or of the key that begins with ``key``."""
+    reports.query(request, (*reports.PARAMETERS, "org", "key"))
+    prefix = request.query.get("key")
+    registry: Registry = request.app[REGISTRY]
+    key_id = await registry.key_id(prefix) if prefix else None
+    return await reports.answer(request, request.app[BOOKS], request.query.get("org") or None, key_id)
+
+
+ROUTES = [
+    web.get("/admin/v1/keys", list_keys),
+    web.post("/admin/v1/keys", create_key),
+    web.patch("/admin/v1/keys/{prefix}", change_key),
+    web.delete("/admin/v1/keys/{prefix}", revoke_key),
+    web.post("/admin/v1/keys/{prefix}/rotate", rotate_key),
+    web.get("/admin/v1/orgs", list_orgs),
+    web.post("/admin/v1/orgs", create_org),
+    web.patch("/admin/v1/orgs/{name}", change_org),
+    web.post("/admin/v1/orgs/{name}/topups", top_up),
+    web.get("/admin/v1/leases", list_leases),
+    web.delete("/admin/v1/leases/{holder}", release),
+    web.get("/admin/v1/usage", usage),
+]

@@ -1,0 +1,43 @@
+"""How consumption is asked for over HTTP: a query string, answered as JSON or as comma-separated values."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from aiohttp import web
+
+from frontend import fields
+from frontend.errors import InvalidRequest
+from frontend.render import json_response
+from frontend.usage.books import Books, Scope
+from frontend.usage.reports import FIRST_DAY, LAST_DAY, cells, parse_day, parse_groups, report, to_csv
+
+PARAMETERS = ("first", "last", "by", "format")
+_Value = TypeVar("_Value")
+
+
+def _parsed(request: web.Request, name: str, default: str, parse: Callable[[str], _Value]) -> _Value:
+    try:
+        return parse(request.query.get(name) or default)
+    except ValueError:
+        raise InvalidRequest(f"{name} is not as it must be", param=name) from None
+
+
+def query(request: web.Request, known: tuple[str, ...]) -> None:
+    """400 for a parameter that is unknown or given twice."""
+    fields.refuse_unknown(request.query, known)
+    for name in request.query:
+        if len(request.query.getall(name)) > 1:
+            raise InvalidRequest(f"parameter given twice: {name}", param=name)
+
+
+async def answer(request: web.Request, books: Books, org: str | None, key_id: str | None) -> web.Response:
+    """``?first=2026-11-01&last=2026-11-30&by=day,model&format=csv``; without a day, from the beginning until now."""
+    by = _parsed(request, "by", "day", parse_groups)
+    first = _parsed(request, "first", FIRST_DAY, parse_day)
+    last = _parsed(request, "last", LAST_DAY, parse_day)
+    kind = fields.choice(request.query, "format", ("json", "csv"), "json")
+    rows = await report(books, Scope(first, last, org, key_id), by)
+    if kind == "json":
+        return json_response({"object": "list", "data": rows})
+    headers = {"Content-Disposition": 'attachment; filename="usage.csv"'}
+    return web.Response(text=to_csv(cells(rows, by)), content_type="text/csv", charset="utf-8", headers=headers)

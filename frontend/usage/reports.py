@@ -1,0 +1,58 @@
+"""Consumption as it is told: rows with names, and comma-separated values."""
+
+import csv
+import datetime
+import io
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from frontend.prices import to_chf
+from frontend.usage.books import GROUPS, Books, Scope
+
+FIRST_DAY, LAST_DAY = "0001-01-01", "9999-12-31"
+# Cells that a spreadsheet would take for a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def parse_day(text: str) -> str:
+    """``2026-11-20``; ``ValueError`` where it is no day."""
+    return datetime.date.fromisoformat(text).isoformat()
+
+
+def parse_groups(text: str) -> list[str]:
+    """``day,model``: some of the groups, each once; ``ValueError`` where it is not."""
+    names = text.split(",") if text else []
+    if not set(names) <= set(GROUPS) or len(set(names)) < len(names):
+        raise ValueError(f"must be some of {','.join(GROUPS)}")
+    return names
+
+
+async def report(books: Books, scope: Scope, by: Sequence[str]) -> list[dict[str, Any]]:
+    """One object a group: its names, ``requests``, ``quantity`` and ``amount`` in CHF; a key has ``key_id`` besides."""
+    sums = await books.usage(scope, by)
+    names: Mapping[str, str] = {}
+    if "key" in by:
+        place = by.index("key")
+        names = await books.key_names([found.group[place] for found in sums])
+    rows: list[dict[str, Any]] = []
+    for found in sums:
+        row: dict[str, Any] = dict(zip(by, found.group, strict=True))
+        if "key" in row:
+            row["key_id"], row["key"] = row["key"], names.get(row["key"], row["key"])
+        rows.append({**row, "requests": found.requests, "quantity": found.quantity, "amount": to_chf(found.amount)})
+    return rows
+
+
+def cells(rows: Iterable[Mapping[str, Any]], by: Collection[str]) -> list[list[str]]:
+    """A table with its heading."""
+    names = [*by, "requests", "quantity", "amount"]
+    return [names, *([str(row[name]) for name in names] for row in rows)]
+
+
+def to_csv(table: Iterable[Iterable[str]]) -> str:
+    """The table as comma-separated values (RFC 4180) that a spreadsheet takes for text and numbers alone."""
+    written = io.StringIO()
+    writer = csv.writer(written)
+    for row in table:
+        writer.writerow([f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in row])
+    return written.getvalue()

@@ -1,0 +1,166 @@
+"""The administration over HTTP, and that it is not there unless it was set up."""
+
+import asyncio
+import dataclasses
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestClient
+
+from frontend.app import create_app
+from frontend.config import Settings
+from tests.conftest import KEY, Client, ProductServer
+from tests.fakes import FakeTriton
+
+ADMIN_KEY = "a" * 32
+_SAYS = {"input": "Hello there.", "voice": "amy"}
+
+
+@pytest.fixture
+async def admin(settings: Settings, triton: FakeTriton) -> AsyncIterator[Client]:
+    """The application with an admin key, which every request carries."""
+    own = dataclasses.replace(settings, admin_key=ADMIN_KEY)
+    app = create_app(own, connect=lambda address: triton)
+    async with TestClient(ProductServer(app, own), headers={"Authorization": f"Bearer {ADMIN_KEY}"}) as connected:
+        yield connected
+
+
+async def _ask(client: Client, method: str, path: str, status: int = 200, **body: Any) -> Any:
+    sent = body if method in ("POST", "PATCH") else None
+    async with client.request(method, f"/admin/v1{path}", json=sent) as response:
+        assert response.status == status, await response.text()
+        return await response.json()
+
+
+async def _models(client: Client, key: str) -> int:
+    async with client.get("/v1/models", headers={"Authorization": f"Bearer {key}"}) as response:
+        return response.status
+
+
+async def test_without_an_admin_key_there_is_no_such_path(client: Client) -> None:
+    async with client.get("/admin/v1/keys") as response:
+        assert response.status == 404
+
+
+@pytest.mark.parametrize("key", [KEY, "a" * 31, "a" * 33, ""])
+async def test_another_key_does_not_administer(admin: Client, key: str) -> None:
+    async with admin.get("/admin/v1/keys", headers={"Authorization": f"Bearer {key}"}) as response:
+        assert (response.status, (await response.json())["error"]["type"]) == (401, "invalid_api_key")
+
+
+async def test_the_admin_key_does_nothing_else(admin: Client) -> None:
+    assert await _models(admin, ADMIN_KEY) == 401
+
+
+async def test_a_key_that_is_made_works(admin: Client) -> None:
+    made = await _ask(admin, "POST", "/keys", name="search", tier="pro", limits={"embeddings": 5})
+    assert await _models(admin, made["key"]) == 200
+
+
+async def test_keys_are_listed_without_their_secrets(admin: Client) -> None:
+    made = await _ask(admin, "POST", "/keys", name="search", tier="pro", limits={"embeddings": 5})
+    (found,) = [key for key in (await _ask(admin, "GET", "/keys"))["data"] if key["prefix"] == made["prefix"]]
+    assert (found["name"], found["tier"], found["limits"]) == ("search", "pro", {"embeddings": 5})
+    assert made["key"] not in str(found)
+
+
+async def test_a_key_is_changed_where_something_is_named(admin: Client) -> None:
+    await _ask(admin, "POST", "/orgs", name="acme")
+    made = await _ask(admin, "POST", "/keys", name="search", org="acme", limits={"embeddings": 5, "speech": 6})
+    await _ask(admin, "PATCH", f"/keys/{made['prefix']}", tier="company", org="", limits={"embeddings": None})
+    (found,) = [key for key in (await _ask(admin, "GET", "/keys"))["data"] if key["prefix"] == made["prefix"]]
+    assert (found["name"], found["tier"], found["org"], found["limits"]) == ("search", "company", None, {"speech": 6})
+
+
+async def test_a_key_that_is_rotated_at_once_is_another(admin: Client) -> None:
+    made = await _ask(admin, "POST", "/keys")
+    rotated = await _ask(admin, "POST", f"/keys/{made['prefix']}/rotate", overlap=0)
+    assert [await _models(admin, key) for key in (made["key"], rotated["key"])] == [401, 200]
+
+
+async def test_a_revoked_key_is_over(admin: Client) -> None:
+    made = await _ask(admin, "POST", "/keys")
+    await _ask(admin, "DELETE", f"/keys/{made['prefix']}")
+    assert await _models(admin, made["key"]) == 401
+
+
+async def test_an_organisation_is_topped_up_once_for_a_reference(admin: Client) -> None:
+    await _ask(admin, "POST", "/orgs", name="acme", requests_per_minute=50)
+    for _ in range(2):
+        await _ask(admin, "POST", "/orgs/acme/topups", amount="25.50", reference="invoice 7")
+    assert (await _ask(admin, "GET", "/orgs"))["data"] == [
+        {"name": "acme", "requests_per_minute": 50, "keys": 0, "balance": "25.50"}
+    ]
+
+
+async def test_an_organisations_limit_can_be_taken_away(admin: Client) -> None:
+    await _ask(admin, "POST", "/orgs", name="acme", requests_per_minute=50)
+    assert await _ask(admin, "PATCH", "/orgs/acme") == {"name": "acme", "requests_per_minute": None}
+
+
+async def test_leases_are_listed_and_can_be_released(admin: Client) -> None:
+    assert await _ask(admin, "GET", "/leases") == {"object": "list", "data": []}
+    assert await _ask(admin, "DELETE", "/leases/lost") == {"holder": "lost", "released": True}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("POST", "/keys", {"tier": "gold"}, 400),
+        ("POST", "/keys", {"limits": {"embeddings": 0}}, 400),
+        ("POST", "/keys", {"limits": 5}, 400),
+        ("POST", "/keys", {"org": "nobody"}, 404),
+        ("POST", "/keys", {"admin": True}, 400),
+        ("POST", "/keys", {"name": "x" * 129}, 400),
+        ("POST", "/keys", {"expires_in": -1}, 400),
+        ("PATCH", "/keys/nobody", {}, 404),
+        ("DELETE", "/keys/nobody", {}, 404),
+        ("POST", "/keys/nobody/rotate", {}, 404),
+        ("POST", "/keys/nobody/rotate", {"overlap": -1}, 400),
+        ("POST", "/orgs", {}, 400),
+        ("PATCH", "/orgs/nobody", {}, 404),
+        ("POST", "/orgs/nobody/topups", {"amount": "1"}, 404),
+        ("POST", "/orgs/nobody/topups", {"amount": 1}, 400),
+        ("POST", "/orgs/nobody/topups", {"amount": "-1"}, 400),
+        ("GET", "/usage?by=hour", {}, 400),
+        ("GET", "/usage?first=yesterday", {}, 400),
+        ("GET", "/usage?format=xml", {}, 400),
+        ("GET", "/usage?key=nobody", {}, 404),
+        ("GET", "/usage?day=1", {}, 400),
+        ("GET", "/usage?by=day&by=key", {}, 400),
+        ("GET", "/nothing", {}, 404),
+    ],
+)
+async def test_what_does_not_fit_is_refused(
+    admin: Client, method: str, path: str, body: dict[str, Any], status: int
+) -> None:
+    answer = await _ask(admin, method, path, status, **body)
+    assert answer["error"]["type"] == "invalid_request_error"
+
+
+async def test_an_organisation_is_made_once(admin: Client) -> None:
+    await _ask(admin, "POST", "/orgs", name="acme")
+    await _ask(admin, "POST", "/orgs", 400, name="acme")
+
+
+async def test_usage_is_everybodys_or_an_organisations_or_a_keys(admin: Client) -> None:
+    await _ask(admin, "POST", "/orgs", name="acme")
+    made = await _ask(admin, "POST", "/keys", name="search", org="acme")
+    for key in (KEY, made["key"]):
+        headers = {"Authorization": f"Bearer {key}"}
+        async with admin.post("/v1/audio/speech", json=_SAYS, headers=headers) as response:
+            await response.read()
+    # What was said is in the database within a second.
+    paths = ["/usage?by=", "/usage?by=&org=acme", f"/usage?by=&key={made['prefix']}"]
+    found = [0]
+    async with asyncio.timeout(5):
+        while found != [2, 1, 1]:
+            rows = [(await _ask(admin, "GET", path))["data"] for path in paths]
+            found = [each[0]["requests"] if each else 0 for each in rows]
+
+
+async def test_usage_comes_as_a_file_too(admin: Client) -> None:
+    async with admin.get("/admin/v1/usage?by=day,key&format=csv") as response:
+        assert response.content_type == "text/csv"
+        assert await response.text() == "day,key,requests,quantity,amount\r\n"
