@@ -61,7 +61,13 @@ lint: $(VENV)/installed-tests ## ruff and mypy strict
 	@cd model_repository/whisper_turbo/1 && ../../../$(BIN)/mypy --config-file ../../../pyproject.toml features.py transcript.py first_step.py recognizer.py
 	@cd scripts/local_triton/backends/onnxruntime && ../../../../$(BIN)/mypy --explicit-package-bases --config-file ../../../../pyproject.toml checks.py batching.py session.py
 
-test: lint $(VENV)/installed-clients ## lint, export the demo models, and every test, those against a real Triton included
+$(VENV)/installed-browser: tests/requirements.txt
+	@command -v chromium >/dev/null || { echo "installing Chromium, for the tests of the dashboard"; \
+	  $(if $(filter-out 0,$(shell id -u)),sudo -n) sh -c 'apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium' >/dev/null; } \
+	  || { echo "the tests of the dashboard need Chromium: apt-get install chromium" >&2; exit 1; }
+	@mkdir -p $(VENV) && touch $@
+
+test: lint $(VENV)/installed-clients $(VENV)/installed-browser ## lint, export the demo models, and every test, those against a real Triton included
 	@$(BIN)/python -m scripts.export_models --source demo
 	@$(BIN)/python -m pytest
 

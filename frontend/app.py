@@ -38,7 +38,7 @@ from frontend.operations.speech import handler as speech
 from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.transcription import handler as transcription
 from frontend.operations.transcription.pipeline import TranscriptionPipeline
-from frontend.pages import admin, docs, health, metrics, models, openapi
+from frontend.pages import admin, dashboard, docs, health, metrics, models, openapi
 from frontend.text.phonemes import load_phonemizer
 from frontend.triton import Triton
 from frontend.usage.books import Books
@@ -184,7 +184,7 @@ def create_app(settings: Settings, connect: Callable[[str], Triton] = Triton) ->
     app[_CONNECT] = connect
     app.cleanup_ctx.extend([_access, _usage, _operations, _watch])
     app.on_response_prepare.append(add_headers)
-    for room in (transcription, speech, embeddings, rerank, health, models, metrics, openapi, docs):
+    for room in (transcription, speech, embeddings, rerank, health, models, metrics, openapi, docs, dashboard):
         app.add_routes(room.ROUTES)
     if settings.chat_upstream:
         app.add_routes(chat.ROUTES)

@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from frontend.access.caller import Identifies
+from frontend.access.caller import Caller, Identifies
 from frontend.access.limits import Limiter
 from frontend.access.registry import Registry
 from frontend.config import Settings
@@ -27,6 +27,7 @@ REGISTRY = web.AppKey("registry", Registry)
 BOOKS = web.AppKey("books", Books)
 RECORDER = web.AppKey("recorder", Recorder)
 BILL = web.RequestKey("bill", Bill)
+CALLER = web.RequestKey("caller", Caller)
 TURN = web.RequestKey("turn", Turn)
 TRANSCRIPTION = web.AppKey("transcription", TranscriptionPipeline)
 SPEECH = web.AppKey("speech", SpeechPipeline)

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler, Middleware
 
-from frontend.access.caller import Caller, Identifies, bearer_token
-
-CALLER = web.RequestKey("caller", Caller)
+from frontend.access.caller import Identifies, bearer_token
+from frontend.keys import CALLER
 
 
 def auth_middleware(by_prefix: Mapping[str, web.AppKey[Identifies]]) -> Middleware:

@@ -4,8 +4,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from frontend.body import CONTENT
-from frontend.keys import BILL, RECORDER, SETTINGS, TURN
-from frontend.middleware.auth import CALLER
+from frontend.keys import BILL, CALLER, RECORDER, SETTINGS, TURN
 from frontend.observe import request_id
 from frontend.usage.bill import Bill
 

@@ -7,8 +7,7 @@ from aiohttp.typedefs import Handler, Middleware
 
 from frontend.access.limits import Limiter
 from frontend.errors import RateLimited
-from frontend.keys import LIMITER
-from frontend.middleware.auth import CALLER
+from frontend.keys import CALLER, LIMITER
 from frontend.middleware.request_id import HEADERS
 
 

@@ -9,8 +9,7 @@ from aiohttp.typedefs import Handler
 from frontend.access.caller import Caller
 from frontend.config_tables import TIERS
 from frontend.dispatch.model_queue import Turn
-from frontend.keys import SETTINGS, TURN
-from frontend.middleware.auth import CALLER
+from frontend.keys import CALLER, SETTINGS, TURN
 
 _LEVELS: Mapping[str, int] = {tier: len(TIERS) - place for place, tier in enumerate(TIERS)}
 

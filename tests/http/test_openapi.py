@@ -11,6 +11,7 @@ from frontend.pages.openapi import document
 from tests.conftest import Client
 
 UNDOCUMENTED = {"/health/live", "/health/ready", "/metrics", "/openapi.json", "/docs", "/docs/{name}"}
+UNDOCUMENTED |= {"/dashboard", "/dashboard/{name}", "/dashboard/data/account", "/dashboard/data/usage"}
 
 
 def _operations(with_chat: bool = True) -> list[tuple[str, str, dict[str, Any]]]:

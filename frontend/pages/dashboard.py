@@ -1,0 +1,52 @@
+"""GET /dashboard: consumption, balance and limits of whoever signs in with an API key."""
+
+from aiohttp import web
+
+from frontend.access.caller import Caller
+from frontend.keys import BOOKS, CALLER, LIMITER, SETTINGS
+from frontend.pages import reports
+from frontend.pages.static_files import STATIC, page_routes, policy
+from frontend.prices import to_chf
+from frontend.render import json_response
+
+# What an API key cannot call: mobile apps come with tokens.
+_MOBILE = ("mobile_transcribe", "mobile_synthesize")
+_CHAT = ("chat", "responses")
+_FOLDER = STATIC / "dashboard"
+_PARTS = {path.name: path for path in _FOLDER.iterdir() if path.suffix in (".js", ".css")}
+
+
+async def account(request: web.Request) -> web.Response:
+    """Who the key belongs to, its organisation's balance in CHF, and how much of each limit is left."""
+    caller: Caller = request[CALLER]
+    balance = await request.app[BOOKS].balance(caller.org) if caller.org is not None else None
+    limits = await request.app[LIMITER].look(caller)
+    hidden = _MOBILE if request.app[SETTINGS].chat_upstream else _MOBILE + _CHAT
+    return json_response(
+        {
+            "key": caller.name,
+            "tier": caller.tier,
+            "org": caller.org,
+            "balance": None if balance is None else to_chf(balance),
+            "limits": [
+                {"name": name, "limit": count.limit, "remaining": count.remaining, "reset": count.reset}
+                for name, count in limits.items()
+                if name not in hidden
+            ],
+        }
+    )
+
+
+async def usage(request: web.Request) -> web.Response:
+    """Consumption of the key's organisation, or of the key where it has none."""
+    reports.query(request, reports.PARAMETERS)
+    caller: Caller = request[CALLER]
+    key_id = caller.id if caller.org is None else None
+    return await reports.answer(request, request.app[BOOKS], caller.org, key_id)
+
+
+ROUTES = [
+    *page_routes("/dashboard", _FOLDER / "index.html", _PARTS, policy(images="'self' data:")),
+    web.get("/dashboard/data/account", account),
+    web.get("/dashboard/data/usage", usage),
+]
