@@ -123,30 +123,22 @@ async def _watch(app: web.Application) -> AsyncIterator[None]:
     await watching.close()
 
 
-def _rules(settings: Settings, model: str) -> Rules:
-    """What the queue of a model promises."""
-    return Rules(
-        age_seconds=settings.queue_age_seconds,
-        hold_seconds=settings.queue_hold_seconds,
-        floors=settings.floors.get(model, {}),
-    )
-
-
 async def _operations(app: web.Application) -> AsyncIterator[None]:
     """The parts that live as long as the event loop: the gRPC channel, the worker pools, the pipelines."""
     settings = app[keys.SETTINGS]
     audio = Offload(settings.audio_workers, tasks=_AUDIO_TASKS, prepare=load_detector)
     phonemes = Offload(settings.phoneme_workers, tasks=_PHONEME_TASKS, prepare=load_phonemizer)
     bounds = Bounds(settings.queue_per_key, settings.queue_per_tier)
-    dispatcher = Dispatcher(lambda model: _rules(settings, model), bounds)
-    shares: FixedShares | SharedShares = FixedShares(settings.frontends * settings.workers)
+    shares: FixedShares | SharedShares = FixedShares(settings.frontends, settings.floors)
     if settings.redis:
-        shares = SharedShares(settings.redis, dispatcher.demands)
+        shares = SharedShares(settings.redis, lambda: dispatcher.demands(), settings.floors)
+    dispatcher = Dispatcher(Rules(settings.queue_age_seconds, hold_seconds=settings.queue_hold_seconds), bounds, shares)
+    if isinstance(shares, SharedShares):
         await shares.start()
     tritons = [app[_CONNECT](backend.address) for backend in settings.tritons]
     for backend, triton in zip(settings.tritons, tritons, strict=True):
         slots = backend.slots(health.TRITON_MODELS, settings.concurrency)
-        await dispatcher.add(backend.name, triton, slots, shares.own)
+        await dispatcher.add(backend.name, triton, slots)
     app[keys.DISPATCHER] = dispatcher
     app[keys.TRANSCRIPTION] = TranscriptionPipeline(settings, dispatcher, audio)
     app[keys.SPEECH] = SpeechPipeline(settings, dispatcher, phonemes)

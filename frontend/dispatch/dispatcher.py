@@ -1,25 +1,26 @@
 """One call to a model: wait for a slot, send it to the Triton that has it, and to another if it never arrived."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 
-from frontend.dispatch.backends import Backend, Inputs, Outputs, Own, Triton
+from frontend.dispatch.backends import Backend, Inputs, Outputs, Triton
 from frontend.dispatch.model_queue import Bounds, ModelQueue, Turn
 from frontend.dispatch.scheduler import Rules
+from frontend.dispatch.shares import Demand, Shares
 from frontend.errors import BrokenModel, Unreached
 
 
 class Dispatcher:
     """The queues of all models over all backends; made inside the event loop that uses it."""
 
-    def __init__(self, rules: Callable[[str], Rules], bounds: Bounds) -> None:
-        self._rules, self._bounds = rules, bounds
+    def __init__(self, rules: Rules, bounds: Bounds, shares: Shares) -> None:
+        self._rules, self._bounds, self._shares = rules, bounds, shares
         self._queues: dict[str, ModelQueue] = {}
         self._backends: dict[str, Backend] = {}
 
-    async def add(self, name: str, server: Triton, models: Mapping[str, int], own: Own) -> None:
-        """Send calls to ``server`` too; see ``Backend`` for ``models`` and ``own``."""
-        self._backends[name] = Backend(name, server, models, self._changed, own)
+    async def add(self, name: str, server: Triton, models: Mapping[str, int]) -> None:
+        """Send calls to ``server`` too; see ``Backend`` for ``models``."""
+        self._backends[name] = Backend(name, server, models, self._changed, self._own)
         await self._backends[name].start()
 
     def fix(self, model: str, slots: int) -> None:
@@ -30,8 +31,8 @@ class Dispatcher:
         for backend in self._backends.values():
             await backend.close()
 
-    def demands(self) -> dict[str, int]:
-        """How many calls of each model wait or run."""
+    def demands(self) -> dict[str, Demand]:
+        """What of each model waits or runs."""
         return {model: queue.demand for model, queue in self._queues.items()}
 
     def ready(self, models: Iterable[str]) -> bool:
@@ -40,14 +41,12 @@ class Dispatcher:
 
     def queue(self, model: str) -> ModelQueue:
         if model not in self._queues:
-            self._queues[model] = ModelQueue(model, self._rules(model), self._bounds)
+            self._queues[model] = ModelQueue(model, self._rules, self._bounds, self._shares.floors(model))
         return self._queues[model]
 
-    @asynccontextmanager
-    async def slot(self, model: str, turn: Turn) -> AsyncIterator[str]:
+    def slot(self, model: str, turn: Turn) -> AbstractAsyncContextManager[str]:
         """A slot of a model, without a call."""
-        async with self.queue(model).slot(turn) as backend:
-            yield backend
+        return self.queue(model).slot(turn)
 
     async def infer(self, model: str, inputs: Callable[[], Inputs], outputs: Sequence[str], turn: Turn) -> Outputs:
         """Call a model when its turn has come. ``inputs`` are made only then, so that what waits takes no memory."""
@@ -57,7 +56,7 @@ class Dispatcher:
             return await self._once(model, inputs, outputs, turn)
 
     async def _once(self, model: str, inputs: Callable[[], Inputs], outputs: Sequence[str], turn: Turn) -> Outputs:
-        async with self.queue(model).slot(turn) as name:
+        async with self.slot(model, turn) as name:
             backend = self._backends[name]
             try:
                 return await backend.server.infer(model, inputs(), outputs, turn.remaining())
@@ -67,6 +66,11 @@ class Dispatcher:
             except BrokenModel:
                 backend.broken(model)
                 raise
+
+    def _own(self, model: str, slots: int) -> int:
+        """This frontend's part of a backend's slots; its part of the floors follows the demand as they do."""
+        self.queue(model).set_floors(self._shares.floors(model))
+        return self._shares.own(model, slots)
 
     def _changed(self, model: str, backend: str, slots: int) -> None:
         self.queue(model).set_limit(backend, slots)

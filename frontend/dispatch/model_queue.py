@@ -2,11 +2,12 @@
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Hashable
+from collections.abc import AsyncIterator, Hashable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from frontend.dispatch.scheduler import Rules, Scheduler, Ticket
+from frontend.dispatch.shares import Demand
 from frontend.errors import BadGateway
 from frontend.observe import QUEUE_REFUSED, QUEUE_SECONDS, QUEUE_WAITING
 
@@ -43,17 +44,22 @@ class Turn:
 class ModelQueue:
     """Made inside the event loop that uses it."""
 
-    def __init__(self, model: str, rules: Rules, bounds: Bounds) -> None:
-        self._model, self._scheduler = model, Scheduler(rules)
+    def __init__(self, model: str, rules: Rules, bounds: Bounds, floors: Mapping[str, int] | None = None) -> None:
+        self._model, self._scheduler = model, Scheduler(rules, floors)
         self._bounds = bounds
         self._loop = asyncio.get_running_loop()
         self._granted: dict[Ticket, asyncio.Future[None]] = {}
         self._timer: asyncio.TimerHandle | None = None
 
     @property
-    def demand(self) -> int:
-        """How many calls wait or run."""
-        return len(self._granted)
+    def demand(self) -> Demand:
+        """What waits or runs."""
+        return Demand(len(self._granted), self._scheduler.demand_of_owners())
+
+    def set_floors(self, floors: Mapping[str, int]) -> None:
+        """How much of each owner's floor is kept here."""
+        self._scheduler.set_floors(floors)
+        self._pump()
 
     def set_limit(self, backend: str, limit: int) -> None:
         """How many calls of this model a backend may have at once; none while it is out."""

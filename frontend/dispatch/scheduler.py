@@ -8,7 +8,7 @@ been idle for ``hold_seconds``.
 
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 TIERS = 3
 _SMOOTHING = 0.1
@@ -16,12 +16,11 @@ _SMOOTHING = 0.1
 
 @dataclass(frozen=True)
 class Rules:
-    """What a queue promises; ``floors`` are slots by owner, a key or an organisation."""
+    """What a queue promises."""
 
     age_seconds: float = 4.0
     aged_every: int = 5
     hold_seconds: float = 5.0
-    floors: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -40,10 +39,13 @@ _Queue = OrderedDict[Ticket, None]
 
 
 class Scheduler:
-    """The tickets of one model that wait or run, and the slots of its backends."""
+    """The tickets of one model that wait or run, and the slots of its backends.
 
-    def __init__(self, rules: Rules) -> None:
-        self._rules = rules
+    ``floors`` are slots by owner, a key or an organisation.
+    """
+
+    def __init__(self, rules: Rules, floors: Mapping[str, int] | None = None) -> None:
+        self._rules, self._floors = rules, dict(floors or {})
         self._limits: dict[str, int] = {}
         self._running: dict[str, int] = {}
         self._arrivals: _Queue = OrderedDict()
@@ -51,8 +53,8 @@ class Scheduler:
         self._counts = [0] * TIERS
         self._keys: dict[Hashable, int] = {}
         self._since_aged = rules.aged_every
-        self._owned = dict.fromkeys(rules.floors, 0)
-        self._owners: dict[str, _Queue] = {owner: OrderedDict() for owner in rules.floors}
+        self._owned = dict.fromkeys(self._floors, 0)
+        self._owners: dict[str, _Queue] = {owner: OrderedDict() for owner in self._floors}
         self._seen: dict[str, float] = {}
         self._service = 0.0
 
@@ -78,6 +80,14 @@ class Scheduler:
         """How many calls a backend may have at once; none while it is out."""
         self._limits[backend] = limit
         self._running.setdefault(backend, 0)
+
+    def set_floors(self, floors: Mapping[str, int]) -> None:
+        """Other numbers for the owners that there are."""
+        self._floors.update(floors)
+
+    def demand_of_owners(self) -> dict[str, int]:
+        """How many tickets of each owner of a floor wait or run."""
+        return {owner: len(queue) + self._owned[owner] for owner, queue in self._owners.items()}
 
     def enter(self, ticket: Ticket, now: float) -> None:
         """Wait behind the others of the ticket's key."""
@@ -141,7 +151,7 @@ class Scheduler:
             del self._owners[ticket.owner][ticket]
 
     def _below_floor(self) -> Ticket | None:
-        floors = self._rules.floors
+        floors = self._floors
         short = [owner for owner, queue in self._owners.items() if queue and self._owned[owner] < floors[owner]]
         if not short:
             return None
@@ -152,13 +162,11 @@ class Scheduler:
         """The owners that are active and have fewer slots than their floor."""
         since = now - self._rules.hold_seconds
         return [
-            owner
-            for owner, seen in self._seen.items()
-            if seen > since and self._owned[owner] < self._rules.floors[owner]
+            owner for owner, seen in self._seen.items() if seen > since and self._owned[owner] < self._floors[owner]
         ]
 
     def _held(self, now: float) -> int:
-        return sum(self._rules.floors[owner] - self._owned[owner] for owner in self._holding(now))
+        return sum(self._floors[owner] - self._owned[owner] for owner in self._holding(now))
 
     def _of_the_rest(self, now: float) -> Ticket:
         oldest = next(iter(self._arrivals))

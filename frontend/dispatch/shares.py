@@ -1,9 +1,12 @@
 """How several frontends divide the slots of a model: by what each of them could use now."""
 
+import dataclasses
 import json
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Protocol
 
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
@@ -15,34 +18,66 @@ _BEAT_SECONDS = 1.0
 _DEAD_SECONDS = 3
 _PATIENCE_SECONDS = 0.5
 
+# Slots by owner, by model.
+Floors = Mapping[str, Mapping[str, int]]
 
-def divide(slots: int, demands: Mapping[str, int]) -> dict[str, int]:
+
+@dataclass(frozen=True)
+class Demand:
+    """How many calls of a model wait or run in a frontend, and how many of them are of each owner of a floor."""
+
+    calls: int = 0
+    owners: Mapping[str, int] = field(default_factory=dict)
+
+
+def divide(slots: int, demands: Mapping[str, int], least: Mapping[str, int] | None = None) -> dict[str, int]:
     """Slots by frontend, max-min fair: nobody gets more than it could use while another wants more, each at least one.
 
-    ``demands`` is what each has waiting and running. What nobody wants now is divided evenly, for who comes next.
-    The algorithm is progressive filling (Bertsekas and Gallager, Data Networks, 6.5.2), in whole slots.
+    ``demands`` is what each has waiting and running; ``least`` is what some have whatever the others want. What nobody
+    wants now is divided evenly, for who comes next. The algorithm is progressive filling with lower bounds (Bertsekas
+    and Gallager, Data Networks, 6.5.2), in whole slots.
     """
-    given = dict.fromkeys(demands, 0)
-    left = max(slots, len(demands))
-    wanting = sorted(demands, key=lambda name: (demands[name], name))
-    for place, name in enumerate(wanting):
-        fair = left // (len(wanting) - place)
-        given[name] = max(1, min(demands[name], fair))
-        left -= given[name]
-    for place, name in enumerate(sorted(demands)):
-        given[name] += left // len(demands) + (place < left % len(demands))
+    low = {name: max(1, (least or {}).get(name, 0)) for name in demands}
+    high = {name: max(low[name], demand) for name, demand in demands.items()}
+
+    def filled(level: int) -> dict[str, int]:
+        return {name: min(high[name], max(low[name], level)) for name in demands}
+
+    level = max((level for level in range(slots + 1) if sum(filled(level).values()) <= slots), default=0)
+    given, next_ = filled(level), filled(level + 1)
+    left = max(0, slots - sum(given.values()))
+    for name in sorted(given):
+        if left and next_[name] > given[name]:
+            given[name] += 1
+            left -= 1
+    for place, name in enumerate(sorted(given)):
+        given[name] += left // len(given) + (place < left % len(given))
     return given
+
+
+class Shares(Protocol):
+    """Says what of a model is this frontend's."""
+
+    def own(self, model: str, slots: int) -> int:
+        """How many of a backend's slots for a model, at least one."""
+
+    def floors(self, model: str) -> Mapping[str, int]:
+        """How much of each owner's floor."""
 
 
 class FixedShares:
     """An equal part for each of a number of frontends that was set."""
 
-    def __init__(self, frontends: int) -> None:
-        self._frontends = frontends
+    def __init__(self, frontends: int, floors: Floors) -> None:
+        self._frontends, self._floors = frontends, floors
 
     def own(self, model: str, slots: int) -> int:
         """How many of a backend's slots for a model this frontend has, at least one."""
         return max(1, slots // self._frontends)
+
+    def floors(self, model: str) -> dict[str, int]:
+        """How much of each owner's floor this frontend keeps."""
+        return {owner: -(-floor // self._frontends) for owner, floor in self._floors.get(model, {}).items()}
 
 
 class SharedShares:
@@ -51,13 +86,13 @@ class SharedShares:
     A frontend that has not told anything for three seconds is dead, and its slots go to the others.
     """
 
-    def __init__(self, url: str, demands: Callable[[], Mapping[str, int]]) -> None:
+    def __init__(self, url: str, demands: Callable[[], Mapping[str, Demand]], floors: Floors) -> None:
         self._redis: Redis = Redis.from_url(
             url, socket_connect_timeout=_PATIENCE_SECONDS, socket_timeout=_PATIENCE_SECONDS
         )
-        self._demands = demands
+        self._demands, self._floors = demands, floors
         self._name = uuid.uuid4().hex
-        self._known: dict[str, dict[str, int]] = {self._name: {}}
+        self._known: dict[str, dict[str, Demand]] = {self._name: {}}
         self._heart = Repeating(_BEAT_SECONDS, self.beat)
 
     async def start(self) -> None:
@@ -74,19 +109,40 @@ class SharedShares:
 
     def own(self, model: str, slots: int) -> int:
         """How many of a backend's slots for a model this frontend has, at least one."""
-        return divide(slots, {name: its.get(model, 0) for name, its in self._known.items()})[self._name]
+        its = self._of(model)
+        least = dict.fromkeys(its, 0)
+        for owner in self._floors.get(model, {}):
+            for name, floor in self._floor(model, owner).items():
+                least[name] += min(floor, its[name].owners.get(owner, 0))
+        return divide(slots, {name: demand.calls for name, demand in its.items()}, least)[self._name]
+
+    def floors(self, model: str) -> dict[str, int]:
+        """How much of each owner's floor this frontend keeps: by where the owner's calls are, at least one."""
+        return {owner: self._floor(model, owner)[self._name] for owner in self._floors.get(model, {})}
+
+    def _of(self, model: str) -> dict[str, Demand]:
+        return {name: its.get(model, Demand()) for name, its in self._known.items()}
+
+    def _floor(self, model: str, owner: str) -> dict[str, int]:
+        wants = {name: demand.owners.get(owner, 0) for name, demand in self._of(model).items()}
+        return divide(self._floors[model][owner], wants)
 
     async def beat(self) -> None:
         """Write down what this frontend wants, and read what the others do."""
         with suppress(RedisError, OSError, TimeoutError):
             now, _ = await self._redis.time()
-            mine = json.dumps({"at": now, "demands": dict(self._demands())})
+            demands = {model: dataclasses.asdict(demand) for model, demand in self._demands().items()}
+            mine = json.dumps({"at": now, "demands": demands})
             async with self._redis.pipeline(transaction=False) as pipeline:
                 pipeline.hset(_DEMANDS, self._name, mine)
                 pipeline.hgetall(_DEMANDS)
                 told = (await pipeline.execute())[-1]
             all_ = {name.decode(): json.loads(text) for name, text in told.items()}
-            self._known = {name: its["demands"] for name, its in all_.items() if its["at"] > now - _DEAD_SECONDS}
+            self._known = {
+                name: {model: Demand(**demand) for model, demand in its["demands"].items()}
+                for name, its in all_.items()
+                if its["at"] > now - _DEAD_SECONDS
+            }
             if dead := all_.keys() - self._known.keys():
                 await self._forget(*dead)
 

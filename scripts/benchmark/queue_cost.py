@@ -19,7 +19,7 @@ _SLOTS, _KEYS = 64, 500
 
 async def microseconds(waiting: int, calls: int) -> float:
     """Processor microseconds a call, from its arrival to its end; each that ends is followed by a new one."""
-    queue = ModelQueue("model", Rules(floors={"acme": 4}), Bounds(waiting, waiting * 2))
+    queue = ModelQueue("model", Rules(), Bounds(waiting, waiting * 2), {"acme": 4})
     queue.set_limit("a", _SLOTS)
     rng, left, over = random.Random(1), calls, asyncio.Event()
     deadline = asyncio.get_running_loop().time() + 3600

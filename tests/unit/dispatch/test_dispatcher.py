@@ -58,9 +58,9 @@ def second() -> FakeTriton:
 
 @pytest.fixture
 async def dispatcher(first: FakeTriton, second: FakeTriton) -> AsyncIterator[Dispatcher]:
-    made = Dispatcher(lambda model: Rules(), Bounds())
-    await made.add("first", first, MODELS, FixedShares(1).own)
-    await made.add("second", second, MODELS, FixedShares(1).own)
+    made = Dispatcher(Rules(), Bounds(), FixedShares(1, {}))
+    await made.add("first", first, MODELS)
+    await made.add("second", second, MODELS)
     yield made
     await made.close()
 
@@ -156,8 +156,8 @@ async def test_a_call_has_only_the_time_that_the_queue_left(dispatcher: Dispatch
 
 
 async def test_slots_are_those_that_are_ours(first: FakeTriton) -> None:
-    made = Dispatcher(lambda model: Rules(), Bounds())
-    await made.add("first", first, {"embedder": 0, "other": 1}, FixedShares(2).own)
+    made = Dispatcher(Rules(), Bounds(), FixedShares(2, {}))
+    await made.add("first", first, {"embedder": 0, "other": 1})
     first.going.clear()
     models = ["embedder", "other"] * 9
     calls = [asyncio.create_task(made.infer(model, dict, ["out"], _turn())) for model in models]

@@ -3,11 +3,13 @@
 import asyncio
 import random
 import time
+from collections.abc import Mapping
 
 import pytest
 
 from frontend.dispatch.model_queue import Bounds, ModelQueue, Turn
 from frontend.dispatch.scheduler import Rules
+from frontend.dispatch.shares import Demand
 from frontend.errors import BadGateway
 
 
@@ -15,8 +17,13 @@ def _turn(key: str = "k", tier: int = 3, seconds: float = 60.0, owner: str | Non
     return Turn(key, tier, owner, asyncio.get_running_loop().time() + seconds)
 
 
-def _queue(slots: int = 1, bounds: Bounds | None = None, rules: Rules | None = None) -> ModelQueue:
-    queue = ModelQueue("m", rules or Rules(), bounds or Bounds())
+def _queue(
+    slots: int = 1,
+    bounds: Bounds | None = None,
+    rules: Rules | None = None,
+    floors: Mapping[str, int] | None = None,
+) -> ModelQueue:
+    queue = ModelQueue("m", rules or Rules(), bounds or Bounds(), floors)
     queue.set_limit("a", slots)
     return queue
 
@@ -117,7 +124,7 @@ async def test_a_backend_that_comes_back_serves_those_who_wait() -> None:
 
 
 async def test_slots_held_for_a_floor_come_free_without_anybody_moving() -> None:
-    queue = _queue(1, rules=Rules(floors={"acme": 1}, hold_seconds=0.2))
+    queue = _queue(1, rules=Rules(hold_seconds=0.2), floors={"acme": 1})
     async with queue.slot(_turn(owner="acme")):
         pass
     started = time.monotonic()
@@ -144,3 +151,16 @@ async def test_callers_who_leave_at_any_moment_leak_no_slot() -> None:
         assert queue._scheduler.free == 0
     assert queue._scheduler.free == 3
     assert not queue._granted
+
+
+async def test_a_floor_can_grow_while_calls_wait() -> None:
+    queue = _queue(2, rules=Rules(hold_seconds=60), floors={"acme": 0})
+    queue.set_floors({"acme": 1})
+    async with queue.slot(_turn("a", owner="acme")):
+        pass
+    async with queue.slot(_turn("b")):
+        with pytest.raises(BadGateway):
+            async with queue.slot(_turn("c", seconds=0.1)):
+                pass
+        async with queue.slot(_turn("a", owner="acme")):
+            assert queue.demand == Demand(2, {"acme": 1})

@@ -5,7 +5,7 @@ import itertools
 import random
 import statistics
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import pytest
@@ -17,8 +17,8 @@ from frontend.dispatch.scheduler import Rules, Scheduler, Ticket
 COMPANY, PRO, FREE = 1, 2, 3
 
 
-def _scheduler(slots: int = 1, **rules: object) -> Scheduler:
-    scheduler = Scheduler(Rules(**rules))  # type: ignore[arg-type]
+def _scheduler(slots: int = 1, floors: Mapping[str, int] | None = None, **rules: float) -> Scheduler:
+    scheduler = Scheduler(Rules(**rules), floors)  # type: ignore[arg-type]
     scheduler.set_limit("a", slots)
     return scheduler
 
@@ -151,8 +151,8 @@ class Histories(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.floors = {"acme": 2, "beta": 1}
-        promised = Rules(age_seconds=4, aged_every=5, hold_seconds=5, floors=self.floors)
-        self.scheduler = Scheduler(promised)
+        promised = Rules(age_seconds=4, aged_every=5, hold_seconds=5)
+        self.scheduler = Scheduler(promised, self.floors)
         self.limits = {"a": 2, "b": 3}
         for name, limit in self.limits.items():
             self.scheduler.set_limit(name, limit)

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 from hypothesis import given, strategies
 
-from frontend.dispatch.shares import FixedShares, SharedShares, divide
+from frontend.dispatch.shares import Demand, FixedShares, SharedShares, divide
 from tests.redis import RedisServer
 
 DEMANDS = strategies.dictionaries(strategies.text("abcdef", min_size=1), strategies.integers(0, 100), min_size=1)
@@ -42,15 +42,28 @@ def test_nobody_has_more_than_it_wants_while_another_wants_more(slots: int, dema
 
 
 def test_a_fixed_share_is_at_least_one() -> None:
-    assert FixedShares(4).own("m", 16) == 4
-    assert FixedShares(4).own("m", 2) == 1
+    assert FixedShares(4, {}).own("m", 16) == 4
+    assert FixedShares(4, {}).own("m", 2) == 1
+
+
+def test_a_fixed_share_of_a_floor_is_rounded_up() -> None:
+    assert FixedShares(4, {"m": {"acme": 6}}).floors("m") == {"acme": 2}
+
+
+def test_a_lower_bound_is_given_whatever_the_others_want() -> None:
+    assert divide(8, {"a": 6, "b": 100}, {"a": 6}) == {"a": 6, "b": 2}
+
+
+def test_a_lower_bound_that_is_met_anyway_changes_nothing() -> None:
+    assert divide(8, {"a": 100, "b": 100}, {"a": 3}) == {"a": 4, "b": 4}
 
 
 @pytest.fixture
 async def pair(redis_server: RedisServer) -> AsyncIterator[tuple[SharedShares, SharedShares]]:
-    """Two frontends: the first wants 50 slots of a model, the second 2."""
-    first = SharedShares(redis_server.url, lambda: {"m": 50})
-    second = SharedShares(redis_server.url, lambda: {"m": 2})
+    """Two frontends: the first wants 50 slots of a model, the second 2, one for acme, which has a floor of 4."""
+    floors = {"m": {"acme": 4}}
+    first = SharedShares(redis_server.url, lambda: {"m": Demand(50)}, floors)
+    second = SharedShares(redis_server.url, lambda: {"m": Demand(2, {"acme": 1})}, floors)
     for shares in (first, second, first):
         await shares.beat()
     yield first, second
@@ -61,6 +74,27 @@ async def pair(redis_server: RedisServer) -> AsyncIterator[tuple[SharedShares, S
 async def test_frontends_divide_the_slots_by_what_they_want(pair: tuple[SharedShares, SharedShares]) -> None:
     first, second = pair
     assert (first.own("m", 16), second.own("m", 16)) == (14, 2)
+
+
+async def test_a_floor_lies_where_its_owner_calls(redis_server: RedisServer) -> None:
+    floors = {"m": {"acme": 6}}
+    first = SharedShares(redis_server.url, lambda: {"m": Demand(50)}, floors)
+    second = SharedShares(redis_server.url, lambda: {"m": Demand(9, {"acme": 9})}, floors)
+    for shares in (first, second, first):
+        await shares.beat()
+    assert (first.floors("m"), second.floors("m")) == ({"acme": 1}, {"acme": 5})
+    assert (first.own("m", 8), second.own("m", 8)) == (3, 5)
+    for shares in (first, second):
+        await shares.close()
+
+
+async def test_a_floor_that_nobody_uses_is_divided_evenly(redis_server: RedisServer) -> None:
+    pair = [SharedShares(redis_server.url, dict, {"m": {"acme": 4}}) for _ in range(2)]
+    for shares in (*pair, pair[0]):
+        await shares.beat()
+    assert [shares.floors("m") for shares in pair] == [{"acme": 2}, {"acme": 2}]
+    for shares in pair:
+        await shares.close()
 
 
 async def test_a_frontend_that_ends_leaves_its_slots_to_the_others(pair: tuple[SharedShares, SharedShares]) -> None:

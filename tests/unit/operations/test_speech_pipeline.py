@@ -51,8 +51,8 @@ async def test_the_first_sentence_is_spoken_before_the_rest_is_phonemized() -> N
     triton = ToldTriton()
     phonemizer: Any = SlowPhonemizer(triton.called)
     settings = Settings(model_repository=ROOT / "model_repository")
-    dispatcher = Dispatcher(lambda model: Rules(), Bounds())
-    await dispatcher.add("triton", triton, {"piper_amy": 4}, FixedShares(1).own)
+    dispatcher = Dispatcher(Rules(), Bounds(), FixedShares(1, {}))
+    await dispatcher.add("triton", triton, {"piper_amy": 4})
     pipeline = SpeechPipeline(settings, dispatcher, phonemizer)
     async with asyncio.timeout(5):
         turn = Turn("key", 3, None, asyncio.get_running_loop().time() + 10)
