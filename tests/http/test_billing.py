@@ -6,17 +6,19 @@ from typing import Any
 
 import pytest
 from aiohttp import FormData
+from aiohttp.test_utils import TestClient
 from sqlalchemy import select
 
 from frontend.access import api_key
 from frontend.access.registry import Registry
+from frontend.app import create_app
 from frontend.config import Settings
 from frontend.database.engine import open_engine
 from frontend.database.tables import USAGE_EVENTS
 from frontend.errors import BadGateway
 from frontend.prices import PRICES
 from frontend.usage.books import Books
-from tests.conftest import KEY, Client
+from tests.conftest import KEY, Client, ProductServer
 from tests.fakes import FakeTriton, add_key
 from tests.speech import encode, say
 
@@ -190,15 +192,18 @@ async def test_a_caller_who_hangs_up_before_the_answer_is_not_charged(
     assert await _rows(client, settings) == []
 
 
-class TestPrices:
-    """A change of price."""
-
-    @pytest.fixture
-    def settings(self, settings: Settings) -> Settings:
-        dear = dataclasses.replace(PRICES["tts-1"], micro_chf=7_000_000)
-        return dataclasses.replace(settings, prices={**PRICES, "tts-1": dear})
-
-    async def test_holds_from_then_on_and_leaves_what_was_charged(self, client: Client, settings: Settings) -> None:
-        await _speak(client)
-        (row,) = await _rows(client, settings)
-        assert (row["price"], row["amount"]) == (7_000_000, 7 * len(_TEXT))
+async def test_a_change_of_price_leaves_what_was_charged(
+    client: Client, settings: Settings, triton: FakeTriton
+) -> None:
+    await _speak(client)
+    await client.close()
+    dear = dataclasses.replace(PRICES["tts-1"], micro_chf=7_000_000)
+    changed = dataclasses.replace(settings, prices={**PRICES, "tts-1": dear})
+    app = create_app(changed, connect=lambda address: triton)
+    async with TestClient(ProductServer(app, changed)) as later:
+        await _speak(later)
+        rows = await _rows(later, settings)
+    assert sorted((row["price"], row["amount"]) for row in rows) == [
+        (5_000_000, 5 * len(_TEXT)),
+        (7_000_000, 7 * len(_TEXT)),
+    ]
