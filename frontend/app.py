@@ -35,9 +35,9 @@ from frontend.operations.embeddings.pipeline import EmbeddingPipeline
 from frontend.operations.rerank import handler as rerank
 from frontend.operations.rerank.pipeline import RerankPipeline
 from frontend.operations.speech import handler as speech
-from frontend.operations.speech.pipeline import SpeechPipeline
+from frontend.operations.speech.pipeline import PHONEMES, SpeechPipeline
 from frontend.operations.transcription import handler as transcription
-from frontend.operations.transcription.pipeline import TranscriptionPipeline
+from frontend.operations.transcription.pipeline import AUDIO, TranscriptionPipeline
 from frontend.pages import admin, dashboard, docs, health, metrics, models, openapi
 from frontend.text.phonemes import load_phonemizer
 from frontend.triton import Triton
@@ -139,6 +139,9 @@ async def _operations(app: web.Application) -> AsyncIterator[None]:
     for backend, triton in zip(settings.tritons, tritons, strict=True):
         slots = backend.slots(health.TRITON_MODELS, settings.concurrency)
         await dispatcher.add(backend.name, triton, slots)
+    # The processes before the models are shared by the same rules; one call more than they are waits in each pool.
+    dispatcher.fix(AUDIO, settings.audio_workers + 1)
+    dispatcher.fix(PHONEMES, settings.phoneme_workers + 1)
     app[keys.DISPATCHER] = dispatcher
     app[keys.TRANSCRIPTION] = TranscriptionPipeline(settings, dispatcher, audio)
     app[keys.SPEECH] = SpeechPipeline(settings, dispatcher, phonemes)

@@ -149,7 +149,7 @@ Both are in {path}. Try, in another shell:
     -d '{{"query": "How do I reset my password?",
          "documents": ["Press the reset button of the router.", "Change a forgotten login secret here."]}}'
 
-Ctrl-C stops everything.
+What the key has used is shown at {stack.url}/dashboard. Ctrl-C stops everything.
 """
 
 

@@ -24,7 +24,7 @@ class Dispatcher:
         await self._backends[name].start()
 
     def fix(self, model: str, slots: int) -> None:
-        """A model that is no Triton's: ``slot`` alone is used, with so many at once."""
+        """A queue before what is no Triton's: ``slot`` alone is used, with so many at once."""
         self.queue(model).set_limit(model, slots)
 
     async def close(self) -> None:

@@ -15,28 +15,34 @@ from scripts.run import REPOSITORY, Stack
 
 @dataclass(frozen=True)
 class Target:
-    """Where calls go: ``address`` with its /v1, the key, and Triton's HTTP and gRPC addresses where they are known."""
+    """Where calls go: ``address`` with its /v1 and the key; of our own product Triton's addresses and the database."""
 
     address: str
     key: str
     triton: str
     grpc: str = ""
+    database: str = ""
 
 
 @contextmanager
-def own_product(repository: Path = REPOSITORY, also: Sequence[str] = ()) -> Iterator[Target]:
-    """The product as ``make run`` starts it, on a database and limits of its own; ``also`` are further models."""
+def own_product(repository: Path = REPOSITORY, also: Sequence[str] = (), config: str = "") -> Iterator[Target]:
+    """The product as ``make run`` starts it, on a database and limits of its own.
+
+    ``also`` are further models, ``config`` is more of the settings' file.
+    """
     with tempfile.TemporaryDirectory(prefix="quartet-bench-") as folder:
         limits = "\n".join(f"{name} = 1_000_000_000" for name in LIMITS)
-        (Path(folder) / "quartet.toml").write_text(f"[limits]\n{limits}\n", encoding="utf-8")
-        own = {CONFIG_FILE: f"{folder}/quartet.toml", f"{PREFIX}DATABASE": f"sqlite:///{folder}/quartet.sqlite3"}
-        own |= {f"{PREFIX}USAGE_FOLDER": f"{folder}/usage"}
-        environment = {**os.environ, f"{PREFIX}LOG_LEVEL": "WARNING", **own}
+        (Path(folder) / "quartet.toml").write_text(f"[limits]\n{limits}\n{config}", encoding="utf-8")
+        database = f"sqlite:///{folder}/quartet.sqlite3"
+        own = {CONFIG_FILE: f"{folder}/quartet.toml", f"{PREFIX}DATABASE": database}
+        own |= {f"{PREFIX}USAGE_FOLDER": f"{folder}/usage", f"{PREFIX}LOG_LEVEL": "WARNING"}
+        environment = {**os.environ, **own}
         stack = Stack(free_port(), environment, repository, Path(folder))
         try:
             stack.start()
             stack.triton.load(also)
             ports = stack.triton.ports
-            yield Target(f"{stack.url}/v1", stack.api_key, f"http://127.0.0.1:{ports.http}", f"127.0.0.1:{ports.grpc}")
+            http, grpc = f"http://127.0.0.1:{ports.http}", f"127.0.0.1:{ports.grpc}"
+            yield Target(f"{stack.url}/v1", stack.api_key, http, grpc, database)
         finally:
             stack.stop()

@@ -22,6 +22,8 @@ from frontend.usage.bill import Reserves
 
 INPUTS = ("input", "input_lengths", "scales")
 OUTPUT = "output"
+# The queue before the phonemizer's processes.
+PHONEMES = "phonemes"
 _PHONEMIZE_SECONDS = 30.0
 
 
@@ -49,7 +51,8 @@ class SpeechPipeline:
         return await asyncio.to_thread(self._encode, spoken, voice, request.response_format)
 
     async def _say(self, voice: Voice, parts: list[str], turn: Turn) -> list[NDArray[np.float32]]:
-        ids = await self._offload.run(_PHONEMIZE_SECONDS, phonemize, parts, voice.alphabet)
+        async with self._dispatcher.slot(PHONEMES, turn):
+            ids = await self._offload.run(_PHONEMIZE_SECONDS, phonemize, parts, voice.alphabet)
         calls = (self._sentence(voice, sentence, turn) for sentence in ids)
         return await gather_or_cancel(calls, self._settings.calls_at_once)
 

@@ -25,6 +25,8 @@ from frontend.usage.bill import Reserves
 INPUTS = ("audio", "language", "prompt", "temperature", "word_timestamps")
 _SEGMENTS = ("segment_start", "segment_end", "segment_text", "segment_avg_logprob", "segment_no_speech_prob")
 _WORDS = ("word_start", "word_end", "word_text", "word_probability")
+# The queue before the processes that decode.
+AUDIO = "audio"
 _DECODE_SECONDS = 120.0
 _NOT_DECODED = "the audio could not be decoded"
 
@@ -54,7 +56,8 @@ class TranscriptionPipeline:
     async def run(self, request: TranscriptionRequest, turn: Turn, reserve: Reserves) -> Transcription:
         """The transcript of a file; one without speech is empty and free, and never reaches Triton."""
         model = MODELS[request.model]
-        prepared = await self._prepare(request, self._lengths[model])
+        async with self._dispatcher.slot(AUDIO, turn):
+            prepared = await self._prepare(request, self._lengths[model])
         words: list[Word] | None = [] if request.words else None
         if not prepared.windows:
             return Transcription("", request.language, prepared.duration, (), words)

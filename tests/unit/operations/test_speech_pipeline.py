@@ -12,7 +12,7 @@ from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.model_queue import Bounds, Turn
 from frontend.dispatch.scheduler import Rules
 from frontend.dispatch.shares import FixedShares
-from frontend.operations.speech.pipeline import SpeechPipeline
+from frontend.operations.speech.pipeline import PHONEMES, SpeechPipeline
 from frontend.operations.speech.protocol import SpeechRequest
 from frontend.triton import Arrays
 from tests.conftest import ROOT
@@ -53,6 +53,7 @@ async def test_the_first_sentence_is_spoken_before_the_rest_is_phonemized() -> N
     settings = Settings(model_repository=ROOT / "model_repository")
     dispatcher = Dispatcher(Rules(), Bounds(), FixedShares(1, {}))
     await dispatcher.add("triton", triton, {"piper_amy": 4})
+    dispatcher.fix(PHONEMES, 2)
     pipeline = SpeechPipeline(settings, dispatcher, phonemizer)
     async with asyncio.timeout(5):
         turn = Turn("key", 3, None, asyncio.get_running_loop().time() + 10)

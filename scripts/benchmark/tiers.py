@@ -1,0 +1,85 @@
+"""Who is served when everything is full: python -m scripts.benchmark.tiers --seconds 30
+
+Callers of every tier, and one whose key has a floor, want more of one voice than a Triton has slots for; then two equal
+keys do, one of them with four times as many callers.
+"""
+
+import argparse
+import asyncio
+import statistics
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from frontend.access.registry import Registry
+from frontend.commands.database import with_registry
+from frontend.config import Settings
+from scripts.benchmark.inputs import Call
+from scripts.benchmark.load import Sample, closed, connected
+from scripts.benchmark.target import Target, own_product
+
+_MODEL = "piper_amy"
+_FLOOR = 2
+_CONFIG = f"[floors.{_MODEL}]\nfloor = {_FLOOR}\n"
+# Long enough that the model, not the way to it, is what everybody waits for.
+_SENTENCE = "Every tier is served in its turn and nobody waits for ever " * 5
+_CALL = Call("/audio/speech", 1, {"input": _SENTENCE, "voice": "amy"})
+
+
+@dataclass(frozen=True)
+class Group:
+    """A key of a tier and how many callers share it."""
+
+    name: str
+    tier: str
+    callers: int
+
+
+TIERS = (Group("company", "company", 8), Group("pro", "pro", 8), Group("free", "free", 8))
+FLOOR = (Group("floor", "company", _FLOOR), Group("flood", "company", 32))
+EQUALS = (Group("few", "pro", 8), Group("many", "pro", 32))
+
+
+def _keys(target: Target, groups: Sequence[Group]) -> Mapping[Group, str]:
+    async def make(registry: Registry) -> dict[Group, str]:
+        return {group: await registry.create(group.name, group.tier, None, {}, None) for group in groups}
+
+    return with_registry(Settings(database=target.database), make)
+
+
+async def _answers(target: Target, key: str, callers: int, seconds: float) -> list[Sample]:
+    async with connected(target.address, key) as client:
+        return await closed(client, [_CALL], callers, seconds)
+
+
+def _measure(target: Target, title: str, groups: Sequence[Group], seconds: float) -> None:
+    keys = _keys(target, groups)
+
+    async def together() -> list[list[Sample]]:
+        return await asyncio.gather(*(_answers(target, keys[group], group.callers, seconds) for group in groups))
+
+    print(f"\n{title}\n| key | tier | callers | answers | share | median s | p95 s | failed |")
+    print("|---|---|---|---|---|---|---|---|")
+    found = asyncio.run(together())
+    every = sum(len(samples) for samples in found)
+    for group, samples in zip(groups, found, strict=True):
+        times = sorted(sample.seconds for sample in samples)
+        failed = sum(sample.status != 200 for sample in samples)
+        row = (group.name, group.tier, group.callers, len(samples), f"{len(samples) / every:.0%}")
+        quantiles = f"{statistics.median(times):.2f} | {times[int(0.95 * len(times))]:.2f}" if times else "- | -"
+        print(f"| {' | '.join(map(str, row))} | {quantiles} | {failed} |", flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Measure who is served when everything is full.")
+    parser.add_argument("--seconds", type=float, default=30)
+    seconds = parser.parse_args().seconds
+    with own_product(config=_CONFIG) as target:
+        _measure(target, "Three tiers", TIERS, seconds)
+        _measure(target, f"A floor of {_FLOOR} slots, and a flood of the same tier", FLOOR, seconds)
+        _measure(target, "Two equal keys", EQUALS, seconds)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
