@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +123,7 @@ class Settings:
         addresses = [address.strip() for address in self.triton.split(",")]
         return self.backends or [TritonSetting(address, address) for address in addresses]
 
-    @property
+    @cached_property
     def floor_owners(self) -> frozenset[str]:
         """The names of the keys and organisations that have slots of their own."""
         return frozenset(name for owners in self.floors.values() for name in owners)

@@ -40,14 +40,19 @@ async def _deliver(request: web.Request, response: web.Response, body: bytes, bi
     # What is written goes to the kernel now, not at the end of the event loop's round.
     transport.set_write_buffer_limits(0)
     await answer.prepare(request)
-    if len(body) > 1:
-        await answer.write(body[:-1])
-        await request.writer.drain()
-    bill.charge(request_id.get(), request.path, request[CONTENT])
     try:
+        if len(body) > 1:
+            await answer.write(body[:-1])
+            await request.writer.drain()
+        bill.charge(request_id.get(), request.path, request[CONTENT])
         await answer.write_eof(body[-1:])
+    except ConnectionError:
+        bill.take_back()
     except BaseException:
         bill.take_back()
+        # The answer has begun: all that can still tell the client is a connection that breaks off.
+        transport.abort()
         raise
-    bill.confirm()
+    else:
+        bill.confirm()
     return answer

@@ -51,7 +51,7 @@ class Bill:
         """Write the charge down; ``content`` is a digest of the request's body."""
         item, caller = self._item, self._caller
         assert item is not None
-        self._event = UsageEvent(
+        event = UsageEvent(
             id=event_id(caller.id, request_id, path, content),
             request_id=request_id,
             key_id=caller.id,
@@ -65,7 +65,8 @@ class Bill:
             prepaid=caller.prepaid,
             at=int(time.time()),
         )
-        self._is_new = self._recorder.charge(self._event)
+        self._is_new = self._recorder.charge(event)
+        self._event = event
 
     def confirm(self) -> None:
         """The answer is out."""

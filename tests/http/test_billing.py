@@ -1,11 +1,12 @@
 import asyncio
 import dataclasses
 import socket
+import sqlite3
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from aiohttp import FormData
+from aiohttp import ClientError, FormData
 from aiohttp.test_utils import TestClient
 from sqlalchemy import select
 
@@ -18,6 +19,7 @@ from frontend.database.tables import USAGE_EVENTS
 from frontend.errors import BadGateway
 from frontend.prices import PRICES
 from frontend.usage.books import Books
+from frontend.usage.spool import Spool
 from tests.conftest import KEY, Client, ProductServer
 from tests.fakes import FakeTriton, add_key
 from tests.speech import encode, say
@@ -190,6 +192,21 @@ async def test_a_caller_who_hangs_up_before_the_answer_is_not_charged(
         await asyncio.get_running_loop().sock_sendall(caller, f"{head}\r\n\r\n".encode() + body)
         await answering.wait()
     assert await _rows(client, settings) == []
+
+
+async def test_an_answer_that_cannot_be_charged_breaks_off(
+    client: Client, books: Books, monkeypatch: pytest.MonkeyPatch, triton: FakeTriton
+) -> None:
+    await books.top_up("acme", 5 * len(_TEXT), None)
+
+    def full(*arguments: Any) -> bool:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Spool, "add", full)
+        with pytest.raises(ClientError):
+            await _speak(client, key=ORG_KEY)
+    assert (await _speak(client, key=ORG_KEY))[0] == 200
 
 
 async def test_a_change_of_price_leaves_what_was_charged(
