@@ -56,6 +56,22 @@ USAGE_WAITING = Gauge(
 )
 
 
+class Outage:
+    """Whether something is away; one line in the log when it goes, one when it is back."""
+
+    def __init__(self, gone: str, back: str) -> None:
+        self._gone, self._back = gone, back
+        self.away = False
+
+    def note(self, error: BaseException | None, **fields: object) -> None:
+        """What the last try came to; ``fields`` go with the line."""
+        if error is not None and not self.away:
+            log.error(self._gone, extra={"fields": {"details": str(error), **fields}})
+        elif error is None and self.away:
+            log.info(self._back)
+        self.away = error is not None
+
+
 def metrics() -> bytes:
     """Every metric of this process, or of all workers together, in Prometheus's text format."""
     registry = REGISTRY

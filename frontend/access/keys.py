@@ -11,7 +11,7 @@ from frontend.access.caller import Caller, refuse_key
 from frontend.access.registry import Registry
 from frontend.background import Repeating
 from frontend.errors import BadGateway
-from frontend.observe import log
+from frontend.observe import Outage
 
 # One query reads every key that is in use again, this often; a revoked one ends within this and the query's time.
 _REFRESH_SECONDS = 1.5
@@ -34,7 +34,7 @@ class KnownKeys:
         self._registry = registry
         self._known: dict[str, _Known] = {}
         self._asking: dict[str, asyncio.Task[_Known]] = {}
-        self._failing = False
+        self._outage = Outage("the database of keys is away", "the database of keys is back")
         self._refreshing = Repeating(_REFRESH_SECONDS, self._refresh)
 
     def start(self) -> None:
@@ -79,7 +79,7 @@ class KnownKeys:
             async with asyncio.timeout(_LOOKUP_SECONDS):
                 found = await self._registry.find([digest])
         except _FAILURES as error:
-            self._note(error)
+            self._outage.note(error)
             raise BadGateway("API keys cannot be checked for the moment, retry with backoff") from None
         if digest not in found:
             raise refuse_key()
@@ -92,9 +92,9 @@ class KnownKeys:
         try:
             async with asyncio.timeout(_LOOKUP_SECONDS):
                 await self._read_again(list(self._known))
-            self._note(None)
+            self._outage.note(None)
         except _FAILURES as error:
-            self._note(error)
+            self._outage.note(error)
 
     async def _read_again(self, digests: list[str]) -> None:
         for start in range(0, len(digests), _MOST_AT_ONCE):
@@ -105,11 +105,3 @@ class KnownKeys:
                     self._known[digest].caller = found[digest]
                 else:
                     del self._known[digest]
-
-    def _note(self, error: BaseException | None) -> None:
-        """One line when the database goes, one when it is back."""
-        if error is not None and not self._failing:
-            log.error("the database of keys is away", extra={"fields": {"details": str(error)}})
-        elif error is None and self._failing:
-            log.info("the database of keys is back")
-        self._failing = error is not None

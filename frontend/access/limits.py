@@ -15,7 +15,7 @@ from frontend.access.counters import PREFIX, Limit, MemoryCounters, RedisCounter
 from frontend.access.windows import Count
 from frontend.background import Repeating
 from frontend.errors import BadGateway, RateLimited
-from frontend.observe import LIMITER_DEGRADED, log
+from frontend.observe import LIMITER_DEGRADED, Outage
 
 _BEAT_SECONDS = 1.0
 _DEAD_SECONDS = 3
@@ -57,7 +57,9 @@ class SharedCounters:
         self._refuse = refuse
         self._name = uuid.uuid4().hex
         self._frontends = 1
-        self._away = False
+        self._outage = Outage(
+            "Redis is away: requests are counted in this process", "Redis is back: requests are counted together again"
+        )
         self._heart = Repeating(_BEAT_SECONDS, self._beat)
 
     async def start(self) -> None:
@@ -67,13 +69,13 @@ class SharedCounters:
 
     async def close(self) -> None:
         await self._heart.close()
-        if not self._away:
+        if not self._outage.away:
             with suppress(*_FAILURES):
                 await within_ticks(self._shared.redis.zrem(_LIVE, self._name))
         await self._shared.close()
 
     async def take(self, limits: Sequence[Limit]) -> Taken:
-        if not self._away:
+        if not self._outage.away:
             try:
                 return await self._shared.take(limits)
             except _FAILURES as error:
@@ -83,7 +85,7 @@ class SharedCounters:
         return self._local.take(self._share(limits))
 
     async def look(self, limits: Sequence[Limit]) -> list[Count]:
-        if not self._away:
+        if not self._outage.away:
             try:
                 return await self._shared.look(limits)
             except _FAILURES as error:
@@ -111,15 +113,8 @@ class SharedCounters:
             return int((await pipeline.execute())[-1])
 
     def _note(self, error: Exception | None) -> None:
-        """One line and the gauge when Redis goes, and when it is back."""
-        away = error is not None
-        if away and not self._away:
-            fields = {"details": str(error), "frontends": self._frontends, "refuse": self._refuse}
-            log.error("Redis is away: requests are counted in this process", extra={"fields": fields})
-        elif self._away and not away:
-            log.info("Redis is back: requests are counted together again")
-        self._away = away
-        LIMITER_DEGRADED.set(away)
+        self._outage.note(error, frontends=self._frontends, refuse=self._refuse)
+        LIMITER_DEGRADED.set(self._outage.away)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.background import Repeating
-from frontend.observe import USAGE_WAITING, log
+from frontend.observe import USAGE_WAITING, Outage, log
 from frontend.usage import leases
 from frontend.usage.events import UsageEvent
 from frontend.usage.ledger import Ledger
@@ -31,7 +31,7 @@ class Recorder:
         self.wallets = Wallets(engine, self._spool.name)
         self._ticking = Repeating(_TICK_SECONDS, self._tick)
         self._ticks = 0
-        self._failing = False
+        self._outage = Outage("the database takes no charges; they wait on disk", "the database takes charges again")
         # Charged, but the last byte of the answer is not out yet: not to be written before that is known.
         self._going_out: set[str] = set()
 
@@ -81,9 +81,9 @@ class Recorder:
                 await self._settle_the_dead()
                 await asyncio.to_thread(self._spool.tidy)
             self._ticks += 1
-            self._note(None)
+            self._outage.note(None)
         except DATABASE_FAILURES as error:
-            self._note(error)
+            self._outage.note(error)
         USAGE_WAITING.set(len(self._spool))
 
     async def _write_all(self) -> None:
@@ -106,14 +106,6 @@ class Recorder:
                 log.info("settled for a frontend that died", extra={"fields": {"charges": count}})
             finally:
                 spool.close()
-
-    def _note(self, error: BaseException | None) -> None:
-        """One line when the database goes, one when it is back."""
-        if error is not None and not self._failing:
-            log.error("the database takes no charges; they wait on disk", extra={"fields": {"details": str(error)}})
-        elif error is None and self._failing:
-            log.info("the database takes charges again")
-        self._failing = error is not None
 
 
 def _amounts(events: Sequence[UsageEvent]) -> Counter[str]:

@@ -28,6 +28,13 @@ def _soon() -> float:
     return asyncio.get_running_loop().time() + 5
 
 
+async def _pay(recorder: Recorder) -> None:
+    """One answer that costs acme 30."""
+    await recorder.wallets.reserve("acme", 30, _soon())
+    recorder.charge(event("a", 30))
+    recorder.confirm(event("a", 30))
+
+
 async def test_a_charge_is_in_the_database_soon(engine: AsyncEngine, tmp_path: Path) -> None:
     recorder = Recorder(engine, tmp_path / "usage")
     await recorder.start()
@@ -67,9 +74,7 @@ async def test_a_charge_on_its_way_out_is_not_written_yet(engine: AsyncEngine, t
 async def test_leases_go_back_at_the_end(engine: AsyncEngine, books: Books, tmp_path: Path) -> None:
     await books.top_up("acme", 100, None)
     recorder = Recorder(engine, tmp_path / "usage")
-    await recorder.wallets.reserve("acme", 30, _soon())
-    recorder.charge(event("a", 30))
-    recorder.confirm(event("a", 30))
+    await _pay(recorder)
     await recorder.close()
     assert (await books.balance("acme"), await books.leases()) == (70, [])
 
@@ -80,9 +85,7 @@ async def test_a_request_that_is_repeated_costs_its_wallet_nothing_more(
     await books.top_up("acme", 100, None)
     recorder = Recorder(engine, tmp_path / "usage")
     for _ in range(2):
-        await recorder.wallets.reserve("acme", 30, _soon())
-        recorder.charge(event("a", 30))
-        recorder.confirm(event("a", 30))
+        await _pay(recorder)
     await recorder.wallets.reserve("acme", 70, _soon())
     await recorder.close()
     assert await books.balance("acme") == 70
@@ -94,9 +97,7 @@ async def test_a_repeat_after_the_database_has_it_gives_the_money_back(
     await books.top_up("acme", 100, None)
     recorder = Recorder(engine, tmp_path / "usage")
     for _ in range(2):
-        await recorder.wallets.reserve("acme", 30, _soon())
-        recorder.charge(event("a", 30))
-        recorder.confirm(event("a", 30))
+        await _pay(recorder)
         await recorder.start()
     await recorder.wallets.reserve("acme", 70, _soon())
     await recorder.close()
