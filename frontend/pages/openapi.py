@@ -8,6 +8,7 @@ from aiohttp import web
 from frontend.errors import (
     ApiError,
     BadGateway,
+    InsufficientQuota,
     Internal,
     InvalidRequest,
     MethodNotAllowed,
@@ -38,7 +39,7 @@ _MEANINGS: dict[type[ApiError], str] = {
     UploadTimeout: "The body came too slowly.",
     TooLarge: "The file, the text or the body is too large.",
     UnsupportedMedia: "The audio format is not accepted, or the body is compressed.",
-    RateLimited: "Too many requests in this minute.",
+    RateLimited: "Too many requests in this minute, or (`insufficient_quota`) the balance is spent.",
     Internal: "An unforeseen fault; the log has it under the request id.",
     BadGateway: "A model's backend is unreachable, late or overloaded.",
 }
@@ -65,7 +66,7 @@ _ERROR = answer_object(
         "error": answer_object(
             {
                 "message": {"type": "string"},
-                "type": {"enum": sorted({kind.type for kind in _MEANINGS})},
+                "type": {"enum": sorted({kind.type for kind in (*_MEANINGS, InsufficientQuota)})},
                 "param": {"type": ["string", "null"]},
                 "code": {"type": ["string", "null"]},
             }

@@ -7,6 +7,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from frontend.app import create_app
 from frontend.config import Settings
+from frontend.errors import ApiError
 from frontend.pages.openapi import document
 from tests.conftest import Client
 
@@ -32,6 +33,14 @@ def test_the_document_has_every_route_and_no_other(settings: Settings, upstream:
         if route.method != "HEAD" and route.resource and route.resource.canonical not in UNDOCUMENTED
     }
     assert routes == {(method, path) for method, path, _ in _operations(bool(upstream))}
+
+
+def test_every_type_of_error_is_in_it() -> None:
+    def kinds(kind: type[ApiError]) -> set[str]:
+        return {kind.type}.union(*map(kinds, kind.__subclasses__()))
+
+    error = document(with_chat=True)["components"]["schemas"]["Error"]["properties"]["error"]
+    assert set(error["properties"]["type"]["enum"]) == kinds(ApiError)
 
 
 def test_every_operation_names_its_refusals() -> None:
