@@ -66,7 +66,7 @@ _ERROR = answer_object(
         "error": answer_object(
             {
                 "message": {"type": "string"},
-                "type": {"enum": sorted({kind.type for kind in (*_MEANINGS, InsufficientQuota)})},
+                "type": {"enum": sorted({kind.type for kind in _MEANINGS} | {InsufficientQuota.type})},
                 "param": {"type": ["string", "null"]},
                 "code": {"type": ["string", "null"]},
             }
