@@ -46,7 +46,7 @@ class Wallets:
         self._accounts: dict[str, _Account] = {}
         # A lease is changed by one at a time; what is known of it afterwards is what the database says.
         self.changing = asyncio.Lock()
-        self._asking: set[asyncio.Task[int]] = set()
+        self._asking: set[asyncio.Task[int | None]] = set()
 
     async def close(self) -> None:
         """Wait for what the database is being asked."""
@@ -94,7 +94,8 @@ class Wallets:
         for org in wanted:
             account = self._accounts[org]
             async with self.changing:
-                free = account.free
+                if (free := account.free) <= 0:
+                    continue
                 # Not to be granted from here on, whatever becomes of the transaction; the next one tells the truth.
                 account.lease -= free
                 async with self._engine.begin() as connection:
@@ -117,22 +118,23 @@ class Wallets:
             else:
                 if account.free >= amount:
                     return
-                if not held_by_others or loop.time() > hopeless_at:
+                # None: there was enough, and somebody else was quicker.
+                if held_by_others is not None and (not held_by_others or loop.time() > hopeless_at):
                     account.empty_until, account.too_much = time.monotonic() + _EMPTY_SECONDS, amount
                     raise _refusal()
             await asyncio.sleep(_ASK_SECONDS)
 
-    async def _ask(self, org: str, account: _Account, amount: int) -> int:
-        """Lease what is missing, if there is so much; answers what others hold that might come back."""
+    async def _ask(self, org: str, account: _Account, amount: int) -> int | None:
+        """Lease what is missing; where there is too little, answers what others hold that might come back."""
         async with self.changing:
             if account.free >= amount:
-                return 0
+                return None
             async with self._engine.begin() as connection:
                 taken = await leases.take(connection, self._holder, org, amount - account.free)
             account.lease = taken.amount
-            return taken.held_by_others
+            return None if account.free >= amount else taken.held_by_others
 
-    def _asked(self, asking: "asyncio.Task[int]") -> None:
+    def _asked(self, asking: "asyncio.Task[int | None]") -> None:
         self._asking.discard(asking)
         if not asking.cancelled():
             # All who waited may have hung up; an error that nobody heard is none.

@@ -1,5 +1,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -79,6 +80,23 @@ async def _tend(frontends: list[Wallets]) -> None:
         await asyncio.sleep(0.05)
         for wallets in frontends:
             await wallets.tend()
+
+
+async def test_who_was_overtaken_tries_again(
+    engine: AsyncEngine, books: Books, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await books.top_up("acme", 25, None)
+    wallets, ask, quicker = Wallets(engine, "holder"), Wallets._ask, [True]
+
+    async def overtaken(self: Wallets, org: str, account: Any, amount: int) -> int | None:
+        answer = await ask(self, org, account, amount)
+        if quicker:
+            quicker.clear()
+            await self.reserve(org, amount, _soon())
+        return answer
+
+    monkeypatch.setattr(Wallets, "_ask", overtaken)
+    await wallets.reserve("acme", 10, _soon())
 
 
 async def test_what_one_frontend_does_not_need_another_gets(engine: AsyncEngine, books: Books) -> None:
