@@ -1,8 +1,9 @@
 """Work that is done again and again beside the requests, and ends with the application."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
+from typing import Any
 
 from frontend.observe import LOOP_DELAY_SECONDS, log
 
@@ -44,6 +45,19 @@ class Repeating:
                     await self._work()
             except Exception:
                 log.exception("unforeseen error beside the requests")
+
+
+async def cancel_all(tasks: Collection[asyncio.Task[Any]]) -> None:
+    """End tasks in the middle of their work, and wait until they have."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def forget_outcome(task: asyncio.Task[Any]) -> None:
+    """A callback of a task whose callers may all have hung up: an error that nobody heard is none."""
+    if not task.cancelled():
+        task.exception()
 
 
 async def measure_loop_delay() -> None:

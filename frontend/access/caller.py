@@ -25,6 +25,11 @@ class Caller:
     expires_at: int | None = None
     prepaid: bool = False
 
+    @property
+    def payer(self) -> str | None:
+        """The organisation whose wallet pays."""
+        return self.org if self.prepaid else None
+
 
 class Identifies(Protocol):
     """Knows callers by the token they send; 401 where it does not."""

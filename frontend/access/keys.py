@@ -4,12 +4,11 @@ import asyncio
 import time
 from dataclasses import dataclass
 
-from sqlalchemy.exc import SQLAlchemyError
-
 from frontend.access import api_key
 from frontend.access.caller import Caller, refuse_key
 from frontend.access.registry import Registry
-from frontend.background import Repeating
+from frontend.background import Repeating, cancel_all, forget_outcome
+from frontend.database.engine import DATABASE_FAILURES
 from frontend.errors import BadGateway
 from frontend.observe import Outage
 
@@ -18,7 +17,6 @@ _REFRESH_SECONDS = 1.5
 _IDLE_SECONDS = 600.0
 _LOOKUP_SECONDS = 2.0
 _MOST_AT_ONCE = 500
-_FAILURES = (SQLAlchemyError, OSError, TimeoutError)
 
 
 @dataclass
@@ -43,10 +41,7 @@ class KnownKeys:
 
     async def close(self) -> None:
         await self._refreshing.close()
-        asking = list(self._asking.values())
-        for task in asking:
-            task.cancel()
-        await asyncio.gather(*asking, return_exceptions=True)
+        await cancel_all(list(self._asking.values()))
 
     async def identify(self, key: str) -> Caller:
         """The caller behind a key; 401 for one that is unknown, expired or revoked."""
@@ -64,21 +59,16 @@ class KnownKeys:
         asking = self._asking.get(digest)
         if asking is None:
             asking = self._asking[digest] = asyncio.create_task(self._look_up(digest))
-            asking.add_done_callback(lambda task: self._answered(digest, task))
+            asking.add_done_callback(lambda task: self._asking.pop(digest))
+            asking.add_done_callback(forget_outcome)
         # Whoever hangs up must not take the answer from the others.
         return await asyncio.shield(asking)
-
-    def _answered(self, digest: str, task: "asyncio.Task[_Known]") -> None:
-        del self._asking[digest]
-        if not task.cancelled():
-            # All who asked may have hung up; an error that nobody heard is none.
-            task.exception()
 
     async def _look_up(self, digest: str) -> _Known:
         try:
             async with asyncio.timeout(_LOOKUP_SECONDS):
                 found = await self._registry.find([digest])
-        except _FAILURES as error:
+        except DATABASE_FAILURES as error:
             self._outage.note(error)
             raise BadGateway("API keys cannot be checked for the moment, retry with backoff") from None
         if digest not in found:
@@ -93,7 +83,7 @@ class KnownKeys:
             async with asyncio.timeout(_LOOKUP_SECONDS):
                 await self._read_again(list(self._known))
             self._outage.note(None)
-        except _FAILURES as error:
+        except DATABASE_FAILURES as error:
             self._outage.note(error)
 
     async def _read_again(self, digests: list[str]) -> None:

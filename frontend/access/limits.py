@@ -2,10 +2,10 @@
 
 import asyncio
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from limits import RateLimitItemPerMinute
 from redis.exceptions import RedisError
@@ -21,6 +21,7 @@ _BEAT_SECONDS = 1.0
 _DEAD_SECONDS = 3
 _LIVE = f"{PREFIX}:frontends"
 _FAILURES = (RedisError, OSError, TimeoutError)
+_Answer = TypeVar("_Answer")
 
 
 class Counters(Protocol):
@@ -75,22 +76,27 @@ class SharedCounters:
         await self._shared.close()
 
     async def take(self, limits: Sequence[Limit]) -> Taken:
-        if not self._outage.away:
-            try:
-                return await self._shared.take(limits)
-            except _FAILURES as error:
-                self._note(error)
+        if (taken := await self._together(self._shared.take, limits)) is not None:
+            return taken
         if self._refuse:
             raise BadGateway("requests cannot be counted for the moment, retry with backoff")
         return self._local.take(self._share(limits))
 
     async def look(self, limits: Sequence[Limit]) -> list[Count]:
-        if not self._outage.away:
-            try:
-                return await self._shared.look(limits)
-            except _FAILURES as error:
-                self._note(error)
-        return self._local.look(self._share(limits))
+        counts = await self._together(self._shared.look, limits)
+        return self._local.look(self._share(limits)) if counts is None else counts
+
+    async def _together(
+        self, ask: Callable[[Sequence[Limit]], Awaitable[_Answer]], limits: Sequence[Limit]
+    ) -> _Answer | None:
+        """What Redis answers; None while it is away."""
+        if self._outage.away:
+            return None
+        try:
+            return await ask(limits)
+        except _FAILURES as error:
+            self._note(error)
+            return None
 
     def _share(self, limits: Sequence[Limit]) -> list[Limit]:
         return [(RateLimitItemPerMinute(max(1, item.amount // self._frontends)), key) for item, key in limits]

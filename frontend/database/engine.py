@@ -6,10 +6,12 @@ from sqlite3 import Connection as SqliteConnection
 from sqlite3 import Cursor, OperationalError
 
 from sqlalchemy import Connection, event, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 _DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg"}
+# What a database raises that is away, locked or gone in the middle.
+DATABASE_FAILURES = (SQLAlchemyError, OSError, TimeoutError)
 # Options of a connection that only reads.
 READ = {"isolation_level": "AUTOCOMMIT"}
 _BUSY_SECONDS = 5.0

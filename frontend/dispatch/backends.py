@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from frontend.background import Repeating
+from frontend.background import Repeating, cancel_all
 from frontend.errors import BadGateway
 from frontend.observe import BACKEND_SLOTS, log
 
@@ -59,9 +59,7 @@ class Backend:
 
     async def close(self) -> None:
         await self._probing.close()
-        for task in self._reloading.values():
-            task.cancel()
-        await asyncio.gather(*self._reloading.values(), return_exceptions=True)
+        await cancel_all(list(self._reloading.values()))
 
     async def probe(self) -> None:
         """Ask for every model, and tell what has changed."""

@@ -32,19 +32,18 @@ class Bill:
         self._recorder, self._prices, self._caller, self._deadline = recorder, prices, caller, deadline
         self._item: _Item | None = None
         self._event: UsageEvent | None = None
-        self._is_new = False
 
     @property
     def open(self) -> bool:
         """Whether there is something to charge."""
-        return self._item is not None and self._event is None
+        return self._item is not None
 
     async def reserve(self, model: str, quantity: int) -> None:
         """``quantity`` ms of audio, code points or tokens of a model; 429 where a wallet has less than they cost."""
         price = self._prices[model]
         item = _Item(model, quantity, price, price.amount(quantity))
-        if self._caller.prepaid and self._caller.org is not None:
-            await self._recorder.wallets.reserve(self._caller.org, item.amount, self._deadline)
+        if self._caller.payer is not None:
+            await self._recorder.wallets.reserve(self._caller.payer, item.amount, self._deadline)
         self._item = item
 
     def charge(self, request_id: str, path: str, content: bytes) -> None:
@@ -65,21 +64,21 @@ class Bill:
             prepaid=caller.prepaid,
             at=int(time.time()),
         )
-        self._is_new = self._recorder.charge(event)
-        self._event = event
+        is_new = self._recorder.charge(event)
+        self._item, self._event = None, event if is_new else None
 
     def confirm(self) -> None:
         """The answer is out."""
-        if self._event is not None and self._is_new:
+        if self._event is not None:
             self._recorder.confirm(self._event)
 
     def take_back(self) -> None:
         """The answer did not go out after all."""
-        if self._event is not None and self._is_new:
+        if self._event is not None:
             self._recorder.take_back(self._event)
 
     def close(self) -> None:
         """Let go of what was reserved and not charged."""
-        if self._item is not None and self._event is None and self._caller.prepaid and self._caller.org is not None:
-            self._recorder.wallets.release(self._caller.org, self._item.amount)
-            self._item = None
+        if self._item is not None and self._caller.payer is not None:
+            self._recorder.wallets.release(self._caller.payer, self._item.amount)
+        self._item = None

@@ -1,6 +1,8 @@
 """What is written down of an answer that was paid for, or was free but counts."""
 
 import hashlib
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -25,6 +27,11 @@ class UsageEvent:
     prepaid: bool
     at: int
 
+    @property
+    def payer(self) -> str | None:
+        """The organisation whose wallet pays."""
+        return self.org if self.prepaid else None
+
 
 def event_id(key_id: str, request_id: str, path: str, content: bytes) -> str:
     """The same for the same request of a key, however often it is sent; ``content`` is a digest of its body.
@@ -32,3 +39,12 @@ def event_id(key_id: str, request_id: str, path: str, content: bytes) -> str:
     A request is known by its id. Its content is in it too, since a caller may give the same id to other requests.
     """
     return hashlib.sha256("\n".join((key_id, request_id, path, "")).encode() + content).hexdigest()[:32]
+
+
+def amounts(events: Iterable[UsageEvent]) -> Counter[str]:
+    """What wallets pay for ``events``, by organisation."""
+    sums: Counter[str] = Counter()
+    for event in events:
+        if event.payer is not None:
+            sums[event.payer] += event.amount
+    return sums

@@ -29,6 +29,10 @@ async def _unheld(connection: AsyncConnection, org: str) -> int:
     return await connection.scalar(sa.select(WALLETS.c.balance).where(WALLETS.c.org == org).with_for_update()) or 0
 
 
+async def _set_unheld(connection: AsyncConnection, org: str, balance: int) -> None:
+    await connection.execute(sa.update(WALLETS).where(WALLETS.c.org == org).values(balance=balance))
+
+
 async def _set(connection: AsyncConnection, holder: str, org: str, amount: int) -> None:
     change = sa.update(WALLET_LEASES).where(_lease(holder, org)).values(amount=amount)
     if (await connection.execute(change)).rowcount == 0:
@@ -57,12 +61,12 @@ async def take(connection: AsyncConnection, holder: str, org: str, least: int) -
     return Taken(amount, held)
 
 
-async def give_back(connection: AsyncConnection, holder: str, org: str, amount: int) -> int:
-    """Move ``amount`` of the holder's lease back, or what there is of it; answers what is left."""
+async def give_back(connection: AsyncConnection, holder: str, org: str, amount: int | None = None) -> int:
+    """Move ``amount`` of the holder's lease back, or what there is of it, or all; answers what is left."""
     balance = await _unheld(connection, org)
     held = await _amount(connection, holder, org)
-    moved = min(amount, held)
-    await connection.execute(sa.update(WALLETS).where(WALLETS.c.org == org).values(balance=balance + moved))
+    moved = held if amount is None else min(amount, held)
+    await _set_unheld(connection, org, balance + moved)
     await _set(connection, holder, org, held - moved)
     return held - moved
 
@@ -71,9 +75,7 @@ async def end(connection: AsyncConnection, holder: str) -> None:
     """Give back all that a holder has, for good."""
     query = sa.select(WALLET_LEASES.c.org).where(WALLET_LEASES.c.holder == holder).order_by(WALLET_LEASES.c.org)
     for org in list(await connection.scalars(query)):
-        balance = await _unheld(connection, org)
-        held = await _amount(connection, holder, org)
-        await connection.execute(sa.update(WALLETS).where(WALLETS.c.org == org).values(balance=balance + held))
+        await give_back(connection, holder, org)
         await connection.execute(sa.delete(WALLET_LEASES).where(_lease(holder, org)))
 
 
@@ -100,5 +102,5 @@ async def spend_unheld(connection: AsyncConnection, org: str, amount: int) -> in
     """The same out of what nobody holds."""
     balance = await _unheld(connection, org)
     spent = min(amount, balance)
-    await connection.execute(sa.update(WALLETS).where(WALLETS.c.org == org).values(balance=balance - spent))
+    await _set_unheld(connection, org, balance - spent)
     return spent

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from frontend.database.tables import USAGE_DAYS, USAGE_EVENTS, WALLET_LEASES
 from frontend.observe import log
 from frontend.usage import leases
-from frontend.usage.events import UsageEvent
+from frontend.usage.events import UsageEvent, amounts
 
 
 class Ledger:
@@ -33,7 +33,7 @@ class Ledger:
             new = await self._add(connection, in_order)
             await self._add_days(connection, new)
             await self._pay(connection, new)
-            orgs = {event.org for event in events if event.prepaid}
+            orgs = {event.payer for event in events if event.payer is not None}
             query = sa.select(WALLET_LEASES.c.org, WALLET_LEASES.c.amount).where(
                 WALLET_LEASES.c.holder == self._holder, WALLET_LEASES.c.org.in_(orgs)
             )
@@ -62,11 +62,7 @@ class Ledger:
         )
 
     async def _pay(self, connection: AsyncConnection, events: Sequence[UsageEvent]) -> None:
-        costs: Counter[str] = Counter()
-        for event in events:
-            if event.prepaid and event.org is not None:
-                costs[event.org] += event.amount
-        for org, cost in sorted(costs.items()):
+        for org, cost in sorted(amounts(events).items()):
             missing = cost - await leases.spend(connection, self._holder, org, cost)
             if missing:
                 # The lease was given up in the name of a frontend that was thought lost for good.

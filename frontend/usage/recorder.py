@@ -1,19 +1,18 @@
 """Brings charges from this frontend to the database, and those of frontends that died."""
 
 import asyncio
-from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.background import Repeating
+from frontend.database.engine import DATABASE_FAILURES
 from frontend.observe import USAGE_WAITING, Outage, log
 from frontend.usage import leases
-from frontend.usage.events import UsageEvent
+from frontend.usage.events import UsageEvent, amounts
 from frontend.usage.ledger import Ledger
 from frontend.usage.spool import Spool
-from frontend.usage.wallets import DATABASE_FAILURES, Wallets
+from frontend.usage.wallets import Wallets
 
 _TICK_SECONDS = 0.2
 _BATCH = 100
@@ -58,8 +57,8 @@ class Recorder:
         is_new = self._spool.add(event)
         if is_new:
             self._going_out.add(event.id)
-        if event.prepaid and event.org is not None:
-            (self.wallets.spend if is_new else self.wallets.release)(event.org, event.amount)
+        if event.payer is not None:
+            (self.wallets.spend if is_new else self.wallets.release)(event.payer, event.amount)
         return is_new
 
     def confirm(self, event: UsageEvent) -> None:
@@ -70,8 +69,8 @@ class Recorder:
         """The answer could not go out."""
         self._going_out.discard(event.id)
         self._spool.remove([event.id])
-        if event.prepaid and event.org is not None:
-            self.wallets.unspend(event.org, event.amount)
+        if event.payer is not None:
+            self.wallets.unspend(event.payer, event.amount)
 
     async def _tick(self) -> None:
         try:
@@ -92,7 +91,7 @@ class Recorder:
             async with self.wallets.changing:
                 left = await self._ledger.write(batch)
                 self._spool.remove([event.id for event in batch])
-                self.wallets.written(_amounts(batch), left)
+                self.wallets.written(amounts(batch), left)
 
     async def _settle_the_dead(self) -> None:
         for spool in Spool.orphans(self._folder):
@@ -106,11 +105,3 @@ class Recorder:
                 log.info("settled for a frontend that died", extra={"fields": {"charges": count}})
             finally:
                 spool.close()
-
-
-def _amounts(events: Sequence[UsageEvent]) -> Counter[str]:
-    amounts: Counter[str] = Counter()
-    for event in events:
-        if event.prepaid and event.org is not None:
-            amounts[event.org] += event.amount
-    return amounts

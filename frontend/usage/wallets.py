@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from frontend.database.engine import READ
+from frontend.background import forget_outcome
+from frontend.database.engine import DATABASE_FAILURES, READ
 from frontend.errors import BadGateway, InsufficientQuota
 from frontend.usage import leases
 
-DATABASE_FAILURES = (SQLAlchemyError, OSError, TimeoutError)
 _ASK_SECONDS = 0.1
 # How long others have to give back what they do not need.
 _GIVE_BACK_SECONDS = 1.0
@@ -108,7 +107,8 @@ class Wallets:
         while True:
             asking = asyncio.create_task(self._ask(org, account, amount))
             self._asking.add(asking)
-            asking.add_done_callback(self._asked)
+            asking.add_done_callback(self._asking.discard)
+            asking.add_done_callback(forget_outcome)
             try:
                 # A caller who hangs up must not break a transaction off.
                 held_by_others = await asyncio.shield(asking)
@@ -133,12 +133,6 @@ class Wallets:
                 taken = await leases.take(connection, self._holder, org, amount - account.free)
             account.lease = taken.amount
             return None if account.free >= amount else taken.held_by_others
-
-    def _asked(self, asking: "asyncio.Task[int | None]") -> None:
-        self._asking.discard(asking)
-        if not asking.cancelled():
-            # All who waited may have hung up; an error that nobody heard is none.
-            asking.exception()
 
 
 def _refusal() -> InsufficientQuota:
