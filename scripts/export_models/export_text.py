@@ -19,12 +19,11 @@ from scripts.export_models import calibration, text_checks, text_models
 from scripts.export_models.calibration import Calibration, calibrate
 from scripts.export_models.encoder import Precision
 from scripts.export_models.graph import save
+from scripts.export_models.int8 import int8_is_fast
 from scripts.export_models.parity import Check
 from scripts.export_models.text_checks import Ids, session
 
 LONGEST_TEXT = 8192
-# What multiplies uint8 by int8 without saturating sums of 16 bits: VNNI on x86-64, dot products on Arm.
-_FAST_INT8 = {"avx512_vnni", "avx_vnni", "asimddp"}
 
 Choice = Precision | Literal["auto"]
 
@@ -39,11 +38,6 @@ class TextModel:
     reference: Callable[[NDArray[np.int32]], NDArray[np.float32]]
     of_every_length: Ids
     held_out: Ids
-
-
-def int8_is_fast(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
-    """Whether this processor has the instructions that the int8 graphs are made for."""
-    return bool(_FAST_INT8 & set(cpuinfo.read_text(encoding="utf-8").split()))
 
 
 def export_embedder(source: Path, target: Path, choice: Choice) -> list[Check]:

@@ -1,16 +1,23 @@
-"""Convert a Whisper checkpoint to CTranslate2 and compare its greedy decoding with ``transformers``' generate."""
+"""Convert a Whisper checkpoint and compare its greedy decoding with ``transformers``' generate.
+
+CTranslate2 decodes it and, in most precisions, encodes too; in int8 a processor encodes with a graph of our own.
+"""
 
 import copy
 import importlib
 import json
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import Any
 
 import ctranslate2
 import numpy as np
+import onnx
 import soxr
 import torch
 from numpy.typing import NDArray
@@ -25,30 +32,40 @@ from transformers.generation.logits_process import (
 
 from scripts.export_models.demo.espeak import Espeak
 from scripts.export_models.demo.sentences import sentences
+from scripts.export_models.graph import save
+from scripts.export_models.int8 import int8_is_fast
 from scripts.export_models.parity import Check
+from scripts.export_models.whisper_encoder import whisper_encoder
 
 _MODEL_CODE = Path(__file__).parents[2] / "model_repository" / "whisper_turbo" / "1"
+# Of a checkpoint's files, those that are no weights.
+_SETTINGS = {".json", ".txt"}
 _STOCK_WINDOW_SECONDS = 30.0
 _SAMPLE_RATE = 16_000
 _PARITY_SENTENCES = 6
 _LARGEST_QUANTIZED_DIFFERENCE = 0.34
 
 
-def recognizer_module() -> ModuleType:
+def recognizer_module(name: str = "recognizer") -> ModuleType:
     """The code that Triton runs, imported from the model repository where it lies."""
     if str(_MODEL_CODE) not in sys.path:
         sys.path.insert(0, str(_MODEL_CODE))
-    return importlib.import_module("recognizer")
+    return importlib.import_module(name)
 
 
-def convert(source: Path, target: Path, compute_type: str) -> None:
+def convert(source: Path, target: Path, compute_type: str, *, encoder_graph: bool = False) -> None:
     """Write CTranslate2's files, the tokenizer and ``quartet.json`` into ``target``.
 
+    With ``encoder_graph`` the encoder is a graph beside them, in int8, and what CTranslate2 has can only decode.
     ``min_window_seconds`` is 30 for stock checkpoints, which never saw a shorter window; a checkpoint tuned for
     shorter ones says so in a ``quartet.json`` of its own.
     """
-    converter = ctranslate2.converters.TransformersConverter(str(source), copy_files=["tokenizer.json"])
-    converter.convert(str(target), quantization=compute_type, force=True)
+    if encoder_graph:
+        with _encoder_taken_out(source) as (encoder, rest):
+            _convert(rest, target, compute_type)
+        save(encoder, target / recognizer_module("encoders").GRAPH)
+    else:
+        _convert(source, target, compute_type)
     extractor = json.loads((source / "preprocessor_config.json").read_text(encoding="utf-8"))
     config = json.loads((source / "config.json").read_text(encoding="utf-8"))
     seconds = float(extractor["chunk_length"])
@@ -64,6 +81,31 @@ def convert(source: Path, target: Path, compute_type: str) -> None:
     if not ctranslate2.models.Whisper(str(target), device="cpu").is_multilingual:
         settings["languages"] = write_first_step(source, target)
     (target / "quartet.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+
+
+def _convert(source: Path, target: Path, compute_type: str) -> None:
+    converter = ctranslate2.converters.TransformersConverter(str(source), copy_files=["tokenizer.json"])
+    converter.convert(str(target), quantization=compute_type, force=True)
+
+
+@contextmanager
+def _encoder_taken_out(source: Path) -> Iterator[tuple[onnx.ModelProto, Path]]:
+    """A checkpoint's encoder as a graph, and the rest as a checkpoint in a folder that ends with the block.
+
+    One layer stays in the rest, since CTranslate2 reads no encoder without.
+    """
+    model = WhisperForConditionalGeneration.from_pretrained(source)
+    encoder = model.model.encoder
+    graph = whisper_encoder(model.config, encoder.state_dict())
+    encoder.layers = encoder.layers[:1]
+    model.config.encoder_layers = 1
+    with TemporaryDirectory() as name:
+        rest = Path(name)
+        model.save_pretrained(rest)
+        for file in source.iterdir():
+            if file.suffix in _SETTINGS and not (rest / file.name).exists():
+                shutil.copy(file, rest)
+        yield graph, rest
 
 
 def write_first_step(source: Path, target: Path) -> list[str]:
@@ -152,5 +194,5 @@ def export_whisper(name: str, source: Path, target: Path, compute_type: str) -> 
     """Write the model's ``whisper`` folder below ``target`` and compare it with ``source``."""
     folder = target / "whisper"
     shutil.rmtree(folder, ignore_errors=True)
-    convert(source, folder, compute_type)
+    convert(source, folder, compute_type, encoder_graph=compute_type == "int8" and int8_is_fast())
     return compare(source, folder, name, compute_type)

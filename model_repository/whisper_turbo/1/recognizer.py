@@ -1,4 +1,4 @@
-"""Whisper on CTranslate2 for windows of many callers: encode once, detect, decode together, decode again the doubtful.
+"""Whisper for windows of many callers: encode once, detect, decode together, decode again the doubtful.
 
 The order of a batch: features and encoder for every window; the language of those that gave none from that same
 encoder output; windows whose encoder length, prompt length and temperature agree are decoded together (CTranslate2
@@ -14,6 +14,7 @@ from typing import Any
 
 import ctranslate2
 import numpy as np
+from encoders import encoder_in
 from features import SAMPLE_RATE, LogMel
 from first_step import FirstStep
 from numpy.typing import NDArray
@@ -102,7 +103,7 @@ class Recognizer:
         self._least_samples = int(settings["min_window_seconds"] * SAMPLE_RATE)
         self._context = int(settings["max_target_positions"])
         self._log_mel = LogMel(int(settings["mel_bins"]))
-        self._batch_encode = device != "cpu"
+        self._encoder = encoder_in(folder, self._model, device=device, threads=threads)
         # A small checkpoint may ask for a wider beam than the configuration of its place has.
         self._beam_size = max(beam_size, int(settings.get("beam_size", 1)))
         self._start = self._id("<|startoftranscript|>")
@@ -163,20 +164,18 @@ class Recognizer:
         return min(max(rounded, self._least_samples), self._window_samples)
 
     def _encode(self, windows: list[Window]) -> list[_Job]:
-        """On a CPU windows are encoded one by one, which is faster there; on a GPU those of a length together."""
-        jobs: list[_Job | None] = [None] * len(windows)
+        """Windows of a length are encoded together where that is faster."""
+        jobs: dict[int, _Job] = {}
         by_length: dict[int, list[int]] = defaultdict(list)
         for index, window in enumerate(windows):
             by_length[self._padded_samples(len(window.audio))].append(index)
         for samples, indices in by_length.items():
-            together = [indices] if self._batch_encode else [[index] for index in indices]
-            for group in together:
+            for group in [indices] if self._encoder.together else [[index] for index in indices]:
                 features = np.stack([self._log_mel(windows[i].audio, samples) for i in group])
-                encoded = self._model.encode(ctranslate2.StorageView.from_array(features), to_cpu=self._batch_encode)
-                arrays = np.asarray(encoded)
+                encoded = self._encoder.encode(features)
                 for row, index in enumerate(group):
-                    jobs[index] = _Job(windows[index], arrays.shape[1], arrays[row : row + 1])
-        return [job for job in jobs if job is not None]
+                    jobs[index] = _Job(windows[index], encoded.shape[1], encoded[row : row + 1])
+        return [jobs[index] for index in range(len(windows))]
 
     @staticmethod
     def _stack(jobs: list[_Job]) -> Any:

@@ -33,10 +33,10 @@ def _transcriptions(files: list[Path]) -> list[Call]:
 
 @contextmanager
 def _heard(bench: Bench, name: str, clips: list[tuple[Path, float]], callers: int) -> Iterator[Case]:
-    model = Checkpoints(bench.folder).whisper()
-    put_whisper(bench.folder / "int8", model)
+    checkpoints = Checkpoints(bench.folder)
+    put_whisper(bench.folder / "int8", checkpoints.whisper())
     files = [path for path, _ in clips]
-    options = (model, COMPUTE_TYPE, _THREADS)
+    options = (checkpoints.whisper_for_peers(), COMPUTE_TYPE, _THREADS)
     python = bench.audio_peers / "python"
     with ExitStack() as stack:
         target = stack.enter_context(own_product(bench.folder / "int8"))

@@ -49,13 +49,25 @@ class Checkpoints:
             text.write(path, reranker=reranker)
         return path
 
+    def _whisper_source(self) -> Path:
+        path = self._folder / "whisper"
+        if not path.exists():
+            whisper.write(path)
+        return path
+
     def whisper(self) -> Path:
-        """Converted to CTranslate2's int8, with what faster-whisper reads beside it."""
-        source, target = self._folder / "whisper", self._folder / "whisper-int8"
+        """As the export writes it: the encoder as a graph in int8."""
+        target = self._folder / "whisper-graph"
         if not target.exists():
-            whisper.write(source)
-            convert(source, target, COMPUTE_TYPE)
-            shutil.copy(source / "preprocessor_config.json", target)
+            convert(self._whisper_source(), target, COMPUTE_TYPE, encoder_graph=True)
+        return target
+
+    def whisper_for_peers(self) -> Path:
+        """All of it converted to CTranslate2's int8, with what faster-whisper reads beside it."""
+        target = self._folder / "whisper-int8"
+        if not target.exists():
+            convert(self._whisper_source(), target, COMPUTE_TYPE)
+            shutil.copy(self._whisper_source() / "preprocessor_config.json", target)
         return target
 
     def voice(self) -> Path:

@@ -11,7 +11,8 @@ from transformers import BertConfig, BertModel
 
 from scripts.export_models import export_text, text_models
 from scripts.export_models.calibration import calibrate
-from scripts.export_models.export_text import TextModel, export, int8_is_fast
+from scripts.export_models.export_text import TextModel, export
+from scripts.export_models.int8 import int8_is_fast
 
 TEXTS = [np.array([1, *range(5, 5 + length), 2], np.int32) for length in (1, 4, 9)]
 

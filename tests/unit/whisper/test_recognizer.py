@@ -109,7 +109,8 @@ def test_an_unknown_language_is_refused(module: ModuleType, recognizer: Any) -> 
         recognizer.transcribe([module.Window(say(SENTENCE), language="xx")])
 
 
-def test_int8_weights_hear_the_same_words(module: ModuleType, tmp_path: Path) -> None:
-    export_whisper.convert(CHECKPOINT, tmp_path / "int8", "int8")
+@pytest.mark.parametrize("encoder_graph", [False, True])
+def test_int8_weights_hear_the_same_words(module: ModuleType, tmp_path: Path, encoder_graph: bool) -> None:
+    export_whisper.convert(CHECKPOINT, tmp_path / "int8", "int8", encoder_graph=encoder_graph)
     (check,) = export_whisper.compare(CHECKPOINT, tmp_path / "int8", "demo", "int8")
     assert check.passed
