@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 import onnx
+from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
 _CONVOLUTIONS = {"Conv", "ConvTranspose"}
-_ELEMENTWISE = {"Add", "Sub", "Mul", "Div", "LeakyRelu", "Relu", "Tanh", "Sigmoid"}
+ELEMENTWISE = {"Add", "Sub", "Mul", "Div", "LeakyRelu", "Relu", "Tanh", "Sigmoid"}
 _AXES = "convolutions_axes"
 _HEIGHT = 2
 # Attributes with a number for each dimension, and the number that the new one has.
@@ -32,7 +33,7 @@ class _Rewriting:
 
     def __init__(self, graph: onnx.GraphProto) -> None:
         self._graph = graph
-        self._weights = {weight.name: weight for weight in graph.initializer}
+        self._constants = constants_of(graph)
         self._wide: dict[str, str] = {}
         self._narrow: set[str] = set()
         self._nodes: list[onnx.NodeProto] = []
@@ -42,10 +43,10 @@ class _Rewriting:
         for node in list(self._graph.node):
             if node.op_type in _CONVOLUTIONS and self._rank(node.input[1]) == 3:
                 self._convolve(node)
-            elif node.op_type in _ELEMENTWISE and self._fits(node):
+            elif node.op_type in ELEMENTWISE and self._fits(node):
                 self._keep_wide(node)
             else:
-                self._squeeze(_read_by(node))
+                self._squeeze(read_by(node))
                 self._nodes.append(node)
         self._squeeze(output.name for output in self._graph.output)
         if self.count:
@@ -55,11 +56,11 @@ class _Rewriting:
             self._drop_unused()
 
     def _rank(self, name: str) -> int:
-        return len(self._weights[name].dims) if name in self._weights else 0
+        return self._constants[name].ndim if name in self._constants else 0
 
     def _fits(self, node: onnx.NodeProto) -> bool:
         """Whether every input has a wide form or is a single number, and one has a wide form."""
-        single = [name in self._weights and numpy_helper.to_array(self._weights[name]).size == 1 for name in node.input]
+        single = [name in self._constants and self._constants[name].size == 1 for name in node.input]
         wide = [name in self._wide for name in node.input]
         return any(wide) and all(one or other for one, other in zip(single, wide, strict=True))
 
@@ -78,7 +79,7 @@ class _Rewriting:
         self._nodes.append(added)
 
     def _convolve(self, node: onnx.NodeProto) -> None:
-        attributes = _attributes(node)
+        attributes = attributes_of(node)
         for name, number in _BY_DIMENSION.items():
             if name in attributes:
                 attributes[name] = [number, *attributes[name]]
@@ -92,14 +93,13 @@ class _Rewriting:
     def _flat(self, name: str) -> str:
         """A convolution's weights [out, in, 1, time]."""
         flat = f"{name}_flat"
-        if flat not in self._weights:
-            values = numpy_helper.to_array(self._weights[name])
-            self._weights[flat] = numpy_helper.from_array(np.expand_dims(values, _HEIGHT), flat)
-            self._graph.initializer.append(self._weights[flat])
+        if flat not in self._constants:
+            self._constants[flat] = np.expand_dims(self._constants[name], _HEIGHT)
+            self._graph.initializer.append(numpy_helper.from_array(self._constants[flat], flat))
         return flat
 
     def _keep_wide(self, node: onnx.NodeProto) -> None:
-        self._add(node, [self._wide.get(name, name) for name in node.input], _attributes(node))
+        self._add(node, [self._wide.get(name, name) for name in node.input], attributes_of(node))
 
     def _squeeze(self, names: Iterable[str]) -> None:
         """Make the plain form of those tensors that have only a wide one yet."""
@@ -109,21 +109,46 @@ class _Rewriting:
                 self._nodes.append(helper.make_node("Squeeze", [self._wide[name], _AXES], [name]))
 
     def _drop_unused(self) -> None:
-        read = {name for node in self._graph.node for name in _read_by(node)}
+        read = {name for node in self._graph.node for name in read_by(node)}
         kept = [weight for weight in self._graph.initializer if weight.name in read]
         del self._graph.initializer[:]
         self._graph.initializer.extend(kept)
 
 
-def _attributes(node: onnx.NodeProto) -> dict[str, Any]:
+def constants_of(graph: onnx.GraphProto) -> dict[str, NDArray[Any]]:
+    """Every tensor that is the same in each run, by its name: initializers and the values of Constant nodes."""
+    tensors = {weight.name: weight for weight in graph.initializer}
+    for node in graph.node:
+        for attribute in node.attribute:
+            if node.op_type == "Constant" and attribute.name == "value":
+                tensors[node.output[0]] = attribute.t
+    return {name: numpy_helper.to_array(tensor) for name, tensor in tensors.items()}
+
+
+def channels_of(graph: onnx.GraphProto) -> dict[str, int]:
+    """How many channels the pictures have that convolutions give, and those that are made of them alone."""
+    constants = constants_of(graph)
+    found: dict[str, int] = {}
+    for node in graph.node:
+        if node.op_type in _CONVOLUTIONS and node.input[1] in constants:
+            out, within = constants[node.input[1]].shape[:2]
+            found[node.output[0]] = out if node.op_type == "Conv" else within * attributes_of(node).get("group", 1)
+        elif node.op_type in ELEMENTWISE:
+            given = {found.get(name) for name in node.input if name not in constants}
+            if len(given) == 1 and (count := given.pop()) is not None:
+                found[node.output[0]] = count
+    return found
+
+
+def attributes_of(node: onnx.NodeProto) -> dict[str, Any]:
     return {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
 
 
-def _read_by(node: onnx.NodeProto) -> list[str]:
+def read_by(node: onnx.NodeProto) -> list[str]:
     """The tensors that a node reads, those that its subgraphs take from around them included."""
     names = list(node.input)
     for attribute in node.attribute:
         for inner in attribute.g.node:
-            names += _read_by(inner)
+            names += read_by(inner)
         names += [output.name for output in attribute.g.output]
     return names

@@ -8,8 +8,10 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 
+from scripts.export_models.blocked_layout import keep_blocked
 from scripts.export_models.convolutions import as_pictures
 from scripts.export_models.parity import Check
+from scripts.export_models.stretches import in_stretches
 
 _KINDS = {"tensor(int64)": "TYPE_INT64", "tensor(float)": "TYPE_FP32"}
 _COMMENTS = {
@@ -79,7 +81,7 @@ def _speak(session: Any, ids: np.ndarray) -> np.ndarray:
 def export_piper(name: str, source: Path, target: Path) -> list[Check]:
     """Put the voice ``source`` (``.onnx``, with ``.onnx.json`` beside it) into ``<target>/1`` and write its config.
 
-    Its convolutions become two-dimensional, which are faster; the sound stays the same.
+    Its graph is rewritten for the kernels and caches of processors; the sound stays the same.
     """
     session = ort.InferenceSession(str(source), providers=["CPUExecutionProvider"])
     text = config_text(name, session)
@@ -87,7 +89,8 @@ def export_piper(name: str, source: Path, target: Path) -> list[Check]:
     folder = target / "1"
     folder.mkdir(parents=True, exist_ok=True)
     model = onnx.load(source)
-    as_pictures(model)
+    for rewrite in (as_pictures, keep_blocked, in_stretches):
+        rewrite(model)
     onnx.save(model, folder / "model.onnx")
     (folder / "voice.json").write_text(json.dumps(voice, ensure_ascii=False), encoding="utf-8")
     (target / "config.pbtxt").write_text(text, encoding="utf-8")

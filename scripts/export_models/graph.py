@@ -72,8 +72,8 @@ class Graph:
         edges = self.op("ScatterElements", blank, later, steps, axis=0, reduction="add")
         return self.op("CumSum", edges, self.constant(0))
 
-    def collect(self, hint: str, count: str, build: "Callable[[Graph, str], str]") -> str:
-        """The FP32 rows that ``build`` gives for each of ``0 .. count-1``, end to end; ``count`` INT64 [].
+    def collect(self, hint: str, count: str, build: "Callable[[Graph, str], str]", axis: int = 0) -> str:
+        """What ``build`` gives, in FP32, for each of ``0 .. count-1``, end to end along ``axis``; ``count`` INT64 [].
 
         ``build`` adds to a graph of its own, which may read what lies around it, and is told the name of its number.
         """
@@ -100,7 +100,7 @@ class Graph:
         self.weights += body.weights
         empty = self.op("SequenceEmpty", dtype=TensorProto.FLOAT)
         every = self.op("Loop", count, self.constant(True, np.bool_), empty, body=loop)
-        return self.op("ConcatFromSequence", every, axis=0)
+        return self.op("ConcatFromSequence", every, axis=axis)
 
     def model(self, inputs: list[onnx.ValueInfoProto], outputs: list[onnx.ValueInfoProto]) -> onnx.ModelProto:
         """The finished model, for the opset and IR that every Triton since 24.10 reads."""
