@@ -53,7 +53,7 @@ class _Rewriting:
             del self._graph.node[:], self._graph.value_info[:]
             self._graph.node.extend(self._nodes)
             self._graph.initializer.append(numpy_helper.from_array(np.array([_HEIGHT], np.int64), _AXES))
-            self._drop_unused()
+            drop_unused(self._graph)
 
     def _rank(self, name: str) -> int:
         return self._constants[name].ndim if name in self._constants else 0
@@ -108,11 +108,13 @@ class _Rewriting:
                 self._narrow.add(name)
                 self._nodes.append(helper.make_node("Squeeze", [self._wide[name], _AXES], [name]))
 
-    def _drop_unused(self) -> None:
-        read = {name for node in self._graph.node for name in read_by(node)}
-        kept = [weight for weight in self._graph.initializer if weight.name in read]
-        del self._graph.initializer[:]
-        self._graph.initializer.extend(kept)
+
+def drop_unused(graph: onnx.GraphProto) -> None:
+    """Leave out the weights of a graph that nothing in it reads any more."""
+    read = {name for node in graph.node for name in read_by(node)} | {output.name for output in graph.output}
+    kept = [weight for weight in graph.initializer if weight.name in read]
+    del graph.initializer[:]
+    graph.initializer.extend(kept)
 
 
 def constants_of(graph: onnx.GraphProto) -> dict[str, NDArray[Any]]:

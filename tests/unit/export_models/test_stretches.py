@@ -1,17 +1,9 @@
-from pathlib import Path
-
-import numpy as np
 import onnx
-import onnxruntime as ort
 import pytest
 from onnx import helper
 
-from scripts.benchmark.lookalikes import voice
 from scripts.export_models import stretches
-from scripts.export_models.blocked_layout import keep_blocked
-from scripts.export_models.convolutions import as_pictures
 from scripts.export_models.stretches import in_stretches
-from tests.conftest import ROOT
 from tests.unit.export_models.pictures import model, run, same
 
 WEIGHTS = {"up": (16, 16, 1, 8), "w": (16, 16, 1, 3), "last": (1, 16, 1, 7), "b": (16,), "row": (1, 1, 1, 120)}
@@ -78,21 +70,3 @@ def test_a_stage_whose_middle_is_read_is_left_alone() -> None:
 
 def test_an_upsampling_that_adds_samples_is_left_alone() -> None:
     assert in_stretches(_vocoder(helper.make_node("ConvTranspose", ["x", "up"], ["y"], strides=[1, 4]))) == 0
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_a_voice_says_the_same(tmp_path: Path) -> None:
-    path = tmp_path / "voice.onnx"
-    voice.write(path, ROOT / "model_repository" / "piper_amy" / "1" / "voice.json")
-    rewritten = onnx.load(path)
-    as_pictures(rewritten)
-    assert keep_blocked(rewritten) > 10
-    assert in_stretches(rewritten) == 3
-    inputs = {
-        "input": np.random.default_rng(1).integers(1, 100, (1, 40)),
-        "input_lengths": np.array([40]),
-        "scales": np.array([0, 1, 0], np.float32),
-    }
-    (before,) = ort.InferenceSession(str(path)).run(None, inputs)
-    (after,) = ort.InferenceSession(rewritten.SerializeToString()).run(None, inputs)
-    assert np.abs(before - after).max() < 1e-6
