@@ -16,6 +16,9 @@ from frontend.access.caller import Caller
 from frontend.database.engine import READ
 from frontend.database.tables import KEYS, ORGS, SECRETS, WALLETS
 
+# How long an old secret goes on where nobody says.
+ROTATION_OVERLAP_SECONDS = 86_400
+
 
 class RegistryError(ValueError):
     """What was asked for does not fit what is stored; the message says what."""

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from frontend.access.registry import KeyEntry, Registry
+from frontend.access.registry import ROTATION_OVERLAP_SECONDS, KeyEntry, Registry
 from frontend.commands.database import with_registry
 from frontend.commands.tables import columns
 from frontend.config import Settings
@@ -46,7 +46,9 @@ def add_parsers(commands: Any) -> None:
     create.add_argument("--name", default="unnamed", help="who or what it is for")
     change = actions.add_parser("change", help="give a key another tier, organisation, limit, name or end")
     rotate = actions.add_parser("rotate", help="give a key a new secret and print it, once, on the last line")
-    rotate.add_argument("--overlap", type=seconds, default=86_400, help="how long the old one goes on (24h)")
+    rotate.add_argument(
+        "--overlap", type=seconds, default=ROTATION_OVERLAP_SECONDS, help="how long the old one goes on (24h)"
+    )
     revoke = actions.add_parser("revoke", help="end a key with all its secrets, for good")
     actions.add_parser("list", help="every key, without its secret")
     for parser in (change, rotate, revoke):

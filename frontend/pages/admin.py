@@ -9,7 +9,7 @@ from aiohttp import web
 
 from frontend import fields
 from frontend.access import api_key
-from frontend.access.registry import KeyEntry, Registry
+from frontend.access.registry import ROTATION_OVERLAP_SECONDS, KeyEntry, Registry
 from frontend.body import read_json
 from frontend.config_tables import TIERS, SettingsError, check_limit
 from frontend.errors import InvalidRequest
@@ -19,7 +19,6 @@ from frontend.prices import to_chf, to_micro
 from frontend.render import json_response
 
 _KEY = ("name", "tier", "org", "limits", "expires_in")
-_OVERLAP_SECONDS = 86_400
 _LONGEST_NAME, _LONGEST_ORG = 128, 64
 
 
@@ -97,7 +96,7 @@ async def change_key(request: web.Request) -> web.Response:
 async def rotate_key(request: web.Request) -> web.Response:
     """Another secret, shown this once; the old one holds for ``overlap`` seconds more."""
     values = await _body(request, ("overlap",))
-    overlap = values.get("overlap", _OVERLAP_SECONDS)
+    overlap = values.get("overlap", ROTATION_OVERLAP_SECONDS)
     if not isinstance(overlap, int) or isinstance(overlap, bool) or overlap < 0:
         raise InvalidRequest("overlap must be a whole number of seconds", param="overlap")
     key = await request.app[REGISTRY].rotate(request.match_info["prefix"], overlap)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from scripts.benchmark.load import Sample
+from scripts.benchmark.plots import plot
 
 _PERCENTILES = (50, 90, 95, 99)
 
@@ -90,19 +91,11 @@ def write(
 
 def _plot(path: Path, results: Sequence[Result], samples: Sequence[Sequence[Sample]]) -> None:
     """The share of calls answered within a time, one line a run."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(9, 5))
-    for run, its in zip(results, samples, strict=True):
-        times = np.sort([1000 * sample.seconds for sample in its if sample.status == 200])
-        if len(times):
-            axes.plot(times, np.arange(1, len(times) + 1) / len(times), label=f"{run.operation}, {run.shape}")
-    axes.set(xscale="log", xlabel="milliseconds", ylabel="share of calls answered", ylim=(0, 1))
-    axes.grid(True, which="both", alpha=0.3)
-    axes.legend()
-    figure.tight_layout()
-    figure.savefig(path, dpi=120)
-    pyplot.close(figure)
+    with plot(path) as axes:
+        for run, its in zip(results, samples, strict=True):
+            times = np.sort([1000 * sample.seconds for sample in its if sample.status == 200])
+            if len(times):
+                axes.plot(times, np.arange(1, len(times) + 1) / len(times), label=f"{run.operation}, {run.shape}")
+        axes.set(xscale="log", xlabel="milliseconds", ylabel="share of calls answered", ylim=(0, 1))
+        axes.grid(True, which="both", alpha=0.3)
+        axes.legend()

@@ -23,6 +23,7 @@ import aiohttp
 from scripts.benchmark import load, machine, report
 from scripts.benchmark.inputs import OPERATIONS, calls
 from scripts.benchmark.model_control import Control, Knobs, overridden
+from scripts.benchmark.plots import plot
 from scripts.benchmark.target import Target, own_product
 from scripts.benchmark.triton_counts import TritonCounts, between
 
@@ -113,24 +114,18 @@ def table(found: list[Tried], p95: float) -> str:
 
 
 def _plot(path: Path, found: list[Tried], p95: float) -> None:
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(9, 5))
-    for holds, colour in ((True, "tab:green"), (False, "tab:gray")):
-        its = [tried for tried in found if tried.holds(p95) is holds]
-        axes.scatter([1000 * tried.p95 for tried in its], [tried.units_a_second for tried in its], c=colour)
-    for tried in found:
-        label = "/".join("-" if value is None else str(value) for value in asdict(tried.knobs).values())
-        axes.annotate(label, (1000 * tried.p95, tried.units_a_second), fontsize=7)
-    axes.axvline(1000 * p95, color="black", linewidth=0.8)
-    axes.set(xlabel="p95 in milliseconds", ylabel=f"{found[0].unit} a second", title="delay/batch/instances/threads")
-    axes.grid(True, alpha=0.3)
-    figure.tight_layout()
-    figure.savefig(path, dpi=120)
-    pyplot.close(figure)
+    with plot(path) as axes:
+        for holds, colour in ((True, "tab:green"), (False, "tab:gray")):
+            its = [tried for tried in found if tried.holds(p95) is holds]
+            axes.scatter([1000 * tried.p95 for tried in its], [tried.units_a_second for tried in its], c=colour)
+        for tried in found:
+            label = "/".join("-" if value is None else str(value) for value in asdict(tried.knobs).values())
+            axes.annotate(label, (1000 * tried.p95, tried.units_a_second), fontsize=7)
+        axes.axvline(1000 * p95, color="black", linewidth=0.8)
+        axes.set(
+            xlabel="p95 in milliseconds", ylabel=f"{found[0].unit} a second", title="delay/batch/instances/threads"
+        )
+        axes.grid(True, alpha=0.3)
 
 
 def _write(arguments: argparse.Namespace, found: list[Tried]) -> None:

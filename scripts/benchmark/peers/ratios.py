@@ -10,6 +10,7 @@ from typing import Any
 from tqdm import tqdm
 
 from scripts.benchmark.peers.sides import Case
+from scripts.benchmark.plots import plot
 
 PRODUCT = "Quartet"
 
@@ -82,19 +83,11 @@ def write(folder: Path, machine: dict[str, Any], found: Sequence[Row]) -> None:
 
 
 def _plot(path: Path, found: Sequence[Row]) -> None:
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(9, 1 + 0.35 * len(found)))
-    names = [f"{row.case}: {row.side}" for row in found]
-    first = [next(iter(row.ratios.values())) for row in found]
-    errors = [[its.median - its.least for its in first], [its.most - its.median for its in first]]
-    axes.barh(names, [its.median for its in first], xerr=errors)
-    axes.axvline(1, color="black", linewidth=0.8)
-    axes.invert_yaxis()
-    axes.set(xlabel="the product is so many times as fast")
-    figure.tight_layout()
-    figure.savefig(path, dpi=120)
-    pyplot.close(figure)
+    with plot(path, 1 + 0.35 * len(found)) as axes:
+        names = [f"{row.case}: {row.side}" for row in found]
+        first = [next(iter(row.ratios.values())) for row in found]
+        errors = [[its.median - its.least for its in first], [its.most - its.median for its in first]]
+        axes.barh(names, [its.median for its in first], xerr=errors)
+        axes.axvline(1, color="black", linewidth=0.8)
+        axes.invert_yaxis()
+        axes.set(xlabel="the product is so many times as fast")
