@@ -67,7 +67,7 @@ def _run(arguments: argparse.Namespace, settings: Settings) -> int:
     if arguments.command == "tokens":
         _issue(arguments, settings)
     else:
-        (usage if arguments.command in ("usage", "wallets") else keys).run(arguments, settings)
+        (usage if arguments.command in usage.COMMANDS else keys).run(arguments, settings)
     return 0
 
 

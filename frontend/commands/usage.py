@@ -1,6 +1,8 @@
-"""python -m frontend usage, and wallets list|top-up|leases|release."""
+"""python -m frontend usage, prune, and wallets list|top-up|leases|release."""
 
 import argparse
+import calendar
+import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -48,6 +50,8 @@ def add_parsers(commands: Any) -> None:
     usage.add_argument("--key", help="only of the key that begins like this")
     usage.add_argument("--by", type=groups, default=["operation"], help=f"some of {','.join(GROUPS)} (operation)")
     usage.add_argument("--csv", action="store_true", help="comma-separated values")
+    prune = commands.add_parser("prune", help="delete the charges of single requests; their sums by day stay")
+    prune.add_argument("--before", type=day, required=True, help="first day to keep, UTC, at least 30 days ago")
     actions = commands.add_parser("wallets", help="balances of organisations").add_subparsers(
         dest="action", required=True
     )
@@ -63,7 +67,7 @@ def add_parsers(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace, settings: Settings) -> None:
     """Do what was asked and print the outcome."""
-    work = {"usage": _run_usage, "wallets": _run_wallets}[arguments.command]
+    work = _WORK[arguments.command]
     for line in with_database(settings, lambda engine: work(engine, arguments)):
         print(line)
 
@@ -74,6 +78,11 @@ async def _run_usage(engine: AsyncEngine, arguments: argparse.Namespace) -> Iter
     scope = Scope(arguments.first, arguments.last, arguments.org, key_id)
     table = cells(await report(books, scope, arguments.by), arguments.by)
     return to_csv(table).splitlines() if arguments.csv else columns(table)
+
+
+async def _run_prune(engine: AsyncEngine, arguments: argparse.Namespace) -> Iterable[str]:
+    begin = calendar.timegm(time.strptime(arguments.before, "%Y-%m-%d"))
+    return [f"{await Books(engine).prune(begin)} charges deleted; their sums by day stay"]
 
 
 async def _run_wallets(engine: AsyncEngine, arguments: argparse.Namespace) -> Iterable[str]:
@@ -89,3 +98,7 @@ async def _run_wallets(engine: AsyncEngine, arguments: argparse.Namespace) -> It
         return columns([("holder", "organisation", "CHF"), *held])
     balances = await books.balances()
     return columns([("organisation", "CHF"), *((org, to_chf(balance)) for org, balance in balances.items())])
+
+
+_WORK = {"usage": _run_usage, "prune": _run_prune, "wallets": _run_wallets}
+COMMANDS = frozenset(_WORK)

@@ -10,9 +10,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from frontend.access.registry import MissingError, RegistryError
 from frontend.database.engine import READ
-from frontend.database.tables import KEYS, ORGS, TOPUPS, USAGE_DAYS, WALLET_LEASES, WALLETS
+from frontend.database.tables import KEYS, ORGS, TOPUPS, USAGE_DAYS, USAGE_EVENTS, WALLET_LEASES, WALLETS
 from frontend.usage import leases
 
+_DAY = 86_400
+_KEPT_SECONDS = 30 * _DAY
+# So few that nobody waits long for the table.
+_PRUNED_AT_ONCE = 5_000
 # What consumption can be summed up by.
 GROUPS = ("day", "operation", "model", "key")
 _COLUMNS = {
@@ -108,6 +112,24 @@ class Books:
         """Take back what a frontend holds that is lost with its disk; never of one that lives."""
         async with self._engine.begin() as connection:
             await leases.end(connection, holder)
+
+    async def prune(self, before: int) -> int:
+        """Delete the charges made before that many seconds since 1970 and answer how many; their sums by day stay.
+
+        They are what tells a charge that comes again: a ``RegistryError`` where a frontend may still have its own.
+        """
+        if before > time.time() - _KEPT_SECONDS:
+            raise RegistryError(
+                f"charges of the last {_KEPT_SECONDS // _DAY} days stay: a frontend may bring them again"
+            )
+        old = sa.select(USAGE_EVENTS.c.id).where(USAGE_EVENTS.c.at < before).limit(_PRUNED_AT_ONCE)
+        deleted = 0
+        while True:
+            async with self._engine.begin() as connection:
+                some = await connection.execute(sa.delete(USAGE_EVENTS).where(USAGE_EVENTS.c.id.in_(old)))
+            if not some.rowcount:
+                return deleted
+            deleted += some.rowcount
 
     async def usage(self, scope: Scope, by: Sequence[str]) -> list[Sum]:
         """Consumption summed up by some of ``GROUPS``, in their order."""

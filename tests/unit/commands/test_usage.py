@@ -94,3 +94,14 @@ def test_a_lease_that_is_released_is_gone(terminal: Terminal) -> None:
     terminal.type("wallets", "top-up", "acme", "1")
     assert terminal.type("wallets", "release", "lost") == ["lost holds nothing"]
     assert _rows(terminal.type("wallets", "leases")) == [["holder", "organisation", "CHF"]]
+
+
+@pytest.mark.usefixtures("used")
+def test_old_charges_can_be_deleted(terminal: Terminal) -> None:
+    assert terminal.type("prune", "--before", "1970-01-02") == ["2 charges deleted; their sums by day stay"]
+    assert _rows(terminal.type("usage"))[1:] == [["speech", "3", "21", "1.000036"]]
+
+
+def test_charges_of_the_last_days_are_not_deleted(terminal: Terminal) -> None:
+    (line,) = terminal.type("prune", "--before", "9999-12-31", status=2)
+    assert "30 days" in line

@@ -1,10 +1,14 @@
 import asyncio
+import time
 
 import pytest
+import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access import api_key
 from frontend.access.registry import Registry, RegistryError
+from frontend.database.tables import USAGE_EVENTS
+from frontend.usage import books as module
 from frontend.usage import leases
 from frontend.usage.books import Books, Lease, Scope, Sum
 from frontend.usage.ledger import Ledger
@@ -83,3 +87,20 @@ async def test_keys_have_names(engine: AsyncEngine, books: Books) -> None:
     key = await registry.create("search", "free", None, {}, None)
     (found,) = (await registry.find([api_key.digest(key)])).values()
     assert await books.key_names([found.id, "phone-1"]) == {found.id: "search"}
+
+
+async def test_old_charges_are_deleted_and_their_sums_stay(
+    engine: AsyncEngine, books: Books, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_PRUNED_AT_ONCE", 2)
+    old = [event(str(number), prepaid=False, at=number) for number in range(5)]
+    await Ledger(engine, "holder").write([*old, event("kept", prepaid=False, at=5)])
+    assert await books.prune(5) == 5
+    assert await books.usage(Scope(*_EVER), []) == [Sum((), 6, 6, 30)]
+    async with engine.connect() as connection:
+        assert list(await connection.scalars(sa.select(USAGE_EVENTS.c.id))) == ["kept"]
+
+
+async def test_charges_that_may_come_again_are_kept(books: Books) -> None:
+    with pytest.raises(RegistryError, match="30 days"):
+        await books.prune(int(time.time()) - 29 * 86_400)
