@@ -33,7 +33,7 @@ from transformers.generation.logits_process import (
 from scripts.export_models.demo.espeak import Espeak
 from scripts.export_models.demo.sentences import sentences
 from scripts.export_models.graph import save
-from scripts.export_models.int8 import int8_is_fast
+from scripts.export_models.int8 import FAST_INT8, int8_is_fast
 from scripts.export_models.parity import Check
 from scripts.export_models.whisper_encoder import whisper_encoder
 
@@ -78,6 +78,8 @@ def convert(source: Path, target: Path, compute_type: str, *, encoder_graph: boo
         "mel_bins": extractor["feature_size"],
         "max_target_positions": config["max_target_positions"],
     }
+    if encoder_graph:
+        settings["processor_flags"] = sorted(FAST_INT8)
     if not ctranslate2.models.Whisper(str(target), device="cpu").is_multilingual:
         settings["languages"] = write_first_step(source, target)
     (target / "quartet.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")

@@ -14,7 +14,7 @@ from scripts.export_models.graph import MICROSOFT, Graph
 from scripts.export_models.quantise import Smoothing, column_scales, rounded, smoothing, zero_point
 
 # What multiplies uint8 by int8 without saturating sums of 16 bits: VNNI on x86-64, dot products on Arm.
-_FAST_INT8 = {"avx512_vnni", "avx_vnni", "asimddp"}
+FAST_INT8 = {"avx512_vnni", "avx_vnni", "asimddp"}
 # What the second feed-forward layer is given differs most between channels: each quarter of them has its own steps.
 _GROUPS = 4
 
@@ -23,7 +23,7 @@ Array = NDArray[np.float32]
 
 def int8_is_fast(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
     """Whether this processor has the instructions that the int8 graphs are made for."""
-    return bool(_FAST_INT8 & set(cpuinfo.read_text(encoding="utf-8").split()))
+    return bool(FAST_INT8 & set(cpuinfo.read_text(encoding="utf-8").split()))
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """What encodes a window: CTranslate2, or on a processor the export's own graph, which takes half of the time there."""
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -9,6 +10,7 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 
 GRAPH = "encoder.onnx"
+_CPUINFO = Path("/proc/cpuinfo")
 
 Float = NDArray[np.float32]
 
@@ -53,11 +55,16 @@ class GraphEncoder:
         return encoded
 
 
-def encoder_in(folder: Path, model: Any, *, device: str, threads: int) -> Encoder:
-    """The encoder of an exported Whisper; ``model`` is its CTranslate2 part, on ``device``."""
+def encoder_in(folder: Path, model: Any, *, device: str, threads: int, flags: Collection[str]) -> Encoder:
+    """The encoder of an exported Whisper; ``model`` is its CTranslate2 part, on ``device``.
+
+    A processor needs one of ``flags``, as /proc/cpuinfo names them, to multiply a graph's integers exactly.
+    """
     graph = folder / GRAPH
     if not graph.is_file():
         return CTranslateEncoder(model, device=device)
     if device != "cpu":
         raise ValueError(f"{folder} was exported for processors: export it with --whisper-compute-type float16")
+    if set(_CPUINFO.read_text(encoding="utf-8").split()).isdisjoint(flags):
+        raise ValueError(f"{folder} was exported for another processor: export it again on this one")
     return GraphEncoder(graph, threads)

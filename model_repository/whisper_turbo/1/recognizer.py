@@ -103,7 +103,8 @@ class Recognizer:
         self._least_samples = int(settings["min_window_seconds"] * SAMPLE_RATE)
         self._context = int(settings["max_target_positions"])
         self._log_mel = LogMel(int(settings["mel_bins"]))
-        self._encoder = encoder_in(folder, self._model, device=device, threads=threads)
+        flags = settings.get("processor_flags", [])
+        self._encoder = encoder_in(folder, self._model, device=device, threads=threads, flags=flags)
         # A small checkpoint may ask for a wider beam than the configuration of its place has.
         self._beam_size = max(beam_size, int(settings.get("beam_size", 1)))
         self._start = self._id("<|startoftranscript|>")

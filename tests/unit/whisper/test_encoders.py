@@ -8,6 +8,8 @@ import pytest
 from scripts.export_models.export_whisper import convert, recognizer_module
 from tests.unit.whisper.conftest import CHECKPOINT
 
+FLAGS = ["fpu", "fp"]
+
 
 @pytest.fixture(scope="module")
 def encoders() -> ModuleType:
@@ -26,19 +28,24 @@ def _model(folder: Path) -> ctranslate2.models.Whisper:
 
 
 def test_a_graph_is_taken_where_the_export_wrote_one(encoders: ModuleType, exported: Path) -> None:
-    encoder = encoders.encoder_in(exported, _model(exported), device="cpu", threads=1)
+    encoder = encoders.encoder_in(exported, _model(exported), device="cpu", threads=1, flags=FLAGS)
     assert isinstance(encoder, encoders.GraphEncoder)
 
 
 def test_a_checkpoint_without_a_graph_is_encoded_by_ctranslate2(encoders: ModuleType, converted: Path) -> None:
-    encoder = encoders.encoder_in(converted, _model(converted), device="cpu", threads=1)
+    encoder = encoders.encoder_in(converted, _model(converted), device="cpu", threads=1, flags=FLAGS)
     features = np.random.default_rng(0).normal(size=(2, 80, 200)).astype(np.float32)
     assert encoder.encode(features).shape == (2, 100, 128)
 
 
 def test_what_was_exported_for_a_processor_is_refused_on_a_gpu(encoders: ModuleType, exported: Path) -> None:
     with pytest.raises(ValueError, match="--whisper-compute-type float16"):
-        encoders.encoder_in(exported, _model(exported), device="cuda", threads=1)
+        encoders.encoder_in(exported, _model(exported), device="cuda", threads=1, flags=FLAGS)
+
+
+def test_a_graph_is_refused_on_a_processor_that_it_was_not_made_for(encoders: ModuleType, exported: Path) -> None:
+    with pytest.raises(ValueError, match="another processor"):
+        encoders.encoder_in(exported, _model(exported), device="cpu", threads=1, flags=["amx_of_next_year"])
 
 
 def test_the_decoder_is_whole_without_the_encoder(exported: Path, converted: Path) -> None:
