@@ -12,7 +12,8 @@ from onnx import TensorProto, helper, numpy_helper
 OPSET = 17
 IR_VERSION = 8
 MICROSOFT = "com.microsoft"
-_LARGEST_SINGLE_FILE = 1_500_000_000
+# protobuf ends at 2 GB, and what lies beside the file is mapped into memory instead of read into it.
+_LARGEST_SINGLE_FILE = 100_000_000
 
 
 class Graph:
@@ -110,7 +111,7 @@ class Graph:
 
 
 def save(model: onnx.ModelProto, path: Path) -> None:
-    """Write ``model.onnx``; weights over 1.5 GB go to ``model.onnx.data`` beside it, as protobuf demands."""
+    """Write a model to ``path``; weights of more than 100 MB go into a file beside it, its name ending in ``.data``."""
     path.parent.mkdir(parents=True, exist_ok=True)
     data = path.with_name(path.name + ".data")
     path.unlink(missing_ok=True)
