@@ -46,8 +46,6 @@ class GraphEncoder:
     def __init__(self, path: Path, threads: int) -> None:
         options = ort.SessionOptions()
         options.intra_op_num_threads = threads
-        # Threads that wait for the next window by turning in circles would take CTranslate2's decoder its processors.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self._session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
     def encode(self, features: Float) -> Float:

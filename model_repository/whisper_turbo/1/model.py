@@ -9,6 +9,10 @@ import numpy as np
 import triton_python_backend_utils as pb_utils
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+# CTranslate2's threads meet some hundred times a token. By default they fall asleep in between, which costs a quarter
+# of decoding: they are to turn in circles for a fraction of a millisecond first. Its OpenMP reads that as it is loaded.
+os.environ.setdefault("OMP_WAIT_POLICY", "active")
+os.environ.setdefault("GOMP_SPINCOUNT", "30000")
 
 from recognizer import InvalidWindowError, Recognizer, Window
 

@@ -39,7 +39,8 @@ _BEST_OF = 5
 _TOKENS_PER_SECOND = 25
 _LEAST_TOKENS = 24
 _TASK_TOKENS = 3
-_QUANTUM_SECONDS = 1.0
+# Windows of a length are decoded together, and each is encoded up to the length it has.
+_QUANTUM_SECONDS = 0.5
 _SILENT_TAIL_SECONDS = 0.3
 _LATEST_FIRST_TIMESTAMP = 50
 
