@@ -53,8 +53,11 @@ class SpeechPipeline:
     async def _say(self, voice: Voice, parts: list[str], turn: Turn) -> list[NDArray[np.float32]]:
         async with self._dispatcher.slot(PHONEMES, turn):
             ids = await self._offload.run(_PHONEMIZE_SECONDS, phonemize, parts, voice.alphabet)
-        calls = (self._sentence(voice, sentence, turn) for sentence in ids)
-        return await gather_or_cancel(calls, self._settings.calls_at_once)
+        # The longest first: the last to be spoken, for which no other is left beside it, are then short ones.
+        order = sorted(range(len(ids)), key=lambda place: -len(ids[place]))
+        calls = (self._sentence(voice, ids[place], turn) for place in order)
+        spoken = await gather_or_cancel(calls, self._settings.calls_at_once)
+        return [audio for _, audio in sorted(zip(order, spoken, strict=True), key=lambda pair: pair[0])]
 
     async def _sentence(self, voice: Voice, ids: list[int], turn: Turn) -> NDArray[np.float32]:
         inputs: dict[str, NDArray[Any]] = {

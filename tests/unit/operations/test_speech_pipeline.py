@@ -1,10 +1,13 @@
 """The order in which a text is phonemized and spoken."""
 
 import asyncio
+import io
+import wave
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from unittest.mock import AsyncMock
 
+import numpy as np
 from numpy.typing import NDArray
 
 from frontend.config import Settings
@@ -47,9 +50,17 @@ class SlowPhonemizer:
         return [[1] * len(part) for part in parts]
 
 
-async def test_the_first_sentence_is_spoken_before_the_rest_is_phonemized() -> None:
-    triton = ToldTriton()
-    phonemizer: Any = SlowPhonemizer(triton.called)
+class LongTones(ToldTriton):
+    """Says each sentence as a tone of as many samples as it has ids."""
+
+    async def infer(
+        self, model: str, inputs: Mapping[str, NDArray[Any]], outputs: Sequence[str], seconds: float
+    ) -> Arrays:
+        await super().infer(model, inputs, outputs, seconds)
+        return {"output": np.ones((1, 1, 1, inputs["input"].shape[1]), np.float32)}
+
+
+async def _say(triton: ToldTriton, phonemizer: Any, text: str) -> bytes:
     settings = Settings(model_repository=ROOT / "model_repository")
     dispatcher = Dispatcher(Rules(), Bounds(), FixedShares(1, {}))
     await dispatcher.add("triton", triton, {"piper_amy": 4})
@@ -57,7 +68,34 @@ async def test_the_first_sentence_is_spoken_before_the_rest_is_phonemized() -> N
     pipeline = SpeechPipeline(settings, dispatcher, phonemizer)
     async with asyncio.timeout(5):
         turn = Turn("key", 3, None, asyncio.get_running_loop().time() + 10)
-        await pipeline.run(SpeechRequest("One. Three more. Five.", "amy", "wav"), turn, AsyncMock())
+        answer = await pipeline.run(SpeechRequest(text, "amy", "wav"), turn, AsyncMock())
     await dispatcher.close()
+    return answer
+
+
+def _tones(answer: bytes) -> list[int]:
+    """The lengths in samples of what lies between pauses."""
+    with wave.open(io.BytesIO(answer)) as file:
+        samples = np.frombuffer(file.readframes(file.getnframes()), "<i2")
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], samples != 0, [0]]).astype(int)))
+    return [int(length) for length in np.diff(edges)[::2]]
+
+
+async def test_the_first_sentence_is_spoken_before_the_rest_is_phonemized() -> None:
+    triton = ToldTriton()
+    phonemizer = SlowPhonemizer(triton.called)
+    await _say(triton, phonemizer, "One. Three more. Five.")
     assert phonemizer.asked == [["One."], ["Three more.", "Five."]]
-    assert [inputs["input"].shape[1] for _, inputs in triton.calls] == [4, 11, 5]
+    assert triton.calls[0][1]["input"].shape[1] == 4
+
+
+async def test_of_the_others_the_longest_is_spoken_first() -> None:
+    triton = LongTones()
+    await _say(triton, SlowPhonemizer(triton.called), "One. Five. Three more. Seventy.")
+    assert [inputs["input"].shape[1] for _, inputs in triton.calls] == [4, 11, 8, 5]
+
+
+async def test_sentences_are_heard_in_the_order_of_the_text() -> None:
+    triton = LongTones()
+    answer = await _say(triton, SlowPhonemizer(triton.called), "One. Five. Three more. Seventy.")
+    assert _tones(answer) == [4, 5, 11, 8]
