@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from scripts.export_models.convolutions import attributes_of, channels_of, constants_of, read_by
+from scripts.export_models.rewriting import attributes_of, channels_of, constants_of, read_by, replace_nodes
 
 _BLOCK = 16
 
@@ -40,9 +40,7 @@ class _Rewriting:
                 self._nodes.append(node)
         # Divisions that nobody reads any more are left out.
         read = {name for node in self._nodes for name in read_by(node)} | {one.name for one in self._graph.output}
-        kept = [node for node in self._nodes if node.op_type != "Div" or node.output[0] in read]
-        del self._graph.node[:]
-        self._graph.node.extend(kept)
+        replace_nodes(self._graph, [node for node in self._nodes if node.op_type != "Div" or node.output[0] in read])
 
     def _hand_over(self, node: onnx.NodeProto) -> None:
         """Lay out what a transposed convolution gives once, for all who read it."""

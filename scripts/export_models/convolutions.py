@@ -10,11 +10,18 @@ from typing import Any
 
 import numpy as np
 import onnx
-from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
-_CONVOLUTIONS = {"Conv", "ConvTranspose"}
-ELEMENTWISE = {"Add", "Sub", "Mul", "Div", "LeakyRelu", "Relu", "Tanh", "Sigmoid"}
+from scripts.export_models.rewriting import (
+    CONVOLUTIONS,
+    ELEMENTWISE,
+    attributes_of,
+    constants_of,
+    drop_unused,
+    read_by,
+    replace_nodes,
+)
+
 _AXES = "convolutions_axes"
 _HEIGHT = 2
 # Attributes with a number for each dimension, and the number that the new one has.
@@ -41,7 +48,7 @@ class _Rewriting:
 
     def run(self) -> None:
         for node in list(self._graph.node):
-            if node.op_type in _CONVOLUTIONS and self._rank(node.input[1]) == 3:
+            if node.op_type in CONVOLUTIONS and self._rank(node.input[1]) == 3:
                 self._convolve(node)
             elif node.op_type in ELEMENTWISE and self._fits(node):
                 self._keep_wide(node)
@@ -50,8 +57,8 @@ class _Rewriting:
                 self._nodes.append(node)
         self._squeeze(output.name for output in self._graph.output)
         if self.count:
-            del self._graph.node[:], self._graph.value_info[:]
-            self._graph.node.extend(self._nodes)
+            del self._graph.value_info[:]
+            replace_nodes(self._graph, self._nodes)
             self._graph.initializer.append(numpy_helper.from_array(np.array([_HEIGHT], np.int64), _AXES))
             drop_unused(self._graph)
 
@@ -107,50 +114,3 @@ class _Rewriting:
             if name in self._wide and name not in self._narrow:
                 self._narrow.add(name)
                 self._nodes.append(helper.make_node("Squeeze", [self._wide[name], _AXES], [name]))
-
-
-def drop_unused(graph: onnx.GraphProto) -> None:
-    """Leave out the weights of a graph that nothing in it reads any more."""
-    read = {name for node in graph.node for name in read_by(node)} | {output.name for output in graph.output}
-    kept = [weight for weight in graph.initializer if weight.name in read]
-    del graph.initializer[:]
-    graph.initializer.extend(kept)
-
-
-def constants_of(graph: onnx.GraphProto) -> dict[str, NDArray[Any]]:
-    """Every tensor that is the same in each run, by its name: initializers and the values of Constant nodes."""
-    tensors = {weight.name: weight for weight in graph.initializer}
-    for node in graph.node:
-        for attribute in node.attribute:
-            if node.op_type == "Constant" and attribute.name == "value":
-                tensors[node.output[0]] = attribute.t
-    return {name: numpy_helper.to_array(tensor) for name, tensor in tensors.items()}
-
-
-def channels_of(graph: onnx.GraphProto) -> dict[str, int]:
-    """How many channels the pictures have that convolutions give, and those that are made of them alone."""
-    constants = constants_of(graph)
-    found: dict[str, int] = {}
-    for node in graph.node:
-        if node.op_type in _CONVOLUTIONS and node.input[1] in constants:
-            out, within = constants[node.input[1]].shape[:2]
-            found[node.output[0]] = out if node.op_type == "Conv" else within * attributes_of(node).get("group", 1)
-        elif node.op_type in ELEMENTWISE:
-            given = {found.get(name) for name in node.input if name not in constants}
-            if len(given) == 1 and (count := given.pop()) is not None:
-                found[node.output[0]] = count
-    return found
-
-
-def attributes_of(node: onnx.NodeProto) -> dict[str, Any]:
-    return {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
-
-
-def read_by(node: onnx.NodeProto) -> list[str]:
-    """The tensors that a node reads, those that its subgraphs take from around them included."""
-    names = list(node.input)
-    for attribute in node.attribute:
-        for inner in attribute.g.node:
-            names += read_by(inner)
-        names += [output.name for output in attribute.g.output]
-    return names

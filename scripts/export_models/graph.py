@@ -59,6 +59,10 @@ class Graph:
     def cast(self, value: str, kind: int) -> str:
         return self.op("Cast", value, to=kind)
 
+    def size(self, value: str, axis: int) -> str:
+        """How long a tensor is along an axis, INT64 [1]."""
+        return self.op("Slice", self.op("Shape", value), self.constant([axis]), self.constant([axis + 1]))
+
     def running_index(self, begins: str, total: str) -> str:
         """For positions ``0 .. total-1``, the index of the stretch each lies in.
 

@@ -12,8 +12,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
-from scripts.export_models.convolutions import attributes_of, drop_unused
 from scripts.export_models.graph import Graph
+from scripts.export_models.rewriting import attributes_of, drop_unused, replace_nodes
 
 _PHASES = 16
 _TIME = 3
@@ -45,10 +45,9 @@ def _rewrite(graph: onnx.GraphProto) -> int:
             graph.initializer.extend(phases.weights)
             count += 1
         else:
-            nodes.append(onnx.NodeProto.FromString(node.SerializeToString()))
+            nodes.append(node)
     if count:
-        del graph.node[:]
-        graph.node.extend(nodes)
+        replace_nodes(graph, nodes)
         drop_unused(graph)
     return count
 
@@ -78,6 +77,6 @@ def _phases(node: onnx.NodeProto, kernel: Array, bias: Array | None = None) -> G
     pads = [0, before, 0, after + _PHASES - 1]
     phases = g.op("Conv", *inputs, kernel_shape=[1, shifted.shape[-1]], strides=[1, _PHASES], pads=pads)
     samples = g.op("Reshape", g.op("Transpose", phases, perm=[0, 2, 3, 1]), g.constant([1, 1, 1, -1]))
-    length = g.op("Slice", g.op("Shape", node.input[0]), g.constant([_TIME]), g.constant([_TIME + 1]))
+    length = g.size(node.input[0], _TIME)
     g.op("Slice", samples, g.constant([0]), length, g.constant([_TIME]), output=output)
     return g

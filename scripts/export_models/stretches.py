@@ -12,8 +12,15 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
-from scripts.export_models.convolutions import ELEMENTWISE, attributes_of, channels_of, constants_of, read_by
 from scripts.export_models.graph import Graph
+from scripts.export_models.rewriting import (
+    ELEMENTWISE,
+    attributes_of,
+    channels_of,
+    constants_of,
+    read_by,
+    replace_nodes,
+)
 
 # Of one stretch, behind the upsampling. At 32 channels it is half a megabyte, which two tensors of fit in a cache.
 _SAMPLES = 4096
@@ -112,9 +119,10 @@ def _read_outside(graph: onnx.GraphProto, stage: _Stage) -> set[str]:
 def _rewrite(graph: onnx.GraphProto, stage: _Stage) -> None:
     """Put a loop in the place of the stage's nodes."""
     g = Graph(prefix=f"{stage.end}_")
-    length = g.op("Slice", g.op("Shape", stage.start), g.constant([_TIME]), g.constant([_TIME + 1]))
     each = max(1, _SAMPLES // stage.factor)
-    count = g.op("Squeeze", g.op("Div", g.op("Add", length, g.constant([each - 1])), g.constant([each])))
+    count = g.op(
+        "Squeeze", g.op("Div", g.op("Add", g.size(stage.start, _TIME), g.constant([each - 1])), g.constant([each]))
+    )
 
     def stretch(body: Graph, number: str) -> str:
         axis, factor = body.constant([_TIME]), body.constant([stage.factor])
@@ -133,11 +141,13 @@ def _rewrite(graph: onnx.GraphProto, stage: _Stage) -> None:
     _tell_lengths(graph, stage, body)
     _keep_inside(graph, stage, body)
     last = max(index for index, node in enumerate(graph.node) if stage.holds(node))
-    before, after = (
-        [node for node in part if not stage.holds(node)] for part in (graph.node[:last], graph.node[last:])
-    )
-    del graph.node[:]
-    graph.node.extend([*before, *g.nodes, *after])
+    nodes: list[onnx.NodeProto] = []
+    for index, node in enumerate(graph.node):
+        if index == last:
+            nodes += g.nodes
+        elif not stage.holds(node):
+            nodes.append(node)
+    replace_nodes(graph, nodes)
     graph.initializer.extend(g.weights)
 
 

@@ -56,8 +56,8 @@ class _WhisperEncoder:
             x = g.op("Conv", x, self._kept(kernel), self._kept(bias), pads=[0, 1, 0, 1], strides=[1, stride])
             x = g.op("Gelu", x, domain=MICROSOFT)
         rows = g.op("Transpose", g.op("Squeeze", x, g.constant([0, 2])), perm=[1, 0])
-        count = g.op("Slice", g.op("Shape", rows), g.constant([0]), g.constant([1]))
-        positions = g.op("Slice", self._kept(self._weights["embed_positions.weight"]), g.constant([0]), count)
+        positions = self._kept(self._weights["embed_positions.weight"])
+        positions = g.op("Slice", positions, g.constant([0]), g.size(rows, 0))
         return g.op("Add", rows, positions)
 
     def layer(self, x: str, name: str) -> str:

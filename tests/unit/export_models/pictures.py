@@ -6,13 +6,11 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-CHANNELS = 16
+_CHANNELS = 16
 
 
-def model(
-    nodes: list[onnx.NodeProto], weights: dict[str, tuple[int, ...]], outputs: list[str], channels: int = CHANNELS
-) -> onnx.ModelProto:
-    """``x`` [1, channels, 1, time] in; weights are random, those without a shape are 3."""
+def model(nodes: list[onnx.NodeProto], weights: dict[str, tuple[int, ...]], outputs: list[str]) -> onnx.ModelProto:
+    """``x`` [1, 16, 1, time] in; weights are random, those without a shape are 3."""
     rng = np.random.default_rng(1)
     values = {
         name: (rng.normal(size=shape) / 8 if shape else np.array(3.0)).astype(np.float32)
@@ -21,7 +19,7 @@ def model(
     graph = helper.make_graph(
         nodes,
         "test",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, channels, 1, None])],
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, _CHANNELS, 1, None])],
         [helper.make_tensor_value_info(name, TensorProto.FLOAT, [None] * 4) for name in outputs],
         [numpy_helper.from_array(value, name) for name, value in values.items()],
     )
@@ -31,8 +29,7 @@ def model(
 def run(given: onnx.ModelProto, length: int) -> list[NDArray[np.float32]]:
     onnx.checker.check_model(given)
     session = ort.InferenceSession(given.SerializeToString(), providers=["CPUExecutionProvider"])
-    channels = given.graph.input[0].type.tensor_type.shape.dim[1].dim_value
-    x = np.random.default_rng(2).normal(size=(1, channels, 1, length)).astype(np.float32)
+    x = np.random.default_rng(2).normal(size=(1, _CHANNELS, 1, length)).astype(np.float32)
     answers: list[NDArray[np.float32]] = session.run(None, {"x": x})
     return answers
 

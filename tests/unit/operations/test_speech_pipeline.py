@@ -86,7 +86,7 @@ async def test_the_first_sentence_is_spoken_before_the_rest_is_phonemized() -> N
     phonemizer = SlowPhonemizer(triton.called)
     await _say(triton, phonemizer, "One. Three more. Five.")
     assert phonemizer.asked == [["One."], ["Three more.", "Five."]]
-    assert triton.calls[0][1]["input"].shape[1] == 4
+    assert [inputs["input"].shape[1] for _, inputs in triton.calls] == [4, 11, 5]
 
 
 async def test_of_the_others_the_longest_is_spoken_first() -> None:
