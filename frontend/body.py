@@ -50,6 +50,8 @@ async def _arrival(request: web.Request, settings: Settings) -> AsyncIterator[No
 
     def check_rate(deadline: asyncio.Timeout) -> None:
         nonlocal seen, check
+        if deadline.expired():
+            return
         arrived = request.content.total_bytes - seen
         if arrived < settings.min_body_rate * window:
             deadline.reschedule(loop.time())

@@ -92,6 +92,12 @@ async def test_a_body_that_stops_coming_is_408(client: Client) -> None:
     assert (refusal.status, refusal.error["type"]) == (408, "request_timeout")
 
 
+async def test_a_body_late_and_slow_at_once_fails_once(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+    # The deadline is shorter than the time over which the rate is taken: both end together.
+    await ask(client.server.port, head("POST", EMBED, "Content-Length: 100"))
+    assert not [record for record in caplog.records if record.exc_info]
+
+
 async def test_a_body_below_the_lowest_rate_is_408(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(body, "_RATE_SECONDS", 0.2)
     async with connection(client.server.port) as (reader, writer):
