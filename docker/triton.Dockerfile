@@ -6,6 +6,8 @@ ARG CUBLAS=nvidia-cublas-cu12==12.9.3.13
 COPY model_repository/requirements.txt /tmp/requirements.txt
 RUN python3 -m pip install --no-cache-dir --break-system-packages -r /tmp/requirements.txt "${CUBLAS}" \
     && rm /tmp/requirements.txt
+# What ONNX Runtime would tell Microsoft of its use stays here.
+ENV ORT_DISABLE_TELEMETRY=1
 ENV LD_LIBRARY_PATH=/usr/local/lib/python3.12/dist-packages/nvidia/cublas/lib:${LD_LIBRARY_PATH}
 
 # The image has this user, called triton-server.
