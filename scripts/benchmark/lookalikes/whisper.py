@@ -45,8 +45,11 @@ def tokenizer() -> WhisperTokenizerFast:
     return WhisperTokenizerFast(tokenizer_object=bpe, unk_token=end, bos_token=end, eos_token=end, pad_token=end)
 
 
-def write(folder: Path, *, layers: int = 32, width: int = 1280) -> None:
-    """A checkpoint of turbo's layout in ``folder``: 128 mel bins, 51,866 entries, 4 decoder layers."""
+def write(folder: Path, *, layers: int = 32, width: int = 1280, tokens: int = TOKENS) -> None:
+    """A checkpoint of turbo's layout in ``folder``: 128 mel bins, 51,866 entries, 4 decoder layers.
+
+    Every answer has ``tokens`` tokens, 40 at most.
+    """
     folder.mkdir(parents=True)
     its = tokenizer()
     its.save_pretrained(folder)
@@ -68,7 +71,7 @@ def write(folder: Path, *, layers: int = 32, width: int = 1280) -> None:
         pad_token_id=end,
     )
     model = WhisperForConditionalGeneration(config)
-    _fix_the_answer(model, [token(letter) for letter in _LETTERS], end, token("<|notimestamps|>") + 1)
+    _fix_the_answer(model, [token(letter) for letter in _LETTERS[:tokens]], end, token("<|notimestamps|>") + 1)
     model.generation_config = GenerationConfig(
         is_multilingual=True,
         lang_to_id={f"<|{code}|>": token(f"<|{code}|>") for code in ("en", "de", "fr", "it")},
@@ -88,7 +91,7 @@ def write(folder: Path, *, layers: int = 32, width: int = 1280) -> None:
 
 
 def _fix_the_answer(model: WhisperForConditionalGeneration, letters: list[int], end: int, first_timestamp: int) -> None:
-    decoder, taken = model.model.decoder, _FIRST_LETTER + TOKENS
+    decoder, taken = model.model.decoder, _FIRST_LETTER + len(letters)
     with torch.no_grad():
         words, places = decoder.embed_tokens.weight, decoder.embed_positions.weight
         words[:, :taken] = 0
@@ -100,7 +103,7 @@ def _fix_the_answer(model: WhisperForConditionalGeneration, letters: list[int], 
             words[letter, _FIRST_LETTER + at] = _LOUD
             # What a position says is what comes behind it.
             places[_TASK + at - 1, _FIRST_LETTER + at] = _SURE
-        places[_TASK + TOKENS - 1 :, _ENDING] = _SURE
+        places[_TASK + len(letters) - 1 :, _ENDING] = _SURE
         for layer in decoder.layers:
             for part in (layer.self_attn.out_proj, layer.encoder_attn.out_proj, layer.fc2):
                 part.weight[:taken] = 0

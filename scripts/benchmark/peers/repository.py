@@ -49,17 +49,18 @@ class Checkpoints:
             text.write(path, reranker=reranker)
         return path
 
-    def _whisper_source(self) -> Path:
-        path = self._folder / "whisper"
+    def _whisper_source(self, tokens: int = whisper.TOKENS) -> Path:
+        path = self._folder / ("whisper" if tokens == whisper.TOKENS else f"whisper-{tokens}")
         if not path.exists():
-            whisper.write(path)
+            whisper.write(path, tokens=tokens)
         return path
 
-    def whisper(self) -> Path:
-        """As the export writes it: the encoder as a graph in int8."""
-        target = self._folder / "whisper-graph"
+    def whisper(self, tokens: int = whisper.TOKENS) -> Path:
+        """As the export writes it: the encoder as a graph in int8; its answers have so many tokens."""
+        source = self._whisper_source(tokens)
+        target = source.with_name(f"{source.name}-graph")
         if not target.exists():
-            convert(self._whisper_source(), target, COMPUTE_TYPE, encoder_graph=True)
+            convert(source, target, COMPUTE_TYPE, encoder_graph=True)
         return target
 
     def whisper_for_peers(self) -> Path:
