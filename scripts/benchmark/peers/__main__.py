@@ -19,6 +19,7 @@ from scripts.benchmark.peers.sides import Bench
 CASES = {
     "embeddings": texts.embeddings,
     "rerank": texts.rerank,
+    "rerank-passages": texts.rerank_passages,
     "transcriptions": audio.transcriptions,
     "long-file": audio.long_file,
     "speech": audio.speech,

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +21,7 @@ from scripts.export_models.encoder import Precision
 _CALLERS, _TEXTS_A_CALL = 16, 4
 _SHORTEST, _LONGEST = 8, 500
 _RERANKERS, _DOCUMENTS = 8, 32
-_LONGEST_DOCUMENT = 150
+_LONGEST_PASSAGE = 150
 _QUERY = 8
 # Of 8 and 32 texts the better for sentence-transformers on two cores.
 _PADDED_BATCH = 8
@@ -119,8 +119,8 @@ def embeddings(bench: Bench) -> Iterator[Case]:
         yield Case("embeddings", "tokens", _tokens(flat), sides)
 
 
-def _reranks(rng: np.random.Generator) -> list[tuple[str, list[str]]]:
-    return [(words(rng, _QUERY), _mixed(rng, _DOCUMENTS, _LONGEST_DOCUMENT)) for _ in range(_RERANKERS)]
+def _reranks(rng: np.random.Generator, longest: int) -> list[tuple[str, list[str]]]:
+    return [(words(rng, _QUERY), _mixed(rng, _DOCUMENTS, longest)) for _ in range(_RERANKERS)]
 
 
 def _rerank_calls(asked: list[tuple[str, list[str]]], model: str) -> list[Call]:
@@ -128,10 +128,9 @@ def _rerank_calls(asked: list[tuple[str, list[str]]], model: str) -> list[Call]:
 
 
 @contextmanager
-def rerank(bench: Bench) -> Iterator[Case]:
-    """8 callers, each with 32 documents of 8 to 150 tokens."""
+def _rerank(bench: Bench, name: str, longest: int) -> Iterator[Case]:
     checkpoint = Checkpoints(bench.folder).text(reranker=True)
-    asked = _reranks(np.random.default_rng(1))
+    asked = _reranks(np.random.default_rng(1), longest)
     pairs = [[query, text] for query, texts in asked for text in texts]
     with ExitStack() as stack:
         sides: dict[str, Side] = {}
@@ -147,4 +146,14 @@ def rerank(bench: Bench) -> Iterator[Case]:
         infinity = stack.enter_context(_infinity(bench, checkpoint))
         sides["infinity"] = HttpSide(infinity, _rerank_calls(asked, "m"), _RERANKERS)
         tokens = sum(_QUERY + text.count(" ") + 5 for _, texts in asked for text in texts)
-        yield Case("rerank", "tokens", tokens, sides)
+        yield Case(name, "tokens", tokens, sides)
+
+
+def rerank(bench: Bench) -> AbstractContextManager[Case]:
+    """8 callers, each with 32 documents of 8 to 500 tokens."""
+    return _rerank(bench, "rerank", _LONGEST)
+
+
+def rerank_passages(bench: Bench) -> AbstractContextManager[Case]:
+    """8 callers, each with 32 documents of 8 to 150 tokens."""
+    return _rerank(bench, "rerank of passages", _LONGEST_PASSAGE)
