@@ -2,9 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,6 +92,24 @@ def _embeddings(texts: list[list[str]], model: str) -> list[Call]:
     return [Call("/embeddings", 0, {"input": its, "model": model, "encoding_format": "base64"}) for its in texts]
 
 
+def _own_sides(
+    stack: ExitStack, bench: Bench, checkpoint: Path, calls: list[Call], texts: Sequence[Any], *, reranker: bool
+) -> tuple[dict[str, Side], dict[Precision, Target]]:
+    """The product and its graph in both precisions, and where each answers; fp32 has the padded embedder beside it."""
+    sides: dict[str, Side] = {}
+    targets: dict[Precision, Target] = {}
+    for precision in PRECISIONS:
+        folder = put_text(bench.folder / precision, checkpoint, precision, reranker=reranker)
+        also = [PADDED] if precision == "fp32" and not reranker else []
+        if also:
+            put_padded(bench.folder / precision, checkpoint)
+        targets[precision] = stack.enter_context(own_product(bench.folder / precision, also))
+        sides[f"Quartet {precision}"] = HttpSide(targets[precision], calls, len(calls))
+        graph = stack.enter_context(bench.own_worker("packed_graph.py", folder, _TEXTS_A_RUN))
+        sides[f"its {precision} graph in process"] = WorkerSide(graph, texts)
+    return sides, targets
+
+
 @contextmanager
 def embeddings(bench: Bench) -> Iterator[Case]:
     """16 callers, each with 4 texts of 8 to 500 tokens."""
@@ -99,18 +118,9 @@ def embeddings(bench: Bench) -> Iterator[Case]:
     texts = [_mixed(rng, _TEXTS_A_CALL, _LONGEST) for _ in range(_CALLERS)]
     flat = [text for its in texts for text in its]
     with ExitStack() as stack:
-        sides: dict[str, Side] = {}
-        for precision in PRECISIONS:
-            folder = put_text(bench.folder / precision, checkpoint, precision, reranker=False)
-            also = [PADDED] if precision == "fp32" else []
-            if also:
-                put_padded(bench.folder / precision, checkpoint)
-            target = stack.enter_context(own_product(bench.folder / precision, also))
-            sides[f"Quartet {precision}"] = HttpSide(target, _embeddings(texts, "embed-m3"), _CALLERS)
-            graph = stack.enter_context(bench.own_worker("packed_graph.py", folder, _TEXTS_A_RUN))
-            sides[f"its {precision} graph in process"] = WorkerSide(graph, flat)
-            if also:
-                sides["padded ONNX in the same Triton"] = PaddedSide(target.grpc, checkpoint, texts)
+        calls = _embeddings(texts, "embed-m3")
+        sides, targets = _own_sides(stack, bench, checkpoint, calls, flat, reranker=False)
+        sides["padded ONNX in the same Triton"] = PaddedSide(targets["fp32"].grpc, checkpoint, texts)
         python = bench.text_peers / "python"
         encoder = worker(python, bench.log("sentence-transformers"), "sentence_encoder.py", checkpoint, _PADDED_BATCH)
         sides["sentence-transformers in process"] = WorkerSide(stack.enter_context(encoder), flat)
@@ -133,13 +143,8 @@ def _rerank(bench: Bench, name: str, longest: int) -> Iterator[Case]:
     asked = _reranks(np.random.default_rng(1), longest)
     pairs = [[query, text] for query, texts in asked for text in texts]
     with ExitStack() as stack:
-        sides: dict[str, Side] = {}
-        for precision in PRECISIONS:
-            folder = put_text(bench.folder / precision, checkpoint, precision, reranker=True)
-            target = stack.enter_context(own_product(bench.folder / precision))
-            sides[f"Quartet {precision}"] = HttpSide(target, _rerank_calls(asked, "rerank-v2-m3"), _RERANKERS)
-            graph = stack.enter_context(bench.own_worker("packed_graph.py", folder, _TEXTS_A_RUN))
-            sides[f"its {precision} graph in process"] = WorkerSide(graph, pairs)
+        calls = _rerank_calls(asked, "rerank-v2-m3")
+        sides, _ = _own_sides(stack, bench, checkpoint, calls, pairs, reranker=True)
         python = bench.text_peers / "python"
         encoder = worker(python, bench.log("cross-encoder"), "cross_encoder.py", checkpoint, _PADDED_BATCH)
         sides["CrossEncoder in process"] = WorkerSide(stack.enter_context(encoder), pairs)
