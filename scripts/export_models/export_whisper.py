@@ -134,13 +134,12 @@ def spoken_windows(seconds: float) -> list[tuple[str, NDArray[np.float32]]]:
     return windows
 
 
-def reference_tokens(model: Any, extractor: Any, language: str, audio: NDArray[np.float32], most: int) -> list[int]:
+def reference_tokens(model: Any, features: torch.Tensor, language: str, most: int) -> list[int]:
     """At most ``most`` greedy tokens with timestamps from ``transformers``, without the task and end tokens.
 
     It is the generate of every model with Whisper's own logits processors: Whisper's wrapper around it would start
     again behind the last timestamp.
     """
-    features = extractor(audio, sampling_rate=_SAMPLE_RATE, return_tensors="pt").input_features
     settings = copy.deepcopy(model.generation_config)
     task = [settings.decoder_start_token_id, settings.lang_to_id[f"<|{language}|>"], settings.task_to_id["transcribe"]]
     processors = [
@@ -165,31 +164,47 @@ def reference_tokens(model: Any, extractor: Any, language: str, audio: NDArray[n
     return tokens[: tokens.index(end)] if end in tokens else tokens
 
 
-def compare(source: Path, target: Path, name: str, compute_type: str) -> list[Check]:
-    """The share of windows whose greedy tokens differ from the original's."""
-    module = recognizer_module()
+def _recognizer(target: Path, compute_type: str) -> Any:
+    """The export's recognizer, whose windows are all whole: the original sees no others."""
     settings = json.loads((target / "quartet.json").read_text(encoding="utf-8"))
     whole = {**settings, "min_window_seconds": settings["window_seconds"]}
-    # The original always sees a whole window, so the comparison shows both the same.
     (target / "quartet.json").write_text(json.dumps(whole), encoding="utf-8")
     try:
-        recognizer = module.Recognizer(target, compute_type=compute_type, threads=2, beam_size=1)
+        return recognizer_module().Recognizer(target, compute_type=compute_type, threads=2, beam_size=1)
     finally:
         (target / "quartet.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+
+
+def _encoder_error(model: Any, features: torch.Tensor, encoded: NDArray[np.float32]) -> float:
+    """How far an encoder output [frames, width] is from the original's, relative to that one's size."""
+    with torch.inference_mode():
+        wanted = model.model.encoder(features).last_hidden_state[0].numpy()
+    return float(np.linalg.norm(encoded - wanted) / np.linalg.norm(wanted))
+
+
+def compare(source: Path, target: Path, name: str, compute_type: str) -> list[Check]:
+    """How far encoder outputs are from the original's, and the share of windows with other greedy tokens."""
+    recognizer, window = _recognizer(target, compute_type), recognizer_module().Window
     model = WhisperForConditionalGeneration.from_pretrained(source).float().eval()
     extractor = WhisperFeatureExtractor.from_pretrained(source)
-    different = 0
-    windows = spoken_windows(settings["window_seconds"])
+    errors, different = [], 0
+    windows = spoken_windows(extractor.chunk_length)
     for language, audio in windows:
-        ours = recognizer.decode_greedily(module.Window(audio, language=language))
-        theirs = reference_tokens(model, extractor, language, audio, recognizer.most_tokens(len(audio) / _SAMPLE_RATE))
+        features = extractor(audio, sampling_rate=_SAMPLE_RATE, return_tensors="pt").input_features
+        spoken = window(audio, language=language)
+        errors.append(_encoder_error(model, features, recognizer.encoded(spoken)))
+        ours = recognizer.decode_greedily(spoken)
+        theirs = reference_tokens(model, features, language, recognizer.most_tokens(len(audio) / _SAMPLE_RATE))
         if compute_type != "float32":
             # Less precise weights may move a timestamp by a step; it is the words that count.
             ours, theirs = ([t for t in tokens if t < recognizer.first_timestamp] for tokens in (ours, theirs))
         different += ours != theirs
-    limit = 0.0 if compute_type == "float32" else _LARGEST_QUANTIZED_DIFFERENCE
+    exact = compute_type == "float32"
     what = f"{compute_type}: share of {len(windows)} windows with other tokens"
-    return [Check(name, what, different / len(windows), limit)]
+    return [
+        Check(name, f"{compute_type}: encoder output, largest relative error", max(errors), 1e-3 if exact else 0.2),
+        Check(name, what, different / len(windows), 0.0 if exact else _LARGEST_QUANTIZED_DIFFERENCE),
+    ]
 
 
 def export_whisper(name: str, source: Path, target: Path, compute_type: str) -> list[Check]:

@@ -143,6 +143,13 @@ class Recognizer:
         """How many tokens a window of ``seconds`` may give behind a prompt: a loop must end some time."""
         return min(int(_LEAST_TOKENS + _TOKENS_PER_SECOND * seconds), self._context // 2, self._context - prompt)
 
+    def encoded(self, window: Window) -> NDArray[np.float32]:
+        """The encoder's output for one window [frames, width]: what exports are compared by, as the tokens are."""
+        self._check(window)
+        (job,) = self._encode([window])
+        output: NDArray[np.float32] = np.asarray(job.encoded)[0]
+        return output
+
     def decode_greedily(self, window: Window) -> list[int]:
         """The tokens of one window with a given language, decoded once: what exports are compared by."""
         self._check(window)

@@ -4,6 +4,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from transformers import WhisperForConditionalGeneration
 
@@ -15,9 +16,9 @@ from tests.unit.whisper.conftest import CHECKPOINT
 SENTENCE = "The meeting was moved from Monday to Friday."
 
 
-def test_greedy_tokens_are_those_of_transformers(module: ModuleType, converted: Path) -> None:
-    (check,) = export_whisper.compare(CHECKPOINT, converted, "demo", "float32")
-    assert check.passed
+def test_encoder_outputs_and_greedy_tokens_are_those_of_transformers(module: ModuleType, converted: Path) -> None:
+    encoded, tokens = export_whisper.compare(CHECKPOINT, converted, "demo", "float32")
+    assert (encoded.passed, tokens.passed) == (True, True)
 
 
 def test_a_window_is_transcribed(module: ModuleType, recognizer: Any) -> None:
@@ -113,5 +114,17 @@ def test_an_unknown_language_is_refused(module: ModuleType, recognizer: Any) -> 
 @pytest.mark.parametrize("encoder_graph", [False, int8_is_fast()])
 def test_int8_weights_hear_the_same_words(module: ModuleType, tmp_path: Path, encoder_graph: bool) -> None:
     export_whisper.convert(CHECKPOINT, tmp_path / "int8", "int8", encoder_graph=encoder_graph)
-    (check,) = export_whisper.compare(CHECKPOINT, tmp_path / "int8", "demo", "int8")
-    assert check.passed
+    encoded, tokens = export_whisper.compare(CHECKPOINT, tmp_path / "int8", "demo", "int8")
+    assert (encoded.passed, tokens.passed) == (True, True)
+
+
+def test_an_encoder_that_is_not_the_checkpoint_s_fails_its_export(module: ModuleType, tmp_path: Path) -> None:
+    export_whisper.convert(CHECKPOINT, tmp_path / "int8", "int8", encoder_graph=True)
+    path = tmp_path / "int8" / "encoder.onnx"
+    graph = onnx.load(path)
+    last = [node for node in graph.graph.node if node.op_type == "LayerNormalization"][-1]
+    scales = next(tensor for tensor in graph.graph.initializer if tensor.name == last.input[1])
+    scales.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(scales) * 1.5, scales.name))
+    onnx.save(graph, path)
+    encoded, _ = export_whisper.compare(CHECKPOINT, tmp_path / "int8", "demo", "int8")
+    assert not encoded.passed
