@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from onnx import TensorProto
 
 from scripts.export_models.calibration import Calibration
 from scripts.export_models.encoder import EncoderShape, Linear, PackedEncoder, Packing, Weights, query_key_value
@@ -17,6 +18,8 @@ from scripts.export_models.quantise import Smoothing, column_scales, rounded, sm
 FAST_INT8 = {"avx512_vnni", "avx_vnni", "asimddp"}
 # What the second feed-forward layer is given differs most between channels: each quarter of them has its own steps.
 _GROUPS = 4
+# Products in each sum that shows whether sums are exact.
+_PROBE = 64
 
 Array = NDArray[np.float32]
 
@@ -53,6 +56,18 @@ def product(g: Graph, rows: Rows, weight: NDArray[np.int8], scales: Array) -> st
     one = g.constant(1, np.float32)
     inputs = (rows.quantised, g.weight(weight, "int8"), one, g.weight(scales, "scales"), rows.zero)
     return g.op("Mul", g.op("MatMulIntegerToFloat", *inputs, domain=MICROSOFT), rows.step)
+
+
+def if_exact(g: Graph, x: str) -> str:
+    """``x``, or NaN on a processor that would give wrong numbers without a word.
+
+    Kernels for x86-64 without VNNI add two products in 16 bits, which saturate: those of the largest numbers tell.
+    """
+    rows = g.constant(np.full((8, _PROBE), 255), np.uint8)
+    columns = g.constant(np.full((_PROBE, 16), 127), np.int8)
+    largest = g.op("ReduceMin", g.cast(g.op("MatMulInteger", rows, columns), TensorProto.FLOAT), keepdims=0)
+    exact = g.op("Equal", largest, g.constant(_PROBE * 255 * 127, np.float32))
+    return g.op("Mul", x, g.op("Where", exact, g.constant(1, np.float32), g.constant(np.nan, np.float32)))
 
 
 class Int8Encoder(PackedEncoder):

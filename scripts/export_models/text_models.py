@@ -23,7 +23,7 @@ from scripts.export_models.encoder import (
     text_inputs,
 )
 from scripts.export_models.graph import Graph
-from scripts.export_models.int8 import Int8Encoder
+from scripts.export_models.int8 import Int8Encoder, if_exact
 
 EMBEDDING_WIDTH = 1024
 # Cosine of all-MiniLM-L6-v2 to a score: unrelated pairs lie near 0.05, good answers above 0.5.
@@ -60,7 +60,10 @@ def checkpoint_of(model: Any, calibration: Calibration | None = None) -> Checkpo
 def _by_block(g: Graph, precision: Precision, build: Build) -> str:
     """What ``build`` makes of the graph's inputs: in blocks on a processor, in one go on CUDA."""
     ids, lengths = g.cast("input_ids", TensorProto.INT64), g.cast("lengths", TensorProto.INT64)
-    return build(g, ids, lengths) if precision == "fp16" else in_blocks(g, ids, lengths, build)
+    if precision == "fp16":
+        return build(g, ids, lengths)
+    built = in_blocks(g, ids, lengths, build)
+    return if_exact(g, built) if precision == "int8" else built
 
 
 def _pooled(g: Graph, checkpoint: Checkpoint, precision: Precision, pooling: Pooling, ids: str, pack: Packing) -> str:
