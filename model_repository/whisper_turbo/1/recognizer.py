@@ -143,22 +143,18 @@ class Recognizer:
         """How many tokens a window of ``seconds`` may give behind a prompt: a loop must end some time."""
         return min(int(_LEAST_TOKENS + _TOKENS_PER_SECOND * seconds), self._context // 2, self._context - prompt)
 
-    def encoded(self, window: Window) -> NDArray[np.float32]:
-        """The encoder's output for one window [frames, width]: what exports are compared by, as the tokens are."""
-        self._check(window)
-        (job,) = self._encode([window])
-        output: NDArray[np.float32] = np.asarray(job.encoded)[0]
-        return output
+    def decode_greedily(self, window: Window) -> tuple[NDArray[np.float32], list[int]]:
+        """What exports are compared by: the encoder's output for one window [frames, width], and its tokens.
 
-    def decode_greedily(self, window: Window) -> list[int]:
-        """The tokens of one window with a given language, decoded once: what exports are compared by."""
+        The window's language is given, and it is decoded once.
+        """
         self._check(window)
         (job,) = self._encode([window])
         job.language = window.language
         job.prompt = self._prompt(job)
         self._decode_together([job], 0.0, beam_size=1)
         assert job.result is not None
-        return job.result.tokens
+        return np.asarray(job.encoded)[0], job.result.tokens
 
     def _check(self, window: Window) -> None:
         if not 0 < len(window.audio) <= self._window_samples:
