@@ -2,9 +2,7 @@
 
 import asyncio
 import json
-import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import psutil
 import pytest
@@ -88,15 +86,8 @@ def _memory(frontend: Frontend) -> int:
 
 def _open_files(frontend: Frontend) -> int:
     """Open files but the database's: its pool keeps a few connections, as many as were once needed together."""
-    files = list(Path(f"/proc/{frontend.process.pid}/fd").iterdir())
-    return sum("quartet.sqlite3" not in _target(file) for file in files)
-
-
-def _target(file: Path) -> str:
-    try:
-        return os.readlink(file)
-    except FileNotFoundError:
-        return ""
+    process = psutil.Process(frontend.process.pid)
+    return process.num_fds() - sum("quartet.sqlite3" in file.path for file in process.open_files())
 
 
 async def _send_all(frontend: Frontend) -> None:
