@@ -65,8 +65,8 @@ def if_exact(g: Graph, x: str) -> str:
     """
     rows = g.constant(np.full((8, _PROBE), 255), np.uint8)
     columns = g.constant(np.full((_PROBE, 16), 127), np.int8)
-    largest = g.op("ReduceMin", g.cast(g.op("MatMulInteger", rows, columns), TensorProto.FLOAT), keepdims=0)
-    exact = g.op("Equal", largest, g.constant(_PROBE * 255 * 127, np.float32))
+    least = g.op("ReduceMin", g.cast(g.op("MatMulInteger", rows, columns), TensorProto.FLOAT), keepdims=0)
+    exact = g.op("Equal", least, g.constant(_PROBE * 255 * 127, np.float32))
     return g.op("Mul", x, g.op("Where", exact, g.constant(1, np.float32), g.constant(np.nan, np.float32)))
 
 
