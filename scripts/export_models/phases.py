@@ -5,15 +5,12 @@ sixteen products, and as many hyperbolic tangents, would be thrown away. With a 
 is a phase of the sound.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx import numpy_helper
 
 from scripts.export_models.graph import Graph
-from scripts.export_models.rewriting import attributes_of, drop_unused, replace_nodes
+from scripts.export_models.rewriting import attributes_of, replace_each
 
 _PHASES = 16
 _TIME = 3
@@ -23,33 +20,11 @@ Array = NDArray[np.float32]
 
 def in_phases(model: onnx.ModelProto) -> int:
     """Rewrite a model over pictures in place, and answer how many of its convolutions had one output channel."""
-    return sum(_rewrite(graph) for graph in _graphs(model.graph))
+    return replace_each(model, "Conv", _rewritten)
 
 
-def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
-    yield graph
-    for node in graph.node:
-        for attribute in node.attribute:
-            if attribute.type == onnx.AttributeProto.GRAPH:
-                yield from _graphs(attribute.g)
-
-
-def _rewrite(graph: onnx.GraphProto) -> int:
-    weights = {weight.name: numpy_helper.to_array(weight) for weight in graph.initializer}
-    nodes: list[onnx.NodeProto] = []
-    count = 0
-    for node in graph.node:
-        if node.op_type == "Conv" and all(name in weights for name in node.input[1:]) and _fits(weights, node):
-            phases = _phases(node, *(weights[name] for name in node.input[1:]))
-            nodes += phases.nodes
-            graph.initializer.extend(phases.weights)
-            count += 1
-        else:
-            nodes.append(node)
-    if count:
-        replace_nodes(graph, nodes)
-        drop_unused(graph)
-    return count
+def _rewritten(node: onnx.NodeProto, weights: dict[str, Array]) -> Graph | None:
+    return _phases(node, *(weights[name] for name in node.input[1:])) if _fits(weights, node) else None
 
 
 def _fits(weights: dict[str, Array], node: onnx.NodeProto) -> bool:

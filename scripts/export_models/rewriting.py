@@ -1,11 +1,13 @@
 """What the rewritings of a finished ONNX graph have in common: what is in it, and what takes the place of what."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
+
+from scripts.export_models.graph import Graph
 
 CONVOLUTIONS = {"Conv", "ConvTranspose"}
 ELEMENTWISE = {"Add", "Sub", "Mul", "Div", "LeakyRelu", "Relu", "Tanh", "Sigmoid"}
@@ -62,3 +64,42 @@ def read_by(node: onnx.NodeProto) -> list[str]:
             names += read_by(inner)
         names += [output.name for output in attribute.g.output]
     return names
+
+
+def replace_each(
+    model: onnx.ModelProto, kind: str, build: Callable[[onnx.NodeProto, dict[str, NDArray[Any]]], Graph | None]
+) -> int:
+    """Put what ``build`` gives for a node and its graph's weights in the place of each node of a kind, loops included.
+
+    A node stays for which it gives nothing. The answer is how many were replaced.
+    """
+    return sum(_replace_each(graph, kind, build) for graph in _graphs(model.graph))
+
+
+def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.GRAPH:
+                yield from _graphs(attribute.g)
+
+
+def _replace_each(
+    graph: onnx.GraphProto, kind: str, build: Callable[[onnx.NodeProto, dict[str, NDArray[Any]]], Graph | None]
+) -> int:
+    weights = {weight.name: numpy_helper.to_array(weight) for weight in graph.initializer}
+    nodes: list[onnx.NodeProto] = []
+    count = 0
+    for node in graph.node:
+        known = node.op_type == kind and all(name in weights for name in node.input[1:])
+        built = build(node, weights) if known else None
+        if built is None:
+            nodes.append(node)
+        else:
+            nodes += built.nodes
+            graph.initializer.extend(built.weights)
+            count += 1
+    if count:
+        replace_nodes(graph, nodes)
+        drop_unused(graph)
+    return count

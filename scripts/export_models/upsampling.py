@@ -1,0 +1,56 @@
+"""A transposed convolution as a plain one, whose channels hold the samples that come to lie next to each other.
+
+ONNX Runtime's blocked layout does not know transposed convolutions: it multiplies matrices and adds what overlaps up in
+a second pass. Where a kernel is as long as a few strides, each stride of samples is a product of the same few inputs.
+"""
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+
+from scripts.export_models.graph import Graph
+from scripts.export_models.rewriting import attributes_of, replace_each
+
+_TIME = 2
+
+Array = NDArray[np.float32]
+
+
+def interleaved(model: onnx.ModelProto) -> int:
+    """Rewrite a model over pictures in place, and answer how many transposed convolutions it had."""
+    return replace_each(model, "ConvTranspose", _rewritten)
+
+
+def _rewritten(node: onnx.NodeProto, weights: dict[str, Array]) -> Graph | None:
+    """``stride`` samples for each one that comes in, of which ``size / stride`` make each of them."""
+    kernel = weights[node.input[1]]
+    attributes = attributes_of(node)
+    if kernel.ndim != 4 or kernel.shape[2] != 1:
+        return None
+    stride = attributes.get("strides", [1, 1])[-1]
+    _, before, _, after = attributes.get("pads", [0] * 4)
+    own = ("auto_pad", "output_padding", "output_shape")
+    plain = attributes.get("group", 1) == 1 and attributes.get("dilations", [1, 1])[-1] == 1
+    if not plain or any(attributes.get(name) for name in own) or kernel.shape[3] % stride:
+        return None
+    if kernel.shape[3] - before - after != stride:
+        return None
+    return _convolution(node, stride, before, *(weights[name] for name in node.input[1:]))
+
+
+def _convolution(node: onnx.NodeProto, stride: int, cut: int, kernel: Array, bias: Array | None = None) -> Graph:
+    """The nodes in the place of one with a ``kernel`` [in, out, 1, size], whose first ``cut`` samples are left out."""
+    g = Graph(prefix=f"{node.output[0]}_")
+    inputs, outputs, _, size = kernel.shape
+    taps = size // stride
+    # The last tap meets the newest input: the kernel of a convolution runs the other way.
+    steps = kernel.reshape(inputs, outputs, taps, stride)[:, :, ::-1].transpose(3, 1, 0, 2)
+    weights = [g.weight(steps.reshape(stride * outputs, inputs, 1, taps), "steps")]
+    if bias is not None:
+        weights.append(g.weight(np.tile(bias, stride), "bias"))
+    steps_of = g.op("Conv", node.input[0], *weights, kernel_shape=[1, taps], pads=[0, taps - 1, 0, taps - 1])
+    in_turn = g.op("Reshape", g.op("Transpose", steps_of, perm=[0, 2, 3, 1]), g.constant([0, 1, -1, outputs]))
+    end = cut - stride * (taps - 1) or np.iinfo(np.int64).max
+    samples = g.op("Slice", in_turn, g.constant([cut]), g.constant([end]), g.constant([_TIME]))
+    g.op("Transpose", samples, perm=[0, 3, 1, 2], output=node.output[0])
+    return g
