@@ -1,3 +1,4 @@
+import pytest
 from onnx import helper
 
 from scripts.export_models.blocked_layout import keep_blocked
@@ -8,10 +9,11 @@ CONVOLVED = helper.make_node("Conv", ["x", "w"], ["a"], pads=[0, 1, 0, 1])
 ADDED = helper.make_node("Add", ["a", "a"], ["b"])
 
 
-def test_an_activation_behind_a_sum_is_given_a_convolution() -> None:
-    graph = model([CONVOLVED, ADDED, helper.make_node("LeakyRelu", ["b"], ["y"], alpha=0.1)], WEIGHTS, ["y"])
+@pytest.mark.parametrize("slope", [{}, {"alpha": 0.1}], ids=str)
+def test_an_activation_behind_a_sum_is_made_of_convolutions(slope: dict[str, float]) -> None:
+    graph = model([CONVOLVED, ADDED, helper.make_node("LeakyRelu", ["b"], ["y"], **slope)], WEIGHTS, ["y"])
     before = run(graph, 30)
-    assert keep_blocked(graph) == 1
+    assert keep_blocked(graph) == 2
     assert same(before, run(graph, 30))
 
 
