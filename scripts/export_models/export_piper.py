@@ -13,6 +13,7 @@ from scripts.export_models.convolutions import as_pictures
 from scripts.export_models.parity import Check
 from scripts.export_models.phases import in_phases
 from scripts.export_models.stretches import in_stretches
+from scripts.export_models.tiles import in_tiles
 from scripts.export_models.upsampling import interleaved
 
 _KINDS = {"tensor(int64)": "TYPE_INT64", "tensor(float)": "TYPE_FP32"}
@@ -91,7 +92,7 @@ def export_piper(name: str, source: Path, target: Path) -> list[Check]:
     folder = target / "1"
     folder.mkdir(parents=True, exist_ok=True)
     model = onnx.load(source)
-    for rewrite in (as_pictures, keep_blocked, in_stretches, in_phases, interleaved):
+    for rewrite in (in_tiles, as_pictures, keep_blocked, in_stretches, in_phases, interleaved):
         rewrite(model)
     onnx.save(model, folder / "model.onnx")
     (folder / "voice.json").write_text(json.dumps(voice, ensure_ascii=False), encoding="utf-8")
