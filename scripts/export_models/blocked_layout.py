@@ -10,7 +10,14 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from scripts.export_models.rewriting import attributes_of, channels_of, constants_of, read_by, replace_nodes
+from scripts.export_models.rewriting import (
+    attributes_of,
+    channels_of,
+    constants_of,
+    drop_unused,
+    read_by,
+    replace_nodes,
+)
 
 _BLOCK = 16
 # LeakyRelu's, where it does not say.
@@ -44,6 +51,7 @@ class _Rewriting:
         # Divisions that nobody reads any more are left out.
         read = {name for node in self._nodes for name in read_by(node)} | {one.name for one in self._graph.output}
         replace_nodes(self._graph, [node for node in self._nodes if node.op_type != "Div" or node.output[0] in read])
+        drop_unused(self._graph)
 
     def _hand_over(self, node: onnx.NodeProto) -> None:
         """Lay out what a transposed convolution gives once, for all who read it."""

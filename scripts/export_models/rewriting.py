@@ -20,8 +20,9 @@ def replace_nodes(graph: onnx.GraphProto, nodes: Sequence[onnx.NodeProto]) -> No
 
 
 def drop_unused(graph: onnx.GraphProto) -> None:
-    """Leave out the weights of a graph that nothing in it reads any more."""
+    """Leave out the weights and constants of a graph that nothing in it reads any more."""
     read = {name for node in graph.node for name in read_by(node)} | {output.name for output in graph.output}
+    replace_nodes(graph, [node for node in graph.node if node.op_type != "Constant" or node.output[0] in read])
     kept = [weight for weight in graph.initializer if weight.name in read]
     del graph.initializer[:]
     graph.initializer.extend(kept)

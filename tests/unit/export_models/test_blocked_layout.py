@@ -33,6 +33,7 @@ def test_a_division_becomes_the_convolutions_factor() -> None:
     before = run(graph, 30)
     keep_blocked(graph)
     assert "Div" not in [node.op_type for node in graph.graph.node]
+    assert "three" not in [weight.name for weight in graph.graph.initializer]
     assert same(before, run(graph, 30))
 
 
