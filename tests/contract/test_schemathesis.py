@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -25,29 +26,22 @@ CHECKS = [
 # In a form everything is text: a number sent for a text is none that a server could tell.
 OF_JSON = [*CHECKS, "negative_data_rejection"]
 CONFIG = Path(__file__).with_name("schemathesis.toml")
+REPORT = "report.json"
+Outcome = subprocess.CompletedProcess[str]
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with running(prepare(tmp_path_factory.mktemp("schemathesis"))) as frontend:
-        yield frontend.address
+# Which paths, checked for what, with how many examples each, and at least how many requests that makes.
+RUNS = [
+    ("^/v1/(audio/speech|embeddings|rerank|models)", OF_JSON, 900, 6500),
+    ("^/v1/audio/transcriptions", CHECKS, 1200, 1000),
+    ("^/api/v1/audio/(synthesize|voices)", OF_JSON, 1600, 1500),
+    ("^/api/v1/audio/transcribe", CHECKS, 1200, 1000),
+]
 
 
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize(
-    ("paths", "checks", "examples", "least"),
-    [
-        ("^/v1/(audio/speech|embeddings|rerank|models)", OF_JSON, 900, 6500),
-        ("^/v1/audio/transcriptions", CHECKS, 1200, 1000),
-        ("^/api/v1/audio/(synthesize|voices)", OF_JSON, 1600, 1500),
-        ("^/api/v1/audio/transcribe", CHECKS, 1200, 1000),
-    ],
-)
-def test_no_request_gets_a_5xx_or_an_undocumented_answer(
-    address: str, tmp_path: Path, paths: str, checks: list[str], examples: int, least: int
-) -> None:
+def _run(address: str, folder: Path, paths: str, checks: list[str], examples: int) -> Outcome:
+    folder.mkdir()
     token = KEY if paths.startswith("^/v1") else MOBILE_TOKEN
-    report = tmp_path / "report.json"
     command = [str(Path(sys.executable).parent / "st"), "--config-file", str(CONFIG), "run"]
     command += [f"{address}/openapi.json"]
     command += [
@@ -59,8 +53,29 @@ def test_no_request_gets_a_5xx_or_an_undocumented_answer(
         ",".join(checks),
     ]
     command += ["--max-examples", str(examples), "--seed", "1", "--no-color", "--warnings", "off"]
-    command += ["--report", "json", "--report-json-path", str(report), "--suppress-health-check", "all"]
+    command += ["--report", "json", "--report-json-path", str(folder / REPORT), "--suppress-health-check", "all"]
     environ = {**os.environ, "SCHEMATHESIS_HOOKS": "tests.contract.schemathesis_hooks", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple[Path, Future[Outcome]]]]:
+    """All runs, of which as many are under way as a machine has cores at the least."""
+    base = tmp_path_factory.mktemp("schemathesis")
+    with running(prepare(base)) as frontend, ThreadPoolExecutor(2) as pool:
+        folders = {paths: base / str(number) for number, (paths, *_) in enumerate(RUNS)}
+        yield {
+            paths: (folders[paths], pool.submit(_run, frontend.address, folders[paths], paths, checks, examples))
+            for paths, checks, examples, _ in RUNS
+        }
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(("paths", "least"), [(paths, least) for paths, *_, least in RUNS])
+def test_no_request_gets_a_5xx_or_an_undocumented_answer(
+    outcomes: dict[str, tuple[Path, Future[Outcome]]], paths: str, least: int
+) -> None:
+    folder, running_still = outcomes[paths]
+    done = running_still.result()
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
-    assert json.loads(report.read_text(encoding="utf-8"))["test_cases"]["generated"] >= least
+    assert json.loads((folder / REPORT).read_text(encoding="utf-8"))["test_cases"]["generated"] >= least

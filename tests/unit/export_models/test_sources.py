@@ -122,7 +122,9 @@ def test_a_file_the_hub_does_not_have_is_named(hub: Hub, tmp_path: Path) -> None
         HubSource(tmp_path, hub.address).fetch(TINY)
 
 
-def test_a_hub_that_is_away_is_an_error_of_ours(tmp_path: Path) -> None:
+def test_a_hub_that_is_away_is_an_error_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # huggingface_hub tries five times more, and waits in between.
+    monkeypatch.setattr("huggingface_hub.utils._http.time.sleep", lambda seconds: None)
     with pytest.raises(SourceError, match="could not be downloaded"):
         HubSource(tmp_path, "http://127.0.0.1:9").fetch(TINY)
 
