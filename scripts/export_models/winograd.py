@@ -7,8 +7,6 @@ differs from the plain convolution by about as much as that one's own rounding.
 Time lies in tiles of four samples, [4, channels, tiles]: sample ``4 * tile + phase`` of a channel.
 """
 
-from collections.abc import Sequence
-from fractions import Fraction
 from itertools import groupby
 
 import numpy as np
@@ -19,12 +17,11 @@ from scripts.export_models.graph import Graph
 TILE = 4
 SIZES = (3, 5)
 # Every product is of two polynomials at these points, and at infinity.
-_POINTS = [Fraction(point) for point in ("0", "1", "-1", "2", "-2", "1/2", "-1/2")]
+_POINTS = (0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5)
 # Its power is one in each of the four samples, so what is added there is added to all of them.
-_ONE = _POINTS.index(Fraction(1))
+_ONE = _POINTS.index(1)
 
 Array = NDArray[np.float64]
-_Rows = list[list[Fraction]]
 
 
 def transforms(size: int) -> tuple[Array, Array, Array]:
@@ -34,9 +31,7 @@ def transforms(size: int) -> tuple[Array, Array, Array]:
     are points, ``size + 3``.
     """
     count = TILE + size - 1
-    from_points = _inverse(_powers(count, count))
-    samples, taps = _powers(count, TILE), _powers(count, size)
-    return _as_array(samples).T, _as_array(taps), _as_array(from_points).T
+    return _powers(count, TILE).T, _powers(count, size), np.linalg.inv(_powers(count, count)).T
 
 
 def convolve(g: Graph, given: str, kernel: NDArray[np.float32], bias: NDArray[np.float32] | None) -> str:
@@ -82,26 +77,6 @@ def _neighbourhoods(g: Graph, given: str, size: int) -> str:
     return g.op("Concat", *parts, axis=0)
 
 
-def _powers(count: int, width: int) -> _Rows:
+def _powers(count: int, width: int) -> Array:
     """The first ``width`` powers of each of ``count`` points, the last of which is infinity."""
-    infinity = [Fraction(0)] * (width - 1) + [Fraction(1)]
-    return [[point**power for power in range(width)] for point in _POINTS[: count - 1]] + [infinity]
-
-
-def _inverse(matrix: _Rows) -> _Rows:
-    """By Gauss' and Jordan's elimination."""
-    size = len(matrix)
-    rows = [[*row, *(Fraction(column == index) for column in range(size))] for index, row in enumerate(matrix)]
-    for column in range(size):
-        pivot = next(index for index in range(column, size) if rows[index][column])
-        rows[column], rows[pivot] = rows[pivot], rows[column]
-        rows[column] = [value / rows[column][column] for value in rows[column]]
-        for index in range(size):
-            if index != column:
-                factor = rows[index][column]
-                rows[index] = [value - factor * own for value, own in zip(rows[index], rows[column], strict=True)]
-    return [row[size:] for row in rows]
-
-
-def _as_array(rows: Sequence[Sequence[Fraction]]) -> Array:
-    return np.array([[float(value) for value in row] for row in rows])
+    return np.vstack([np.vander(_POINTS[: count - 1], width, increasing=True), np.eye(width)[-1]])
