@@ -21,6 +21,7 @@ from scripts.export_models.rewriting import (
     read_by,
     replace_nodes,
 )
+from scripts.export_models.upsampling import steps
 
 # Of one stretch, behind the upsampling. At 32 channels it is half a megabyte, which two tensors of fit in a cache.
 _SAMPLES = 4096
@@ -60,12 +61,15 @@ class _Stage:
 
 def _stage(graph: onnx.GraphProto, upsampling: onnx.NodeProto) -> _Stage | None:
     """The stage that begins with a node, if it is one whose samples depend on their surroundings alone."""
-    shape = _upsampling_shape(graph, upsampling)
+    constants = constants_of(graph)
+    if upsampling.op_type != _UPSAMPLING or upsampling.input[1] not in constants:
+        return None
+    size = constants[upsampling.input[1]].shape[-1]
+    shape = steps(upsampling, size)
     if shape is None:
         return None
-    size, stride, pad = shape
+    stride, pad = shape
     stage = _Stage(upsampling.input[0], stride, nodes=[upsampling])
-    constants = constants_of(graph)
     reach = {upsampling.output[0]: (0, 0)}
     for node in graph.node:
         inputs = [name for name in node.input if name not in constants]
@@ -83,18 +87,6 @@ def _stage(graph: onnx.GraphProto, upsampling: onnx.NodeProto) -> _Stage | None:
     before, after = reach[stage.end]
     stage.margins = (-(-(before + size - 1 - pad) // stride), -(-(after + pad) // stride))
     return stage
-
-
-def _upsampling_shape(graph: onnx.GraphProto, node: onnx.NodeProto) -> tuple[int, int, int] | None:
-    """Size, stride and first padding of a transposed convolution that makes ``stride`` samples of each one."""
-    if node.op_type != _UPSAMPLING:
-        return None
-    sizes = [weight.dims[-1] for weight in graph.initializer if weight.name == node.input[1]]
-    attributes = attributes_of(node)
-    stride, (before, after) = attributes["strides"][-1], attributes.get("pads", [0] * 4)[1::2]
-    added = attributes.get("output_padding", [0])[-1] - before - after
-    plain = attributes.get("dilations", [1])[-1] == 1
-    return (sizes[0], stride, before) if sizes and plain and sizes[0] + added == stride else None
 
 
 def _own_reach(node: onnx.NodeProto, constants: dict[str, NDArray[Any]]) -> tuple[int, int] | None:
