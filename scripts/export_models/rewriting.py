@@ -12,6 +12,9 @@ from scripts.export_models.graph import Graph
 CONVOLUTIONS = {"Conv", "ConvTranspose"}
 ELEMENTWISE = {"Add", "Sub", "Mul", "Div", "LeakyRelu", "Relu", "Tanh", "Sigmoid"}
 
+# What takes the place of a node, given the weights of its graph; nothing where it stays.
+Build = Callable[[onnx.NodeProto, dict[str, NDArray[Any]]], Graph | None]
+
 
 def replace_nodes(graph: onnx.GraphProto, nodes: Sequence[onnx.NodeProto]) -> None:
     """Give a graph other nodes, some of which may be its own."""
@@ -67,9 +70,7 @@ def read_by(node: onnx.NodeProto) -> list[str]:
     return names
 
 
-def replace_each(
-    model: onnx.ModelProto, kind: str, build: Callable[[onnx.NodeProto, dict[str, NDArray[Any]]], Graph | None]
-) -> int:
+def replace_each(model: onnx.ModelProto, kind: str, build: Build) -> int:
     """Put what ``build`` gives for a node and its graph's weights in the place of each node of a kind, loops included.
 
     A node stays for which it gives nothing. The answer is how many were replaced.
@@ -85,9 +86,7 @@ def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
                 yield from _graphs(attribute.g)
 
 
-def _replace_each(
-    graph: onnx.GraphProto, kind: str, build: Callable[[onnx.NodeProto, dict[str, NDArray[Any]]], Graph | None]
-) -> int:
+def _replace_each(graph: onnx.GraphProto, kind: str, build: Build) -> int:
     weights = {weight.name: numpy_helper.to_array(weight) for weight in graph.initializer}
     nodes: list[onnx.NodeProto] = []
     count = 0

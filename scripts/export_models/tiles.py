@@ -7,7 +7,6 @@ input is laid out anew, and what others read of the last one. The sound does not
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import onnx
 from onnx import helper, numpy_helper, shape_inference
@@ -23,6 +22,8 @@ _ALONE = {"Exp", "LeakyRelu", "Neg", "Relu", "Sigmoid", "Tanh"}
 _TOGETHER = {"Add", "Div", "Mul", "Sub"}
 _APART = {"Slice", "Split"}
 _NOT_ZERO_AT_ZERO = {"Conv", "Exp", "Sigmoid"}
+# What a convolution has where it does not say.
+_PLAIN = {"auto_pad": b"NOTSET", "dilations": [1], "group": 1, "pads": [0, 0], "strides": [1]}
 
 
 def in_tiles(model: onnx.ModelProto) -> int:
@@ -49,6 +50,7 @@ class _Rewriting:
         self._graph = model.graph
         self._constants = constants_of(model.graph)
         self._dimensions = _dimensions(model)
+        self._dimensions.update((name, list(value.shape)) for name, value in self._constants.items())
         self._g = Graph(prefix="tiles_")
         self._tiles: dict[str, _Tiles] = {}
         # Tensors whose only form is that in tiles.
@@ -211,23 +213,15 @@ def _dimensions(model: onnx.ModelProto) -> dict[str, list[int | None]]:
     """Of each tensor whose rank is known, how long it is along each axis, or none where that is not the same always."""
     inferred = shape_inference.infer_shapes(model, data_prop=True).graph
     known = [value for value in (*inferred.input, *inferred.value_info) if value.type.tensor_type.HasField("shape")]
-    dimensions: dict[str, list[int | None]] = {
+    return {
         value.name: [
             size.dim_value if size.HasField("dim_value") else None for size in value.type.tensor_type.shape.dim
         ]
         for value in known
     }
-    return dimensions | {name: list(constant.shape) for name, constant in constants_of(model.graph).items()}
 
 
 def _keeps_length(node: onnx.NodeProto, size: int) -> bool:
     """A convolution without groups, strides and gaps, that gives as many samples as it is given."""
-    attributes: dict[str, Any] = attributes_of(node)
-    plain = (
-        all(attributes.get(name, [1]) == [1] for name in ("dilations", "strides")) and attributes.get("group", 1) == 1
-    )
-    return (
-        plain
-        and attributes.get("auto_pad", b"NOTSET") == b"NOTSET"
-        and attributes.get("pads", [0, 0]) == [size // 2] * 2
-    )
+    wanted = {**_PLAIN, "pads": [size // 2] * 2}
+    return {name: attributes_of(node).get(name, default) for name, default in _PLAIN.items()} == wanted

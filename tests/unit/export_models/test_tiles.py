@@ -107,36 +107,28 @@ def test_what_computes_sample_by_sample_stays_in_tiles(node: onnx.NodeProto) -> 
     assert kinds.count("Unsqueeze") == 1, "the output alone is laid out as it was"
 
 
-def test_channels_taken_apart_and_together_stay_in_tiles() -> None:
-    nodes = [
-        BIASED,
-        helper.make_node("Slice", ["a", "first", "half", "channels"], ["left"]),
-        helper.make_node("Slice", ["a", "half", "all", "channels"], ["right"]),
-        helper.make_node("Concat", ["right", "left"], ["c"], axis=1),
-        LAST,
-    ]
-    assert _rewritten(nodes, ["y"], 2).count("Unsqueeze") == 1
-
-
-def test_channels_that_are_split_stay_in_tiles() -> None:
-    nodes = [
-        BIASED,
-        helper.make_node("Split", ["a", "halves"], ["left", "right"], axis=1),
-        helper.make_node("Concat", ["right", "left"], ["c"], axis=1),
-        LAST,
-    ]
-    assert _rewritten(nodes, ["y"], 2).count("Unsqueeze") == 1
-
-
-def test_zeros_like_a_sound_stay_in_tiles() -> None:
-    nodes = [
-        BIASED,
-        helper.make_node("Shape", ["a"], ["shape"]),
-        helper.make_node("ConstantOfShape", ["shape"], ["zeros"]),
-        helper.make_node("Add", ["zeros", "a"], ["c"]),
-        LAST,
-    ]
-    assert _rewritten(nodes, ["y"], 2).count("Unsqueeze") == 1
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        [
+            helper.make_node("Slice", ["a", "first", "half", "channels"], ["left"]),
+            helper.make_node("Slice", ["a", "half", "all", "channels"], ["right"]),
+            helper.make_node("Concat", ["right", "left"], ["c"], axis=1),
+        ],
+        [
+            helper.make_node("Split", ["a", "halves"], ["left", "right"], axis=1),
+            helper.make_node("Concat", ["right", "left"], ["c"], axis=1),
+        ],
+        [
+            helper.make_node("Shape", ["a"], ["shape"]),
+            helper.make_node("ConstantOfShape", ["shape"], ["zeros"]),
+            helper.make_node("Add", ["zeros", "a"], ["c"]),
+        ],
+    ],
+    ids=["channels cut apart and put together", "channels split and put together", "zeros like a sound"],
+)
+def test_what_moves_no_sample_stays_in_tiles(nodes: list[onnx.NodeProto]) -> None:
+    assert _rewritten([BIASED, *nodes, LAST], ["y"], 2).count("Unsqueeze") == 1
 
 
 def test_a_shape_is_told_as_it_was() -> None:
