@@ -29,7 +29,6 @@ CONFIG = Path(__file__).with_name("schemathesis.toml")
 REPORT = "report.json"
 Outcome = subprocess.CompletedProcess[str]
 
-
 # Which paths, checked for what, with how many examples each, and at least how many requests that makes.
 RUNS = [
     ("^/v1/(audio/speech|embeddings|rerank|models)", OF_JSON, 900, 6500),
@@ -60,7 +59,7 @@ def _run(address: str, folder: Path, paths: str, checks: list[str], examples: in
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple[Path, Future[Outcome]]]]:
-    """All runs, of which as many are under way as a machine has cores at the least."""
+    """Of each run its folder and what comes of it; two are under way at a time."""
     base = tmp_path_factory.mktemp("schemathesis")
     with running(prepare(base)) as frontend, ThreadPoolExecutor(2) as pool:
         folders = {paths: base / str(number) for number, (paths, *_) in enumerate(RUNS)}
