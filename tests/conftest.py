@@ -19,7 +19,7 @@ from frontend.config import CONFIG_FILE, PREFIX, Settings
 from frontend.config_tables import LIMITS
 from frontend.server import Runner
 from scripts.local_triton.checks import free_port
-from scripts.run import Stack
+from scripts.stack import Stack
 from tests.databases import PostgresServer
 from tests.fakes import FakeTriton, add_key
 from tests.redis import RedisServer

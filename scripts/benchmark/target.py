@@ -10,7 +10,7 @@ from pathlib import Path
 from frontend.config import CONFIG_FILE, PREFIX
 from frontend.config_tables import LIMITS
 from scripts.local_triton.checks import free_port
-from scripts.run import REPOSITORY, Stack
+from scripts.stack import REPOSITORY, Stack
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ def die_with_parent() -> None:
 
 
 def start_child(command: Sequence[str], environment: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
-    """Run ``command`` in a session of its own, out of reach of a terminal's Ctrl-C, with its output in ``log``."""
-    with log.open("wb") as output:
+    """Run ``command`` in a session of its own, out of reach of a terminal's Ctrl-C; its output goes behind ``log``."""
+    with log.open("ab") as output:
         return subprocess.Popen(
             command,
             env=environment,

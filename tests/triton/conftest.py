@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import openai
 import pytest
 
-from scripts.run import Stack
+from scripts.stack import Stack
 
 
 @pytest.fixture(scope="session")

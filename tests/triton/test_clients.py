@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scripts.run import Stack
+from scripts.stack import Stack
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.triton

@@ -1,11 +1,13 @@
 """Nothing is left behind: no process, no port, no shared-memory file, however the product ends."""
 
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -89,23 +91,56 @@ def _shared_memory() -> set[str]:
     return {path.name for path in Path("/dev/shm").glob("quartet_*")}
 
 
-@pytest.mark.parametrize("end", ["ctrl-c", "terminate", "kill triton", "kill frontend", "kill supervisor"])
-def test_nothing_is_left(end: str, tmp_path: Path) -> None:
+def _kill(family: dict[int, str], words: str) -> None:
+    os.kill(next(pid for pid, command in family.items() if words in command), signal.SIGKILL)
+
+
+def _embeds(tmp_path: Path, port: int) -> bool:
+    """Whether a text gets its vector, with the key that the log shows."""
+    key = re.search(rb"qk_\w+", (tmp_path / "log").read_bytes())
+    assert key is not None
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}/v1/embeddings",
+        data=b'{"input": "a"}',
+        headers={"Authorization": f"Bearer {key[0].decode()}"},
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def test_what_dies_is_started_again_and_nothing_is_left_at_the_end(tmp_path: Path) -> None:
     shared_before = _shared_memory()
     port = free_port()
     run = _start(port, tmp_path / "log")
     family = _family(run.pid)
     assert len(family) > 10
-    victims = {"kill triton": "bin/tritonserver", "kill frontend": "frontend serve"}
-    if end in victims:
-        victim = next(pid for pid, command in family.items() if victims[end] in command)
-        os.kill(victim, signal.SIGKILL)
-    else:
-        signals = {"ctrl-c": signal.SIGINT, "terminate": signal.SIGTERM, "kill supervisor": signal.SIGKILL}
-        os.kill(run.pid, signals[end])
+    for victim in ("bin/tritonserver", "frontend serve"):
+        _kill(family, victim)
+        assert _left({pid: command for pid, command in family.items() if victim in command}) == []
+        deadline = time.monotonic() + _READY_SECONDS
+        while not _embeds(tmp_path, port):
+            assert time.monotonic() < deadline, victim
+            time.sleep(0.2)
+        family |= _family(run.pid)
+    os.kill(run.pid, signal.SIGINT)
+    assert run.wait(_GONE_SECONDS) == 0
+    assert _left(family) == []
+    assert _shared_memory() <= shared_before
+
+
+@pytest.mark.parametrize("end", ["terminate", "kill supervisor"])
+def test_nothing_is_left(end: str, tmp_path: Path) -> None:
+    shared_before = _shared_memory()
+    port = free_port()
+    run = _start(port, tmp_path / "log")
+    family = _family(run.pid)
+    os.kill(run.pid, signal.SIGTERM if end == "terminate" else signal.SIGKILL)
     status = run.wait(_GONE_SECONDS)
     assert _left(family) == []
     assert _shared_memory() <= shared_before
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", port)) != 0
-    assert status == {"ctrl-c": 0, "terminate": 0, "kill supervisor": -signal.SIGKILL}.get(end, 1)
+    assert status == (0 if end == "terminate" else -signal.SIGKILL)

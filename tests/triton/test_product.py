@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from frontend.audio.decode import decode
 from scripts.export_models.demo.sentences import sentences, words
-from scripts.run import Stack
+from scripts.stack import Stack
 from tests.speech import CONTAINERS, encode, say
 
 pytestmark = pytest.mark.triton

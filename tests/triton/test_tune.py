@@ -10,7 +10,7 @@ import pytest
 from scripts.benchmark.model_control import Knobs
 from scripts.benchmark.target import Target
 from scripts.benchmark.tune import parser, sweep
-from scripts.run import Stack
+from scripts.stack import Stack
 
 pytestmark = pytest.mark.triton
 

@@ -16,10 +16,16 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import batching
 import checks
 import session as sessions
+from watch import Watch
 
 
 def _describe(tensors):
     return [checks.TensorInfo(tensor.name, tensor.type, checks.shape_of(tensor.shape)) for tensor in tensors]
+
+
+def _failure(message, code):
+    """A response of its own: Triton 2.51 crashes when two responses share one error."""
+    return pb_utils.InferenceResponse(error=pb_utils.TritonError(message, code))
 
 
 class TritonPythonModel:
@@ -34,34 +40,30 @@ class TritonPythonModel:
             sessions.options(config),
             providers=sessions.providers(args["model_instance_kind"], int(args["model_instance_device_id"])),
         )
-        self._run_options = sessions.run_options(config)
+        self._config, self._watch = config, Watch()
         self._plan = checks.check(config, _describe(self._session.get_inputs()), _describe(self._session.get_outputs()))
 
     def execute(self, requests):
-        live = [request for request in requests if not request.is_cancelled()]
+        cancelled = [request.is_cancelled() for request in requests]
+        live = [request for request, gone in zip(requests, cancelled, strict=True) if not gone]
         answers = iter(self._run(live) if live else [])
-        cancelled = pb_utils.TritonError("cancelled", pb_utils.TritonError.CANCELLED)
-        kept = {id(request) for request in live}
-        return [
-            next(answers) if id(request) in kept else pb_utils.InferenceResponse(error=cancelled)
-            for request in requests
-        ]
+        return [_failure("cancelled", pb_utils.TritonError.CANCELLED) if gone else next(answers) for gone in cancelled]
 
     def _run(self, requests):
-        plan = self._plan
+        plan, options = self._plan, sessions.run_options(self._config)
         given = [
             {name: pb_utils.get_input_tensor_by_name(request, name).as_numpy() for name in plan.inputs}
             for request in requests
         ]
         names = list(plan.outputs)
         try:
-            outputs = self._session.run(names, batching.join(plan, given), self._run_options)
+            with self._watch.over(requests, options):
+                outputs = self._session.run(names, batching.join(plan, given), options)
             parts = {
                 name: batching.split(plan, given, name, output) for name, output in zip(names, outputs, strict=True)
             }
         except Exception as error:  # One boundary: ONNX Runtime raises many types, and every request must hear of it.
-            failure = pb_utils.TritonError(f"onnx runtime error: {error}", pb_utils.TritonError.INTERNAL)
-            return [pb_utils.InferenceResponse(error=failure) for _ in requests]
+            return [_failure(f"onnx runtime error: {error}", pb_utils.TritonError.INTERNAL) for _ in requests]
         return [
             pb_utils.InferenceResponse(
                 [pb_utils.Tensor(name, parts[name][index]) for name in request.requested_output_names()]

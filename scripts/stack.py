@@ -1,0 +1,157 @@
+"""One Triton and one frontend on this machine, which are started, kept going and stopped together."""
+
+import secrets
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+
+from tqdm import tqdm
+
+from frontend.access.jwt import Tokens
+from frontend.access.registry import Registry
+from frontend.commands.database import with_registry
+from frontend.config import Settings
+from frontend.pages.health import TRITON_MODELS
+from frontend.workers import CANNOT_START
+from scripts.local_triton.checks import PreflightError, check_port
+from scripts.local_triton.child import start_child, stop_child
+from scripts.local_triton.server import LocalTriton, TritonFailedError
+
+BUILD = Path("build")
+REPOSITORY = Path("model_repository")
+_READY_SECONDS = 60
+_STOP_SECONDS = 20
+_TOKEN_SECONDS = 30 * 86_400
+_DEMO_KEY = "make run"
+_LONGEST_PAUSE = 30.0
+_QUIET_SECONDS = 60.0
+
+
+class Pauses:
+    """How long to wait before each new start: not at all at first, longer and longer when it is needed again soon."""
+
+    def __init__(self) -> None:
+        self._pause, self._last = 0.0, -_QUIET_SECONDS
+
+    def next(self, now: float) -> float:
+        """Seconds to wait, where a start is needed at ``now`` (seconds of a clock that never goes back)."""
+        soon = now - self._last < _QUIET_SECONDS
+        self._pause = min(_LONGEST_PAUSE, max(1.0, 2 * self._pause)) if soon else 0.0
+        self._last = now
+        return self._pause
+
+
+class Stack:
+    """One Triton over ``repository`` and one frontend, with logs in ``work``, that live and die together."""
+
+    def __init__(
+        self, port: int, environ: Mapping[str, str], repository: Path = REPOSITORY, work: Path = BUILD
+    ) -> None:
+        self.url = f"http://127.0.0.1:{port}"
+        self._environ = environ
+        self._settings = Settings.from_env(environ)
+        self.api_key = ""
+        self.jwt_secret = self._settings.jwt_secret or secrets.token_hex(32)
+        self._port = port
+        self._repository, self._work = repository, work
+        self.triton = LocalTriton(repository, work / "triton")
+        self._frontend: subprocess.Popen[bytes] | None = None
+        self._pauses = Pauses()
+
+    @property
+    def _frontend_log(self) -> Path:
+        return self._work / "frontend.log"
+
+    @property
+    def mobile_token(self) -> str:
+        """A token for the mobile endpoints."""
+        tokens = Tokens(self._settings.jwt_audience, self._settings.jwt_issuer, self.jwt_secret)
+        return tokens.issue("demo-phone", _TOKEN_SECONDS)
+
+    def start(self) -> None:
+        """Start both and wait until every model is ready."""
+        check_port(self._port)
+        for log in (self.triton.log, self._frontend_log):
+            log.unlink(missing_ok=True)
+        self.api_key = with_registry(self._settings, _new_demo_key)
+        self._start_triton()
+        self._start_frontend()
+        self._wait_until_ready()
+
+    def _start_triton(self) -> None:
+        self.triton.start()
+        with tqdm(total=len(TRITON_MODELS), desc="loading models", unit="model") as bar:
+            self.triton.load(TRITON_MODELS, lambda name: bar.update())
+
+    def _start_frontend(self) -> None:
+        environment = {
+            **self._environ,
+            "QUARTET_PORT": str(self._port),
+            "QUARTET_TRITON": f"127.0.0.1:{self.triton.ports.grpc}",
+            "QUARTET_MODEL_REPOSITORY": str(self._repository),
+            "QUARTET_JWT_SECRET": self.jwt_secret,
+        }
+        command = [sys.executable, "-m", "frontend", "serve"]
+        self._frontend = start_child(command, environment, self._frontend_log)
+
+    def _wait_until_ready(self) -> None:
+        deadline = time.monotonic() + _READY_SECONDS
+        while time.monotonic() < deadline and not self.failure():
+            try:
+                with urllib.request.urlopen(f"{self.url}/health/ready", timeout=2):
+                    return
+            except (urllib.error.URLError, OSError):
+                time.sleep(0.1)
+        raise TritonFailedError(self.failure() or f"the frontend was not ready within {_READY_SECONDS} s")
+
+    def failure(self) -> str:
+        """What stopped by itself, or nothing."""
+        if not self.triton.alive():
+            return f"Triton stopped; its log is {self.triton.log}"
+        if self._frontend is not None and self._frontend.poll() is not None:
+            return f"the frontend stopped; its log is {self._frontend_log}"
+        return ""
+
+    def mend(self) -> str:
+        """Start again what stopped by itself, with a line about it to standard error.
+
+        Answers why it cannot go on, or nothing. While Triton is away, the frontend answers 502 and finds it when it is
+        back.
+        """
+        reason = self.failure()
+        if not reason:
+            return ""
+        if self._frontend is not None and self._frontend.poll() == CANNOT_START:
+            return reason
+        print(f"{reason}; it is started again", file=sys.stderr, flush=True)
+        time.sleep(self._pauses.next(time.monotonic()))
+        try:
+            if not self.triton.alive():
+                self.triton.stop()
+                self._start_triton()
+            if self._frontend is not None and self._frontend.poll() is not None:
+                stop_child(self._frontend, _STOP_SECONDS)
+                self._start_frontend()
+        except (PreflightError, TritonFailedError) as error:
+            # The next turn tries again, after a longer pause.
+            print(error, file=sys.stderr, flush=True)
+        return ""
+
+    def stop(self) -> None:
+        """The frontend first, so that it finishes what it has begun; then Triton."""
+        if self._frontend is not None:
+            # Workers of a frontend that was killed stay behind in its process group.
+            stop_child(self._frontend, _STOP_SECONDS)
+        self.triton.stop()
+
+
+async def _new_demo_key(registry: Registry) -> str:
+    """A key for this run; that of the run before ends."""
+    for entry in await registry.entries():
+        if entry.name == _DEMO_KEY and entry.revoked_at is None:
+            await registry.revoke(entry.prefix)
+    return await registry.create(_DEMO_KEY, "free", None, {}, None)

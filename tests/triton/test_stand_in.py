@@ -1,0 +1,71 @@
+"""The stand-in for the ONNX Runtime backend, inside a real Triton: what callers do to it harms nobody else."""
+
+import asyncio
+import time
+
+import numpy as np
+import pytest
+import tritonclient.grpc.aio as grpc_client
+from numpy.typing import NDArray
+
+from scripts.stack import Stack
+
+pytestmark = pytest.mark.triton
+
+_MODEL = "m3_embedder"
+# Seconds for any processor, so that who cancels it half-way is noticed.
+_LONGEST = 8192
+
+
+def _tensor(name: str, values: NDArray[np.int32]) -> grpc_client.InferInput:
+    tensor = grpc_client.InferInput(name, values.shape, "INT32")
+    tensor.set_data_from_numpy(values)
+    return tensor
+
+
+def _texts(lengths: list[int], missing: int = 0) -> list[grpc_client.InferInput]:
+    ids = np.arange(1, 1 + sum(lengths) - missing, dtype=np.int32)[None]
+    return [_tensor("input_ids", ids), _tensor("lengths", np.array([lengths], np.int32))]
+
+
+async def _is_well(stack: Stack, client: grpc_client.InferenceServerClient) -> bool:
+    await client.infer(_MODEL, _texts([3]))
+    return stack.triton.alive()
+
+
+async def test_calls_that_are_dropped_together_do_not_kill_it(stack: Stack) -> None:
+    async with grpc_client.InferenceServerClient(f"127.0.0.1:{stack.triton.ports.grpc}") as client:
+        calls = [asyncio.ensure_future(client.infer(_MODEL, _texts([200] * 4))) for _ in range(118)]
+        await asyncio.sleep(0.7)
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+        # The crash came seconds later.
+        for _ in range(10):
+            await asyncio.sleep(0.5)
+            assert await _is_well(stack, client)
+
+
+async def test_a_malformed_request_among_good_ones_does_not_kill_it(stack: Stack) -> None:
+    async with grpc_client.InferenceServerClient(f"127.0.0.1:{stack.triton.ports.grpc}") as client:
+        for _ in range(3):
+            calls = (client.infer(_MODEL, _texts([20], missing=7 if place == 8 else 0)) for place in range(17))
+            answers = await asyncio.gather(*calls, return_exceptions=True)
+            assert any(isinstance(answer, Exception) for answer in answers)
+            await asyncio.sleep(1)
+            assert await _is_well(stack, client)
+
+
+async def test_a_long_text_whose_caller_has_gone_is_not_computed_to_its_end(stack: Stack) -> None:
+    async with grpc_client.InferenceServerClient(f"127.0.0.1:{stack.triton.ports.grpc}") as client:
+        started = time.monotonic()
+        await client.infer(_MODEL, _texts([_LONGEST]))
+        whole = time.monotonic() - started
+        instances = 2
+        calls = [asyncio.ensure_future(client.infer(_MODEL, _texts([_LONGEST]))) for _ in range(instances)]
+        await asyncio.sleep(0.5)
+        for call in calls:
+            call.cancel()
+        started = time.monotonic()
+        await client.infer(_MODEL, _texts([3]))
+        assert time.monotonic() - started < 0.7 * whole
