@@ -81,3 +81,11 @@ def test_both_whispers_run_the_same_code() -> None:
     turbo = {path.name: path.read_bytes() for path in (REPOSITORY / "whisper_turbo" / "1").glob("*.py")}
     large = {path.name: path.read_bytes() for path in (REPOSITORY / "whisper_large_v3" / "1").glob("*.py")}
     assert turbo == large
+
+
+@pytest.mark.parametrize("name", [embeddings.TRITON_MODEL, rerank.TRITON_MODEL])
+def test_a_long_text_leaves_an_instance_to_short_ones(name: str) -> None:
+    config = _config(name)
+    assert sum(group.count for group in config.instance_group) == 2
+    assert config.parameters["share_session_between_instances"].string_value == "true"
+    assert config.parameters["session.intra_op.allow_spinning"].string_value == "0"
