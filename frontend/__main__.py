@@ -20,7 +20,7 @@ from frontend.config import Settings
 from frontend.config_tables import SettingsError
 from frontend.database.engine import DatabaseUrlError
 from frontend.database.migrate import MigrationError
-from frontend.observe import set_up_logging
+from frontend.logs import set_up_logging
 from frontend.server import Inherited, serve
 from frontend.workers import CANNOT_START, Workers
 

@@ -1,11 +1,9 @@
-"""Logs, the id of the request that a line belongs to, and every metric there is."""
+"""The log, the id of the request that a line belongs to, and every metric there is."""
 
 import contextvars
 import logging
 import os
-import sys
 
-import orjson
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
@@ -54,6 +52,7 @@ BACKEND_SLOTS = Gauge(
 USAGE_WAITING = Gauge(
     "quartet_usage_waiting", "Charges on disk that the database does not have yet.", multiprocess_mode="livesum"
 )
+LOG_DROPPED = Counter("quartet_log_dropped_total", "Log lines that nobody read in time.")
 
 
 class Outage:
@@ -84,28 +83,3 @@ def metrics() -> bytes:
 def forget_process(pid: int, folder: str) -> None:
     """Drop what held only while a worker lived; what it counted stays."""
     mark_process_dead(pid, folder)  # type: ignore[no-untyped-call]
-
-
-class JsonLines(logging.Formatter):
-    """One JSON object a line: time, level, message, request id, and what the call gave in ``extra['fields']``."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        line = {
-            "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"),
-            "level": record.levelname,
-            "message": record.getMessage(),
-            "request_id": request_id.get(),
-            **getattr(record, "fields", {}),
-        }
-        if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
-        return orjson.dumps(line, default=str).decode()
-
-
-def set_up_logging(level: str) -> None:
-    """Send every log line to standard error as JSON."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines())
-    logging.basicConfig(level=level, handlers=[handler], force=True)
-    # It tells of every start that there is nothing to migrate.
-    logging.getLogger("alembic").setLevel("WARNING")

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from frontend.app import create_app
 from frontend.config import Settings
-from frontend.observe import set_up_logging
+from frontend.logs import set_up_logging
 from frontend.server import Runner
 from tests.fakes import FakeTriton
 

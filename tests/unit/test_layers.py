@@ -13,6 +13,7 @@ from tests.conftest import ROOT
 LAYERS = [
     {"errors", "prices"},
     {"config_tables", "config", "observe"},
+    {"logs"},
     {"audio", "text", "offload", "gather", "render", "fields", "body", "background", "schemas"},
     {"database", "dispatch", "triton"},
     {"access"},

@@ -1,0 +1,103 @@
+"""Log lines never hold up whoever writes them."""
+
+import json
+import logging
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from frontend.logs import JsonLines, QueuedLines
+from frontend.observe import LOG_DROPPED, request_id
+from tests.conftest import ROOT
+
+
+class _Reader:
+    """Keeps lines, once it is let go on."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.goes_on = threading.Event()
+
+    def write(self, line: str) -> None:
+        self.goes_on.wait()
+        self.lines.append(line)
+
+
+@pytest.fixture
+def reader() -> _Reader:
+    return _Reader()
+
+
+@pytest.fixture
+def logger(reader: _Reader) -> Iterator[logging.Logger]:
+    handler = QueuedLines(reader.write, most=10)
+    handler.setFormatter(JsonLines())
+    logger = logging.Logger("test")
+    logger.addHandler(handler)
+    yield logger
+    reader.goes_on.set()
+    handler.close()
+
+
+def _wait_for(reader: _Reader, lines: int) -> None:
+    deadline = time.monotonic() + 10
+    while len(reader.lines) < lines and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def test_a_line_is_one_object_with_what_the_call_gave(logger: logging.Logger, reader: _Reader) -> None:
+    request_id.set("abc")
+    logger.warning("something %s", "happened", extra={"fields": {"model": "m3"}})
+    request_id.set("-")
+    reader.goes_on.set()
+    _wait_for(reader, 1)
+    line = json.loads(reader.lines[0])
+    assert (line["message"], line["level"], line["request_id"], line["model"]) == (
+        "something happened",
+        "WARNING",
+        "abc",
+        "m3",
+    )
+
+
+def test_lines_that_nobody_reads_are_dropped_and_counted(logger: logging.Logger, reader: _Reader) -> None:
+    before = LOG_DROPPED._value.get()
+    for number in range(100):
+        logger.error("line %d", number)
+    # Ten wait, and one is being written.
+    assert 89 <= LOG_DROPPED._value.get() - before <= 90
+    reader.goes_on.set()
+    _wait_for(reader, 10)
+    assert json.loads(reader.lines[0])["message"] == "line 0"
+
+
+def test_a_long_text_is_cut(logger: logging.Logger, reader: _Reader) -> None:
+    try:
+        raise ValueError("x" * 100_000)
+    except ValueError:
+        logger.exception("y" * 100_000, extra={"fields": {"details": "z" * 100_000}})
+    reader.goes_on.set()
+    _wait_for(reader, 1)
+    assert len(reader.lines[0]) < 20_000
+
+
+def test_the_last_lines_are_written_at_the_end() -> None:
+    code = "from frontend.logs import *; set_up_logging('INFO'); [logging.info('line %d', n) for n in range(500)]"
+    ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert len(ended.stderr.splitlines()) == 500
+
+
+def test_a_process_ends_though_nobody_reads_its_log() -> None:
+    code = "from frontend.logs import *; set_up_logging('INFO'); [logging.info('x' * 999) for n in range(5000)]"
+    reading, writing = os.pipe()
+    try:
+        ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, stderr=writing, check=False, timeout=60)
+    finally:
+        os.close(reading)
+        os.close(writing)
+    assert ended.returncode == 0
