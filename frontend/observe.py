@@ -40,6 +40,15 @@ QUEUE_SECONDS = Histogram(
 QUEUE_WAITING = Gauge(
     "quartet_queue_waiting", "Calls that wait for a slot of their model.", ("model",), multiprocess_mode="livesum"
 )
+QUEUE_RUNNING = Gauge(
+    "quartet_queue_running", "Calls that have a slot of their model.", ("model",), multiprocess_mode="livesum"
+)
+QUEUE_PIECE = Gauge(
+    "quartet_queue_piece",
+    "Work that one call of a model has at most now: tokens, seconds of audio, phonemes.",
+    ("model",),
+    multiprocess_mode="livemax",
+)
 QUEUE_REFUSED = Counter(
     "quartet_queue_refused_total", "Calls that were refused: away, full, or too late.", ("model", "reason")
 )

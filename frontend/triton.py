@@ -10,6 +10,7 @@ import tritonclient.grpc.aio as grpc_client
 from numpy.typing import NDArray
 from tritonclient.utils import InferenceServerException, np_to_triton_dtype
 
+from frontend.dispatch.backends import Capacity
 from frontend.errors import BadGateway, BrokenModel, Internal, Unreached
 from frontend.observe import log
 
@@ -79,11 +80,12 @@ class Triton:
                 raise BadGateway(_UNREACHABLE) from None
             return False
 
-    async def capacity(self, model: str) -> int:
-        """How many calls fill two batches of every instance of a model."""
-        answer = await _answered(self._client.get_model_config(model, client_timeout=_PROBE_SECONDS))
-        instances = sum(group.count for group in answer.config.instance_group)
-        return int(_BATCHES * max(1, answer.config.max_batch_size) * max(1, instances))
+    async def capacity(self, model: str) -> Capacity:
+        """What its configuration lets it take at once. Models in Python look whether calls were cancelled."""
+        config = (await _answered(self._client.get_model_config(model, client_timeout=_PROBE_SECONDS))).config
+        lanes = max(1, sum(group.count for group in config.instance_group))
+        stops = config.backend == "python" or config.runtime == "model.py"
+        return Capacity(int(_BATCHES * max(1, config.max_batch_size) * lanes), lanes, stops)
 
     async def reload(self, model: str) -> None:
         """Unload a model and load it again, which starts a process that died anew."""

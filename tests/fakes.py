@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from frontend.access import api_key
 from frontend.access.registry import Registry
 from frontend.config_tables import LIMITS
+from frontend.dispatch.backends import Capacity
 from frontend.errors import ApiError
 from frontend.triton import Arrays, Triton, checked
 
@@ -38,8 +39,8 @@ class FakeTriton(Triton):
     async def ready_models(self, models: Sequence[str]) -> set[str]:
         return set(models) if self.up else set()
 
-    async def capacity(self, model: str) -> int:
-        return _SLOTS
+    async def capacity(self, model: str) -> Capacity:
+        return Capacity(_SLOTS)
 
     async def infer(
         self, model: str, inputs: Mapping[str, NDArray[Any]], outputs: Sequence[str], seconds: float

@@ -2,7 +2,9 @@
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from numpy.typing import NDArray
@@ -17,8 +19,20 @@ _PATIENCE_SECONDS = 0.5
 
 Inputs = Mapping[str, NDArray[Any]]
 Outputs = dict[str, NDArray[Any]]
-Changed = Callable[[str, str, int], None]
+Changed = Callable[[str, str, int, int], None]
 Own = Callable[[str, int], int]
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """What a server takes of a model at once: ``calls`` fill two batches of every instance; these are the ``lanes``.
+
+    ``stops`` says that it leaves off soon where a call is cancelled, and does not compute it to its end.
+    """
+
+    calls: int
+    lanes: int = 1
+    stops: bool = False
 
 
 class Triton(Protocol):
@@ -30,15 +44,15 @@ class Triton(Protocol):
     async def ready_models(self, models: Sequence[str]) -> set[str]:
         """Those of ``models`` that can take calls."""
 
-    async def capacity(self, model: str) -> int:
-        """How many calls fill two batches of every instance of a model."""
+    async def capacity(self, model: str) -> Capacity:
+        """What it takes of a model at once."""
 
     async def reload(self, model: str) -> None:
         """Unload a model and load it again."""
 
 
 class Backend:
-    """One server under probes; ``changed`` hears (model, backend, slots) when that changes.
+    """One server under probes; ``changed`` hears (model, backend, slots, lanes) when that changes.
 
     ``models`` are those it serves, with the calls each may have at once; 0 takes what fills two of its batches. ``own``
     says how many of a model's slots are this frontend's.
@@ -48,7 +62,7 @@ class Backend:
         self.name, self.server = name, server
         self._models, self._changed, self._own = models, changed, own
         self._slots = dict.fromkeys(models, 0)
-        self._capacity = {model: limit for model, limit in models.items() if limit}
+        self._capacity: dict[str, Capacity] = {}
         self._reloading: dict[str, asyncio.Task[None]] = {}
         self._probing = Repeating(_PROBE_SECONDS, self.probe)
 
@@ -72,11 +86,18 @@ class Backend:
             ready = set()
         for model in self._models:
             usable = model in ready and model not in self._reloading
-            self._tell(model, self._own(model, self._capacity[model]) if usable else 0)
+            self._tell(model, self._own(model, self._calls(model)) if usable else 0)
+
+    def _calls(self, model: str) -> int:
+        return self._models[model] or self._capacity[model].calls
 
     def slots(self, model: str) -> int:
         """How many calls of a model it can have at once now."""
         return self._slots.get(model, 0)
+
+    def grace(self, model: str) -> float:
+        """Seconds that a call of a model has whose caller is gone: what cannot be stopped keeps its slot to its end."""
+        return 0.0 if self._capacity[model].stops else math.inf
 
     def out(self) -> None:
         """A call never reached the server, and the next would not either; the probes put it back."""
@@ -104,4 +125,4 @@ class Backend:
             fields = {"backend": self.name, "model": model, "slots": slots}
             log.log(logging.INFO if slots else logging.WARNING, "slots of a backend", extra={"fields": fields})
             BACKEND_SLOTS.labels(self.name, model).set(slots)
-            self._changed(model, self.name, slots)
+            self._changed(model, self.name, slots, self._capacity[model].lanes if slots else 1)

@@ -1,5 +1,6 @@
 """One call to a model: wait for a slot, send it to the Triton that has it, and to another if it never arrived."""
 
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 
@@ -7,14 +8,22 @@ from frontend.dispatch.backends import Backend, Inputs, Outputs, Triton
 from frontend.dispatch.model_queue import Bounds, ModelQueue, Turn
 from frontend.dispatch.scheduler import Rules
 from frontend.dispatch.shares import Demand, Shares
+from frontend.dispatch.window import Window, Work
 from frontend.errors import BrokenModel, Unreached
+
+_PIECE_SECONDS = 1.0
+# What is so much longer than a piece and cannot be cut goes through a queue of its own.
+_LONG = 2.0
+# A key's part of what is no Triton's, where work is not cut into pieces of a second.
+_KEY_SHARE = 0.5
 
 
 class Dispatcher:
-    """The queues of all models over all backends; made inside the event loop that uses it."""
+    """The queues of all models over all backends; made inside the event loop that uses it. ``works`` by model."""
 
-    def __init__(self, rules: Rules, bounds: Bounds, shares: Shares) -> None:
+    def __init__(self, rules: Rules, bounds: Bounds, shares: Shares, works: Mapping[str, Work] | None = None) -> None:
         self._rules, self._bounds, self._shares = rules, bounds, shares
+        self._windows = {model: Window(work, _PIECE_SECONDS) for model, work in (works or {}).items()}
         self._queues: dict[str, ModelQueue] = {}
         self._backends: dict[str, Backend] = {}
 
@@ -23,11 +32,16 @@ class Dispatcher:
         self._backends[name] = Backend(name, server, models, self._changed, self._own)
         await self._backends[name].start()
 
-    def fix(self, model: str, slots: int) -> None:
-        """A queue before what is no Triton's: ``slot`` alone is used, with so many at once."""
-        self.queue(model).set_limit(model, slots)
+    def fix(self, name: str, slots: int) -> ModelQueue:
+        """The queue before what is no Triton's, with so many at once, of which a key has half at most."""
+        rules = dataclasses.replace(self._rules, key_share=_KEY_SHARE)
+        self._queues[name] = ModelQueue(name, rules, self._bounds)
+        self._queues[name].set_limit(name, slots)
+        return self._queues[name]
 
     async def close(self) -> None:
+        for queue in self._queues.values():
+            await queue.close()
         for backend in self._backends.values():
             await backend.close()
 
@@ -39,24 +53,36 @@ class Dispatcher:
         """Whether every one of ``models`` has a backend that can take calls."""
         return all(any(backend.slots(model) for backend in self._backends.values()) for model in models)
 
+    def piece(self, model: str) -> float:
+        """How much of its work a call of a model should have at most now."""
+        return self._windows[model].piece
+
     def queue(self, model: str) -> ModelQueue:
         if model not in self._queues:
-            self._queues[model] = ModelQueue(model, self._rules, self._bounds, self._shares.floors(model))
+            floors, window = self._shares.floors(model), self._windows.get(model)
+            self._queues[model] = ModelQueue(model, self._rules, self._bounds, floors, window)
         return self._queues[model]
 
     def slot(self, model: str, turn: Turn) -> AbstractAsyncContextManager[str]:
         """A slot of a model, without a call."""
         return self.queue(model).slot(turn)
 
-    async def infer(self, model: str, inputs: Callable[[], Inputs], outputs: Sequence[str], turn: Turn) -> Outputs:
-        """Call a model when its turn has come. ``inputs`` are made only then, so that what waits takes no memory."""
-        try:
-            return await self._once(model, inputs, outputs, turn)
-        except Unreached:
-            return await self._once(model, inputs, outputs, turn)
+    async def infer(
+        self, model: str, inputs: Callable[[], Inputs], outputs: Sequence[str], turn: Turn, cost: float = 1.0
+    ) -> Outputs:
+        """Call a model when its turn has come, for ``cost`` of its work.
 
-    async def _once(self, model: str, inputs: Callable[[], Inputs], outputs: Sequence[str], turn: Turn) -> Outputs:
-        async with self.slot(model, turn) as name:
+        ``inputs`` are made only then, so that what waits takes no memory.
+        """
+        try:
+            return await self._once(model, inputs, outputs, turn, cost)
+        except Unreached:
+            return await self._once(model, inputs, outputs, turn, cost)
+
+    async def _once(
+        self, model: str, inputs: Callable[[], Inputs], outputs: Sequence[str], turn: Turn, cost: float
+    ) -> Outputs:
+        async def call(name: str) -> Outputs:
             backend = self._backends[name]
             try:
                 return await backend.server.infer(model, inputs(), outputs, turn.remaining())
@@ -67,10 +93,25 @@ class Dispatcher:
                 backend.broken(model)
                 raise
 
+        queue = self.queue(model)
+        if self._divisible(model) and cost > _LONG * self.piece(model):
+            queue, cost = self.queue(_long(model)), 1.0
+        return await queue.run(turn, call, cost=cost, grace=lambda name: self._backends[name].grace(model))
+
+    def _divisible(self, model: str) -> bool:
+        return model in self._windows and self._windows[model].work.divisible
+
     def _own(self, model: str, slots: int) -> int:
         """This frontend's part of a backend's slots; its part of the floors follows the demand as they do."""
         self.queue(model).set_floors(self._shares.floors(model))
         return self._shares.own(model, slots)
 
-    def _changed(self, model: str, backend: str, slots: int) -> None:
-        self.queue(model).set_limit(backend, slots)
+    def _changed(self, model: str, backend: str, slots: int, lanes: int) -> None:
+        self.queue(model).set_limit(backend, slots, lanes)
+        if self._divisible(model):
+            # One lane is left to what is short, where there is more than one.
+            self.queue(_long(model)).set_limit(backend, min(slots, max(1, lanes - 1)))
+
+
+def _long(model: str) -> str:
+    return f"{model}:long"

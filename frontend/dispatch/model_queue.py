@@ -1,15 +1,19 @@
-"""The queue of one model on the event loop: the scheduler decides, futures wait, nothing polls."""
+"""One queue on the event loop: the scheduler decides, futures wait, nothing polls."""
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Hashable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
-from frontend.dispatch.scheduler import Rules, Scheduler, Ticket
+from frontend.background import cancel_all, forget_outcome
+from frontend.dispatch.scheduler import Rules, Scheduler
 from frontend.dispatch.shares import Demand
+from frontend.dispatch.turns import Ticket
+from frontend.dispatch.window import Window
 from frontend.errors import BadGateway
-from frontend.observe import QUEUE_REFUSED, QUEUE_SECONDS, QUEUE_WAITING
+from frontend.observe import QUEUE_PIECE, QUEUE_REFUSED, QUEUE_RUNNING, QUEUE_SECONDS, QUEUE_WAITING
 
 _REFUSALS = {
     "full": "too many calls are waiting for the model, retry later",
@@ -41,15 +45,35 @@ class Turn:
         return max(0.001, self.deadline - asyncio.get_running_loop().time())
 
 
-class ModelQueue:
-    """Made inside the event loop that uses it."""
+Answer = TypeVar("Answer")
 
-    def __init__(self, model: str, rules: Rules, bounds: Bounds, floors: Mapping[str, int] | None = None) -> None:
+
+def _for_good(backend: str) -> float:
+    return math.inf
+
+
+class ModelQueue:
+    """Made inside the event loop that uses it. ``window`` says how much work a call should have at most."""
+
+    def __init__(
+        self,
+        model: str,
+        rules: Rules,
+        bounds: Bounds,
+        floors: Mapping[str, int] | None = None,
+        window: Window | None = None,
+    ) -> None:
         self._model, self._scheduler = model, Scheduler(rules, floors)
-        self._bounds = bounds
+        self._bounds, self._window = bounds, window
         self._loop = asyncio.get_running_loop()
         self._granted: dict[Ticket, asyncio.Future[None]] = {}
+        self._tasks: set[asyncio.Task[object]] = set()
         self._timer: asyncio.TimerHandle | None = None
+        self._shown = (QUEUE_WAITING.labels(model), QUEUE_RUNNING.labels(model), QUEUE_PIECE.labels(model))
+
+    async def close(self) -> None:
+        """End what callers have left to end by itself."""
+        await cancel_all(list(self._tasks))
 
     @property
     def demand(self) -> Demand:
@@ -61,9 +85,9 @@ class ModelQueue:
         self._scheduler.set_floors(floors)
         self._pump()
 
-    def set_limit(self, backend: str, limit: int) -> None:
-        """How many calls of this model a backend may have at once; none while it is out."""
-        self._scheduler.set_limit(backend, limit)
+    def set_limit(self, backend: str, limit: int, lanes: int = 1) -> None:
+        """How many calls a backend may have at once, none while it is out; it works on ``lanes`` side by side."""
+        self._scheduler.set_limit(backend, limit, lanes)
         self._pump()
 
     @asynccontextmanager
@@ -73,21 +97,67 @@ class ModelQueue:
         ``BadGateway`` at once where the queue is full or the wait would be longer than the deadline, and at the
         deadline; its ``Retry-After`` is the wait that is expected now.
         """
+        ticket = await self._enter(turn, 1.0)
+        try:
+            yield ticket.backend
+        finally:
+            self._leave(ticket)
+
+    async def run(
+        self,
+        turn: Turn,
+        work: Callable[[str], Awaitable[Answer]],
+        *,
+        cost: float = 1.0,
+        grace: Callable[[str], float] = _for_good,
+    ) -> Answer:
+        """Wait for a slot as above and do ``work``, which is told the backend.
+
+        The slot is held until the work has ended. Where its caller goes before, it has ``grace`` (of that backend)
+        seconds more and is then cancelled: whoever hangs up cannot make a backend look free that is not.
+        """
+        ticket = await self._enter(turn, cost)
+        task = asyncio.ensure_future(self._work(ticket, work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if not task.done():
+                task.add_done_callback(forget_outcome)
+                if (seconds := grace(ticket.backend)) < math.inf:
+                    self._loop.call_later(seconds, task.cancel)
+            raise
+
+    async def _work(self, ticket: Ticket, work: Callable[[str], Awaitable[Answer]]) -> Answer:
+        try:
+            answer = await work(ticket.backend)
+            if self._window is not None:
+                self._window.note(ticket.cost, ticket.granted, self._loop.time())
+            return answer
+        finally:
+            self._leave(ticket)
+
+    async def _enter(self, turn: Turn, cost: float) -> Ticket:
         self._refuse(turn)
-        ticket = Ticket(turn.key, turn.tier, turn.owner, self._loop.time())
+        ticket = Ticket(turn.key, turn.tier, turn.owner, self._loop.time(), cost)
         granted = self._granted[ticket] = self._loop.create_future()
         self._scheduler.enter(ticket, ticket.arrived)
         try:
             self._pump()
             if not granted.done():
                 await self._until(granted, turn)
-            QUEUE_SECONDS.labels(self._model, turn.tier).observe(ticket.granted - ticket.arrived)
-            yield ticket.backend
-        finally:
+        except BaseException:
             # A grant and a cancellation can meet in one turn of the loop: the scheduler knows which was first.
-            del self._granted[ticket]
-            self._scheduler.leave(ticket, self._loop.time())
-            self._pump()
+            self._leave(ticket)
+            raise
+        QUEUE_SECONDS.labels(self._model, turn.tier).observe(ticket.granted - ticket.arrived)
+        return ticket
+
+    def _leave(self, ticket: Ticket) -> None:
+        del self._granted[ticket]
+        self._scheduler.leave(ticket, self._loop.time())
+        self._pump()
 
     async def _until(self, granted: "asyncio.Future[None]", turn: Turn) -> None:
         try:
@@ -112,12 +182,21 @@ class ModelQueue:
 
     def _pump(self) -> None:
         now = self._loop.time()
+        if self._window is not None:
+            self._scheduler.piece = self._window.piece
         while (ticket := self._scheduler.grant(now)) is not None:
             granted = self._granted[ticket]
             if not granted.done():
                 granted.set_result(None)
-        QUEUE_WAITING.labels(self._model).set(self._scheduler.waiting())
+        self._show()
         self._wake_later(now)
+
+    def _show(self) -> None:
+        waiting, running, piece = self._shown
+        waiting.set(self._scheduler.waiting())
+        running.set(len(self._granted) - self._scheduler.waiting())
+        if self._window is not None:
+            piece.set(self._window.piece)
 
     def _wake_later(self, now: float) -> None:
         """Held slots come free by the mere passing of time."""

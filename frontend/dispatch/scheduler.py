@@ -1,17 +1,24 @@
-"""Who goes next, and on which backend: the decisions of one model's queue, without a clock, a lock or an event loop.
+"""Who goes next, and on which backend: the decisions of one queue, without a clock, a lock or an event loop.
 
-Every method is told the time. Tiers go in order, and the keys of a tier take turns. At most one grant in ``aged_every``
-goes to the ticket that has waited longest, once that is ``age_seconds``: without the bound a flood of old tickets would
-turn the order round. An owner with a floor goes first until it has its slots, and others borrow them only when it has
-been idle for ``hold_seconds``.
+Every method is told the time. Tiers go in order, and the keys of a tier share it by work. At most one grant in
+``aged_every`` goes to the ticket that has waited longest, once that is ``age_seconds``: without the bound a flood of
+old tickets would turn the order round. An owner with a floor goes first until it has its slots, and others borrow them
+only when it has been idle for ``hold_seconds``. A key has at most ``key_share`` of the slots.
+
+A slot is a call that is under way; besides, a backend has at most the work of two pieces a lane under way.
 """
 
+import math
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
+from frontend.dispatch.turns import Ticket, Turns
+
 TIERS = 3
 _SMOOTHING = 0.1
+# One piece that is being worked on and one that waits behind it.
+_PIECES = 2
 
 
 @dataclass(frozen=True)
@@ -21,65 +28,67 @@ class Rules:
     age_seconds: float = 4.0
     aged_every: int = 5
     hold_seconds: float = 5.0
+    key_share: float = 1.0
 
 
-@dataclass(eq=False)
-class Ticket:
-    """One call that wants a slot of ``tier``; ``owner`` may have a floor, ``backend`` is where it runs."""
+@dataclass
+class _Backend:
+    """Calls it may have and has at once, the work of these, and how many it works on side by side."""
 
-    key: Hashable
-    tier: int
-    owner: str | None
-    arrived: float
-    backend: str = ""
-    granted: float = 0.0
-
-
-_Queue = OrderedDict[Ticket, None]
-
-
-class Scheduler:
-    """The tickets of one model that wait or run, and the slots of its backends.
-
-    ``floors`` are slots by owner, a key or an organisation.
-    """
-
-    def __init__(self, rules: Rules, floors: Mapping[str, int] | None = None) -> None:
-        self._rules, self._floors = rules, dict(floors or {})
-        self._limits: dict[str, int] = {}
-        self._running: dict[str, int] = {}
-        self._arrivals: _Queue = OrderedDict()
-        self._tiers: list[OrderedDict[Hashable, _Queue]] = [OrderedDict() for _ in range(TIERS)]
-        self._counts = [0] * TIERS
-        self._keys: dict[Hashable, int] = {}
-        self._since_aged = rules.aged_every
-        self._owned = dict.fromkeys(self._floors, 0)
-        self._owners: dict[str, _Queue] = {owner: OrderedDict() for owner in self._floors}
-        self._seen: dict[str, float] = {}
-        self._service = 0.0
-
-    @property
-    def slots(self) -> int:
-        """How many calls may run at once, over all backends."""
-        return sum(self._limits.values())
+    limit: int = 0
+    lanes: int = 1
+    running: int = 0
+    work: float = 0.0
 
     @property
     def free(self) -> int:
         """Slots that nobody has; a backend whose limit fell may have more running than it should."""
-        return sum(max(0, limit - self._running[name]) for name, limit in self._limits.items())
+        return max(0, self.limit - self.running)
+
+    def has_room(self, cost: float, piece: float) -> bool:
+        """Whether one more call of ``cost`` is within its bounds."""
+        return self.free > 0 and (self.running < self.lanes or self.work + cost <= _PIECES * self.lanes * piece)
+
+
+class Scheduler:
+    """The tickets of one queue that wait or run, and the slots of its backends.
+
+    ``floors`` are slots by owner, a key or an organisation. ``piece`` is the work that one call should have at most.
+    """
+
+    def __init__(self, rules: Rules, floors: Mapping[str, int] | None = None) -> None:
+        self._rules, self._floors = rules, dict(floors or {})
+        self.piece = math.inf
+        # How many calls may run at once, over all backends.
+        self.slots = 0
+        self._backends: dict[str, _Backend] = {}
+        self._arrivals: OrderedDict[Ticket, None] = OrderedDict()
+        self._tiers = [Turns() for _ in range(TIERS)]
+        self._running_of: dict[Hashable, int] = {}
+        self._since_aged = rules.aged_every
+        self._owned = dict.fromkeys(self._floors, 0)
+        self._owners: dict[str, OrderedDict[Ticket, None]] = {owner: OrderedDict() for owner in self._floors}
+        self._seen: dict[str, float] = {}
+        self._seconds = self._cost = 0.0
+
+    @property
+    def free(self) -> int:
+        """Slots that nobody has."""
+        return sum(backend.free for backend in self._backends.values())
 
     def waiting(self, tier: int | None = None) -> int:
         """How many wait, in all or of one tier."""
-        return len(self._arrivals) if tier is None else self._counts[tier - 1]
+        return len(self._arrivals) if tier is None else self._tiers[tier - 1].count
 
     def waiting_of(self, key: Hashable) -> int:
         """How many of a key's tickets wait."""
-        return self._keys.get(key, 0)
+        return sum(turns.waiting_of(key) for turns in self._tiers)
 
-    def set_limit(self, backend: str, limit: int) -> None:
-        """How many calls a backend may have at once; none while it is out."""
-        self._limits[backend] = limit
-        self._running.setdefault(backend, 0)
+    def set_limit(self, backend: str, limit: int, lanes: int = 1) -> None:
+        """How many calls a backend may have at once, none while it is out, and how many it works on side by side."""
+        known = self._backends.setdefault(backend, _Backend())
+        known.limit, known.lanes = limit, lanes
+        self.slots = sum(backend.limit for backend in self._backends.values())
 
     def set_floors(self, floors: Mapping[str, int]) -> None:
         """Other numbers for the owners that there are."""
@@ -92,38 +101,30 @@ class Scheduler:
     def enter(self, ticket: Ticket, now: float) -> None:
         """Wait behind the others of the ticket's key."""
         self._arrivals[ticket] = None
-        self._tiers[ticket.tier - 1].setdefault(ticket.key, OrderedDict())[ticket] = None
-        self._counts[ticket.tier - 1] += 1
-        self._keys[ticket.key] = self._keys.get(ticket.key, 0) + 1
+        self._tiers[ticket.tier - 1].add(ticket)
         if ticket.owner is not None and ticket.owner in self._owners:
             self._owners[ticket.owner][ticket] = None
             self._seen[ticket.owner] = now
 
     def leave(self, ticket: Ticket, now: float) -> None:
-        """The caller is done or gone: give back a slot, or stop waiting for one. A second time changes nothing."""
+        """The work is done or its caller gone: give a slot back, or wait no longer. A second time changes nothing."""
         if ticket in self._arrivals:
             self._remove(ticket)
         elif ticket.backend:
-            self._running[ticket.backend] -= 1
-            ticket.backend = ""
-            took = now - ticket.granted
-            self._service += (took - self._service) * (_SMOOTHING if self._service else 1.0)
-            if ticket.owner is not None and ticket.owner in self._owned:
-                self._owned[ticket.owner] -= 1
-                self._seen[ticket.owner] = now
+            self._end(ticket, now)
 
     def grant(self, now: float) -> Ticket | None:
         """Give the next slot to whom it is due, or to nobody: none is free, or those that are belong to a floor."""
         if not self._arrivals or not self.free:
             return None
-        ticket = self._below_floor() or (self._of_the_rest(now) if self.free > self._held(now) else None)
-        if ticket is not None:
-            self._remove(ticket)
-            ticket.backend = max(self._limits, key=lambda name: self._limits[name] - self._running[name])
-            ticket.granted = now
-            self._running[ticket.backend] += 1
-            if ticket.owner is not None and ticket.owner in self._owned:
-                self._owned[ticket.owner] += 1
+        ticket, aged = self._below_floor(), False
+        if ticket is None and self.free > self._held(now):
+            ticket, aged = self._of_the_rest(now)
+        name = self._place(ticket) if ticket is not None else None
+        if ticket is None or name is None:
+            return None
+        self._since_aged = 0 if aged else self._since_aged + 1
+        self._begin(ticket, name, now)
         return ticket
 
     def next_change(self, now: float) -> float | None:
@@ -132,23 +133,61 @@ class Scheduler:
         return min(times, default=None)
 
     def expected_wait(self, tier: int) -> float:
-        """Seconds that a ticket of ``tier`` would wait, from those that go before it and how long calls take."""
-        ahead = sum(self._counts[:tier]) - self.free + 1
-        return max(0, ahead) * self._service / self.slots if self.slots else float("inf")
+        """Seconds that a ticket of ``tier`` would wait, from the work that goes before it and how long calls take."""
+        if not self.slots:
+            return math.inf
+        if not self._cost:
+            return 0.0
+        room = any(backend.has_room(self._cost, self.piece) for backend in self._backends.values())
+        ahead = sum(turns.cost for turns in self._tiers[:tier]) / self._cost - (self.free if room else 0) + 1
+        return max(0.0, ahead) * self._seconds / self._at_once()
+
+    def _at_once(self) -> float:
+        """How many calls of the usual cost are under way when there is enough to do."""
+        lanes = sum(backend.lanes for backend in self._backends.values() if backend.limit)
+        return min(self.slots, max(lanes, _PIECES * lanes * self.piece / self._cost))
+
+    def _begin(self, ticket: Ticket, name: str, now: float) -> None:
+        self._tiers[ticket.tier - 1].took(ticket)
+        self._remove(ticket)
+        backend = self._backends[name]
+        backend.running += 1
+        backend.work += ticket.cost
+        ticket.backend, ticket.granted = name, now
+        self._running_of[ticket.key] = self._running_of.get(ticket.key, 0) + 1
+        if ticket.owner is not None and ticket.owner in self._owned:
+            self._owned[ticket.owner] += 1
+
+    def _end(self, ticket: Ticket, now: float) -> None:
+        backend = self._backends[ticket.backend]
+        backend.running -= 1
+        backend.work = backend.work - ticket.cost if backend.running else 0.0
+        ticket.backend = ""
+        self._running_of[ticket.key] -= 1
+        if not self._running_of[ticket.key]:
+            del self._running_of[ticket.key]
+        smoothing = _SMOOTHING if self._cost else 1.0
+        self._seconds += (now - ticket.granted - self._seconds) * smoothing
+        self._cost += (ticket.cost - self._cost) * smoothing
+        if ticket.owner is not None and ticket.owner in self._owned:
+            self._owned[ticket.owner] -= 1
+            self._seen[ticket.owner] = now
 
     def _remove(self, ticket: Ticket) -> None:
         del self._arrivals[ticket]
-        turns = self._tiers[ticket.tier - 1]
-        queue = turns[ticket.key]
-        del queue[ticket]
-        if not queue:
-            del turns[ticket.key]
-        self._counts[ticket.tier - 1] -= 1
-        self._keys[ticket.key] -= 1
-        if not self._keys[ticket.key]:
-            del self._keys[ticket.key]
+        self._tiers[ticket.tier - 1].remove(ticket)
         if ticket.owner is not None and ticket.owner in self._owners:
             del self._owners[ticket.owner][ticket]
+
+    def _place(self, ticket: Ticket) -> str | None:
+        """The backend with the most free slots that has room for the ticket."""
+        fitting = [name for name, backend in self._backends.items() if backend.has_room(ticket.cost, self.piece)]
+        return max(fitting, key=lambda name: self._backends[name].free, default=None)
+
+    def _may(self, ticket: Ticket) -> bool:
+        """Whether the ticket's key has less than its share."""
+        share = self._rules.key_share
+        return share >= 1 or self._running_of.get(ticket.key, 0) < max(1, math.floor(self.slots * share))
 
     def _below_floor(self) -> Ticket | None:
         floors = self._floors
@@ -156,7 +195,7 @@ class Scheduler:
         if not short:
             return None
         owner = min(short, key=lambda owner: self._owned[owner] / floors[owner])
-        return next(iter(self._owners[owner]))
+        return next((ticket for ticket in self._owners[owner] if self._may(ticket)), None)
 
     def _holding(self, now: float) -> list[str]:
         """The owners that are active and have fewer slots than their floor."""
@@ -168,13 +207,13 @@ class Scheduler:
     def _held(self, now: float) -> int:
         return sum(self._floors[owner] - self._owned[owner] for owner in self._holding(now))
 
-    def _of_the_rest(self, now: float) -> Ticket:
+    def _of_the_rest(self, now: float) -> tuple[Ticket | None, bool]:
+        """Whose turn it is, and whether it goes for its age."""
         oldest = next(iter(self._arrivals))
-        if self._since_aged + 1 >= self._rules.aged_every and now - oldest.arrived >= self._rules.age_seconds:
-            self._since_aged = 0
-            return oldest
-        self._since_aged += 1
-        turns = next(turns for turns in self._tiers if turns)
-        key, queue = next(iter(turns.items()))
-        turns.move_to_end(key)
-        return next(iter(queue))
+        aged = self._since_aged + 1 >= self._rules.aged_every and now - oldest.arrived >= self._rules.age_seconds
+        if aged and self._may(oldest):
+            return oldest, True
+        for turns in self._tiers:
+            if turns.count and (ticket := turns.first(self._may)) is not None:
+                return ticket, False
+        return None, False

@@ -1,11 +1,12 @@
 """When a Triton and its models are in and out, by what a server that tests control says."""
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from frontend.dispatch.backends import Backend, Inputs, Outputs
+from frontend.dispatch.backends import Backend, Capacity, Inputs, Outputs
 from frontend.errors import BadGateway
 
 
@@ -28,8 +29,8 @@ class FakeServer:
     async def infer(self, model: str, inputs: Inputs, outputs: Sequence[str], seconds: float) -> Outputs:
         raise NotImplementedError
 
-    async def capacity(self, model: str) -> int:
-        return {"embedder": 64, "whisper": 16}[model]
+    async def capacity(self, model: str) -> Capacity:
+        return {"embedder": Capacity(64, lanes=2), "whisper": Capacity(16, stops=True)}[model]
 
     async def reload(self, model: str) -> None:
         await self.may_reload.wait()
@@ -41,11 +42,12 @@ class Heard:
 
     def __init__(self) -> None:
         self.slots: dict[str, int] = {}
+        self.lanes: dict[str, int] = {}
         self._changed = asyncio.Event()
 
-    def __call__(self, model: str, backend: str, slots: int) -> None:
+    def __call__(self, model: str, backend: str, slots: int, lanes: int) -> None:
         assert backend == "a"
-        self.slots[model] = slots
+        self.slots[model], self.lanes[model] = slots, lanes
         self._changed.set()
 
     async def within_a_second(self, slots: dict[str, int]) -> None:
@@ -75,6 +77,14 @@ async def backend(server: FakeServer, heard: Heard) -> AsyncIterator[Backend]:
 
 async def test_slots_are_those_that_were_set_or_what_fills_two_batches(backend: Backend, heard: Heard) -> None:
     assert heard.slots == {"embedder": 64, "whisper": 3}
+
+
+async def test_the_lanes_of_a_model_are_told_with_its_slots(backend: Backend, heard: Heard) -> None:
+    assert heard.lanes == {"embedder": 2, "whisper": 1}
+
+
+async def test_only_a_model_that_stops_has_its_calls_cancelled(backend: Backend) -> None:
+    assert (backend.grace("embedder"), backend.grace("whisper")) == (math.inf, 0)
 
 
 async def test_a_model_that_is_gone_is_out_within_a_second(backend: Backend, server: FakeServer, heard: Heard) -> None:

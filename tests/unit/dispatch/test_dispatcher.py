@@ -1,16 +1,18 @@
 """Calls over several Tritons: where they go, and what a failure does."""
 
 import asyncio
+import dataclasses
 from collections.abc import AsyncIterator, Sequence
 
 import numpy as np
 import pytest
 
-from frontend.dispatch.backends import Inputs, Outputs
+from frontend.dispatch.backends import Capacity, Inputs, Outputs
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.model_queue import Bounds, Turn
 from frontend.dispatch.scheduler import Rules
 from frontend.dispatch.shares import FixedShares
+from frontend.dispatch.window import Work
 from frontend.errors import ApiError, BadGateway, BrokenModel, Unreached
 
 MODELS = {"embedder": 2}
@@ -27,11 +29,16 @@ class FakeTriton:
         self.calls = 0
         self.reloaded: list[str] = []
         self.seconds = 0.0
+        self.takes = Capacity(4)
+        self.ended = 0
 
     async def infer(self, model: str, inputs: Inputs, outputs: Sequence[str], seconds: float) -> Outputs:
         self.calls += 1
         self.seconds = seconds
-        await self.going.wait()
+        try:
+            await self.going.wait()
+        finally:
+            self.ended += 1
         if self.failure is not None:
             raise self.failure
         return {name: np.array([self.name]) for name in outputs}
@@ -39,8 +46,8 @@ class FakeTriton:
     async def ready_models(self, models: Sequence[str]) -> set[str]:
         return set(models) if self.up else set()
 
-    async def capacity(self, model: str) -> int:
-        return 4
+    async def capacity(self, model: str) -> Capacity:
+        return self.takes
 
     async def reload(self, model: str) -> None:
         self.reloaded.append(model)
@@ -166,3 +173,50 @@ async def test_slots_are_those_that_are_ours(first: FakeTriton) -> None:
     first.going.set()
     await asyncio.gather(*calls)
     await made.close()
+
+
+async def _two_lanes(server: FakeTriton, *, stops: bool = False) -> Dispatcher:
+    server.takes = Capacity(64, lanes=2, stops=stops)
+    made = Dispatcher(Rules(), Bounds(), FixedShares(1, {}), {"embedder": Work(100, 1000, divisible=True)})
+    await made.add("first", server, {"embedder": 0})
+    return made
+
+
+async def test_a_call_much_longer_than_a_piece_leaves_a_lane_to_the_others(first: FakeTriton) -> None:
+    made = await _two_lanes(first)
+    first.going.clear()
+    long = [asyncio.create_task(made.infer("embedder", dict, ["out"], _turn(), 5000)) for _ in range(3)]
+    await asyncio.sleep(0.01)
+    assert first.calls == 1
+    short = asyncio.create_task(made.infer("embedder", dict, ["out"], _turn(), 3))
+    await asyncio.sleep(0.01)
+    assert first.calls == 2
+    first.going.set()
+    await asyncio.gather(short, *long)
+    await made.close()
+
+
+@pytest.mark.parametrize(("stops", "ended"), [(True, 1), (False, 0)])
+async def test_a_call_whose_caller_hangs_up_is_cancelled_where_that_stops_it(
+    first: FakeTriton, stops: bool, ended: int
+) -> None:
+    made = await _two_lanes(first, stops=stops)
+    first.going.clear()
+    call = asyncio.create_task(made.infer("embedder", dict, ["out"], _turn(), 3))
+    await asyncio.sleep(0.01)
+    call.cancel()
+    await asyncio.gather(call, return_exceptions=True)
+    await asyncio.sleep(0.01)
+    assert first.ended == ended
+    assert made.demands()["embedder"].calls == 1 - ended
+    await made.close()
+
+
+async def test_a_fixed_queue_leaves_half_to_other_keys(dispatcher: Dispatcher) -> None:
+    queue = dispatcher.fix("processes", 2)
+    async with queue.slot(_turn()):
+        second = asyncio.create_task(queue.slot(_turn()).__aenter__())
+        await asyncio.sleep(0)
+        async with asyncio.timeout(1), queue.slot(dataclasses.replace(_turn(), key="other")):
+            assert not second.done()
+    await second

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import settings, strategies
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from frontend.dispatch.scheduler import Rules, Scheduler, Ticket
+from frontend.dispatch.scheduler import Rules, Scheduler
+from frontend.dispatch.turns import Ticket
 
 COMPANY, PRO, FREE = 1, 2, 3
 
