@@ -12,32 +12,42 @@ from frontend.access.jwt import Tokens
 from frontend.access.keys import KnownKeys
 from frontend.access.limits import Limiter, LocalCounters, SharedCounters
 from frontend.access.registry import Registry
-from frontend.audio.speech_windows import load_detector
+from frontend.audio.detector import load_detector
 from frontend.background import Repeating, measure_loop_delay
 from frontend.config import Settings
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.model_queue import Bounds
+from frontend.dispatch.pool import Pool
 from frontend.dispatch.scheduler import Rules
 from frontend.dispatch.shares import FixedShares, SharedShares
+from frontend.dispatch.window import Work
+from frontend.http.held import Held
+from frontend.http.json import JsonBodies
 from frontend.middleware.auth import auth_middleware
 from frontend.middleware.billing import billing_middleware
 from frontend.middleware.errors import errors_middleware
 from frontend.middleware.limits import limits_middleware
 from frontend.middleware.request_id import add_headers, request_id_middleware
 from frontend.middleware.turns import turns_middleware
-from frontend.offload import Offload
+from frontend.offload import Offload, Threads
 from frontend.operations.chat import handler as chat
 from frontend.operations.chat.pipeline import CHAT_MODEL, ChatPipeline
 from frontend.operations.embeddings import handler as embeddings
+from frontend.operations.embeddings.pipeline import TRITON_MODEL as EMBEDDER
 from frontend.operations.embeddings.pipeline import EmbeddingPipeline
 from frontend.operations.rerank import handler as rerank
+from frontend.operations.rerank.pipeline import TRITON_MODEL as RERANKER
 from frontend.operations.rerank.pipeline import RerankPipeline
 from frontend.operations.speech import handler as speech
-from frontend.operations.speech.pipeline import PHONEMES, SpeechPipeline
+from frontend.operations.speech.pipeline import WORK as SPEECH_WORK
+from frontend.operations.speech.pipeline import SpeechPipeline
+from frontend.operations.speech.voices import CATALOGUE
 from frontend.operations.transcription import handler as transcription
-from frontend.operations.transcription.pipeline import AUDIO, TranscriptionPipeline
+from frontend.operations.transcription.pipeline import TranscriptionPipeline, WindowLength
+from frontend.operations.transcription.protocol import MODELS as STT_MODELS
+from frontend.packed_model import work_of
 from frontend.pages import admin, dashboard, docs, health, metrics, models, openapi
 from frontend.text.phonemes import load_phonemizer
 from frontend.triton import Triton
@@ -46,8 +56,10 @@ from frontend.usage.recorder import Recorder
 
 _CONNECT: web.AppKey[Callable[[str], Triton]] = web.AppKey("connect")
 _AUDIO_TASKS = 1_000
+_AUDIO_SECONDS = 60.0
 # espeak-ng's bridge leaks some 13 bytes a character: a worker is renewed before that matters.
-_PHONEME_TASKS = 20_000
+_TEXT_TASKS = 20_000
+_TEXT_SECONDS = 20.0
 
 
 # The limit that each throttled path counts under, by the names of the settings' [limits].
@@ -123,43 +135,63 @@ async def _watch(app: web.Application) -> AsyncIterator[None]:
     await watching.close()
 
 
-async def _operations(app: web.Application) -> AsyncIterator[None]:
-    """The parts that live as long as the event loop: the gRPC channel, the worker pools, the pipelines."""
+def _works(settings: Settings) -> dict[str, Work]:
+    """How the work of each Triton model is counted and cut."""
+    lengths = {model: WindowLength.of(settings.model_repository, model) for model in STT_MODELS.values()}
+    return {
+        **{model: length.work for model, length in lengths.items()},
+        **{f"piper_{voice}": SPEECH_WORK for voice in CATALOGUE},
+        EMBEDDER: work_of(settings),
+        RERANKER: work_of(settings),
+    }
+
+
+async def _dispatch(app: web.Application) -> AsyncIterator[None]:
+    """Who goes next: the queues before the models, the Tritons that they lead to, and the workers of this process."""
     settings = app[keys.SETTINGS]
-    audio = Offload(settings.audio_workers, tasks=_AUDIO_TASKS, prepare=load_detector)
-    phonemes = Offload(settings.phoneme_workers, tasks=_PHONEME_TASKS, prepare=load_phonemizer)
-    bounds = Bounds(settings.queue_per_key, settings.queue_per_tier)
     shares: FixedShares | SharedShares = FixedShares(settings.frontends, settings.floors)
     if settings.redis:
         shares = SharedShares(settings.redis, lambda: dispatcher.demands(), settings.floors)
-    dispatcher = Dispatcher(Rules(settings.queue_age_seconds, hold_seconds=settings.queue_hold_seconds), bounds, shares)
+    rules = Rules(settings.queue_age_seconds, hold_seconds=settings.queue_hold_seconds)
+    dispatcher = Dispatcher(rules, Bounds(settings.queue_per_key, settings.queue_per_tier), shares, _works(settings))
     if isinstance(shares, SharedShares):
         await shares.start()
     tritons = [app[_CONNECT](backend.address) for backend in settings.tritons]
     for backend, triton in zip(settings.tritons, tritons, strict=True):
         slots = backend.slots(health.TRITON_MODELS, settings.concurrency)
         await dispatcher.add(backend.name, triton, slots)
-    # The processes before the models are shared by the same rules; one call more than they are waits in each pool.
-    dispatcher.fix(AUDIO, settings.audio_workers + 1)
-    dispatcher.fix(PHONEMES, settings.phoneme_workers + 1)
+    audio = Offload(settings.audio_workers, tasks=_AUDIO_TASKS, seconds=_AUDIO_SECONDS, prepare=load_detector)
+    text = Offload(settings.text_workers, tasks=_TEXT_TASKS, seconds=_TEXT_SECONDS, prepare=load_phonemizer)
     app[keys.DISPATCHER] = dispatcher
-    app[keys.TRANSCRIPTION] = TranscriptionPipeline(settings, dispatcher, audio)
-    app[keys.SPEECH] = SpeechPipeline(settings, dispatcher, phonemes)
-    app[keys.EMBEDDINGS] = EmbeddingPipeline(settings, dispatcher)
-    app[keys.RERANK] = RerankPipeline(settings, dispatcher)
+    app[keys.AUDIO] = Pool(dispatcher.fix("audio", settings.audio_workers), audio)
+    app[keys.TEXT] = Pool(dispatcher.fix("text", settings.text_workers), text)
+    app[keys.THREADS] = Pool(dispatcher.fix("threads", settings.threads), Threads(settings.threads))
+    yield
+    await dispatcher.close()
+    if isinstance(shares, SharedShares):
+        await shares.close()
+    for triton in tritons:
+        await triton.close()
+    for pool in (app[keys.AUDIO], app[keys.TEXT], app[keys.THREADS]):
+        await pool.close()
+
+
+async def _operations(app: web.Application) -> AsyncIterator[None]:
+    """What is done with requests: the readers of bodies and the pipelines."""
+    settings, dispatcher = app[keys.SETTINGS], app[keys.DISPATCHER]
+    audio, text, threads = app[keys.AUDIO], app[keys.TEXT], app[keys.THREADS]
+    app[keys.HELD] = Held(settings.held_bytes)
+    app[keys.JSON_BODIES] = JsonBodies(settings, text)
+    app[keys.TRANSCRIPTION] = TranscriptionPipeline(settings, dispatcher, audio, threads)
+    app[keys.SPEECH] = SpeechPipeline(settings, dispatcher, text, threads)
+    app[keys.EMBEDDINGS] = EmbeddingPipeline(settings, dispatcher, threads)
+    app[keys.RERANK] = RerankPipeline(settings, dispatcher, threads)
     if settings.chat_upstream:
         dispatcher.fix(CHAT_MODEL, settings.chat_concurrency)
         app[keys.CHAT] = ChatPipeline(settings, dispatcher)
     yield
     if settings.chat_upstream:
         await app[keys.CHAT].close()
-    await dispatcher.close()
-    if isinstance(shares, SharedShares):
-        await shares.close()
-    for triton in tritons:
-        await triton.close()
-    await audio.close()
-    await phonemes.close()
 
 
 def create_app(settings: Settings, connect: Callable[[str], Triton] = Triton) -> web.Application:
@@ -177,7 +209,7 @@ def create_app(settings: Settings, connect: Callable[[str], Triton] = Triton) ->
     )
     app[keys.SETTINGS] = settings
     app[_CONNECT] = connect
-    app.cleanup_ctx.extend([_access, _usage, _operations, _watch])
+    app.cleanup_ctx.extend([_access, _usage, _dispatch, _operations, _watch])
     app.on_response_prepare.append(add_headers)
     for room in (transcription, speech, embeddings, rerank, health, models, metrics, openapi, docs, dashboard):
         app.add_routes(room.ROUTES)

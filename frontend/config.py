@@ -60,15 +60,23 @@ class Settings:
     jwt_audience: str = _setting("quartet-mobile", "the aud of mobile tokens")
     jwt_issuer: str = _setting("quartet", "the iss of mobile tokens")
     audio_workers: int = _setting(2, "processes that decode audio", least=1, most=256)
-    phoneme_workers: int = _setting(1, "processes that turn text into phonemes", least=1, most=64)
+    text_workers: int = _setting(2, "processes that parse long JSON and turn text into phonemes", least=1, most=64)
+    threads: int = _setting(2, "threads that tokenize, encode speech and put transcripts together", least=1, most=256)
     max_audio_seconds: float = _setting(7200.0, "longest decoded audio", least=1)
     silence_dbfs: float = _setting(-50.0, "audio whose peak lies below is silent", least=-120, most=0)
     speech_probability: float = _setting(0.5, "what the voice detector must reach for speech", least=0, most=1)
     max_body_bytes: int = _setting(4 * 1024 * 1024, "largest JSON body", least=1024)
+    connections: int = _setting(8192, "connections that are open at once", least=1)
+    connections_per_address: int = _setting(1024, "of these, from one address; 0, behind a proxy, is no bound", least=0)
     header_seconds: float = _setting(10.0, "time a new connection has to send its first headers", least=0.1)
     keepalive_seconds: float = _setting(75.0, "time an idle connection is kept; longer than a proxy keeps it", least=1)
     body_seconds: float = _setting(300.0, "time a client has to send its body", least=1)
     min_body_rate: int = _setting(8192, "bytes a second below which a body is refused", least=0)
+    write_seconds: float = _setting(30.0, "a connection ends when its answer makes no way for so long", least=1)
+    min_answer_rate: int = _setting(1024, "bytes a second below which an answer is broken off in the end", least=1)
+    held_bytes: int = _setting(
+        1024**3, "bytes of bodies, samples and answers held at once, half of them for one key", least=64 * 1024**2
+    )
     request_seconds: float = _setting(300.0, "time a call to Triton may take", least=1)
     token_budget: int = _setting(16384, "tokens in one request to Triton", least=8192)
     concurrency: int = _setting(0, "calls of a model at once on one Triton; 0 is what fills two batches", least=0)
@@ -130,7 +138,7 @@ class Settings:
 
     def for_one_worker(self) -> "Settings":
         """The same with this worker's share of what all workers may do at once, at least one of each."""
-        shared = ("audio_workers", "phoneme_workers")
+        shared = ("audio_workers", "text_workers", "threads", "connections", "held_bytes")
         shares = {name: -(-getattr(self, name) // self.workers) for name in shared}
         return dataclasses.replace(self, **shares)
 

@@ -8,6 +8,9 @@ from frontend.access.registry import Registry
 from frontend.config import Settings
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.model_queue import Turn
+from frontend.dispatch.pool import Pool
+from frontend.http.held import Held, Holding
+from frontend.http.json import JsonBodies
 from frontend.operations.chat.pipeline import ChatPipeline
 from frontend.operations.embeddings.pipeline import EmbeddingPipeline
 from frontend.operations.rerank.pipeline import RerankPipeline
@@ -26,8 +29,14 @@ DISPATCHER = web.AppKey("dispatcher", Dispatcher)
 REGISTRY = web.AppKey("registry", Registry)
 BOOKS = web.AppKey("books", Books)
 RECORDER = web.AppKey("recorder", Recorder)
+HELD = web.AppKey("held", Held)
+JSON_BODIES = web.AppKey("json_bodies", JsonBodies)
+AUDIO = web.AppKey("audio", Pool)
+TEXT = web.AppKey("text", Pool)
+THREADS = web.AppKey("threads", Pool)
 BILL = web.RequestKey("bill", Bill)
 CALLER = web.RequestKey("caller", Caller)
+HOLDING = web.RequestKey("holding", Holding)
 TURN = web.RequestKey("turn", Turn)
 TRANSCRIPTION = web.AppKey("transcription", TranscriptionPipeline)
 SPEECH = web.AppKey("speech", SpeechPipeline)

@@ -61,6 +61,13 @@ BACKEND_SLOTS = Gauge(
 USAGE_WAITING = Gauge(
     "quartet_usage_waiting", "Charges on disk that the database does not have yet.", multiprocess_mode="livesum"
 )
+CONNECTIONS = Gauge("quartet_connections", "Connections that are open.", multiprocess_mode="livesum")
+CONNECTIONS_REFUSED = Counter(
+    "quartet_connections_refused_total", "Connections beyond the bounds, in all or of one address."
+)
+HELD_BYTES = Gauge(
+    "quartet_held_bytes", "Bytes of bodies, samples and answers that are held.", multiprocess_mode="livesum"
+)
 LOG_DROPPED = Counter("quartet_log_dropped_total", "Log lines that nobody read in time.")
 
 

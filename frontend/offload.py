@@ -1,10 +1,12 @@
-"""CPU work in worker processes, each with limits of its own; a task that overruns is killed with its process."""
+"""CPU work beside the event loop: in worker processes with limits of their own, or in threads."""
 
 import asyncio
+import functools
 import multiprocessing
 import resource
 import signal
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import ParamSpec, TypeVar
 
@@ -33,21 +35,25 @@ def _restrict(prepare: Callable[[], None] | None) -> None:
 
 
 class Offload:
-    """A pool of ``workers`` processes, each renewed after ``tasks`` tasks; ``prepare`` runs once in each."""
+    """A pool of ``workers`` processes, each renewed after ``tasks`` tasks; ``prepare`` runs once in each.
 
-    def __init__(self, workers: int, *, tasks: int, prepare: Callable[[], None] | None = None) -> None:
+    A task that takes longer than ``seconds`` is killed with its process.
+    """
+
+    def __init__(self, workers: int, *, tasks: int, seconds: float, prepare: Callable[[], None] | None = None) -> None:
+        self._seconds = seconds
         # A forked child would inherit gRPC's threads and locks.
         context = multiprocessing.get_context("spawn")
         self._pool = ProcessPool(
             max_workers=workers, max_tasks=tasks, initializer=_restrict, initargs=[prepare], context=context
         )
 
-    async def run(self, seconds: float, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call ``function`` in a worker. Its own exceptions pass through.
 
-        Raises ``TaskKilledError`` when it ran longer than ``seconds`` or its process died. Cancelling kills it too.
+        Raises ``TaskKilledError`` when it took too long or its process died. Cancelling kills it too.
         """
-        future = self._pool.schedule(function, args=list(args), kwargs=dict(kwargs), timeout=seconds)
+        future = self._pool.schedule(function, args=list(args), kwargs=dict(kwargs), timeout=self._seconds)
         try:
             result: T = await asyncio.wrap_future(future)
         except (FutureTimeoutError, ProcessExpired):
@@ -63,3 +69,20 @@ class Offload:
         """End every worker now."""
         self._pool.stop()
         await asyncio.to_thread(self._pool.join)
+
+
+class Threads:
+    """``threads`` threads, for what gives up the interpreter's lock while it works, or does little at a time."""
+
+    def __init__(self, threads: int) -> None:
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="work")
+
+    async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call ``function`` in a thread; it cannot be stopped."""
+        return await asyncio.get_running_loop().run_in_executor(
+            self._threads, functools.partial(function, *args, **kwargs)
+        )
+
+    async def close(self) -> None:
+        """Wait for what has begun."""
+        await asyncio.to_thread(self._threads.shutdown)

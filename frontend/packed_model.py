@@ -1,6 +1,5 @@
-"""Calls of the packed text models: token ids are cut into requests of a token budget and rows come back in order."""
+"""Calls of the packed text models: token ids are cut into requests of a piece of work and rows come back in order."""
 
-import asyncio
 from collections.abc import Callable
 
 import numpy as np
@@ -9,36 +8,51 @@ from numpy.typing import NDArray
 from frontend.config import Settings
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.model_queue import Turn
+from frontend.dispatch.pool import Pool
+from frontend.dispatch.window import Work
 from frontend.gather import gather_or_cancel
 from frontend.text.packed import packed_inputs
-from frontend.text.tokens import Ids, pack
+from frontend.text.tokens import Ids, pack, work
 from frontend.triton import bad_answer
 
 # Below this many characters a thread costs more than the tokenizing.
 _INLINE_CHARACTERS = 2000
+# The graphs run in blocks of so many tokens: smaller requests gain nothing.
+_BLOCK = 512
 
 
-async def tokenize(function: Callable[[], list[Ids]], characters: int) -> list[Ids]:
-    """Run a tokenizer call: in a thread when the text is long, since the event loop never waits for it."""
-    return function() if characters <= _INLINE_CHARACTERS else await asyncio.to_thread(function)
+def work_of(settings: Settings) -> Work:
+    """How the work of a text model is cut: in tokens."""
+    return Work(least=_BLOCK, most=settings.token_budget, divisible=True)
 
 
 class PackedModel:
-    """One packed text model of a Triton: ``output`` has one row a text, of the shape ``width``."""
+    """One packed text model of a Triton: ``output`` has a row of ``width`` for each text; ``threads`` tokenize."""
 
     def __init__(
-        self, dispatcher: Dispatcher, model: str, output: str, width: tuple[int, ...], settings: Settings
+        self,
+        dispatcher: Dispatcher,
+        threads: Pool,
+        model: str,
+        output: str,
+        width: tuple[int, ...],
+        settings: Settings,
     ) -> None:
-        self._dispatcher, self._settings = dispatcher, settings
+        self._dispatcher, self._threads, self._calls_at_once = dispatcher, threads, settings.calls_at_once
         self._model, self._output, self._width = model, output, width
+
+    async def tokenize(self, function: Callable[[], list[Ids]], characters: int, turn: Turn) -> list[Ids]:
+        """Run a tokenizer call: in a thread when the text is long, since the event loop never waits for it."""
+        return function() if characters <= _INLINE_CHARACTERS else await self._threads.run(turn, function)
 
     async def rows(self, texts: list[Ids], turn: Turn) -> NDArray[np.float32]:
         """The output rows of all texts, float32 [texts, ...], in order."""
-        calls = (self._request(part, turn) for part in pack(texts, self._settings.token_budget))
-        return np.concatenate(await gather_or_cancel(calls, self._settings.calls_at_once))
+        calls = (self._request(part, turn) for part in pack(texts, self._dispatcher.piece(self._model)))
+        return np.concatenate(await gather_or_cancel(calls, self._calls_at_once))
 
     async def _request(self, texts: list[Ids], turn: Turn) -> NDArray[np.float32]:
-        arrays = await self._dispatcher.infer(self._model, lambda: packed_inputs(texts), [self._output], turn)
+        outputs = [self._output]
+        arrays = await self._dispatcher.infer(self._model, lambda: packed_inputs(texts), outputs, turn, work(texts))
         rows: NDArray[np.float32] = arrays[self._output]
         if rows.shape != (1, len(texts), *self._width):
             raise bad_answer(self._model, f"{len(texts)} texts gave {rows.shape}")

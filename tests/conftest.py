@@ -17,7 +17,7 @@ from frontend.app import create_app
 from frontend.commands.database import with_registry
 from frontend.config import CONFIG_FILE, PREFIX, Settings
 from frontend.config_tables import LIMITS
-from frontend.server import Runner
+from frontend.http.connection import Runner
 from scripts.local_triton.checks import free_port
 from scripts.stack import Stack
 from tests.databases import PostgresServer
@@ -109,11 +109,15 @@ def triton() -> FakeTriton:
     return FakeTriton()
 
 
+def running(settings: Settings, triton: FakeTriton) -> Client:
+    """The application over HTTP, with the right key in every request; to be entered."""
+    app = create_app(settings, connect=lambda address: triton)
+    return TestClient(ProductServer(app, settings), headers={"Authorization": f"Bearer {KEY}"})
+
+
 @pytest.fixture
 async def client(settings: Settings, triton: FakeTriton) -> AsyncIterator[Client]:
-    """The application over HTTP, with the right key in every request."""
-    app = create_app(settings, connect=lambda address: triton)
-    async with TestClient(ProductServer(app, settings), headers={"Authorization": f"Bearer {KEY}"}) as connected:
+    async with running(settings, triton) as connected:
         yield connected
 
 

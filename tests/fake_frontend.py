@@ -1,28 +1,59 @@
 """The frontend over HTTP with a Triton that answers by itself: ``python -m tests.fake_frontend``.
 
 Settings come from QUARTET_* variables; ``QUARTET_PORT=0`` takes a free port. The address is the first line printed.
+With ``--watch``, SIGUSR1 makes it print how many milliseconds its event loop was held at most since the last time.
 """
 
 import asyncio
 import os
 import signal
+import sys
+import time
 
 import uvloop
 from aiohttp import web
 
 from frontend.app import create_app
 from frontend.config import Settings
+from frontend.http.connection import Runner
 from frontend.logs import set_up_logging
-from frontend.server import Runner
 from tests.fakes import FakeTriton
 
+_BEAT_SECONDS = 0.001
 
-async def _serve(settings: Settings) -> None:
+
+class Watch:
+    """Measures the longest time for which the event loop came to nothing, whether it or a thread held it up.
+
+    What counts is the processor time of this process, and no more than has passed: a machine that is busy with others
+    holds nobody up by that measure.
+    """
+
+    def __init__(self) -> None:
+        self._longest = 0.0
+
+    async def run(self) -> None:
+        while True:
+            spent, passed = time.process_time(), time.perf_counter()
+            await asyncio.sleep(_BEAT_SECONDS)
+            held = min(time.process_time() - spent, time.perf_counter() - passed) - _BEAT_SECONDS
+            self._longest = max(self._longest, held)
+
+    def tell(self) -> None:
+        print(1000 * self._longest, flush=True)
+        self._longest = 0.0
+
+
+async def _serve(settings: Settings, watch: Watch | None) -> None:
     runner = Runner(create_app(settings, connect=FakeTriton), settings)
     await runner.setup()
     await web.TCPSite(runner, settings.host, settings.port).start()
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    if watch is not None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, watch.tell)
+        beating = asyncio.create_task(watch.run())
+        runner.app["beating"] = beating
     print(f"http://{settings.host}:{runner.addresses[0][1]}", flush=True)
     try:
         await stop.wait()
@@ -34,4 +65,4 @@ if __name__ == "__main__":
     loaded = Settings.from_env(os.environ)
     set_up_logging(loaded.log_level)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(loaded))
+        runner.run(_serve(loaded, Watch() if "--watch" in sys.argv else None))

@@ -1,6 +1,7 @@
 """Frontends in processes of their own, over a Triton that answers by itself."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -26,6 +27,12 @@ class Frontend:
     address: str
     process: subprocess.Popen[str]
 
+    def held_ms(self) -> float:
+        """For how long the event loop of one that watches was held at most since the last time."""
+        self.process.send_signal(signal.SIGUSR1)
+        assert self.process.stdout is not None
+        return float(self.process.stdout.readline())
+
     @property
     def port(self) -> int:
         port = urlsplit(self.address).port
@@ -50,10 +57,10 @@ def prepare(folder: Path, database: str = "") -> dict[str, str]:
 
 
 @contextmanager
-def running(environ: dict[str, str]) -> Iterator[Frontend]:
+def running(environ: dict[str, str], *arguments: str) -> Iterator[Frontend]:
     """Start one with these settings, on a free port, and stop it after."""
     settings = {f"{PREFIX}JWT_SECRET": JWT_SECRET, f"{PREFIX}PORT": "0", f"{PREFIX}LOG_LEVEL": "ERROR", **environ}
-    command = [sys.executable, "-m", "tests.fake_frontend"]
+    command = [sys.executable, "-m", "tests.fake_frontend", *arguments]
     with subprocess.Popen(
         command, cwd=ROOT, env={**os.environ, **settings}, stdout=subprocess.PIPE, text=True
     ) as process:

@@ -33,6 +33,13 @@ async def connection(port: int | None) -> AsyncIterator[tuple[asyncio.StreamRead
         yield reader, writer
     finally:
         writer.close()
+        # How the other side ends is of no interest, and neither is what it does not take any more.
+        try:
+            await asyncio.wait_for(writer.wait_closed(), 1)
+        except TimeoutError:
+            writer.transport.abort()
+        except OSError:
+            return
 
 
 def head(method: str, path: str, *lines: str, key: str = KEY) -> bytes:

@@ -10,6 +10,7 @@ import soundfile
 import soxr
 from numpy.typing import NDArray
 
+from frontend.audio.decode import decode
 from scripts.export_models.demo.espeak import Espeak
 
 SAMPLE_RATE = 16_000
@@ -96,3 +97,9 @@ def amr(seconds: float) -> bytes:
     """AMR of 4.75 kbit/s: nobody here can encode it, but any bits are some sound."""
     frames = np.random.default_rng(0).integers(0, 256, (int(seconds * 50), 12), np.uint8)
     return b"#!AMR\n" + b"".join(b"\x04" + frame.tobytes() for frame in frames)
+
+
+def decoded(data: bytes, seconds: float = 60) -> NDArray[np.int16]:
+    """What the product decodes a file to, of at most so many seconds."""
+    samples = np.zeros(int(seconds * SAMPLE_RATE), np.int16)
+    return samples[: decode(io.BytesIO(data), samples)]

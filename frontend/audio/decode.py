@@ -4,9 +4,8 @@ FFmpeg is held to a list of formats and codecs and to no protocol at all, since 
 and sockets that a file names. Lengths count decoded samples, because headers lie.
 """
 
-import io
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import av
 import av.error
@@ -60,6 +59,14 @@ _BAD_PACKET_SHARE = 0.01
 _BAD_PACKETS_FREE = 2
 
 
+class Readable(Protocol):
+    """A file of bytes; it is sought in too."""
+
+    def read(self, count: int = ..., /) -> bytes: ...
+
+    def tell(self) -> int: ...
+
+
 class UnknownFormatError(Exception):
     """No accepted container or codec."""
 
@@ -110,27 +117,26 @@ def _resampled(container: Any, stream: Any) -> Iterator[NDArray[np.int16]]:
         yield part.to_ndarray().reshape(-1)
 
 
-def _collect(container: Any, most: int) -> NDArray[np.int16]:
-    parts: list[NDArray[np.int16]] = []
+def _collect(container: Any, into: NDArray[np.int16]) -> int:
     total = 0
     for part in _resampled(container, _audio_stream(container)):
-        total += len(part)
-        if total > most:
+        if total + len(part) > len(into):
             raise TooLongError
-        parts.append(part)
+        into[total : total + len(part)] = part
+        total += len(part)
     if not total:
         raise DamagedAudioError
-    return np.concatenate(parts)
+    return total
 
 
-def decode(data: bytes, max_seconds: float) -> NDArray[np.int16]:
-    """The first audio stream of a file as int16 [samples] at 16 kHz, mono.
+def decode(file: Readable, into: NDArray[np.int16]) -> int:
+    """Write the first audio stream of a file to ``into``, at 16 kHz and mono; answers how many samples it has.
 
-    Raises ``UnknownFormatError``, ``DamagedAudioError`` or ``TooLongError``, never FFmpeg's own errors.
+    Raises ``UnknownFormatError``, ``DamagedAudioError``, or ``TooLongError`` where they do not fit, never FFmpeg's own.
     """
     try:
-        with av.open(io.BytesIO(data), options=_OPTIONS, metadata_errors="ignore") as container:
-            return _collect(container, int(max_seconds * SAMPLE_RATE))
+        with av.open(file, options=_OPTIONS, metadata_errors="ignore") as container:
+            return _collect(container, into)
     except (av.error.InvalidDataError, av.error.ArgumentError, av.error.DemuxerNotFoundError):
         raise UnknownFormatError from None
     except (av.error.FFmpegError, ValueError, OSError):

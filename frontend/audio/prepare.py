@@ -6,14 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frontend.audio.decode import SAMPLE_RATE, decode
-from frontend.audio.speech_windows import Region, cut_windows, is_silent, speech_probabilities
+from frontend.audio.detector import FRAME, speech_probabilities
+from frontend.audio.speech_windows import cut_windows, is_silent
+from frontend.shared_memory import Attached
+
+SAMPLE_BYTES = 2
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How to read a file: seconds, decibels below full scale, a probability."""
+    """How to read a file: decibels below full scale, a probability, seconds."""
 
-    max_seconds: float
     silence_dbfs: float
     speech_probability: float
     window_seconds: float
@@ -22,10 +25,16 @@ class Limits:
 
 @dataclass(frozen=True)
 class SpokenWindow:
-    """Speech as int16 [samples] at 16 kHz that begins ``offset`` seconds into the file."""
+    """Speech that begins ``offset`` seconds into the file: ``[start, end)`` of the samples that are kept."""
 
     offset: float
-    samples: NDArray[np.int16]
+    start: int
+    end: int
+
+    @property
+    def seconds(self) -> float:
+        """How long it is."""
+        return (self.end - self.start) / SAMPLE_RATE
 
 
 @dataclass(frozen=True)
@@ -36,15 +45,36 @@ class Prepared:
     windows: list[SpokenWindow]
 
 
-def prepare(data: bytes, limits: Limits) -> Prepared:
-    """Decode a file and cut its speech into windows; raises the errors of ``frontend.audio.decode``."""
-    audio = decode(data, limits.max_seconds)
-    duration = len(audio) / SAMPLE_RATE
+def room_for(seconds: float) -> int:
+    """Bytes that the samples of a file of so many seconds need while it is prepared."""
+    return SAMPLE_BYTES * (int(seconds * SAMPLE_RATE) + FRAME)
+
+
+def prepare(upload: Attached, into: Attached, limits: Limits) -> Prepared:
+    """Decode a file and leave the windows of its speech, end to end, in ``into``; raises the errors of ``decode``.
+
+    ``into`` has room for the longest file that is taken.
+    """
+    samples = into.samples()
+    # The last frame may need some zeros behind the audio.
+    count = decode(upload.file(), samples[:-FRAME])
+    duration, audio = count / SAMPLE_RATE, samples[:count]
     if is_silent(audio, limits.silence_dbfs):
         return Prepared(duration, [])
-    probabilities = speech_probabilities(audio)
-    regions: list[Region] = cut_windows(
-        probabilities, limits.speech_probability, len(audio), limits.window_seconds, limits.min_window_seconds
+    frames = samples[: -(-count // FRAME) * FRAME].reshape(-1, FRAME)
+    probabilities = speech_probabilities(frames, int(32768 * 10 ** (limits.silence_dbfs / 20)))
+    regions = cut_windows(
+        probabilities, limits.speech_probability, count, limits.window_seconds, limits.min_window_seconds
     )
-    windows = [SpokenWindow(r.start / SAMPLE_RATE, audio[r.start : r.end].copy()) for r in regions]
-    return Prepared(duration, windows)
+    return Prepared(duration, _kept(samples, [(region.start, region.end) for region in regions]))
+
+
+def _kept(samples: NDArray[np.int16], regions: list[tuple[int, int]]) -> list[SpokenWindow]:
+    """Move the regions, which are in order, to the front."""
+    windows: list[SpokenWindow] = []
+    place = 0
+    for start, end in regions:
+        samples[place : place + end - start] = samples[start:end]
+        windows.append(SpokenWindow(start / SAMPLE_RATE, place, place + end - start))
+        place += end - start
+    return windows

@@ -6,7 +6,7 @@ the rest.
 
 import puremagic
 
-_HEAD_BYTES = 4096
+HEAD_BYTES = 4096
 _FAMILIES = {
     "audio/wav": {".wav"},
     "audio/mpeg": {".mp3", ".mpga", ".mp1", ".mp2", ".koz"},
@@ -23,10 +23,13 @@ UNKNOWN = "application/octet-stream"
 ACCEPTED = "WAV, MP3, M4A, MP4, Ogg, WebM, FLAC, 3GPP"
 
 
-def recognise(data: bytes) -> tuple[str, bool]:
-    """The content type of a file and whether it is one that is accepted; ``UNKNOWN`` may still be audio."""
+def recognise(head: bytes) -> tuple[str, bool]:
+    """The content type of a file by its first ``HEAD_BYTES``, and whether it is one that is accepted.
+
+    ``UNKNOWN`` may still be audio.
+    """
     try:
-        matches = puremagic.magic_string(data[:_HEAD_BYTES])
+        matches = puremagic.magic_string(head[:HEAD_BYTES])
     except (puremagic.PureError, ValueError):
         return UNKNOWN, False
     matches = [m for m in matches if m.extension not in _NOISE and m.confidence > _UNSURE]

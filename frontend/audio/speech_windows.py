@@ -1,22 +1,16 @@
-"""Find the speech in audio and cut it, at pauses, into windows that a model takes.
+"""Cut audio, at pauses, into windows that a model takes and that hold all the speech.
 
-The voice detector is Silero's (MIT), run through ONNX Runtime frame by frame; the start and end rule with two
-thresholds is the one its authors use.
+The start and end rule with two thresholds is the one that the voice detector's authors use.
 """
 
 from dataclasses import dataclass
-from functools import cache
-from importlib import metadata
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-import onnxruntime as ort
 from numpy.typing import NDArray
 
-SAMPLE_RATE = 16_000
-FRAME = 512
-_CONTEXT = 64
+from frontend.audio.decode import SAMPLE_RATE
+from frontend.audio.detector import FRAME
+
 _HYSTERESIS = 0.15
 _LEAST_PAUSE_FRAMES = 4
 _PADDING_SECONDS = 0.2
@@ -35,42 +29,9 @@ class Region:
     end: int
 
 
-@cache
-def _detector() -> Any:
-    """The detector of this worker process: a session is too slow to make for every file."""
-    path = metadata.distribution("silero-vad").locate_file("silero_vad/data/silero_vad.onnx")
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    return ort.InferenceSession(str(Path(str(path))), options, providers=["CPUExecutionProvider"])
-
-
-def load_detector() -> None:
-    """Load the detector now, so that the first file does not wait for it."""
-    _detector()
-
-
-def speech_probabilities(audio: Samples) -> NDArray[np.float32]:
-    """How sure the detector is of speech in each frame of 512 samples (32 ms): float32 [frames]."""
-    session = _detector()
-    frames = -(-len(audio) // FRAME)
-    state = np.zeros((2, 1, 128), np.float32)
-    rate = np.array(SAMPLE_RATE, np.int64)
-    given = np.zeros((1, _CONTEXT + FRAME), np.float32)
-    result = np.zeros(frames, np.float32)
-    for index in range(frames):
-        part = audio[index * FRAME : (index + 1) * FRAME].astype(np.float32) / 32768
-        given[0, :_CONTEXT] = given[0, -_CONTEXT:]
-        given[0, _CONTEXT:] = 0
-        given[0, _CONTEXT : _CONTEXT + len(part)] = part
-        probability, state = session.run(None, {"input": given, "state": state, "sr": rate})
-        result[index] = probability[0, 0]
-    return result
-
-
 def is_silent(audio: Samples, peak_dbfs: float) -> bool:
     """Whether no sample reaches ``peak_dbfs`` (decibels below full scale)."""
-    peak = int(np.abs(audio.astype(np.int32)).max(initial=0)) / 32768
+    peak = max(int(audio.max(initial=0)), -int(audio.min(initial=0))) / 32768
     return bool(peak < 10 ** (peak_dbfs / 20))
 
 

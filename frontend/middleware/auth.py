@@ -6,6 +6,7 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler, Middleware
 
 from frontend.access.caller import Identifies, bearer_token
+from frontend.http.connection import KNOWN
 from frontend.keys import CALLER
 
 
@@ -19,6 +20,7 @@ def auth_middleware(by_prefix: Mapping[str, web.AppKey[Identifies]]) -> Middlewa
                 if request.path.startswith(prefix):
                     token = bearer_token(request.headers.getall(hdrs.AUTHORIZATION, []))
                     request[CALLER] = await request.app[part].identify(token)
+                    request[KNOWN] = True
         return await handler(request)
 
     return middleware

@@ -6,8 +6,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from frontend.access.registry import MissingError, RegistryError
 from frontend.errors import ApiError, BadGateway, Internal, InvalidRequest, MethodNotAllowed, NotFound, TooLarge
+from frontend.http.rendering import json_response
 from frontend.observe import log, request_id
-from frontend.render import json_response
 
 _OF_STATUS: dict[int, type[ApiError]] = {404: NotFound, 405: MethodNotAllowed, 413: TooLarge}
 
@@ -18,6 +18,10 @@ def _from_framework(error: web.HTTPException) -> ApiError:
     kind = _OF_STATUS.get(error.status, InvalidRequest if error.status < 500 else Internal)
     messages = {404: "there is no such path", 405: "this path does not take this method"}
     return kind(messages.get(error.status, "the request is malformed"), headers=headers)
+
+
+def _unforeseen() -> Internal:
+    return Internal(f"an internal error occurred; request id {request_id.get()}")
 
 
 @web.middleware
@@ -38,7 +42,13 @@ async def errors_middleware(request: web.Request, handler: Handler) -> web.Strea
     except SQLAlchemyError as error:
         log.error("the database failed", extra={"fields": {"details": str(error)}})
         failure = BadGateway("the database is away for the moment, retry with backoff")
+    except (ConnectionError, TimeoutError) as error:
+        if request.transport is None or request.transport.is_closing():
+            # The caller has gone, or was sent away: nobody is there to be told.
+            raise ConnectionResetError from error
+        log.exception("unforeseen error")
+        failure = _unforeseen()
     except Exception:
         log.exception("unforeseen error")
-        failure = Internal(f"an internal error occurred; request id {request_id.get()}")
+        failure = _unforeseen()
     return json_response(failure.body(), status=failure.status, headers=failure.headers)

@@ -1,4 +1,4 @@
-"""Whose turn it is: what the queue of a model knows of a request."""
+"""Whose turn it is, what the queues know of a request, and what is held for it."""
 
 import asyncio
 from collections.abc import Collection, Mapping
@@ -9,7 +9,8 @@ from aiohttp.typedefs import Handler
 from frontend.access.caller import Caller
 from frontend.config_tables import TIERS
 from frontend.dispatch.model_queue import Turn
-from frontend.keys import CALLER, SETTINGS, TURN
+from frontend.http.held import Holding
+from frontend.keys import CALLER, HELD, HOLDING, SETTINGS, TURN
 
 _LEVELS: Mapping[str, int] = {tier: len(TIERS) - place for place, tier in enumerate(TIERS)}
 
@@ -22,8 +23,10 @@ def turn_of(caller: Caller, owners: Collection[str], seconds: float) -> Turn:
 
 @web.middleware
 async def turns_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Every request of a known caller has a deadline from here on."""
-    if CALLER in request:
-        settings = request.app[SETTINGS]
-        request[TURN] = turn_of(request[CALLER], settings.floor_owners, settings.request_seconds)
-    return await handler(request)
+    """Every request of a known caller has a deadline from here on, and is let go of with all it holds at its end."""
+    if CALLER not in request:
+        return await handler(request)
+    settings, caller = request.app[SETTINGS], request[CALLER]
+    request[TURN] = turn_of(caller, settings.floor_owners, settings.request_seconds)
+    with Holding(request.app[HELD], caller.id) as request[HOLDING]:
+        return await handler(request)

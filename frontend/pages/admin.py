@@ -10,20 +10,19 @@ from aiohttp import web
 from frontend import fields
 from frontend.access import api_key
 from frontend.access.registry import ROTATION_OVERLAP_SECONDS, KeyEntry, Registry
-from frontend.body import read_json
 from frontend.config_tables import TIERS, SettingsError, check_limit
 from frontend.errors import InvalidRequest
-from frontend.keys import BOOKS, REGISTRY, SETTINGS
+from frontend.http.rendering import json_response
+from frontend.keys import BOOKS, HOLDING, JSON_BODIES, REGISTRY, TURN
 from frontend.pages import reports
 from frontend.prices import to_chf, to_micro
-from frontend.render import json_response
 
 _KEY = ("name", "tier", "org", "limits", "expires_in")
 _LONGEST_NAME, _LONGEST_ORG = 128, 64
 
 
 async def _body(request: web.Request, known: tuple[str, ...]) -> dict[str, Any]:
-    values = await read_json(request, request.app[SETTINGS])
+    values = await request.app[JSON_BODIES].read(request, request[HOLDING], request[TURN], dict)
     fields.refuse_unknown(values, known)
     return values
 

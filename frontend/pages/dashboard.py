@@ -3,11 +3,11 @@
 from aiohttp import web
 
 from frontend.access.caller import Caller
+from frontend.http.rendering import json_response
 from frontend.keys import BOOKS, CALLER, LIMITER, SETTINGS
 from frontend.pages import reports
 from frontend.pages.static_files import STATIC, page_routes, policy
 from frontend.prices import to_chf
-from frontend.render import json_response
 
 # What an API key cannot call: mobile apps come with tokens.
 _MOBILE = ("mobile_transcribe", "mobile_synthesize")

@@ -2,12 +2,12 @@
 
 from aiohttp import web
 
+from frontend.http.rendering import json_response
 from frontend.keys import DISPATCHER
 from frontend.operations.embeddings.pipeline import TRITON_MODEL as EMBEDDER
 from frontend.operations.rerank.pipeline import TRITON_MODEL as RERANKER
 from frontend.operations.speech.voices import CATALOGUE
 from frontend.operations.transcription.protocol import MODELS as STT_MODELS
-from frontend.render import json_response
 
 TRITON_MODELS = (*STT_MODELS.values(), *(f"piper_{voice}" for voice in CATALOGUE), EMBEDDER, RERANKER)
 

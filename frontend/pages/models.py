@@ -5,11 +5,11 @@ from typing import Any
 from aiohttp import web
 
 from frontend.errors import NotFound
+from frontend.http.rendering import json_response
 from frontend.operations.embeddings.protocol import MODEL as EMBEDDING_MODEL
 from frontend.operations.rerank.protocol import MODEL as RERANK_MODEL
 from frontend.operations.speech.protocol import MODELS as SPEECH_MODELS
 from frontend.operations.transcription.protocol import MODELS as STT_MODELS
-from frontend.render import json_response
 
 NAMES = (*STT_MODELS, *SPEECH_MODELS, EMBEDDING_MODEL, RERANK_MODEL)
 # OpenAI's clients expect a creation time; ours is the day the interface was fixed.

@@ -19,6 +19,7 @@ from frontend.errors import (
     UnsupportedMedia,
     UploadTimeout,
 )
+from frontend.http.rendering import json_response
 from frontend.keys import SETTINGS
 from frontend.operations.chat import openapi as chat
 from frontend.operations.embeddings import openapi as embeddings
@@ -26,7 +27,6 @@ from frontend.operations.rerank import openapi as rerank
 from frontend.operations.speech import openapi as speech
 from frontend.operations.transcription import openapi as transcription
 from frontend.pages.models import NAMES
-from frontend.render import json_response
 from frontend.schemas import answer_object, get, json_content, reference
 
 _ALWAYS: tuple[type[ApiError], ...] = (InvalidRequest, Unauthorized, Internal, BadGateway)

@@ -7,7 +7,7 @@ from aiohttp import web
 
 from frontend import fields
 from frontend.errors import InvalidRequest
-from frontend.render import json_response
+from frontend.http.rendering import json_response
 from frontend.usage.books import Books, Scope
 from frontend.usage.reports import FIRST_DAY, LAST_DAY, cells, parse_day, parse_groups, report, to_csv
 

@@ -1,4 +1,6 @@
-"""Sentences to Piper's phoneme ids. Runs in a worker process: espeak-ng keeps its state in globals and leaks a little.
+"""Text to Piper's phoneme ids, sentence by sentence.
+
+It runs in a worker process, since espeak-ng keeps its state in globals and leaks a little.
 
 The rules are Piper's (piper1-gpl, ``phoneme_ids.py``): start, pad, then each known symbol followed by a pad, then end.
 """
@@ -8,6 +10,8 @@ from functools import cache
 
 from piper.phonemize_espeak import EspeakPhonemizer
 
+from frontend.text.sentences import split
+
 MOST_IDS = 400
 _START, _END, _PAD = "^", "$", "_"
 _NOT_SOUNDS = frozenset(" .,:;!?'\"()-^$_ˈˌ")
@@ -15,8 +19,9 @@ _NOT_SOUNDS = frozenset(" .,:;!?'\"()-^$_ˈˌ")
 
 @dataclass(frozen=True)
 class Alphabet:
-    """What of a voice's JSON the phonemizer needs."""
+    """What the phonemizer needs of a voice: its language, and of its JSON espeak-ng's name for it and its symbols."""
 
+    language: str
     espeak_voice: str
     ids: dict[str, list[int]]
 
@@ -61,3 +66,13 @@ def phonemize(sentences: list[str], alphabet: Alphabet) -> list[list[int]]:
                 if any(symbol in alphabet.ids and symbol not in _NOT_SOUNDS for symbol in chunk):
                     result.append(_to_ids(chunk, alphabet))
     return result
+
+
+def phonemize_first(text: str, alphabet: Alphabet) -> list[list[int]]:
+    """Phoneme ids of a text's first sentence."""
+    return phonemize(split(text, alphabet.language)[:1], alphabet)
+
+
+def phonemize_rest(text: str, alphabet: Alphabet) -> list[list[int]]:
+    """Phoneme ids of its other sentences."""
+    return phonemize(split(text, alphabet.language)[1:], alphabet)

@@ -71,20 +71,30 @@ _ABBREVIATIONS = {
 _ORDINAL_LANGUAGES = frozenset({"de"})
 _END = re.compile(r"(?<=[.!?…])[\"'»”’)\]]*\s+|\n\s*\n|(?<=[。！？])")
 _CLAUSE = re.compile(r"(?<=[,;:–—])\s+")
-_WORD_BEFORE_DOT = re.compile(r"([\w.]+)\.[\"'»”’)\]]*$")
+_CLOSING = "\"'»”’)]"
+_WORD = re.compile(r"[\w.]*")
+# Longer than every abbreviation.
+_LONGEST_WORD = 16
 
 
 def _is_open(text: str, following: str, language: str) -> bool:
     """Whether the dot that ends ``text`` is not the end of a sentence."""
-    match = _WORD_BEFORE_DOT.search(text)
-    if match is None:
-        return False
-    word = match[1].lower()
+    word = _word_before_dot(text).lower()
     if word in _ABBREVIATIONS.get(language, ()):
         return True
     if len(word) == 1 and word.isalpha():
         return True
     return language in _ORDINAL_LANGUAGES and word.isdigit() and len(word) <= 2 and following[:1].isalpha()
+
+
+def _word_before_dot(text: str) -> str:
+    """What stands before the dot that ends ``text``, or nothing; of what is long, its end."""
+    plain = text.rstrip(_CLOSING)
+    if not plain.endswith("."):
+        return ""
+    # Read backwards from the dot, so that the time does not grow with the text.
+    match = _WORD.match(plain[-2 : -2 - _LONGEST_WORD : -1])
+    return match[0][::-1] if match else ""
 
 
 def _cut_long(sentence: str) -> list[str]:

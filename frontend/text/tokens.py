@@ -1,6 +1,7 @@
 """Text to token ids, truncated to what a model takes. ``tokenizers`` gives up the GIL while it works."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,20 +9,25 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-# The whole string is tokenized before it is cut, so long strings lose their end first. Real text has 3 to 6 characters
-# a token; where 16 were not enough for a full count, the whole string is taken after all.
-_CHARACTERS_PER_TOKEN = 16
+# A tokenizer keeps some 150 bytes for each character that it is given, so long strings go to it in parts, which end at
+# a space, and only until there are enough tokens.
+_PART = 32_768
+_AT_ONCE = 8 * _PART
+# The last tokens of a part could be others if it went on.
+_SLACK = 64
+# Tokens of a text at which attention takes as long as everything else.
+_SQUARE = 8192
 
 Ids = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
 class _Frame:
-    """The special tokens around a pair: ``before`` query ``between`` document ``after``."""
+    """The special tokens around a text, or a pair: ``before`` query ``between`` document ``after``."""
 
     before: list[int]
-    between: list[int]
     after: list[int]
+    between: list[int]
 
     def __len__(self) -> int:
         return len(self.before) + len(self.between) + len(self.after)
@@ -36,61 +42,87 @@ class TextTokenizer:
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
-        self._special = len(self._tokenizer.encode("").ids)
-        self._suffix = self._tokenizer.encode("").ids[1:]
-        self._frame = self._pair_frame()
+        self._text_frame, self._pair_frame = self._frame("a"), self._frame("a", "b")
 
-    def _pair_frame(self) -> _Frame:
-        pair = self._tokenizer.encode("a", "b")
-        types = pair.special_tokens_mask
-        words = [place for place, special in enumerate(types) if not special]
-        sequences = pair.sequence_ids
-        first = [place for place in words if sequences[place] == 0]
-        second = [place for place in words if sequences[place] == 1]
-        return _Frame(pair.ids[: first[0]], pair.ids[first[-1] + 1 : second[0]], pair.ids[second[-1] + 1 :])
+    def _frame(self, *words: str) -> _Frame:
+        encoded = self._tokenizer.encode(*words)
+        sequences = encoded.sequence_ids
+        ids, last = encoded.ids, len(words) - 1
+        first_end = max(place for place, sequence in enumerate(sequences) if sequence == 0) + 1
+        last_start = min(place for place, sequence in enumerate(sequences) if sequence == last)
+        last_end = max(place for place, sequence in enumerate(sequences) if sequence == last) + 1
+        return _Frame(ids[: sequences.index(0)], ids[last_end:], ids[first_end:last_start] if last else [])
 
-    def _encode(self, texts: list[str], limit: int, special: bool) -> list[list[int]]:
-        """Ids of each text; a text that was cut before tokenizing is certain to have at least ``limit`` of them."""
-        most = limit * _CHARACTERS_PER_TOKEN
-        encoded = self._tokenizer.encode_batch_fast([t[:most] for t in texts], add_special_tokens=special)
-        ids: list[list[int]] = [item.ids for item in encoded]
-        for index, text in enumerate(texts):
-            if len(text) > most and len(ids[index]) < limit + self._special:
-                ids[index] = self._tokenizer.encode(text, add_special_tokens=special).ids
-        return ids
+    def _encode(self, texts: list[str], limit: int) -> list[list[int]]:
+        """Ids of each text without special tokens; of one with more than ``limit`` at least so many."""
+        found: list[list[int]] = [[] for _ in texts]
+        unread = {place: _parts(text) for place, text in enumerate(texts)}
+        while unread:
+            parts = {place: part for place, rest in unread.items() if (part := next(rest, None)) is not None}
+            for group in _groups(parts):
+                encoded = self._tokenizer.encode_batch_fast([parts[place] for place in group], add_special_tokens=False)
+                for place, item in zip(group, encoded, strict=True):
+                    found[place] += item.ids
+            unread = {place: unread[place] for place in parts if len(found[place]) < limit + _SLACK}
+        return found
 
     def texts(self, texts: list[str]) -> list[Ids]:
         """Token ids of each text with its special tokens, at most ``max_tokens`` of them."""
-        result = []
-        for ids in self._encode(texts, self.max_tokens, special=True):
-            if len(ids) > self.max_tokens:
-                ids = ids[: self.max_tokens - len(self._suffix)] + self._suffix
-            result.append(np.array(ids, np.int32))
-        return result
+        frame = self._text_frame
+        room = self.max_tokens - len(frame)
+        return [np.array([*frame.before, *ids[:room], *frame.after], np.int32) for ids in self._encode(texts, room)]
 
     def pairs(self, query: str, documents: list[str]) -> list[Ids]:
         """Token ids of the query with each document.
 
         A query over half of ``max_tokens`` is cut to that; then the document gives way, never the query.
         """
-        frame = self._frame
-        query_ids = self._encode([query], self.max_tokens // 2, special=False)[0][: self.max_tokens // 2]
+        frame, half = self._pair_frame, self.max_tokens // 2
+        query_ids = self._encode([query], half)[0][:half]
         room = self.max_tokens - len(frame) - len(query_ids)
         head = [*frame.before, *query_ids, *frame.between]
-        return [
-            np.array([*head, *ids[:room], *frame.after], np.int32)
-            for ids in self._encode(documents, self.max_tokens, special=False)
-        ]
+        return [np.array([*head, *ids[:room], *frame.after], np.int32) for ids in self._encode(documents, room)]
 
 
-def pack(texts: list[Ids], budget: int) -> list[list[Ids]]:
-    """Cut texts, in order, into requests of at most ``budget`` tokens; a text alone may fill one."""
+def _parts(text: str) -> Iterator[str]:
+    """The text in order, cut at spaces where there are some."""
+    start = 0
+    while len(text) - start > _PART:
+        end = text.rfind(" ", start + _PART // 2, start + _PART)
+        end = start + _PART if end < 0 else end
+        yield text[start:end]
+        start = end
+    yield text[start:]
+
+
+def _groups(parts: dict[int, str]) -> Iterator[list[int]]:
+    """The places of parts that are tokenized together: many short ones, or few long ones."""
+    group: list[int] = []
+    characters = 0
+    for place, part in parts.items():
+        if group and characters + len(part) > _AT_ONCE:
+            yield group
+            group, characters = [], 0
+        group.append(place)
+        characters += len(part)
+    if group:
+        yield group
+
+
+def work(texts: list[Ids]) -> float:
+    """What texts cost a text model, in tokens; attention grows with the square of a text's length."""
+    return sum(len(text) * (1 + len(text) / _SQUARE) for text in texts)
+
+
+def pack(texts: list[Ids], budget: float) -> list[list[Ids]]:
+    """Cut texts, in order, into requests of at most ``budget`` of work; a text alone may fill one."""
     requests: list[list[Ids]] = []
     filled = budget
     for text in texts:
-        if filled + len(text) > budget:
+        cost = work([text])
+        if filled + cost > budget:
             requests.append([])
             filled = 0
         requests[-1].append(text)
-        filled += len(text)
+        filled += cost
     return requests

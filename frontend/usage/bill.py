@@ -1,13 +1,13 @@
 """What one request costs: reserved before its work, charged with the last byte of its answer, else let go."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from frontend.access.caller import Caller
 from frontend.prices import Price
-from frontend.usage.events import UsageEvent, event_id
+from frontend.usage.events import Identity, UsageEvent, event_id
 from frontend.usage.recorder import Recorder
 
 
@@ -26,12 +26,32 @@ class _Item:
 
 
 class Bill:
-    """Of one request. ``deadline`` is in the event loop's time; nothing is owed before ``charge``."""
+    """Of one request. ``deadline`` is in the event loop's time; nothing is owed before ``charge``.
 
-    def __init__(self, recorder: Recorder, prices: Mapping[str, Price], caller: Caller, deadline: float) -> None:
+    ``identity`` tells what the request is known by, once its body has arrived.
+    """
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        prices: Mapping[str, Price],
+        caller: Caller,
+        deadline: float,
+        identity: Callable[[], Identity],
+    ) -> None:
         self._recorder, self._prices, self._caller, self._deadline = recorder, prices, caller, deadline
+        self._identity = identity
         self._item: _Item | None = None
         self._event: UsageEvent | None = None
+
+    def __enter__(self) -> "Bill":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Let go of what was reserved and not charged."""
+        if self._item is not None and self._caller.payer is not None:
+            self._recorder.wallets.release(self._caller.payer, self._item.amount)
+        self._item = None
 
     @property
     def open(self) -> bool:
@@ -46,13 +66,15 @@ class Bill:
             await self._recorder.wallets.reserve(self._caller.payer, item.amount, self._deadline)
         self._item = item
 
-    def charge(self, request_id: str, path: str, content: bytes) -> None:
-        """Write the charge down; ``content`` is a digest of the request's body."""
+    def charge(self) -> None:
+        """Write the charge down, where there is one; a second time changes nothing."""
         item, caller = self._item, self._caller
-        assert item is not None
+        if item is None:
+            return
+        identity = self._identity()
         event = UsageEvent(
-            id=event_id(caller.id, request_id, path, content),
-            request_id=request_id,
+            id=event_id(caller.id, identity.request_id, identity.path, identity.content),
+            request_id=identity.request_id,
             key_id=caller.id,
             org=caller.org,
             operation=item.price.operation,
@@ -68,17 +90,13 @@ class Bill:
         self._item, self._event = None, event if is_new else None
 
     def confirm(self) -> None:
-        """The answer is out."""
+        """The answer has ended."""
         if self._event is not None:
             self._recorder.confirm(self._event)
+        self._event = None
 
     def take_back(self) -> None:
-        """The answer did not go out after all."""
+        """We broke the answer off."""
         if self._event is not None:
             self._recorder.take_back(self._event)
-
-    def close(self) -> None:
-        """Let go of what was reserved and not charged."""
-        if self._item is not None and self._caller.payer is not None:
-            self._recorder.wallets.release(self._caller.payer, self._item.amount)
-        self._item = None
+        self._event = None

@@ -33,6 +33,15 @@ class UsageEvent:
         return self.org if self.prepaid else None
 
 
+@dataclass(frozen=True)
+class Identity:
+    """What a request is known by: the id that its caller gave it, its path, and a digest of all that it says."""
+
+    request_id: str
+    path: str
+    content: bytes
+
+
 def event_id(key_id: str, request_id: str, path: str, content: bytes) -> str:
     """The same for the same request of a key, however often it is sent; ``content`` is a digest of its body.
 

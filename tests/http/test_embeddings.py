@@ -40,10 +40,15 @@ async def test_base64_holds_the_floats(client: Client) -> None:
     assert floats.tolist() == plain["data"][0]["embedding"]
 
 
-async def test_a_long_call_is_cut_into_requests_of_the_token_budget(client: Client, triton: FakeTriton) -> None:
-    answer = await _post(client, input=["word " * 6000] * 4)
-    assert [inputs["lengths"].shape[1] for _, inputs in triton.calls] == [2, 2]
-    assert len(answer["data"]) == 4
+async def test_a_long_call_is_cut_into_requests_of_a_piece_of_work(client: Client, triton: FakeTriton) -> None:
+    answer = await _post(client, input=["word " * 100] * 32)
+    assert [inputs["lengths"].shape[1] for _, inputs in triton.calls] == [4] * 8
+    assert len(answer["data"]) == 32
+
+
+async def test_a_text_that_is_longer_than_a_piece_goes_alone(client: Client, triton: FakeTriton) -> None:
+    await _post(client, input=["word " * 6000, "word", "word " * 6000])
+    assert sorted(inputs["lengths"].tolist() for _, inputs in triton.calls) == [[[3]], [[6002]], [[6002]]]
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import http.client
 
 import pytest
 
-from frontend import body
 from frontend.config import Settings
+from frontend.http import arrival
 from tests.conftest import KEY, Client
 from tests.raw import answer as read_answer
 from tests.raw import ask, connection, head
@@ -99,7 +99,7 @@ async def test_a_body_late_and_slow_at_once_fails_once(client: Client, caplog: p
 
 
 async def test_a_body_below_the_lowest_rate_is_408(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(body, "_RATE_SECONDS", 0.2)
+    monkeypatch.setattr(arrival, "_RATE_SECONDS", 0.2)
     async with connection(client.server.port) as (reader, writer):
         writer.write(head("POST", EMBED, "Content-Length: 100000"))
         answered = asyncio.ensure_future(read_answer(reader))
@@ -110,7 +110,7 @@ async def test_a_body_below_the_lowest_rate_is_408(client: Client, monkeypatch: 
 
 
 async def test_a_body_above_the_lowest_rate_is_taken(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(body, "_RATE_SECONDS", 0.2)
+    monkeypatch.setattr(arrival, "_RATE_SECONDS", 0.2)
     text = b'{"input": "' + b"x" * 20_000 + b'"}'
     async with connection(client.server.port) as (reader, writer):
         writer.write(head("POST", EMBED, f"Content-Length: {len(text)}"))

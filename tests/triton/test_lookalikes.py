@@ -106,8 +106,9 @@ def test_unload_and_load_bring_a_dead_stub_back(triton: LocalTriton) -> None:
         and b"m3_reranker" in command
         and str(triton.ports.grpc).encode() in command
     ]
-    assert len(stubs) == 1
-    os.kill(stubs[0], signal.SIGKILL)
+    assert len(stubs) == 2
+    for stub in stubs:
+        os.kill(stub, signal.SIGKILL)
     inputs = [
         _tensor("input_ids", np.array([[0, 5, 2, 2, 6, 2]], np.int32), "INT32"),
         _tensor("lengths", np.array([[6]], np.int32), "INT32"),

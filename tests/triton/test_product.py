@@ -14,10 +14,9 @@ import pytest
 import tritonclient.grpc as grpc_client
 from numpy.typing import NDArray
 
-from frontend.audio.decode import decode
 from scripts.export_models.demo.sentences import sentences, words
 from scripts.stack import Stack
-from tests.speech import CONTAINERS, encode, say
+from tests.speech import CONTAINERS, decoded, encode, say
 
 pytestmark = pytest.mark.triton
 
@@ -111,7 +110,7 @@ def test_a_long_recording_comes_back_complete_in_order_and_on_time(client: opena
 def test_a_long_text_is_spoken_whole(client: openai.OpenAI, response_format: Any) -> None:
     text = " ".join(sentences("de", UNSEEN_SEED + 2, 90))[:5000]
     audio = client.audio.speech.create(model="tts-1", voice="thorsten", input=text, response_format=response_format)
-    assert len(decode(audio.content, 3600)) / 16_000 > 150
+    assert len(decoded(audio.content, 3600)) / 16_000 > 150
 
 
 def test_rerank_puts_the_answer_first(stack: Stack) -> None:

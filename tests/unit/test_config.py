@@ -138,8 +138,8 @@ def test_several_workers_need_a_redis_to_share_limits() -> None:
 
 
 def test_workers_divide_what_is_set_for_the_whole() -> None:
-    shares = Settings(workers=3, audio_workers=4, phoneme_workers=1).for_one_worker()
-    assert (shares.audio_workers, shares.phoneme_workers) == (2, 1)
+    shares = Settings(workers=3, audio_workers=4, text_workers=1, held_bytes=3_000_000_000).for_one_worker()
+    assert (shares.audio_workers, shares.text_workers, shares.held_bytes) == (2, 1, 1_000_000_000)
 
 
 def test_a_file_gives_prices_in_chf(tmp_path: Path) -> None:

@@ -3,8 +3,8 @@
 import aiohttp
 from aiohttp import web
 
-from frontend.body import read_object
-from frontend.keys import CHAT, SETTINGS, TURN
+from frontend.http.json import read_bytes
+from frontend.keys import CHAT, HOLDING, JSON_BODIES, SETTINGS, TURN
 from frontend.operations.chat import protocol
 
 _STREAM = "text/event-stream"
@@ -12,8 +12,9 @@ _STREAM = "text/event-stream"
 
 async def forward(request: web.Request) -> web.StreamResponse:
     """The body goes to the upstream as it is, and the upstream's answer to the client."""
-    body = await read_object(request, request.app[SETTINGS])
-    parsed = protocol.parse(request.path.removeprefix("/v1"), body)
+    body = await read_bytes(request, request.app[SETTINGS], request[HOLDING])
+    await request.app[JSON_BODIES].parse(body, request[TURN], protocol.check)
+    parsed = protocol.ChatRequest(request.path.removeprefix("/v1"), body)
     async with request.app[CHAT].run(parsed, request[TURN]) as upstream:
         if upstream.content_type == _STREAM:
             return await _relay(request, upstream)

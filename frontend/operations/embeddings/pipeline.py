@@ -3,8 +3,9 @@
 from frontend.config import Settings
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.model_queue import Turn
+from frontend.dispatch.pool import Pool
 from frontend.operations.embeddings.protocol import MODEL, EmbeddingRequest, Embeddings
-from frontend.packed_model import PackedModel, tokenize
+from frontend.packed_model import PackedModel
 from frontend.text.tokens import TextTokenizer
 from frontend.usage.bill import Reserves
 
@@ -16,14 +17,14 @@ WIDTH = 1024
 class EmbeddingPipeline:
     """Embeds texts with the packed embedder of a Triton."""
 
-    def __init__(self, settings: Settings, dispatcher: Dispatcher) -> None:
+    def __init__(self, settings: Settings, dispatcher: Dispatcher, threads: Pool) -> None:
         self._tokenizer = TextTokenizer(settings.model_repository / TRITON_MODEL / "1")
-        self._model = PackedModel(dispatcher, TRITON_MODEL, OUTPUT, (WIDTH,), settings)
+        self._model = PackedModel(dispatcher, threads, TRITON_MODEL, OUTPUT, (WIDTH,), settings)
 
     async def run(self, request: EmbeddingRequest, turn: Turn, reserve: Reserves) -> Embeddings:
         """One vector a text, in order."""
         texts = request.texts
-        ids = await tokenize(lambda: self._tokenizer.texts(texts), sum(map(len, texts)))
+        ids = await self._model.tokenize(lambda: self._tokenizer.texts(texts), sum(map(len, texts)), turn)
         tokens = sum(map(len, ids))
         await reserve(MODEL, tokens)
         return Embeddings(await self._model.rows(ids, turn), tokens)

@@ -6,8 +6,9 @@ from numpy.typing import NDArray
 from frontend.config import Settings
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.model_queue import Turn
+from frontend.dispatch.pool import Pool
 from frontend.operations.rerank.protocol import MODEL, Ranking, RerankRequest
-from frontend.packed_model import PackedModel, tokenize
+from frontend.packed_model import PackedModel
 from frontend.text.tokens import TextTokenizer
 from frontend.usage.bill import Reserves
 
@@ -18,14 +19,16 @@ OUTPUT = "score"
 class RerankPipeline:
     """Scores pairs with the packed reranker of a Triton."""
 
-    def __init__(self, settings: Settings, dispatcher: Dispatcher) -> None:
+    def __init__(self, settings: Settings, dispatcher: Dispatcher, threads: Pool) -> None:
         self._tokenizer = TextTokenizer(settings.model_repository / TRITON_MODEL / "1")
-        self._model = PackedModel(dispatcher, TRITON_MODEL, OUTPUT, (), settings)
+        self._model = PackedModel(dispatcher, threads, TRITON_MODEL, OUTPUT, (), settings)
 
     async def run(self, request: RerankRequest, turn: Turn, reserve: Reserves) -> Ranking:
         """The documents in order of relevance, at most ``top_n`` of them."""
         characters = len(request.query) + sum(map(len, request.documents))
-        pairs = await tokenize(lambda: self._tokenizer.pairs(request.query, request.documents), characters)
+        pairs = await self._model.tokenize(
+            lambda: self._tokenizer.pairs(request.query, request.documents), characters, turn
+        )
         tokens = sum(map(len, pairs))
         await reserve(MODEL, tokens)
         scores = await self._model.rows(pairs, turn)

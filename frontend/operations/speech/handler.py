@@ -2,25 +2,27 @@
 
 from aiohttp import web
 
-from frontend.body import read_json
-from frontend.keys import BILL, SETTINGS, SPEECH, TURN
+from frontend.http.json import Converts
+from frontend.http.rendering import json_response
+from frontend.keys import BILL, HOLDING, JSON_BODIES, SPEECH, TURN
 from frontend.operations.speech import protocol
-from frontend.render import json_response
 
 
-async def _speak(request: web.Request, parsed: protocol.SpeechRequest) -> web.Response:
-    audio = await request.app[SPEECH].run(parsed, request[TURN], request[BILL].reserve)
+async def _speak(request: web.Request, converts: Converts[protocol.SpeechRequest]) -> web.Response:
+    turn, holding = request[TURN], request[HOLDING]
+    parsed = await request.app[JSON_BODIES].read(request, holding, turn, converts)
+    audio = await request.app[SPEECH].run(parsed, turn, request[BILL].reserve, holding)
     return web.Response(body=audio, content_type=protocol.FORMATS[parsed.response_format])
 
 
 async def speak(request: web.Request) -> web.Response:
     """Text in, an audio file out."""
-    return await _speak(request, protocol.parse_openai(await read_json(request, request.app[SETTINGS])))
+    return await _speak(request, protocol.parse_openai)
 
 
 async def speak_mobile(request: web.Request) -> web.Response:
     """The same, in the words of the mobile API."""
-    return await _speak(request, protocol.parse_mobile(await read_json(request, request.app[SETTINGS])))
+    return await _speak(request, protocol.parse_mobile)
 
 
 async def voices(request: web.Request) -> web.Response:

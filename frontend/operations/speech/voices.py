@@ -51,7 +51,7 @@ class Voice:
         return cls(
             entry=entry,
             model=model,
-            alphabet=Alphabet(settings["espeak"]["voice"], settings["phoneme_id_map"]),
+            alphabet=Alphabet(entry.language, settings["espeak"]["voice"], settings["phoneme_id_map"]),
             sample_rate=int(settings["audio"]["sample_rate"]),
             scales=(
                 float(inference.get("noise_scale", 0.667)),

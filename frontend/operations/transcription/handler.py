@@ -2,18 +2,28 @@
 
 from aiohttp import web
 
-from frontend.body import read_form
-from frontend.keys import BILL, SETTINGS, TRANSCRIPTION, TURN
+from frontend.http.form import Form, read_form
+from frontend.http.rendering import json_response
+from frontend.keys import BILL, HOLDING, SETTINGS, THREADS, TRANSCRIPTION, TURN
 from frontend.operations.transcription import protocol
-from frontend.render import json_response
+from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest
+
+
+async def _form(request: web.Request, file_field: str) -> Form:
+    return await read_form(request, request.app[SETTINGS], request[HOLDING], file_field, protocol.LARGEST_FILE)
+
+
+async def _run(request: web.Request, parsed: TranscriptionRequest) -> Transcription:
+    pipeline = request.app[TRANSCRIPTION]
+    return await pipeline.run(parsed, request[TURN], request[BILL].reserve, request[HOLDING])
 
 
 async def transcribe(request: web.Request) -> web.Response:
     """A file in, its text out."""
-    form = await read_form(request, request.app[SETTINGS], protocol.OPENAI_FILE, protocol.LARGEST_FILE)
-    parsed = protocol.parse_openai(form)
-    answer = await request.app[TRANSCRIPTION].run(parsed, request[TURN], request[BILL].reserve)
-    rendered = protocol.render_openai(answer, parsed.response_format)
+    parsed = protocol.parse_openai(await _form(request, protocol.OPENAI_FILE))
+    answer = await _run(request, parsed)
+    threads, turn = request.app[THREADS], request[TURN]
+    rendered = await threads.run(turn, protocol.render_openai, answer, parsed.response_format)
     if isinstance(rendered, str):
         return web.Response(text=rendered, content_type="text/plain", charset="utf-8")
     return json_response(rendered)
@@ -21,10 +31,10 @@ async def transcribe(request: web.Request) -> web.Response:
 
 async def transcribe_mobile(request: web.Request) -> web.Response:
     """The same, in the words of the mobile API."""
-    form = await read_form(request, request.app[SETTINGS], protocol.MOBILE_FILE, protocol.LARGEST_FILE)
-    parsed, with_segments = protocol.parse_mobile(form)
-    answer = await request.app[TRANSCRIPTION].run(parsed, request[TURN], request[BILL].reserve)
-    return json_response(protocol.render_mobile(answer, parsed, with_segments))
+    parsed, with_segments = protocol.parse_mobile(await _form(request, protocol.MOBILE_FILE))
+    answer = await _run(request, parsed)
+    threads, turn = request.app[THREADS], request[TURN]
+    return json_response(await threads.run(turn, protocol.render_mobile, answer, parsed, with_segments))
 
 
 ROUTES = [

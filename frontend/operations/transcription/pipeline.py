@@ -1,4 +1,4 @@
-"""From a file to a transcript: decode and cut in a worker, every window to Triton at once, put together in order."""
+"""From a file to a transcript: decode and cut in a worker, windows to Triton, put together in order."""
 
 import json
 from collections import Counter
@@ -10,25 +10,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frontend.audio.decode import DamagedAudioError, TooLongError, UnknownFormatError
-from frontend.audio.prepare import Limits, Prepared, SpokenWindow, prepare
-from frontend.audio.sniff import ACCEPTED, recognise
+from frontend.audio.prepare import SAMPLE_BYTES, Limits, Prepared, SpokenWindow, prepare, room_for
+from frontend.audio.sniff import ACCEPTED, HEAD_BYTES, recognise
 from frontend.config import Settings
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.model_queue import Turn
+from frontend.dispatch.pool import Pool
+from frontend.dispatch.window import Work
 from frontend.errors import InvalidRequest, TooLarge, UnsupportedMedia
 from frontend.gather import gather_or_cancel
-from frontend.offload import Offload, TaskKilledError
+from frontend.http.held import Holding
+from frontend.offload import TaskKilledError
 from frontend.operations.transcription.protocol import MODELS, Segment, Transcription, TranscriptionRequest, Word
+from frontend.shared_memory import SharedBytes
 from frontend.triton import Arrays, bad_answer, text_tensor
 from frontend.usage.bill import Reserves
 
 INPUTS = ("audio", "language", "prompt", "temperature", "word_timestamps")
 _SEGMENTS = ("segment_start", "segment_end", "segment_text", "segment_avg_logprob", "segment_no_speech_prob")
 _WORDS = ("word_start", "word_end", "word_text", "word_probability")
-# The queue before the processes that decode.
-AUDIO = "audio"
-_DECODE_SECONDS = 120.0
 _NOT_DECODED = "the audio could not be decoded"
+# Windows in a piece at most: what fills two batches on a GPU.
+_MOST_WINDOWS = 16
 
 
 @dataclass(frozen=True)
@@ -45,32 +48,44 @@ class WindowLength:
         settings = json.loads(path.read_text(encoding="utf-8"))
         return cls(float(settings["window_seconds"]), float(settings["min_window_seconds"]))
 
+    @property
+    def work(self) -> Work:
+        """The work of the model is counted in seconds of audio."""
+        return Work(least=self.window_seconds, most=_MOST_WINDOWS * self.window_seconds)
+
 
 class TranscriptionPipeline:
-    """Transcribes whole files with the Whisper models of a Triton."""
+    """Transcribes whole files with the Whisper models of a Triton; ``decoders`` are processes, ``threads`` threads."""
 
-    def __init__(self, settings: Settings, dispatcher: Dispatcher, offload: Offload) -> None:
-        self._settings, self._dispatcher, self._offload = settings, dispatcher, offload
+    def __init__(self, settings: Settings, dispatcher: Dispatcher, decoders: Pool, threads: Pool) -> None:
+        self._settings, self._dispatcher, self._decoders, self._threads = settings, dispatcher, decoders, threads
         self._lengths = {model: WindowLength.of(settings.model_repository, model) for model in MODELS.values()}
 
-    async def run(self, request: TranscriptionRequest, turn: Turn, reserve: Reserves) -> Transcription:
+    async def run(
+        self, request: TranscriptionRequest, turn: Turn, reserve: Reserves, holding: Holding
+    ) -> Transcription:
         """The transcript of a file; one without speech is empty and free, and never reaches Triton."""
         model = MODELS[request.model]
-        async with self._dispatcher.slot(AUDIO, turn):
-            prepared = await self._prepare(request, self._lengths[model])
+        samples = SharedBytes(room_for(self._settings.max_audio_seconds))
+        holding.closing.callback(samples.close)
+        prepared = await self._prepare(request, samples, self._lengths[model], turn)
         words: list[Word] | None = [] if request.words else None
         if not prepared.windows:
             return Transcription("", request.language, prepared.duration, (), words)
+        samples.shrink(SAMPLE_BYTES * prepared.windows[-1].end)
+        holding.add(samples.size)
         await reserve(request.model, round(prepared.duration * 1000))
-        calls = (self._window(model, request, window, turn) for window in prepared.windows)
-        return assemble(prepared, await gather_or_cancel(calls, self._settings.windows_at_once), request)
+        calls = (self._window(model, request, samples, window, turn) for window in prepared.windows)
+        answers = await gather_or_cancel(calls, self._settings.windows_at_once)
+        # Hours of words take longer than the event loop may be held.
+        return await self._threads.run(turn, assemble, prepared, answers, request)
 
-    async def _prepare(self, request: TranscriptionRequest, length: WindowLength) -> Prepared:
-        content_type, accepted = recognise(request.file)
-        param = request.file_field
-        settings = self._settings
+    async def _prepare(
+        self, request: TranscriptionRequest, samples: SharedBytes, length: WindowLength, turn: Turn
+    ) -> Prepared:
+        file, param, settings = request.file, request.file_field, self._settings
+        content_type, accepted = recognise(file.read(HEAD_BYTES))
         limits = Limits(
-            max_seconds=settings.max_audio_seconds,
             silence_dbfs=settings.silence_dbfs,
             speech_probability=settings.speech_probability,
             window_seconds=length.window_seconds,
@@ -80,7 +95,9 @@ class TranscriptionPipeline:
             f"audio format not supported: recognised {content_type}; accepted formats: {ACCEPTED}", param=param
         )
         try:
-            return await self._offload.run(_DECODE_SECONDS, prepare, request.file, limits)
+            return await self._decoders.run_with(
+                (file.use(), samples.use()), turn, prepare, file.attached, samples.attached, limits
+            )
         except UnknownFormatError:
             # A file that begins like an accepted one is damaged rather than foreign.
             raise (InvalidRequest(_NOT_DECODED, param=param) if accepted else refusal) from None
@@ -89,9 +106,12 @@ class TranscriptionPipeline:
         except TooLongError:
             raise TooLarge(f"the audio is longer than {settings.max_audio_seconds:g} s", param=param) from None
 
-    async def _window(self, model: str, request: TranscriptionRequest, window: SpokenWindow, turn: Turn) -> Arrays:
+    async def _window(
+        self, model: str, request: TranscriptionRequest, samples: SharedBytes, window: SpokenWindow, turn: Turn
+    ) -> Arrays:
         outputs = ["language", *_SEGMENTS, *(_WORDS if request.words else ())]
-        arrays = await self._dispatcher.infer(model, lambda: _inputs(request, window), outputs, turn)
+        cost = max(window.seconds, self._lengths[model].min_window_seconds)
+        arrays = await self._dispatcher.infer(model, lambda: _inputs(request, samples, window), outputs, turn, cost)
         for names in (_SEGMENTS, _WORDS if request.words else ()):
             if len({arrays[name].size for name in names}) > 1:
                 raise bad_answer(model, f"{names} differ in length")
@@ -100,9 +120,10 @@ class TranscriptionPipeline:
         return arrays
 
 
-def _inputs(request: TranscriptionRequest, window: SpokenWindow) -> dict[str, NDArray[Any]]:
+def _inputs(request: TranscriptionRequest, samples: SharedBytes, window: SpokenWindow) -> dict[str, NDArray[Any]]:
+    spoken = samples.read(SAMPLE_BYTES * (window.end - window.start), SAMPLE_BYTES * window.start)
     return {
-        "audio": (window.samples.astype(np.float32) / 32768)[None],
+        "audio": (np.frombuffer(spoken, np.int16) / np.float32(32768))[None],
         "language": text_tensor(request.language),
         "prompt": text_tensor(request.prompt),
         "temperature": np.array([[request.temperature]], np.float32),
@@ -133,7 +154,7 @@ def _language(answers: list[Arrays], windows: list[SpokenWindow]) -> str:
     """The language of most of the speech."""
     seconds: Counter[str] = Counter()
     for arrays, window in zip(answers, windows, strict=True):
-        seconds[arrays["language"].reshape(-1)[0].decode()] += len(window.samples)
+        seconds[arrays["language"].reshape(-1)[0].decode()] += window.end - window.start
     return seconds.most_common(1)[0][0]
 
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from frontend import fields
-from frontend.body import Form
 from frontend.errors import InvalidRequest
+from frontend.http.form import Form
 from frontend.operations.transcription.languages import LANGUAGES
+from frontend.shared_memory import SharedBytes
 
 LARGEST_FILE = 25 * 1024 * 1024
 OPENAI_FILE = "file"
@@ -28,7 +29,7 @@ _DECIMAL = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 class TranscriptionRequest:
     """One file to transcribe; empty ``language`` and ``prompt`` mean none. ``file_field`` is what errors call it."""
 
-    file: bytes = field(repr=False)
+    file: SharedBytes = field(repr=False)
     file_field: str = OPENAI_FILE
     model: str = "stt-1"
     language: str = ""
@@ -112,11 +113,11 @@ def parse_language(value: str | None) -> str:
     return code
 
 
-def check_file(file: bytes | None, name: str) -> bytes:
-    """The bytes of the file part; 400 where it is missing or empty."""
+def check_file(file: SharedBytes | None, name: str) -> SharedBytes:
+    """The file part; 400 where it is missing or empty."""
     if file is None:
         raise InvalidRequest(f"missing parameter: {name}", param=name)
-    if not file:
+    if not file.size:
         raise InvalidRequest(f"{name} is empty", param=name)
     return file
 

@@ -4,8 +4,8 @@ import wave
 import numpy as np
 import pytest
 
-from frontend.audio.decode import decode
-from frontend.audio.encode import join, to_int16, to_mp3, to_wav
+from frontend.audio.encode import Mp3File, WavFile, to_int16
+from tests.speech import decoded
 
 RAMP = np.linspace(-0.5, 0.5, 22_050, dtype=np.float32)
 
@@ -19,21 +19,33 @@ def test_near_silence_is_not_blown_up() -> None:
 
 
 def test_wav_sizes_are_exact() -> None:
-    with wave.open(io.BytesIO(to_wav(to_int16(RAMP), 22_050))) as file:
-        assert (file.getnframes(), file.getframerate(), file.getnchannels(), file.getsampwidth()) == (
-            22_050,
-            22_050,
-            1,
-            2,
-        )
+    written = WavFile(22_050)
+    for part in (RAMP, RAMP[:100]):
+        written.add(to_int16(part))
+    with wave.open(io.BytesIO(written.finish())) as file:
+        shape = (file.getnframes(), file.getframerate(), file.getnchannels(), file.getsampwidth())
+        samples = file.readframes(file.getnframes())
+    assert shape == (22_150, 22_050, 1, 2)
+    assert len(samples) == 2 * 22_150
+
+
+def test_wav_samples_are_those_that_were_added() -> None:
+    written = WavFile(16_000)
+    for part in ([1, 2], [3]):
+        written.add(np.array(part, np.int16))
+    assert np.frombuffer(written.finish()[-6:], "<i2").tolist() == [1, 2, 3]
 
 
 @pytest.mark.parametrize("rate", [16_000, 22_050])
 def test_mp3_is_as_long_as_its_samples(rate: int) -> None:
-    samples = decode(to_mp3(np.zeros(rate * 3, np.int16), rate, 64), 60)
-    assert abs(len(samples) / 16_000 - 3) < 0.12
+    written = Mp3File(rate, 64)
+    for _ in range(3):
+        written.add(np.zeros(rate, np.int16))
+    assert abs(len(decoded(written.finish())) / 16_000 - 3) < 0.12
 
 
-def test_sentences_are_joined_with_a_pause() -> None:
-    one = np.ones(10, np.int16)
-    assert join([one, one], 100, 0.2).tolist() == [1] * 10 + [0] * 20 + [1] * 10
+@pytest.mark.parametrize("kbps", [32, 64, 128])
+def test_mp3_has_its_bit_rate(kbps: int) -> None:
+    written = Mp3File(22_050, kbps)
+    written.add(np.random.default_rng(1).integers(-9_000, 9_000, 22_050 * 10).astype(np.int16))
+    assert len(written.finish()) == pytest.approx(10 * kbps * 1000 / 8, rel=0.03)

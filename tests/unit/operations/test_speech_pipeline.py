@@ -13,10 +13,15 @@ from numpy.typing import NDArray
 from frontend.config import Settings
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.model_queue import Bounds, Turn
+from frontend.dispatch.pool import Pool
 from frontend.dispatch.scheduler import Rules
 from frontend.dispatch.shares import FixedShares
-from frontend.operations.speech.pipeline import PHONEMES, SpeechPipeline
+from frontend.http.held import Held, Holding
+from frontend.offload import Threads
+from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.speech.protocol import SpeechRequest
+from frontend.text.phonemes import phonemize_first
+from frontend.text.sentences import split
 from frontend.triton import Arrays
 from tests.conftest import ROOT
 from tests.fakes import FakeTriton
@@ -43,11 +48,16 @@ class SlowPhonemizer:
         self._spoken = spoken
         self.asked: list[list[str]] = []
 
-    async def run(self, seconds: float, function: Callable[..., Any], parts: list[str], alphabet: Any) -> Any:
+    async def run(self, function: Callable[..., Any], text: str, alphabet: Any) -> Any:
+        first = function is phonemize_first
+        parts = split(text, alphabet.language)[:1] if first else split(text, alphabet.language)[1:]
         self.asked.append(parts)
-        if len(self.asked) > 1:
+        if not first:
             await self._spoken.wait()
         return [[1] * len(part) for part in parts]
+
+    async def close(self) -> None:
+        return
 
 
 class LongTones(ToldTriton):
@@ -64,12 +74,15 @@ async def _say(triton: ToldTriton, phonemizer: Any, text: str) -> bytes:
     settings = Settings(model_repository=ROOT / "model_repository")
     dispatcher = Dispatcher(Rules(), Bounds(), FixedShares(1, {}))
     await dispatcher.add("triton", triton, {"piper_amy": 4})
-    dispatcher.fix(PHONEMES, 2)
-    pipeline = SpeechPipeline(settings, dispatcher, phonemizer)
+    threads = Threads(1)
+    phonemizers, encoders = Pool(dispatcher.fix("text", 4), phonemizer), Pool(dispatcher.fix("threads", 2), threads)
+    pipeline = SpeechPipeline(settings, dispatcher, phonemizers, encoders)
     async with asyncio.timeout(5):
         turn = Turn("key", 3, None, asyncio.get_running_loop().time() + 10)
-        answer = await pipeline.run(SpeechRequest(text, "amy", "wav"), turn, AsyncMock())
+        with Holding(Held(10**9), "key") as holding:
+            answer = await pipeline.run(SpeechRequest(text, "amy", "wav"), turn, AsyncMock(), holding)
     await dispatcher.close()
+    await threads.close()
     return answer
 
 

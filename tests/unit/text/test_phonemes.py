@@ -1,9 +1,9 @@
 import pytest
 from piper.phoneme_ids import DEFAULT_PHONEME_ID_MAP, phonemes_to_ids
 
-from frontend.text.phonemes import MOST_IDS, Alphabet, phonemize
+from frontend.text.phonemes import MOST_IDS, Alphabet, phonemize, phonemize_first, phonemize_rest
 
-ENGLISH = Alphabet("en-us", DEFAULT_PHONEME_ID_MAP)
+ENGLISH = Alphabet("en", "en-us", DEFAULT_PHONEME_ID_MAP)
 
 
 def test_ids_are_those_of_pipers_own_function() -> None:
@@ -31,5 +31,11 @@ def test_a_long_sentence_is_cut() -> None:
 
 
 def test_an_unknown_symbol_is_left_out() -> None:
-    small = Alphabet("en-us", {"^": [1], "_": [0], "$": [2], "h": [20]})
+    small = Alphabet("en", "en-us", {"^": [1], "_": [0], "$": [2], "h": [20]})
     assert phonemize(["Hello."], small) == [[1, 0, 20, 0, 2]]
+
+
+def test_a_text_is_phonemized_in_two_parts() -> None:
+    text = "One. Mr. Two went. Three."
+    assert phonemize_first(text, ENGLISH) == phonemize(["One."], ENGLISH)
+    assert phonemize_rest(text, ENGLISH) == phonemize(["Mr. Two went.", "Three."], ENGLISH)

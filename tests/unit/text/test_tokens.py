@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
-from frontend.text.tokens import TextTokenizer, pack
+from frontend.text.tokens import TextTokenizer, pack, work
 from tests.conftest import ROOT
 
 FOLDER = ROOT / "model_repository" / "m3_reranker" / "1"
@@ -62,7 +62,27 @@ def test_a_query_takes_at_most_half(tokenizer: TextTokenizer) -> None:
 
 def test_requests_stay_within_the_budget() -> None:
     texts = [np.zeros(size, np.int32) for size in (5, 5, 3, 9, 20, 1)]
-    assert [[len(t) for t in request] for request in pack(texts, 10)] == [[5, 5], [3], [9], [20], [1]]
+    assert [[len(t) for t in request] for request in pack(texts, 10.1)] == [[5, 5], [3], [9], [20], [1]]
+
+
+def test_a_text_of_the_longest_kind_is_twice_its_tokens_of_work() -> None:
+    assert work([np.zeros(8192, np.int32)]) == 2 * 8192
+    assert work([np.zeros(512, np.int32)] * 2) == pytest.approx(1024, rel=0.07)
+
+
+@pytest.mark.parametrize(
+    "text", ["Grüezi mitenand, wie gaht's? " * 4_000, "東京は大きい。" * 20_000, "e\u0301 👍 " * 40_000]
+)
+def test_a_text_that_is_read_in_parts_has_the_ids_of_the_whole(
+    tokenizer: TextTokenizer, reference: Tokenizer, text: str
+) -> None:
+    whole = reference.encode(text).ids
+    assert tokenizer.texts([text])[0].tolist() == [*whole[:8191], whole[-1]]
+
+
+def test_many_texts_come_back_in_order(tokenizer: TextTokenizer) -> None:
+    texts = [f"{'word ' * (number * 1_500)}{number}" for number in range(20)]
+    assert [ids.tolist() for ids in tokenizer.texts(texts)] == [tokenizer.texts([text])[0].tolist() for text in texts]
 
 
 def test_a_folder_without_settings_is_refused(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 import pytest
 
-from frontend.body import parse_json
 from frontend.errors import InvalidRequest
+from frontend.http.json import parse_json
 
 
 def test_null_is_the_same_as_absent() -> None:

@@ -1,0 +1,60 @@
+"""Work beside the event loop, in an order: a queue by tier and key before processes or threads."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from typing import ParamSpec, Protocol, TypeVar
+
+from frontend.dispatch.model_queue import ModelQueue, Turn
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+# Starting a process anew costs about as much as what most tasks have left, so it is not killed at once.
+_GRACE_SECONDS = 1.0
+
+
+class Workers(Protocol):
+    """Runs functions beside the event loop."""
+
+    async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T: ...
+
+    async def close(self) -> None: ...
+
+
+class Pool:
+    """``queue`` lets in as many as there are ``workers``."""
+
+    def __init__(self, queue: ModelQueue, workers: Workers) -> None:
+        self._queue, self._workers = queue, workers
+
+    async def run(
+        self,
+        turn: Turn,
+        function: Callable[P, T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Call ``function`` when it is the caller's turn; a caller who goes leaves it a second to end by itself."""
+        return await self.run_with((), turn, function, *args, **kwargs)
+
+    async def run_with(
+        self,
+        used: Sequence[AbstractContextManager[object]],
+        turn: Turn,
+        function: Callable[P, T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """The same, within the contexts ``used``, which last as long as the work and not only as its caller."""
+
+        async def work(backend: str) -> T:
+            with ExitStack() as stack:
+                for context in used:
+                    stack.enter_context(context)
+                return await self._workers.run(function, *args, **kwargs)
+
+        return await self._queue.run(turn, work, grace=lambda backend: _GRACE_SECONDS)
+
+    async def close(self) -> None:
+        """End the workers."""
+        await self._workers.close()

@@ -1,0 +1,1 @@
+"""HTTP as callers send it: connections, bodies that arrive, answers that go out."""

@@ -1,0 +1,93 @@
+"""Answers on their way out: the one place where an answer is delivered and what it costs is charged."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Protocol
+
+from aiohttp import web
+
+from frontend.config import Settings
+from frontend.http.connection import has_hung_up
+from frontend.http.held import Holding
+
+# The transport holds one piece of an answer at most.
+_PIECE = 64 * 1024
+
+Write = Callable[[bytes | memoryview], Awaitable[None]]
+
+
+class Charges(Protocol):
+    """What an answer costs."""
+
+    def charge(self) -> None:
+        """From here on it is owed; a second time changes nothing."""
+
+    def confirm(self) -> None:
+        """The answer has ended as it should, or its caller broke it off."""
+
+    def take_back(self) -> None:
+        """We broke the answer off: nothing is owed."""
+
+
+async def deliver(
+    request: web.Request, made: web.Response, charges: Charges, holding: Holding, settings: Settings
+) -> web.StreamResponse:
+    """Send an answer from its one buffer, piece by piece, as fast as the caller reads."""
+    assert isinstance(made.body, bytes | bytearray)
+    body = memoryview(made.body)
+    answer = web.StreamResponse(status=made.status, headers=made.headers)
+    answer.content_length = len(body)
+    # What made the answer is not needed any more.
+    holding.closing.close()
+    holding.keep(len(body))
+    last = max(0, len(body) - 1) // _PIECE * _PIECE
+    seconds = settings.write_seconds + len(body) / settings.min_answer_rate
+    async with sending(request, answer, charges, seconds, bytes(body[last:])) as write:
+        for start in range(0, last, _PIECE):
+            await write(body[start : start + _PIECE])
+            holding.keep(len(body) - start - _PIECE)
+    return answer
+
+
+@asynccontextmanager
+async def sending(
+    request: web.Request, answer: web.StreamResponse, charges: Charges, seconds: float, last: bytes = b""
+) -> AsyncIterator[Write]:
+    """Send what is written within, and then ``last``, in ``seconds`` at most; it is charged for as follows.
+
+    A process that dies has charged for an answer that is whole but for its end, or for none: the charge stands on disk
+    just before the last piece goes out, and a client that repeats its request under the same id is not charged again. A
+    caller who hangs up after the first byte, or reads too slowly, pays. Where we break off, nothing is owed, and the
+    connection breaks off too: nothing else can still tell the client.
+    """
+    await answer.prepare(request)
+    begun = False
+
+    async def write(piece: bytes | memoryview) -> None:
+        nonlocal begun
+        if has_hung_up(request):
+            raise ConnectionResetError("the caller has hung up")
+        begun = True
+        await answer.write(piece)
+        await request.writer.drain()
+
+    deadline = asyncio.timeout(seconds)
+    try:
+        async with deadline:
+            yield write
+            if has_hung_up(request):
+                raise ConnectionResetError("the caller has hung up")
+            begun = True
+            charges.charge()
+            await answer.write_eof(last)
+    except BaseException:
+        if begun and (has_hung_up(request) or deadline.expired()):
+            charges.charge()
+            charges.confirm()
+        else:
+            charges.take_back()
+        if request.transport is not None:
+            request.transport.abort()
+        raise
+    charges.confirm()

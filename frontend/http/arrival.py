@@ -1,0 +1,72 @@
+"""A body on its way: whether it is wanted at all, how fast it must come, and how much of it may."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from aiohttp import web
+
+from frontend.config import Settings
+from frontend.errors import ApiError, InvalidRequest, UnsupportedMedia, UploadTimeout
+
+EXPECTED = web.RequestKey("expected", bool)
+# A digest of what the body says, the same when a client sends it again.
+CONTENT = web.RequestKey("content", bytes)
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+_RATE_SECONDS = 10.0
+
+
+def refuse_encoding(request: web.Request) -> None:
+    """415 for a compressed body, by its header."""
+    if request.headers.get("Content-Encoding", "identity").lower() != "identity":
+        raise UnsupportedMedia("a compressed request body is not accepted")
+
+
+async def invite(request: web.Request) -> None:
+    """Tell a client that waits for ``100 Continue`` to send its body: it is known and the size is right."""
+    if request.get(EXPECTED):
+        await request.writer.write(_CONTINUE)
+        # The answer itself has not begun.
+        request.writer.output_size = 0
+
+
+async def pieces(request: web.Request, most: int, too_large: ApiError) -> AsyncIterator[bytes]:
+    """The body as it comes; ``too_large`` is raised behind ``most`` bytes."""
+    arrived = 0
+    async for piece in request.content.iter_any():
+        arrived += len(piece)
+        if arrived > most:
+            raise too_large
+        yield piece
+
+
+@asynccontextmanager
+async def in_time(request: web.Request, settings: Settings) -> AsyncIterator[None]:
+    """While the body is read: 408 when it takes too long in all, or comes slower than the lowest rate."""
+    loop = asyncio.get_running_loop()
+    window = min(_RATE_SECONDS, settings.body_seconds)
+    seen = 0
+    check: asyncio.TimerHandle
+
+    def check_rate(deadline: asyncio.Timeout) -> None:
+        nonlocal seen, check
+        if deadline.expired():
+            return
+        arrived = request.content.total_bytes - seen
+        if arrived < settings.min_body_rate * window:
+            deadline.reschedule(loop.time())
+            return
+        seen += arrived
+        check = loop.call_later(window, check_rate, deadline)
+
+    try:
+        async with asyncio.timeout(settings.body_seconds) as deadline:
+            check = loop.call_later(window, check_rate, deadline)
+            try:
+                yield
+            finally:
+                check.cancel()
+    except TimeoutError:
+        raise UploadTimeout("the request body did not arrive in time") from None
+    except (web.RequestPayloadError, ConnectionError):
+        raise InvalidRequest("the request body broke off") from None

@@ -1,0 +1,286 @@
+"""Connections: how many there are, how long their parts may take, and how much of one is worked on at a time.
+
+This is the one module that relies on the inside of aiohttp; ``tests/http/test_connection.py`` names the version.
+"""
+
+import asyncio
+import time
+import uuid
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+from aiohttp import StreamReader, hdrs, web
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.http_parser import RawRequestMessage
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from frontend.config import Settings
+from frontend.errors import ApiError, BadGateway, Internal, InvalidRequest
+from frontend.http.arrival import EXPECTED
+from frontend.http.rendering import json_response
+from frontend.observe import CONNECTIONS, CONNECTIONS_REFUSED, SERVER, log
+
+_SHUTDOWN_SECONDS = 10.0
+# Whether the caller is known: set by whoever finds that out.
+KNOWN = web.RequestKey("known", bool)
+# How long what is left of a refused body is thrown away, for the client to read the refusal.
+_LINGER_SECONDS = 5.0
+_LINGER_OF_STATUS = {401: 2.0, 408: 2.0}
+# The event loop goes on with other connections after so much of one.
+_FEED_BYTES = 8 * 1024
+_FEED_SECONDS = 0.004
+_READ_BYTES = 32 * 1024
+_PROGRESS_LOOKS = 10
+_RETRY_SECONDS = 5
+
+_RequestFactory = Callable[
+    [RawRequestMessage, StreamReader, web.RequestHandler, AbstractStreamWriter, "asyncio.Task[None]"], web.BaseRequest
+]
+
+
+def has_hung_up(request: web.BaseRequest) -> bool:
+    """Whether the caller has broken the connection off, and not we."""
+    connection = request.protocol
+    return connection.transport is None and not (isinstance(connection, Connection) and connection.ending)
+
+
+def _refusal(failure: ApiError) -> web.Response:
+    """An answer to what is no request: only its headers and its body are the contract's."""
+    headers = {"X-Request-Id": uuid.uuid4().hex, "Server": SERVER, **failure.headers}
+    answer = json_response(failure.body(), status=failure.status, headers=headers)
+    answer.force_close()
+    return answer
+
+
+class Connection(web.RequestHandler):
+    """One connection; what is no HTTP is refused in the contract's shape."""
+
+    __slots__ = ("_address", "_fed_soon", "_looks", "_settings", "_unfed", "_wire", "ending")
+
+    def __init__(self, manager: "_Server", *, settings: Settings, **kwargs: Any) -> None:
+        super().__init__(manager, **kwargs)
+        self._settings = settings
+        self._address = ""
+        # aiohttp forgets the transport while what was written to it may still be on its way.
+        self._wire: asyncio.Transport | None = None
+        self._unfed = bytearray()
+        self._fed_soon = False
+        self._looks: asyncio.TimerHandle | None = None
+        # Whether it is we who end the connection.
+        self.ending = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        assert isinstance(self._manager, _Server)
+        self._wire = cast(asyncio.Transport, transport)
+        # Nothing is kept back in the transport, so that whoever writes waits for whoever reads.
+        self._wire.set_write_buffer_limits(0)
+        peer = transport.get_extra_info("peername")
+        self._address = str(peer[0]) if peer else ""
+        if not self._manager.enter(self._address):
+            self._address = ""
+            self._turn_away()
+            return
+        # The time that an idle connection is kept would else hold for one that never sends its first headers too.
+        if self._keepalive_handle is not None:
+            self._keepalive_handle.cancel()
+        self._next_keepalive_close_time = self._loop.time() + self._settings.header_seconds
+        self._keepalive_handle = self._loop.call_at(self._next_keepalive_close_time, self._process_keepalive)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        manager = self._manager
+        if isinstance(manager, _Server):
+            manager.leave(self._address)
+        if self._looks is not None:
+            self._looks.cancel()
+        self._unfed.clear()
+        self._wire = None
+        super().connection_lost(exc)
+
+    async def shutdown(self, timeout: float | None = 15.0) -> None:  # noqa: ASYNC109 - as aiohttp calls it
+        self.ending = True
+        await super().shutdown(timeout)
+
+    def _turn_away(self) -> None:
+        """There are too many connections: say so, and close this one without reading from it."""
+        refusal = _refusal(BadGateway("there are too many connections, retry later", retry_after=_RETRY_SECONDS))
+        body = refusal.body
+        assert isinstance(body, bytes)
+        headers = {**refusal.headers, "Content-Length": str(len(body)), "Connection": "close"}
+        head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        if self._wire is not None:
+            self._wire.write(f"HTTP/1.1 502 Bad Gateway\r\n{head}\r\n".encode() + body)
+        self.force_close()
+
+    def data_received(self, data: bytes) -> None:
+        """Feed the parser little by little: a read of 256 KiB may hold a thousand requests, or chunks of a byte."""
+        if not data or (len(data) <= _FEED_BYTES and not self._unfed):
+            super().data_received(data)
+            return
+        self._unfed += data
+        if not self._fed_soon:
+            self._feed()
+
+    def _feed(self) -> None:
+        self._fed_soon = False
+        until = time.perf_counter() + _FEED_SECONDS
+        while self._unfed and not self._reading_paused and self.transport is not None:
+            piece = bytes(self._unfed[:_FEED_BYTES])
+            del self._unfed[:_FEED_BYTES]
+            super().data_received(piece)
+            if time.perf_counter() > until:
+                break
+        if self.transport is None:
+            self._unfed.clear()
+        elif self._unfed:
+            self._pause_reading_for_buffer()
+            if not self._reading_paused:
+                self._feed_soon()
+        elif self._buffer_paused:
+            self._resume_reading_if_drained()
+
+    def _feed_soon(self) -> None:
+        if not self._fed_soon:
+            self._fed_soon = True
+            self._loop.call_soon(self._feed)
+
+    def resume_reading(self, resume_parser: bool = True) -> None:
+        super().resume_reading(resume_parser)
+        if self._unfed:
+            self._feed_soon()
+
+    def pause_writing(self) -> None:
+        """The caller does not read as fast as we write: it has some time to go on."""
+        super().pause_writing()
+        self._look(self._unwritten(), self._loop.time())
+
+    def resume_writing(self) -> None:
+        if self._looks is not None:
+            self._looks.cancel()
+            self._looks = None
+        super().resume_writing()
+
+    def _unwritten(self) -> int:
+        return self._wire.get_write_buffer_size() if self._wire is not None else 0
+
+    def _look(self, before: int, since: float) -> None:
+        """End the connection when nothing has left it for its time; ``before`` was to be written ``since`` then."""
+        seconds, now = self._settings.write_seconds, self._loop.time()
+        if (left := self._unwritten()) != before:
+            before, since = left, now
+        if now - since < seconds:
+            self._looks = self._loop.call_later(seconds / _PROGRESS_LOOKS, self._look, before, since)
+        elif self._wire is not None:
+            self._wire.abort()
+
+    async def finish_response(
+        self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
+    ) -> tuple[web.StreamResponse, bool]:
+        known = self._settings.body_seconds if request.get(KNOWN) else _LINGER_SECONDS
+        self._lingering_time = min(known, _LINGER_OF_STATUS.get(resp.status, known))
+        return await super().finish_response(request, resp, start_time)
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """Bytes that are no HTTP request, or a fault outside of the middlewares."""
+        if request.writer.output_size > 0:
+            raise ConnectionError("an answer has begun already")
+        if status >= 500:
+            log.error("unforeseen error", exc_info=exc)
+            return _refusal(Internal("an internal error"))
+        return _refusal(InvalidRequest("the request is not valid HTTP"))
+
+
+class _Server(web.Server):
+    """Makes the connections and counts them; takes ``Expect`` out of the headers, for the body's reader to answer."""
+
+    def __init__(
+        self,
+        handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]],
+        request_factory: _RequestFactory,
+        settings: Settings,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(handler, request_factory=self._without_expect, **kwargs)
+        self._inner_factory, self._settings = request_factory, settings
+        self._open = 0
+        self._of_address: Counter[str] = Counter()
+
+    def enter(self, address: str) -> bool:
+        """Whether one more connection from there is within the bounds; it is counted then."""
+        settings = self._settings
+        most = settings.connections_per_address or settings.connections
+        if self._open >= settings.connections or self._of_address[address] >= most:
+            CONNECTIONS_REFUSED.inc()
+            return False
+        self._of_address[address] += 1
+        self._open += 1
+        CONNECTIONS.set(self._open)
+        return True
+
+    def leave(self, address: str) -> None:
+        """A connection that was counted has ended."""
+        if not address:
+            return
+        self._of_address[address] -= 1
+        if not self._of_address[address]:
+            del self._of_address[address]
+        self._open -= 1
+        CONNECTIONS.set(self._open)
+
+    def _without_expect(
+        self,
+        message: RawRequestMessage,
+        payload: StreamReader,
+        protocol: web.RequestHandler,
+        writer: AbstractStreamWriter,
+        task: "asyncio.Task[None]",
+    ) -> web.BaseRequest:
+        expected = message.headers.get(hdrs.EXPECT, "").lower() == "100-continue"
+        if hdrs.EXPECT in message.headers:
+            headers = CIMultiDict(message.headers)
+            del headers[hdrs.EXPECT]
+            message = message._replace(headers=CIMultiDictProxy(headers))
+        request = self._inner_factory(message, payload, protocol, writer, task)
+        request[EXPECTED] = expected
+        return request
+
+    def __call__(self) -> Connection:
+        return Connection(self, loop=self._loop, settings=self._settings, **self._kwargs)
+
+
+class Runner(web.AppRunner):
+    """aiohttp's runner with our connections."""
+
+    def __init__(self, app: web.Application, settings: Settings, **kwargs: Any) -> None:
+        self._settings = settings
+        super().__init__(
+            app,
+            access_log=None,
+            # A caller who hangs up must not keep a model busy.
+            handler_cancellation=True,
+            shutdown_timeout=_SHUTDOWN_SECONDS,
+            keepalive_timeout=settings.keepalive_seconds,
+            # A compressed body is refused by its header; it must not be unpacked before that.
+            auto_decompress=False,
+            # Of chunks of a byte, aiohttp hands over a sixteenth of this at once.
+            read_bufsize=_READ_BYTES,
+            **kwargs,
+        )
+
+    async def _make_server(self) -> _Server:
+        plain = await super()._make_server()
+        return _Server(
+            plain.request_handler,
+            plain.request_factory,
+            self._settings,
+            handler_cancellation=plain.handler_cancellation,
+            loop=plain._loop,
+            **plain._kwargs,
+        )

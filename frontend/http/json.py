@@ -1,0 +1,127 @@
+"""JSON bodies: a grammar that is stricter than JSON's, and long bodies parsed where nobody waits for them."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from aiohttp import web
+
+from frontend.config import Settings
+from frontend.dispatch.model_queue import Turn
+from frontend.dispatch.pool import Pool
+from frontend.errors import InvalidRequest, TooLarge
+from frontend.http.arrival import CONTENT, in_time, invite, pieces, refuse_encoding
+from frontend.http.held import Holding
+from frontend.offload import TaskKilledError
+
+Parsed = TypeVar("Parsed")
+# Takes a JSON object and makes a request of it, or raises an error of ours; other processes find it by its name.
+Converts = Callable[[Mapping[str, Any]], Parsed]
+
+_DEEPEST = 32
+_LONGEST_NAME = 256
+# The worst body of this length takes a few milliseconds.
+_INLINE_BYTES = 32 * 1024
+# A character of text takes four bytes where one of them is far from Latin.
+_BYTES_PER_BYTE = 5
+
+
+def check_name(name: str) -> None:
+    """400 for a parameter's name that no answer could repeat."""
+    try:
+        size = len(name.encode("utf-8"))
+    except UnicodeEncodeError:
+        raise InvalidRequest("a parameter's name is not valid Unicode") from None
+    if size > _LONGEST_NAME:
+        raise InvalidRequest("a parameter's name is too long")
+
+
+def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for key, value in pairs:
+        check_name(key)
+        if key in result:
+            raise InvalidRequest(f"parameter given twice: {key}", param=key)
+        result[key] = value
+    return result
+
+
+def _no_constant(name: str) -> Any:
+    raise InvalidRequest(f"{name} is not a JSON number")
+
+
+def _check_depth(value: Any) -> None:
+    """400 for what is nested too deeply; level by level, so that nothing recurses and everything is looked at once."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [
+            child
+            for parent in level
+            for child in (parent.values() if isinstance(parent, dict) else parent)
+            if isinstance(child, dict | list)
+        ]
+        if not level:
+            return
+    raise InvalidRequest(f"the JSON is nested deeper than {_DEEPEST} levels")
+
+
+def parse_json(data: bytes | bytearray) -> dict[str, Any]:
+    """A JSON object from bytes; null values are dropped, being the same as absent."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise InvalidRequest("the request body is not valid UTF-8") from None
+    try:
+        value = json.loads(text, object_pairs_hook=_no_duplicates, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        raise InvalidRequest("the request body is not valid JSON") from None
+    if not isinstance(value, dict):
+        raise InvalidRequest("the request body must be a JSON object")
+    _check_depth(value)
+    return {key: item for key, item in value.items() if item is not None}
+
+
+def convert(data: bytes | bytearray, converts: Converts[Parsed]) -> Parsed:
+    """Parse a body and make a request of it."""
+    return converts(parse_json(data))
+
+
+async def read_bytes(request: web.Request, settings: Settings, holding: Holding) -> bytearray:
+    """Read the bytes of a JSON body; 400 for a form, 408, 413, 415 as the settings say."""
+    limit = settings.max_body_bytes
+    too_large = TooLarge(f"the request body is larger than {limit} bytes")
+    refuse_encoding(request)
+    if request.content_type.startswith("multipart/"):
+        raise InvalidRequest("this endpoint takes JSON, not multipart/form-data")
+    if (request.content_length or 0) > limit:
+        raise too_large
+    data, digest = bytearray(), hashlib.sha256()
+    await invite(request)
+    async with in_time(request, settings):
+        async for piece in pieces(request, limit, too_large):
+            holding.add(_BYTES_PER_BYTE * len(piece))
+            data += piece
+            digest.update(piece)
+    request[CONTENT] = digest.digest()
+    return data
+
+
+class JsonBodies:
+    """Reads JSON bodies; ``pool`` is of processes, since parsing never gives up the interpreter's lock."""
+
+    def __init__(self, settings: Settings, pool: Pool) -> None:
+        self._settings, self._pool = settings, pool
+
+    async def read(self, request: web.Request, holding: Holding, turn: Turn, converts: Converts[Parsed]) -> Parsed:
+        """Read a body and make a request of it."""
+        return await self.parse(await read_bytes(request, self._settings, holding), turn, converts)
+
+    async def parse(self, data: bytes | bytearray, turn: Turn, converts: Converts[Parsed]) -> Parsed:
+        """Make a request of a body that has arrived."""
+        if len(data) <= _INLINE_BYTES:
+            return convert(data, converts)
+        try:
+            return await self._pool.run(turn, convert, data, converts)
+        except TaskKilledError:
+            raise InvalidRequest("the request body is not valid JSON") from None

@@ -1,0 +1,105 @@
+"""No request keeps the event loop from the others for longer than 20 ms, however it is made."""
+
+import contextlib
+import json
+import os
+import socket
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from frontend.config import PREFIX
+from tests.faults.cases_http import EMBED, RERANK, SPEECH, TRANSCRIBE, post
+from tests.frontends import Frontend, prepare, running
+from tests.raw import head
+
+_MOST_MS = 20.0
+_TRIES = 3
+_ANSWER_SECONDS = 20.0
+_QUIET_SECONDS = 0.3
+FORM = "Content-Type: multipart/form-data; boundary=x"
+CHUNKED = "Transfer-Encoding: chunked"
+FILE = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n'
+_MB = 1024 * 1024
+
+
+def _json(path: str, body: object, *, ascii_only: bool = True) -> bytes:
+    return post(path, json.dumps(body, ensure_ascii=ascii_only).encode())
+
+
+def _upload(content: bytes) -> bytes:
+    return post(TRANSCRIBE, FILE + content + b"\r\n--x--\r\n", FORM)
+
+
+CASES = {
+    "4 MB of empty lists": post(EMBED, b'{"input":[' + b"[]," * 1_390_000 + b"[]]}"),
+    "4 MB of empty objects": post(EMBED, b'{"input":[' + b"{}," * 1_390_000 + b"{}]}"),
+    "4 MB of names": post(EMBED, b"{" + b",".join(b'"%07x":0' % n for n in range(340_000)) + b"}"),
+    "4 MB of escapes": post(EMBED, b'{"input":"' + b'\\"' * 2_000_000 + b'"}'),
+    "30 kB of empty objects": post(EMBED, b'{"input":[' + b"{}," * 10_000 + b"{}]}"),
+    "4 MB of blanks": post(EMBED, b'{"input":"' + b" " * 4_000_000 + b'x"}'),
+    "32 texts of 128 kB": _json(EMBED, {"input": ["word " * 26_000] * 32}),
+    "32 texts of dots": _json(EMBED, {"input": ["." * 131_000] * 32}),
+    "32 Chinese texts": _json(EMBED, {"input": ["\u597d" * 43_000] * 32}, ascii_only=False),
+    "32 documents of 128 kB": _json(RERANK, {"query": "q " * 8_000, "documents": ["word, " * 21_000] * 32}),
+    "documents that come back": _json(
+        RERANK, {"query": "q", "documents": ["word, " * 21_000] * 32, "return_documents": True}
+    ),
+    "5000 dots": _json(SPEECH, {"input": "." * 4990 + "! a b", "voice": "amy"}),
+    "5000 characters as WAV": _json(SPEECH, {"input": "Hello you. " * 454, "voice": "amy"}),
+    "5000 characters as MP3": _json(SPEECH, {"input": "Hello you. " * 454, "voice": "amy", "response_format": "mp3"}),
+    "25 MB of noise": _upload(os.urandom(25 * _MB)),
+    "25 MB of line ends": _upload(b"\r\n" * (12 * _MB)),
+    "25 MB of half a boundary": _upload(b"\r\n--" * (6 * _MB)),
+    "a preamble of line ends": post(TRANSCRIBE, b"\n" * 8_000_000, FORM),
+    "60 parts with long heads": post(
+        TRANSCRIBE,
+        b"".join(
+            b'--x\r\nContent-Disposition: form-data; name="p%d"' % n + b';a="' * 1000 + b"\r\n\r\n1\r\n"
+            for n in range(60)
+        ),
+        FORM,
+    ),
+    "a body in chunks of a byte": head("POST", EMBED, CHUNKED) + b"1\r\nx\r\n" * 1_000_000,
+    "a form in chunks of a byte": head("POST", TRANSCRIBE, CHUNKED, FORM) + b"1\r\nx\r\n" * 1_000_000,
+    "an unwanted body in chunks of a byte": head("POST", "/health/live", CHUNKED) + b"1\r\nx\r\n" * 1_000_000,
+    "requests one after the other": head("GET", "/v1/models") * 5_000,
+    "requests with many headers": head("GET", "/v1/models", *(f"X-{n}: 1" for n in range(120))) * 2_000,
+    "line ends before a request": b"\r\n" * 2_000_000,
+}
+
+
+@pytest.fixture(scope="module")
+def frontend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Frontend]:
+    times = {f"{PREFIX}BODY_SECONDS": "3", f"{PREFIX}HEADER_SECONDS": "3"}
+    with running(prepare(tmp_path_factory.mktemp("loop")) | times, "--watch") as started:
+        # Workers and caches are made at the first request of each kind.
+        for name in ("32 texts of 128 kB", "5000 characters as MP3", "25 MB of line ends"):
+            _send(started, CASES[name])
+        yield started
+
+
+def _send(frontend: Frontend, data: bytes) -> None:
+    """Send as fast as it is taken, and read until nothing comes any more."""
+    with (
+        socket.create_connection(("127.0.0.1", frontend.port), timeout=_ANSWER_SECONDS) as connection,
+        ThreadPoolExecutor(1) as pool,
+        contextlib.suppress(OSError),
+    ):
+        sent = pool.submit(connection.sendall, data)
+        while connection.recv(_MB):
+            connection.settimeout(_QUIET_SECONDS)
+        sent.result()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_request_holds_the_event_loop(frontend: Frontend, name: str) -> None:
+    held = []
+    for _ in range(_TRIES):
+        frontend.held_ms()
+        _send(frontend, CASES[name])
+        held.append(frontend.held_ms())
+        if held[-1] <= _MOST_MS:
+            return
+    pytest.fail(f"the event loop was held for {held} ms")

@@ -1,0 +1,162 @@
+"""Connections at their bounds: how many, how long, how much of one at a time."""
+
+import asyncio
+import dataclasses
+import json
+import time
+from collections.abc import Callable
+
+import aiohttp
+import numpy as np
+import pytest
+from aiohttp import web
+
+from frontend.config import Settings
+from frontend.http import connection as connections
+from frontend.keys import HELD
+from tests.conftest import Client, running
+from tests.fakes import FakeTriton
+from tests.raw import answer as read_answer
+from tests.raw import ask, connection, head
+
+EMBED, SPEECH = "/v1/embeddings", "/v1/audio/speech"
+# More sound than the kernel's buffers take: seven minutes.
+LONG = np.ones((1, 1, 1, 22_050 * 420), np.float32)
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    return dataclasses.replace(settings, connections=6, connections_per_address=4, write_seconds=1.0)
+
+
+def _post(path: str, body: dict[str, object]) -> bytes:
+    data = json.dumps(body).encode()
+    return head("POST", path, f"Content-Length: {len(data)}") + data
+
+
+def _spoken() -> bytes:
+    return _post(SPEECH, {"input": "Hello.", "voice": "amy"})
+
+
+def test_aiohttp_is_the_version_whose_inside_is_relied_on() -> None:
+    assert aiohttp.__version__ == "3.14.5"
+    relied_on = (
+        "_process_keepalive",
+        "_pause_reading_for_buffer",
+        "_resume_reading_if_drained",
+        "pause_writing",
+        "resume_writing",
+        "resume_reading",
+        "finish_response",
+        "handle_error",
+    )
+    assert [name for name in relied_on if not callable(getattr(web.RequestHandler, name, None))] == []
+    slots = {name for kind in web.RequestHandler.__mro__ for name in getattr(kind, "__slots__", ())}
+    assert {"_buffer_paused", "_reading_paused", "_keepalive_handle", "_lingering_time", "transport"} <= slots
+
+
+async def test_connections_beyond_the_bound_of_an_address_are_turned_away(client: Client) -> None:
+    port = client.server.port
+    async with (
+        connection(port),
+        connection(port),
+        connection(port),
+        connection(port),
+        connection(port) as (reader, _),
+    ):
+        refusal = await read_answer(reader)
+        assert (refusal.status, refusal.error["type"]) == (502, "bad_gateway")
+        assert int(refusal.headers["retry-after"]) >= 1
+        assert await reader.read() == b""
+
+
+async def test_a_connection_that_ends_makes_room(client: Client) -> None:
+    port = client.server.port
+    for _ in range(3):
+        async with connection(port), connection(port), connection(port), connection(port):
+            await asyncio.sleep(0.05)
+        await asyncio.sleep(0.05)
+    assert (await ask(port, head("GET", "/v1/models"))).status == 200
+
+
+async def _send_on(writer: asyncio.StreamWriter) -> None:
+    """More of a body, until the connection is gone."""
+    while True:
+        writer.write(b"4\r\nmore\r\n")
+        await writer.drain()
+        await asyncio.sleep(0.02)
+
+
+async def test_a_body_without_end_that_nobody_asked_for_is_not_read_for_long(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "_LINGER_SECONDS", 0.3)
+    async with connection(client.server.port) as (reader, writer):
+        writer.write(b"GET /health/live HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+        assert (await read_answer(reader)).status == 200
+        started = time.monotonic()
+        with pytest.raises(ConnectionError):
+            await _send_on(writer)
+        assert time.monotonic() - started < 2
+
+
+async def _until(holds: Callable[[], bool], seconds: float) -> None:
+    async with asyncio.timeout(seconds):
+        while not holds():  # noqa: ASYNC110 - what is looked at has no event
+            await asyncio.sleep(0.02)
+
+
+def _held(client: Client) -> int:
+    return client.app[HELD]._total
+
+
+async def test_an_answer_that_nobody_reads_is_given_up_with_its_connection(client: Client, triton: FakeTriton) -> None:
+    triton.spoil = lambda arrays: {"output": LONG}
+    async with connection(client.server.port) as (_, writer):
+        writer.write(_spoken())
+        await _until(lambda: _held(client) > 1_000_000, 5)
+        started = time.monotonic()
+        await _until(lambda: _held(client) == 0, 5)
+        assert time.monotonic() - started > 0.5
+
+
+async def test_an_answer_that_is_read_slowly_arrives_whole(client: Client, triton: FakeTriton) -> None:
+    triton.spoil = lambda arrays: {"output": LONG}
+    async with connection(client.server.port) as (reader, writer):
+        writer.write(_spoken())
+        await reader.readuntil(b"\r\n\r\n")
+        left = 2 * LONG.size + 44
+        while left:
+            left -= len(await reader.read(200_000))
+            await asyncio.sleep(0.02)
+
+
+async def test_an_answer_that_is_read_at_a_crawl_is_broken_off(settings: Settings, triton: FakeTriton) -> None:
+    crawling = dataclasses.replace(settings, min_answer_rate=100_000_000, write_seconds=2.0)
+    triton.spoil = lambda arrays: {"output": LONG}
+    async with running(crawling, triton) as client, connection(client.server.port) as (reader, writer):
+        writer.write(_spoken())
+        await _until(lambda: _held(client) > 1_000_000, 5)
+        started = time.monotonic()
+        while _held(client):
+            await reader.read(20_000)
+            await asyncio.sleep(0.05)
+        assert 1 < time.monotonic() - started < 5
+
+
+async def test_requests_that_come_in_one_go_are_answered_in_order(client: Client) -> None:
+    async with connection(client.server.port) as (reader, writer):
+        writer.write(b"".join(head("GET", "/v1/models", f"X-Request-Id: n{number}") for number in range(500)))
+        for number in range(500):
+            assert (await read_answer(reader)).headers["x-request-id"] == f"n{number}"
+
+
+async def test_a_body_in_chunks_of_a_byte_is_read_as_any_other(client: Client) -> None:
+    text = json.dumps({"input": "word " * 3000}).encode()
+    chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in text)
+    async with connection(client.server.port) as (reader, writer):
+        writer.write(
+            head("POST", EMBED, "Transfer-Encoding: chunked") + chunks + b"0\r\n\r\n" + head("GET", "/v1/models")
+        )
+        assert (await read_answer(reader)).status == 200
+        assert (await read_answer(reader)).status == 200

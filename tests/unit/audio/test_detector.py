@@ -1,0 +1,68 @@
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from frontend.audio import detector
+from frontend.audio.detector import FRAME, speech_probabilities
+from frontend.audio.speech_windows import speech_runs
+from tests.speech import say
+
+
+def _frames(audio: NDArray[np.float32]) -> NDArray[np.int16]:
+    """Samples from -1 to 1 as frames, the last one filled with zeros."""
+    samples = np.zeros(-(-len(audio) // FRAME) * FRAME, np.int16)
+    samples[: len(audio)] = audio * 32767
+    return samples.reshape(-1, FRAME)
+
+
+@pytest.fixture(scope="module")
+def conversation() -> NDArray[np.int16]:
+    """Three minutes of sentences with pauses of all lengths."""
+    rng = np.random.default_rng(2)
+    parts: list[NDArray[np.float32]] = []
+    while sum(len(part) for part in parts) < 180 * 16_000:
+        pause = np.zeros(int(rng.integers(1_000, 40_000)), np.float32)
+        parts += [say(f"good morning everybody number {len(parts)}"), pause]
+    return _frames(np.concatenate(parts))
+
+
+def test_speech_is_heard_as_speech() -> None:
+    assert speech_probabilities(_frames(say("good morning everybody"))).max() > 0.9
+
+
+def test_noise_is_not_heard_as_speech() -> None:
+    noise = np.random.default_rng(0).normal(0, 0.1, 48_000).astype(np.float32)
+    assert speech_probabilities(_frames(noise)).max() < 0.5
+
+
+def test_long_audio_is_heard_as_if_it_went_through_in_one_piece(
+    conversation: NDArray[np.int16], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    side_by_side = speech_probabilities(conversation)
+    monkeypatch.setattr(detector, "_PIECE", len(conversation))
+    in_one = speech_probabilities(conversation)
+    samples = conversation.size
+    assert speech_runs(side_by_side, 0.5, samples) == speech_runs(in_one, 0.5, samples)
+
+
+def test_what_hardly_moves_is_left_out_and_the_rest_is_heard(conversation: NDArray[np.int16]) -> None:
+    pause = np.full((2_000, FRAME), 12_000, np.int16)
+    frames = np.concatenate([pause, conversation[:500], pause])
+    heard = speech_probabilities(frames, quiet=100)
+    assert not heard[:1_900].any()
+    assert not heard[2_600:].any()
+    alone = speech_runs(speech_probabilities(conversation[:500]), 0.5, 500 * FRAME)
+    assert len(speech_runs(heard, 0.5, frames.size)) == len(alone)
+
+
+def test_the_detector_is_not_asked_where_nothing_moves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(detector, "_detector", lambda: pytest.fail("the detector was asked"))
+    assert not speech_probabilities(np.full((10_000, FRAME), -20_000, np.int16), quiet=100).any()
+
+
+@pytest.mark.parametrize("frames", [1, 15, 16, 17, 1_874, 1_875, 1_876, 2_001])
+def test_every_frame_has_a_probability(frames: int) -> None:
+    noise = np.random.default_rng(frames).integers(-9_000, 9_000, (frames, FRAME)).astype(np.int16)
+    heard = speech_probabilities(noise, quiet=100)
+    assert heard.shape == (frames,)
+    assert np.count_nonzero(heard) == frames

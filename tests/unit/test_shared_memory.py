@@ -1,0 +1,83 @@
+"""Bytes that two processes see, and how long they live."""
+
+import os
+import pickle
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from frontend.offload import Offload
+from frontend.shared_memory import Attached, SharedBytes
+
+
+def _read(shared: Attached) -> bytes:
+    return shared.file().read()
+
+
+def _fill(shared: Attached, value: int) -> None:
+    shared.samples()[:] = value
+
+
+@pytest.fixture
+async def workers() -> AsyncIterator[Offload]:
+    offload = Offload(1, tasks=100, seconds=30)
+    yield offload
+    await offload.close()
+
+
+def _open_files() -> int:
+    return sum("memfd:quartet" in os.readlink(link) for link in Path("/proc/self/fd").iterdir() if link.is_symlink())
+
+
+async def test_a_worker_reads_what_was_written(workers: Offload) -> None:
+    shared = SharedBytes()
+    for part in (b"one ", b"two"):
+        shared.write(part)
+    assert await workers.run(_read, shared.attached) == b"one two"
+    shared.close()
+
+
+async def test_a_worker_that_may_not_write_files_writes_samples(workers: Offload) -> None:
+    shared = SharedBytes(20_000)
+    await workers.run(_fill, shared.attached, 7)
+    assert np.frombuffer(shared.read(20_000), np.int16).tolist() == [7] * 10_000
+    shared.close()
+
+
+def test_a_part_of_it_can_be_read_alone() -> None:
+    shared = SharedBytes()
+    shared.write(b"0123456789")
+    assert shared.read(3, 4) == b"456"
+    shared.close()
+
+
+def test_what_is_given_back_is_gone() -> None:
+    shared = SharedBytes(1_000_000)
+    shared.shrink(10)
+    assert len(shared.read(100)) == 10
+    shared.close()
+
+
+def test_memory_is_given_back_with_its_last_use() -> None:
+    before = _open_files()
+    shared = SharedBytes()
+    with shared.use():
+        shared.close()
+        assert _open_files() == before + 1
+        shared.write(b"still there")
+    assert _open_files() == before
+
+
+def test_what_was_given_back_is_not_used_again() -> None:
+    shared = SharedBytes()
+    shared.close()
+    with pytest.raises(ValueError, match="given back"), shared.use():
+        pass
+
+
+def test_what_a_worker_is_given_is_small() -> None:
+    shared = SharedBytes(10_000_000)
+    assert len(pickle.dumps(shared.attached)) < 200
+    shared.close()
