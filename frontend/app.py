@@ -52,6 +52,7 @@ from frontend.pages import admin, dashboard, docs, health, metrics, models, open
 from frontend.text.phonemes import load_phonemizer
 from frontend.triton import Triton
 from frontend.usage.books import Books
+from frontend.usage.ledger import Repeats
 from frontend.usage.recorder import Recorder
 
 _CONNECT: web.AppKey[Callable[[str], Triton]] = web.AppKey("connect")
@@ -119,7 +120,8 @@ async def _usage(app: web.Application) -> AsyncIterator[None]:
     async with AsyncExitStack() as closing:
         engine = open_engine(settings.database)
         closing.push_async_callback(engine.dispose)
-        recorder = Recorder(engine, settings.usage_folder)
+        repeats = Repeats(settings.repeat_seconds, settings.repeat_answers)
+        recorder = Recorder(engine, settings.usage_folder, repeats)
         closing.push_async_callback(recorder.close)
         await recorder.start()
         app[keys.RECORDER] = recorder

@@ -51,6 +51,8 @@ class Settings:
         "sqlite:///data/quartet.sqlite3", "where keys are kept: sqlite:///file or postgresql://...", secret=True
     )
     usage_folder: Path = _setting(Path("data/usage"), "where charges lie until the database has them; on a disk")
+    repeat_seconds: int = _setting(600, "time in which a charge pays for repeats of its request", least=0)
+    repeat_answers: int = _setting(3, "answers to one request that a charge pays for", least=1)
     redis: str = _setting("", "redis://... where several frontends share limits; else memory", secret=True)
     redis_outage: str = _setting("local", "while Redis is away: local count, or refuse", choices=("local", "refuse"))
     jwt_secret: str = _setting("", "the HS256 secret of mobile tokens, 32 bytes or more", secret=True)

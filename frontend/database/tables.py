@@ -50,7 +50,9 @@ SECRETS = Table(
     Index("api_key_secrets_key_id", "key_id"),
 )
 
-# One row an answer that counts. Amounts are micro-CHF; a price is for one unit, a quantity counts what it holds.
+# One row a charge. Amounts are micro-CHF; a price is for one unit, a quantity counts what it holds. A request is known
+# by its identity, and has a further charge, of the next ordinal, when it is repeated too late or too often; ``answers``
+# are those that a charge has paid for.
 USAGE_EVENTS = Table(
     "usage_events",
     metadata,
@@ -66,7 +68,11 @@ USAGE_EVENTS = Table(
     Column("amount", BigInteger, nullable=False),
     Column("prepaid", Boolean, nullable=False),
     Column("at", BigInteger, nullable=False),
+    Column("identity", String(32), nullable=False),
+    Column("ordinal", Integer, nullable=False),
+    Column("answers", Integer, nullable=False),
     Index("usage_events_key_id_at", "key_id", "at"),
+    Index("usage_events_identity", "identity"),
     Index("usage_events_request_id", "request_id"),
 )
 
@@ -100,6 +106,14 @@ WALLET_LEASES = Table(
     Column("holder", String(32), primary_key=True),
     Column("org", String(64), ForeignKey("wallets.org"), primary_key=True),
     Column("amount", BigInteger, CheckConstraint("amount >= 0"), nullable=False),
+)
+
+# How far the database has what a frontend wrote to its spool.
+USAGE_SPOOLS = Table(
+    "usage_spools",
+    metadata,
+    Column("holder", String(32), primary_key=True),
+    Column("place", BigInteger, nullable=False),
 )
 
 TOPUPS = Table(

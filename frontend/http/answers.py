@@ -11,8 +11,8 @@ from frontend.config import Settings
 from frontend.http.connection import has_hung_up
 from frontend.http.held import Holding
 
-# The transport holds one piece of an answer at most.
-_PIECE = 64 * 1024
+# The transport holds one piece of an answer at most. It is less than aiohttp hands over without waiting.
+_PIECE = 48 * 1024
 
 Write = Callable[[bytes | memoryview], Awaitable[None]]
 
@@ -21,13 +21,7 @@ class Charges(Protocol):
     """What an answer costs."""
 
     def charge(self) -> None:
-        """From here on it is owed; a second time changes nothing."""
-
-    def confirm(self) -> None:
-        """The answer has ended as it should, or its caller broke it off."""
-
-    def take_back(self) -> None:
-        """We broke the answer off: nothing is owed."""
+        """From here on it is owed; where nothing is open, nothing happens."""
 
 
 async def deliver(
@@ -56,8 +50,8 @@ async def sending(
 ) -> AsyncIterator[Write]:
     """Send what is written within, and then ``last``, in ``seconds`` at most; it is charged for as follows.
 
-    A process that dies has charged for an answer that is whole but for its end, or for none: the charge stands on disk
-    just before the last piece goes out, and a client that repeats its request under the same id is not charged again. A
+    The charge is on disk just before the last piece goes out. So a process that dies has charged for an answer that is
+    whole but for its end, or for none, and a client that repeats its request under the same id is not charged again. A
     caller who hangs up after the first byte, or reads too slowly, pays. Where we break off, nothing is owed, and the
     connection breaks off too: nothing else can still tell the client.
     """
@@ -66,10 +60,8 @@ async def sending(
 
     async def write(piece: bytes | memoryview) -> None:
         nonlocal begun
-        if has_hung_up(request):
-            raise ConnectionResetError("the caller has hung up")
-        begun = True
         await answer.write(piece)
+        begun = True
         await request.writer.drain()
 
     deadline = asyncio.timeout(seconds)
@@ -78,16 +70,11 @@ async def sending(
             yield write
             if has_hung_up(request):
                 raise ConnectionResetError("the caller has hung up")
-            begun = True
             charges.charge()
             await answer.write_eof(last)
     except BaseException:
         if begun and (has_hung_up(request) or deadline.expired()):
             charges.charge()
-            charges.confirm()
-        else:
-            charges.take_back()
         if request.transport is not None:
             request.transport.abort()
         raise
-    charges.confirm()

@@ -41,8 +41,9 @@ _RequestFactory = Callable[
 
 def has_hung_up(request: web.BaseRequest) -> bool:
     """Whether the caller has broken the connection off, and not we."""
-    connection = request.protocol
-    return connection.transport is None and not (isinstance(connection, Connection) and connection.ending)
+    connection, transport = request.protocol, request.protocol.transport
+    ending = isinstance(connection, Connection) and connection.ending
+    return not ending and (transport is None or transport.is_closing())
 
 
 def _refusal(failure: ApiError) -> web.Response:

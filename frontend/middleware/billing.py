@@ -25,7 +25,7 @@ async def billing_middleware(request: web.Request, handler: Handler) -> web.Stre
         bill = request[BILL]
         answer = await handler(request)
         if isinstance(answer, web.Response) and isinstance(answer.body, bytes | bytearray):
-            return await deliver(request, answer, bill, request[HOLDING], app[SETTINGS])
+            answer = await deliver(request, answer, bill, request[HOLDING], app[SETTINGS])
         if bill.open:
             raise RuntimeError("an answer that has a price went out without being charged")
         return answer

@@ -42,7 +42,6 @@ class Bill:
         self._recorder, self._prices, self._caller, self._deadline = recorder, prices, caller, deadline
         self._identity = identity
         self._item: _Item | None = None
-        self._event: UsageEvent | None = None
 
     def __enter__(self) -> "Bill":
         return self
@@ -73,7 +72,7 @@ class Bill:
             return
         identity = self._identity()
         event = UsageEvent(
-            id=event_id(caller.id, identity.request_id, identity.path, identity.content),
+            id=event_id(caller.id, identity, item.model, item.quantity),
             request_id=identity.request_id,
             key_id=caller.id,
             org=caller.org,
@@ -86,17 +85,5 @@ class Bill:
             prepaid=caller.prepaid,
             at=int(time.time()),
         )
-        is_new = self._recorder.charge(event)
-        self._item, self._event = None, event if is_new else None
-
-    def confirm(self) -> None:
-        """The answer has ended."""
-        if self._event is not None:
-            self._recorder.confirm(self._event)
-        self._event = None
-
-    def take_back(self) -> None:
-        """We broke the answer off."""
-        if self._event is not None:
-            self._recorder.take_back(self._event)
-        self._event = None
+        self._recorder.charge(event)
+        self._item = None

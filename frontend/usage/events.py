@@ -10,8 +10,8 @@ from dataclasses import dataclass
 class UsageEvent:
     """One answer: ``quantity`` (ms of audio, code points or tokens) at ``price`` micro-CHF a ``unit`` is ``amount``.
 
-    ``prepaid`` says that a wallet pays for it. ``at`` is in seconds since 1970. The price is kept, so that a later one
-    changes nothing.
+    ``id`` is what its request is known by, the same for a repeat. ``prepaid`` says that a wallet pays for it. ``at`` is
+    in seconds since 1970. The price is kept, so that a later one changes nothing.
     """
 
     id: str
@@ -42,12 +42,14 @@ class Identity:
     content: bytes
 
 
-def event_id(key_id: str, request_id: str, path: str, content: bytes) -> str:
-    """The same for the same request of a key, however often it is sent; ``content`` is a digest of its body.
+def event_id(key_id: str, identity: Identity, model: str, quantity: int) -> str:
+    """The same for the same request of a key, however often it is sent.
 
-    A request is known by its id. Its content is in it too, since a caller may give the same id to other requests.
+    A request is known by its id. What it says and the work it is are in it too, since a caller may give the same id to
+    other requests.
     """
-    return hashlib.sha256("\n".join((key_id, request_id, path, "")).encode() + content).hexdigest()[:32]
+    parts = (key_id, identity.request_id, identity.path, model, str(quantity), "")
+    return hashlib.sha256("\n".join(parts).encode() + identity.content).hexdigest()[:32]
 
 
 def amounts(events: Iterable[UsageEvent]) -> Counter[str]:

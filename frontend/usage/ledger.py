@@ -1,49 +1,141 @@
 """Charges in the database: each once, with its sums by day, and the wallet that pays for it, in one transaction."""
 
 import dataclasses
+import hashlib
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from frontend.database.tables import USAGE_DAYS, USAGE_EVENTS, WALLET_LEASES
+from frontend.database.tables import USAGE_DAYS, USAGE_EVENTS, USAGE_SPOOLS, WALLET_LEASES
 from frontend.observe import log
 from frontend.usage import leases
 from frontend.usage.events import UsageEvent, amounts
+
+# A charge and its place in the spool that it comes from.
+Placed = tuple[int, UsageEvent]
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """What one charge pays for: so many answers to the same request within so many seconds."""
+
+    seconds: int = 600
+    answers: int = 3
+
+
+@dataclass
+class _Charge:
+    """A charge of a request; ``more`` are answers that it pays for and the database does not count yet."""
+
+    identity: str
+    ordinal: int
+    at: int
+    answers: int = 1
+    more: int = 0
+
+    @property
+    def id(self) -> str:
+        """The row's: a request's first charge has the request's own."""
+        name = f"{self.identity} {self.ordinal}".encode()
+        return hashlib.sha256(name).hexdigest()[:32] if self.ordinal else self.identity
 
 
 class Ledger:
     """Writes what ``holder`` has charged. Rows go in one order everywhere, so that writers never wait in a circle."""
 
-    def __init__(self, engine: AsyncEngine, holder: str) -> None:
-        self._engine, self._holder = engine, holder
+    def __init__(self, engine: AsyncEngine, holder: str, repeats: Repeats) -> None:
+        self._engine, self._holder, self._repeats = engine, holder, repeats
         self._insert = postgresql.insert if engine.dialect.name == "postgresql" else sqlite.insert
 
-    async def write(self, events: Sequence[UsageEvent]) -> Mapping[str, int]:
-        """Add the events that are not there yet; answers what the holder's leases of their wallets are after that.
+    async def write(self, placed: Sequence[Placed]) -> Mapping[str, int]:
+        """Add the charges that are not there yet; answers what the holder's leases of their wallets are after that.
 
-        Repeating it changes nothing, so whatever became of a transaction that broke off, it is tried again.
+        ``placed`` are in the order of their places. Repeating it changes nothing, so whatever became of a transaction
+        that broke off, it is tried again.
         """
-        in_order = sorted(events, key=lambda event: event.id)
         async with self._engine.begin() as connection:
-            new = await self._add(connection, in_order)
+            written = await self._written(connection)
+            new = await self._charge(connection, [event for place, event in placed if place > written])
             await self._add_days(connection, new)
             await self._pay(connection, new)
-            orgs = {event.payer for event in events if event.payer is not None}
+            await self._set_written(connection, max([written, *(place for place, _ in placed)]))
+            orgs = {event.payer for _, event in placed if event.payer is not None}
             query = sa.select(WALLET_LEASES.c.org, WALLET_LEASES.c.amount).where(
                 WALLET_LEASES.c.holder == self._holder, WALLET_LEASES.c.org.in_(orgs)
             )
             return {row.org: row.amount for row in await connection.execute(query)}
 
-    async def _add(self, connection: AsyncConnection, events: Sequence[UsageEvent]) -> list[UsageEvent]:
+    async def end(self) -> None:
+        """The holder brings no more: give back all that it has leased."""
+        async with self._engine.begin() as connection:
+            await leases.end(connection, self._holder)
+            await connection.execute(sa.delete(USAGE_SPOOLS).where(USAGE_SPOOLS.c.holder == self._holder))
+
+    async def _written(self, connection: AsyncConnection) -> int:
+        query = sa.select(USAGE_SPOOLS.c.place).where(USAGE_SPOOLS.c.holder == self._holder)
+        return await connection.scalar(query.with_for_update()) or 0
+
+    async def _set_written(self, connection: AsyncConnection, place: int) -> None:
+        insert = self._insert(USAGE_SPOOLS).values(holder=self._holder, place=place)
+        await connection.execute(insert.on_conflict_do_update(index_elements=["holder"], set_={"place": place}))
+
+    async def _charge(self, connection: AsyncConnection, events: Sequence[UsageEvent]) -> list[UsageEvent]:
+        """Write the charges, and answer those that are owed: an answer to a request that is paid for is free.
+
+        The first charge of a request is its lock too: whoever has inserted that or locked it decides alone.
+        """
+        first = {event.id: event for event in reversed(events)}
+        inserted = await self._insert_charges(connection, [(_Charge(name, 0, e.at), e) for name, e in first.items()])
+        latest = await self._latest(connection, first.keys() - inserted)
+        repeated: list[_Charge] = []
+        again: list[tuple[_Charge, UsageEvent]] = []
+        for event in events:
+            charge = latest.get(event.id)
+            if charge is None:
+                latest[event.id] = _Charge(event.id, 0, event.at)
+            elif abs(event.at - charge.at) <= self._repeats.seconds and charge.answers < self._repeats.answers:
+                charge.answers += 1
+                charge.more += 1
+                repeated.append(charge)
+            else:
+                latest[event.id] = _Charge(event.id, charge.ordinal + 1, event.at)
+                again.append((latest[event.id], event))
+        await self._insert_charges(connection, again)
+        await self._count(connection, {charge.id: charge.more for charge in repeated})
+        return [first[name] for name in inserted] + [event for _, event in again]
+
+    async def _latest(self, connection: AsyncConnection, identities: Collection[str]) -> dict[str, _Charge]:
+        """The last charge of each request, which nobody else changes from here on."""
+        columns = USAGE_EVENTS.c
+        lock = sa.select(columns.id).where(columns.id.in_(identities)).order_by(columns.id).with_for_update()
+        await connection.execute(lock)
+        query = sa.select(columns.identity, columns.ordinal, columns.at, columns.answers)
+        rows = await connection.execute(query.where(columns.identity.in_(identities)).order_by(columns.ordinal))
+        return {row.identity: _Charge(*row) for row in rows}
+
+    async def _insert_charges(
+        self, connection: AsyncConnection, charges: Sequence[tuple[_Charge, UsageEvent]]
+    ) -> set[str]:
+        """The ids of those that were not there yet."""
+        if not charges:
+            return set()
         insert = self._insert(USAGE_EVENTS).on_conflict_do_nothing(index_elements=["id"])
-        rows = [dataclasses.asdict(event) for event in events]
-        ids = set(await connection.scalars(insert.returning(USAGE_EVENTS.c.id), rows))
-        return [event for event in events if event.id in ids]
+        rows = [
+            dataclasses.asdict(event) | {"id": charge.id, "identity": event.id, "ordinal": charge.ordinal, "answers": 1}
+            for charge, event in sorted(charges, key=lambda pair: pair[0].id)
+        ]
+        return set(await connection.scalars(insert.returning(USAGE_EVENTS.c.id), rows))
+
+    async def _count(self, connection: AsyncConnection, more: Mapping[str, int]) -> None:
+        for charge, count in sorted(more.items()):
+            change = sa.update(USAGE_EVENTS).where(USAGE_EVENTS.c.id == charge)
+            await connection.execute(change.values(answers=USAGE_EVENTS.c.answers + count))
 
     async def _add_days(self, connection: AsyncConnection, events: Sequence[UsageEvent]) -> None:
         days: dict[tuple[str, ...], Counter[str]] = {}

@@ -8,9 +8,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from frontend.background import Repeating
 from frontend.database.engine import DATABASE_FAILURES
 from frontend.observe import USAGE_WAITING, Outage, log
-from frontend.usage import leases
 from frontend.usage.events import UsageEvent, amounts
-from frontend.usage.ledger import Ledger
+from frontend.usage.ledger import Ledger, Repeats
 from frontend.usage.spool import Spool
 from frontend.usage.wallets import Wallets
 
@@ -23,16 +22,14 @@ _SEARCH_TICKS = 10
 class Recorder:
     """Charges go to a file at once and to the database soon; while that is away, requests do not notice."""
 
-    def __init__(self, engine: AsyncEngine, folder: Path) -> None:
-        self._engine, self._folder = engine, folder
+    def __init__(self, engine: AsyncEngine, folder: Path, repeats: Repeats) -> None:
+        self._engine, self._folder, self._repeats = engine, folder, repeats
         self._spool = Spool(folder)
-        self._ledger = Ledger(engine, self._spool.name)
+        self._ledger = Ledger(engine, self._spool.name, repeats)
         self.wallets = Wallets(engine, self._spool.name)
         self._ticking = Repeating(_TICK_SECONDS, self._tick)
         self._ticks = 0
         self._outage = Outage("the database takes no charges; they wait on disk", "the database takes charges again")
-        # Charged, but the last byte of the answer is not out yet: not to be written before that is known.
-        self._going_out: set[str] = set()
 
     async def start(self) -> None:
         """Settle what dead frontends left, then begin; a database that is away is waited for beside the requests."""
@@ -46,31 +43,16 @@ class Recorder:
         await self.wallets.close()
         try:
             await self._write_all()
-            async with self._engine.begin() as connection:
-                await leases.end(connection, self._spool.name)
+            await self._ledger.end()
         except DATABASE_FAILURES as error:
             log.error("charges are left for the next start", extra={"fields": {"details": str(error)}})
         self._spool.close()
 
-    def charge(self, event: UsageEvent) -> bool:
-        """Write a charge to the disk, on the spot: the answer's last byte goes out next. False where it is there."""
-        is_new = self._spool.add(event)
-        if is_new:
-            self._going_out.add(event.id)
+    def charge(self, event: UsageEvent) -> None:
+        """Write a charge to the disk, on the spot: the answer's last piece goes out next."""
+        self._spool.add(event)
         if event.payer is not None:
-            (self.wallets.spend if is_new else self.wallets.release)(event.payer, event.amount)
-        return is_new
-
-    def confirm(self, event: UsageEvent) -> None:
-        """The answer is out."""
-        self._going_out.discard(event.id)
-
-    def take_back(self, event: UsageEvent) -> None:
-        """The answer could not go out."""
-        self._going_out.discard(event.id)
-        self._spool.remove([event.id])
-        if event.payer is not None:
-            self.wallets.unspend(event.payer, event.amount)
+            self.wallets.spend(event.payer, event.amount)
 
     async def _tick(self) -> None:
         try:
@@ -86,22 +68,21 @@ class Recorder:
         USAGE_WAITING.set(len(self._spool))
 
     async def _write_all(self) -> None:
-        """Batch by batch, until what is left is going out right now."""
-        while batch := [event for event in self._spool.oldest(_BATCH) if event.id not in self._going_out]:
+        """Batch by batch, until nothing is left."""
+        while batch := self._spool.oldest(_BATCH):
             async with self.wallets.changing:
                 left = await self._ledger.write(batch)
-                self._spool.remove([event.id for event in batch])
-                self.wallets.written(amounts(batch), left)
+                self._spool.remove([place for place, _ in batch])
+                self.wallets.written(amounts(event for _, event in batch), left)
 
     async def _settle_the_dead(self) -> None:
         for spool in Spool.orphans(self._folder):
             try:
-                ledger, count = Ledger(self._engine, spool.name), len(spool)
+                ledger, count = Ledger(self._engine, spool.name, self._repeats), len(spool)
                 while batch := spool.oldest(_BATCH):
                     await ledger.write(batch)
-                    spool.remove([event.id for event in batch])
-                async with self._engine.begin() as connection:
-                    await leases.end(connection, spool.name)
+                    spool.remove([place for place, _ in batch])
+                await ledger.end()
                 log.info("settled for a frontend that died", extra={"fields": {"charges": count}})
             finally:
                 spool.close()

@@ -1,6 +1,5 @@
-"""Charges of this process on the local disk, from before an answer's last byte until the database has them."""
+"""Charges of this process on the local disk, from before an answer's last piece until the database has them."""
 
-import dataclasses
 import fcntl
 import os
 import sqlite3
@@ -14,6 +13,7 @@ from frontend.observe import log
 from frontend.usage.events import UsageEvent
 
 _SUFFIX = ".spool"
+_TABLE = "CREATE TABLE IF NOT EXISTS charges (place INTEGER PRIMARY KEY AUTOINCREMENT, event BLOB)"
 # Written pages that are worth moving from SQLite's log into its file.
 _LONG_LOG = 4 * 1024 * 1024
 
@@ -33,9 +33,7 @@ class Spool:
         self._database = sqlite3.connect(self._path, isolation_level=None)
         for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "wal_autocheckpoint=0"):
             self._database.execute(f"PRAGMA {pragma}")
-        self._database.execute(
-            "CREATE TABLE IF NOT EXISTS spool (place INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE, event BLOB)"
-        )
+        self._database.execute(_TABLE)
 
     @classmethod
     def orphans(cls, folder: Path) -> "Iterator[Spool]":
@@ -59,25 +57,23 @@ class Spool:
                 path.rename(path.with_suffix(".broken"))
                 log.error("a file of charges cannot be read", extra={"fields": {"file": str(path)}})
 
-    def add(self, event: UsageEvent) -> bool:
-        """Write a charge; False where it stands there already."""
-        row = (event.id, orjson.dumps(dataclasses.asdict(event)))
-        cursor = self._database.execute("INSERT OR IGNORE INTO spool (id, event) VALUES (?, ?)", row)
-        return cursor.rowcount == 1
+    def add(self, event: UsageEvent) -> None:
+        """Write a charge, at a place that no other charge of this file ever has."""
+        self._database.execute("INSERT INTO charges (event) VALUES (?)", (orjson.dumps(event),))
 
-    def remove(self, ids: Sequence[str]) -> None:
-        """Forget charges: the database has them, or their answers did not go out."""
+    def remove(self, places: Sequence[int]) -> None:
+        """Forget charges: the database has them."""
         self._database.execute(
-            "DELETE FROM spool WHERE id IN (SELECT value FROM json_each(?))", (orjson.dumps(ids).decode(),)
+            "DELETE FROM charges WHERE place IN (SELECT value FROM json_each(?))", (orjson.dumps(places).decode(),)
         )
 
-    def oldest(self, most: int) -> list[UsageEvent]:
-        """The charges that have waited longest."""
-        rows = self._database.execute("SELECT event FROM spool ORDER BY place LIMIT ?", (most,))
-        return [UsageEvent(**orjson.loads(event)) for (event,) in rows]
+    def oldest(self, most: int) -> list[tuple[int, UsageEvent]]:
+        """The charges that have waited longest, each with its place, in order."""
+        rows = self._database.execute("SELECT place, event FROM charges ORDER BY place LIMIT ?", (most,))
+        return [(place, UsageEvent(**orjson.loads(event))) for place, event in rows]
 
     def __len__(self) -> int:
-        count: int = self._database.execute("SELECT count(*) FROM spool").fetchone()[0]
+        count: int = self._database.execute("SELECT count(*) FROM charges").fetchone()[0]
         return count
 
     def tidy(self) -> None:

@@ -73,10 +73,6 @@ class Wallets:
         account.reserved -= amount
         account.spent += amount
 
-    def unspend(self, org: str, amount: int) -> None:
-        """A charge is taken back before it was written."""
-        self._accounts[org].spent -= amount
-
     def written(self, amounts: Counter[str], left: Mapping[str, int]) -> None:
         """The database has charges of these ``amounts`` by organisation; ``left`` is what it has leased since."""
         for org, amount in amounts.items():
@@ -118,8 +114,9 @@ class Wallets:
             else:
                 if account.free >= amount:
                     return
-                # None: there was enough, and somebody else was quicker.
-                if held_by_others is not None and (not held_by_others or loop.time() > hopeless_at):
+                # None: there was enough, and somebody else was quicker. What is not written yet may be found free.
+                hopeless = not held_by_others and not account.spent
+                if held_by_others is not None and (hopeless or loop.time() > hopeless_at):
                     account.empty_until, account.too_much = time.monotonic() + _EMPTY_SECONDS, amount
                     raise _refusal()
             await asyncio.sleep(_ASK_SECONDS)

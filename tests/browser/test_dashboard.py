@@ -20,9 +20,9 @@ from frontend.database.engine import open_engine
 from frontend.prices import to_chf
 from frontend.usage.books import Books, Scope
 from frontend.usage.events import UsageEvent
-from frontend.usage.ledger import Ledger
 from tests.conftest import ProductServer
 from tests.fakes import FakeTriton, add_key
+from tests.unit.usage.conftest import write
 
 _KEY = api_key.new_key()
 _DAY = 86_400
@@ -48,7 +48,7 @@ async def books(settings: Settings) -> AsyncIterator[Books]:
     await registry.create_org("acme", 50)
     await add_key(registry, _KEY, org="acme", tier="company")
     found = await registry.find([api_key.digest(_KEY)])
-    await Ledger(engine, "holder").write(_events(found[api_key.digest(_KEY)].id))
+    await write(engine, *_events(found[api_key.digest(_KEY)].id))
     await Books(engine).top_up("acme", 7_000_005, None)
     yield Books(engine)
     await engine.dispose()

@@ -3,10 +3,12 @@ import dataclasses
 import socket
 import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
+import numpy as np
 import pytest
-from aiohttp import ClientError, FormData
+from aiohttp import ClientError, FormData, web
 from aiohttp.test_utils import TestClient
 from sqlalchemy import select
 
@@ -17,11 +19,13 @@ from frontend.config import Settings
 from frontend.database.engine import open_engine
 from frontend.database.tables import USAGE_EVENTS
 from frontend.errors import BadGateway
+from frontend.middleware import billing
 from frontend.prices import PRICES
 from frontend.usage.books import Books
 from frontend.usage.spool import Spool
 from tests.conftest import KEY, Client, ProductServer
 from tests.fakes import FakeTriton, add_key
+from tests.raw import connection, head
 from tests.speech import encode, say
 
 ORG_KEY = api_key.new_key()
@@ -118,6 +122,22 @@ async def test_a_request_that_is_repeated_is_charged_once(client: Client, settin
     assert len(await _rows(client, settings)) == 1
 
 
+async def test_a_charge_pays_for_three_answers_to_its_request(client: Client, settings: Settings) -> None:
+    for _ in range(10):
+        await _speak(client, **{"X-Request-Id": "order-66"})
+    rows = await _rows(client, settings)
+    assert sorted(row["answers"] for row in rows) == [1, 3, 3, 3]
+    assert sum(row["amount"] for row in rows) == 4 * 5 * len(_TEXT)
+
+
+async def test_a_wallet_pays_for_what_a_charge_does_not(client: Client, books: Books) -> None:
+    await books.top_up("acme", 1_000, None)
+    for _ in range(5):
+        await _speak(client, key=ORG_KEY, **{"X-Request-Id": "order-66"})
+    await client.close()
+    assert await books.balance("acme") == 1_000 - 2 * 5 * len(_TEXT)
+
+
 async def test_the_same_id_for_another_request_is_charged(client: Client, settings: Settings) -> None:
     for text in ("One.", "Two."):
         await _speak(client, text, **{"X-Request-Id": "order-66"})
@@ -134,6 +154,26 @@ async def test_a_form_that_is_sent_again_with_another_boundary_is_the_same_reque
         headers = {"X-Request-Id": "order-66"}
         assert (await client.post("/v1/audio/transcriptions", data=form, headers=headers)).status == 200
     assert len(await _rows(client, settings)) == 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"prompt": "a\nlanguage\nen"}, {"prompt": "a", "language": "en"}),
+        ({"prompt": "en"}, {"language": "en"}),
+        ({"prompt": ""}, {}),
+    ],
+)
+async def test_forms_that_differ_anywhere_are_two_requests(
+    client: Client, settings: Settings, one: dict[str, str], other: dict[str, str]
+) -> None:
+    wav = encode(say("one two three"), "wav")
+    for fields in (one, other):
+        form = FormData(fields)
+        form.add_field("file", wav, filename="a.wav")
+        headers = {"X-Request-Id": "order-66"}
+        assert (await client.post("/v1/audio/transcriptions", data=form, headers=headers)).status == 200
+    assert len(await _rows(client, settings)) == 2
 
 
 async def test_a_wallet_pays_to_the_micro_chf(client: Client, books: Books) -> None:
@@ -192,6 +232,44 @@ async def test_a_caller_who_hangs_up_before_the_answer_is_not_charged(
         await asyncio.get_running_loop().sock_sendall(caller, f"{head}\r\n\r\n".encode() + body)
         await answering.wait()
     assert await _rows(client, settings) == []
+
+
+@asynccontextmanager
+async def _half_read(client: Client, triton: FakeTriton) -> AsyncIterator[None]:
+    """An answer of minutes, of which a caller has read some and goes on reading nothing."""
+    triton.spoil = lambda arrays: {"output": np.ones((1, 1, 1, 22_050 * 420), np.float32)}
+    body = b'{"input": "Hello there.", "voice": "amy"}'
+    async with connection(client.port) as (reader, writer):
+        writer.write(head("POST", "/v1/audio/speech", f"Content-Length: {len(body)}") + body)
+        await reader.readexactly(1_000)
+        yield
+
+
+async def test_a_caller_who_hangs_up_in_the_middle_of_an_answer_pays(
+    client: Client, settings: Settings, triton: FakeTriton
+) -> None:
+    async with _half_read(client, triton):
+        pass
+    (row,) = await _rows(client, settings)
+    assert row["amount"] == 5 * len(_TEXT)
+
+
+async def test_an_answer_that_we_break_off_is_free(
+    client: Client, settings: Settings, triton: FakeTriton, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client.server.runner, "_shutdown_timeout", 0.1)
+    async with _half_read(client, triton):
+        assert await _rows(client, settings) == []
+
+
+async def test_an_answer_with_a_price_that_nobody_charges_for_is_a_fault_of_ours(
+    client: Client, books: Books, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def stream(request: web.Request, made: web.Response, *others: Any) -> web.StreamResponse:
+        return web.StreamResponse()
+
+    monkeypatch.setattr(billing, "deliver", stream)
+    assert (await _speak(client))[0] == 500
 
 
 async def test_an_answer_that_cannot_be_charged_breaks_off(

@@ -12,9 +12,9 @@ from frontend.config import Settings
 from frontend.database.engine import open_engine
 from frontend.usage.books import Books
 from frontend.usage.events import UsageEvent
-from frontend.usage.ledger import Ledger
 from tests.conftest import KEY, Client
 from tests.fakes import add_key
+from tests.unit.usage.conftest import write
 
 ORG_KEY, OTHER_KEY = api_key.new_key(), api_key.new_key()
 
@@ -36,7 +36,7 @@ async def ledger(settings: Settings) -> AsyncIterator[None]:
         UsageEvent(name, name, await _key_id(registry, key), org, "speech", "tts-1", 3, "u", 5, amount, False, 0)
         for name, key, org, amount in (("a", KEY, None, 1), ("b", ORG_KEY, "acme", 20), ("c", OTHER_KEY, "acme", 300))
     ]
-    await Ledger(engine, "holder").write(events)
+    await write(engine, *events)
     yield
     await engine.dispose()
 

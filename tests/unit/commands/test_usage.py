@@ -7,8 +7,8 @@ from frontend.access.registry import Registry
 from frontend.commands.database import with_database, with_registry
 from frontend.config import Settings
 from frontend.usage.events import UsageEvent
-from frontend.usage.ledger import Ledger
 from tests.unit.commands.conftest import Terminal
+from tests.unit.usage.conftest import write
 
 
 def _event(name: str, key_id: str, org: str | None, model: str, amount: int, at: int) -> UsageEvent:
@@ -31,7 +31,7 @@ def used(terminal: Terminal) -> str:
         _event("b", key, "acme", "tts-1-hd", 35, 86_400),
         _event("c", "somebody", None, "tts-1", 1, 0),
     ]
-    with_database(settings, lambda engine: Ledger(engine, "holder").write(events))
+    with_database(settings, lambda engine: write(engine, *events))
     return prefix
 
 

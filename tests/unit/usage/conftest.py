@@ -1,5 +1,6 @@
 """A database of each kind with organisations, and events to write into it."""
 
+import uuid
 from collections.abc import AsyncIterator, Callable
 
 import pytest
@@ -10,6 +11,7 @@ from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 from frontend.usage.books import Books
 from frontend.usage.events import UsageEvent
+from frontend.usage.ledger import Ledger, Repeats
 
 Makes = Callable[..., UsageEvent]
 
@@ -32,6 +34,11 @@ async def books(engine: AsyncEngine) -> Books:
 def event(name: str, amount: int = 5, *, org: str | None = "acme", prepaid: bool = True, at: int = 0) -> UsageEvent:
     """One answer of the speech endpoint that cost ``amount``."""
     return UsageEvent(name, name, "key", org, "speech", "tts-1", 1, "million_characters", 5, amount, prepaid, at)
+
+
+async def write(engine: AsyncEngine, *events: UsageEvent) -> None:
+    """Put answers into the ledger, as a frontend does that had no others before."""
+    await Ledger(engine, uuid.uuid4().hex, Repeats()).write(list(enumerate(events, 1)))
 
 
 @pytest.fixture

@@ -11,8 +11,7 @@ from frontend.database.tables import USAGE_EVENTS
 from frontend.usage import books as module
 from frontend.usage import leases
 from frontend.usage.books import Books, Lease, Scope, Sum
-from frontend.usage.ledger import Ledger
-from tests.unit.usage.conftest import event
+from tests.unit.usage.conftest import event, write
 
 _EVER = ("1970-01-01", "2999-12-31")
 
@@ -66,7 +65,7 @@ async def test_a_lease_that_is_released_is_free_for_others(engine: AsyncEngine, 
 
 
 async def test_consumption_is_summed_up_by_what_is_asked_for(engine: AsyncEngine, books: Books) -> None:
-    await Ledger(engine, "holder").write([event("a", 3), event("b", 4, at=86_400), event("c", 9, org="zenith")])
+    await write(engine, event("a", 3), event("b", 4, at=86_400), event("c", 9, org="zenith"))
     assert await books.usage(Scope(*_EVER, org="acme"), ["day"]) == [
         Sum(("1970-01-01",), 1, 1, 3),
         Sum(("1970-01-02",), 1, 1, 4),
@@ -74,7 +73,7 @@ async def test_consumption_is_summed_up_by_what_is_asked_for(engine: AsyncEngine
 
 
 async def test_consumption_of_days_outside_is_left_out(engine: AsyncEngine, books: Books) -> None:
-    await Ledger(engine, "holder").write([event("a", 3), event("b", 4, at=86_400)])
+    await write(engine, event("a", 3), event("b", 4, at=86_400))
     assert await books.usage(Scope("1970-01-02", "1970-01-02"), ["operation"]) == [Sum(("speech",), 1, 1, 4)]
 
 
@@ -94,7 +93,7 @@ async def test_old_charges_are_deleted_and_their_sums_stay(
 ) -> None:
     monkeypatch.setattr(module, "_PRUNED_AT_ONCE", 2)
     old = [event(str(number), prepaid=False, at=number) for number in range(5)]
-    await Ledger(engine, "holder").write([*old, event("kept", prepaid=False, at=5)])
+    await write(engine, *old, event("kept", prepaid=False, at=5))
     assert await books.prune(5) == 5
     assert await books.usage(Scope(*_EVER), []) == [Sum((), 6, 6, 30)]
     async with engine.connect() as connection:

@@ -4,10 +4,11 @@ import random
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from frontend.database.tables import USAGE_DAYS, USAGE_EVENTS
+from frontend.database.tables import USAGE_DAYS, USAGE_EVENTS, USAGE_SPOOLS
 from frontend.usage import leases
 from frontend.usage.books import Books
-from frontend.usage.ledger import Ledger
+from frontend.usage.events import UsageEvent
+from frontend.usage.ledger import Ledger, Placed, Repeats
 from tests.unit.usage.conftest import event
 
 _DAY = 86_400
@@ -25,17 +26,76 @@ async def _lease(engine: AsyncEngine, holder: str, amount: int) -> None:
         await leases.take(connection, holder, "acme", amount)
 
 
-async def test_a_charge_is_written_once_however_often_it_comes(engine: AsyncEngine) -> None:
-    ledger = Ledger(engine, "holder")
+def _ledger(engine: AsyncEngine, holder: str = "holder") -> Ledger:
+    return Ledger(engine, holder, Repeats(seconds=600, answers=3))
+
+
+def _placed(*events: UsageEvent, start: int = 1) -> list[Placed]:
+    """Charges as a spool gives them, from a place on."""
+    return list(enumerate(events, start))
+
+
+async def test_a_charge_is_written_once_however_often_its_spool_brings_it(engine: AsyncEngine) -> None:
+    ledger = _ledger(engine)
     for _ in range(3):
-        await ledger.write([event("a"), event("b")])
+        await ledger.write(_placed(event("a"), event("b")))
     assert await _total(engine) == (2, 10)
 
 
+async def test_what_comes_behind_what_is_written_is_new(engine: AsyncEngine) -> None:
+    ledger = _ledger(engine)
+    await ledger.write(_placed(event("a"), event("b")))
+    await ledger.write(_placed(event("b"), event("c"), start=2))
+    assert await _total(engine) == (3, 15)
+
+
+async def test_another_spool_counts_for_itself(engine: AsyncEngine) -> None:
+    await _ledger(engine, "first").write(_placed(event("a"), event("b")))
+    await _ledger(engine, "second").write(_placed(event("c")))
+    assert await _total(engine) == (3, 15)
+
+
+async def _answers(engine: AsyncEngine) -> list[int]:
+    """How many answers each charge has paid for, in the order of the charges of a request."""
+    async with engine.connect() as connection:
+        columns = USAGE_EVENTS.c
+        return list(await connection.scalars(select(columns.answers).order_by(columns.identity, columns.ordinal)))
+
+
+async def test_a_request_that_is_repeated_is_charged_again_at_every_fourth_answer(engine: AsyncEngine) -> None:
+    await _ledger(engine).write(_placed(*(event("a", at=second) for second in range(10))))
+    assert await _answers(engine) == [3, 3, 3, 1]
+    assert await _total(engine) == (4, 20)
+
+
+async def test_repeats_are_counted_over_batches_and_over_frontends(engine: AsyncEngine) -> None:
+    for number in range(10):
+        await _ledger(engine, f"holder{number}").write(_placed(event("a")))
+    assert await _answers(engine) == [3, 3, 3, 1]
+
+
+async def test_a_request_that_is_repeated_too_late_is_charged_again(engine: AsyncEngine) -> None:
+    await _ledger(engine).write(_placed(event("a", at=0), event("a", at=600), event("a", at=601), event("a", at=1_201)))
+    assert await _answers(engine) == [2, 2]
+
+
+async def test_an_answer_that_is_brought_late_is_a_repeat_all_the_same(engine: AsyncEngine) -> None:
+    await _ledger(engine, "quick").write(_placed(event("a", at=500)))
+    await _ledger(engine, "slow").write(_placed(event("a", at=0)))
+    assert await _answers(engine) == [2]
+
+
+async def test_repeats_are_in_no_sum(engine: AsyncEngine) -> None:
+    await _ledger(engine).write(_placed(event("a"), event("a"), event("b")))
+    async with engine.connect() as connection:
+        rows = await connection.execute(select(USAGE_DAYS.c.requests, USAGE_DAYS.c.amount))
+        assert [tuple(row) for row in rows] == [(2, 10)]
+
+
 async def test_sums_by_day_count_a_charge_once(engine: AsyncEngine) -> None:
-    ledger = Ledger(engine, "holder")
-    await ledger.write([event("a", at=10), event("b", at=_DAY)])
-    await ledger.write([event("a", at=10), event("c", 7, at=20)])
+    ledger = _ledger(engine)
+    await ledger.write(_placed(event("a", at=10), event("b", at=_DAY)))
+    await ledger.write(_placed(event("a", at=10), event("c", 7, at=20), start=3))
     async with engine.connect() as connection:
         rows = await connection.execute(select(USAGE_DAYS.c.day, USAGE_DAYS.c.requests, USAGE_DAYS.c.amount))
         assert sorted(map(tuple, rows)) == [("1970-01-01", 2, 12), ("1970-01-02", 1, 5)]
@@ -44,21 +104,28 @@ async def test_sums_by_day_count_a_charge_once(engine: AsyncEngine) -> None:
 async def test_a_charge_is_paid_from_the_lease(engine: AsyncEngine, books: Books) -> None:
     await books.top_up("acme", 100, None)
     await _lease(engine, "holder", 60)
-    assert await Ledger(engine, "holder").write([event("a", 25)]) == {"acme": 35}
+    assert await _ledger(engine).write(_placed(event("a", 25))) == {"acme": 35}
     assert await books.balance("acme") == 75
+
+
+async def test_a_repeat_costs_the_lease_nothing(engine: AsyncEngine, books: Books) -> None:
+    await books.top_up("acme", 100, None)
+    await _lease(engine, "holder", 60)
+    assert await _ledger(engine).write(_placed(event("a", 25), event("a", 25))) == {"acme": 35}
+    assert await _ledger(engine).write(_placed(event("a", 25), start=3)) == {"acme": 35}
 
 
 async def test_a_charge_that_comes_again_is_paid_once(engine: AsyncEngine, books: Books) -> None:
     await books.top_up("acme", 100, None)
     await _lease(engine, "holder", 60)
     for _ in range(3):
-        await Ledger(engine, "holder").write([event("a", 25)])
+        await _ledger(engine).write(_placed(event("a", 25)))
     assert await books.balance("acme") == 75
 
 
 async def test_a_charge_that_no_wallet_pays_is_only_recorded(engine: AsyncEngine, books: Books) -> None:
     await books.top_up("acme", 100, None)
-    await Ledger(engine, "holder").write([event("a", 25, prepaid=False)])
+    await _ledger(engine).write(_placed(event("a", 25, prepaid=False)))
     assert (await books.balance("acme"), await _total(engine)) == (100, (1, 25))
 
 
@@ -66,18 +133,32 @@ async def test_a_lease_that_was_given_up_is_paid_by_the_wallet_down_to_nothing(
     engine: AsyncEngine, books: Books
 ) -> None:
     await books.top_up("acme", 30, None)
-    await Ledger(engine, "lost").write([event("a", 25), event("b", 25)])
+    await _ledger(engine, "lost").write(_placed(event("a", 25), event("b", 25)))
     assert await books.balance("acme") == 0
 
 
-async def test_writers_of_the_same_charges_in_any_order_do_not_deadlock(engine: AsyncEngine) -> None:
-    events = [event(f"{number}", org="acme" if number % 2 else "zenith", prepaid=False) for number in range(60)]
+async def test_writers_of_the_same_requests_in_any_order_do_not_deadlock_and_agree(engine: AsyncEngine) -> None:
+    names = [f"{number}" for number in range(60)]
 
-    async def replay(seed: int) -> None:
+    async def write(seed: int) -> None:
         order = random.Random(seed)
-        for _ in range(5):
-            await Ledger(engine, f"holder{seed}").write(order.sample(events, 40))
+        shuffled = [event(name, org="acme" if int(name) % 2 else "zenith", prepaid=False) for name in names]
+        order.shuffle(shuffled)
+        for start in range(0, 60, 15):
+            await _ledger(engine, f"holder{seed}").write(_placed(*shuffled[start : start + 15], start=start + 1))
 
-    await asyncio.gather(*(replay(seed) for seed in range(4)))
-    await Ledger(engine, "last").write(events)
-    assert await _total(engine) == (60, 300)
+    await asyncio.gather(*(write(seed) for seed in range(4)))
+    # Four answers to each of sixty requests: the fourth is charged again.
+    assert await _total(engine) == (120, 600)
+    assert sum(await _answers(engine)) == 240
+
+
+async def test_a_holder_that_ends_leaves_nothing(engine: AsyncEngine, books: Books) -> None:
+    await books.top_up("acme", 100, None)
+    await _lease(engine, "holder", 60)
+    ledger = _ledger(engine)
+    await ledger.write(_placed(event("a", 25)))
+    await ledger.end()
+    assert (await books.leases(), await books.balance("acme")) == ([], 75)
+    async with engine.connect() as connection:
+        assert list(await connection.scalars(select(USAGE_SPOOLS.c.holder))) == []

@@ -7,6 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.database.tables import USAGE_EVENTS
 from frontend.usage.books import Books
+from frontend.usage.ledger import Repeats
 from frontend.usage.recorder import Recorder
 from frontend.usage.spool import Spool
 from tests.unit.usage.conftest import event
@@ -32,48 +33,28 @@ async def _pay(recorder: Recorder) -> None:
     """One answer that costs acme 30."""
     await recorder.wallets.reserve("acme", 30, _soon())
     recorder.charge(event("a", 30))
-    recorder.confirm(event("a", 30))
 
 
 async def test_a_charge_is_in_the_database_soon(engine: AsyncEngine, tmp_path: Path) -> None:
-    recorder = Recorder(engine, tmp_path / "usage")
+    recorder = Recorder(engine, tmp_path / "usage", Repeats())
     await recorder.start()
     recorder.charge(event("a", prepaid=False))
-    recorder.confirm(event("a", prepaid=False))
     await _until_written(engine, ["a"])
     await recorder.close()
 
 
 async def test_at_the_end_everything_is_written_and_no_file_is_left(engine: AsyncEngine, tmp_path: Path) -> None:
-    recorder = Recorder(engine, tmp_path / "usage")
+    recorder = Recorder(engine, tmp_path / "usage", Repeats())
     await recorder.start()
     for name in "abc":
         recorder.charge(event(name, prepaid=False))
-        recorder.confirm(event(name, prepaid=False))
     await recorder.close()
     assert (await _written(engine), list((tmp_path / "usage").iterdir())) == (["a", "b", "c"], [])
 
 
-async def test_a_charge_that_is_taken_back_is_not_written(engine: AsyncEngine, tmp_path: Path) -> None:
-    recorder = Recorder(engine, tmp_path / "usage")
-    recorder.charge(event("a", prepaid=False))
-    recorder.take_back(event("a", prepaid=False))
-    await recorder.close()
-    assert await _written(engine) == []
-
-
-async def test_a_charge_on_its_way_out_is_not_written_yet(engine: AsyncEngine, tmp_path: Path) -> None:
-    recorder = Recorder(engine, tmp_path / "usage")
-    recorder.charge(event("a", prepaid=False))
-    await recorder.start()
-    assert await _written(engine) == []
-    recorder.take_back(event("a", prepaid=False))
-    await recorder.close()
-
-
 async def test_leases_go_back_at_the_end(engine: AsyncEngine, books: Books, tmp_path: Path) -> None:
     await books.top_up("acme", 100, None)
-    recorder = Recorder(engine, tmp_path / "usage")
+    recorder = Recorder(engine, tmp_path / "usage", Repeats())
     await _pay(recorder)
     await recorder.close()
     assert (await books.balance("acme"), await books.leases()) == (70, [])
@@ -83,7 +64,8 @@ async def test_a_request_that_is_repeated_costs_its_wallet_nothing_more(
     engine: AsyncEngine, books: Books, tmp_path: Path
 ) -> None:
     await books.top_up("acme", 100, None)
-    recorder = Recorder(engine, tmp_path / "usage")
+    recorder = Recorder(engine, tmp_path / "usage", Repeats())
+    await recorder.start()
     for _ in range(2):
         await _pay(recorder)
     await recorder.wallets.reserve("acme", 70, _soon())
@@ -91,27 +73,15 @@ async def test_a_request_that_is_repeated_costs_its_wallet_nothing_more(
     assert await books.balance("acme") == 70
 
 
-async def test_a_repeat_after_the_database_has_it_gives_the_money_back(
-    engine: AsyncEngine, books: Books, tmp_path: Path
-) -> None:
-    await books.top_up("acme", 100, None)
-    recorder = Recorder(engine, tmp_path / "usage")
-    for _ in range(2):
-        await _pay(recorder)
-        await recorder.start()
-    await recorder.wallets.reserve("acme", 70, _soon())
-    await recorder.close()
-
-
 async def test_what_a_dead_frontend_left_is_settled_at_the_start(
     engine: AsyncEngine, books: Books, tmp_path: Path
 ) -> None:
     await books.top_up("acme", 100, None)
-    dead = Recorder(engine, tmp_path / "usage")
+    dead = Recorder(engine, tmp_path / "usage", Repeats())
     await dead.wallets.reserve("acme", 60, _soon())
     dead.charge(event("a", 30))
     dead._spool.close()
-    recorder = Recorder(engine, tmp_path / "usage")
+    recorder = Recorder(engine, tmp_path / "usage", Repeats())
     await recorder.start()
     assert (await _written(engine), await books.balance("acme"), await books.leases()) == (["a"], 70, [])
     await recorder.close()
@@ -120,12 +90,11 @@ async def test_what_a_dead_frontend_left_is_settled_at_the_start(
 async def test_while_the_database_is_away_charges_wait_and_none_is_lost(
     engine: AsyncEngine, tmp_path: Path, broken: Callable[[], None], mended: Callable[[], None]
 ) -> None:
-    recorder = Recorder(engine, tmp_path / "usage")
+    recorder = Recorder(engine, tmp_path / "usage", Repeats())
     broken()
     await recorder.start()
     for name in "abc":
         recorder.charge(event(name, prepaid=False))
-        recorder.confirm(event(name, prepaid=False))
     await asyncio.sleep(0.5)
     mended()
     await _until_written(engine, ["a", "b", "c"])
@@ -135,12 +104,11 @@ async def test_while_the_database_is_away_charges_wait_and_none_is_lost(
 async def test_an_end_while_the_database_is_away_leaves_charges_for_the_next_start(
     engine: AsyncEngine, tmp_path: Path, broken: Callable[[], None], mended: Callable[[], None]
 ) -> None:
-    recorder = Recorder(engine, tmp_path / "usage")
+    recorder = Recorder(engine, tmp_path / "usage", Repeats())
     recorder.charge(event("a", prepaid=False))
-    recorder.confirm(event("a", prepaid=False))
     broken()
     await recorder.close()
     mended()
     (orphan,) = Spool.orphans(tmp_path / "usage")
-    assert orphan.oldest(9) == [event("a", prepaid=False)]
+    assert orphan.oldest(9) == [(1, event("a", prepaid=False))]
     orphan.close()
