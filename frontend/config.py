@@ -94,6 +94,7 @@ class Settings:
     admin_key: str = _setting("", "opens /admin/v1, 32 bytes or more; without it there is no such path", secret=True)
     chat_upstream: str = _setting("", "base address, with /v1, of an OpenAI-compatible server for chat and responses")
     chat_concurrency: int = _setting(16, "requests to chat_upstream under way at once", least=1)
+    chat_output_tokens: int = _setting(4096, "tokens reserved for an answer of chat that asks for no number", least=1)
     chat_upstream_key: str = _setting("", "the key that server wants", secret=True)
     log_level: str = _setting("INFO", "least level that is logged", choices=("DEBUG", "INFO", "WARNING", "ERROR"))
     limits: Mapping[str, int] = field(default_factory=lambda: LIMITS)

@@ -23,7 +23,7 @@ class Price:
         return (quantity * self.micro_chf + size // 2) // size
 
 
-# The contract's prices; it has none for text models.
+# The contract's prices; it has none for text models and chat.
 PRICES: Mapping[str, Price] = {
     "stt-1": Price("transcriptions", "minute", 6_000),
     "stt-1-hd": Price("transcriptions", "minute", 6_000),
@@ -31,6 +31,7 @@ PRICES: Mapping[str, Price] = {
     "tts-1-hd": Price("speech", "million_characters", 5 * MICRO),
     "embed-m3": Price("embeddings", "million_tokens", 0),
     "rerank-v2-m3": Price("rerank", "million_tokens", 0),
+    "chat": Price("chat", "million_tokens", 0),
 }
 
 

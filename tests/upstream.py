@@ -9,6 +9,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 KEY = "upstream-key"
+USAGE = {"prompt_tokens": 11, "completion_tokens": 22, "total_tokens": 33}
 
 
 class Upstream:
@@ -32,7 +33,8 @@ class Upstream:
         text = {"type": "output_text", "text": f"you said {body['input']}", "annotations": []}
         message = {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [text]}
         settings = {"parallel_tool_calls": False, "tool_choice": "auto", "tools": []}
-        return web.json_response({**answer, **settings, "output": [message]})
+        usage = {"input_tokens": 3, "output_tokens": 4, "total_tokens": 7}
+        return web.json_response({**answer, **settings, "output": [message], "usage": usage})
 
     async def _chat(self, request: web.Request) -> web.StreamResponse:
         body = await self._note(request)
@@ -43,19 +45,22 @@ class Upstream:
         if said == "nonsense":
             return web.Response(text="<html>", status=400)
         if body.get("stream"):
-            return await self._stream(request, said)
+            return await self._stream(request, said, body.get("stream_options") or {})
         message = {"role": "assistant", "content": f"you said {said}"}
         choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
-        return web.json_response(
-            {"id": "c1", "object": "chat.completion", "created": 1, "model": body["model"], "choices": choices}
-        )
+        answer = {"id": "c1", "object": "chat.completion", "created": 1, "model": body["model"], "choices": choices}
+        if said != "silent":
+            answer["usage"] = USAGE
+        response = web.json_response(answer)
+        response.set_cookie("tenant", said.split()[0])
+        return response
 
     async def _note(self, request: web.Request) -> dict[str, Any]:
         body: dict[str, Any] = await request.json()
         self.received.append((request.path, request.headers, body))
         return body
 
-    async def _stream(self, request: web.Request, said: str) -> web.StreamResponse:
+    async def _stream(self, request: web.Request, said: str, options: Mapping[str, Any]) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         try:
@@ -68,8 +73,13 @@ class Upstream:
                     request.transport.abort()
                     return response
                 await asyncio.sleep(30 if word == "wait" else 0.05)
+            while said == "endless":
+                await response.write(b"data: " + b"x" * 60_000 + b"\n\n")
         except (asyncio.CancelledError, ConnectionError):
             self.cancelled.set()
             raise
+        if options.get("include_usage"):
+            last = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": []}
+            await response.write(b"data: " + json.dumps({**last, "usage": USAGE}).encode() + b"\n\n")
         await response.write(b"data: [DONE]\n\n")
         return response

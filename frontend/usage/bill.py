@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from frontend.access.caller import Caller
@@ -19,10 +19,13 @@ class Reserves(Protocol):
 
 @dataclass(frozen=True)
 class _Item:
+    """``known_by`` is the quantity before the work, which is the same whenever a request is repeated."""
+
     model: str
     quantity: int
     price: Price
     amount: int
+    known_by: int
 
 
 class Bill:
@@ -60,10 +63,21 @@ class Bill:
     async def reserve(self, model: str, quantity: int) -> None:
         """``quantity`` ms of audio, code points or tokens of a model; 429 where a wallet has less than they cost."""
         price = self._prices[model]
-        item = _Item(model, quantity, price, price.amount(quantity))
+        item = _Item(model, quantity, price, price.amount(quantity), quantity)
         if self._caller.payer is not None:
             await self._recorder.wallets.reserve(self._caller.payer, item.amount, self._deadline)
         self._item = item
+
+    def settle(self, quantity: int) -> None:
+        """The work was ``quantity`` in the end; what a wallet pays is what was reserved for it at most."""
+        item, payer = self._item, self._caller.payer
+        if item is None:
+            return
+        amount = item.price.amount(quantity)
+        if payer is not None:
+            amount = min(amount, item.amount)
+            self._recorder.wallets.release(payer, item.amount - amount)
+        self._item = replace(item, quantity=quantity, amount=amount)
 
     def charge(self) -> None:
         """Write the charge down, where there is one; a second time changes nothing."""
@@ -72,7 +86,7 @@ class Bill:
             return
         identity = self._identity()
         event = UsageEvent(
-            id=event_id(caller.id, identity, item.model, item.quantity),
+            id=event_id(caller.id, identity, item.model, item.known_by),
             request_id=identity.request_id,
             key_id=caller.id,
             org=caller.org,

@@ -2,15 +2,27 @@
 
 import asyncio
 import dataclasses
+import json
 import time
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from typing import Any
 
+import aiohttp
 import openai
 import pytest
+from sqlalchemy import select
 
+from frontend.access import api_key
+from frontend.access.registry import Registry
 from frontend.config import Settings
-from tests.conftest import KEY, Client
+from frontend.database.engine import open_engine
+from frontend.database.tables import USAGE_EVENTS
+from frontend.prices import PRICES
+from frontend.usage.books import Books
+from tests.conftest import KEY, Client, running
+from tests.fakes import FakeTriton, add_key
+from tests.raw import connection, head
 from tests.upstream import KEY as UPSTREAM_KEY
 from tests.upstream import Upstream
 
@@ -27,7 +39,14 @@ async def upstream() -> AsyncIterator[Upstream]:
 
 @pytest.fixture
 def settings(settings: Settings, upstream: Upstream) -> Settings:
-    return dataclasses.replace(settings, chat_upstream=upstream.address, chat_upstream_key=UPSTREAM_KEY)
+    return dataclasses.replace(
+        settings,
+        chat_upstream=upstream.address,
+        chat_upstream_key=UPSTREAM_KEY,
+        chat_concurrency=4,
+        write_seconds=1.0,
+        prices={**PRICES, "chat": dataclasses.replace(PRICES["chat"], micro_chf=1_000_000)},
+    )
 
 
 @pytest.fixture
@@ -138,3 +157,136 @@ async def test_a_body_that_is_no_object_never_reaches_the_upstream(client: Clien
 async def test_a_wrong_key_never_reaches_the_upstream(client: Client, upstream: Upstream) -> None:
     assert (await client.post(CHAT, json=_chat("hi"), headers={"Authorization": "Bearer x"})).status == 401
     assert upstream.received == []
+
+
+async def test_a_cookie_of_the_upstream_does_not_come_back_with_anothers_request(
+    client: Client, upstream: Upstream
+) -> None:
+    for said in ("mine", "yours"):
+        answer = await client.post(CHAT, json=_chat(said))
+        assert "Set-Cookie" not in answer.headers
+    assert ["Cookie" in headers for _, headers, _ in upstream.received] == [False, False]
+
+
+async def _rows(client: Client, settings: Settings) -> list[tuple[str, int, int]]:
+    """(operation, tokens, amount) of every charge, after the application has ended."""
+    await client.close()
+    engine = open_engine(settings.database)
+    async with engine.connect() as connection:
+        columns = USAGE_EVENTS.c
+        rows = await connection.execute(select(columns.operation, columns.quantity, columns.amount))
+        found = [(row[0], row[1], row[2]) for row in rows]
+    await engine.dispose()
+    return found
+
+
+async def test_an_answer_is_charged_by_the_usage_that_the_upstream_tells(client: Client, settings: Settings) -> None:
+    await client.post(CHAT, json=_chat("hi"))
+    assert await _rows(client, settings) == [("chat", 33, 33)]
+
+
+async def test_a_response_is_charged_by_its_usage(client: Client, settings: Settings) -> None:
+    await client.post("/v1/responses", json={"model": "m", "input": "hi"})
+    assert await _rows(client, settings) == [("chat", 7, 7)]
+
+
+async def test_an_answer_without_usage_is_charged_by_its_length(client: Client, settings: Settings) -> None:
+    answer = await client.post(CHAT, data=(asked := json.dumps(_chat("silent")).encode()))
+    size = len(asked) + len(await answer.read())
+    ((_, tokens, _),) = await _rows(client, settings)
+    assert tokens == -(-size // 4)
+
+
+async def test_a_stream_is_charged_by_its_usage_which_its_client_did_not_ask_for(
+    client: Client, settings: Settings, upstream: Upstream
+) -> None:
+    answer = await client.post(CHAT, json=_chat("hi", stream=True))
+    text = await answer.text()
+    assert (text.count("data: {"), '"usage"' in text, text.endswith("data: [DONE]\n\n")) == (3, False, True)
+    assert upstream.received[0][2]["stream_options"] == {"include_usage": True}
+    assert await _rows(client, settings) == [("chat", 33, 33)]
+
+
+async def test_a_stream_tells_its_usage_to_a_client_who_asked_for_it(client: Client, settings: Settings) -> None:
+    asked = _chat("hi", stream=True, stream_options={"include_usage": True})
+    text = await (await client.post(CHAT, json=asked)).text()
+    assert '"total_tokens": 33' in text
+    assert await _rows(client, settings) == [("chat", 33, 33)]
+
+
+async def test_a_caller_who_hangs_up_in_a_stream_pays_for_what_came(client: Client, settings: Settings) -> None:
+    response = await client.post(CHAT, json=_chat("wait", stream=True))
+    await response.content.readany()
+    response.close()
+    await asyncio.sleep(0.2)
+    ((_, tokens, _),) = await _rows(client, settings)
+    assert 20 < tokens < 200
+
+
+async def test_a_stream_that_the_upstream_breaks_off_is_free(client: Client, settings: Settings) -> None:
+    response = await client.post(CHAT, json=_chat("a break b", stream=True))
+    with pytest.raises(aiohttp.ClientError):
+        await response.read()
+    assert await _rows(client, settings) == []
+
+
+async def test_a_refusal_is_free(client: Client, settings: Settings) -> None:
+    assert (await client.post(CHAT, json=_chat("400"))).status == 400
+    assert await _rows(client, settings) == []
+
+
+async def test_a_wallet_reserves_what_may_be_made_and_pays_what_was(client: Client, settings: Settings) -> None:
+    engine, key = open_engine(settings.database), api_key.new_key()
+    await Registry(engine).create_org("acme", None)
+    await add_key(Registry(engine), key, org="acme")
+    books, headers = Books(engine), {"Authorization": f"Bearer {key}"}
+    await books.top_up("acme", 1_000, None)
+    assert (await client.post(CHAT, json=_chat("hi"), headers=headers)).status == 429
+    assert (await client.post(CHAT, json=_chat("hi", max_tokens=100), headers=headers)).status == 200
+    assert (await client.post(CHAT, json=_chat("hi", max_tokens=2, n=400), headers=headers)).status == 200
+    await client.close()
+    assert await books.balance("acme") == 1_000 - 2 * 33
+    await engine.dispose()
+
+
+async def test_streams_that_nobody_reads_give_their_slots_back(client: Client, upstream: Upstream) -> None:
+    body = json.dumps(_chat("endless", stream=True)).encode()
+    asked = head("POST", CHAT, f"Content-Length: {len(body)}") + body
+    async with AsyncExitStack() as unread:
+        for _ in range(2):
+            _, writer = await unread.enter_async_context(connection(client.server.port))
+            writer.write(asked)
+        while len(upstream.received) < 2:  # noqa: ASYNC110 - the upstream has no event for it
+            await asyncio.sleep(0.01)
+        await asyncio.wait_for(upstream.cancelled.wait(), 10)
+        async with asyncio.timeout(10):
+            assert (await client.post(CHAT, json=_chat("hi"))).status == 200
+
+
+async def test_one_key_leaves_half_of_the_slots_to_others(client: Client, settings: Settings) -> None:
+    engine, key = open_engine(settings.database), api_key.new_key()
+    await add_key(Registry(engine), key)
+    await engine.dispose()
+    waiting = [await client.post(CHAT, json=_chat("wait", stream=True)) for _ in range(2)]
+    third = asyncio.create_task(client.post(CHAT, json=_chat("hi")))
+    await asyncio.sleep(0.2)
+    other = await client.post(CHAT, json=_chat("hi"), headers={"Authorization": f"Bearer {key}"})
+    assert (other.status, third.done()) == (200, False)
+    for response in waiting:
+        response.close()
+    assert (await third).status == 200
+
+
+async def test_a_stream_that_never_ends_is_broken_off(client: Client, upstream: Upstream) -> None:
+    response = await client.post(CHAT, json=_chat("endless", stream=True))
+    with pytest.raises(aiohttp.ClientError):
+        await response.read()
+    assert response.content.total_bytes < 20_000_000
+    assert upstream.cancelled.is_set() or await asyncio.wait_for(upstream.cancelled.wait(), 5)
+
+
+async def test_an_upstream_that_is_late_is_502_at_the_deadline(settings: Settings, triton: FakeTriton) -> None:
+    async with running(dataclasses.replace(settings, request_seconds=1.0), triton) as client:
+        response = await client.post(CHAT, json=_chat("wait", stream=True))
+        with pytest.raises(aiohttp.ClientError):
+            await asyncio.wait_for(response.read(), 5)

@@ -21,7 +21,7 @@ LAYERS = [
     {"access"},
     {"usage"},
     {"packed_model"},
-    {"operations.protocol", "operations.languages", "operations.voices"},
+    {"operations.protocol", "operations.languages", "operations.voices", "operations.metering"},
     {"operations.pipeline", "operations.openapi"},
     {"keys"},
     {"operations.handler", "middleware", "pages"},

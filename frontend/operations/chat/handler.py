@@ -1,37 +1,67 @@
 """POST /v1/chat/completions and /v1/responses, where an upstream is set."""
 
-import aiohttp
 from aiohttp import web
 
+from frontend.http.answers import sending
 from frontend.http.json import read_bytes
-from frontend.keys import CHAT, HOLDING, JSON_BODIES, SETTINGS, TURN
+from frontend.keys import BILL, CHAT, HOLDING, JSON_BODIES, SETTINGS, TEXT, TURN
 from frontend.operations.chat import protocol
+from frontend.operations.chat.metering import StreamMeter, estimate, tokens_of
+from frontend.operations.chat.pipeline import CHAT_MODEL, ChatAnswer
+from frontend.usage.bill import Bill
 
 _STREAM = "text/event-stream"
+_INLINE_BYTES = 32 * 1024
 
 
 async def forward(request: web.Request) -> web.StreamResponse:
     """The body goes to the upstream as it is, and the upstream's answer to the client."""
-    body = await read_bytes(request, request.app[SETTINGS], request[HOLDING])
-    await request.app[JSON_BODIES].parse(body, request[TURN], protocol.check)
-    parsed = protocol.ChatRequest(request.path.removeprefix("/v1"), body)
-    async with request.app[CHAT].run(parsed, request[TURN]) as upstream:
-        if upstream.content_type == _STREAM:
-            return await _relay(request, upstream)
-        return web.Response(body=await upstream.read(), content_type="application/json")
+    settings, turn = request.app[SETTINGS], request[TURN]
+    body = await read_bytes(request, settings, request[HOLDING])
+    wishes = await request.app[JSON_BODIES].parse(body, turn, protocol.parse)
+    # No more tokens than bytes come from the request.
+    await request[BILL].reserve(CHAT_MODEL, len(body) + (wishes.output_tokens or settings.chat_output_tokens))
+    path = request.path.removeprefix("/v1")
+    async with request.app[CHAT].run(protocol.outgoing(path, body, wishes), turn) as answer:
+        if answer.content_type == _STREAM:
+            meter = StreamMeter(len(body), hides=protocol.asks_for_usage(path, wishes))
+            return await _relay(request, answer, meter)
+        return await _whole(request, answer, len(body))
 
 
-async def _relay(request: web.Request, upstream: aiohttp.ClientResponse) -> web.StreamResponse:
-    response = web.StreamResponse(headers={"Content-Type": _STREAM, "Cache-Control": "no-cache"})
-    await response.prepare(request)
-    try:
-        async for piece in upstream.content.iter_any():
-            await response.write(piece)
-    except (aiohttp.ClientError, TimeoutError):
-        # The answer has begun: all that can still tell the client is a connection that breaks off.
-        if request.transport is not None:
-            request.transport.abort()
-    return response
+async def _whole(request: web.Request, answer: ChatAnswer, request_size: int) -> web.Response:
+    data = bytearray()
+    async for piece in answer.pieces:
+        request[HOLDING].add(len(piece))
+        data += piece
+    told = bytes(data)
+    inline = len(told) <= _INLINE_BYTES
+    tokens = tokens_of(told) if inline else await request.app[TEXT].run(request[TURN], tokens_of, told)
+    request[BILL].settle(estimate(request_size + len(told)) if tokens is None else tokens)
+    return web.Response(body=told, content_type="application/json")
+
+
+class _Metered:
+    """Charges for what a stream has cost when it ends."""
+
+    def __init__(self, bill: Bill, meter: StreamMeter) -> None:
+        self._bill, self._meter = bill, meter
+
+    def charge(self) -> None:
+        self._bill.settle(self._meter.tokens)
+        self._bill.charge()
+
+
+async def _relay(request: web.Request, upstream: ChatAnswer, meter: StreamMeter) -> web.StreamResponse:
+    answer = web.StreamResponse(headers={"Content-Type": _STREAM, "Cache-Control": "no-cache"})
+    seconds = request[TURN].remaining() + request.app[SETTINGS].write_seconds
+    async with sending(request, answer, _Metered(request[BILL], meter), seconds) as write:
+        async for piece in upstream.pieces:
+            if goes_on := meter.feed(piece):
+                await write(goes_on)
+        if rest := meter.rest():
+            await write(rest)
+    return answer
 
 
 ROUTES = [web.post("/v1/chat/completions", forward), web.post("/v1/responses", forward)]

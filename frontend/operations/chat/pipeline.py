@@ -1,7 +1,9 @@
 """Forwards to an OpenAI-compatible server; a stream goes on piece by piece."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 import aiohttp
 
@@ -14,7 +16,17 @@ from frontend.operations.chat.protocol import ChatRequest, refusal
 
 _CONNECT_SECONDS = 5.0
 _LARGEST_ERROR = 64 * 1024
+_LARGEST_ANSWER = 16 * 1024 * 1024
 CHAT_MODEL = "chat"
+_AWAY = "the chat backend is temporarily unreachable, retry with backoff"
+
+
+@dataclass(frozen=True)
+class ChatAnswer:
+    """The upstream's successful answer: its type, and its body as it comes."""
+
+    content_type: str
+    pieces: AsyncIterator[bytes]
 
 
 class ChatPipeline:
@@ -26,25 +38,59 @@ class ChatPipeline:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=settings.request_seconds)
         key = settings.chat_upstream_key
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._session = aiohttp.ClientSession(timeout=timeout, headers=headers, auto_decompress=True)
+        self._session = aiohttp.ClientSession(
+            timeout=timeout,
+            headers=headers,
+            auto_decompress=True,
+            # What the upstream sets for one tenant must not come back with another's request.
+            cookie_jar=aiohttp.DummyCookieJar(),
+            # The queue bounds the calls.
+            connector=aiohttp.TCPConnector(limit=0),
+        )
 
     async def close(self) -> None:
         await self._session.close()
 
     @asynccontextmanager
-    async def run(self, request: ChatRequest, turn: Turn) -> AsyncIterator[aiohttp.ClientResponse]:
-        """The upstream's successful answer, its body yet to be read; a slot is held until it is."""
-        headers = {"Content-Type": "application/json", "X-Request-Id": request_id.get()}
+    async def run(self, request: ChatRequest, turn: Turn) -> AsyncIterator[ChatAnswer]:
+        """The upstream's successful answer; its slot is held until it is left, at the turn's deadline at the latest."""
         async with self._dispatcher.slot(CHAT_MODEL, turn):
             try:
-                async with self._session.post(
-                    self._base + request.path, data=request.body, headers=headers, allow_redirects=False
-                ) as response:
-                    if response.status != 200:
-                        body = await response.content.read(_LARGEST_ERROR)
-                        log.warning("the chat backend refused", extra={"fields": {"status": response.status}})
-                        raise refusal(response.status, body, response.headers.get("Retry-After"))
-                    yield response
-            except (aiohttp.ClientError, TimeoutError, OSError) as error:
-                log.warning("the chat backend failed", extra={"fields": {"details": type(error).__name__}})
-                raise BadGateway("the chat backend is temporarily unreachable, retry with backoff") from None
+                async with asyncio.timeout_at(turn.deadline), await self._call(request) as response:
+                    yield ChatAnswer(response.content_type, _pieces(response))
+            except TimeoutError:
+                log.warning("the chat backend is late")
+                raise BadGateway("the chat backend did not answer in time, retry with backoff") from None
+
+    async def _call(self, request: ChatRequest) -> aiohttp.ClientResponse:
+        headers = {"Content-Type": "application/json", "X-Request-Id": request_id.get()}
+        try:
+            response = await self._session.post(
+                self._base + request.path, data=request.body, headers=headers, allow_redirects=False
+            )
+            if response.status == 200:
+                return response
+            async with response:
+                body = await response.content.read(_LARGEST_ERROR)
+        except (aiohttp.ClientError, OSError) as error:
+            raise _away(error) from None
+        log.warning("the chat backend refused", extra={"fields": {"status": response.status}})
+        raise refusal(response.status, body, response.headers.get("Retry-After"))
+
+
+async def _pieces(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    size = 0
+    try:
+        async for piece in response.content.iter_any():
+            size += len(piece)
+            if size > _LARGEST_ANSWER:
+                log.warning("the chat backend does not come to an end")
+                raise BadGateway("the chat backend gave too long an answer")
+            yield piece
+    except (aiohttp.ClientError, OSError) as error:
+        raise _away(error) from None
+
+
+def _away(error: Exception) -> BadGateway:
+    log.warning("the chat backend failed", extra={"fields": {"details": type(error).__name__}})
+    return BadGateway(_AWAY)

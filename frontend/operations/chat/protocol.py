@@ -8,20 +8,53 @@ import orjson
 
 from frontend.errors import ApiError, BadGateway, InvalidRequest, NotFound, RateLimited, TooLarge
 
+COMPLETIONS = "/chat/completions"
 _LONGEST_MESSAGE = 1000
 _KINDS: dict[int, type[ApiError]] = {404: NotFound, 413: TooLarge, 429: RateLimited}
+_MOST_OUTPUT = ("max_completion_tokens", "max_output_tokens", "max_tokens")
+_MOST_CHOICES = 128
+_TELL_USAGE = b'{"stream_options":{"include_usage":true},'
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What of a request matters here: whether it wants a stream, and how that ends; tokens that it lets be made."""
+
+    stream: bool
+    has_stream_options: bool
+    output_tokens: int | None
 
 
 @dataclass(frozen=True)
 class ChatRequest:
-    """A JSON object as the client wrote it, and the path below the upstream's base address."""
+    """A JSON object as it goes to ``path`` below the upstream's base address."""
 
     path: str
-    body: bytearray
+    body: bytes | bytearray
 
 
-def check(values: Mapping[str, Any]) -> None:
-    """Any JSON object will do: its parameters are the upstream's affair."""
+def parse(values: Mapping[str, Any]) -> Wishes:
+    """Any JSON object will do: what else it says is the upstream's affair."""
+    tokens = [value for name in _MOST_OUTPUT if (value := _count(values.get(name))) is not None]
+    choices = min(_count(values.get("n")) or 1, _MOST_CHOICES)
+    output = max(tokens) * choices if tokens else None
+    return Wishes(values.get("stream") is True, "stream_options" in values, output)
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**31 else None
+
+
+def asks_for_usage(path: str, wishes: Wishes) -> bool:
+    """Whether we ask for the usage that a stream tells only when it is asked to; then it is not passed on."""
+    return path == COMPLETIONS and wishes.stream and not wishes.has_stream_options
+
+
+def outgoing(path: str, body: bytearray, wishes: Wishes) -> ChatRequest:
+    """The body as its client wrote it, but for the wish for its usage."""
+    if not asks_for_usage(path, wishes):
+        return ChatRequest(path, body)
+    return ChatRequest(path, _TELL_USAGE + bytes(body).lstrip()[1:])
 
 
 def refusal(status: int, body: bytes, retry_after: str | None) -> ApiError:
