@@ -1,14 +1,15 @@
 """The public keys that mobile tokens are signed with: a JWKS from a file or an address, kept fresh beside requests."""
 
 import asyncio
-import json
 import time
-from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
 import jwt
+import orjson
+from cryptography.exceptions import UnsupportedAlgorithm
 
 from frontend.background import Repeating
 from frontend.config_tables import SettingsError
@@ -16,6 +17,17 @@ from frontend.observe import log
 
 ALGORITHMS = ("RS256", "ES256", "EdDSA")
 _LARGEST = 64 * 1024
+# What PyJWT and cryptography raise for entries that somebody else has written.
+_BAD_ENTRY = (
+    jwt.PyJWTError,
+    ValueError,
+    TypeError,
+    KeyError,
+    AttributeError,
+    NotImplementedError,
+    OverflowError,
+    UnsupportedAlgorithm,
+)
 _FETCH_SECONDS = 5.0
 _FILE_SECONDS = 5.0
 # A token signed with a key not seen yet asks for the set again; tokens that mean harm can do so this often.
@@ -32,20 +44,39 @@ def is_address(source: str) -> bool:
 
 
 def parse(data: bytes) -> dict[str, jwt.PyJWK]:
-    """The keys of a set by their ``kid`` that are public and fit for signatures; ``ValueError`` for anything else."""
-    entries = json.loads(data)["keys"]
+    """The keys of a set by their ``kid`` that are public and fit for signatures; ``ValueError`` where there is none.
+
+    One bad entry, or one of a kind that is not known here, does not take the others away; the log tells of it.
+    """
+    value = orjson.loads(data)
+    entries = value.get("keys") if isinstance(value, dict) else None
+    if not isinstance(entries, list):
+        raise ValueError("the set has no list of keys")
     keys: dict[str, jwt.PyJWK] = {}
-    for entry in entries:
-        if entry.get("kty") not in ("RSA", "EC", "OKP") or entry.get("use", "sig") != "sig" or "d" in entry:
-            continue
-        # One bad key, or one of a kind that is not known here, must not take the others away.
-        with suppress(jwt.PyJWTError):
-            key = jwt.PyJWK(entry)
-            if key.algorithm_name in ALGORITHMS:
-                keys[str(entry.get("kid", ""))] = key
+    for place, entry in enumerate(entries):
+        try:
+            kid, key = _key(entry)
+            keys[kid] = key
+        except _BAD_ENTRY as error:
+            fields = {"place": place, "details": f"{type(error).__name__}: {error}"}
+            log.warning("an entry of the JWKS is left out", extra={"fields": fields})
     if not keys:
         raise ValueError("no key that can be used")
     return keys
+
+
+def _key(entry: Any) -> tuple[str, jwt.PyJWK]:
+    if not isinstance(entry, dict):
+        raise TypeError("it is not an object")
+    if entry.get("kty") not in ("RSA", "EC", "OKP") or entry.get("use", "sig") != "sig" or "d" in entry:
+        raise ValueError("it is no public key for signatures")
+    kid = entry.get("kid", "")
+    if not isinstance(kid, str):
+        raise TypeError("its kid is not a string")
+    key = jwt.PyJWK(entry)
+    if key.algorithm_name not in ALGORITHMS:
+        raise ValueError(f"its algorithm is none of {', '.join(ALGORITHMS)}")
+    return kid, key
 
 
 class Jwks:
