@@ -38,8 +38,8 @@ class Settings:
 
     The file that ``QUARTET_CONFIG`` names has the fields as they are called here; variables go before it. Only the
     file has the tables ``[limits]`` (name = requests a minute), ``[tiers.<tier>]`` (the same for one tier),
-    ``[backends.<name>]`` (a Triton, in the place of ``triton``), ``[floors.<model>]`` (key or organisation = slots) and
-    ``[prices.<model>]`` (unit = CHF).
+    ``[backends.<name>]`` (a Triton, in the place of ``triton``), ``[floors.<model>]`` (an organisation, or
+    "key:<id>" = slots) and ``[prices.<model>]`` (unit = CHF).
     """
 
     host: str = _setting("127.0.0.1", "address to listen on")

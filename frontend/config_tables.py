@@ -52,7 +52,7 @@ def tables_of(content: dict[str, Any]) -> dict[str, Any]:
         "limits": {**LIMITS, **_limits("limits", content.pop("limits", {}))},
         "tiers": {tier: _limits(f"tiers.{tier}", numbers) for tier, numbers in tiers.items()},
         "backends": tuple(_backend(name, table) for name, table in backends.items()),
-        "floors": {model: _numbers(f"floors.{model}", table) for model, table in floors.items()},
+        "floors": {model: _floors(f"floors.{model}", table) for model, table in floors.items()},
         "prices": {**PRICES, **{model: _price(model, table) for model, table in prices.items()}},
     }
 
@@ -79,6 +79,17 @@ def _numbers(place: str, table: Any) -> dict[str, int]:
     for name, number in _table(place, table).items():
         _check_number(f"{place}.{name}", number)
     return dict(table)
+
+
+def _floors(place: str, table: Any) -> dict[str, int]:
+    """Slots by owner: ``key:<id>`` for a key, whose name any other could bear too, ``org:<name>`` for an organisation.
+
+    A name alone is an organisation's.
+    """
+    numbers = _numbers(place, table)
+    return {
+        owner if owner.startswith(("org:", "key:")) else f"org:{owner}": number for owner, number in numbers.items()
+    }
 
 
 def _limits(place: str, table: Any) -> dict[str, int]:

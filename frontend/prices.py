@@ -1,10 +1,13 @@
 """What a model's work costs, in whole micro-CHF, and how such amounts are read and written."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 MICRO = 1_000_000
+# Digits and at most one dot: no signs, exponents, underscores or digits of other scripts. Under a billion CHF.
+_AMOUNT = re.compile(r"[0-9]{1,9}(\.[0-9]{1,6})?", re.ASCII)
 # How much of what is counted (milliseconds of audio, code points, tokens) one priced unit holds.
 SIZES = {"minute": 60_000, "million_characters": 1_000_000, "million_tokens": 1_000_000}
 
@@ -37,13 +40,9 @@ PRICES: Mapping[str, Price] = {
 
 def to_micro(text: str) -> int:
     """An amount in CHF, such as ``0.006``, as micro-CHF; ``ValueError`` where it is finer than that, or none."""
-    try:
-        micro = Decimal(text) * MICRO
-    except InvalidOperation:
-        raise ValueError(f"{text!r} is not an amount in CHF") from None
-    if not micro.is_finite() or micro < 0 or micro != micro.to_integral_value() or micro >= 10**18:
+    if not _AMOUNT.fullmatch(text):
         raise ValueError(f"{text!r} is not an amount in CHF with at most six decimals")
-    return int(micro)
+    return int(Decimal(text) * MICRO)
 
 
 def to_chf(micro: int) -> str:

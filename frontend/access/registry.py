@@ -1,6 +1,7 @@
 """API keys and organisations in the database: made, listed, changed, rotated, revoked, found."""
 
 import json
+import re
 import time
 import uuid
 from collections.abc import Collection, Mapping
@@ -18,6 +19,7 @@ from frontend.database.tables import KEYS, ORGS, SECRETS, WALLETS
 
 # How long an old secret goes on where nobody says.
 ROTATION_OVERLAP_SECONDS = 86_400
+_ORG = re.compile(r"(?! )[^/]{1,64}(?<! )")
 
 
 class RegistryError(ValueError):
@@ -32,6 +34,7 @@ class MissingError(RegistryError):
 class KeyEntry:
     """A key as it is listed: one line for each of its secrets. Times are seconds since 1970."""
 
+    id: str
     prefix: str
     name: str
     tier: str
@@ -97,13 +100,19 @@ class Registry:
 
     async def entries(self) -> list[KeyEntry]:
         """Every secret of every key, oldest first."""
-        columns = (SECRETS.c.prefix, KEYS.c.name, KEYS.c.tier, KEYS.c.org, KEYS.c.limits, SECRETS.c.created_at)
-        ends = (KEYS.c.expires_at, SECRETS.c.expires_at.label("secret_expires_at"), KEYS.c.revoked_at)
+        columns = (KEYS.c.id, SECRETS.c.prefix, KEYS.c.name, KEYS.c.tier, KEYS.c.org, KEYS.c.limits)
+        ends = (
+            SECRETS.c.created_at,
+            KEYS.c.expires_at,
+            SECRETS.c.expires_at.label("secret_expires_at"),
+            KEYS.c.revoked_at,
+        )
         query = select(*columns, *ends).join_from(SECRETS, KEYS).order_by(SECRETS.c.created_at, SECRETS.c.prefix)
         async with self._engine.connect() as connection:
             rows = await (await connection.execution_options(**READ)).execute(query)
             return [
                 KeyEntry(
+                    row.id,
                     row.prefix,
                     row.name,
                     row.tier,
@@ -145,6 +154,10 @@ class Registry:
 
     async def create_org(self, name: str, requests_per_minute: int | None) -> None:
         """Make an organisation; its keys share ``requests_per_minute`` where that is given."""
+        if not _ORG.fullmatch(name) or not name.isprintable():
+            raise RegistryError(
+                "the name of an organisation has 1 to 64 printable characters, no slash, and no blanks around it"
+            )
         row = {"name": name, "requests_per_minute": requests_per_minute, "created_at": _now()}
         try:
             async with self._engine.begin() as connection:
@@ -196,7 +209,7 @@ def _caller(row: Any) -> Caller:
         id=row.id,
         name=row.name,
         tier=row.tier,
-        org=row.org,
+        org=row.org or None,
         org_limit=row.requests_per_minute,
         limits=json.loads(row.limits),
         expires_at=_end(row),

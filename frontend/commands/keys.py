@@ -110,11 +110,12 @@ async def _run_orgs(registry: Registry, arguments: argparse.Namespace) -> Iterab
 
 
 def _table(entries: Iterable[KeyEntry]) -> Iterable[str]:
-    rows = [("prefix", "name", "tier", "organisation", "limits", "created", "state")]
+    rows = [("prefix", "name", "tier", "organisation", "limits", "id", "created", "state")]
     for entry in entries:
         limits = " ".join(f"{name}={number}" for name, number in entry.limits.items()) or "-"
         created = time.strftime("%Y-%m-%d", time.gmtime(entry.created_at))
-        rows.append((entry.prefix, entry.name, entry.tier, entry.org or "-", limits, created, _state(entry)))
+        org = entry.org or "-"
+        rows.append((entry.prefix, entry.name, entry.tier, org, limits, entry.id, created, _state(entry)))
     return columns(rows)
 
 

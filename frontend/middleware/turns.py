@@ -17,7 +17,8 @@ _LEVELS: Mapping[str, int] = {tier: len(TIERS) - place for place, tier in enumer
 
 def turn_of(caller: Caller, owners: Collection[str], seconds: float) -> Turn:
     """The caller's turn for the next ``seconds``; of ``owners``, who have floors, it may be its key or organisation."""
-    owner = next((name for name in (caller.name, caller.org) if name in owners), None)
+    names = [f"key:{caller.id}", *([f"org:{caller.org}"] if caller.org else [])]
+    owner = next((name for name in names if name in owners), None)
     return Turn(caller.id, _LEVELS[caller.tier], owner, asyncio.get_running_loop().time() + seconds)
 
 

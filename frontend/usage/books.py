@@ -14,6 +14,8 @@ from frontend.database.tables import KEYS, ORGS, TOPUPS, USAGE_DAYS, USAGE_EVENT
 from frontend.usage import leases
 
 _DAY = 86_400
+# Sums of it stay far from what a database's integers hold.
+_MOST_IN_A_WALLET = 10**15
 _KEPT_SECONDS = 30 * _DAY
 # So few that nobody waits long for the table.
 _PRUNED_AT_ONCE = 5_000
@@ -82,6 +84,8 @@ class Books:
             if same is not None and tuple(same) != (org, amount):
                 raise RegistryError(f"there is another top-up with the reference {reference}")
             if same is None:
+                if (await _balance(connection, org) or 0) + amount > _MOST_IN_A_WALLET:
+                    raise RegistryError("a wallet holds a billion CHF at most")
                 if balance is None:
                     await connection.execute(sa.insert(WALLETS).values(org=org, balance=0))
                 change = sa.update(WALLETS).where(WALLETS.c.org == org)
@@ -144,9 +148,14 @@ class Books:
             rows = await (await connection.execution_options(**READ)).execute(query.group_by(*groups).order_by(*groups))
             return [Sum(tuple(row[: len(by)]), *map(int, row[len(by) :])) for row in rows if row[-1] is not None]
 
-    async def key_names(self, ids: Sequence[str]) -> dict[str, str]:
-        """The names of keys; what is no key, such as a mobile app's user, is left out."""
+    async def key_names(self, ids: Sequence[str], org: str | None = None) -> dict[str, str]:
+        """The names of keys; what is no key, such as a mobile app's user, is left out.
+
+        For an ``org`` only the names of its own: what a key is called after it has left is not its affair.
+        """
         query = sa.select(KEYS.c.id, KEYS.c.name).where(KEYS.c.id.in_(ids))
+        if org is not None:
+            query = query.where(KEYS.c.org == org)
         async with self._engine.connect() as connection:
             rows = await (await connection.execution_options(**READ)).execute(query)
             return {row.id: row.name for row in rows}

@@ -1,8 +1,6 @@
 """Consumption as it is told: rows with names, and comma-separated values."""
 
-import csv
 import datetime
-import io
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +10,8 @@ from frontend.usage.books import GROUPS, Books, Scope
 FIRST_DAY, LAST_DAY = "0001-01-01", "9999-12-31"
 # Cells that a spreadsheet would take for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# Those of the RFC, and the semicolon, at which spreadsheets of some countries cut.
+_QUOTED = frozenset(',;"\r\n')
 
 
 def parse_day(text: str) -> str:
@@ -33,7 +33,7 @@ async def report(books: Books, scope: Scope, by: Sequence[str]) -> list[dict[str
     names: Mapping[str, str] = {}
     if "key" in by:
         place = by.index("key")
-        names = await books.key_names([found.group[place] for found in sums])
+        names = await books.key_names([found.group[place] for found in sums], scope.org)
     rows: list[dict[str, Any]] = []
     for found in sums:
         row: dict[str, Any] = dict(zip(by, found.group, strict=True))
@@ -51,8 +51,9 @@ def cells(rows: Iterable[Mapping[str, Any]], by: Collection[str]) -> list[list[s
 
 def to_csv(table: Iterable[Iterable[str]]) -> str:
     """The table as comma-separated values (RFC 4180) that a spreadsheet takes for text and numbers alone."""
-    written = io.StringIO()
-    writer = csv.writer(written)
-    for row in table:
-        writer.writerow([f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in row])
-    return written.getvalue()
+    return "".join(",".join(map(_cell, row)) + "\r\n" for row in table)
+
+
+def _cell(text: str) -> str:
+    plain = f"'{text}" if text.startswith(_FORMULA) else text
+    return '"' + plain.replace('"', '""') + '"' if _QUOTED.intersection(plain) else plain

@@ -1,7 +1,7 @@
 """Who is served when everything is full: python -m scripts.benchmark.tiers --seconds 30
 
-Callers of every tier, and one whose key has a floor, want more of one voice than a Triton has slots for; then two equal
-keys do, one of them with four times as many callers.
+Callers of every tier, and one whose organisation has a floor, want more of one voice than a Triton has slots for; then
+two equal keys do, one of them with four times as many callers.
 """
 
 import argparse
@@ -42,7 +42,11 @@ EQUALS = (Group("few", "pro", 8), Group("many", "pro", 32))
 
 def _keys(target: Target, groups: Sequence[Group]) -> Mapping[Group, str]:
     async def make(registry: Registry) -> dict[Group, str]:
-        return {group: await registry.create(group.name, group.tier, None, {}, None) for group in groups}
+        made = {}
+        for group in groups:
+            await registry.create_org(group.name, None)
+            made[group] = await registry.create(group.name, group.tier, group.name, {}, None)
+        return made
 
     return with_registry(Settings(database=target.database), make)
 

@@ -74,9 +74,10 @@ def test_addresses_with_commas_between_are_backends_of_every_model() -> None:
 
 
 def test_a_file_gives_floors_by_model_and_owner(tmp_path: Path) -> None:
-    settings = Settings.from_env(_file(tmp_path, "[floors.whisper_turbo]\nacme = 2\n"))
-    assert settings.floors == {"whisper_turbo": {"acme": 2}}
-    assert settings.floor_owners == {"acme"}
+    text = "[floors.whisper_turbo]\nacme = 2\n'org:key:b' = 3\n'key:4f' = 1\n"
+    settings = Settings.from_env(_file(tmp_path, text))
+    assert settings.floors == {"whisper_turbo": {"org:acme": 2, "org:key:b": 3, "key:4f": 1}}
+    assert settings.floor_owners == {"org:acme", "org:key:b", "key:4f"}
 
 
 def test_a_variable_goes_before_the_file(tmp_path: Path) -> None:

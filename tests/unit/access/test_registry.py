@@ -3,7 +3,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import insert, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access import api_key
@@ -11,7 +11,7 @@ from frontend.access.caller import Caller
 from frontend.access.registry import Registry, RegistryError
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
-from frontend.database.tables import KEYS, SECRETS
+from frontend.database.tables import KEYS, ORGS, SECRETS
 
 
 @pytest.fixture
@@ -133,6 +133,20 @@ async def test_what_does_not_exist_is_refused(registry: Registry) -> None:
     ):
         with pytest.raises(RegistryError):
             await refused
+
+
+@pytest.mark.parametrize("name", ["", " ", "a/b", "a\0b", "a\nb", " acme", "acme ", "\u2028", "a" * 65])
+async def test_what_is_no_name_of_an_organisation_is_refused(registry: Registry, name: str) -> None:
+    with pytest.raises(RegistryError, match="printable"):
+        await registry.create_org(name, None)
+
+
+async def test_a_key_of_an_organisation_without_a_name_belongs_to_none(registry: Registry, engine: AsyncEngine) -> None:
+    async with engine.begin() as connection:
+        await connection.execute(insert(ORGS).values(name="", created_at=0))
+    found = await _caller(registry, await _create(registry, org=""))
+    assert found is not None
+    assert found.org is None
 
 
 async def test_an_organisation_exists_once(registry: Registry) -> None:

@@ -48,6 +48,13 @@ async def test_a_top_up_needs_an_organisation_and_an_amount(books: Books, org: s
         await books.top_up(org, amount, None)
 
 
+async def test_a_wallet_holds_a_billion_at_most(books: Books) -> None:
+    await books.top_up("acme", 10**15, "all")
+    with pytest.raises(RegistryError, match="billion"):
+        await books.top_up("acme", 1, "more")
+    assert (await books.top_up("acme", 10**15, "all"), type(await books.balance("acme"))) == (10**15, int)
+
+
 async def test_what_a_frontend_holds_belongs_to_the_balance(engine: AsyncEngine, books: Books) -> None:
     await books.top_up("acme", 100, None)
     async with engine.begin() as connection:
@@ -86,6 +93,15 @@ async def test_keys_have_names(engine: AsyncEngine, books: Books) -> None:
     key = await registry.create("search", "free", None, {}, None)
     (found,) = (await registry.find([api_key.digest(key)])).values()
     assert await books.key_names([found.id, "phone-1"]) == {found.id: "search"}
+
+
+async def test_an_organisation_sees_the_names_of_its_own_keys_alone(engine: AsyncEngine, books: Books) -> None:
+    registry = Registry(engine)
+    key = await registry.create("search", "free", "acme", {}, None)
+    (found,) = (await registry.find([api_key.digest(key)])).values()
+    assert await books.key_names([found.id], "acme") == {found.id: "search"}
+    await registry.change(api_key.prefix(key), {"org": "zenith", "name": "what zenith calls it"}, {})
+    assert await books.key_names([found.id], "acme") == {}
 
 
 async def test_old_charges_are_deleted_and_their_sums_stay(

@@ -1,0 +1,29 @@
+import pytest
+
+from frontend.access.caller import Caller
+from frontend.middleware.turns import turn_of
+
+_OWNERS = {"org:acme", "key:4f", "org:None"}
+
+
+@pytest.mark.parametrize(
+    ("caller", "owner"),
+    [
+        (Caller("1", "search", org="acme"), "org:acme"),
+        (Caller("4f", "search", org="acme"), "key:4f"),
+        (Caller("1", "acme"), None),
+        (Caller("1", "org:acme"), None),
+        (Caller("acme", "key:4f", org="zenith"), None),
+        (Caller("1", "search"), None),
+    ],
+)
+async def test_a_floor_is_found_by_what_a_caller_is_and_never_by_a_name_it_bears(
+    caller: Caller, owner: str | None
+) -> None:
+    assert turn_of(caller, _OWNERS, 1).owner == owner
+
+
+async def test_a_turn_ends_at_its_deadline() -> None:
+    assert turn_of(Caller("1", "a"), (), 5).deadline - turn_of(Caller("1", "a"), (), 1).deadline == pytest.approx(
+        4, abs=0.5
+    )
