@@ -17,6 +17,7 @@ from frontend.background import Repeating, measure_loop_delay
 from frontend.config import Settings
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
+from frontend.debts import Unpaid, WrongKeys
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.model_queue import Bounds
 from frontend.dispatch.pool import Pool
@@ -110,6 +111,7 @@ async def _access(app: web.Application) -> AsyncIterator[None]:
         app[keys.TOKENS] = Tokens(
             settings.jwt_audience, settings.jwt_issuer, settings.jwt_secret, jwks, settings.jwt_leeway_seconds
         )
+        app[keys.WRONG_KEYS] = WrongKeys(settings.wrong_keys_a_minute)
         app[keys.LIMITER] = Limiter(counters, settings.limits, settings.tiers)
         yield
 
@@ -184,7 +186,8 @@ async def _operations(app: web.Application) -> AsyncIterator[None]:
     audio, text, threads = app[keys.AUDIO], app[keys.TEXT], app[keys.THREADS]
     app[keys.HELD] = Held(settings.held_bytes)
     app[keys.JSON_BODIES] = JsonBodies(settings, text)
-    app[keys.TRANSCRIPTION] = TranscriptionPipeline(settings, dispatcher, audio, threads)
+    app[keys.UNPAID] = Unpaid(settings.unpaid_seconds)
+    app[keys.TRANSCRIPTION] = TranscriptionPipeline(settings, dispatcher, audio, threads, app[keys.UNPAID])
     app[keys.SPEECH] = SpeechPipeline(settings, dispatcher, text, threads)
     app[keys.EMBEDDINGS] = EmbeddingPipeline(settings, dispatcher, threads)
     app[keys.RERANK] = RerankPipeline(settings, dispatcher, threads)
@@ -211,6 +214,7 @@ def create_app(settings: Settings, connect: Callable[[str], Triton] = Triton) ->
     )
     app[keys.SETTINGS] = settings
     app[_CONNECT] = connect
+    app[metrics.METRICS] = metrics.MetricsPage()
     app.cleanup_ctx.extend([_access, _usage, _dispatch, _operations, _watch])
     app.on_response_prepare.append(add_headers)
     for room in (transcription, speech, embeddings, rerank, health, models, metrics, openapi, docs, dashboard):

@@ -79,6 +79,12 @@ class Settings:
     held_bytes: int = _setting(
         1024**3, "bytes of bodies, samples and answers held at once, half of them for one key", least=64 * 1024**2
     )
+    wrong_keys_a_minute: int = _setting(
+        300, "wrong keys from one address before their refusals wait; 0 is no bound", least=0
+    )
+    unpaid_seconds: float = _setting(
+        30.0, "processor time that a key's audio may take for nothing, such as silence, before it is slowed", least=0.1
+    )
     request_seconds: float = _setting(300.0, "time a call to Triton may take", least=1)
     token_budget: int = _setting(16384, "tokens in one request to Triton", least=8192)
     concurrency: int = _setting(0, "calls of a model at once on one Triton; 0 is what fills two batches", least=0)

@@ -6,6 +6,7 @@ from frontend.access.caller import Caller, Identifies
 from frontend.access.limits import Limiter
 from frontend.access.registry import Registry
 from frontend.config import Settings
+from frontend.debts import Unpaid, WrongKeys
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.model_queue import Turn
 from frontend.dispatch.pool import Pool
@@ -24,11 +25,13 @@ SETTINGS = web.AppKey("settings", Settings)
 ADMIN: web.AppKey[Identifies] = web.AppKey("admin")
 API_KEYS: web.AppKey[Identifies] = web.AppKey("api_keys")
 TOKENS: web.AppKey[Identifies] = web.AppKey("tokens")
+WRONG_KEYS = web.AppKey("wrong_keys", WrongKeys)
 LIMITER = web.AppKey("limiter", Limiter)
 DISPATCHER = web.AppKey("dispatcher", Dispatcher)
 REGISTRY = web.AppKey("registry", Registry)
 BOOKS = web.AppKey("books", Books)
 RECORDER = web.AppKey("recorder", Recorder)
+UNPAID = web.AppKey("unpaid", Unpaid)
 HELD = web.AppKey("held", Held)
 JSON_BODIES = web.AppKey("json_bodies", JsonBodies)
 AUDIO = web.AppKey("audio", Pool)

@@ -1,5 +1,6 @@
 """Shared set-up: a clean environment, the application with a fake Triton, and the whole product with a real one."""
 
+import logging
 import os
 import shutil
 from collections.abc import AsyncIterator, Iterator
@@ -46,10 +47,13 @@ class ProductServer(TestServer):
 
 
 @pytest.fixture(autouse=True)
-def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in list(os.environ):
         if name.startswith(PREFIX):
             monkeypatch.delenv(name)
+    yield
+    # Command lines that tests call silence the logs of libraries.
+    logging.disable(logging.NOTSET)
 
 
 @pytest.fixture(scope="session")
@@ -127,7 +131,8 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     folder = tmp_path_factory.mktemp("stack")
     # The tests call it more often than the contract's limits allow.
     limits = "\n".join(f"{name} = 1_000_000" for name in LIMITS)
-    (folder / "quartet.toml").write_text(f"[limits]\n{limits}\n", encoding="utf-8")
+    text = f"wrong_keys_a_minute = 0\nunpaid_seconds = 1000\n[limits]\n{limits}\n"
+    (folder / "quartet.toml").write_text(text, encoding="utf-8")
     environ = {
         **{name: value for name, value in os.environ.items() if not name.startswith(PREFIX)},
         CONFIG_FILE: str(folder / "quartet.toml"),

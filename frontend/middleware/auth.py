@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler, Middleware
 
-from frontend.access.caller import Identifies, bearer_token
+from frontend.access.caller import Caller, Identifies, bearer_token
+from frontend.errors import Unauthorized
 from frontend.http.connection import KNOWN
-from frontend.keys import CALLER
+from frontend.keys import CALLER, WRONG_KEYS
 
 
 def auth_middleware(by_prefix: Mapping[str, web.AppKey[Identifies]]) -> Middleware:
@@ -18,9 +19,17 @@ def auth_middleware(by_prefix: Mapping[str, web.AppKey[Identifies]]) -> Middlewa
         if request.match_info.http_exception is None:
             for prefix, part in by_prefix.items():
                 if request.path.startswith(prefix):
-                    token = bearer_token(request.headers.getall(hdrs.AUTHORIZATION, []))
-                    request[CALLER] = await request.app[part].identify(token)
+                    request[CALLER] = await _identify(request, request.app[part])
                     request[KNOWN] = True
         return await handler(request)
 
     return middleware
+
+
+async def _identify(request: web.Request, part: Identifies) -> Caller:
+    try:
+        return await part.identify(bearer_token(request.headers.getall(hdrs.AUTHORIZATION, [])))
+    except Unauthorized:
+        # Only the refusal waits: a right key from the same address does not.
+        await request.app[WRONG_KEYS].pause(request.remote or "")
+        raise

@@ -1,5 +1,6 @@
 """The application with other stores of keys than an SQLite file and a shared secret."""
 
+import asyncio
 import dataclasses
 import json
 import time
@@ -46,3 +47,22 @@ async def test_mobile_tokens_may_be_signed_with_a_key_of_a_jwks(settings: Settin
             await client.get("/api/v1/audio/voices", headers={"Authorization": f"Bearer {token}"}) for token in tokens
         ]
     assert [answer.status for answer in answers] == [200, 401]
+
+
+async def test_refusals_of_many_wrong_keys_wait_and_the_right_key_does_not(settings: Settings) -> None:
+    settings = dataclasses.replace(settings, wrong_keys_a_minute=10)
+    async with TestClient(ProductServer(create_app(settings, connect=FakeTriton), settings)) as client:
+
+        async def ask(key: str) -> tuple[int, float]:
+            started = time.monotonic()
+            async with client.get("/v1/models", headers={"Authorization": f"Bearer {key}"}) as response:
+                return response.status, time.monotonic() - started
+
+        wrong = [asyncio.create_task(ask(KEY[:-1])) for _ in range(12)]
+        await asyncio.sleep(0.3)
+        status, seconds = await ask(KEY)
+        answers = [await task for task in wrong]
+    assert status == 200
+    assert seconds < 2
+    assert {status for status, _ in answers} == {401}
+    assert sum(seconds > 4 for _, seconds in answers) == 2

@@ -2,6 +2,9 @@ import asyncio
 import re
 import time
 
+import pytest
+
+from frontend.pages.metrics import MetricsPage
 from tests.conftest import Client
 
 
@@ -39,3 +42,28 @@ async def test_paths_and_methods_that_do_not_exist_make_no_labels(client: Client
 
 async def test_the_state_of_the_limiter_is_shown(client: Client) -> None:
     assert "quartet_limiter_degraded" in await (await client.get("/metrics")).text()
+
+
+async def test_many_who_ask_share_a_rendering_that_began_after_they_asked() -> None:
+    began = 0
+
+    def render() -> bytes:
+        nonlocal began
+        began += 1
+        time.sleep(0.05)
+        return b"%d" % began
+
+    page = MetricsPage(render)
+    first = asyncio.create_task(page.get())
+    await asyncio.sleep(0.02)
+    answers = await asyncio.gather(first, *(page.get() for _ in range(100)))
+    assert answers == [b"1", *[b"2"] * 100]
+
+
+async def test_a_rendering_that_fails_leaves_the_next_one_to_work() -> None:
+    answers: list[bytes] = []
+    page = MetricsPage(lambda: answers.pop())
+    with pytest.raises(IndexError):
+        await page.get()
+    answers.append(b"all")
+    assert await page.get() == b"all"

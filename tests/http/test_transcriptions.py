@@ -1,3 +1,4 @@
+import dataclasses
 import io
 from typing import Any
 
@@ -5,7 +6,9 @@ import numpy as np
 import pytest
 from aiohttp import FormData
 
-from tests.conftest import Client
+from frontend import debts
+from frontend.config import Settings
+from tests.conftest import Client, running
 from tests.fakes import FakeTriton
 from tests.speech import CONTAINERS, encode, say
 
@@ -196,3 +199,19 @@ async def test_parts_come_in_any_order(client: Client, triton: FakeTriton, first
         form.add_field("language", "de")
     assert (await client.post(PATH, data=form)).status == 200
     assert triton.calls[0][1]["language"][0, 0] == b"de"
+
+
+async def test_who_sends_much_that_is_no_speech_is_slowed_and_others_are_not(
+    settings: Settings, mobile: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(debts, "_PATIENCE_SECONDS", 0.0)
+    noise = encode(np.random.default_rng(0).uniform(-0.3, 0.3, 120 * 16_000).astype(np.float32), "flac")
+    async with running(dataclasses.replace(settings, unpaid_seconds=0.1), FakeTriton()) as client:
+        assert await (await _post(client, noise)).json() == {"text": ""}
+        refused = await _post(client)
+        error = (await refused.json())["error"]
+        form = {"audio": io.BytesIO(WAV)}
+        other = await client.post("/api/v1/audio/transcribe", data=form, headers=mobile)
+    assert (refused.status, error["type"]) == (429, "rate_limit_exceeded")
+    assert int(refused.headers["Retry-After"]) > 0
+    assert other.status == 200

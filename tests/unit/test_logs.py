@@ -45,7 +45,7 @@ def logger(reader: _Reader) -> Iterator[logging.Logger]:
 
 
 def _wait_for(reader: _Reader, lines: int) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 10
     while len(reader.lines) < lines and time.monotonic() < deadline:
         time.sleep(0.01)
 

@@ -4,7 +4,7 @@ from aiohttp import web
 
 from frontend.http.form import Form, read_form
 from frontend.http.rendering import json_response
-from frontend.keys import BILL, HOLDING, SETTINGS, THREADS, TRANSCRIPTION, TURN
+from frontend.keys import BILL, HOLDING, SETTINGS, THREADS, TRANSCRIPTION, TURN, UNPAID
 from frontend.operations.transcription import protocol
 from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest
 
@@ -20,8 +20,9 @@ async def _run(request: web.Request, parsed: TranscriptionRequest) -> Transcript
 
 async def transcribe(request: web.Request) -> web.Response:
     """A file in, its text out."""
-    parsed = protocol.parse_openai(await _form(request, protocol.OPENAI_FILE))
-    answer = await _run(request, parsed)
+    async with request.app[UNPAID].paced(request[TURN].key):
+        parsed = protocol.parse_openai(await _form(request, protocol.OPENAI_FILE))
+        answer = await _run(request, parsed)
     threads, turn = request.app[THREADS], request[TURN]
     rendered = await threads.run(turn, protocol.render_openai, answer, parsed.response_format)
     if isinstance(rendered, str):
@@ -31,8 +32,9 @@ async def transcribe(request: web.Request) -> web.Response:
 
 async def transcribe_mobile(request: web.Request) -> web.Response:
     """The same, in the words of the mobile API."""
-    parsed, with_segments = protocol.parse_mobile(await _form(request, protocol.MOBILE_FILE))
-    answer = await _run(request, parsed)
+    async with request.app[UNPAID].paced(request[TURN].key):
+        parsed, with_segments = protocol.parse_mobile(await _form(request, protocol.MOBILE_FILE))
+        answer = await _run(request, parsed)
     threads, turn = request.app[THREADS], request[TURN]
     return json_response(await threads.run(turn, protocol.render_mobile, answer, parsed, with_segments))
 

@@ -13,6 +13,7 @@ from frontend.audio.decode import DamagedAudioError, TooLongError, UnknownFormat
 from frontend.audio.prepare import SAMPLE_BYTES, Limits, Prepared, SpokenWindow, prepare, room_for
 from frontend.audio.sniff import ACCEPTED, HEAD_BYTES, recognise
 from frontend.config import Settings
+from frontend.debts import Stint, Unpaid
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.model_queue import Turn
 from frontend.dispatch.pool import Pool
@@ -57,8 +58,11 @@ class WindowLength:
 class TranscriptionPipeline:
     """Transcribes whole files with the Whisper models of a Triton; ``decoders`` are processes, ``threads`` threads."""
 
-    def __init__(self, settings: Settings, dispatcher: Dispatcher, decoders: Pool, threads: Pool) -> None:
+    def __init__(
+        self, settings: Settings, dispatcher: Dispatcher, decoders: Pool, threads: Pool, unpaid: Unpaid
+    ) -> None:
         self._settings, self._dispatcher, self._decoders, self._threads = settings, dispatcher, decoders, threads
+        self._unpaid = unpaid
         self._lengths = {model: WindowLength.of(settings.model_repository, model) for model in MODELS.values()}
 
     async def run(
@@ -68,7 +72,8 @@ class TranscriptionPipeline:
         model = MODELS[request.model]
         samples = SharedBytes(room_for(self._settings.max_audio_seconds))
         holding.closing.callback(samples.close)
-        prepared = await self._prepare(request, samples, self._lengths[model], turn)
+        stint = self._unpaid.work(turn.key)
+        prepared = await self._prepare(request, samples, self._lengths[model], turn, stint)
         words: list[Word] | None = [] if request.words else None
         if not prepared.windows:
             return Transcription("", request.language, prepared.duration, (), words)
@@ -78,10 +83,12 @@ class TranscriptionPipeline:
         calls = (self._window(model, request, samples, window, turn) for window in prepared.windows)
         answers = await gather_or_cancel(calls, self._settings.windows_at_once)
         # Hours of words take longer than the event loop may be held.
-        return await self._threads.run(turn, assemble, prepared, answers, request)
+        transcription = await self._threads.run(turn, assemble, prepared, answers, request)
+        stint.paid()
+        return transcription
 
     async def _prepare(
-        self, request: TranscriptionRequest, samples: SharedBytes, length: WindowLength, turn: Turn
+        self, request: TranscriptionRequest, samples: SharedBytes, length: WindowLength, turn: Turn, stint: Stint
     ) -> Prepared:
         file, param, settings = request.file, request.file_field, self._settings
         content_type, accepted = recognise(file.read(HEAD_BYTES))
@@ -96,7 +103,7 @@ class TranscriptionPipeline:
         )
         try:
             return await self._decoders.run_with(
-                (file.use(), samples.use()), turn, prepare, file.attached, samples.attached, limits
+                (file.use(), samples.use(), stint), turn, prepare, file.attached, samples.attached, limits
             )
         except UnknownFormatError:
             # A file that begins like an accepted one is damaged rather than foreign.

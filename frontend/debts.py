@@ -1,0 +1,113 @@
+"""Who makes much of what nobody pays for: a leaky bucket a name, which is let in again as it runs empty.
+
+The bucket is kept as the time at which it is empty, as in the generic cell rate algorithm (ITU-T I.371).
+"""
+
+import asyncio
+import math
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Hashable
+from contextlib import AbstractContextManager, asynccontextmanager
+from types import TracebackType
+
+from frontend.errors import RateLimited
+
+# So many names at once; those that were heard of longest ago are forgotten.
+_MOST_NAMES = 10_000
+# A wrong key is told so after this at the latest.
+_LONGEST_PAUSE = 5.0
+# A request that would wait longer for its turn is refused.
+_PATIENCE_SECONDS = 30.0
+# What a request that had to wait is taken to cost while it runs, so that those behind it do not run beside it.
+_STAKE_SECONDS = 2.0
+_LONGEST_RETRY = 300
+# What is owed may become less meanwhile.
+_LOOK_SECONDS = 0.25
+# Processor time is forgiven this slowly.
+_FORGIVEN_A_SECOND = 0.2
+
+
+class Debts:
+    """What names owe, in some unit: ``allowance`` is free, and ``rate`` of it is forgiven each second."""
+
+    def __init__(self, allowance: float, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._allowance, self._rate, self._clock = allowance, rate, clock
+        self._paid_at: OrderedDict[Hashable, float] = OrderedDict()
+
+    def owe(self, name: Hashable, amount: float) -> None:
+        """Owe more, or less; never less than nothing."""
+        now = self._clock()
+        paid_at = max(now, self._paid_at.pop(name, now)) + amount / self._rate
+        if paid_at > now:
+            self._paid_at[name] = paid_at
+            if len(self._paid_at) > _MOST_NAMES:
+                self._paid_at.popitem(last=False)
+
+    def wait(self, name: Hashable) -> float:
+        """Seconds until a name owes no more than what is free."""
+        return max(0.0, self._paid_at.get(name, 0.0) - self._clock() - self._allowance / self._rate)
+
+
+class WrongKeys:
+    """Answers to wrong keys come later and later to an address that sends many; ``a_minute`` of 0 is no bound."""
+
+    def __init__(self, a_minute: int) -> None:
+        self._debts = Debts(a_minute, a_minute / 60) if a_minute else None
+
+    async def pause(self, address: str) -> None:
+        """Note one, and let its answer wait."""
+        if self._debts is not None:
+            self._debts.owe(address, 1)
+            await asyncio.sleep(min(_LONGEST_PAUSE, self._debts.wait(address)))
+
+
+class Unpaid:
+    """Decoding that led to no answer; whoever makes more of it than of what is paid waits, one request at a time."""
+
+    def __init__(self, seconds: float) -> None:
+        self._debts = Debts(seconds, _FORGIVEN_A_SECOND)
+
+    @asynccontextmanager
+    async def paced(self, key: Hashable) -> AsyncIterator[None]:
+        """A request of the key, when it may begin; ``RateLimited`` where that is too far off."""
+        waited = False
+        while (wait := self._debts.wait(key)) > 0:
+            if wait > _PATIENCE_SECONDS:
+                raise RateLimited(
+                    "too much of the audio sent with this key held no speech or could not be decoded, retry later",
+                    headers={"Retry-After": str(min(_LONGEST_RETRY, math.ceil(wait)))},
+                )
+            await asyncio.sleep(min(wait, _LOOK_SECONDS))
+            waited = True
+        stake = _STAKE_SECONDS if waited else 0.0
+        self._debts.owe(key, stake)
+        try:
+            yield
+        finally:
+            self._debts.owe(key, -stake)
+
+    def work(self, key: Hashable) -> "Stint":
+        """Work for the key, from its beginning to its end, that is owed for until it is ``paid``."""
+        return Stint(self._debts, key)
+
+
+class Stint(AbstractContextManager[None]):
+    """The time that a piece of work takes, which its key owes when it has ended."""
+
+    def __init__(self, debts: Debts, key: Hashable) -> None:
+        self._debts, self._key = debts, key
+        self._started = self._seconds = 0.0
+
+    def __enter__(self) -> None:
+        self._started = time.monotonic()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._seconds = time.monotonic() - self._started
+        self._debts.owe(self._key, self._seconds)
+
+    def paid(self) -> None:
+        """The caller has got what it pays for: this is not owed, and as much of what is."""
+        self._debts.owe(self._key, -2 * self._seconds)

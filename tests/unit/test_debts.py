@@ -1,0 +1,130 @@
+import asyncio
+import time
+
+import pytest
+
+from frontend.debts import Debts, Unpaid, WrongKeys
+from frontend.errors import RateLimited
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_what_is_free_is_not_waited_for() -> None:
+    debts = Debts(10, 0.1, Clock())
+    debts.owe("a", 10)
+    assert debts.wait("a") == 0
+
+
+def test_what_is_owed_is_forgiven_with_time() -> None:
+    clock = Clock()
+    debts = Debts(10, 0.1, clock)
+    debts.owe("a", 12)
+    assert debts.wait("a") == pytest.approx(20)
+    clock.now += 15
+    assert debts.wait("a") == pytest.approx(5)
+    clock.now += 1000
+    debts.owe("a", 11)
+    assert debts.wait("a") == pytest.approx(10)
+
+
+def test_nobody_waits_for_what_others_owe() -> None:
+    debts = Debts(1, 1, Clock())
+    debts.owe("a", 100)
+    assert debts.wait("b") == 0
+
+
+def test_less_than_nothing_is_never_owed() -> None:
+    debts = Debts(1, 1, Clock())
+    debts.owe("a", -50)
+    debts.owe("a", 3)
+    assert debts.wait("a") == pytest.approx(2)
+
+
+def test_no_more_names_than_ten_thousand_are_kept() -> None:
+    debts = Debts(1, 1, Clock())
+    for number in range(10_001):
+        debts.owe(number, 50)
+    assert debts.wait(0) == 0
+    assert debts.wait(1) == pytest.approx(49)
+
+
+async def test_the_refusals_of_many_wrong_keys_wait() -> None:
+    wrong = WrongKeys(600)
+    started = time.monotonic()
+    for _ in range(600):
+        await wrong.pause("10.0.0.1")
+    assert time.monotonic() - started < 1
+    await asyncio.gather(*(wrong.pause("10.0.0.1") for _ in range(10)))
+    assert time.monotonic() - started > 0.5
+
+
+async def test_where_there_is_no_bound_no_refusal_waits() -> None:
+    wrong = WrongKeys(0)
+    async with asyncio.timeout(1):
+        for _ in range(1000):
+            await wrong.pause("10.0.0.1")
+
+
+async def _work(unpaid: Unpaid, seconds: float, *, paid: bool = False) -> None:
+    async with unpaid.paced("a"):
+        stint = unpaid.work("a")
+        with stint:
+            await asyncio.sleep(seconds)
+        if paid:
+            stint.paid()
+
+
+async def test_work_for_nothing_slows_the_next_request() -> None:
+    unpaid = Unpaid(0.1)
+    await _work(unpaid, 0.15)
+    started = time.monotonic()
+    await _work(unpaid, 0)
+    assert 0.15 < time.monotonic() - started < 2
+
+
+async def test_work_that_is_paid_for_slows_nothing() -> None:
+    unpaid = Unpaid(0.1)
+    for _ in range(5):
+        await _work(unpaid, 0.1, paid=True)
+    async with asyncio.timeout(0.1), unpaid.paced("a"):
+        pass
+
+
+async def test_what_is_paid_for_makes_up_for_as_much_that_is_not() -> None:
+    unpaid = Unpaid(0.1)
+    await _work(unpaid, 0.1)
+    await _work(unpaid, 0.2, paid=True)
+    await _work(unpaid, 0.05)
+    async with asyncio.timeout(0.1), unpaid.paced("a"):
+        pass
+
+
+async def test_who_owes_too_much_is_told_when_to_come_again() -> None:
+    unpaid = Unpaid(0.1)
+    unpaid._debts.owe("a", 20.1)
+    with pytest.raises(RateLimited) as refused:
+        async with unpaid.paced("a"):
+            pass
+    assert refused.value.headers["Retry-After"] == "100"
+
+
+async def test_requests_that_had_to_wait_go_one_after_the_other() -> None:
+    unpaid = Unpaid(0.1)
+    unpaid._debts.owe("a", 0.11)
+    running = most = 0
+
+    async def request() -> None:
+        nonlocal running, most
+        async with unpaid.paced("a"):
+            running += 1
+            most = max(most, running)
+            await asyncio.sleep(0.05)
+            running -= 1
+
+    await asyncio.gather(*(request() for _ in range(5)))
+    assert most == 1
