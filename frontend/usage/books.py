@@ -1,9 +1,11 @@
 """What is asked of usage and wallets from outside: top-ups, balances, and consumption by day, model and key."""
 
+import asyncio
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -135,8 +137,8 @@ class Books:
                 return deleted
             deleted += some.rowcount
 
-    async def usage(self, scope: Scope, by: Sequence[str]) -> list[Sum]:
-        """Consumption summed up by some of ``GROUPS``, in their order."""
+    async def usage(self, scope: Scope, by: Sequence[str], most: int | None = None) -> list[Sum]:
+        """Consumption summed up by some of ``GROUPS``, in their order; ``RegistryError`` beyond ``most`` sums."""
         groups = [_COLUMNS[name] for name in by]
         sums = [sa.func.sum(USAGE_DAYS.c[name]) for name in ("requests", "quantity", "amount")]
         query = sa.select(*groups, *sums).where(USAGE_DAYS.c.day.between(scope.first, scope.last))
@@ -145,8 +147,14 @@ class Books:
         if scope.key_id is not None:
             query = query.where(USAGE_DAYS.c.key_id == scope.key_id)
         async with self._engine.connect() as connection:
-            rows = await (await connection.execution_options(**READ)).execute(query.group_by(*groups).order_by(*groups))
-            return [Sum(tuple(row[: len(by)]), *map(int, row[len(by) :])) for row in rows if row[-1] is not None]
+            reader = await connection.execution_options(**READ)
+            limit = None if most is None else most + 1
+            found = await reader.execute(query.group_by(*groups).order_by(*groups).limit(limit))
+            # Thousands of rows take longer than the event loop may be held.
+            answer = await asyncio.to_thread(_sums, found, len(by))
+        if most is not None and len(answer) > most:
+            raise RegistryError(f"there are more than {most} sums: ask for fewer days, or group by less")
+        return answer
 
     async def key_names(self, ids: Sequence[str], org: str | None = None) -> dict[str, str]:
         """The names of keys; what is no key, such as a mobile app's user, is left out.
@@ -159,6 +167,10 @@ class Books:
         async with self._engine.connect() as connection:
             rows = await (await connection.execution_options(**READ)).execute(query)
             return {row.id: row.name for row in rows}
+
+
+def _sums(rows: Iterable[sa.Row[Any]], groups: int) -> list[Sum]:
+    return [Sum(tuple(row[:groups]), *map(int, row[groups:])) for row in rows if row[-1] is not None]
 
 
 _HELD = sa.func.coalesce(

@@ -1,11 +1,12 @@
 """Consumption as it is told: rows with names, and comma-separated values."""
 
+import asyncio
 import datetime
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from frontend.prices import to_chf
-from frontend.usage.books import GROUPS, Books, Scope
+from frontend.usage.books import GROUPS, Books, Scope, Sum
 
 FIRST_DAY, LAST_DAY = "0001-01-01", "9999-12-31"
 # Cells that a spreadsheet would take for a formula.
@@ -27,13 +28,20 @@ def parse_groups(text: str) -> list[str]:
     return names
 
 
-async def report(books: Books, scope: Scope, by: Sequence[str]) -> list[dict[str, Any]]:
-    """One object a group: its names, ``requests``, ``quantity`` and ``amount`` in CHF; a key has ``key_id`` besides."""
-    sums = await books.usage(scope, by)
+async def report(books: Books, scope: Scope, by: Sequence[str], most: int | None = None) -> list[dict[str, Any]]:
+    """One object a group: its names, ``requests``, ``quantity`` and ``amount`` in CHF; a key has ``key_id`` besides.
+
+    ``RegistryError`` where there are more than ``most``.
+    """
+    sums = await books.usage(scope, by, most)
     names: Mapping[str, str] = {}
     if "key" in by:
         place = by.index("key")
-        names = await books.key_names([found.group[place] for found in sums], scope.org)
+        names = await books.key_names(list({found.group[place] for found in sums}), scope.org)
+    return await asyncio.to_thread(_rows, sums, names, by)
+
+
+def _rows(sums: Iterable[Sum], names: Mapping[str, str], by: Sequence[str]) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for found in sums:
         row: dict[str, Any] = dict(zip(by, found.group, strict=True))

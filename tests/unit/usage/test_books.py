@@ -88,6 +88,13 @@ async def test_without_consumption_there_is_no_sum(books: Books) -> None:
     assert await books.usage(Scope(*_EVER), []) == []
 
 
+async def test_more_sums_than_wanted_are_refused(engine: AsyncEngine, books: Books) -> None:
+    await write(engine, event("a", at=0), event("b", at=100_000))
+    assert len(await books.usage(Scope(*_EVER), ["day"], 2)) == 2
+    with pytest.raises(RegistryError, match="more than 1"):
+        await books.usage(Scope(*_EVER), ["day"], 1)
+
+
 async def test_keys_have_names(engine: AsyncEngine, books: Books) -> None:
     registry = Registry(engine)
     key = await registry.create("search", "free", None, {}, None)
