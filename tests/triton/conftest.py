@@ -1,11 +1,19 @@
 """The real clients that call the whole product."""
 
+import os
 from collections.abc import Iterator
 
 import openai
 import pytest
 
+from scripts.local_triton.server import LocalTriton
 from scripts.stack import Stack
+
+
+def send(triton: LocalTriton, signal: int) -> None:
+    """Send a signal to a Triton with all its stubs."""
+    assert triton._process is not None
+    os.killpg(triton._process.pid, signal)
 
 
 @pytest.fixture(scope="session")

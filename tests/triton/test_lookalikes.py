@@ -23,6 +23,7 @@ from scripts.local_triton.server import LocalTriton
 from tests import lookalikes
 from tests.conftest import ROOT
 from tests.speech import say
+from tests.triton.conftest import send
 
 pytestmark = pytest.mark.triton
 EXACT = ["--precision", "fp32", "--whisper-compute-type", "float32"]
@@ -57,6 +58,8 @@ def triton(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         server.load(export.MODELS)
         yield server
     finally:
+        # It would wait for the calls that a killed stub had.
+        send(server, signal.SIGKILL)
         server.stop()
 
 

@@ -19,6 +19,7 @@ from scripts.local_triton.server import LocalTriton
 from scripts.stack import REPOSITORY
 from tests.conftest import KEY, ROOT
 from tests.frontends import prepare
+from tests.triton.conftest import send
 
 pytestmark = pytest.mark.triton
 
@@ -52,12 +53,6 @@ class Pair:
         environment = {**os.environ, **prepare(folder), **{PREFIX + name: value for name, value in own.items()}}
         self.frontend = subprocess.Popen([sys.executable, "-m", "frontend", "serve"], cwd=ROOT, env=environment)
 
-    def signal(self, which: int, number: int) -> None:
-        """To a Triton with all its stubs."""
-        process = self.tritons[which]._process
-        assert process is not None
-        os.killpg(process.pid, number)
-
     def start_again(self, which: int) -> None:
         """At the same ports; returns when the model is ready."""
         before = self.tritons[which]
@@ -70,6 +65,8 @@ class Pair:
         self.frontend.terminate()
         self.frontend.wait(20)
         for triton in self.tritons:
+            # One that was frozen waits for calls that nobody has any more.
+            send(triton, signal.SIGKILL)
             triton.stop()
 
 
@@ -128,7 +125,7 @@ async def _inferences(triton: LocalTriton) -> int:
 
 async def test_a_triton_that_is_killed_costs_only_the_calls_it_had_and_comes_back(pair: Pair, load: Load) -> None:
     await asyncio.sleep(2)
-    pair.signal(0, signal.SIGKILL)
+    send(pair.tritons[0], signal.SIGKILL)
     killed = time.monotonic()
     await asyncio.sleep(3)
     bad = [answer for answer in load.answers if answer.status != 200]
@@ -148,12 +145,12 @@ async def test_a_triton_that_freezes_is_left_out_and_every_caller_is_answered_by
     pair: Pair, load: Load
 ) -> None:
     await asyncio.sleep(2)
-    pair.signal(0, signal.SIGSTOP)
+    send(pair.tritons[0], signal.SIGSTOP)
     frozen = time.monotonic()
     try:
         await asyncio.sleep(DEADLINE + 2)
     finally:
-        pair.signal(0, signal.SIGCONT)
+        send(pair.tritons[0], signal.SIGCONT)
     assert all(answer.ended - answer.begun < DEADLINE + NOISE for answer in load.answers)
     late = [answer for answer in load.answers if answer.begun > frozen + 1 + NOISE]
     assert late
