@@ -18,6 +18,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from frontend.config import Settings
 from frontend.errors import ApiError, BadGateway, Internal, InvalidRequest
 from frontend.http.arrival import EXPECTED
+from frontend.http.feeder import Feeder
 from frontend.http.rendering import json_response
 from frontend.observe import CONNECTIONS, CONNECTIONS_REFUSED, SERVER, log
 
@@ -27,9 +28,9 @@ KNOWN = web.RequestKey("known", bool)
 # How long what is left of a refused body is thrown away, for the client to read the refusal.
 _LINGER_SECONDS = 5.0
 _LINGER_OF_STATUS = {401: 2.0, 408: 2.0}
-# The event loop goes on with other connections after so much of one.
-_FEED_BYTES = 8 * 1024
-_FEED_SECONDS = 0.004
+# What is parsed of a connection at a time is smaller where it takes longer than that.
+_PIECE_SECONDS = 0.0005
+_LEAST_PIECE, _MOST_PIECE = 1024, 8 * 1024
 _READ_BYTES = 32 * 1024
 _PROGRESS_LOOKS = 10
 _RETRY_SECONDS = 5
@@ -57,7 +58,7 @@ def _refusal(failure: ApiError) -> web.Response:
 class Connection(web.RequestHandler):
     """One connection; what is no HTTP is refused in the contract's shape."""
 
-    __slots__ = ("_address", "_fed_soon", "_looks", "_settings", "_unfed", "_wire", "ending")
+    __slots__ = ("_address", "_looks", "_piece", "_queued", "_settings", "_unfed", "_wire", "ending", "fed_seconds")
 
     def __init__(self, manager: "_Server", *, settings: Settings, **kwargs: Any) -> None:
         super().__init__(manager, **kwargs)
@@ -66,7 +67,10 @@ class Connection(web.RequestHandler):
         # aiohttp forgets the transport while what was written to it may still be on its way.
         self._wire: asyncio.Transport | None = None
         self._unfed = bytearray()
-        self._fed_soon = False
+        self._piece = _LEAST_PIECE
+        self._queued = False
+        # The time that the parser has had for the request under way.
+        self.fed_seconds = 0.0
         self._looks: asyncio.TimerHandle | None = None
         # Whether it is we who end the connection.
         self.ending = False
@@ -116,40 +120,42 @@ class Connection(web.RequestHandler):
 
     def data_received(self, data: bytes) -> None:
         """Feed the parser little by little: a read of 256 KiB may hold a thousand requests, or chunks of a byte."""
-        if not data or (len(data) <= _FEED_BYTES and not self._unfed):
+        if data:
+            self._unfed += data
+            self._feed_soon()
+            if self._queued:
+                self._pause_reading_for_buffer()
+        else:
+            # aiohttp has the parser go on with what that holds.
             super().data_received(data)
-            return
-        self._unfed += data
-        if not self._fed_soon:
-            self._feed()
 
-    def _feed(self) -> None:
-        self._fed_soon = False
-        until = time.perf_counter() + _FEED_SECONDS
-        while self._unfed and not self._reading_paused and self.transport is not None:
-            piece = bytes(self._unfed[:_FEED_BYTES])
-            del self._unfed[:_FEED_BYTES]
+    def _feed_soon(self) -> None:
+        if self._unfed and not self._queued and isinstance(self._manager, _Server):
+            self._queued = True
+            self._manager.feeder.add(self)
+
+    def feed(self) -> bool:
+        """Give the parser a piece of what has come; whether there is another for it."""
+        self._queued = False
+        if self._unfed and not self._reading_paused and self.transport is not None:
+            piece = bytes(self._unfed[: self._piece])
+            del self._unfed[: self._piece]
+            began = time.perf_counter()
             super().data_received(piece)
-            if time.perf_counter() > until:
-                break
+            fast = time.perf_counter() - began < _PIECE_SECONDS
+            self._piece = min(_MOST_PIECE, 2 * self._piece) if fast else max(_LEAST_PIECE, self._piece // 2)
         if self.transport is None:
             self._unfed.clear()
         elif self._unfed:
             self._pause_reading_for_buffer()
-            if not self._reading_paused:
-                self._feed_soon()
+            self._queued = not self._reading_paused
         elif self._buffer_paused:
             self._resume_reading_if_drained()
-
-    def _feed_soon(self) -> None:
-        if not self._fed_soon:
-            self._fed_soon = True
-            self._loop.call_soon(self._feed)
+        return self._queued
 
     def resume_reading(self, resume_parser: bool = True) -> None:
         super().resume_reading(resume_parser)
-        if self._unfed:
-            self._feed_soon()
+        self._feed_soon()
 
     def pause_writing(self) -> None:
         """The caller does not read as fast as we write: it has some time to go on."""
@@ -178,6 +184,7 @@ class Connection(web.RequestHandler):
     async def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
     ) -> tuple[web.StreamResponse, bool]:
+        self.fed_seconds = 0.0
         known = self._settings.body_seconds if request.get(KNOWN) else _LINGER_SECONDS
         self._lingering_time = min(known, _LINGER_OF_STATUS.get(resp.status, known))
         return await super().finish_response(request, resp, start_time)
@@ -210,6 +217,7 @@ class _Server(web.Server):
     ) -> None:
         super().__init__(handler, request_factory=self._without_expect, **kwargs)
         self._inner_factory, self._settings = request_factory, settings
+        self.feeder = Feeder(self._loop)
         self._open = 0
         self._of_address: Counter[str] = Counter()
 
