@@ -9,7 +9,7 @@ MODELS ?= demo
 FOLDER ?=
 PRECISION ?= auto
 
-.PHONY: help install run export test lint bench bench-peers tune format clean
+.PHONY: help install run export demo prepare-test test lint bench bench-peers tune format clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -67,9 +67,15 @@ $(VENV)/installed-browser: tests/requirements.txt
 	  || { echo "the tests of the dashboard need Chromium: apt-get install chromium" >&2; exit 1; }
 	@mkdir -p $(VENV) && touch $@
 
-test: lint $(VENV)/installed-clients $(VENV)/installed-browser ## lint, export the demo models, and every test, those against a real Triton included
+demo: $(VENV)/installed
 	@$(BIN)/python -m scripts.export_models --source demo
-	@$(BIN)/python -m pytest
+
+prepare-test: lint demo $(VENV)/installed-clients $(VENV)/installed-browser
+
+test: $(VENV)/installed-tests ## lint, export the demo models, and every test, those against a real Triton included
+	@$(MAKE) --no-print-directory --output-sync -j 3 prepare-test
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not triton and not alone"
+	@$(BIN)/python -m pytest -m "triton or alone"
 
 bench: $(VENV)/installed-bench ## measure every operation under load; BENCH="--operations embeddings --callers 16 --seconds 20"
 	@$(BIN)/python -m scripts.export_models --source $(MODELS) $(if $(FOLDER),--folder $(FOLDER)) --precision $(PRECISION)

@@ -14,6 +14,8 @@ from tests.faults.cases_http import EMBED, RERANK, SPEECH, TRANSCRIBE, post
 from tests.frontends import Frontend, prepare, running
 from tests.raw import head
 
+pytestmark = pytest.mark.alone
+
 _MOST_MS = 20.0
 _TRIES = 3
 _ANSWER_SECONDS = 20.0

@@ -43,7 +43,7 @@ async def test_without_an_admin_key_there_is_no_such_path(client: Client) -> Non
         assert response.status == 404
 
 
-@pytest.mark.parametrize("key", [KEY, "a" * 31, "a" * 33, ""])
+@pytest.mark.parametrize("key", [KEY, "a" * 31, "a" * 33, ""], ids=["an API key", "shorter", "longer", "none"])
 async def test_another_key_does_not_administer(admin: Client, key: str) -> None:
     async with admin.get("/admin/v1/keys", headers={"Authorization": f"Bearer {key}"}) as response:
         assert (response.status, (await response.json())["error"]["type"]) == (401, "invalid_api_key")

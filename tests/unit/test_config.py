@@ -1,11 +1,9 @@
-import dataclasses
 from pathlib import Path
 
 import pytest
 
-from frontend.config import PREFIX, Settings
+from frontend.config import Settings
 from frontend.config_tables import SettingsError
-from tests.conftest import ROOT
 
 
 def test_reads_a_variable_by_its_field_name() -> None:
@@ -169,11 +167,3 @@ def test_a_file_gives_prices_in_chf(tmp_path: Path) -> None:
 def test_a_bad_price_is_refused_by_name(tmp_path: Path, text: str, place: str) -> None:
     with pytest.raises(SettingsError, match=f"^{place}:"):
         Settings.from_env(_file(tmp_path, text))
-
-
-def test_the_documentation_has_every_setting_as_it_is() -> None:
-    documented = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
-    for setting in dataclasses.fields(Settings):
-        if setting.metadata:
-            default = "(empty)" if setting.default == "" else setting.default
-            assert f"| `{PREFIX}{setting.name.upper()}` | `{default}` | {setting.metadata['help']} |" in documented

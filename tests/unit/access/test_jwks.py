@@ -111,28 +111,27 @@ def test_keys_that_do_not_fit_are_left_out() -> None:
     assert list(parse(json.dumps({"keys": [*others, ENTRIES["old"]]}).encode())) == ["old"]
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [
-        1,
-        None,
-        [],
-        "key",
-        {**_entry("none"), "alg": "none"},
-        {**_entry("unknown"), "alg": "ES999"},
-        {**_entry("list"), "alg": ["ES256"]},
-        {**_entry("kid"), "kid": 7},
-        {**_entry("kty"), "kty": ["EC"]},
-        {**_entry("x"), "x": 5},
-        {**_entry("x"), "x": "AAAA"},
-        {**_entry("crv"), "crv": "P-999"},
-        {"kty": "EC"},
-        {"kty": "RSA", "n": "AA", "e": "AA"},
-        {"kty": "RSA", "n": {}, "e": None},
-        {"kty": "OKP", "crv": "Ed25519", "x": "AAAA"},
-    ],
-    ids=str,
-)
+_BAD = {
+    "a number": 1,
+    "nothing": None,
+    "a list": [],
+    "a string": "key",
+    "no algorithm": {**_entry("bad"), "alg": "none"},
+    "an unknown algorithm": {**_entry("bad"), "alg": "ES999"},
+    "a list of algorithms": {**_entry("bad"), "alg": ["ES256"]},
+    "a number for its name": {**_entry("bad"), "kid": 7},
+    "a list of kinds": {**_entry("bad"), "kty": ["EC"]},
+    "a number for a point": {**_entry("bad"), "x": 5},
+    "a point that is nowhere": {**_entry("bad"), "x": "AAAA"},
+    "an unknown curve": {**_entry("bad"), "crv": "P-999"},
+    "a curve without a point": {"kty": "EC"},
+    "a modulus of a byte": {"kty": "RSA", "n": "AA", "e": "AA"},
+    "an object for a modulus": {"kty": "RSA", "n": {}, "e": None},
+    "a point of three bytes": {"kty": "OKP", "crv": "Ed25519", "x": "AAAA"},
+}
+
+
+@pytest.mark.parametrize("bad", _BAD.values(), ids=_BAD)
 def test_a_bad_entry_leaves_the_others_and_is_told_of(bad: Any, caplog: pytest.LogCaptureFixture) -> None:
     assert list(parse(json.dumps({"keys": [bad, ENTRIES["old"]]}).encode())) == ["old"]
     assert [record.fields["place"] for record in caplog.records] == [0]  # type: ignore[attr-defined]
