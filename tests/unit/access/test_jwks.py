@@ -111,7 +111,7 @@ def test_keys_that_do_not_fit_are_left_out() -> None:
     assert list(parse(json.dumps({"keys": [*others, ENTRIES["old"]]}).encode())) == ["old"]
 
 
-_BAD = {
+_BAD: dict[str, Any] = {
     "a number": 1,
     "nothing": None,
     "a list": [],
