@@ -58,12 +58,24 @@ def _refusal(failure: ApiError) -> web.Response:
 class Connection(web.RequestHandler):
     """One connection; what is no HTTP is refused in the contract's shape."""
 
-    __slots__ = ("_address", "_looks", "_piece", "_queued", "_settings", "_unfed", "_wire", "ending", "fed_seconds")
+    __slots__ = (
+        "_address",
+        "_counted",
+        "_looks",
+        "_piece",
+        "_queued",
+        "_settings",
+        "_unfed",
+        "_wire",
+        "ending",
+        "fed_seconds",
+    )
 
     def __init__(self, manager: "_Server", *, settings: Settings, **kwargs: Any) -> None:
         super().__init__(manager, **kwargs)
         self._settings = settings
         self._address = ""
+        self._counted = False
         # aiohttp forgets the transport while what was written to it may still be on its way.
         self._wire: asyncio.Transport | None = None
         self._unfed = bytearray()
@@ -83,8 +95,8 @@ class Connection(web.RequestHandler):
         self._wire.set_write_buffer_limits(0)
         peer = transport.get_extra_info("peername")
         self._address = str(peer[0]) if peer else ""
-        if not self._manager.enter(self._address):
-            self._address = ""
+        self._counted = self._manager.enter(self._address)
+        if not self._counted:
             self._turn_away()
             return
         # The time that an idle connection is kept would else hold for one that never sends its first headers too.
@@ -95,7 +107,8 @@ class Connection(web.RequestHandler):
 
     def connection_lost(self, exc: BaseException | None) -> None:
         manager = self._manager
-        if isinstance(manager, _Server):
+        # One that was broken off before it was accepted, or came over a Unix socket, has no address and counts too.
+        if self._counted and isinstance(manager, _Server):
             manager.leave(self._address)
         if self._looks is not None:
             self._looks.cancel()
@@ -136,7 +149,6 @@ class Connection(web.RequestHandler):
 
     def feed(self) -> bool:
         """Give the parser a piece of what has come; whether there is another for it."""
-        self._queued = False
         if self._unfed and not self._reading_paused and self.transport is not None:
             piece = bytes(self._unfed[: self._piece])
             del self._unfed[: self._piece]
@@ -148,9 +160,9 @@ class Connection(web.RequestHandler):
             self._unfed.clear()
         elif self._unfed:
             self._pause_reading_for_buffer()
-            self._queued = not self._reading_paused
         elif self._buffer_paused:
             self._resume_reading_if_drained()
+        self._queued = bool(self._unfed) and not self._reading_paused
         return self._queued
 
     def resume_reading(self, resume_parser: bool = True) -> None:
@@ -235,8 +247,6 @@ class _Server(web.Server):
 
     def leave(self, address: str) -> None:
         """A connection that was counted has ended."""
-        if not address:
-            return
         self._of_address[address] -= 1
         if not self._of_address[address]:
             del self._of_address[address]

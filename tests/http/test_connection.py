@@ -5,6 +5,7 @@ import dataclasses
 import json
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import aiohttp
 import numpy as np
@@ -77,6 +78,19 @@ async def test_a_connection_that_ends_makes_room(client: Client) -> None:
             await asyncio.sleep(0.05)
         await asyncio.sleep(0.05)
     assert (await ask(port, head("GET", "/v1/models"))).status == 200
+
+
+async def test_a_connection_without_an_address_makes_room_too(client: Client, tmp_path: Path) -> None:
+    assert client.server.runner is not None
+    await web.UnixSite(client.server.runner, tmp_path / "socket").start()
+    for _ in range(10):
+        reader, writer = await asyncio.open_unix_connection(tmp_path / "socket")
+        writer.write(head("GET", "/v1/models"))
+        assert (await read_answer(reader)).status == 200
+        writer.close()
+        await writer.wait_closed()
+        await asyncio.sleep(0.01)
+    assert (await ask(client.server.port, head("GET", "/v1/models"))).status == 200
 
 
 async def _send_on(writer: asyncio.StreamWriter) -> None:
