@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import math
 import multiprocessing
 import resource
 import signal
@@ -40,6 +41,9 @@ class Offload:
     A task that takes longer than ``seconds`` is killed with its process.
     """
 
+    # Starting a process anew costs about as much as what most tasks have left, so it is not killed at once.
+    grace = 1.0
+
     def __init__(self, workers: int, *, tasks: int, seconds: float, prepare: Callable[[], None] | None = None) -> None:
         self._seconds = seconds
         # A forked child would inherit gRPC's threads and locks.
@@ -73,6 +77,9 @@ class Offload:
 
 class Threads:
     """``threads`` threads, for what gives up the interpreter's lock while it works, or does little at a time."""
+
+    # What cannot be stopped keeps its thread to its end.
+    grace = math.inf
 
     def __init__(self, threads: int) -> None:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="work")

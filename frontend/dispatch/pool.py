@@ -9,12 +9,11 @@ from frontend.dispatch.model_queue import ModelQueue, Turn
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# Starting a process anew costs about as much as what most tasks have left, so it is not killed at once.
-_GRACE_SECONDS = 1.0
-
 
 class Workers(Protocol):
-    """Runs functions beside the event loop."""
+    """Runs functions beside the event loop; ``grace`` is how many seconds one has to end whose caller has gone."""
+
+    grace: float
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T: ...
 
@@ -34,7 +33,7 @@ class Pool:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """Call ``function`` when it is the caller's turn; a caller who goes leaves it a second to end by itself."""
+        """Call ``function`` when it is the caller's turn; a caller who goes leaves it the workers' grace."""
         return await self.run_with((), turn, function, *args, **kwargs)
 
     async def run_with(
@@ -53,7 +52,7 @@ class Pool:
                     stack.enter_context(context)
                 return await self._workers.run(function, *args, **kwargs)
 
-        return await self._queue.run(turn, work, grace=lambda backend: _GRACE_SECONDS)
+        return await self._queue.run(turn, work, grace=lambda backend: self._workers.grace)
 
     async def close(self) -> None:
         """End the workers."""
