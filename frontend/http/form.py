@@ -89,11 +89,11 @@ class _Reader:
                 raise too_large(self._file_field, self._limit)
             assert self.form.file is not None
             self.form.file.write(content)
-            self._holding.add(len(content))
-            return
-        if self._size > _LONGEST_FIELD:
-            raise InvalidRequest(f"{self._name} is too long", param=self._name)
-        self._text += content
+        else:
+            if self._size > _LONGEST_FIELD:
+                raise InvalidRequest(f"{self._name} is too long", param=self._name)
+            self._text += content
+        self._holding.add(len(content))
 
     def _end(self) -> None:
         kind = b"file" if self._text is None else b"text"
