@@ -85,8 +85,7 @@ tune: $(VENV)/installed-bench ## sweep a model's settings for a latency target; 
 	@$(BIN)/python -m scripts.export_models --source $(MODELS) $(if $(FOLDER),--folder $(FOLDER)) --precision $(PRECISION)
 	@$(BIN)/python -m scripts.benchmark.tune $(TUNE)
 
-bench-peers: $(VENV)/installed-peers-text $(VENV)/installed-peers-audio ## beside infinity, sentence-transformers, faster-whisper and Piper's server; PEERS="--cases speech"
-	@$(BIN)/python -m scripts.export_models --source demo
+bench-peers: $(VENV)/installed-peers-text $(VENV)/installed-peers-audio demo ## beside infinity, sentence-transformers, faster-whisper and Piper's server; PEERS="--cases speech"
 	@$(BIN)/python -m scripts.benchmark.peers $(PEERS)
 
 format: $(VENV)/installed-tests ## put the code into shape

@@ -22,7 +22,7 @@ Converts = Callable[[Mapping[str, Any]], Parsed]
 _DEEPEST = 32
 _LONGEST_NAME = 256
 # The worst body of this length takes a few milliseconds.
-_INLINE_BYTES = 32 * 1024
+INLINE_BYTES = 32 * 1024
 # A character of text takes four bytes where one of them is far from Latin.
 _BYTES_PER_BYTE = 5
 
@@ -119,7 +119,7 @@ class JsonBodies:
 
     async def parse(self, data: bytes | bytearray, turn: Turn, converts: Converts[Parsed]) -> Parsed:
         """Make a request of a body that has arrived."""
-        if len(data) <= _INLINE_BYTES:
+        if len(data) <= INLINE_BYTES:
             return convert(data, converts)
         try:
             return await self._pool.run(turn, convert, data, converts)

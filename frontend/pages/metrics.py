@@ -8,6 +8,7 @@ from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from frontend import observe
+from frontend.background import forget_outcome
 
 # Rendering takes no more than a tenth of a processor, however many ask.
 _REST = 9.0
@@ -29,6 +30,7 @@ class MetricsPage:
         """Every metric as it is now, or is in a moment."""
         if self._next is None:
             self._next = asyncio.create_task(self._render())
+            self._next.add_done_callback(forget_outcome)
         # Whoever hangs up must not take the answer from the others.
         return await asyncio.shield(self._next)
 

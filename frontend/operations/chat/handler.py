@@ -3,7 +3,7 @@
 from aiohttp import web
 
 from frontend.http.answers import sending
-from frontend.http.json import read_bytes
+from frontend.http.json import INLINE_BYTES, read_bytes
 from frontend.keys import BILL, CHAT, HOLDING, JSON_BODIES, SETTINGS, TEXT, TURN
 from frontend.operations.chat import protocol
 from frontend.operations.chat.metering import StreamMeter, estimate, tokens_of
@@ -11,7 +11,6 @@ from frontend.operations.chat.pipeline import CHAT_MODEL, ChatAnswer
 from frontend.usage.bill import Bill
 
 _STREAM = "text/event-stream"
-_INLINE_BYTES = 32 * 1024
 
 
 async def forward(request: web.Request) -> web.StreamResponse:
@@ -35,7 +34,7 @@ async def _whole(request: web.Request, answer: ChatAnswer, request_size: int) ->
         request[HOLDING].add(len(piece))
         data += piece
     told = bytes(data)
-    inline = len(told) <= _INLINE_BYTES
+    inline = len(told) <= INLINE_BYTES
     tokens = tokens_of(told) if inline else await request.app[TEXT].run(request[TURN], tokens_of, told)
     request[BILL].settle(estimate(request_size + len(told)) if tokens is None else tokens)
     return web.Response(body=told, content_type="application/json")
