@@ -158,7 +158,8 @@ async def _dispatch(app: web.Application) -> AsyncIterator[None]:
     if settings.redis:
         shares = SharedShares(settings.redis, lambda: dispatcher.demands(), settings.floors)
     rules = Rules(settings.queue_age_seconds, hold_seconds=settings.queue_hold_seconds)
-    dispatcher = Dispatcher(rules, Bounds(settings.queue_per_key, settings.queue_per_tier), shares, _works(settings))
+    bounds = Bounds(settings.queue_per_key, settings.queue_per_tier)
+    dispatcher = Dispatcher(rules, bounds, shares, _works(settings), settings.request_seconds)
     if isinstance(shares, SharedShares):
         await shares.start()
     tritons = [app[_CONNECT](backend.address) for backend in settings.tritons]

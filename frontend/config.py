@@ -85,7 +85,8 @@ class Settings:
     unpaid_seconds: float = _setting(
         30.0, "processor time that a key's audio may take for nothing, such as silence, before it is slowed", least=0.1
     )
-    request_seconds: float = _setting(300.0, "time a call to Triton may take", least=1)
+    request_seconds: float = _setting(300.0, "time a request has from the end of its body, and a call at most", least=1)
+    audio_second_seconds: float = _setting(1.0, "time a request has besides for each second of its audio", least=0)
     token_budget: int = _setting(16384, "tokens in one request to Triton", least=8192)
     concurrency: int = _setting(0, "calls of a model at once on one Triton; 0 is what fills two batches", least=0)
     calls_at_once: int = _setting(8, "calls that one request may have under way at once", least=1)

@@ -1,6 +1,7 @@
 """One call to a model: wait for a slot, send it to the Triton that has it, and to another if it never arrived."""
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 
@@ -19,10 +20,21 @@ _KEY_SHARE = 0.5
 
 
 class Dispatcher:
-    """The queues of all models over all backends; made inside the event loop that uses it. ``works`` by model."""
+    """The queues of all models over all backends; made inside the event loop that uses it.
 
-    def __init__(self, rules: Rules, bounds: Bounds, shares: Shares, works: Mapping[str, Work] | None = None) -> None:
+    ``works`` by model; one call to a Triton has ``call_seconds`` at most, whatever its request has.
+    """
+
+    def __init__(
+        self,
+        rules: Rules,
+        bounds: Bounds,
+        shares: Shares,
+        works: Mapping[str, Work] | None = None,
+        call_seconds: float = math.inf,
+    ) -> None:
         self._rules, self._bounds, self._shares = rules, bounds, shares
+        self._call_seconds = call_seconds
         self._windows = {model: Window(work, _PIECE_SECONDS) for model, work in (works or {}).items()}
         self._queues: dict[str, ModelQueue] = {}
         self._backends: dict[str, Backend] = {}
@@ -63,6 +75,10 @@ class Dispatcher:
             self._queues[model] = ModelQueue(model, self._rules, self._bounds, floors, window)
         return self._queues[model]
 
+    def refuse_late(self, model: str, turn: Turn, work: float, at_once: int) -> None:
+        """``BadGateway`` where so much of a model's work, in calls ``at_once`` side by side, would come too late."""
+        self.queue(model).refuse_late(turn, work, at_once)
+
     def slot(self, model: str, turn: Turn) -> AbstractAsyncContextManager[str]:
         """A slot of a model, without a call."""
         return self.queue(model).slot(turn)
@@ -85,7 +101,7 @@ class Dispatcher:
         async def call(name: str) -> Outputs:
             backend = self._backends[name]
             try:
-                return await backend.server.infer(model, inputs(), outputs, turn.remaining())
+                return await backend.server.infer(model, inputs(), outputs, min(turn.remaining(), self._call_seconds))
             except Unreached:
                 backend.out()
                 raise

@@ -31,7 +31,7 @@ class Bounds:
     tier: int = 4096
 
 
-@dataclass(frozen=True)
+@dataclass
 class Turn:
     """Whose call it is: a key of a tier; ``owner`` may have a floor; ``deadline`` is in the event loop's time."""
 
@@ -39,6 +39,14 @@ class Turn:
     tier: int
     owner: str | None
     deadline: float
+
+    def restart(self, seconds: float) -> None:
+        """So many seconds from here on."""
+        self.deadline = asyncio.get_running_loop().time() + seconds
+
+    def extend(self, seconds: float) -> None:
+        """So many seconds more."""
+        self.deadline += seconds
 
     def remaining(self) -> float:
         """Seconds until the deadline, at least a moment."""
@@ -102,6 +110,19 @@ class ModelQueue:
             yield ticket.backend
         finally:
             self._leave(ticket)
+
+    def refuse_late(self, turn: Turn, work: float, at_once: int) -> None:
+        """``BadGateway`` where so much work, in calls ``at_once`` side by side, would not be done by the deadline.
+
+        It is told from the calls of the last minute, and from what waits now.
+        """
+        if self._window is None or not self._scheduler.slots:
+            return
+        now = self._loop.time()
+        takes = self._window.seconds_for(work, now) / min(at_once, self._scheduler.slots)
+        if takes and now + self._scheduler.expected_wait(turn.tier) + takes > turn.deadline:
+            refusal = f"this would take about {takes:.0f} s of work and has {turn.remaining():.0f} s, retry later"
+            raise self._refusal("late", turn, f"the model is too busy: {refusal}")
 
     async def run(
         self,
@@ -175,10 +196,10 @@ class ModelQueue:
         if self._loop.time() + scheduler.expected_wait(turn.tier) > turn.deadline:
             raise self._refusal("late", turn)
 
-    def _refusal(self, reason: str, turn: Turn) -> BadGateway:
+    def _refusal(self, reason: str, turn: Turn, message: str | None = None) -> BadGateway:
         QUEUE_REFUSED.labels(self._model, reason).inc()
         wait = self._scheduler.expected_wait(turn.tier) if self._scheduler.slots else 0.0
-        return BadGateway(_REFUSALS[reason], retry_after=max(1, min(math.ceil(wait), _LONGEST_RETRY)))
+        return BadGateway(message or _REFUSALS[reason], retry_after=max(1, min(math.ceil(wait), _LONGEST_RETRY)))
 
     def _pump(self) -> None:
         now = self._loop.time()

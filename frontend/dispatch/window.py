@@ -8,6 +8,9 @@ device, several frontends over one Triton come to equal parts, and a device that
 from dataclasses import dataclass
 
 _DECREASE = 0.7
+# The rate of work is an average over about so many calls, and says nothing when the last of them is long ago.
+_CALLS_OF_RATE = 5
+_RATE_SECONDS = 60.0
 # What is smaller than this part of a piece says nothing of a whole one.
 _TELLING_PART = 0.5
 
@@ -30,14 +33,20 @@ class Window:
     def __init__(self, work: Work, seconds: float) -> None:
         self.work, self._seconds = work, seconds
         self.piece = work.least
-        self._changed = 0.0
+        self._changed = self._noted = 0.0
+        self._seconds_per_work = 0.0
 
     def note(self, cost: float, granted: float, now: float) -> None:
         """A call of ``cost`` was under way from ``granted`` to ``now``, seconds of one clock."""
-        # What was sent before the last change says nothing of the piece that is.
-        if granted < self._changed or cost < _TELLING_PART * self.piece:
+        if cost < _TELLING_PART * self.piece:
             return
         took = now - granted
+        smoothing = 1 / _CALLS_OF_RATE if self._seconds_per_work else 1.0
+        self._seconds_per_work += (took / cost - self._seconds_per_work) * smoothing
+        self._noted = now
+        # What was sent before the last change says nothing of the piece that is.
+        if granted < self._changed:
+            return
         if took > self._seconds:
             self.piece = max(self.work.least, _DECREASE * self.piece)
         elif took < self._seconds / 2:
@@ -45,3 +54,7 @@ class Window:
         else:
             return
         self._changed = now
+
+    def seconds_for(self, work: float, now: float) -> float:
+        """How long ``work`` takes in calls one after another, as things are; 0 where nothing tells."""
+        return work * self._seconds_per_work if now - self._noted < _RATE_SECONDS else 0.0

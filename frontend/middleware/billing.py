@@ -21,7 +21,7 @@ async def billing_middleware(request: web.Request, handler: Handler) -> web.Stre
         return Identity(request_id.get(), request.path, request[CONTENT])
 
     app, caller = request.app, request[CALLER]
-    with Bill(app[RECORDER], app[SETTINGS].prices, caller, request[TURN].deadline, identity) as request[BILL]:
+    with Bill(app[RECORDER], app[SETTINGS].prices, caller, request[TURN], identity) as request[BILL]:
         bill = request[BILL]
         answer = await handler(request)
         if isinstance(answer, web.Response) and isinstance(answer.body, bytes | bytearray):

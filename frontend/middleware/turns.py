@@ -28,6 +28,8 @@ async def turns_middleware(request: web.Request, handler: Handler) -> web.Stream
     if CALLER not in request:
         return await handler(request)
     settings, caller = request.app[SETTINGS], request[CALLER]
-    request[TURN] = turn_of(caller, settings.floor_owners, settings.request_seconds)
+    turn = request[TURN] = turn_of(caller, settings.floor_owners, settings.request_seconds)
+    # What the caller takes to send its body is not taken from what it has.
+    request.content.on_eof(lambda: turn.restart(settings.request_seconds))
     with Holding(request.app[HELD], caller.id) as request[HOLDING]:
         return await handler(request)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from frontend.access.caller import Caller
+from frontend.dispatch.model_queue import Turn
 from frontend.prices import Price
 from frontend.usage.events import Identity, UsageEvent, event_id
 from frontend.usage.recorder import Recorder
@@ -29,7 +30,7 @@ class _Item:
 
 
 class Bill:
-    """Of one request. ``deadline`` is in the event loop's time; nothing is owed before ``charge``.
+    """Of one request, whose ``turn`` says until when the database is waited for; nothing is owed before ``charge``.
 
     ``identity`` tells what the request is known by, once its body has arrived.
     """
@@ -39,10 +40,10 @@ class Bill:
         recorder: Recorder,
         prices: Mapping[str, Price],
         caller: Caller,
-        deadline: float,
+        turn: Turn,
         identity: Callable[[], Identity],
     ) -> None:
-        self._recorder, self._prices, self._caller, self._deadline = recorder, prices, caller, deadline
+        self._recorder, self._prices, self._caller, self._turn = recorder, prices, caller, turn
         self._identity = identity
         self._item: _Item | None = None
 
@@ -65,7 +66,7 @@ class Bill:
         price = self._prices[model]
         item = _Item(model, quantity, price, price.amount(quantity), quantity)
         if self._caller.payer is not None:
-            await self._recorder.wallets.reserve(self._caller.payer, item.amount, self._deadline)
+            await self._recorder.wallets.reserve(self._caller.payer, item.amount, self._turn.deadline)
         self._item = item
 
     def settle(self, quantity: int) -> None:

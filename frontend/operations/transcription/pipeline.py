@@ -79,6 +79,9 @@ class TranscriptionPipeline:
             return Transcription("", request.language, prepared.duration, (), words)
         samples.shrink(SAMPLE_BYTES * prepared.windows[-1].end)
         holding.add(samples.size)
+        turn.extend(self._settings.audio_second_seconds * prepared.duration)
+        work = sum(self._cost(model, window) for window in prepared.windows)
+        self._dispatcher.refuse_late(model, turn, work, self._settings.windows_at_once)
         await reserve(request.model, round(prepared.duration * 1000))
         calls = (self._window(model, request, samples, window, turn) for window in prepared.windows)
         answers = await gather_or_cancel(calls, self._settings.windows_at_once)
@@ -113,12 +116,15 @@ class TranscriptionPipeline:
         except TooLongError:
             raise TooLarge(f"the audio is longer than {settings.max_audio_seconds:g} s", param=param) from None
 
+    def _cost(self, model: str, window: SpokenWindow) -> float:
+        return max(window.seconds, self._lengths[model].min_window_seconds)
+
     async def _window(
         self, model: str, request: TranscriptionRequest, samples: SharedBytes, window: SpokenWindow, turn: Turn
     ) -> Arrays:
         outputs = ["language", *_SEGMENTS, *(_WORDS if request.words else ())]
-        cost = max(window.seconds, self._lengths[model].min_window_seconds)
-        arrays = await self._dispatcher.infer(model, lambda: _inputs(request, samples, window), outputs, turn, cost)
+        inputs, cost = lambda: _inputs(request, samples, window), self._cost(model, window)
+        arrays = await self._dispatcher.infer(model, inputs, outputs, turn, cost)
         for names in (_SEGMENTS, _WORDS if request.words else ()):
             if len({arrays[name].size for name in names}) > 1:
                 raise bad_answer(model, f"{names} differ in length")

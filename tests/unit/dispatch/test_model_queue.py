@@ -276,3 +276,24 @@ async def test_one_call_a_lane_goes_however_much_work_it_is() -> None:
     assert begun == 2
     over.set()
     await asyncio.gather(*calls)
+
+
+async def test_work_that_would_be_late_is_refused_and_side_by_side_it_may_be_in_time() -> None:
+    queue = ModelQueue("m", Rules(), Bounds(), window=Window(Work(100, 100), 1.0))
+    queue.set_limit("a", 4)
+    queue.refuse_late(_turn(seconds=1), 10_000, at_once=1)
+
+    async def work(backend: str) -> None:
+        await asyncio.sleep(0.1)
+
+    await queue.run(_turn(), work, cost=100)
+    queue.refuse_late(_turn(seconds=5), 1_000, at_once=1)
+    with pytest.raises(BadGateway, match="would take about"):
+        queue.refuse_late(_turn(seconds=5), 10_000, at_once=1)
+    queue.refuse_late(_turn(seconds=5), 10_000, at_once=4)
+
+
+async def test_a_turn_that_is_extended_ends_later() -> None:
+    turn = _turn(seconds=1)
+    turn.extend(10)
+    assert 10 < turn.remaining() <= 11

@@ -45,3 +45,20 @@ def test_what_was_sent_before_a_change_says_nothing_of_it() -> None:
     for _ in range(8):
         window.note(10_000, 0.0, 0.1)
     assert window.piece == 1_000
+
+
+def test_what_work_takes_follows_the_calls_that_were_done() -> None:
+    window = Window(Work(500, 10_000), 1.0)
+    window.note(500, 0.0, 2.0)
+    assert window.seconds_for(5_000, 3.0) == pytest.approx(20.0)
+    for end in range(4, 44):
+        window.note(500, end - 1.0, float(end))
+    assert window.seconds_for(5_000, 44.0) == pytest.approx(10.0, rel=0.01)
+
+
+def test_calls_of_long_ago_and_small_ones_say_nothing_of_what_work_takes() -> None:
+    window = Window(Work(500, 10_000), 1.0)
+    window.note(10, 0.0, 2.0)
+    assert window.seconds_for(5_000, 3.0) == 0
+    window.note(500, 0.0, 2.0)
+    assert window.seconds_for(5_000, 70.0) == 0

@@ -1,0 +1,72 @@
+"""How long a request has: from the end of its body, more for long audio, and nothing is begun that would be late."""
+
+import asyncio
+import dataclasses
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from aiohttp import FormData
+from numpy.typing import NDArray
+
+from frontend.config import Settings
+from frontend.triton import Arrays
+from tests.conftest import running
+from tests.fakes import FakeTriton
+from tests.speech import encode, say
+
+PATH = "/v1/audio/transcriptions"
+_SPEECH = say("Good morning everybody, this is a test.")
+# One window of the demo's Whisper, and several.
+SHORT, LONG = (encode(np.concatenate([_SPEECH] * times), "wav") for times in (2, 12))
+
+
+class _SlowTriton(FakeTriton):
+    """Each call takes a while."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self._seconds = seconds
+
+    async def infer(
+        self, model: str, inputs: Mapping[str, NDArray[Any]], outputs: Sequence[str], seconds: float
+    ) -> Arrays:
+        await asyncio.sleep(self._seconds)
+        return await super().infer(model, inputs, outputs, seconds)
+
+
+def _form(file: bytes) -> FormData:
+    form = FormData(default_to_multipart=True)
+    form.add_field("file", file, filename="a.wav")
+    return form
+
+
+async def test_what_the_body_takes_to_come_is_not_taken_from_the_request(
+    settings: Settings, triton: FakeTriton
+) -> None:
+    async def slowly() -> AsyncIterator[bytes]:
+        for piece in (b'{"input": "hel', b'lo"', b"}"):
+            yield piece
+            await asyncio.sleep(0.6)
+
+    async with running(dataclasses.replace(settings, request_seconds=1.0), triton) as client:
+        response = await client.post("/v1/embeddings", data=slowly())
+        assert response.status == 200
+
+
+@pytest.mark.parametrize(("for_a_second", "status"), [(0.0, 502), (1.0, 200)])
+async def test_a_request_has_more_time_for_more_audio(settings: Settings, for_a_second: float, status: int) -> None:
+    brief = dataclasses.replace(settings, request_seconds=1.0, audio_second_seconds=for_a_second)
+    async with running(brief, _SlowTriton(0.5)) as client:
+        assert (await client.post(PATH, data=_form(LONG))).status == status
+
+
+async def test_what_cannot_be_done_in_time_is_refused_before_it_begins(settings: Settings) -> None:
+    brief, triton = dataclasses.replace(settings, request_seconds=3.0, audio_second_seconds=0.0), _SlowTriton(0.8)
+    async with running(brief, triton) as client:
+        assert (await client.post(PATH, data=_form(SHORT))).status == 200
+        refused = await client.post(PATH, data=_form(LONG))
+        assert refused.status == 502
+        assert "would take about" in (await refused.json())["error"]["message"]
+        assert len(triton.calls) == 1
