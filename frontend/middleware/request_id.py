@@ -7,31 +7,48 @@ import uuid
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
+from frontend.http.connection import has_hung_up
 from frontend.observe import REQUEST_SECONDS, SERVER, log, request_id
 
 HEADER = "X-Request-Id"
 # What other middlewares want on the answer, whatever it will be.
 HEADERS = web.RequestKey("headers", dict[str, str])
 _WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,128}")
+# What the log and the metrics call a request whose caller left, as nginx does, and one that the service broke off.
+_HUNG_UP = 499
+_BROKEN_OFF = 500
 
 
 @web.middleware
 async def request_id_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Outermost: names the request, and writes its access line when it is answered."""
+    """Outermost: names the request, and writes its access line when it has ended, answered or not."""
     given = request.headers.get(HEADER, "")
     name = given if _WELL_FORMED.fullmatch(given) else uuid.uuid4().hex
     request_id.set(name)
     request[HEADERS] = {HEADER: name}
     started = time.monotonic()
-    response = await handler(request)
-    seconds = time.monotonic() - started
+    response = None
+    try:
+        response = await handler(request)
+        return response
+    finally:
+        _note(request, _status(request, response), time.monotonic() - started)
+
+
+def _status(request: web.Request, response: web.StreamResponse | None) -> int:
+    """That of the answer, or what it came to where the caller did not get one."""
+    if response is not None and (response.prepared or not has_hung_up(request)):
+        return response.status
+    return _HUNG_UP if has_hung_up(request) else _BROKEN_OFF
+
+
+def _note(request: web.Request, status: int, seconds: float) -> None:
     resource = request.match_info.route.resource
     # Paths and methods that do not exist are the client's own words: as labels they would grow without bound.
     labels = (request.method, resource.canonical) if resource is not None else ("other", "other")
-    REQUEST_SECONDS.labels(*labels, response.status).observe(seconds)
-    fields = {"method": request.method, "path": request.path, "status": response.status, "seconds": round(seconds, 4)}
+    REQUEST_SECONDS.labels(*labels, status).observe(seconds)
+    fields = {"method": request.method, "path": request.path, "status": status, "seconds": round(seconds, 4)}
     log.info("request", extra={"fields": fields})
-    return response
 
 
 async def add_headers(request: web.Request, response: web.StreamResponse) -> None:
