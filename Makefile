@@ -9,7 +9,7 @@ MODELS ?= demo
 FOLDER ?=
 PRECISION ?= auto
 
-.PHONY: help install run export demo prepare-test test lint bench bench-peers tune format clean
+.PHONY: help install run export demo prepare-test test lint bench bench-peers tune mutants format clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -87,6 +87,9 @@ tune: $(VENV)/installed-bench ## sweep a model's settings for a latency target; 
 
 bench-peers: $(VENV)/installed-peers-text $(VENV)/installed-peers-audio demo ## beside infinity, sentence-transformers, faster-whisper and Piper's server; PEERS="--cases speech"
 	@$(BIN)/python -m scripts.benchmark.peers $(PEERS)
+
+mutants: $(VENV)/installed-tests demo ## put faults of one line in and see which test notices; MUTANTS="--only frontend/usage"
+	@$(BIN)/python -m tests.mutants $(MUTANTS)
 
 format: $(VENV)/installed-tests ## put the code into shape
 	@$(BIN)/ruff check --fix .

@@ -1,0 +1,139 @@
+"""Put every fault of the table into a copy of the repository, one at a time, and report which test noticed it.
+
+    python -m tests.mutants [--jobs 2] [--only frontend/usage]
+
+Exits with 1 where a fault went unseen or could not be put in.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.mutants.faults import CannotPutInError, Fault, load
+
+_ROOT = Path(__file__).parents[2]
+# A fault may make a test hang.
+_TEST_SECONDS, _ALL_SECONDS = 120, 900
+_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
+_NOTHING_RAN, _ALL_PASSED = 5, 0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What became of a fault: ``seen`` where a test failed; ``by`` says which, or why there is nothing to say."""
+
+    seen: bool
+    by: str
+
+
+def _copy(folder: Path) -> None:
+    """The files that git knows, and hard links to the exported models: tests write to neither."""
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    for name in subprocess.check_output(listed, cwd=_ROOT, text=True).split("\0"):
+        if name and (_ROOT / name).is_file():
+            target = folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(_ROOT / name, target, follow_symlinks=False)
+    for exported in _ROOT.glob("model_repository/*/1/**/*"):
+        target = folder / exported.relative_to(_ROOT)
+        if exported.is_file() and "__pycache__" not in exported.parts and not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.hardlink_to(exported)
+    if (_ROOT / "build").is_dir():
+        shutil.copytree(_ROOT / "build", folder / "build")
+
+
+class Copies:
+    """A copy of the repository for each of so many who work side by side."""
+
+    def __init__(self, folder: Path, count: int) -> None:
+        self._free = [folder / str(number) for number in range(count)]
+        self._lock = threading.Lock()
+        for copy in self._free:
+            _copy(copy)
+
+    @contextmanager
+    def one(self) -> Iterator[Path]:
+        with self._lock:
+            copy = self._free.pop()
+        try:
+            yield copy
+        finally:
+            self._free.append(copy)
+
+
+def _ask(copy: Path, tests: tuple[str, ...]) -> Finding:
+    """Run tests until one fails."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "--tb=no", "-p", "no:cacheprovider"]
+    # A file that changed within a second, and not in size, would else be taken from what was compiled of it before.
+    environ = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        ran = subprocess.run(
+            [*command, f"--timeout={_TEST_SECONDS}", *tests],
+            cwd=copy,
+            env=environ,
+            capture_output=True,
+            text=True,
+            timeout=_ALL_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Finding(True, f"the tests did not end in {_ALL_SECONDS} s")
+    if ran.returncode == _ALL_PASSED:
+        return Finding(False, "every test passed")
+    if ran.returncode == _NOTHING_RAN:
+        return Finding(False, "no test ran")
+    found = _FAILED.search(ran.stdout)
+    return Finding(True, found[1] if found else (ran.stdout + ran.stderr).strip().splitlines()[-1])
+
+
+def try_one(fault: Fault, copies: Copies) -> Finding:
+    """Put a fault in, ask the tests, and take it out again."""
+    with copies.one() as copy:
+        path = copy / fault.file
+        whole = path.read_text(encoding="utf-8")
+        try:
+            path.write_text(fault.in_text(whole), encoding="utf-8")
+            return _ask(copy, fault.tests)
+        except CannotPutInError as error:
+            return Finding(False, str(error))
+        finally:
+            path.write_text(whole, encoding="utf-8")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description="see whether the tests can see")
+    parser.add_argument("--jobs", type=int, default=2, help="faults that are tried side by side")
+    parser.add_argument("--only", default="", help="files whose path begins like this")
+    given = parser.parse_args()
+    faults = [fault for fault in load() if fault.file.startswith(given.only)]
+    unseen = 0
+    with tempfile.TemporaryDirectory(prefix="quartet-mutants-") as folder:
+        copies = Copies(Path(folder), given.jobs)
+        with ThreadPoolExecutor(given.jobs) as jobs:
+            for fault, finding in zip(faults, jobs.map(lambda fault: try_one(fault, copies), faults), strict=True):
+                unseen += not finding.seen
+                text = (_ROOT / fault.file).read_text(encoding="utf-8")
+                place = f"{fault.file}:{fault.line(text)}" if fault.find in text else fault.file
+                what = f"{_one_line(fault.find)} -> {_one_line(fault.put) or '(nothing)'}"
+                print(f"{'seen  ' if finding.seen else 'UNSEEN'} {place}  {what}\n         {finding.by}", flush=True)
+    print(f"{len(faults) - unseen} of {len(faults)} faults were noticed")
+    return 1 if unseen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
