@@ -21,6 +21,11 @@ from scripts.local_triton.server import TritonFailedError
 from scripts.stack import BUILD, REPOSITORY, Stack
 
 _WATCH_SECONDS = 0.2
+# The README's section on the demo models says more.
+DEMO_BOUNDS = """\
+Demo models. Speech to text knows some 400 everyday words each of English, German, French and Italian, guesses at all
+others, and takes no prompt. The six voices say any text, like robots. Embeddings and rerank are at home in English.
+"""
 _ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -74,6 +79,8 @@ def main() -> int:
     started = time.monotonic()
     if arguments.end_with_parent:
         die_with_parent()
+    if arguments.models == "demo":
+        print(DEMO_BOUNDS, flush=True)
     if failed := _export(arguments.models, arguments.folder, arguments.precision):
         return failed
     BUILD.mkdir(exist_ok=True)

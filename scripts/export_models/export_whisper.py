@@ -59,7 +59,7 @@ def convert(source: Path, target: Path, compute_type: str, *, encoder_graph: boo
 
     With ``encoder_graph`` the encoder is a graph beside them, in int8, and what CTranslate2 has can only decode.
     ``min_window_seconds`` is 30 for stock checkpoints, which never saw a shorter window; a checkpoint tuned for
-    shorter ones says so in a ``quartet.json`` of its own.
+    shorter ones says so in a ``quartet.json`` of its own, and so does one that hears worse behind a prompt.
     """
     if encoder_graph:
         with _encoder_taken_out(source) as (encoder, rest):
@@ -76,6 +76,7 @@ def convert(source: Path, target: Path, compute_type: str, *, encoder_graph: boo
         "window_seconds": seconds,
         "min_window_seconds": tuned.get("min_window_seconds", min(seconds, _STOCK_WINDOW_SECONDS)),
         "beam_size": tuned.get("beam_size", 1),
+        "prompts": tuned.get("prompts", True),
         "mel_bins": extractor["feature_size"],
         "max_target_positions": config["max_target_positions"],
     }

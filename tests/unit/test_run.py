@@ -2,9 +2,14 @@
 
 import json
 import re
+import sys
 from pathlib import Path
 
-from scripts.run import examples
+import pytest
+
+from scripts import run
+from scripts.export_models.demo.sentences import LANGUAGES, load_grammar
+from scripts.run import DEMO_BOUNDS, examples
 from scripts.stack import Pauses, Stack
 
 
@@ -28,3 +33,18 @@ def test_a_quiet_minute_forgets_the_pauses() -> None:
     pauses.next(0.0)
     pauses.next(1.0)
     assert pauses.next(61.0) == 0
+
+
+@pytest.mark.parametrize(("models", "said"), [("demo", True), ("hub", False), ("folder", False)])
+def test_the_demo_says_at_its_start_what_it_can_hear(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], models: str, said: bool
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["run", "--models", models])
+    monkeypatch.setattr(run, "_export", lambda *_: 1)
+    run.main()
+    assert (DEMO_BOUNDS in capsys.readouterr().out) is said
+
+
+def test_what_the_demo_says_of_its_words_is_true() -> None:
+    counts = [len(load_grammar(language).vocabulary()) for language in LANGUAGES]
+    assert max(abs(count - 400) for count in counts) < 50

@@ -103,6 +103,8 @@ class Recognizer:
         self._window_samples = int(settings["window_seconds"] * SAMPLE_RATE)
         self._least_samples = int(settings["min_window_seconds"] * SAMPLE_RATE)
         self._context = int(settings["max_target_positions"])
+        # A checkpoint that hears worse behind a prompt says so.
+        self._takes_prompts = bool(settings.get("prompts", True))
         self._log_mel = LogMel(int(settings["mel_bins"]))
         flags = settings.get("processor_flags", [])
         self._encoder = encoder_in(folder, self._model, device=device, threads=threads, flags=flags)
@@ -208,7 +210,7 @@ class Recognizer:
     def _prompt(self, job: _Job) -> list[int]:
         task = [self._start, self._id(f"<|{job.language}|>"), self._id("<|transcribe|>")]
         text = job.window.prompt.strip()
-        if not text:
+        if not text or not self._takes_prompts:
             return task
         previous = self._tokenizer.encode(" " + text, add_special_tokens=False).ids
         return [self._id("<|startofprev|>"), *previous[-(self._context // 2 - 1) :], *task]

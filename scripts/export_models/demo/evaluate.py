@@ -3,6 +3,7 @@
     python -m scripts.export_models.demo.evaluate --count 35
 
 Speaks sentences of unseen seeds with the exported demo voices, hears them with the exported Whisper, without Triton.
+With ``--prompt`` every window has that prompt; ``--prompt like`` gives each another sentence of its language.
 """
 
 import argparse
@@ -27,6 +28,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=FIRST_UNSEEN_SEED)
     parser.add_argument("--repository", type=Path, default=Path("model_repository"))
     parser.add_argument("--whisper", type=Path, default=None, help="a converted folder; default: the exported one")
+    parser.add_argument("--prompt", default="")
     arguments = parser.parse_args()
     module = recognizer_module()
     folder = arguments.whisper or arguments.repository / "whisper_turbo" / "1" / "whisper"
@@ -37,7 +39,11 @@ def main() -> int:
     right_language: Counter[str] = Counter()
     for voice in VOICES:
         texts = list(sentences(voice.language, arguments.seed, arguments.count))
-        windows = [module.Window(speakers.demo_voice(text, voice.name)) for text in texts]
+        prompts = [arguments.prompt] * len(texts)
+        if arguments.prompt == "like":
+            prompts = list(sentences(voice.language, arguments.seed + 1, arguments.count))
+        spoken = zip(texts, prompts, strict=True)
+        windows = [module.Window(speakers.demo_voice(text, voice.name), prompt=prompt) for text, prompt in spoken]
         results = recognizer.transcribe(windows)
         said_by[voice.name] = [" ".join(words(text)) for text in texts]
         heard_by[voice.name] = [" ".join(words("".join(s.text for s in r.segments))) or "-" for r in results]

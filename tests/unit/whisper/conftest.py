@@ -1,5 +1,7 @@
 """The code of Triton's Whisper model, imported from the model repository, and checkpoints to try it on."""
 
+import json
+import shutil
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -27,3 +29,13 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def recognizer(module: ModuleType, converted: Path) -> Any:
     return module.Recognizer(converted, threads=2)
+
+
+@pytest.fixture(scope="session")
+def prompted(module: ModuleType, converted: Path) -> Any:
+    """The same checkpoint as one that takes prompts, as the real ones do."""
+    folder = converted.with_name("prompted")
+    shutil.copytree(converted, folder)
+    settings = json.loads((folder / "quartet.json").read_text(encoding="utf-8"))
+    (folder / "quartet.json").write_text(json.dumps({**settings, "prompts": True}), encoding="utf-8")
+    return module.Recognizer(folder, threads=2)

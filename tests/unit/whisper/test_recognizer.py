@@ -67,11 +67,21 @@ def test_a_window_has_the_same_text_in_company(module: ModuleType, recognizer: A
     assert together == alone
 
 
-def test_prompts_of_different_lengths_travel_together(module: ModuleType, recognizer: Any) -> None:
+def test_prompts_of_different_lengths_travel_together(module: ModuleType, prompted: Any) -> None:
     audio = say(SENTENCE)
     prompts = ["", "Hello Anna, how are you.", "The weather in Rome is sunny on Sunday."]
-    results = recognizer.transcribe([module.Window(audio, language="en", prompt=p) for p in prompts])
+    results = prompted.transcribe([module.Window(audio, language="en", prompt=p) for p in prompts])
     assert all("Monday" in result.segments[0].text for result in results)
+
+
+@pytest.mark.parametrize("prompt", ["Hello Anna, how are you.", "Glossary: ACME Corp., HbA1c.", "so, " * 256])
+def test_a_checkpoint_that_hears_worse_behind_a_prompt_is_given_none(
+    module: ModuleType, recognizer: Any, prompt: str
+) -> None:
+    audio = say(SENTENCE)
+    (with_prompt,) = recognizer.transcribe([module.Window(audio, prompt=prompt)])
+    (without,) = recognizer.transcribe([module.Window(audio)])
+    assert (with_prompt.tokens, with_prompt.avg_logprob) == (without.tokens, without.avg_logprob)
 
 
 def test_words_follow_each_other_inside_of_the_window(module: ModuleType, recognizer: Any) -> None:
