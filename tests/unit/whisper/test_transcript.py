@@ -65,6 +65,41 @@ def test_token_times_are_the_first_frame_of_each_token(transcript: Any) -> None:
     assert times.tolist() == pytest.approx([0.1, 0.2, 0.4])
 
 
+@pytest.mark.parametrize(
+    ("alignments", "tokens", "expected"),
+    [
+        ([(0, 5), (2, 20), (3, 30)], 3, [0.1, 0.4, 0.4, 0.6]),
+        ([(1, 10), (2, 20)], 2, [0.2, 0.2, 0.4]),
+        ([(0, 5), (1, 10), (1, 12)], 2, [0.1, 0.2, 0.24]),
+        ([(0, 5), (3, 40)], 1, [0.1, 0.8]),
+        ([], 2, [0, 0, 0]),
+    ],
+    ids=["in the middle", "first", "the end", "the end, with a token too many", "all"],
+)
+def test_a_token_without_a_frame_starts_where_the_next_one_does(
+    transcript: Any, alignments: list[tuple[int, int]], tokens: int, expected: list[float]
+) -> None:
+    assert transcript.token_times(alignments, tokens).tolist() == pytest.approx(expected)
+
+
+def test_a_word_lasts_from_its_first_token_to_the_one_behind_its_last(transcript: Any) -> None:
+    segments = [transcript.Segment(0.0, 2.0, [1, 2, 3]), transcript.Segment(2.0, 4.0, [4, 5])]
+    times = np.array([0.2, 0.5, 0.9, 2.1, 2.6, 3.0])
+    words = transcript.place_words(segments, [[" mor", "ning", " all"], [" good", " day"]], times, [1.0] * 5, "en")
+    assert [(word.text, word.start, word.end, word.segment) for word in words] == [
+        (" morning", 0.2, 0.9, 0),
+        (" all", 0.9, 2.0, 0),
+        (" good", 2.1, 2.6, 1),
+        (" day", 2.6, 3.0, 1),
+    ]
+
+
+def test_a_word_is_as_probable_as_its_tokens_are_on_average(transcript: Any) -> None:
+    segment = transcript.Segment(0.0, 2.0, [1, 2, 3])
+    words = transcript.place_words([segment], [[" mor", "ning", " all"]], np.arange(4.0), [0.9, 0.5, 0.2], "en")
+    assert [word.probability for word in words] == pytest.approx([0.7, 0.2])
+
+
 def test_words_stay_inside_of_their_segment_and_in_order(transcript: Any) -> None:
     segment = transcript.Segment(1.0, 2.0, [1, 2, 3])
     times = np.array([0.5, 1.6, 1.4, 9.0])

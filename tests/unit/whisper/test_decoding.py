@@ -1,0 +1,230 @@
+"""How the recognizer decodes, told by a decoder that answers what a test wants and notes what it is asked."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from tokenizers import Tokenizer
+
+GOOD, BAD = -0.2, -1.5
+LOUD, QUIET = 0.1, 0.9
+FALLBACKS = [0.2, 0.4, 0.6, 0.8, 1.0]
+
+
+@dataclass
+class Result:
+    """What CTranslate2 answers for a window."""
+
+    sequences_ids: list[list[int]]
+    scores: list[float]
+    no_speech_prob: float
+
+
+@dataclass
+class Call:
+    """A call of ``generate``: how many windows it had, of so many encoded frames, and what else it was given."""
+
+    windows: int
+    frames: int
+    prompts: list[list[int]]
+    settings: dict[str, Any]
+
+    @property
+    def temperature(self) -> float:
+        """Of sampling; 0 is a search."""
+        return float(self.settings["sampling_temperature"]) if self.settings["beam_size"] == 1 else 0.0
+
+
+@dataclass
+class ScriptedDecoder:
+    """Stands in for CTranslate2's model: ``answer`` gives the text, score and silence of a temperature.
+
+    As CTranslate2 does it, the best of several samples comes first.
+    """
+
+    tokenizer: Tokenizer
+    answer: Callable[[float], tuple[str, float, float]] = lambda temperature: ("hello", GOOD, LOUD)
+    calls: list[Call] = field(default_factory=list)
+
+    def generate(self, encoded: Any, prompts: list[list[int]], **settings: Any) -> list[Result]:
+        call = Call(encoded.shape[0], encoded.shape[1], prompts, settings)
+        self.calls.append(call)
+        text, score, silence = self.answer(call.temperature)
+        start, end = self.ids("<|0.00|>"), self.ids("<|1.00|>")
+        best, worse = ([*start, *self.ids(f" {words}"), *end] for words in (text, "another sample"))
+        return [Result([best, worse], [score, score - 1], silence) for _ in prompts]
+
+    def ids(self, text: str) -> list[int]:
+        return list(self.tokenizer.encode(text, add_special_tokens=False).ids)
+
+    @property
+    def temperatures(self) -> list[float]:
+        return [call.temperature for call in self.calls]
+
+
+@pytest.fixture
+def recognizer(prompted: Any) -> Any:
+    return prompted
+
+
+@pytest.fixture
+def decoder(recognizer: Any, converted: Path, monkeypatch: pytest.MonkeyPatch) -> ScriptedDecoder:
+    decoder = ScriptedDecoder(Tokenizer.from_file(str(converted / "tokenizer.json")))
+    monkeypatch.setattr(recognizer, "_model", decoder)
+    return decoder
+
+
+def _text(transcript: Any) -> str:
+    return "".join(segment.text for segment in transcript.segments).strip()
+
+
+@pytest.fixture
+def window(module: ModuleType) -> Callable[..., Any]:
+    """A second of noise, or of another length, in English."""
+
+    def make(seconds: float = 1.0, **values: Any) -> Any:
+        audio = np.random.default_rng(0).normal(0, 0.1, int(16_000 * seconds)).astype(np.float32)
+        return module.Window(audio, **{"language": "en", **values})
+
+    return make
+
+
+def test_a_sure_window_is_decoded_once(recognizer: Any, decoder: ScriptedDecoder, window: Any) -> None:
+    (result,) = recognizer.transcribe([window()])
+    assert decoder.temperatures == [0.0]
+    assert _text(result) == "hello"
+
+
+def test_an_unsure_window_is_decoded_again_until_it_is_sure(
+    recognizer: Any, decoder: ScriptedDecoder, window: Any
+) -> None:
+    decoder.answer = lambda temperature: (f"number {temperature}", GOOD if temperature == 0.4 else BAD, LOUD)
+    (result,) = recognizer.transcribe([window()])
+    assert decoder.temperatures == [0.0, 0.2, 0.4]
+    assert result.avg_logprob > -0.3
+
+
+def test_a_window_that_repeats_itself_is_decoded_again(recognizer: Any, decoder: ScriptedDecoder, window: Any) -> None:
+    decoder.answer = lambda temperature: ("hello" if temperature else "and then " * 20, GOOD, LOUD)
+    (result,) = recognizer.transcribe([window()])
+    assert decoder.temperatures == [0.0, 0.2]
+    assert _text(result) == "hello"
+
+
+def test_a_window_that_stays_unsure_has_the_last_answer(recognizer: Any, decoder: ScriptedDecoder, window: Any) -> None:
+    decoder.answer = lambda temperature: ("last" if temperature == 1.0 else "before", BAD, LOUD)
+    (result,) = recognizer.transcribe([window()])
+    assert decoder.temperatures == [0.0, *FALLBACKS]
+    assert _text(result) == "last"
+
+
+def test_the_best_of_five_samples_is_taken(recognizer: Any, decoder: ScriptedDecoder, window: Any) -> None:
+    recognizer.transcribe([window(temperature=0.3)])
+    settings = decoder.calls[0].settings
+    assert (settings["beam_size"], settings["num_hypotheses"], settings["sampling_topk"]) == (1, 5, 0)
+    assert settings["sampling_temperature"] == pytest.approx(0.3)
+
+
+def test_a_search_has_the_beam_of_the_checkpoint(recognizer: Any, decoder: ScriptedDecoder, window: Any) -> None:
+    recognizer.transcribe([window()])
+    settings = decoder.calls[0].settings
+    assert settings["beam_size"] == 5
+    assert "num_hypotheses" not in settings
+
+
+def test_who_gave_a_temperature_has_what_it_gives(recognizer: Any, decoder: ScriptedDecoder, window: Any) -> None:
+    decoder.answer = lambda temperature: ("as asked", BAD, LOUD)
+    (result,) = recognizer.transcribe([window(temperature=0.4)])
+    assert decoder.temperatures == pytest.approx([0.4])
+    assert _text(result) == "as asked"
+
+
+def test_the_doubtful_alone_are_decoded_again(recognizer: Any, decoder: ScriptedDecoder, window: Any) -> None:
+    decoder.answer = lambda temperature: (f"{temperature}", GOOD if temperature else BAD, LOUD)
+    asked_for, doubtful = recognizer.transcribe([window(temperature=0.7), window()])
+    assert [(call.windows, call.temperature) for call in decoder.calls] == [
+        (1, pytest.approx(0.7)),
+        (1, 0.0),
+        (1, 0.2),
+    ]
+    assert asked_for.avg_logprob == doubtful.avg_logprob
+
+
+def test_a_window_without_speech_has_no_text_and_is_not_tried_again(
+    recognizer: Any, decoder: ScriptedDecoder, window: Any
+) -> None:
+    decoder.answer = lambda temperature: ("thank you for watching", BAD, QUIET)
+    (result,) = recognizer.transcribe([window()])
+    assert decoder.temperatures == [0.0]
+    assert (result.segments, result.language, result.no_speech_prob) == ([], "en", QUIET)
+
+
+def test_what_is_sure_is_kept_though_the_model_takes_it_for_silence(
+    recognizer: Any, decoder: ScriptedDecoder, window: Any
+) -> None:
+    decoder.answer = lambda temperature: ("hello", GOOD, QUIET)
+    assert _text(recognizer.transcribe([window()])[0]) == "hello"
+
+
+def test_the_log_probability_is_that_of_the_tokens_and_the_end(
+    recognizer: Any, decoder: ScriptedDecoder, window: Any
+) -> None:
+    (result,) = recognizer.transcribe([window()])
+    assert result.avg_logprob == pytest.approx(GOOD * len(result.tokens) / (len(result.tokens) + 1))
+
+
+def test_a_prompt_stands_before_the_task(recognizer: Any, decoder: ScriptedDecoder, window: Any) -> None:
+    recognizer.transcribe([window(prompt=" Anna and Marco ")])
+    whole = "<|startofprev|> Anna and Marco<|startoftranscript|><|en|><|transcribe|>"
+    assert decoder.calls[0].prompts == [decoder.ids(whole)]
+
+
+def test_of_a_long_prompt_the_end_is_kept(recognizer: Any, decoder: ScriptedDecoder, window: Any) -> None:
+    prompt = " ".join(f"word{number}" for number in range(200))
+    recognizer.transcribe([window(prompt=prompt)])
+    (given,) = decoder.calls[0].prompts
+    # Half of the demo's context of 224, less the token that begins it.
+    assert given[1:-3] == decoder.ids(f" {prompt}")[-111:]
+
+
+def test_prompts_of_one_length_and_language_of_each_are_decoded_together(
+    recognizer: Any, decoder: ScriptedDecoder, window: Any
+) -> None:
+    windows = [window(), window(language="de"), window(prompt="Anna"), window(3.0)]
+    recognizer.transcribe(windows)
+    assert [call.windows for call in decoder.calls] == [2, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "prompt", "most"),
+    [(1.0, 3, 49), (2.5, 3, 86), (8.0, 3, 112), (8.0, 115, 109), (1.0, 200, 24)],
+)
+def test_a_loop_ends_with_the_window_or_the_context(recognizer: Any, seconds: float, prompt: int, most: int) -> None:
+    assert recognizer.most_tokens(seconds, prompt) == most
+
+
+@pytest.mark.parametrize(("prompt", "longest"), [("", 2 * 49), ("word " * 300, 115 + 49)])
+def test_the_decoder_may_give_as_many_tokens_as_that(
+    recognizer: Any, decoder: ScriptedDecoder, window: Any, prompt: str, longest: int
+) -> None:
+    recognizer.transcribe([window(prompt=prompt)])
+    assert decoder.calls[0].settings["max_length"] == longest
+
+
+def test_the_first_timestamp_lies_in_the_first_second(recognizer: Any, decoder: ScriptedDecoder, window: Any) -> None:
+    recognizer.transcribe([window()])
+    assert decoder.calls[0].settings["max_initial_timestamp_index"] == 50
+
+
+@pytest.mark.parametrize(
+    ("seconds", "padded"), [(0.1, 2.0), (1.7, 2.0), (1.71, 2.5), (2.2, 2.5), (2.21, 3.0), (7.9, 8.0), (8.0, 8.0)]
+)
+def test_a_window_is_padded_to_half_seconds_with_a_silent_end(
+    recognizer: Any, decoder: ScriptedDecoder, window: Any, seconds: float, padded: float
+) -> None:
+    recognizer.transcribe([window(seconds)])
+    assert decoder.calls[0].frames == padded * 50
