@@ -59,8 +59,8 @@ def phonemize(sentences: list[str], alphabet: Alphabet) -> list[list[int]]:
     """Phoneme ids of the sentences, at most ``MOST_IDS`` in a list; what cannot be spoken gives none."""
     result: list[list[int]] = []
     for sentence in sentences:
-        # espeak-ng would read double brackets as phoneme codes.
-        plain = sentence.replace("[[", "[").replace("\0", "")
+        # espeak-ng's strings end with it.
+        plain = sentence.replace("\0", "")
         for symbols in _phonemizer().phonemize(alphabet.espeak_voice, plain):
             for chunk in _cut(symbols, MOST_IDS // 2 - 2):
                 if any(symbol in alphabet.ids and symbol not in _NOT_SOUNDS for symbol in chunk):

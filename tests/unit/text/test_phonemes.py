@@ -21,7 +21,12 @@ def test_what_cannot_be_spoken_gives_nothing(text: str) -> None:
 
 
 def test_double_brackets_are_no_phoneme_codes() -> None:
-    assert phonemize(["[[h@l'oU]]"], ENGLISH) == phonemize(["[h@l'oU]]"], ENGLISH)
+    """espeak-ng's command line takes these for "hello"."""
+    assert phonemize(["[[h@l'oU]]"], ENGLISH) == phonemize(["h@l'oU"], ENGLISH)
+
+
+def test_a_nul_is_not_said() -> None:
+    assert phonemize(["Hel\0lo."], ENGLISH) == phonemize(["Hello."], ENGLISH)
 
 
 def test_a_long_sentence_is_cut() -> None:
