@@ -10,7 +10,7 @@ from frontend import debts
 from frontend.config import Settings
 from tests.conftest import Client, running
 from tests.fakes import FakeTriton
-from tests.speech import CONTAINERS, encode, say
+from tests.speech import CONTAINERS, decoded, encode, say
 
 PATH = "/v1/audio/transcriptions"
 SPEECH = say("Good morning everybody, this is a test.")
@@ -46,13 +46,19 @@ async def test_verbose_json_has_every_field(client: Client) -> None:
 
 @pytest.mark.parametrize("spelling", ["timestamp_granularities[]", "timestamp_granularities"])
 async def test_words_come_when_asked_for(client: Client, spelling: str) -> None:
-    answer = await (await _post(client, response_format="verbose_json", **{spelling: ["word", "segment"]})).json()
-    assert answer["words"][0] == {
-        "start": answer["words"][0]["start"],
-        "end": answer["words"][0]["end"],
-        "word": " hello",
-        "probability": 0.75,
-    }
+    file = encode(np.concatenate([np.zeros(48_000, np.float32), SPEECH]), "wav")
+    answer = await (await _post(client, file, response_format="verbose_json", **{spelling: ["word", "segment"]})).json()
+    first, second = answer["words"]
+    assert (first["word"], first["probability"]) == (" hello", 0.75)
+    assert (second["word"], second["probability"]) == (" there", 0.5)
+    # After three seconds of silence, with less than half of one before the speech.
+    assert 2.6 <= first["start"] <= 3.1
+    assert second["end"] - first["start"] == pytest.approx(1.0)
+
+
+async def test_no_words_come_with_segments_alone(client: Client) -> None:
+    fields = {"response_format": "verbose_json", "timestamp_granularities[]": "segment"}
+    assert "words" not in await (await _post(client, **fields)).json()
 
 
 @pytest.mark.parametrize("kind", CONTAINERS)
@@ -86,6 +92,19 @@ async def test_parts_of_a_long_file_are_put_together_in_order(client: Client, tr
     starts = [segment["start"] for segment in answer["segments"]]
     assert starts == sorted(starts)
     assert abs(starts[1] - (len(SPEECH) / 16_000 + 1)) < 0.5
+
+
+async def test_each_window_goes_out_with_its_own_sound_and_comes_back_with_its_own_time(
+    client: Client, triton: FakeTriton
+) -> None:
+    gap = np.zeros(16_000, np.float32)
+    file = encode(np.concatenate([gap, SPEECH, gap, say("The second part is another one.")]), "wav")
+    answer = await (await _post(client, file, response_format="verbose_json")).json()
+    whole = decoded(file).tobytes()
+    sounds = [(inputs["audio"][0] * 32768).astype(np.int16).tobytes() for _, inputs in triton.calls]
+    assert len(sounds) == 2
+    starts = [segment["start"] for segment in answer["segments"]]
+    assert [whole.find(sound) / 32_000 for sound in sounds] == pytest.approx(starts, abs=0.01)
 
 
 async def test_language_prompt_and_temperature_reach_the_model(client: Client, triton: FakeTriton) -> None:

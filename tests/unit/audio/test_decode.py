@@ -1,5 +1,7 @@
+import io
 import struct
 
+import av
 import numpy as np
 import pytest
 
@@ -49,6 +51,40 @@ def test_length_is_counted_in_samples_not_taken_from_the_header() -> None:
 def test_more_than_the_limit_is_too_long() -> None:
     with pytest.raises(TooLongError):
         decoded(encode(TONE, "flac"), 1.0)
+
+
+@pytest.mark.parametrize(("missing", "fits"), [(0, True), (1, False)])
+def test_the_limit_is_exact(missing: int, fits: bool) -> None:
+    """To the sample: no second is given away."""
+    file = encode(TONE, "flac")
+    seconds = (len(TONE) - missing) / 16_000
+    if fits:
+        assert len(decoded(file, seconds)) == len(TONE)
+    else:
+        with pytest.raises(TooLongError):
+            decoded(file, seconds)
+
+
+def _broken(places: list[int]) -> bytes:
+    """Ten seconds of M4A, which has 432 packets, some of them overwritten."""
+    data = bytearray(encode(np.tile(TONE, 5), "m4a"))
+    with av.open(io.BytesIO(bytes(data))) as container:
+        packets = [(packet.pos, packet.size) for packet in container.demux(audio=0) if packet.size]
+    for place in places:
+        start, size = packets[place]
+        data[start : start + size] = b"\xff" * size
+    return bytes(data)
+
+
+@pytest.mark.parametrize("places", [[5], [5, 10], [100, 200, 300], [100, 200, 300, 320]])
+def test_two_broken_packets_and_one_in_a_hundred_are_passed_over(places: list[int]) -> None:
+    assert 9.9 < len(decoded(_broken(places))) / 16_000 < 10.0
+
+
+@pytest.mark.parametrize("places", [[5, 10, 15], [5, 10, 98], [100, 200, 300, 301, 302, 303]])
+def test_more_broken_packets_are_damage(places: list[int]) -> None:
+    with pytest.raises(DamagedAudioError):
+        decoded(_broken(places))
 
 
 def test_a_header_without_samples_is_damaged() -> None:

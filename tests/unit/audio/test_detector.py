@@ -53,6 +53,40 @@ def test_what_hardly_moves_is_left_out_and_the_rest_is_heard(conversation: NDArr
     assert len(speech_runs(heard, 0.5, frames.size)) == len(alone)
 
 
+class AlwaysSure:
+    """A detector that is sure of speech, whatever it is given, and counts the frames."""
+
+    def __init__(self) -> None:
+        self.frames = 0
+
+    def run(self, outputs: None, inputs: dict[str, NDArray[np.float32]]) -> tuple[NDArray[np.float32], ...]:
+        self.frames += len(inputs["input"])
+        return np.ones(len(inputs["input"]), np.float32), inputs["h"], inputs["c"]
+
+
+@pytest.mark.parametrize(("loud", "asked"), [([100], (80, 128)), ([96, 144], (80, 176)), ([5], (0, 32))])
+def test_the_detector_is_asked_half_a_second_before_and_behind_what_moves(
+    monkeypatch: pytest.MonkeyPatch, loud: list[int], asked: tuple[int, int]
+) -> None:
+    """In blocks of 16 frames: that of the sound, and one on each side."""
+    frames = np.zeros((400, FRAME), np.int16)
+    frames[loud, 7] = 200
+    sure = AlwaysSure()
+    monkeypatch.setattr(detector, "_detector", lambda: sure)
+    heard = np.flatnonzero(speech_probabilities(frames, quiet=100))
+    assert (heard[0], heard[-1] + 1, len(heard), sure.frames) == (*asked, asked[1] - asked[0], asked[1] - asked[0])
+
+
+@pytest.mark.parametrize(("lowest", "highest", "asked"), [(-100, 99, False), (-100, 100, True), (900, 1_100, True)])
+def test_what_moves_by_twice_the_quiet_is_listened_to(
+    monkeypatch: pytest.MonkeyPatch, lowest: int, highest: int, asked: bool
+) -> None:
+    frames = np.full((16, FRAME), lowest, np.int16)
+    frames[3, 3] = highest
+    monkeypatch.setattr(detector, "_detector", AlwaysSure)
+    assert speech_probabilities(frames, quiet=100).any() == asked
+
+
 def test_the_detector_is_not_asked_where_nothing_moves(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(detector, "_detector", lambda: pytest.fail("the detector was asked"))
     assert not speech_probabilities(np.full((10_000, FRAME), -20_000, np.int16), quiet=100).any()

@@ -11,6 +11,11 @@ def _frames(*parts: tuple[float, float]) -> np.ndarray[tuple[int], np.dtype[np.f
     return np.concatenate([np.full(int(s * SAMPLE_RATE / FRAME), p, np.float32) for s, p in parts])
 
 
+def _counted(*parts: tuple[int, float]) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+    """Probabilities from (frames, probability) pairs."""
+    return np.concatenate([np.full(frames, p, np.float32) for frames, p in parts])
+
+
 @pytest.mark.parametrize(("peak", "silent"), [(0, True), (90, True), (120, False)])
 def test_silence_is_a_peak_under_the_threshold(peak: int, silent: bool) -> None:
     assert is_silent(np.array([0, -peak, 0], np.int16), -50.0) is silent
@@ -22,6 +27,60 @@ def test_the_lowest_sample_counts_as_a_peak() -> None:
 
 def test_a_short_dip_does_not_end_a_run() -> None:
     assert len(speech_runs(_frames((1, 0.9), (0.07, 0.1), (1, 0.9)), 0.5, 10**6)) == 1
+
+
+@pytest.mark.parametrize(("between", "runs"), [(0.5, 1), (0.36, 1), (0.34, 2)])
+def test_a_run_goes_on_a_little_below_where_it_starts(between: float, runs: int) -> None:
+    assert len(speech_runs(_frames((1, 0.9), (1, between), (1, 0.9)), 0.5, 10**6)) == runs
+
+
+@pytest.mark.parametrize(("probability", "runs"), [(0.49, 0), (0.5, 1)])
+def test_a_run_starts_at_the_threshold(probability: float, runs: int) -> None:
+    assert len(speech_runs(_frames((1, probability)), 0.5, 10**6)) == runs
+
+
+@pytest.mark.parametrize(("frames", "runs"), [(3, 1), (4, 2)])
+def test_a_run_ends_with_four_quiet_frames(frames: int, runs: int) -> None:
+    assert len(speech_runs(_counted((30, 0.9), (frames, 0.1), (30, 0.9)), 0.5, 10**6)) == runs
+
+
+def test_a_run_holds_its_own_frames_alone() -> None:
+    (run,) = speech_runs(_counted((10, 0.1), (20, 0.9), (5, 0.4), (10, 0.1)), 0.5, 10**6)
+    assert (run.start, run.end) == (10 * FRAME, 35 * FRAME)
+
+
+def test_a_run_ends_with_the_audio() -> None:
+    (run,) = speech_runs(_frames((1, 0.9)), 0.5, 15_000)
+    assert (run.start, run.end) == (0, 15_000)
+
+
+@pytest.mark.parametrize(("before", "behind"), [(30, 30), (2, 30), (30, 2)])
+def test_a_window_begins_before_its_speech_and_ends_behind_it(before: int, behind: int) -> None:
+    """By a fifth of a second, within the audio."""
+    probabilities = _counted((before, 0.1), (40, 0.9), (behind, 0.1))
+    samples = len(probabilities) * FRAME
+    (window,) = cut_windows(probabilities, 0.5, samples, 8.0, 2.0)
+    assert window.start == max(0, before * FRAME - 3_200)
+    assert window.end == min(samples, (before + 40) * FRAME + 3_200)
+
+
+def test_a_pause_too_short_for_two_paddings_is_shared() -> None:
+    probabilities = _counted((60, 0.9), (10, 0.1), (60, 0.9))
+    first, second = cut_windows(probabilities, 0.5, len(probabilities) * FRAME, 8.0, 1.0)
+    assert first.end == second.start == 65 * FRAME
+
+
+@pytest.mark.parametrize(("frames", "windows"), [(9, 1), (10, 2)])
+def test_the_audio_is_cut_at_pauses_of_three_tenths_of_a_second(frames: int, windows: int) -> None:
+    probabilities = _counted((60, 0.9), (frames, 0.1), (60, 0.9))
+    assert len(cut_windows(probabilities, 0.5, len(probabilities) * FRAME, 8.0, 1.0)) == windows
+
+
+@pytest.mark.parametrize(("least", "windows"), [(2.9, 2), (3.3, 1)])
+def test_windows_are_joined_while_the_model_pads_them_anyway(least: float, windows: int) -> None:
+    """Two seconds and a half of speech, and 0.4 of padding on the outsides."""
+    probabilities = _counted((30, 0.9), (20, 0.1), (40, 0.9))
+    assert len(cut_windows(probabilities, 0.5, len(probabilities) * FRAME, 8.0, least)) == windows
 
 
 def test_sentences_apart_become_windows_apart() -> None:
@@ -44,6 +103,13 @@ def test_speech_without_a_pause_is_cut_at_its_quietest_frame() -> None:
     first, second = cut_windows(probabilities, 0.5, len(probabilities) * FRAME, 8.0, 8.0)
     assert abs(first.end / SAMPLE_RATE - 6.0) < 0.5
     assert second.start <= first.end
+
+
+def test_a_cut_lies_in_the_last_two_fifths_of_a_window() -> None:
+    """However quiet it is before."""
+    probabilities = _frames((2, 0.9), (0.04, 0.4), (3.5, 0.9), (0.04, 0.6), (6, 0.9))
+    first, _ = cut_windows(probabilities, 0.5, len(probabilities) * FRAME, 8.0, 8.0)
+    assert abs(first.end / SAMPLE_RATE - 5.54) < 0.1
 
 
 def test_no_window_is_longer_than_the_model_takes() -> None:

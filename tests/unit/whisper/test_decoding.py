@@ -136,6 +136,14 @@ def test_a_search_has_the_beam_of_the_checkpoint(recognizer: Any, decoder: Scrip
     assert "num_hypotheses" not in settings
 
 
+@pytest.mark.parametrize("temperature", [0.001, 0.2, 1.0])
+def test_a_given_temperature_is_used(
+    recognizer: Any, decoder: ScriptedDecoder, window: Any, temperature: float
+) -> None:
+    recognizer.transcribe([window(temperature=temperature)])
+    assert decoder.temperatures == [pytest.approx(temperature)]
+
+
 def test_who_gave_a_temperature_has_what_it_gives(recognizer: Any, decoder: ScriptedDecoder, window: Any) -> None:
     decoder.answer = lambda temperature: ("as asked", BAD, LOUD)
     (result,) = recognizer.transcribe([window(temperature=0.4)])
