@@ -15,6 +15,7 @@ PREFIX = "quartet"
 # A limit and whom it holds for: ("embeddings", "4f1c...") or ("org", "acme").
 Limit = tuple[RateLimitItem, tuple[str, str]]
 Taken = tuple[bool, list[Count]]
+_Waiting = list[tuple[Sequence[Limit], asyncio.Future[Taken]]]
 _Answer = TypeVar("_Answer")
 _TICK_SECONDS = 0.05
 _TICKS = 4
@@ -94,7 +95,7 @@ class RedisCounters:
             f"async+{url}", implementation="redispy", socket_connect_timeout=1, socket_timeout=1
         )
         self.redis = cast(Any, self._storage.bridge).get_connection()
-        self._waiting: list[tuple[Sequence[Limit], asyncio.Future[Taken]]] = []
+        self._waiting: _Waiting = []
         self._sender: asyncio.Task[None] | None = None
 
     async def take(self, limits: Sequence[Limit]) -> Taken:
@@ -111,21 +112,31 @@ class RedisCounters:
         return [replace(count, limit=item.amount) for count, (item, _) in zip(counts, limits, strict=True)]
 
     async def _send_all(self) -> None:
-        while self._waiting:
-            batch, self._waiting = self._waiting, []
-            try:
-                answers = await within_ticks(self._send([limits for limits, _ in batch]))
-            except Exception as error:
-                # Those who came meanwhile have waited too: a further try would make them wait twice.
-                late, self._waiting = self._waiting, []
-                for _, future in batch + late:
-                    if not future.done():
-                        future.set_exception(error)
-                continue
-            for (limits, future), answer in zip(batch, answers, strict=True):
+        try:
+            while self._waiting:
+                batch, self._waiting = self._waiting, []
+                await self._answer(batch)
+        finally:
+            self._sender = None
+
+    async def _answer(self, batch: _Waiting) -> None:
+        """Tell those who wait what Redis says, or what went wrong: whatever happens, nobody is left waiting."""
+        try:
+            answers = await within_ticks(self._send([limits for limits, _ in batch]))
+            taken = [_taken(limits, answer) for (limits, _), answer in zip(batch, answers, strict=True)]
+        except BaseException as error:
+            # Those who came meanwhile have waited too: a further try would make them wait twice.
+            late, self._waiting = self._waiting, []
+            told = error if isinstance(error, Exception) else ConnectionError("Redis was not asked to the end")
+            for _, future in batch + late:
                 if not future.done():
-                    future.set_result(_taken(limits, answer))
-        self._sender = None
+                    future.set_exception(told)
+            if told is not error:
+                raise
+            return
+        for (_, future), outcome in zip(batch, taken, strict=True):
+            if not future.done():
+                future.set_result(outcome)
 
     async def _send(self, batch: list[Sequence[Limit]]) -> list[list[int]]:
         async with self.redis.pipeline(transaction=False) as pipeline:

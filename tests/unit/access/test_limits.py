@@ -5,12 +5,13 @@ import time
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 from limits import RateLimitItemPerMinute
 
 from frontend.access.caller import Caller
-from frontend.access.counters import Limit
+from frontend.access.counters import Limit, RedisCounters
 from frontend.access.limits import Counters, Limiter, LocalCounters, SharedCounters
 from frontend.config_tables import LIMITS
 from frontend.errors import BadGateway, RateLimited
@@ -69,6 +70,47 @@ async def test_counts_in_redis_expire(redis_server: RedisServer) -> None:
         await counters.take([_limit(5, "expires")])
         redis = counters._shared.redis
         assert 60 < await redis.ttl("quartet:{expires}:embeddings:expires") <= 130
+
+
+class _Pipeline:
+    """What a Redis, or a proxy before it, may answer to one call."""
+
+    def __init__(self, outcome: Any) -> None:
+        self._outcome = outcome
+
+    async def __aenter__(self) -> "_Pipeline":
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        return
+
+    def eval(self, *arguments: object) -> None:
+        return
+
+    async def execute(self) -> Any:
+        if isinstance(self._outcome, BaseException):
+            raise self._outcome
+        return self._outcome
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [[], [[]], [None], [[1, 5]], [[1, 5, "x", None]], ValueError("no"), AssertionError(), asyncio.CancelledError()],
+    ids=repr,
+)
+async def test_whatever_redis_answers_nobody_is_left_waiting(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch, outcome: Any
+) -> None:
+    counters = RedisCounters(redis_server.url)
+    limits = [_limit(5, uuid.uuid4().hex), _limit(5, uuid.uuid4().hex)]
+    with monkeypatch.context() as patched:
+        patched.setattr(counters.redis, "pipeline", lambda **options: _Pipeline(outcome))
+        async with asyncio.timeout(10):
+            told = await asyncio.gather(*(counters.take(limits) for _ in range(3)), return_exceptions=True)
+    assert [isinstance(each, Exception) for each in told] == [True] * 3
+    async with asyncio.timeout(10):
+        assert (await counters.take(limits))[0]
+    await counters.close()
 
 
 @pytest.fixture
