@@ -27,7 +27,7 @@ from frontend.dispatch.window import Work
 from frontend.http.held import Held
 from frontend.http.json import JsonBodies
 from frontend.middleware.auth import auth_middleware
-from frontend.middleware.billing import billing_middleware
+from frontend.middleware.billing import billing_middleware, refuse_uncharged
 from frontend.middleware.errors import errors_middleware
 from frontend.middleware.limits import limits_middleware
 from frontend.middleware.request_id import add_headers, request_id_middleware
@@ -218,7 +218,7 @@ def create_app(settings: Settings, connect: Callable[[str], Triton] = Triton) ->
     app[_CONNECT] = connect
     app[metrics.METRICS] = metrics.MetricsPage()
     app.cleanup_ctx.extend([_access, _usage, _dispatch, _operations, _watch])
-    app.on_response_prepare.append(add_headers)
+    app.on_response_prepare.extend([add_headers, refuse_uncharged])
     for room in (transcription, speech, embeddings, rerank, health, models, metrics, openapi, docs, dashboard):
         app.add_routes(room.ROUTES)
     if settings.chat_upstream:

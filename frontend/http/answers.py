@@ -14,6 +14,8 @@ from frontend.http.held import Holding
 # The transport holds one piece of an answer at most. It is less than aiohttp hands over without waiting.
 _PIECE = 48 * 1024
 
+# The answer for which something will be charged as it goes out.
+CHARGED = web.RequestKey("charged", web.StreamResponse)
 Write = Callable[[bytes | memoryview], Awaitable[None]]
 
 
@@ -55,6 +57,7 @@ async def sending(
     caller who hangs up after the first byte, or reads too slowly, pays. Where we break off, nothing is owed, and the
     connection breaks off too: nothing else can still tell the client.
     """
+    request[CHARGED] = answer
     await answer.prepare(request)
     begun = False
 

@@ -3,11 +3,11 @@
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from frontend.http.answers import deliver
+from frontend.http.answers import CHARGED, deliver
 from frontend.http.arrival import CONTENT
 from frontend.keys import BILL, CALLER, HOLDING, RECORDER, SETTINGS, TURN
 from frontend.observe import request_id
-from frontend.usage.bill import Bill
+from frontend.usage.bill import Bill, UnchargedError
 from frontend.usage.events import Identity
 
 
@@ -22,10 +22,32 @@ async def billing_middleware(request: web.Request, handler: Handler) -> web.Stre
 
     app, caller = request.app, request[CALLER]
     with Bill(app[RECORDER], app[SETTINGS].prices, caller, request[TURN], identity) as request[BILL]:
-        bill = request[BILL]
-        answer = await handler(request)
-        if isinstance(answer, web.Response) and isinstance(answer.body, bytes | bytearray):
-            answer = await deliver(request, answer, bill, request[HOLDING], app[SETTINGS])
-        if bill.open:
-            raise RuntimeError("an answer that has a price went out without being charged")
-        return answer
+        try:
+            return await _charged(request, await handler(request))
+        except web.HTTPException as raised:
+            if raised.status < 400 and request[BILL].open:
+                raise UnchargedError from raised
+            raise
+        except UnchargedError:
+            if request[BILL].answering and request.transport is not None:
+                # No other answer can follow one that was begun.
+                request.transport.abort()
+            raise
+
+
+async def _charged(request: web.Request, answer: web.StreamResponse) -> web.StreamResponse:
+    bill, settings = request[BILL], request.app[SETTINGS]
+    if answer.status >= 400:
+        # A failure is free, also one that is not raised.
+        bill.let_go()
+    if isinstance(answer, web.Response) and isinstance(answer.body, bytes | bytearray):
+        answer = await deliver(request, answer, bill, request[HOLDING], settings)
+    if bill.open:
+        raise UnchargedError
+    return answer
+
+
+async def refuse_uncharged(request: web.Request, answer: web.StreamResponse) -> None:
+    """Before an answer's first byte goes out, whoever sends it."""
+    if BILL in request:
+        request[BILL].answer_begins(is_charged=request.get(CHARGED) is answer)

@@ -29,6 +29,10 @@ class _Item:
     known_by: int
 
 
+class UnchargedError(RuntimeError):
+    """An answer that has a price would go out without being charged: a fault of ours."""
+
+
 class Bill:
     """Of one request, whose ``turn`` says until when the database is waited for; nothing is owed before ``charge``.
 
@@ -46,12 +50,17 @@ class Bill:
         self._recorder, self._prices, self._caller, self._turn = recorder, prices, caller, turn
         self._identity = identity
         self._item: _Item | None = None
+        # Whether an answer was begun, which is too late for anything that has a price.
+        self.answering = False
 
     def __enter__(self) -> "Bill":
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Let go of what was reserved and not charged."""
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Owe nothing: what was reserved and not charged is free for others."""
         if self._item is not None and self._caller.payer is not None:
             self._recorder.wallets.release(self._caller.payer, self._item.amount)
         self._item = None
@@ -62,12 +71,23 @@ class Bill:
         return self._item is not None
 
     async def reserve(self, model: str, quantity: int) -> None:
-        """``quantity`` ms of audio, code points or tokens of a model; 429 where a wallet has less than they cost."""
+        """``quantity`` ms of audio, code points or tokens of a model.
+
+        Raises ``InsufficientQuota`` where a wallet has less than they cost.
+        """
+        if self.answering or self.open:
+            raise UnchargedError
         price = self._prices[model]
         item = _Item(model, quantity, price, price.amount(quantity), quantity)
         if self._caller.payer is not None:
             await self._recorder.wallets.reserve(self._caller.payer, item.amount, self._turn.deadline)
         self._item = item
+
+    def answer_begins(self, *, is_charged: bool) -> None:
+        """The first byte goes out; ``UnchargedError`` where there is something to charge and nobody who will."""
+        self.answering = True
+        if self.open and not is_charged:
+            raise UnchargedError
 
     def settle(self, quantity: int) -> None:
         """The work was ``quantity`` in the end; what a wallet pays is what was reserved for it at most."""
