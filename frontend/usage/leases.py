@@ -10,10 +10,10 @@ from frontend.database.tables import WALLET_LEASES, WALLETS
 
 @dataclass(frozen=True)
 class Taken:
-    """What a holder has of a wallet now, and what others hold that might come back."""
+    """What a holder has of a wallet, and what others hold that might come back; None where the holder has enough."""
 
     amount: int
-    held_by_others: int
+    held_by_others: int | None
 
 
 def _lease(holder: str, org: str) -> sa.ColumnElement[bool]:
@@ -39,19 +39,22 @@ async def _set(connection: AsyncConnection, holder: str, org: str, amount: int) 
         await connection.execute(sa.insert(WALLET_LEASES).values(holder=holder, org=org, amount=amount))
 
 
-async def take(connection: AsyncConnection, holder: str, org: str, least: int) -> Taken:
-    """Move half of what nobody holds into the holder's lease, ``least`` at least; nothing where there is too little.
+async def take(connection: AsyncConnection, holder: str, org: str, wanted: int) -> Taken:
+    """Let the holder have ``wanted`` at least: half of what nobody holds, or more; nothing where there is too little.
 
     Where others hold some, they learn that it is wanted.
     """
     balance = await _unheld(connection, org)
     amount = await _amount(connection, holder, org)
+    least = wanted - amount
+    if least <= 0:
+        return Taken(amount, None)
     wallet = sa.update(WALLETS).where(WALLETS.c.org == org)
     if balance >= least:
         part = max(least, balance // 2)
         await connection.execute(wallet.values(balance=balance - part, wanted_by=None))
         await _set(connection, holder, org, amount + part)
-        return Taken(amount + part, 0)
+        return Taken(amount + part, None)
     others = sa.select(sa.func.sum(WALLET_LEASES.c.amount)).where(
         WALLET_LEASES.c.org == org, WALLET_LEASES.c.holder != holder
     )
@@ -61,14 +64,14 @@ async def take(connection: AsyncConnection, holder: str, org: str, least: int) -
     return Taken(amount, held)
 
 
-async def give_back(connection: AsyncConnection, holder: str, org: str, amount: int | None = None) -> int:
-    """Move ``amount`` of the holder's lease back, or what there is of it, or all; answers what is left."""
+async def give_back(connection: AsyncConnection, holder: str, org: str, keep: int = 0) -> int:
+    """Move what the holder has beyond ``keep`` back; answers what is left."""
     balance = await _unheld(connection, org)
     held = await _amount(connection, holder, org)
-    moved = held if amount is None else min(amount, held)
-    await _set_unheld(connection, org, balance + moved)
-    await _set(connection, holder, org, held - moved)
-    return held - moved
+    left = min(keep, held)
+    await _set_unheld(connection, org, balance + held - left)
+    await _set(connection, holder, org, left)
+    return left
 
 
 async def end(connection: AsyncConnection, holder: str) -> None:

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from frontend.database.tables import USAGE_DAYS, USAGE_EVENTS, USAGE_SPOOLS, WALLET_LEASES
+from frontend.database.tables import USAGE_DAYS, USAGE_EVENTS, USAGE_SPOOLS
 from frontend.observe import log
 from frontend.usage import leases
 from frontend.usage.events import UsageEvent, amounts
@@ -53,8 +53,8 @@ class Ledger:
         self._engine, self._holder, self._repeats = engine, holder, repeats
         self._insert = postgresql.insert if engine.dialect.name == "postgresql" else sqlite.insert
 
-    async def write(self, placed: Sequence[Placed]) -> Mapping[str, int]:
-        """Add the charges that are not there yet; answers what the holder's leases of their wallets are after that.
+    async def write(self, placed: Sequence[Placed]) -> None:
+        """Add the charges that are not there yet, and take them out of the holder's leases.
 
         ``placed`` are in the order of their places. Repeating it changes nothing, so whatever became of a transaction
         that broke off, it is tried again.
@@ -65,11 +65,6 @@ class Ledger:
             await self._add_days(connection, new)
             await self._pay(connection, new)
             await self._set_written(connection, max([written, *(place for place, _ in placed)]))
-            orgs = {event.payer for _, event in placed if event.payer is not None}
-            query = sa.select(WALLET_LEASES.c.org, WALLET_LEASES.c.amount).where(
-                WALLET_LEASES.c.holder == self._holder, WALLET_LEASES.c.org.in_(orgs)
-            )
-            return {row.org: row.amount for row in await connection.execute(query)}
 
     async def end(self) -> None:
         """The holder brings no more: give back all that it has leased."""

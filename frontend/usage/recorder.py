@@ -1,6 +1,9 @@
 """Brings charges from this frontend to the database, and those of frontends that died."""
 
 import asyncio
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -17,6 +20,18 @@ _TICK_SECONDS = 0.2
 _BATCH = 100
 # Others' spools are looked for at each of so many ticks.
 _SEARCH_TICKS = 10
+# What the database raises that is away, and the disk that is full.
+_FAILURES = (*DATABASE_FAILURES, sqlite3.Error)
+
+
+@contextmanager
+def _noted(outage: Outage) -> Iterator[None]:
+    try:
+        yield
+    except _FAILURES as error:
+        outage.note(error)
+    else:
+        outage.note(None)
 
 
 class Recorder:
@@ -27,24 +42,30 @@ class Recorder:
         self._spool = Spool(folder)
         self._ledger = Ledger(engine, self._spool.name, repeats)
         self.wallets = Wallets(engine, self._spool.name)
-        self._ticking = Repeating(_TICK_SECONDS, self._tick)
+        # What one organisation's wallet waits for must not keep the others' money from where it is wanted.
+        self._repeated = (
+            Repeating(_TICK_SECONDS, self._bring),
+            Repeating(_TICK_SECONDS, self._tend),
+        )
         self._ticks = 0
-        self._outage = Outage("the database takes no charges; they wait on disk", "the database takes charges again")
+        self._bringing = Outage("the database takes no charges; they wait on disk", "the database takes charges again")
+        self._tending = Outage("the database takes no money back", "the database takes money back again")
 
     async def start(self) -> None:
         """Settle what dead frontends left, then begin; a database that is away is waited for beside the requests."""
-        await self._tick()
-        self._ticking.start()
+        await self._bring()
+        for repeating in self._repeated:
+            repeating.start()
 
     async def close(self) -> None:
         """Write what is there and give every lease back; what the database does not take now is settled later."""
         # Half a transaction is not broken off: what its connection makes of that is not to be relied on.
-        await self._ticking.finish()
+        await asyncio.gather(*(repeating.finish() for repeating in self._repeated))
         await self.wallets.close()
         try:
             await self._write_all()
             await self._ledger.end()
-        except DATABASE_FAILURES as error:
+        except _FAILURES as error:
             log.error("charges are left for the next start", extra={"fields": {"details": str(error)}})
         self._spool.close()
 
@@ -54,26 +75,25 @@ class Recorder:
         if event.payer is not None:
             self.wallets.spend(event.payer, event.amount)
 
-    async def _tick(self) -> None:
-        try:
+    async def _bring(self) -> None:
+        with _noted(self._bringing):
             await self._write_all()
-            await self.wallets.tend()
             if self._ticks % _SEARCH_TICKS == 0:
                 await self._settle_the_dead()
                 await asyncio.to_thread(self._spool.tidy)
             self._ticks += 1
-            self._outage.note(None)
-        except DATABASE_FAILURES as error:
-            self._outage.note(error)
         USAGE_WAITING.set(len(self._spool))
+
+    async def _tend(self) -> None:
+        with _noted(self._tending):
+            await self.wallets.tend()
 
     async def _write_all(self) -> None:
         """Batch by batch, until nothing is left."""
         while batch := self._spool.oldest(_BATCH):
-            async with self.wallets.changing:
-                left = await self._ledger.write(batch)
-                self._spool.remove([place for place, _ in batch])
-                self.wallets.written(amounts(event for _, event in batch), left)
+            await self._ledger.write(batch)
+            self._spool.remove([place for place, _ in batch])
+            self.wallets.written(amounts(event for _, event in batch))
 
     async def _settle_the_dead(self) -> None:
         for spool in Spool.orphans(self._folder):

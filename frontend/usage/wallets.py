@@ -3,8 +3,7 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -23,28 +22,37 @@ _RETRY_AFTER = "60"
 
 @dataclass
 class _Account:
-    """``lease`` as the database has it; of it ``reserved`` for work under way, ``spent`` in unwritten charges."""
+    """``lease`` as the database has it; of it ``reserved`` for work under way, ``spent`` in unwritten charges.
+
+    ``lease`` is never more than what the database has, but may be less until it is asked the next time.
+    """
 
     lease: int = 0
     reserved: int = 0
     spent: int = 0
+    # All that was ever written.
+    written: int = 0
     # Where a refusal holds: until when, and for amounts from what on.
     empty_until: float = 0.0
     too_much: int = 0
+    # The lease is moved by one at a time. Charges are written beside that.
+    moving: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def used(self) -> int:
+        return self.reserved + self.spent
 
     @property
     def free(self) -> int:
-        return self.lease - self.reserved - self.spent
+        return self.lease - self.used
 
 
 class Wallets:
-    """Reserves before the work; the database is asked only when a lease runs short."""
+    """Reserves before the work; the database is asked only when a lease runs short, for each organisation apart."""
 
     def __init__(self, engine: AsyncEngine, holder: str) -> None:
         self._engine, self._holder = engine, holder
         self._accounts: dict[str, _Account] = {}
-        # A lease is changed by one at a time; what is known of it afterwards is what the database says.
-        self.changing = asyncio.Lock()
         self._asking: set[asyncio.Task[int | None]] = set()
 
     async def close(self) -> None:
@@ -73,29 +81,33 @@ class Wallets:
         account.reserved -= amount
         account.spent += amount
 
-    def written(self, amounts: Counter[str], left: Mapping[str, int]) -> None:
-        """The database has charges of these ``amounts`` by organisation; ``left`` is what it has leased since."""
+    def written(self, amounts: Counter[str]) -> None:
+        """The database has charges of these ``amounts`` by organisation; repeats among them have cost less there."""
         for org, amount in amounts.items():
             account = self._accounts[org]
             account.spent -= amount
-            account.lease = left.get(org, 0)
+            account.lease -= amount
+            account.written += amount
 
     async def tend(self) -> None:
         """Give back what others want and this frontend does not need."""
-        if not any(account.free for account in self._accounts.values()):
+        if not self._accounts:
             return
         async with self._engine.connect() as connection:
             wanted = await leases.wanted(await connection.execution_options(**READ), self._holder)
-        for org in wanted:
-            account = self._accounts[org]
-            async with self.changing:
-                if (free := account.free) <= 0:
-                    continue
-                # Not to be granted from here on, whatever becomes of the transaction; the next one tells the truth.
-                account.lease -= free
-                async with self._engine.begin() as connection:
-                    left = await leases.give_back(connection, self._holder, org, free)
-                account.lease = left
+        outcomes = await asyncio.gather(*map(self._give_back, wanted), return_exceptions=True)
+        if errors := [error for error in outcomes if error is not None]:
+            raise errors[0]
+
+    async def _give_back(self, org: str) -> None:
+        account = self._accounts[org]
+        async with account.moving:
+            # Not to be granted from here on, whatever becomes of the transaction; the next one tells the truth.
+            keep = account.lease = account.used
+            before = account.written
+            async with self._engine.begin() as connection:
+                left = await leases.give_back(connection, self._holder, org, keep)
+            account.lease = left - (account.written - before)
 
     async def _lease_more(self, org: str, account: _Account, amount: int, deadline: float) -> None:
         loop = asyncio.get_running_loop()
@@ -107,29 +119,31 @@ class Wallets:
             asking.add_done_callback(forget_outcome)
             try:
                 # A caller who hangs up must not break a transaction off.
-                held_by_others = await asyncio.shield(asking)
+                to_come = await asyncio.shield(asking)
             except DATABASE_FAILURES:
                 if loop.time() > deadline:
                     raise BadGateway("the wallet cannot be read for the moment, retry with backoff") from None
             else:
                 if account.free >= amount:
                     return
-                # None: there was enough, and somebody else was quicker. What is not written yet may be found free.
-                hopeless = not held_by_others and not account.spent
-                if held_by_others is not None and (hopeless or loop.time() > hopeless_at):
+                # None: there was enough, and somebody else was quicker.
+                if to_come is not None and (not to_come or loop.time() > hopeless_at):
                     account.empty_until, account.too_much = time.monotonic() + _EMPTY_SECONDS, amount
                     raise _refusal()
             await asyncio.sleep(_ASK_SECONDS)
 
     async def _ask(self, org: str, account: _Account, amount: int) -> int | None:
-        """Lease what is missing; where there is too little, answers what others hold that might come back."""
-        async with self.changing:
+        """Lease what is missing; where there is too little, answers what might come to be free yet."""
+        async with account.moving:
             if account.free >= amount:
                 return None
+            before, spent = account.written, account.spent
             async with self._engine.begin() as connection:
-                taken = await leases.take(connection, self._holder, org, amount - account.free)
-            account.lease = taken.amount
-            return None if account.free >= amount else taken.held_by_others
+                taken = await leases.take(connection, self._holder, org, account.used + amount)
+            # What was written meanwhile may be out of the lease already, or not yet.
+            account.lease = taken.amount - (account.written - before)
+            # What is spent may turn out to be repeats, which cost nothing.
+            return None if taken.held_by_others is None else taken.held_by_others + spent
 
 
 def _refusal() -> InsufficientQuota:

@@ -1,11 +1,14 @@
 import asyncio
+import random
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.database.tables import USAGE_EVENTS
+from frontend.errors import InsufficientQuota
 from frontend.usage.books import Books
 from frontend.usage.ledger import Repeats
 from frontend.usage.recorder import Recorder
@@ -112,3 +115,36 @@ async def test_an_end_while_the_database_is_away_leaves_charges_for_the_next_sta
     (orphan,) = Spool.orphans(tmp_path / "usage")
     assert orphan.oldest(9) == [(1, event("a", prepaid=False))]
     orphan.close()
+
+
+async def test_frontends_that_reserve_charge_and_repeat_at_random_never_grant_more_than_there_is(
+    engine: AsyncEngine, books: Books, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    await books.top_up("acme", 3_000, None)
+    recorders = [Recorder(engine, tmp_path / str(number), Repeats(answers=2)) for number in range(2)]
+    for recorder in recorders:
+        await recorder.start()
+    draw = random.Random(7)
+
+    async def call(number: int) -> None:
+        recorder, amount = recorders[number % 2], draw.randint(1, 90)
+        # Two in three are the first of their request; the others are repeats, which the ledger may not count.
+        name = f"{number}" if number % 3 else f"{number // 12}"
+        await asyncio.sleep(draw.random())
+        try:
+            await recorder.wallets.reserve("acme", amount, _soon())
+        except InsufficientQuota:
+            return
+        await asyncio.sleep(draw.random() / 4)
+        if draw.random() < 0.3:
+            recorder.wallets.release("acme", amount)
+        else:
+            recorder.charge(event(name, amount))
+
+    await asyncio.gather(*(call(number) for number in range(150)))
+    for recorder in recorders:
+        await recorder.close()
+    async with engine.connect() as connection:
+        charged = sum(await connection.scalars(select(USAGE_EVENTS.c.amount)))
+    assert await books.balance("acme") == 3_000 - charged
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []

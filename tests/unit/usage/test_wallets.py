@@ -1,13 +1,22 @@
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from sqlalchemy.ext.asyncio import AsyncEngine
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from frontend.access.registry import Registry
+from frontend.database.engine import open_engine
+from frontend.database.migrate import migrate
+from frontend.database.tables import WALLETS
 from frontend.errors import ApiError, BadGateway, InsufficientQuota
+from frontend.usage import leases
 from frontend.usage.books import Books
 from frontend.usage.wallets import Wallets
+from tests.databases import PostgresServer
 
 
 def _soon(seconds: float = 5.0) -> float:
@@ -152,3 +161,75 @@ async def test_a_database_that_comes_back_is_noticed_by_those_who_wait(
         await waiting
     except ApiError:
         pytest.fail("the caller was refused")
+
+
+@pytest.fixture
+async def rows_apart(postgres: PostgresServer) -> AsyncIterator[AsyncEngine]:
+    """A database in which a transaction holds up nobody but those who want the same rows; two wallets of 100."""
+    engine = open_engine(postgres.new_database())
+    await migrate(engine)
+    for org in ("acme", "zenith"):
+        await Registry(engine).create_org(org, None)
+        await Books(engine).top_up(org, 100, None)
+    yield engine
+    await engine.dispose()
+
+
+@asynccontextmanager
+async def _slow(engine: AsyncEngine) -> AsyncIterator[None]:
+    """Within it, whatever has to do with acme's wallet waits."""
+    async with engine.begin() as connection:
+        await connection.execute(sa.select(WALLETS).where(WALLETS.c.org == "acme").with_for_update())
+        yield
+
+
+async def test_an_organisation_whose_wallet_is_slow_holds_up_no_other(rows_apart: AsyncEngine) -> None:
+    wallets = Wallets(rows_apart, "holder")
+    async with _slow(rows_apart):
+        waiting = asyncio.create_task(wallets.reserve("acme", 10, _soon(30)))
+        await asyncio.sleep(0)
+        await wallets.reserve("zenith", 10, _soon())
+        assert not waiting.done()
+    await waiting
+
+
+async def test_what_others_want_of_a_wallet_comes_back_while_another_wallet_is_slow(rows_apart: AsyncEngine) -> None:
+    holder, other = Wallets(rows_apart, "holder"), Wallets(rows_apart, "other")
+    for org in ("acme", "zenith"):
+        await holder.reserve(org, 100, _soon())
+        holder.release(org, 100)
+        async with rows_apart.begin() as connection:
+            await leases.take(connection, "other", org, 100)
+    async with _slow(rows_apart):
+        tending = asyncio.create_task(holder.tend())
+        await other.reserve("zenith", 100, _soon())
+        assert not tending.done()
+    await tending
+    await other.reserve("acme", 100, _soon())
+
+
+@pytest.mark.parametrize("paid_first", [True, False])
+async def test_a_lease_is_never_taken_for_more_than_it_is_when_charges_are_written_beside(
+    engine: AsyncEngine, books: Books, monkeypatch: pytest.MonkeyPatch, paid_first: bool
+) -> None:
+    await books.top_up("acme", 100, None)
+    wallets, take = Wallets(engine, "holder"), leases.take
+    await wallets.reserve("acme", 30, _soon())
+    wallets.spend("acme", 30)
+
+    async def beside(connection: AsyncConnection, holder: str, org: str, wanted: int) -> leases.Taken:
+        monkeypatch.undo()
+        if paid_first:
+            await leases.spend(connection, holder, org, 30)
+        taken = await take(connection, holder, org, wanted)
+        if not paid_first:
+            await leases.spend(connection, holder, org, 30)
+        wallets.written(Counter(acme=30))
+        return taken
+
+    monkeypatch.setattr(leases, "take", beside)
+    await wallets.reserve("acme", 40, _soon())
+    (lease,) = await books.leases()
+    assert wallets._accounts["acme"].lease <= lease.amount
+    await wallets.reserve("acme", 30, _soon())
+    assert not await _granted(wallets.reserve("acme", 1, _soon()))
