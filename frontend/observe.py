@@ -61,6 +61,11 @@ BACKEND_SLOTS = Gauge(
 USAGE_WAITING = Gauge(
     "quartet_usage_waiting", "Charges on disk that the database does not have yet.", multiprocess_mode="livesum"
 )
+USAGE_UNWRITABLE = Gauge(
+    "quartet_usage_unwritable",
+    "1 while charges cannot be written to the disk, so that what has a price is refused.",
+    multiprocess_mode="livemax",
+)
 CONNECTIONS = Gauge("quartet_connections", "Connections that are open.", multiprocess_mode="livesum")
 CONNECTIONS_REFUSED = Counter(
     "quartet_connections_refused_total", "Connections beyond the bounds, in all or of one address."

@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,10 +57,10 @@ def prepare(folder: Path, database: str = "") -> dict[str, str]:
 
 
 @contextmanager
-def running(environ: dict[str, str], *arguments: str) -> Iterator[Frontend]:
-    """Start one with these settings, on a free port, and stop it after."""
+def running(environ: dict[str, str], *arguments: str, within: Sequence[str] = ()) -> Iterator[Frontend]:
+    """Start one with these settings, on a free port, and stop it after; ``within`` is a command that runs another."""
     settings = {f"{PREFIX}JWT_SECRET": JWT_SECRET, f"{PREFIX}PORT": "0", f"{PREFIX}LOG_LEVEL": "ERROR", **environ}
-    command = [sys.executable, "-m", "tests.fake_frontend", *arguments]
+    command = [*within, sys.executable, "-m", "tests.fake_frontend", *arguments]
     with subprocess.Popen(
         command, cwd=ROOT, env={**os.environ, **settings}, stdout=subprocess.PIPE, text=True
     ) as process:

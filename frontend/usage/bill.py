@@ -7,6 +7,7 @@ from typing import Protocol
 
 from frontend.access.caller import Caller
 from frontend.dispatch.model_queue import Turn
+from frontend.errors import BadGateway
 from frontend.prices import Price
 from frontend.usage.events import Identity, UsageEvent, event_id
 from frontend.usage.recorder import Recorder
@@ -73,10 +74,13 @@ class Bill:
     async def reserve(self, model: str, quantity: int) -> None:
         """``quantity`` ms of audio, code points or tokens of a model.
 
-        Raises ``InsufficientQuota`` where a wallet has less than they cost.
+        Raises ``InsufficientQuota`` where a wallet has less than they cost, ``BadGateway`` where what they cost could
+        not be written down in the end.
         """
         if self.answering or self.open:
             raise UnchargedError
+        if not self._recorder.can_charge:
+            raise BadGateway("usage cannot be recorded for the moment, retry with backoff")
         price = self._prices[model]
         item = _Item(model, quantity, price, price.amount(quantity), quantity)
         if self._caller.payer is not None:

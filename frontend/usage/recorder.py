@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.background import Repeating
 from frontend.database.engine import DATABASE_FAILURES
-from frontend.observe import USAGE_WAITING, Outage, log
+from frontend.observe import USAGE_UNWRITABLE, USAGE_WAITING, Outage, log
 from frontend.usage.events import UsageEvent, amounts
 from frontend.usage.ledger import Ledger, Repeats
 from frontend.usage.spool import Spool
@@ -20,6 +20,7 @@ _TICK_SECONDS = 0.2
 _BATCH = 100
 # Others' spools are looked for at each of so many ticks.
 _SEARCH_TICKS = 10
+_LOOK_SECONDS = 1.0
 # What the database raises that is away, and the disk that is full.
 _FAILURES = (*DATABASE_FAILURES, sqlite3.Error)
 
@@ -39,20 +40,26 @@ class Recorder:
 
     def __init__(self, engine: AsyncEngine, folder: Path, repeats: Repeats) -> None:
         self._engine, self._folder, self._repeats = engine, folder, repeats
-        self._spool = Spool(folder)
+        try:
+            self._spool = Spool(folder)
+        except sqlite3.Error as error:
+            raise OSError(f"charges cannot be written to {folder}: {error}") from None
         self._ledger = Ledger(engine, self._spool.name, repeats)
         self.wallets = Wallets(engine, self._spool.name)
         # What one organisation's wallet waits for must not keep the others' money from where it is wanted.
         self._repeated = (
             Repeating(_TICK_SECONDS, self._bring),
             Repeating(_TICK_SECONDS, self._tend),
+            Repeating(_LOOK_SECONDS, self._look),
         )
         self._ticks = 0
         self._bringing = Outage("the database takes no charges; they wait on disk", "the database takes charges again")
         self._tending = Outage("the database takes no money back", "the database takes money back again")
+        self._disk = Outage("charges cannot be written to the disk: requests are refused", "charges can be written")
 
     async def start(self) -> None:
         """Settle what dead frontends left, then begin; a database that is away is waited for beside the requests."""
+        await self._look()
         await self._bring()
         for repeating in self._repeated:
             repeating.start()
@@ -69,18 +76,29 @@ class Recorder:
             log.error("charges are left for the next start", extra={"fields": {"details": str(error)}})
         self._spool.close()
 
+    @property
+    def can_charge(self) -> bool:
+        """Whether work may begin: there is room on the disk to write down what it costs."""
+        return self._spool.has_room and not self._disk.away
+
     def charge(self, event: UsageEvent) -> None:
         """Write a charge to the disk, on the spot: the answer's last piece goes out next."""
         self._spool.add(event)
         if event.payer is not None:
             self.wallets.spend(event.payer, event.amount)
 
+    async def _look(self) -> None:
+        """See whether charges can be written, before anybody has worked for one that cannot."""
+        with _noted(self._disk):
+            await asyncio.to_thread(self._spool.tidy)
+            self._spool.touch()
+        USAGE_UNWRITABLE.set(not self.can_charge)
+
     async def _bring(self) -> None:
         with _noted(self._bringing):
             await self._write_all()
             if self._ticks % _SEARCH_TICKS == 0:
                 await self._settle_the_dead()
-                await asyncio.to_thread(self._spool.tidy)
             self._ticks += 1
         USAGE_WAITING.set(len(self._spool))
 

@@ -4,16 +4,20 @@ import fcntl
 import os
 import sqlite3
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import orjson
 
 from frontend.observe import log
 from frontend.usage.events import UsageEvent
+from frontend.usage.reserve import Reserve
 
 _SUFFIX = ".spool"
 _TABLE = "CREATE TABLE IF NOT EXISTS charges (place INTEGER PRIMARY KEY AUTOINCREMENT, event BLOB)"
+# Small pages: a charge takes 3 kB of the log.
+_PRAGMAS = ("page_size=1024", "journal_mode=WAL", "synchronous=NORMAL", "wal_autocheckpoint=0")
 # Written pages that are worth moving from SQLite's log into its file.
 _LONG_LOG = 4 * 1024 * 1024
 
@@ -23,6 +27,9 @@ class Spool:
 
     A commit survives the death of the process at once. It is not forced to the disk, since that would hold up the
     event loop: a loss of power can take the last moment's charges, never what is older.
+
+    Where the disk is full, charges go into the room that was held back for them. Whatever cannot be written raises
+    ``sqlite3.Error`` or ``OSError``.
     """
 
     def __init__(self, folder: Path, name: str | None = None, lock: int | None = None) -> None:
@@ -31,9 +38,10 @@ class Spool:
         self._path = folder / f"{self.name}{_SUFFIX}"
         self._lock = _locked(self._path) if lock is None else lock
         self._database = sqlite3.connect(self._path, isolation_level=None)
-        for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "wal_autocheckpoint=0"):
+        for pragma in _PRAGMAS:
             self._database.execute(f"PRAGMA {pragma}")
         self._database.execute(_TABLE)
+        self._reserve = Reserve(self._path.with_suffix(".reserve"))
 
     @classmethod
     def orphans(cls, folder: Path) -> "Iterator[Spool]":
@@ -59,13 +67,24 @@ class Spool:
 
     def add(self, event: UsageEvent) -> None:
         """Write a charge, at a place that no other charge of this file ever has."""
-        self._database.execute("INSERT INTO charges (event) VALUES (?)", (orjson.dumps(event),))
+        row = (orjson.dumps(event),)
+        self._make(lambda: self._database.execute("INSERT INTO charges (event) VALUES (?)", row), keep_last=True)
 
     def remove(self, places: Sequence[int]) -> None:
         """Forget charges: the database has them."""
-        self._database.execute(
-            "DELETE FROM charges WHERE place IN (SELECT value FROM json_each(?))", (orjson.dumps(places).decode(),)
-        )
+        every = (orjson.dumps(places).decode(),)
+        statement = "DELETE FROM charges WHERE place IN (SELECT value FROM json_each(?))"
+        self._make(lambda: self._database.execute(statement, every), keep_last=False)
+
+    def _make(self, change: Callable[[], object], *, keep_last: bool) -> None:
+        """Make a change, in room that is given up for it if need be; the last of that is for what makes room itself."""
+        while True:
+            try:
+                change()
+                return
+            except sqlite3.OperationalError:
+                if not self._reserve.give_up(keep_last=keep_last):
+                    raise
 
     def oldest(self, most: int) -> list[tuple[int, UsageEvent]]:
         """The charges that have waited longest, each with its place, in order."""
@@ -76,17 +95,27 @@ class Spool:
         count: int = self._database.execute("SELECT count(*) FROM charges").fetchone()[0]
         return count
 
+    @property
+    def has_room(self) -> bool:
+        """Whether no charge had to go into the room held back since ``tidy`` filled it."""
+        return self._reserve.whole
+
     def tidy(self) -> None:
-        """Shorten SQLite's log where it has grown. May wait for the disk: for a thread."""
+        """Shorten SQLite's log where it has grown, and hold room back. May wait for the disk: for a thread."""
         log = self._path.with_name(f"{self._path.name}-wal")
-        if log.exists() and log.stat().st_size > _LONG_LOG:
-            connection = sqlite3.connect(self._path, isolation_level=None)
-            connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
-            connection.close()
+        if log.exists() and (log.stat().st_size > _LONG_LOG or not self.has_room):
+            with closing(sqlite3.connect(self._path, isolation_level=None)) as connection:
+                self._make(lambda: connection.execute("PRAGMA wal_checkpoint(PASSIVE)"), keep_last=False)
+        self._reserve.fill()
+
+    def touch(self) -> None:
+        """Write a page as a charge does, to see whether that goes."""
+        self._database.execute("PRAGMA user_version=1")
 
     def close(self) -> None:
         """Let go of it; an empty one is deleted, another is left for whoever claims it."""
         empty = len(self) == 0
+        self._reserve.close()
         self._database.close()
         if empty:
             for path in (self._path, _lock_path(self._path)):

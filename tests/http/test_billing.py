@@ -19,6 +19,7 @@ from frontend.config import Settings
 from frontend.database.engine import open_engine
 from frontend.database.tables import USAGE_EVENTS
 from frontend.errors import BadGateway
+from frontend.keys import RECORDER
 from frontend.middleware import billing
 from frontend.prices import PRICES
 from frontend.usage.books import Books
@@ -30,6 +31,11 @@ from tests.speech import encode, say
 
 ORG_KEY = api_key.new_key()
 _TEXT = "Hello there."
+_REQUESTS: dict[str, tuple[str, dict[str, str]]] = {
+    "tts-1": ("/v1/audio/speech", {"input": _TEXT, "voice": "amy"}),
+    # Free, but counted.
+    "embed-m3": ("/v1/embeddings", {"input": _TEXT}),
+}
 
 
 @pytest.fixture
@@ -285,6 +291,33 @@ async def test_an_answer_that_cannot_be_charged_breaks_off(
         with pytest.raises(ClientError):
             await _speak(client, key=ORG_KEY)
     assert (await _speak(client, key=ORG_KEY))[0] == 200
+
+
+@pytest.mark.parametrize("model", ["tts-1", "embed-m3"])
+async def test_work_whose_charge_could_not_be_written_down_is_refused_before_it_begins(
+    client: Client, settings: Settings, triton: FakeTriton, monkeypatch: pytest.MonkeyPatch, model: str
+) -> None:
+    recorder = client.app[RECORDER]
+
+    def full(*arguments: Any) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    async def call() -> int:
+        path, body = _REQUESTS[model]
+        async with client.post(path, json=body) as response:
+            return response.status
+
+    async def ready() -> int:
+        async with client.get("/health/ready") as response:
+            return response.status
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Spool, "touch", full)
+        await recorder._look()
+        assert (await call(), await ready(), triton.calls) == (502, 503, [])
+    await recorder._look()
+    assert (await call(), await ready(), len(triton.calls)) == (200, 200, 1)
+    assert len(await _rows(client, settings)) == 1
 
 
 async def test_a_change_of_price_leaves_what_was_charged(

@@ -1,5 +1,6 @@
 """A database of each kind with organisations, and events to write into it."""
 
+import errno
 import uuid
 from collections.abc import AsyncIterator, Callable
 
@@ -12,6 +13,8 @@ from frontend.database.migrate import migrate
 from frontend.usage.books import Books
 from frontend.usage.events import UsageEvent
 from frontend.usage.ledger import Ledger, Repeats
+from frontend.usage.reserve import Reserve
+from frontend.usage.spool import Spool
 
 Makes = Callable[..., UsageEvent]
 
@@ -59,3 +62,27 @@ def broken(engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch) -> Callable[[],
 def mended(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Takes that back."""
     return monkeypatch.undo
+
+
+class FullDisk:
+    """A disk on which a spool finds no room for more pages than it has, but for what its reserve gives up."""
+
+    def __init__(self, spool: Spool, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._spool, give_up = spool, Reserve.give_up
+
+        def make_room(reserve: Reserve, *, keep_last: bool) -> bool:
+            given = give_up(reserve, keep_last=keep_last)
+            if given:
+                self._limit(16)
+            return given
+
+        def no_room(reserve: Reserve) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        self._limit(0)
+        monkeypatch.setattr(Reserve, "give_up", make_room)
+        monkeypatch.setattr(Reserve, "fill", no_room)
+
+    def _limit(self, more: int) -> None:
+        (pages,) = self._spool._database.execute("PRAGMA page_count").fetchone()
+        self._spool._database.execute(f"PRAGMA max_page_count={pages + more}")

@@ -1,6 +1,7 @@
 import asyncio
 import random
-from collections.abc import Callable
+import sqlite3
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -9,11 +10,12 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.database.tables import USAGE_EVENTS
 from frontend.errors import InsufficientQuota
+from frontend.observe import USAGE_UNWRITABLE
 from frontend.usage.books import Books
 from frontend.usage.ledger import Repeats
 from frontend.usage.recorder import Recorder
 from frontend.usage.spool import Spool
-from tests.unit.usage.conftest import event
+from tests.unit.usage.conftest import FullDisk, event
 
 
 async def _written(engine: AsyncEngine) -> list[str]:
@@ -115,6 +117,60 @@ async def test_an_end_while_the_database_is_away_leaves_charges_for_the_next_sta
     (orphan,) = Spool.orphans(tmp_path / "usage")
     assert orphan.oldest(9) == [(1, event("a", prepaid=False))]
     orphan.close()
+
+
+@pytest.fixture
+async def recorder(engine: AsyncEngine, tmp_path: Path) -> AsyncIterator[Recorder]:
+    """One that runs."""
+    started = Recorder(engine, tmp_path / "usage", Repeats())
+    await started.start()
+    yield started
+    await started.close()
+
+
+def _may_begin(recorder: Recorder) -> tuple[bool, bool]:
+    """Whether work may begin, as the recorder and as its metric say."""
+    return recorder.can_charge, USAGE_UNWRITABLE._value.get() == 0
+
+
+async def test_work_may_begin_while_charges_can_be_written(recorder: Recorder) -> None:
+    assert _may_begin(recorder) == (True, True)
+
+
+async def test_after_a_charge_that_found_the_disk_full_no_work_begins_until_there_is_room(recorder: Recorder) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        FullDisk(recorder._spool, patched)
+        for number in range(20):
+            recorder.charge(event(str(number), prepaid=False))
+        assert not recorder.can_charge
+        await recorder._look()
+        assert _may_begin(recorder) == (False, False)
+    await recorder._look()
+    assert _may_begin(recorder) == (True, True)
+
+
+async def test_no_work_begins_while_the_spool_is_unwritable(
+    recorder: Recorder, caplog: pytest.LogCaptureFixture
+) -> None:
+    recorder._spool._database.execute("PRAGMA query_only=1")
+    for _ in range(2):
+        await recorder._look()
+    assert _may_begin(recorder) == (False, False)
+    assert [record.message for record in caplog.records].count(recorder._disk._gone) == 1
+    recorder._spool._database.execute("PRAGMA query_only=0")
+    await recorder._look()
+    assert _may_begin(recorder) == (True, True)
+
+
+async def test_a_spool_that_cannot_be_made_is_told_in_a_sentence(
+    engine: AsyncEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: object, **options: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(sqlite3, "connect", refuse)
+    with pytest.raises(OSError, match=r"cannot be written .*disk is full"):
+        Recorder(engine, tmp_path / "usage", Repeats())
 
 
 async def test_frontends_that_reserve_charge_and_repeat_at_random_never_grant_more_than_there_is(

@@ -1,10 +1,14 @@
+import contextlib
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from frontend.usage.spool import Spool
 from tests.conftest import ROOT
-from tests.unit.usage.conftest import event
+from tests.unit.usage.conftest import FullDisk, event
 
 _DIES = """
 import os, sys
@@ -75,3 +79,64 @@ def test_a_file_that_cannot_be_read_is_set_aside(tmp_path: Path) -> None:
     (tmp_path / "bad.spool").write_bytes(b"no database" * 1000)
     assert list(Spool.orphans(tmp_path)) == []
     assert (tmp_path / "bad.broken").exists()
+
+
+def test_a_charge_that_finds_the_disk_full_goes_into_the_room_held_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spool = Spool(tmp_path)
+    spool.tidy()
+    assert spool.has_room
+    FullDisk(spool, monkeypatch)
+    for number in range(100):
+        spool.add(event(str(number)))
+    assert (len(spool), spool.has_room) == (100, False)
+    spool.close()
+
+
+def test_charges_can_be_removed_where_there_is_no_room_for_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spool = Spool(tmp_path)
+    spool.tidy()
+    FullDisk(spool, monkeypatch)
+    with contextlib.suppress(sqlite3.OperationalError):
+        for number in range(10_000):
+            spool.add(event(str(number)))
+    assert 0 < len(spool) < 10_000
+    spool.remove([place for place, _ in spool.oldest(10_000)])
+    assert len(spool) == 0
+    spool.close()
+
+
+def test_a_disk_that_is_full_is_noticed_before_a_charge_finds_it_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spool = Spool(tmp_path)
+    FullDisk(spool, monkeypatch)
+    with pytest.raises(OSError, match="No space left"):
+        spool.tidy()
+    spool.close()
+
+
+def test_a_spool_that_cannot_be_written_is_noticed_before_a_charge_finds_it_so(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    spool.touch()
+    spool._database.execute("PRAGMA query_only=1")
+    with pytest.raises(sqlite3.OperationalError):
+        spool.touch()
+    spool.close()
+
+
+def test_a_long_log_is_moved_into_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("frontend.usage.spool._LONG_LOG", 0)
+    spool = Spool(tmp_path)
+    for number in range(50):
+        spool.add(event(str(number)))
+    spool.tidy()
+    (log,) = tmp_path.glob("*.spool-wal")
+    size = log.stat().st_size
+    for _ in range(50):
+        spool.touch()
+    assert log.stat().st_size == size
+    spool.close()
