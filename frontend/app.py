@@ -49,7 +49,7 @@ from frontend.operations.transcription import handler as transcription
 from frontend.operations.transcription.pipeline import TranscriptionPipeline, WindowLength
 from frontend.operations.transcription.protocol import MODELS as STT_MODELS
 from frontend.packed_model import work_of
-from frontend.pages import admin, dashboard, docs, health, metrics, models, openapi
+from frontend.pages import admin, dashboard, docs, health, home, metrics, models, openapi
 from frontend.text.phonemes import load_phonemizer
 from frontend.triton import Triton
 from frontend.usage.books import Books
@@ -219,7 +219,8 @@ def create_app(settings: Settings, connect: Callable[[str], Triton] = Triton) ->
     app[metrics.METRICS] = metrics.MetricsPage()
     app.cleanup_ctx.extend([_access, _usage, _dispatch, _operations, _watch])
     app.on_response_prepare.extend([add_headers, refuse_uncharged])
-    for room in (transcription, speech, embeddings, rerank, health, models, metrics, openapi, docs, dashboard):
+    pages = (home, health, models, metrics, openapi, docs, dashboard)
+    for room in (transcription, speech, embeddings, rerank, *pages):
         app.add_routes(room.ROUTES)
     if settings.chat_upstream:
         app.add_routes(chat.ROUTES)

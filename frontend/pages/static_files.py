@@ -42,4 +42,4 @@ def page_routes(path: str, page: Path, parts: Mapping[str, Path], headers: Mappi
             raise NotFound("there is no such path")
         return web.FileResponse(file, headers=headers)
 
-    return [web.get(path, whole), web.get(f"{path}/{{name}}", part)]
+    return [web.get(path, whole), *([web.get(f"{path}/{{name}}", part)] if parts else [])]

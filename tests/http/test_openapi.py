@@ -11,7 +11,7 @@ from frontend.errors import ApiError
 from frontend.pages.openapi import document
 from tests.conftest import Client
 
-UNDOCUMENTED = {"/health/live", "/health/ready", "/metrics", "/openapi.json", "/docs", "/docs/{name}"}
+UNDOCUMENTED = {"/", "/health/live", "/health/ready", "/metrics", "/openapi.json", "/docs", "/docs/{name}"}
 UNDOCUMENTED |= {"/dashboard", "/dashboard/{name}", "/dashboard/data/account", "/dashboard/data/usage"}
 
 
@@ -87,6 +87,6 @@ async def test_the_parts_of_the_page_are_served(client: Client, name: str) -> No
     assert "'self'" in response.headers["Content-Security-Policy"]
 
 
-@pytest.mark.parametrize("name", ["nothing.js", "..%2f..%2fapp.py", "%2e%2e"])
+@pytest.mark.parametrize("name", ["nothing.js", "..%2f..%2fapp.py", "%2e%2e%2fapp.py"])
 async def test_other_files_are_404(client: Client, name: str) -> None:
     assert (await client.get(f"/docs/{name}")).status == 404
