@@ -40,11 +40,12 @@ class LocalTriton:
     """One tritonserver process and its Python stubs, in explicit model control.
 
     Every stub and shared-memory file carries the prefix of this instance, so that cleaning up after a crash
-    touches nothing else.
+    touches nothing else. A model that has ``configs/<config_name>.pbtxt`` is loaded by it.
     """
 
-    def __init__(self, repository: Path, work: Path, ports: Ports | None = None) -> None:
+    def __init__(self, repository: Path, work: Path, ports: Ports | None = None, config_name: str = "") -> None:
         self.repository = repository.resolve()
+        self._config_name = config_name
         self.ports = ports or Ports()
         self._work = work
         self._process: subprocess.Popen[bytes] | None = None
@@ -83,6 +84,8 @@ class LocalTriton:
             # A Whisper of real size takes longer to load than the 30 s that are usual.
             f"--backend-config=python,stub-timeout-seconds={_LOAD_SECONDS}",
         ]
+        if self._config_name:
+            command.append(f"--model-config-name={self._config_name}")
         for name, port in (("http", self.ports.http), ("grpc", self.ports.grpc), ("metrics", self.ports.metrics)):
             command += [f"--{name}-port={port}", f"--{name}-address=127.0.0.1"]
         return command

@@ -1,0 +1,122 @@
+"""Threads and instances that suit this machine, in the place of the committed ones, which are for two processors.
+
+    python -m scripts.fit --repository model_repository
+
+writes ``configs/machine.pbtxt`` beside each ``config.pbtxt`` that this machine wants otherwise. Triton takes it under
+``--model-config-name=machine``, and ``config.pbtxt`` where there is none.
+"""
+
+import argparse
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from scripts.machine import memory_bytes, processors
+
+CONFIG_NAME = "machine"
+_GB = 10**9
+# More threads than this make one window or one batch of texts hardly faster.
+_MOST_THREADS = 16
+_MOST_VOICES = 8
+_MOST_WHISPERS = 4
+# What another instance of both real Whispers, and of all six real voices, takes.
+_WHISPERS_BYTES = 2.5 * _GB
+_VOICES_BYTES = 1.4 * _GB
+
+
+@dataclass(frozen=True)
+class Fit:
+    """``threads`` of a text or Whisper run, instances of each Whisper and voice, and the frontend's workers."""
+
+    processors: int
+    threads: int
+    whispers: int
+    voices: int
+    audio_workers: int
+    text_workers: int
+    frontend_threads: int
+
+    @classmethod
+    def of(cls, processors: int, memory: int) -> "Fit":
+        """For so many processors, of which some are left to the frontend, and bytes of memory."""
+        ours = processors if processors <= 2 else processors - processors // 4
+        # A quarter of the memory for instances beyond the first is little enough beside the models themselves.
+        spare = memory / 4
+        return cls(
+            processors=processors,
+            threads=min(ours, _MOST_THREADS),
+            whispers=_within(1, ours // _MOST_THREADS, _MOST_WHISPERS, 1 + int(spare / _WHISPERS_BYTES)),
+            voices=_within(min(processors, 2), processors // 2, _MOST_VOICES, int(spare / _VOICES_BYTES)),
+            audio_workers=_within(2, processors // 2, 16),
+            text_workers=_within(2, processors // 4, 8),
+            frontend_threads=_within(2, processors // 4, 16),
+        )
+
+    def settings(self) -> dict[str, str]:
+        """The frontend's settings, by the names of their fields."""
+        return {
+            "audio_workers": str(self.audio_workers),
+            "text_workers": str(self.text_workers),
+            "threads": str(self.frontend_threads),
+        }
+
+    def __str__(self) -> str:
+        return (
+            f"{self.processors} processors: {self.threads} threads a text or Whisper run, {self.whispers} of each "
+            f"Whisper, {self.voices} of each voice, {self.audio_workers} audio workers, {self.text_workers} text "
+            f"workers, {self.frontend_threads} threads in the frontend"
+        )
+
+    def write(self, repository: Path) -> None:
+        """Write what differs from the committed files, and take away what does not any more."""
+        for committed in sorted(repository.glob("*/config.pbtxt")):
+            text = committed.read_text(encoding="utf-8")
+            own = committed.parent / "configs" / f"{CONFIG_NAME}.pbtxt"
+            if (fitted := self._fitted(committed.parent.name, text)) == text:
+                own.unlink(missing_ok=True)
+            elif not own.is_file() or own.read_text(encoding="utf-8") != fitted:
+                own.parent.mkdir(exist_ok=True)
+                own.write_text(fitted, encoding="utf-8")
+
+    def _fitted(self, model: str, text: str) -> str:
+        if model.startswith("whisper_"):
+            return _instances(_parameter(text, "intra_threads", self.threads), self.whispers)
+        if model.startswith("piper_"):
+            return _instances(text, self.voices)
+        return _parameter(text, "intra_op_thread_count", self.threads)
+
+
+def _within(least: int, wanted: int, *most: int) -> int:
+    return max(least, min(wanted, *most))
+
+
+def _parameter(text: str, name: str, value: int) -> str:
+    return _replaced(text, rf'(key: "{name}" value {{ string_value: ")\d+(")', value)
+
+
+def _instances(text: str, count: int) -> str:
+    return _replaced(text, r"(instance_group \[ \{ count: )\d+( )", count)
+
+
+def _replaced(text: str, pattern: str, value: int) -> str:
+    fitted, found = re.subn(pattern, rf"\g<1>{value}\g<2>", text)
+    if found != 1:
+        raise ValueError(f"{pattern} stands {found} times in a config.pbtxt")
+    return fitted
+
+
+def of_this_machine() -> Fit:
+    """For the processors and the memory that this process may use."""
+    return Fit.of(processors(), memory_bytes())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Fit the models' configurations to this machine.")
+    parser.add_argument("--repository", type=Path, default=Path("model_repository"))
+    fit = of_this_machine()
+    fit.write(parser.parse_args().repository)
+    print(fit)
+
+
+if __name__ == "__main__":
+    main()
