@@ -16,7 +16,8 @@ from frontend.prices import PRICES, Price
 PREFIX = "QUARTET_"
 CONFIG_FILE = f"{PREFIX}CONFIG"
 # The file is read first; and what build/demo.env holds for clients may stand in the same environment.
-_NO_SETTINGS = (CONFIG_FILE, f"{PREFIX}URL", f"{PREFIX}API_KEY", f"{PREFIX}MOBILE_JWT")
+_CLIENTS = ("URL", "API_KEY", "MOBILE_JWT", "TRITON_HTTP", "TRITON_METRICS")
+_NO_SETTINGS = (CONFIG_FILE, *(f"{PREFIX}{name}" for name in _CLIENTS))
 
 
 def _setting(
@@ -153,11 +154,21 @@ class Settings:
         return dataclasses.replace(self, **shares)
 
 
-def _from_file(path: Path, fields: Mapping[str, "dataclasses.Field[Any]"]) -> dict[str, Any]:
+def names_set(environ: Mapping[str, str]) -> set[str]:
+    """The fields that the file or the environment say something about, right or wrong."""
+    names = {name.removeprefix(PREFIX).lower() for name in environ if name.startswith(PREFIX)}
+    return names | _content(Path(path)).keys() if (path := environ.get(CONFIG_FILE)) else names
+
+
+def _content(path: Path) -> dict[str, Any]:
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
+        return tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
     except (OSError, ValueError) as error:
         raise SettingsError(f"{CONFIG_FILE}: {path}: {error}") from None
+
+
+def _from_file(path: Path, fields: Mapping[str, "dataclasses.Field[Any]"]) -> dict[str, Any]:
+    content = _content(path)
     values = tables_of(content)
     for name, value in content.items():
         if name not in fields or isinstance(value, dict | list):

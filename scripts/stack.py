@@ -14,19 +14,18 @@ from tqdm import tqdm
 from frontend.access.jwt import Tokens
 from frontend.access.registry import Registry
 from frontend.commands.database import with_registry
-from frontend.config import Settings
+from frontend.config import PREFIX, Settings, names_set
 from frontend.pages.health import TRITON_MODELS
 from frontend.workers import CANNOT_START
+from scripts import fit
 from scripts.local_triton.checks import PreflightError, check_port
 from scripts.local_triton.child import start_child, stop_child
 from scripts.local_triton.server import LocalTriton, TritonFailedError
+from scripts.state import BUILD, REPOSITORY
 
-BUILD = Path("build")
-REPOSITORY = Path("model_repository")
 _READY_SECONDS = 60
 _STOP_SECONDS = 20
 _TOKEN_SECONDS = 30 * 86_400
-_DEMO_KEY = "make run"
 _LONGEST_PAUSE = 30.0
 _QUIET_SECONDS = 60.0
 
@@ -52,15 +51,26 @@ class Stack:
         self, port: int, environ: Mapping[str, str], repository: Path = REPOSITORY, work: Path = BUILD
     ) -> None:
         self.url = f"http://127.0.0.1:{port}"
-        self._environ = environ
-        self._settings = Settings.from_env(environ)
+        self.fit = fit.of_this_machine()
+        self._environ = with_defaults(environ, {**self.fit.settings(), **_own_folders(work)})
+        self._settings = Settings.from_env(self._environ)
         self.api_key = ""
         self.jwt_secret = self._settings.jwt_secret or secrets.token_hex(32)
         self._port = port
         self._repository, self._work = repository, work
-        self.triton = LocalTriton(repository, work / "triton")
+        self.triton = LocalTriton(repository, work / "triton", config_name=fit.CONFIG_NAME)
         self._frontend: subprocess.Popen[bytes] | None = None
         self._pauses = Pauses()
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        """Triton's services, by the names they have in an environment."""
+        ports = self.triton.ports
+        return {
+            f"{PREFIX}TRITON": f"127.0.0.1:{ports.grpc}",
+            f"{PREFIX}TRITON_HTTP": f"http://127.0.0.1:{ports.http}",
+            f"{PREFIX}TRITON_METRICS": f"http://127.0.0.1:{ports.metrics}/metrics",
+        }
 
     @property
     def _frontend_log(self) -> Path:
@@ -72,12 +82,24 @@ class Stack:
         tokens = Tokens(self._settings.jwt_audience, self._settings.jwt_issuer, self.jwt_secret)
         return tokens.issue("demo-phone", _TOKEN_SECONDS)
 
+    def environment(self) -> dict[str, str]:
+        """What callers, and commands of the frontend, need to reach this one."""
+        own = {name: self._environ[f"{PREFIX}{name}"] for name in ("DATABASE",) if self._work != BUILD}
+        client = {"URL": self.url, "API_KEY": self.api_key, "MOBILE_JWT": self.mobile_token}
+        values = {**client, "JWT_SECRET": self.jwt_secret, **own}
+        return {**{f"{PREFIX}{name}": value for name, value in values.items()}, **self.addresses}
+
+    def open_database(self) -> None:
+        """Make the database ready, or tell why that cannot be."""
+        with_registry(self._settings, Registry.orgs)
+
     def start(self) -> None:
         """Start both and wait until every model is ready."""
         check_port(self._port)
         for log in (self.triton.log, self._frontend_log):
             log.unlink(missing_ok=True)
-        self.api_key = with_registry(self._settings, _new_demo_key)
+        self.fit.write(self._repository)
+        self.api_key = with_registry(self._settings, lambda registry: new_key(registry, _key_name(self._work)))
         self._start_triton()
         self._start_frontend()
         self._wait_until_ready()
@@ -91,7 +113,7 @@ class Stack:
         environment = {
             **self._environ,
             "QUARTET_PORT": str(self._port),
-            "QUARTET_TRITON": f"127.0.0.1:{self.triton.ports.grpc}",
+            "QUARTET_TRITON": self.addresses["QUARTET_TRITON"],
             "QUARTET_MODEL_REPOSITORY": str(self._repository),
             "QUARTET_JWT_SECRET": self.jwt_secret,
         }
@@ -149,9 +171,26 @@ class Stack:
         self.triton.stop()
 
 
-async def _new_demo_key(registry: Registry) -> str:
-    """A key for this run; that of the run before ends."""
+def with_defaults(environ: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
+    """The environment, and ``values`` for the settings of which neither it nor the settings' file says anything."""
+    said = names_set(environ)
+    return {**environ, **{f"{PREFIX}{name.upper()}": value for name, value in values.items() if name not in said}}
+
+
+def _own_folders(work: Path) -> dict[str, str]:
+    """A second Quartet of a checkout has a database and charges of its own."""
+    if work == BUILD:
+        return {}
+    return {"database": f"sqlite:///{work.absolute()}/quartet.sqlite3", "usage_folder": str(work / "usage")}
+
+
+def _key_name(work: Path) -> str:
+    return "make run" if work == BUILD else f"make run STATE={work}"
+
+
+async def new_key(registry: Registry, name: str) -> str:
+    """A key for this run; that of the run before in the same folder ends."""
     for entry in await registry.entries():
-        if entry.name == _DEMO_KEY and entry.revoked_at is None:
+        if entry.name == name and entry.revoked_at is None:
             await registry.revoke(entry.prefix)
-    return await registry.create(_DEMO_KEY, "free", None, {}, None)
+    return await registry.create(name, "free", None, {}, None)

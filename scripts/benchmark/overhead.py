@@ -20,7 +20,7 @@ from frontend.text.packed import packed_inputs
 from frontend.text.tokens import TextTokenizer
 from frontend.triton import Triton
 from scripts.benchmark.target import Target, own_product
-from scripts.stack import REPOSITORY
+from scripts.state import REPOSITORY
 
 _TEXT = "a cat on a mat"
 _CALLS, _WARM_UP = 1000, 100

@@ -10,7 +10,8 @@ from pathlib import Path
 from frontend.config import CONFIG_FILE, PREFIX
 from frontend.config_tables import LIMITS
 from scripts.local_triton.checks import free_port
-from scripts.stack import REPOSITORY, Stack
+from scripts.stack import Stack
+from scripts.state import REPOSITORY
 
 
 @dataclass(frozen=True)

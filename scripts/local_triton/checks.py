@@ -88,6 +88,8 @@ def check_port(port: int) -> None:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
+        except PermissionError:
+            raise PreflightError(f"port {port} is for the superuser alone; choose another from 1024 on") from None
         except OSError:
             raise PreflightError(f"port {port} is busy; stop what listens there or choose another") from None
 

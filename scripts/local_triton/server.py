@@ -128,11 +128,15 @@ class LocalTriton:
 
     def load(self, names: Sequence[str], progress: Callable[[str], None] = lambda name: None) -> None:
         """Load models side by side; ``progress`` hears the name of each that is ready."""
-        with ThreadPoolExecutor(_LOAD_THREADS) as pool:
+        pool = ThreadPoolExecutor(_LOAD_THREADS)
+        try:
             pending = {pool.submit(self._control, name, "load"): name for name in names}
             for done in as_completed(pending):
                 done.result()
                 progress(pending[done])
+        finally:
+            # Who is interrupted goes on to stop Triton, which ends what is under way: there is nothing to wait for.
+            pool.shutdown(wait=False, cancel_futures=True)
 
     def unload(self, name: str) -> None:
         """Unload a model and wait until it is gone, so that the next load starts a fresh stub."""

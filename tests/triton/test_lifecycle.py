@@ -24,7 +24,7 @@ _GONE_SECONDS = 40
 def _start(port: int, log: Path) -> subprocess.Popen[bytes]:
     with log.open("wb") as output:
         run = subprocess.Popen(
-            [sys.executable, "-m", "scripts.run", "--port", str(port)],
+            [sys.executable, "-m", "scripts.run", "--port", str(port), "--state", str(log.parent / "state")],
             cwd=ROOT,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -54,6 +54,7 @@ def test_the_product_ends_with_its_caller(tmp_path: Path) -> None:
     """As when 'make run' is killed: nobody is left to press Ctrl-C."""
     port = free_port()
     command = [sys.executable, "-m", "scripts.run", "--end-with-parent", "--port", str(port)]
+    command += ["--state", str(tmp_path / "state")]
     code = f"import subprocess; subprocess.run({command!r})"
     log = tmp_path / "log"
     with log.open("wb") as output:

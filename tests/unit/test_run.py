@@ -1,50 +1,96 @@
-"""What 'make run' prints can be pasted into a shell, and what dies is started again in good time."""
+"""What 'make run' prints can be pasted into a shell, and it ends without a traceback."""
 
 import json
+import os
 import re
+import shlex
+import signal
+import socket
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from scripts import run
 from scripts.export_models.demo.sentences import LANGUAGES, load_grammar
-from scripts.run import DEMO_BOUNDS, examples
-from scripts.stack import Pauses, Stack
+from scripts.launch import examples, write_environment
+from scripts.local_triton.checks import free_port
+from scripts.run import DEMO_BOUNDS
+from scripts.stack import Stack
+from tests.conftest import ROOT
+
+_VALUES = {"QUARTET_API_KEY": "qk_1", "QUARTET_MOBILE_JWT": "token"}
+
+
+def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "scripts.run", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
 
 
 def test_the_printed_bodies_are_valid_json() -> None:
-    printed = examples(Stack(1, {}), "token", Path("build/demo.env"), 1.0)
+    printed = examples(Stack(1, {}), _VALUES, Path("build/demo.env"), 1.0)
     bodies = re.findall(r"-d '(.*?)'", printed, re.DOTALL)
     assert [sorted(json.loads(body)) for body in bodies] == [["input", "voice"], ["documents", "query"]]
 
 
-def test_the_first_new_start_is_at_once() -> None:
-    assert Pauses().next(100.0) == 0
+def test_tritons_addresses_are_printed() -> None:
+    stack = Stack(1, {})
+    ports = stack.triton.ports
+    printed = examples(stack, _VALUES, Path("build/demo.env"), 1.0)
+    assert all(f"127.0.0.1:{port}" in printed for port in (ports.http, ports.grpc, ports.metrics))
 
 
-def test_new_starts_that_follow_each_other_wait_longer_and_longer() -> None:
-    pauses = Pauses()
-    assert [pauses.next(float(second)) for second in range(8)] == [0, 1, 2, 4, 8, 16, 30, 30]
+def test_the_environment_file_is_its_owners_alone_and_can_be_sourced(tmp_path: Path) -> None:
+    path = tmp_path / "demo.env"
+    write_environment(path, {"QUARTET_DATABASE": "postgresql://quartet:a b$c'd@host/name"})
+    assert path.stat().st_mode & 0o777 == 0o600
+    script = f'. {shlex.quote(str(path))}; printf %s "$QUARTET_DATABASE"'
+    shown = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+    assert shown.stdout == "postgresql://quartet:a b$c'd@host/name"
 
 
-def test_a_quiet_minute_forgets_the_pauses() -> None:
-    pauses = Pauses()
-    pauses.next(0.0)
-    pauses.next(1.0)
-    assert pauses.next(61.0) == 0
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--port", "99999"], "PORT=99999: must be a number from 1 to 65535"),
+        (["--models", "nonsense"], "MODELS=nonsense: must be one of demo, hub, folder"),
+    ],
+)
+def test_a_mistake_is_one_sentence(arguments: list[str], sentence: str, tmp_path: Path) -> None:
+    done = _run("--state", str(tmp_path), *arguments)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"{sentence}\n")
 
 
-@pytest.mark.parametrize(("models", "said"), [("demo", True), ("hub", False), ("folder", False)])
-def test_the_demo_says_at_its_start_what_it_can_hear(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], models: str, said: bool
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["run", "--models", models])
-    monkeypatch.setattr(run, "_export", lambda *_: 1)
-    run.main()
-    assert (DEMO_BOUNDS in capsys.readouterr().out) is said
+def test_a_database_that_cannot_be_opened_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QUARTET_DATABASE", "mysql://host/name")
+    done = _run("--state", str(tmp_path), "--port", str(free_port()))
+    assert (done.returncode, done.stderr) == (1, "QUARTET_DATABASE: must begin with sqlite:/// or postgresql://\n")
+    assert done.stdout == f"{DEMO_BOUNDS}\n"
 
 
 def test_what_the_demo_says_of_its_words_is_true() -> None:
     counts = [len(load_grammar(language).vocabulary()) for language in LANGUAGES]
     assert max(abs(count - 400) for count in counts) < 50
+
+
+def test_an_interrupt_ends_it_without_a_traceback(tmp_path: Path) -> None:
+    """While it waits for a hub that does not answer, started by a shell that has had SIGINT ignored."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        hub = {"HF_ENDPOINT": f"http://127.0.0.1:{silent.getsockname()[1]}", "PYTHONPATH": str(ROOT)}
+        run = subprocess.Popen(
+            [sys.executable, "-m", "scripts.run", "--models", "hub", "--port", str(free_port())],
+            cwd=tmp_path,
+            env={**os.environ, **hub},
+            stderr=subprocess.PIPE,
+            preexec_fn=_ignore_interrupts,
+        )
+        silent.settimeout(60)
+        connection, _ = silent.accept()
+        run.send_signal(signal.SIGINT)
+        _, said = run.communicate(timeout=30)
+        connection.close()
+    assert (run.returncode, said) == (-signal.SIGINT, b"")
+
+
+def _ignore_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -15,7 +15,7 @@ from scripts.export_models.calibration import calibrate
 from scripts.export_models.encoder import Precision
 from scripts.export_models.export_piper import export_piper
 from scripts.export_models.export_whisper import convert
-from scripts.stack import REPOSITORY
+from scripts.state import REPOSITORY
 
 PADDED = "padded_embedder"
 VOICE = "amy"

@@ -1,0 +1,96 @@
+"""Start what runs, say how to use it, keep it going, and stop it."""
+
+import os
+import shlex
+import signal
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import FrameType
+
+from frontend.database.engine import DATABASE_FAILURES, DatabaseUrlError
+from frontend.database.migrate import MigrationError
+from scripts.local_triton.checks import PreflightError
+from scripts.local_triton.server import TritonFailedError
+from scripts.preflight import Choice, port_of
+from scripts.stack import Stack
+
+_WATCH_SECONDS = 0.2
+
+
+def write_environment(path: Path, values: Mapping[str, str]) -> None:
+    """A file for a shell to source, readable by its owner alone since it holds the keys."""
+    path.unlink(missing_ok=True)
+    path.touch(mode=0o600)
+    path.write_text("".join(f"{name}={shlex.quote(value)}\n" for name, value in values.items()), encoding="utf-8")
+
+
+def examples(stack: Stack, values: Mapping[str, str], path: Path, seconds: float) -> str:
+    """Copy-and-paste examples for the person who started the product."""
+    triton = stack.triton.ports
+    return f"""
+Quartet is ready after {seconds:.0f} s at {stack.url}
+
+  API key       {values["QUARTET_API_KEY"]}
+  mobile token  {values["QUARTET_MOBILE_JWT"]}
+  Triton        HTTP 127.0.0.1:{triton.http}, gRPC 127.0.0.1:{triton.grpc}, metrics 127.0.0.1:{triton.metrics}
+  fitted to     {stack.fit}
+
+All of it is in {path}. Try, in another shell:
+
+  source .venv/bin/activate; set -a; source {path}; set +a
+  curl -s $QUARTET_URL/v1/audio/speech -H "Authorization: Bearer $QUARTET_API_KEY" \\
+    -d '{{"input": "Good morning Anna, can you buy some bread today?", "voice": "amy"}}' -o hello.wav
+  curl -s $QUARTET_URL/v1/audio/transcriptions -H "Authorization: Bearer $QUARTET_API_KEY" -F file=@hello.wav
+  curl -s $QUARTET_URL/v1/rerank -H "Authorization: Bearer $QUARTET_API_KEY" \\
+    -d '{{"query": "How do I reset my password?",
+         "documents": ["Press the reset button of the router.", "Change a forgotten login secret here."]}}'
+  quartet keys create --name "search service"
+
+{stack.url} links what there is to look at. Ctrl-C stops everything.
+"""
+
+
+def prepare(choice: Choice) -> Stack | None:
+    """The product with its database opened; None, and a sentence, where that fails."""
+    choice.state.mkdir(parents=True, exist_ok=True)
+    stack = Stack(port_of(choice.port), os.environ, work=choice.state)
+    try:
+        stack.open_database()
+    except (MigrationError, DatabaseUrlError, *DATABASE_FAILURES) as error:
+        print(f"QUARTET_DATABASE: {error}", file=sys.stderr)
+        return None
+    return stack
+
+
+def launch(stack: Stack, work: Path, ending: Sequence[signal.Signals]) -> int:
+    """Until one of the ``ending`` signals; answers the exit code."""
+    started = time.monotonic()
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    for number in ending:
+        signal.signal(number, leave)
+    try:
+        stack.start()
+        path, values = work / "demo.env", stack.environment()
+        write_environment(path, values)
+        print(examples(stack, values, path, time.monotonic() - started), flush=True)
+        while True:
+            time.sleep(_WATCH_SECONDS)
+            if reason := stack.mend():
+                print(reason, file=sys.stderr)
+                return 1
+    except KeyboardInterrupt:
+        print("\nstopping", flush=True)
+    except (PreflightError, TritonFailedError, *DATABASE_FAILURES) as error:
+        print(error, file=sys.stderr)
+        return 1
+    finally:
+        # From here on a signal must not interrupt the cleaning up.
+        for number in ending:
+            signal.signal(number, signal.SIG_IGN)
+        stack.stop()
+    return 0

@@ -1,0 +1,204 @@
+"""What can be told to be wrong before anything is installed, exported or started; each in one sentence.
+
+    python -m scripts.preflight run --port 8080 --models demo
+
+Only the standard library is needed: a machine that has nothing yet runs this first.
+"""
+
+import argparse
+import importlib.util
+import os
+import shutil
+import signal
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from frontend.config import Settings
+from frontend.config_tables import SettingsError
+from scripts import checkpoints, state
+from scripts.export_models.sources import HUB_ADDRESS
+from scripts.local_triton import checks
+from scripts.local_triton.checks import PreflightError
+from scripts.machine import memory_bytes
+
+_GB = 10**9
+_SOURCES = ("demo", "hub", "folder")
+_HUB_SECONDS = 10
+_VENV = Path(".venv")
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a choice of models takes: bytes of disk for downloads and exports, bytes of memory to export and to run."""
+
+    disk: float
+    memory: float
+
+
+# Packages, with what an installer keeps of its downloads.
+_PACKAGES = 3.5 * _GB
+_NEEDS = {"demo": Need(0.5 * _GB, 3 * _GB), "folder": Need(12 * _GB, 10 * _GB), "hub": Need(22 * _GB, 10 * _GB)}
+_EXPORTS = {
+    "demo": "the demo models, made here: 0.2 GB, 1 to 2 minutes",
+    "folder": "the models of the folder: up to 8 GB",
+    "hub": "the real models: a download of 9.6 GB, and an export of up to 8 GB",
+}
+_PRECISIONS = {"run": ("auto", "int8", "fp32"), "export": ("auto", "int8", "fp32", "fp16")}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What to do, with which models; ``port`` and ``state`` are for ``run``."""
+
+    action: str
+    models: str = "demo"
+    folder: str = ""
+    precision: str = "auto"
+    port: str = "8080"
+    state: Path = state.BUILD
+
+    @property
+    def models_text(self) -> str:
+        """The models in words."""
+        return f"MODELS={self.models} FOLDER={self.folder} PRECISION={self.precision}"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments that make up a ``Choice``; their values are checked by ``check``, in words that help."""
+    parser.add_argument("--models", default="demo", help="demo, hub or folder")
+    parser.add_argument("--folder", default="", help="for --models folder: checkpoints laid out as on the hub")
+    parser.add_argument("--precision", default="auto", help="of the text models: auto, int8 or fp32")
+    parser.add_argument("--port", default="8080")
+    parser.add_argument("--state", type=Path, default=state.BUILD, help="the folder of keys and logs")
+
+
+def choice_of(action: str, given: argparse.Namespace) -> Choice:
+    return Choice(action, given.models, given.folder, given.precision, given.port, given.state)
+
+
+def check(choice: Choice, environ: Mapping[str, str]) -> None:
+    """``PreflightError`` or ``SettingsError`` with the first thing that is wrong; what costs least is asked first."""
+    check_models(choice)
+    if choice.action == "run":
+        port = port_of(choice.port)
+        Settings.from_env(environ)
+        state.State(choice.state).check()
+        checks.check_port(port)
+        checks.check_glibc()
+        checks.find_libpython()
+    if choice.models == "folder":
+        checkpoints.check(Path(choice.folder))
+    check_python()
+    check_machine(choice)
+    if choice.models == "hub" and not exported():
+        check_hub(environ.get("HF_ENDPOINT", HUB_ADDRESS))
+
+
+def check_models(choice: Choice) -> None:
+    """Names, and what goes together."""
+    if choice.models not in _SOURCES:
+        raise PreflightError(f"MODELS={choice.models}: must be one of {', '.join(_SOURCES)}")
+    precisions = _PRECISIONS[choice.action]
+    if choice.precision not in precisions:
+        raise PreflightError(f"PRECISION={choice.precision}: must be one of {', '.join(precisions)}")
+    if choice.models == "folder" and not choice.folder:
+        raise PreflightError("MODELS=folder needs FOLDER=, the folder with the checkpoints")
+    if choice.models != "folder" and choice.folder:
+        raise PreflightError(f"FOLDER={choice.folder} goes with MODELS=folder, not with MODELS={choice.models}")
+
+
+def port_of(text: str) -> int:
+    """A port that a server can be given."""
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 65536):
+        raise PreflightError(f"PORT={text}: must be a number from 1 to 65535")
+    return int(text)
+
+
+def check_python() -> None:
+    """Debian takes what makes virtual environments out of Python."""
+    if not (_VENV / "bin" / "pip").exists() and not importlib.util.find_spec("ensurepip"):
+        version = checks.python_version()
+        raise PreflightError(
+            f"this Python cannot make virtual environments (on Debian: apt-get install python{version}-venv)"
+        )
+
+
+def exported() -> bool:
+    """Whether every model has been exported once, from whatever."""
+    folders = [path.parent for path in state.REPOSITORY.glob("*/config.pbtxt")]
+    return bool(folders) and all((folder / "1" / "exported.txt").is_file() for folder in folders)
+
+
+def check_machine(choice: Choice) -> None:
+    """Memory, and disk for what is not there yet."""
+    need, memory = _NEEDS[choice.models], memory_bytes()
+    if memory < need.memory:
+        wanted, found = f"{need.memory / _GB:.0f} GB of memory", f"{memory / _GB:.1f} GB"
+        raise PreflightError(f"MODELS={choice.models} needs {wanted}, and {found} may be used here")
+    missing, free = disk_needed(choice), free_bytes()
+    if free < missing:
+        raise PreflightError(f"{missing / _GB:.1f} GB of disk are needed here, and {free / _GB:.1f} GB are free")
+
+
+def free_bytes() -> int:
+    """Bytes of disk that are free for this checkout."""
+    return shutil.disk_usage(".").free
+
+
+def disk_needed(choice: Choice) -> float:
+    """Bytes that installing and exporting will take."""
+    packages = 0 if (_VENV / "installed").is_file() else _PACKAGES
+    return packages + (0 if exported() else _NEEDS[choice.models].disk)
+
+
+def check_hub(address: str) -> None:
+    """Whether the hub answers, whatever it says."""
+    try:
+        with urllib.request.urlopen(urllib.request.Request(address, method="HEAD"), timeout=_HUB_SECONDS):
+            return
+    except urllib.error.HTTPError:
+        return
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "reason", error)
+        raise PreflightError(
+            f"the model hub at {address} cannot be reached ({reason}); HF_ENDPOINT names a mirror, MODELS=folder takes "
+            "checkpoints from disk, and MODELS=demo needs neither"
+        ) from None
+
+
+def plan(choice: Choice) -> str:
+    """What the first start does before it is ready, with times on two cores; nothing where all is there."""
+    steps = []
+    if not (_VENV / "installed").is_file():
+        steps.append("packages into .venv: 2.3 GB, 1 to 5 minutes")
+    if not exported():
+        steps.append(_EXPORTS[choice.models])
+    if not steps:
+        return ""
+    return "\n".join(["Before the first start:", *(f"  {number}. {step}" for number, step in enumerate(steps, 1))])
+
+
+def main() -> int:
+    # A question to the hub that is cut short ends without a traceback.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    parser = argparse.ArgumentParser(description="Check what can be checked before anything is installed.")
+    parser.add_argument("action", choices=tuple(_PRECISIONS))
+    add_arguments(parser)
+    given = parser.parse_args()
+    choice = choice_of(given.action, given)
+    try:
+        check(choice, os.environ)
+    except (PreflightError, SettingsError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    if text := plan(choice):
+        print(text, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,56 @@
+"""Loading ends when whoever waits for it is interrupted."""
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from scripts.local_triton.server import LocalTriton, Ports
+
+
+class _Control(ThreadingHTTPServer):
+    """Triton's model control, which loads ``quick`` at once and every other model only when it is let."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Load)
+        self.let = threading.Event()
+        self.loaded: list[str] = []
+
+
+class _Load(BaseHTTPRequestHandler):
+    server: _Control
+
+    def do_POST(self) -> None:
+        name = self.path.split("/")[-2]
+        if name != "quick":
+            self.server.let.wait(60)
+        self.server.loaded.append(name)
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *values: object) -> None:
+        pass
+
+
+@pytest.fixture
+def control() -> Iterator[_Control]:
+    with _Control() as server:
+        serving = threading.Thread(target=server.serve_forever)
+        serving.start()
+        yield server
+        server.let.set()
+        server.shutdown()
+        serving.join()
+
+
+def test_an_interrupt_does_not_wait_for_models_that_still_load(control: _Control, tmp_path: Path) -> None:
+    def interrupt(name: str) -> None:
+        raise KeyboardInterrupt
+
+    triton = LocalTriton(tmp_path, tmp_path, Ports(http=control.server_port))
+    with pytest.raises(KeyboardInterrupt):
+        triton.load(["quick", "slow"], interrupt)
+    assert control.loaded == ["quick"]

@@ -1,0 +1,125 @@
+"""What is wrong is said in one sentence before anything is installed."""
+
+import json
+import socket
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from frontend.config_tables import SettingsError
+from scripts import checkpoints, preflight
+from scripts.export_models import sources
+from scripts.local_triton.checks import PreflightError, free_port
+from scripts.preflight import Choice
+from tests.conftest import ROOT
+
+RUN = Choice("run")
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder without models and virtual environment, as a fresh clone is."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("choice", "sentence"),
+    [
+        (replace(RUN, port="99999"), "PORT=99999"),
+        (replace(RUN, port="0"), "PORT=0"),
+        (replace(RUN, port="٣"), "PORT=٣"),
+        (replace(RUN, port=""), "PORT=:"),
+        (replace(RUN, models="nonsense"), "MODELS=nonsense: must be one of demo, hub, folder"),
+        (replace(RUN, models="demo", folder="x"), "FOLDER=x goes with MODELS=folder"),
+        (replace(RUN, models="folder"), "MODELS=folder needs FOLDER="),
+        (replace(RUN, models="folder", folder="/nowhere"), "FOLDER=/nowhere: there is no such folder"),
+        (replace(RUN, precision="fp16"), "PRECISION=fp16: must be one of auto, int8, fp32"),
+        (Choice("export", precision="int4"), "PRECISION=int4: must be one of auto, int8, fp32, fp16"),
+    ],
+)
+def test_a_wrong_choice_is_named(choice: Choice, sentence: str) -> None:
+    with pytest.raises(PreflightError, match=sentence):
+        preflight.check(choice, {})
+
+
+def test_a_wrong_setting_is_named() -> None:
+    with pytest.raises(SettingsError, match="QUARTET_THREADS: 'x' is not a int"):
+        preflight.check(RUN, {"QUARTET_THREADS": "x"})
+
+
+def test_a_busy_port_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(PreflightError, match=f"port {port} is busy"):
+            preflight.check(replace(RUN, port=str(port)), {})
+
+
+@pytest.mark.parametrize(
+    ("memory", "disk", "sentence"),
+    [(2 * 10**9, 10**12, "needs 3 GB of memory, and 2.0 GB may be used"), (10**11, 10**9, "4.0 GB of disk are needed")],
+)
+def test_a_machine_that_is_too_small_is_told(
+    monkeypatch: pytest.MonkeyPatch, memory: int, disk: int, sentence: str
+) -> None:
+    monkeypatch.setattr(preflight, "memory_bytes", lambda: memory)
+    monkeypatch.setattr(preflight, "free_bytes", lambda: disk)
+    with pytest.raises(PreflightError, match=sentence):
+        preflight.check_machine(RUN)
+
+
+def test_a_hub_that_does_not_answer_is_named() -> None:
+    address = f"http://127.0.0.1:{free_port()}"
+    with pytest.raises(PreflightError, match=f"the model hub at {address} cannot be reached .*Connection refused"):
+        preflight.check_hub(address)
+
+
+def test_the_first_start_says_what_it_takes() -> None:
+    steps = preflight.plan(RUN).splitlines()[1:]
+    assert [" ".join(step.split()[:3]) for step in steps] == ["1. packages into", "2. the demo"]
+
+
+def test_it_needs_nothing_but_the_standard_library() -> None:
+    code = "import sys; sys.path.append('.'); import scripts.preflight, scripts.run"
+    subprocess.run([sys.executable, "-I", "-S", "-c", code], cwd=ROOT, check=True)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Files under the names of every checkpoint, which say what they are and hold nothing."""
+    kinds = {sources.WHISPER_TURBO: "whisper", sources.WHISPER_LARGE: "whisper"}
+    for checkpoint in (*kinds, sources.EMBEDDER, sources.RERANKER, sources.VOICES):
+        for name in checkpoint.files:
+            path = tmp_path / "checkpoints" / checkpoint.repository / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps({"model_type": kinds.get(checkpoint, "xlm-roberta")}), encoding="utf-8")
+    return tmp_path / "checkpoints"
+
+
+def test_a_folder_of_checkpoints_passes(folder: Path) -> None:
+    checkpoints.check(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("openai/whisper-large-v3/config.json", "", "config.json is empty"),
+        ("openai/whisper-large-v3/config.json", "{}", "config.json says nothing"),
+        ("openai/whisper-large-v3/config.json", "{", "config.json is not valid JSON"),
+        ("openai/whisper-large-v3/config.json", '{"model_type": "bert"}', "'bert', and must be whisper"),
+        ("BAAI/bge-m3/config.json", '{"model_type": "whisper"}', "'whisper', and must be xlm-roberta or bert"),
+        ("BAAI/bge-m3/tokenizer.json", None, "tokenizer.json is missing"),
+        ("BAAI/bge-m3/pytorch_model.bin", None, "has no weights"),
+        ("BAAI/bge-m3/pytorch_model.bin", "", "pytorch_model.bin is empty"),
+        ("rhasspy/piper-voices/en/en_US/amy/medium/en_US-amy-medium.onnx", None, "amy-medium.onnx is missing"),
+    ],
+)
+def test_what_is_wrong_in_a_folder_is_named(folder: Path, name: str, text: str | None, sentence: str) -> None:
+    if text is None:
+        (folder / name).unlink()
+    else:
+        (folder / name).write_text(text, encoding="utf-8")
+    with pytest.raises(PreflightError, match=sentence):
+        checkpoints.check(folder)

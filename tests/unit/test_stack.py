@@ -1,0 +1,81 @@
+"""What dies is started again in good time, and a second product beside the first has what is its own."""
+
+from pathlib import Path
+
+import pytest
+
+from frontend.access.registry import Registry
+from frontend.commands.database import with_registry
+from frontend.config import Settings
+from scripts.stack import Pauses, Stack, new_key, with_defaults
+
+
+def test_the_first_new_start_is_at_once() -> None:
+    assert Pauses().next(100.0) == 0
+
+
+def test_new_starts_that_follow_each_other_wait_longer_and_longer() -> None:
+    pauses = Pauses()
+    assert [pauses.next(float(second)) for second in range(8)] == [0, 1, 2, 4, 8, 16, 30, 30]
+
+
+def test_a_quiet_minute_forgets_the_pauses() -> None:
+    pauses = Pauses()
+    pauses.next(0.0)
+    pauses.next(1.0)
+    assert pauses.next(61.0) == 0
+
+
+def test_what_was_set_is_kept(tmp_path: Path) -> None:
+    file = tmp_path / "quartet.toml"
+    file.write_text("threads = 3\n", encoding="utf-8")
+    environ = {"QUARTET_CONFIG": str(file), "QUARTET_AUDIO_WORKERS": "5"}
+    assert with_defaults(environ, {"audio_workers": "9", "threads": "9", "text_workers": "9"}) == {
+        **environ,
+        "QUARTET_TEXT_WORKERS": "9",
+    }
+
+
+def test_a_folder_of_its_own_has_a_database_of_its_own(tmp_path: Path) -> None:
+    values = Stack(1, {}, work=tmp_path).environment()
+    assert values["QUARTET_DATABASE"] == f"sqlite:///{tmp_path}/quartet.sqlite3"
+
+
+def test_a_database_that_was_named_is_used_in_any_folder(tmp_path: Path) -> None:
+    named = "sqlite:////elsewhere/quartet.sqlite3"
+    assert Stack(1, {"QUARTET_DATABASE": named}, work=tmp_path).environment()["QUARTET_DATABASE"] == named
+
+
+def test_tritons_addresses_are_in_the_environment(tmp_path: Path) -> None:
+    stack = Stack(1, {}, work=tmp_path)
+    ports, values = stack.triton.ports, stack.environment()
+    assert values["QUARTET_TRITON"] == f"127.0.0.1:{ports.grpc}"
+    assert values["QUARTET_TRITON_HTTP"] == f"http://127.0.0.1:{ports.http}"
+    assert values["QUARTET_TRITON_METRICS"] == f"http://127.0.0.1:{ports.metrics}/metrics"
+
+
+def test_the_environment_can_stand_beside_settings(tmp_path: Path) -> None:
+    values = Stack(1, {}, work=tmp_path).environment()
+    assert Settings.from_env(values).triton == values["QUARTET_TRITON"]
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(database=f"sqlite:///{tmp_path}/quartet.sqlite3")
+
+
+def _active(settings: Settings) -> list[str]:
+    entries = with_registry(settings, Registry.entries)
+    return sorted(entry.name for entry in entries if entry.revoked_at is None)
+
+
+def test_a_new_key_ends_that_of_the_run_before(settings: Settings) -> None:
+    for _ in range(2):
+        with_registry(settings, lambda registry: new_key(registry, "make run"))
+    assert _active(settings) == ["make run"]
+
+
+def test_a_new_key_leaves_that_of_another_folder(settings: Settings) -> None:
+    for name in ("make run", "make run STATE=second"):
+        with_registry(settings, lambda registry, name=name: new_key(registry, name))  # type: ignore[misc]
+    assert _active(settings) == ["make run", "make run STATE=second"]

@@ -1,0 +1,93 @@
+"""One Quartet a folder, and no export under the models of another."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from scripts.local_triton.checks import PreflightError
+from scripts.state import State, models_in_use
+from tests.conftest import ROOT
+
+
+@pytest.fixture
+def occupied(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that has claimed ``tmp_path`` for port 8099 and the demo models."""
+    code = (
+        "import sys; from pathlib import Path; from scripts.state import State, models_in_use\n"
+        "def export(): print(flush=True); sys.stdin.read(1)\n"
+        f"with State(Path({str(tmp_path)!r})).claimed(8099), "
+        f"models_in_use('demo', export, Path({str(tmp_path / 'lock')!r})): print(flush=True); sys.stdin.read()"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    with process:
+        yield process
+        process.kill()
+
+
+def _exported(process: subprocess.Popen[bytes]) -> None:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(b"x")
+    process.stdin.flush()
+    process.stdout.readline()
+
+
+def _claim(folder: Path) -> None:
+    with State(folder).claimed(8080):
+        pass
+
+
+def _use(choice: str, folder: Path) -> list[str]:
+    """Which models are exported where those of ``choice`` are wanted."""
+    exported: list[str] = []
+    with models_in_use(choice, lambda: exported.append(choice), folder / "lock"):
+        return exported
+
+
+def test_a_folder_in_use_says_who_where_and_since_when(occupied: subprocess.Popen[bytes], tmp_path: Path) -> None:
+    since = json.loads((tmp_path / "running.json").read_text())["since"]
+    with pytest.raises(PreflightError, match=f"process {occupied.pid} on port 8099 since {since}"):
+        State(tmp_path).check()
+
+
+def test_a_folder_in_use_is_not_claimed(occupied: subprocess.Popen[bytes], tmp_path: Path) -> None:
+    with pytest.raises(PreflightError, match="Quartet runs here already"):
+        _claim(tmp_path)
+    assert json.loads((tmp_path / "running.json").read_text())["port"] == 8099
+
+
+def test_a_folder_is_free_when_its_process_was_killed(occupied: subprocess.Popen[bytes], tmp_path: Path) -> None:
+    occupied.kill()
+    occupied.wait()
+    _claim(tmp_path)
+
+
+def test_a_folder_that_nobody_used_is_free(tmp_path: Path) -> None:
+    State(tmp_path / "none").check()
+    assert not (tmp_path / "none").exists()
+
+
+def test_models_that_are_being_exported_are_waited_for(occupied: subprocess.Popen[bytes], tmp_path: Path) -> None:
+    with pytest.raises(PreflightError, match="exports models just now"):
+        _use("demo", tmp_path)
+
+
+def test_the_same_models_are_shared_and_not_exported(occupied: subprocess.Popen[bytes], tmp_path: Path) -> None:
+    _exported(occupied)
+    assert _use("demo", tmp_path) == []
+
+
+def test_other_models_are_not_exported_under_those_in_use(occupied: subprocess.Popen[bytes], tmp_path: Path) -> None:
+    _exported(occupied)
+    with pytest.raises(PreflightError, match="runs on the models of demo; stop it before those of hub"):
+        _use("hub", tmp_path)
+
+
+def test_models_that_nobody_uses_are_exported(tmp_path: Path) -> None:
+    assert _use("demo", tmp_path) == ["demo"]
