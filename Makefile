@@ -8,51 +8,66 @@ PORT ?= 8080
 MODELS ?= demo
 FOLDER ?=
 PRECISION ?= auto
+STATE ?= build
 
-.PHONY: help install run export demo prepare-test test lint bench bench-peers tune mutants format clean
+.PHONY: help check-python install run export demo prepare-test test lint bench bench-peers tune mutants format clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-REQUIREMENTS := $(wildcard frontend/requirements*.txt model_repository/requirements.txt scripts/*/requirements*.txt)
+# Read by a Python of any age, which says so itself where it is too old or too new.
+PYTHON_FITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))
+CHOICE = --models '$(MODELS)' --folder '$(FOLDER)' --precision '$(PRECISION)'
+OWN = --port '$(PORT)' --state '$(STATE)'
+# What is not of the environment itself is run by its Python, and by PYTHON as long as there is none.
+ANY_PYTHON = $$(test -x $(BIN)/python && echo $(BIN)/python || echo '$(PYTHON)')
+INSTALL = $(ANY_PYTHON) -m scripts.install
+EXPORT = $(BIN)/python -m scripts.export_models --source '$(MODELS)' $(if $(FOLDER),--folder '$(FOLDER)') --precision '$(PRECISION)'
 
-$(VENV)/installed: $(REQUIREMENTS)
-	@echo "installing into $(VENV) (the first time takes some minutes)"
-	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --upgrade pip
-	@$(BIN)/python -m pip install -r frontend/requirements.txt -r scripts/export_models/requirements.txt
-	@for file in frontend/requirements-nodeps.txt scripts/local_triton/requirements.txt scripts/export_models/requirements-nodeps.txt; do \
-	  $(BIN)/python -m pip install --no-deps -r $$file || exit 1; done
+check-python:
+	@test -x $(BIN)/python || $(PYTHON) -c '$(PYTHON_FITS)' 2>/dev/null || { \
+	  echo "Quartet needs Python 3.11 or 3.12, and PYTHON=$(PYTHON) is $$($(PYTHON) --version 2>&1 | head -n 1 | grep . || echo nothing)" >&2; exit 2; }
+
+# What can be told to be wrong is told before anything is installed.
+check-%: check-python
+	@$(ANY_PYTHON) -m scripts.preflight $* $(CHOICE) $(if $(filter run,$*),$(OWN))
+
+$(VENV)/base: scripts/install/requirements.txt
+	@$(MAKE) --no-print-directory check-python
+	@$(INSTALL) base
+	@touch $@
+
+PRODUCT := $(wildcard frontend/requirements*.txt model_repository/requirements.txt scripts/*_*/requirements*.txt)
+
+$(VENV)/installed: $(VENV)/base $(PRODUCT) pyproject.toml
+	@$(INSTALL) product
 	@touch $@
 
 $(VENV)/installed-tests: $(VENV)/installed tests/requirements.txt
-	@$(BIN)/python -m pip install -r tests/requirements.txt
+	@$(INSTALL) tests
 	@touch $@
 
-$(VENV)/installed-clients: $(VENV)/installed tests/clients/requirements.txt tests/clients/node/package.json
-	@$(PYTHON) -m venv $(VENV)/clients
-	@$(VENV)/clients/bin/python -m pip install --quiet --no-deps -r tests/clients/requirements.txt
-	@mkdir -p $(VENV)/clients/node && cp tests/clients/node/package.json $(VENV)/clients/node
-	@cd $(VENV)/clients/node && PATH="$(abspath $(VENV)/clients/bin):$$PATH" npm install --no-package-lock --no-audit --no-fund --silent
+$(VENV)/installed-clients: $(VENV)/base tests/clients/requirements.txt tests/clients/node/package.json
+	@$(INSTALL) clients
 	@touch $@
 
 $(VENV)/installed-bench: $(VENV)/installed scripts/benchmark/requirements.txt
-	@$(BIN)/python -m pip install -r scripts/benchmark/requirements.txt
+	@$(INSTALL) bench
 	@touch $@
 
 $(VENV)/installed-peers-%: $(VENV)/installed-bench scripts/benchmark/peers/requirements-%.txt
-	@$(PYTHON) -m venv $(VENV)/peers-$*
-	@$(VENV)/peers-$*/bin/python -m pip install --quiet --upgrade pip
-	@$(VENV)/peers-$*/bin/python -m pip install -r scripts/benchmark/peers/requirements-$*.txt
+	@$(INSTALL) peers-$*
 	@touch $@
 
 install: $(VENV)/installed ## make the virtual environment with everything to run and export
 
-run: $(VENV)/installed ## start Triton and the frontend; PORT=8080 MODELS=demo|hub|folder FOLDER=path PRECISION=auto|int8|fp32
-	@$(BIN)/python -m scripts.run --end-with-parent --port $(PORT) --models $(MODELS) $(if $(FOLDER),--folder $(FOLDER)) --precision $(PRECISION)
+run: check-run ## start Triton and the frontend; PORT=8080 MODELS=demo|hub|folder FOLDER=path PRECISION=auto|int8|fp32 STATE=build
+	@$(MAKE) --no-print-directory install
+	@$(BIN)/python -m scripts.run --end-with-parent $(CHOICE) $(OWN)
 
-export: $(VENV)/installed ## export MODELS into model_repository
-	@$(BIN)/python -m scripts.export_models --source $(MODELS) $(if $(FOLDER),--folder $(FOLDER)) --precision $(PRECISION)
+export: check-export ## export MODELS into model_repository
+	@$(MAKE) --no-print-directory install
+	@$(EXPORT)
 
 lint: $(VENV)/installed-tests ## ruff and mypy strict
 	@$(BIN)/ruff check .
@@ -72,17 +87,19 @@ demo: $(VENV)/installed
 
 prepare-test: lint demo $(VENV)/installed-clients $(VENV)/installed-browser
 
-test: $(VENV)/installed-tests ## lint, export the demo models, and every test, those against a real Triton included
+test: check-python ## lint, export the demo models, and every test, those against a real Triton included
 	@$(MAKE) --no-print-directory --output-sync -j 3 prepare-test
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not triton and not alone"
 	@$(BIN)/python -m pytest -m "triton or alone"
 
-bench: $(VENV)/installed-bench ## measure every operation under load; BENCH="--operations embeddings --callers 16 --seconds 20"
-	@$(BIN)/python -m scripts.export_models --source $(MODELS) $(if $(FOLDER),--folder $(FOLDER)) --precision $(PRECISION)
+bench: check-export ## measure every operation under load; BENCH="--operations embeddings --callers 16 --seconds 20"
+	@$(MAKE) --no-print-directory $(VENV)/installed-bench
+	@$(EXPORT)
 	@$(BIN)/python -m scripts.benchmark $(BENCH)
 
-tune: $(VENV)/installed-bench ## sweep a model's settings for a latency target; TUNE="--model m3_embedder --p95 1.0"
-	@$(BIN)/python -m scripts.export_models --source $(MODELS) $(if $(FOLDER),--folder $(FOLDER)) --precision $(PRECISION)
+tune: check-export ## sweep a model's settings for a latency target; TUNE="--model m3_embedder --p95 1.0"
+	@$(MAKE) --no-print-directory $(VENV)/installed-bench
+	@$(EXPORT)
 	@$(BIN)/python -m scripts.benchmark.tune $(TUNE)
 
 bench-peers: $(VENV)/installed-peers-text $(VENV)/installed-peers-audio demo ## beside infinity, sentence-transformers, faster-whisper and Piper's server; PEERS="--cases speech"
@@ -96,5 +113,5 @@ format: $(VENV)/installed-tests ## put the code into shape
 	@$(BIN)/ruff format .
 
 clean: ## remove exported weights and build files, not the virtual environment
-	@rm -rf build
+	@rm -rf build model_repository/*/configs/machine.pbtxt
 	@find model_repository -path '*/1/*' -type f ! -name '*.py' ! -name .gitkeep -delete

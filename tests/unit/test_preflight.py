@@ -82,7 +82,7 @@ def test_the_first_start_says_what_it_takes() -> None:
 
 
 def test_it_needs_nothing_but_the_standard_library() -> None:
-    code = "import sys; sys.path.append('.'); import scripts.preflight, scripts.run"
+    code = "import sys; sys.path.append('.'); import scripts.preflight, scripts.run, scripts.install.__main__"
     subprocess.run([sys.executable, "-I", "-S", "-c", code], cwd=ROOT, check=True)
 
 

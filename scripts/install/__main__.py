@@ -1,0 +1,155 @@
+"""Install one part of what the checkout needs, with uv, or with pip where uv cannot be had or pip is told more.
+
+    python -m scripts.install product
+
+The interpreter that runs this makes the virtual environments; only the standard library is needed.
+"""
+
+import argparse
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from scripts.install.pip_settings import uv_environment
+from scripts.install.quiet import StepFailedError, Steps
+from scripts.local_triton.child import die_with_parent
+
+_VENV = Path(".venv")
+_BUILD = Path("build")
+_PYTHON = _VENV / "bin" / "python"
+_UV = _VENV / "bin" / "uv"
+_PEERS = "peers-"
+
+
+@dataclass(frozen=True)
+class Part:
+    """Files of requirements, others whose own dependencies are not wanted, and the environment they go into."""
+
+    title: str
+    files: tuple[str, ...] = ()
+    alone: tuple[str, ...] = ()
+    folder: Path = _VENV
+
+
+PARTS = {
+    "product": Part(
+        "packages",
+        ("frontend/requirements.txt", "scripts/export_models/requirements.txt"),
+        (
+            "frontend/requirements-nodeps.txt",
+            "scripts/local_triton/requirements.txt",
+            "scripts/export_models/requirements-nodeps.txt",
+        ),
+    ),
+    "tests": Part("what tests need", ("tests/requirements.txt",)),
+    "bench": Part("what benchmarks need", ("scripts/benchmark/requirements.txt",)),
+    "clients": Part("clients to test with", alone=("tests/clients/requirements.txt",), folder=_VENV / "clients"),
+    **{
+        f"{_PEERS}{kind}": Part(
+            f"peers to compare with ({kind})",
+            (f"scripts/benchmark/peers/requirements-{kind}.txt",),
+            folder=_VENV / f"{_PEERS}{kind}",
+        )
+        for kind in ("text", "audio")
+    },
+}
+
+
+_SIZES = {"base": "the installer", "product": "the product: 2.3 GB, 1 to 5 minutes"}
+
+
+class Installer:
+    """Fills virtual environments by the quickest installer that can be had."""
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+
+    def base(self) -> None:
+        """The virtual environment, with uv in it, by which the parts are installed."""
+        self._make(_VENV)
+        pip = [str(_PYTHON), "-m", "pip", "install", "-r", "scripts/install/requirements.txt"]
+        self._steps.tried("uv, which installs the rest", pip)
+
+    def part(self, part: Part) -> None:
+        """All that a part is made of."""
+        self._make(part.folder)
+        if part.files:
+            self._fill(part.title, part.folder, *(word for file in part.files for word in ("-r", file)))
+        if part.alone:
+            title = f"{part.title}, without their dependencies" if part.files else part.title
+            self._fill(title, part.folder, "--no-deps", *(word for file in part.alone for word in ("-r", file)))
+
+    def command(self) -> None:
+        """The ``quartet`` command, which runs the code of this checkout."""
+        self._fill("the quartet command", _VENV, "--no-deps", "-e", ".")
+
+    def node(self) -> None:
+        """What the client for Node is tested with."""
+        clients = PARTS["clients"].folder
+        package = Path("tests/clients/node/package.json")
+        node = clients / "node"
+        node.mkdir(exist_ok=True)
+        (node / package.name).write_bytes(package.read_bytes())
+        path = f"{(clients / 'bin').absolute()}{os.pathsep}{os.environ['PATH']}"
+        npm = ["npm", "install", "--prefix", str(node), "--no-package-lock", "--no-audit", "--no-fund"]
+        self._steps.run("the client for Node", npm, {"PATH": path})
+
+    def _make(self, folder: Path) -> None:
+        # pip comes last: an environment without it was cut short.
+        if not (folder / "bin" / "pip").exists():
+            self._steps.run(f"virtual environment {folder}", [sys.executable, "-m", "venv", str(folder)])
+
+    def _fill(self, title: str, folder: Path, *wanted: str) -> None:
+        python = str(folder / "bin" / "python")
+        variables = self._uv_variables()
+        if variables is not None:
+            uv = [str(_UV), "pip", "install", "--python", python, *wanted]
+            if self._steps.tried(title, uv, {**variables, **os.environ}):
+                return
+        self._steps.run(f"{title}, by pip", [python, "-m", "pip", "install", *wanted])
+
+    def _uv_variables(self) -> Mapping[str, str] | None:
+        if not _UV.exists():
+            return None
+        listed = [str(_PYTHON), "-m", "pip", "config", "list"]
+        done = subprocess.run(listed, capture_output=True, text=True, check=False)
+        return uv_environment(done.stdout) if done.returncode == 0 else None
+
+
+def main() -> int:
+    # Ends at once and without a traceback, and by a signal that the caller has set to be ignored too.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    die_with_parent()
+    parser = argparse.ArgumentParser(description="Install one part into its virtual environment.")
+    parser.add_argument("part", choices=("base", *PARTS))
+    name = parser.parse_args().part
+    _BUILD.mkdir(exist_ok=True)
+    folder = PARTS[name].folder.name if name in PARTS else _VENV.name
+    with (_BUILD / f"install{folder}.lock").open("w") as lock:
+        # Two of one folder would undo each other's work: the later one waits, and finds it done.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        log = _BUILD / f"install-{name}.log"
+        installer = Installer(Steps(log))
+        print(f"installing {_SIZES.get(name, name)}; the log is {log}", flush=True)
+        try:
+            if name == "base":
+                installer.base()
+            else:
+                installer.part(PARTS[name])
+            if name == "product":
+                installer.command()
+            if name == "clients":
+                installer.node()
+        except StepFailedError as error:
+            print(error, file=sys.stderr)
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

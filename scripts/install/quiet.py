@@ -1,0 +1,56 @@
+"""Runs commands behind one line of progress each."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from scripts.local_triton.child import die_with_parent
+
+_LOOK_SECONDS = 0.1
+
+
+class StepFailedError(Exception):
+    """A command did not do its work; the message names the log and quotes its last line."""
+
+
+class Steps:
+    """Commands one after another, whose output goes into ``log``."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        log.unlink(missing_ok=True)
+
+    def run(self, title: str, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
+        """Do one step, in this process's environment and what is added to it, or raise ``StepFailedError``."""
+        if not self.tried(title, command, environment):
+            raise StepFailedError(f"{title}: failed ({self._last_line()}); {self._log} has all that was said")
+
+    def tried(self, title: str, command: Sequence[str], environment: Mapping[str, str] | None = None) -> bool:
+        """Whether a step worked that there is another way for."""
+        started = time.monotonic()
+        shown = sys.stdout.isatty()
+        print(f"  {title} ...", end="", flush=True)
+        with self._log.open("ab") as log:
+            log.write(f"\n$ {' '.join(command)}\n".encode())
+            log.flush()
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **(environment or {})},
+                preexec_fn=die_with_parent,
+            )
+            while process.poll() is None:
+                time.sleep(_LOOK_SECONDS)
+                if shown:
+                    print(f"\r  {title} ... {time.monotonic() - started:.0f} s", end="", flush=True)
+        print("" if shown else f" {time.monotonic() - started:.0f} s", flush=True)
+        return process.returncode == 0
+
+    def _last_line(self) -> str:
+        lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()
+        return next((line.strip() for line in reversed(lines) if line.strip()), "")
