@@ -8,7 +8,9 @@ RUN python -m pip install --no-cache-dir -r /tmp/requirements.txt \
     && rm /tmp/requirements.txt /tmp/requirements-nodeps.txt \
     && useradd --uid 10001 --no-create-home quartet \
     && install -d -o 10001 /usage
-COPY frontend /app/frontend
+COPY pyproject.toml README.md /tmp/quartet/
+COPY frontend /tmp/quartet/frontend
+RUN python -m pip install --no-cache-dir --no-deps /tmp/quartet && rm -r /tmp/quartet
 
 ENV PYTHONUNBUFFERED=1 QUARTET_HOST=0.0.0.0 QUARTET_PORT=8080 QUARTET_MODEL_REPOSITORY=/models \
     QUARTET_USAGE_FOLDER=/usage
@@ -16,5 +18,5 @@ USER 10001
 EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=5s --start-period=120s --retries=6 \
     CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8080/health/ready', timeout=4)"]
-ENTRYPOINT ["python", "-m", "frontend"]
+ENTRYPOINT ["quartet"]
 CMD ["serve"]

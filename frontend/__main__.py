@@ -1,10 +1,12 @@
 """Command line.
 
-python -m frontend serve
-python -m frontend keys create --name "search service" --tier pro
-python -m frontend wallets top-up acme 25.50
-python -m frontend usage --by day,operation
-python -m frontend tokens issue --subject phone-1 --seconds 3600
+quartet serve
+quartet keys create --name "search service" --tier pro
+quartet wallets top-up acme 25.50
+quartet usage --by day,operation
+quartet tokens issue --subject phone-1 --seconds 3600
+
+``python -m frontend`` is the same where the command is not installed.
 """
 
 import argparse
@@ -24,9 +26,12 @@ from frontend.logs import set_up_logging
 from frontend.server import Inherited, serve
 from frontend.workers import CANNOT_START, Workers
 
+# As a shell counts a command that SIGINT ended.
+_INTERRUPTED = 130
+
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="frontend", description="The Quartet frontend.")
+    parser = argparse.ArgumentParser(prog="quartet", description="Quartet's frontend and its keys.")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("serve", help="answer requests; settings come from QUARTET_* variables")
     worker = commands.add_parser("worker", help="one of several that 'serve' starts")
@@ -82,6 +87,8 @@ def main() -> int:
     except OSError as error:
         # A port that is taken, a model that is not exported, a folder that cannot be made.
         print(f"cannot start: {error}", file=sys.stderr)
+    except KeyboardInterrupt:
+        return _INTERRUPTED
     return CANNOT_START
 
 

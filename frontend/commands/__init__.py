@@ -1,1 +1,1 @@
-"""What ``python -m frontend`` can do besides answering requests."""
+"""What ``quartet`` can do besides answering requests."""

@@ -1,4 +1,4 @@
-"""python -m frontend keys create|list|change|rotate|revoke, and orgs create|list|change."""
+"""quartet keys create|list|change|rotate|revoke, and orgs create|list|change."""
 
 import argparse
 import time

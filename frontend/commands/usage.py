@@ -1,4 +1,4 @@
-"""python -m frontend usage, prune, and wallets list|top-up|leases|release."""
+"""quartet usage, prune, and wallets list|top-up|leases|release."""
 
 import argparse
 import calendar

@@ -130,7 +130,7 @@ def document(*, with_chat: bool) -> dict[str, Any]:
             "responses": {kind.__name__: _refusal(kind) for kind in _MEANINGS},
             "headers": _HEADERS,
             "securitySchemes": {
-                "apiKey": {**bearer, "description": "An API key: python -m frontend keys create"},
+                "apiKey": {**bearer, "description": "An API key: quartet keys create"},
                 "mobileToken": {**bearer, "bearerFormat": "JWT", "description": "A mobile app's token."},
             },
         },

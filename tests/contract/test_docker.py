@@ -102,3 +102,34 @@ def test_the_export_script_fills_an_empty_volume(tmp_path: Path) -> None:
     subprocess.run(command, env=environment, check=True, capture_output=True)
     assert (models / "piper_amy" / "1" / "model.onnx").is_file()
     assert (models / "whisper_large_v3" / "1" / "model.py").is_symlink()
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the frontend's image installs of this checkout, in a folder of its own."""
+    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("target")
+    for name in ("pyproject.toml", "README.md"):
+        shutil.copy(ROOT / name, source)
+    shutil.copytree(ROOT / "frontend", source / "frontend", ignore=shutil.ignore_patterns("__pycache__"))
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(target), str(source)]
+    subprocess.run(command, check=True, capture_output=True)
+    return target
+
+
+def test_the_quartet_command_runs_from_anywhere(installed: Path, tmp_path: Path) -> None:
+    environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(installed), "QUARTET_THREADS": "none"}
+    command = [str(installed / "bin" / "quartet"), "keys", "list"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "QUARTET_THREADS: 'none' is not a int\n")
+
+
+def test_what_is_installed_has_every_file_of_the_frontend(installed: Path) -> None:
+    def files(folder: Path) -> set[Path]:
+        return {path.relative_to(folder) for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"}
+
+    assert files(installed / "frontend") == files(ROOT / "frontend")
+
+
+def test_the_image_starts_the_command(installed: Path) -> None:
+    entry = re.findall(r'^ENTRYPOINT \["(.+)"\]$', (ROOT / "docker/frontend.Dockerfile").read_text(), re.MULTILINE)
+    assert (installed / "bin" / entry[0]).is_file()
