@@ -25,8 +25,9 @@ INSTALL = $(ANY_PYTHON) -m scripts.install
 EXPORT = $(BIN)/python -m scripts.export_models --source '$(MODELS)' $(if $(FOLDER),--folder '$(FOLDER)') --precision '$(PRECISION)'
 
 check-python:
-	@test -x $(BIN)/python || $(PYTHON) -c '$(PYTHON_FITS)' 2>/dev/null || { \
-	  echo "Quartet needs Python 3.11 or 3.12, and PYTHON=$(PYTHON) is $$($(PYTHON) --version 2>&1 | head -n 1 | grep . || echo nothing)" >&2; exit 2; }
+	@test -x $(BIN)/python || '$(PYTHON)' -c '$(PYTHON_FITS)' 2>/dev/null || { \
+	  version=$$('$(PYTHON)' --version 2>&1) || version='nothing that runs'; \
+	  echo "Quartet needs Python 3.11 or 3.12, and PYTHON=$(PYTHON) is $$version" >&2; exit 2; }
 
 # What can be told to be wrong is told before anything is installed.
 check-%: check-python

@@ -71,13 +71,18 @@ class Installer:
 
     def base(self) -> None:
         """The virtual environment, with uv in it, by which the parts are installed."""
-        self._make(_VENV)
+        # pip comes last: an environment without it was cut short.
+        if not (_VENV / "bin" / "pip").exists():
+            self._steps.run(f"virtual environment {_VENV}", [sys.executable, "-m", "venv", str(_VENV)])
         pip = [str(_PYTHON), "-m", "pip", "install", "-r", "scripts/install/requirements.txt"]
         self._steps.tried("uv, which installs the rest", pip)
 
     def part(self, part: Part) -> None:
         """All that a part is made of."""
-        self._make(part.folder)
+        if not (part.folder / "bin" / "python").exists():
+            # Its own pip would take longer to come than all that is installed into it: that of the first serves it.
+            venv = [sys.executable, "-m", "venv", "--without-pip", str(part.folder)]
+            self._steps.run(f"virtual environment {part.folder}", venv)
         if part.files:
             self._fill(part.title, part.folder, *(word for file in part.files for word in ("-r", file)))
         if part.alone:
@@ -99,11 +104,6 @@ class Installer:
         npm = ["npm", "install", "--prefix", str(node), "--no-package-lock", "--no-audit", "--no-fund"]
         self._steps.run("the client for Node", npm, {"PATH": path})
 
-    def _make(self, folder: Path) -> None:
-        # pip comes last: an environment without it was cut short.
-        if not (folder / "bin" / "pip").exists():
-            self._steps.run(f"virtual environment {folder}", [sys.executable, "-m", "venv", str(folder)])
-
     def _fill(self, title: str, folder: Path, *wanted: str) -> None:
         python = str(folder / "bin" / "python")
         variables = self._uv_variables()
@@ -111,7 +111,7 @@ class Installer:
             uv = [str(_UV), "pip", "install", "--python", python, *wanted]
             if self._steps.tried(title, uv, {**variables, **os.environ}):
                 return
-        self._steps.run(f"{title}, by pip", [python, "-m", "pip", "install", *wanted])
+        self._steps.run(f"{title}, by pip", [str(_PYTHON), "-m", "pip", "--python", python, "install", *wanted])
 
     def _uv_variables(self) -> Mapping[str, str] | None:
         if not _UV.exists():

@@ -4,8 +4,8 @@ import ast
 from collections.abc import Mapping
 
 # Settings of pip that say nothing about what is installed.
-_IDLE = {"disable-pip-version-check", "quiet", "verbose", "no-cache-dir", "cache-dir", "progress-bar", "no-input"}
-_IDLE |= {"root-user-action", "retries", "no-color", "log", "require-virtualenv", "break-system-packages"}
+_IDLE = {"config-file", "disable-pip-version-check", "quiet", "verbose", "no-cache-dir", "cache-dir", "progress-bar"}
+_IDLE |= {"no-input", "root-user-action", "retries", "no-color", "log", "require-virtualenv", "break-system-packages"}
 # A setting of pip to uv's variable and what stands between several values there.
 _WORDS = {
     "index-url": ("UV_DEFAULT_INDEX", " "),

@@ -30,7 +30,8 @@ def test_a_variable_goes_before_a_file() -> None:
 
 
 def test_what_says_nothing_about_packages_is_passed_over() -> None:
-    assert uv_environment(":env:.disable-pip-version-check='1'\nlist.format='columns'\n") == BEST
+    listed = ":env:.disable-pip-version-check='1'\n:env:.config-file='/dev/null'\nlist.format='columns'\n"
+    assert uv_environment(listed) == BEST
 
 
 def test_a_setting_that_uv_has_not_leaves_the_work_to_pip() -> None:

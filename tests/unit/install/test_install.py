@@ -1,0 +1,54 @@
+"""uv installs, and pip where uv does not."""
+
+from pathlib import Path
+
+import pytest
+
+from scripts.install.__main__ import Installer, Part
+from scripts.install.quiet import Steps
+
+PART = Part("packages", ("requirements.txt",))
+# Repeats what it is asked for, and tells of one setting.
+_PYTHON = """case "$*" in *"config list") echo "global.find-links='/wheels'";; *) echo "$@";; esac"""
+
+
+def _put(name: str, code: str) -> None:
+    path = Path(".venv/bin") / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{code}\n", encoding="utf-8")
+    path.chmod(0o755)
+
+
+def _last_line_of_install(folder: Path) -> str:
+    Installer(Steps(folder / "log")).part(PART)
+    return (folder / "log").read_text().splitlines()[-1]
+
+
+@pytest.fixture(autouse=True)
+def _checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An environment whose Python does nothing."""
+    monkeypatch.chdir(tmp_path)
+    _put("python", _PYTHON)
+
+
+def test_uv_installs_into_the_environment(tmp_path: Path) -> None:
+    _put("uv", 'echo "$@"')
+    assert _last_line_of_install(tmp_path) == "pip install --python .venv/bin/python -r requirements.txt"
+
+
+def test_uv_takes_what_pip_is_told(tmp_path: Path) -> None:
+    _put("uv", 'echo "$UV_FIND_LINKS"')
+    assert _last_line_of_install(tmp_path) == "/wheels"
+
+
+def test_uvs_own_variables_go_before_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UV_FIND_LINKS", "/others")
+    _put("uv", 'echo "$UV_FIND_LINKS"')
+    assert _last_line_of_install(tmp_path) == "/others"
+
+
+@pytest.mark.parametrize("code", ["exit 1", None], ids=["uv fails", "no uv"])
+def test_pip_installs_where_uv_does_not(tmp_path: Path, code: str | None) -> None:
+    if code is not None:
+        _put("uv", code)
+    assert _last_line_of_install(tmp_path) == "-m pip --python .venv/bin/python install -r requirements.txt"
