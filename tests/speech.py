@@ -1,6 +1,7 @@
 """Speech for tests: espeak-ng's own, and files of it in every container, encoded by PyAV."""
 
 import io
+import struct
 from fractions import Fraction
 from functools import cache
 
@@ -27,6 +28,25 @@ CONTAINERS = {
     "flac": ("flac", "flac", 16_000),
     "3gp": ("3gp", "aac", 16_000),
 }
+# What FFmpeg reads as well as those, and the contract does not list.
+FOREIGN = {
+    "mkv": ("matroska", "libopus", 48_000),
+    "mov": ("mov", "aac", 44_100),
+    "3g2": ("3g2", "aac", 16_000),
+    "aac": ("adts", "aac", 44_100),
+    "w64": ("w64", "pcm_s16le", 16_000),
+    "mp2": ("mp2", "mp2", 44_100),
+    "wav-g722": ("wav", "g722", 16_000),
+    "wav-mp2": ("wav", "mp2", 44_100),
+    "wav-aac": ("wav", "aac", 44_100),
+    "wav-flac": ("wav", "flac", 16_000),
+    "mp4-ac3": ("mp4", "ac3", 48_000),
+    "aiff": ("aiff", "pcm_s16be", 16_000),
+    "caf": ("caf", "pcm_s16le", 16_000),
+    "mpegts": ("mpegts", "aac", 44_100),
+    "avi": ("avi", "libmp3lame", 44_100),
+    "au": ("au", "pcm_s16be", 16_000),
+}
 
 
 @cache
@@ -50,8 +70,8 @@ def _frame(audio: NDArray[np.float32]) -> av.AudioFrame:
 
 
 def encode(audio: NDArray[np.float32], kind: str) -> bytes:
-    """A file of one of ``CONTAINERS``."""
-    container_format, codec, rate = CONTAINERS[kind]
+    """A file of one of ``CONTAINERS`` or ``FOREIGN``."""
+    container_format, codec, rate = (CONTAINERS | FOREIGN)[kind]
     buffer = io.BytesIO()
     if codec == "libvorbis":
         # PyAV's wheel has no Vorbis encoder.
@@ -91,6 +111,13 @@ def encode_tracks(tracks: list[NDArray[np.float32]], kind: str, *, video: bool =
                 container.mux(stream.encode(part))
             container.mux(stream.encode(None))
     return buffer.getvalue()
+
+
+def wave_of(codec: int) -> bytes:
+    """A WAV around a codec, by its number, that nobody here can encode."""
+    head = struct.pack("<4sIHHIIHHHH", b"fmt ", 20, codec, 1, 8000, 1625, 65, 0, 2, 320)
+    body = b"WAVE" + head + struct.pack("<4sI", b"data", 6500) + bytes(6500)
+    return b"RIFF" + struct.pack("<I", len(body)) + body
 
 
 def amr(seconds: float) -> bytes:

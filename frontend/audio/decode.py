@@ -13,41 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 SAMPLE_RATE = 16_000
-_FORMATS = "wav,w64,mp3,mov,mp4,m4a,3gp,3g2,mj2,ogg,matroska,webm,flac,amr,aac"
-_CODECS = frozenset(
-    [
-        "aac",
-        "aac_latm",
-        "mp3float",
-        "mp3",
-        "mp2float",
-        "mp2",
-        "flac",
-        "alac",
-        "vorbis",
-        "opus",
-        "libopus",
-        "speex",
-        "amrnb",
-        "amrwb",
-        "libopencore_amrnb",
-        "libopencore_amrwb",
-        "pcm_s16le",
-        "pcm_s16be",
-        "pcm_s24le",
-        "pcm_s32le",
-        "pcm_u8",
-        "pcm_f32le",
-        "pcm_f64le",
-        "pcm_alaw",
-        "pcm_mulaw",
-        "adpcm_ima_wav",
-        "adpcm_ms",
-    ]
-)
+_PCM = ("pcm_s16le", "pcm_s16be", "pcm_s24le", "pcm_s24be", "pcm_s32le", "pcm_s32be", "pcm_f32le", "pcm_f32be")
+_MP3 = ("mp3float", "mp3")
+_AMR = ("amrnb", "amrwb", "libopencore_amrnb", "libopencore_amrwb")
+_XIPH = ("vorbis", "opus", "libopus")
+# What the contract lists, by FFmpeg's names: containers, and what may be inside of each.
+_CODECS = {
+    "wav": {*_PCM, "pcm_u8", "pcm_f64le", "pcm_f64be", "pcm_alaw", "pcm_mulaw", "adpcm_ima_wav", "adpcm_ms", *_MP3},
+    "mp3": {*_MP3},
+    "mov,mp4,m4a,3gp,3g2,mj2": {"aac", "alac", *_MP3, "opus", "libopus", "flac", *_PCM, *_AMR},
+    "ogg": {*_XIPH, "flac", "speex"},
+    "matroska,webm": {*_XIPH, *_PCM},
+    "flac": {"flac"},
+    "amr": {*_AMR},
+}
 _OPTIONS = {
-    "format_whitelist": _FORMATS,
-    "codec_whitelist": ",".join(sorted(_CODECS)),
+    "format_whitelist": ",".join(_CODECS),
+    "codec_whitelist": ",".join(sorted(set().union(*_CODECS.values()))),
     "protocol_whitelist": "none",
     "max_streams": "16",
     "probesize": "5000000",
@@ -68,7 +50,11 @@ class Readable(Protocol):
 
 
 class UnknownFormatError(Exception):
-    """No accepted container or codec."""
+    """No accepted container, or no audio in it."""
+
+
+class UnknownCodecError(Exception):
+    """An accepted container around something else."""
 
 
 class DamagedAudioError(Exception):
@@ -87,8 +73,8 @@ def _audio_stream(container: Any) -> Any:
     # PyAV leaves the context out when a file breaks off before the codec's parameters.
     if context is None:
         raise DamagedAudioError
-    if context.name not in _CODECS:
-        raise UnknownFormatError
+    if context.name not in _CODECS[container.format.name]:
+        raise UnknownCodecError
     if context.sample_rate not in _RATES or not 1 <= context.channels <= _MOST_CHANNELS:
         raise DamagedAudioError
     return stream
@@ -132,7 +118,8 @@ def _collect(container: Any, into: NDArray[np.int16]) -> int:
 def decode(file: Readable, into: NDArray[np.int16]) -> int:
     """Write the first audio stream of a file to ``into``, at 16 kHz and mono; answers how many samples it has.
 
-    Raises ``UnknownFormatError``, ``DamagedAudioError``, or ``TooLongError`` where they do not fit, never FFmpeg's own.
+    Raises ``UnknownFormatError``, ``UnknownCodecError``, ``DamagedAudioError``, or ``TooLongError`` where they do not
+    fit, never FFmpeg's own.
     """
     try:
         with av.open(file, options=_OPTIONS, metadata_errors="ignore") as container:

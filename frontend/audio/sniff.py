@@ -1,45 +1,125 @@
-"""What a file claims to be, from its first bytes: puremagic's families, for messages and for clear refusals.
+"""What a file is, from its first bytes: whether it is of a kind that the contract lists, and what a refusal calls it.
 
-puremagic does not know every MP3 or AMR, so it only refuses what it knows to be something else; the decoder judges
-the rest.
+The list is closed, and FFmpeg reads more than it has: QuickTime, Matroska that is no WebM, WAV around any codec. What
+is told apart by its first bytes is told apart here; the decoder judges the rest. puremagic names what is foreign.
 """
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
 
 import puremagic
 
 HEAD_BYTES = 4096
-_FAMILIES = {
-    "audio/wav": {".wav"},
-    "audio/mpeg": {".mp3", ".mpga", ".mp1", ".mp2", ".koz"},
-    "video/mp4": {".mp4", ".m4a", ".m4v", ".f4a", ".f4b", ".3ga", ".3gp", ".3gpp", ".3gpp2", ".mov"},
-    "application/ogg": {".ogg", ".oga", ".ogv", ".opus"},
-    "video/webm": {".webm", ".mkv", ".mka"},
-    "audio/flac": {".flac"},
-    "audio/amr": {".amr"},
+ACCEPTED = "WAV, MP3, M4A, MP4, Ogg, WebM, FLAC, 3GPP"
+_UNKNOWN = "application/octet-stream"
+_SIGNATURES = {b"OggS": "application/ogg", b"fLaC": "audio/flac", b"#!AMR": "audio/amr"}
+_WAVES = (b"RIFF", b"RIFX", b"RF64", b"BW64")
+# PCM, Microsoft's ADPCM, float, A-law, mu-law, IMA's ADPCM and MP3, by their numbers in RFC 2361.
+_WAVE_CODECS = frozenset([0x01, 0x02, 0x03, 0x06, 0x07, 0x11, 0x55])
+_EXTENSIBLE = 0xFFFE
+_EBML = b"\x1a\x45\xdf\xa3"
+_DOC_TYPE = b"\x42\x82"
+# Of one family with MP4, by the beginnings of their brands.
+_FOREIGN_BRANDS = {
+    b"qt  ": "video/quicktime",
+    b"3g2": "video/3gpp2",
+    b"mj": "video/mj2",
+    b"hei": "image/heic",
+    b"mif1": "image/heif",
+    b"avi": "image/avif",
 }
-_UNSURE = 0.2
+_PADDING = (b"free", b"skip", b"wide")
+# What a file of that family may begin with that does not say its brand: QuickTime before there were any.
+_UNBRANDED = (b"moov", b"mdat", b"pnot")
+_SURE = 0.2
 # Matches that puremagic gives to runs of equal bytes and to raw samples.
 _NOISE = {".xxx", ".sub", ".sndr", ""}
-UNKNOWN = "application/octet-stream"
-ACCEPTED = "WAV, MP3, M4A, MP4, Ogg, WebM, FLAC, 3GPP"
 
 
-def recognise(head: bytes) -> tuple[str, bool]:
-    """The content type of a file by its first ``HEAD_BYTES``, and whether it is one that is accepted.
+@dataclass(frozen=True)
+class Kind:
+    """A content type; ``accepted`` is None where the decoder has to say."""
 
-    ``UNKNOWN`` may still be audio.
-    """
+    content_type: str
+    accepted: bool | None = None
+
+
+_MP3 = Kind("audio/mpeg")
+_WAV = Kind("audio/wav", True)
+
+
+def recognise(read: Callable[[int, int], bytes]) -> Kind:
+    """The kind of a file; ``read`` answers so many of its bytes from a place on."""
+    head = read(HEAD_BYTES, 0)
+    if head.startswith(b"ID3") and len(head) >= 10:
+        # A tag stands before MPEG audio, and other kinds take it too.
+        tagged = _of_audio(read(HEAD_BYTES, 10 + _synchsafe(head[6:10])))
+        return tagged if tagged and tagged != _MP3 else Kind(_MP3.content_type, True)
+    return _of_audio(head) or Kind(_foreign(head))
+
+
+def _of_audio(head: bytes) -> Kind | None:
+    for signature, content_type in _SIGNATURES.items():
+        if head.startswith(signature):
+            return Kind(content_type, True)
+    if head[:4] in _WAVES and head[8:12] == b"WAVE":
+        return _of_wave(head)
+    if head.startswith(_EBML):
+        return _of_matroska(head)
+    return _of_boxes(head) or _of_frames(head)
+
+
+def _of_wave(head: bytes) -> Kind:
+    order: Literal["big", "little"] = "big" if head.startswith(b"RIFX") else "little"
+    place = 12
+    while place + 8 <= len(head):
+        chunk, size = head[place : place + 4], int.from_bytes(head[place + 4 : place + 8], order)
+        if chunk == b"fmt ":
+            codec = int.from_bytes(head[place + 8 : place + 10], order)
+            if codec == _EXTENSIBLE:
+                codec = int.from_bytes(head[place + 32 : place + 34], order)
+            foreign = codec and codec not in _WAVE_CODECS
+            return Kind(f"audio/vnd.wave; codec={codec:X}", False) if foreign else _WAV
+        place += 8 + size + size % 2
+    return _WAV
+
+
+def _of_matroska(head: bytes) -> Kind:
+    place = head.find(_DOC_TYPE) + len(_DOC_TYPE) + 1
+    is_webm = head[place : place + 4] == b"webm"
+    return Kind("video/webm", True) if is_webm else Kind("video/x-matroska", False)
+
+
+def _of_boxes(head: bytes) -> Kind | None:
+    place = 0
+    while head[place + 4 : place + 8] in _PADDING and (size := int.from_bytes(head[place : place + 4], "big")) >= 8:
+        place += size
+    box, brand = head[place + 4 : place + 8], head[place + 8 : place + 12]
+    if box == b"ftyp":
+        for beginning, content_type in _FOREIGN_BRANDS.items():
+            if brand.startswith(beginning):
+                return Kind(content_type, False)
+        return Kind("video/3gpp" if brand.startswith(b"3gp") else "video/mp4", True)
+    return Kind("video/quicktime", False) if box in _UNBRANDED else None
+
+
+def _of_frames(head: bytes) -> Kind | None:
+    """By what begins a frame of MPEG audio, which other bytes may look like too."""
+    if len(head) < 3 or head[0] != 0xFF or head[1] & 0xE0 != 0xE0 or head[2] >= 0xF0:
+        return None
+    return {0: Kind("audio/aac"), 1: _MP3, 2: Kind("audio/mp2")}.get(head[1] >> 1 & 3)
+
+
+def _synchsafe(number: bytes) -> int:
+    """A number of seven bits a byte, as ID3 writes it."""
+    return sum((byte & 0x7F) << shift for byte, shift in zip(number, (21, 14, 7, 0), strict=True))
+
+
+def _foreign(head: bytes) -> str:
     try:
-        matches = puremagic.magic_string(head[:HEAD_BYTES])
+        matches = puremagic.magic_string(head)
     except (puremagic.PureError, ValueError):
-        return UNKNOWN, False
-    matches = [m for m in matches if m.extension not in _NOISE and m.confidence > _UNSURE]
-    # Every RIFF file looks a little like a WAV: only the surest matches count.
-    best = max((match.confidence for match in matches), default=0)
-    extensions = {match.extension for match in matches if match.confidence == best}
-    for content_type, family in _FAMILIES.items():
-        if extensions & family:
-            return content_type, True
-    for match in matches:
-        if match.mime_type:
-            return str(match.mime_type), False
-    return UNKNOWN, False
+        return _UNKNOWN
+    sure = (match.mime_type for match in matches if match.extension not in _NOISE and match.confidence > _SURE)
+    return next((str(mime_type) for mime_type in sure if mime_type), _UNKNOWN)

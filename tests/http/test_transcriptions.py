@@ -10,7 +10,7 @@ from frontend import debts
 from frontend.config import Settings
 from tests.conftest import Client, running
 from tests.fakes import FakeTriton
-from tests.speech import CONTAINERS, decoded, encode, say
+from tests.speech import CONTAINERS, FOREIGN, decoded, encode, say, wave_of
 
 PATH = "/v1/audio/transcriptions"
 SPEECH = say("Good morning everybody, this is a test.")
@@ -172,6 +172,16 @@ async def test_a_foreign_file_is_415_and_says_what_it_is(client: Client) -> None
     assert error["type"] == "unsupported_media_type"
     assert "image/png" in error["message"]
     assert "WAV, MP3, M4A, MP4, Ogg, WebM, FLAC, 3GPP" in error["message"]
+
+
+@pytest.mark.parametrize("kind", [*FOREIGN, "wav-gsm", "wav-odd"])
+async def test_what_the_contract_does_not_list_is_415_though_it_could_be_read(
+    client: Client, triton: FakeTriton, kind: str
+) -> None:
+    numbered = {"wav-gsm": 0x31, "wav-odd": 0x9999}
+    response = await _post(client, wave_of(numbered[kind]) if kind in numbered else encode(SPEECH, kind))
+    assert (response.status, (await response.json())["error"]["type"]) == (415, "unsupported_media_type")
+    assert triton.calls == []
 
 
 async def test_a_damaged_file_is_400(client: Client) -> None:

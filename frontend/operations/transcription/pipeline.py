@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from frontend.audio.decode import DamagedAudioError, TooLongError, UnknownFormatError
+from frontend.audio.decode import DamagedAudioError, TooLongError, UnknownCodecError, UnknownFormatError
 from frontend.audio.prepare import SAMPLE_BYTES, Limits, Prepared, SpokenWindow, prepare, room_for
-from frontend.audio.sniff import ACCEPTED, HEAD_BYTES, recognise
+from frontend.audio.sniff import ACCEPTED, recognise
 from frontend.config import Settings
 from frontend.debts import Stint, Unpaid
 from frontend.dispatch.dispatcher import Dispatcher
@@ -94,23 +94,25 @@ class TranscriptionPipeline:
         self, request: TranscriptionRequest, samples: SharedBytes, length: WindowLength, turn: Turn, stint: Stint
     ) -> Prepared:
         file, param, settings = request.file, request.file_field, self._settings
-        content_type, accepted = recognise(file.read(HEAD_BYTES))
+        kind = recognise(file.read)
+        if kind.accepted is False:
+            raise _unsupported(kind.content_type, param)
         limits = Limits(
             silence_dbfs=settings.silence_dbfs,
             speech_probability=settings.speech_probability,
             window_seconds=length.window_seconds,
             min_window_seconds=length.min_window_seconds,
         )
-        refusal = UnsupportedMedia(
-            f"audio format not supported: recognised {content_type}; accepted formats: {ACCEPTED}", param=param
-        )
         try:
             return await self._decoders.run_with(
                 (file.use(), samples.use(), stint), turn, prepare, file.attached, samples.attached, limits
             )
+        except UnknownCodecError:
+            raise _unsupported(f"{kind.content_type} with another codec inside", param) from None
         except UnknownFormatError:
             # A file that begins like an accepted one is damaged rather than foreign.
-            raise (InvalidRequest(_NOT_DECODED, param=param) if accepted else refusal) from None
+            damaged = InvalidRequest(_NOT_DECODED, param=param)
+            raise (damaged if kind.accepted else _unsupported(kind.content_type, param)) from None
         except (DamagedAudioError, TaskKilledError):
             raise InvalidRequest(_NOT_DECODED, param=param) from None
         except TooLongError:
@@ -131,6 +133,12 @@ class TranscriptionPipeline:
         if arrays["language"].size != 1:
             raise bad_answer(model, "no language")
         return arrays
+
+
+def _unsupported(content_type: str, param: str) -> UnsupportedMedia:
+    return UnsupportedMedia(
+        f"audio format not supported: recognised {content_type}; accepted formats: {ACCEPTED}", param=param
+    )
 
 
 def _inputs(request: TranscriptionRequest, samples: SharedBytes, window: SpokenWindow) -> dict[str, NDArray[Any]]:

@@ -5,8 +5,8 @@ import av
 import numpy as np
 import pytest
 
-from frontend.audio.decode import DamagedAudioError, TooLongError, UnknownFormatError
-from tests.speech import CONTAINERS, amr, decoded, encode, encode_tracks
+from frontend.audio.decode import DamagedAudioError, TooLongError, UnknownCodecError, UnknownFormatError
+from tests.speech import CONTAINERS, amr, decoded, encode, encode_tracks, wave_of
 
 TONE = (0.5 * np.sin(2 * np.pi * 440 * np.arange(32_000) / 16_000)).astype(np.float32)
 
@@ -28,6 +28,23 @@ def test_keeps_the_pitch(kind: str) -> None:
 def test_a_foreign_file_is_unknown(data: bytes) -> None:
     with pytest.raises(UnknownFormatError):
         decoded(data)
+
+
+@pytest.mark.parametrize("kind", ["aac", "w64", "aiff", "caf", "mpegts", "avi", "au"])
+def test_a_container_that_is_not_listed_is_unknown(kind: str) -> None:
+    with pytest.raises(UnknownFormatError):
+        decoded(encode(TONE, kind))
+
+
+@pytest.mark.parametrize("kind", ["mp2", "wav-g722", "wav-mp2", "wav-aac", "wav-flac", "mp4-ac3"])
+def test_a_codec_that_is_not_listed_is_refused_in_any_container(kind: str) -> None:
+    with pytest.raises(UnknownCodecError):
+        decoded(encode(TONE, kind))
+
+
+def test_gsm_in_a_wav_is_refused() -> None:
+    with pytest.raises(UnknownCodecError):
+        decoded(wave_of(0x31))
 
 
 def test_a_list_that_names_local_files_is_unknown() -> None:
