@@ -2,12 +2,13 @@
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass, field
 
 from aiohttp import web
-from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
+from multipart import MultipartSegment, ParserError, ParserLimitReached, PushMultipartParser, parse_options_header
 
+from frontend import fields
 from frontend.config import Settings
 from frontend.errors import ApiError, InvalidRequest, TooLarge
 from frontend.http.arrival import CONTENT, in_time, invite, pieces, refuse_encoding
@@ -21,7 +22,22 @@ _LONGEST_BOUNDARY = 70
 _LONGEST_START = 64 * 1024
 _MOST_PARTS = 64
 _OVERHEAD = 1024 * 1024
+_ANY_BYTES = "latin-1"
 _MALFORMED = "the multipart body is malformed"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a form may hold: text fields of these names, and a file of at most so many bytes."""
+
+    file_field: str
+    text_fields: Collection[str]
+    largest_file: int
+
+    def too_large(self) -> ApiError:
+        """413 for a larger file."""
+        megabytes = self.largest_file // (1024 * 1024)
+        return TooLarge(f"{self.file_field} is larger than {megabytes} MB", param=self.file_field)
 
 
 @dataclass
@@ -32,14 +48,24 @@ class Form:
     file: SharedBytes | None = None
 
 
-def _parser(request: web.Request) -> PushMultipartParser:
+class _Parser(PushMultipartParser):  # type: ignore[misc]
+    """Takes heads of parts as HTTP's grammar has them: any bytes in a file's name, and tabs where blanks may stand."""
+
+    def __init__(self, boundary: str) -> None:
+        super().__init__(boundary, max_segment_count=_MOST_PARTS, header_charset=_ANY_BYTES)
+
+    def _create_segment(self, headerlist: list[tuple[str, str]]) -> MultipartSegment:
+        return super()._create_segment([(name, value.replace("\t", " ")) for name, value in headerlist])
+
+
+def _parser(request: web.Request) -> _Parser:
     kind, options = parse_options_header(request.headers.get("Content-Type", ""))
     if kind != "multipart/form-data":
         raise InvalidRequest("this endpoint takes multipart/form-data")
     boundary = options.get("boundary", "")
     if not 0 < len(boundary) <= _LONGEST_BOUNDARY or not boundary.isascii():
         raise InvalidRequest(_MALFORMED)
-    return PushMultipartParser(boundary, max_segment_count=_MOST_PARTS)
+    return _Parser(boundary)
 
 
 class _Reader:
@@ -49,8 +75,8 @@ class _Reader:
     and its content, each with its length or as a digest, so that no two forms give the same bytes.
     """
 
-    def __init__(self, file_field: str, limit: int, holding: Holding) -> None:
-        self._file_field, self._limit, self._holding = file_field, limit, holding
+    def __init__(self, shape: Shape, holding: Holding) -> None:
+        self._shape, self._holding = shape, holding
         self._name = ""
         self._text: bytearray | None = None
         self._content = hashlib.sha256()
@@ -69,15 +95,15 @@ class _Reader:
     def _begin(self, part: MultipartSegment) -> None:
         if not part.name or (part.content_type or "").startswith("multipart/"):
             raise InvalidRequest("a part of the form has no name")
-        check_name(part.name)
-        self._name, self._content, self._size = part.name, hashlib.sha256(), 0
-        if part.name != self._file_field:
+        self._name, self._content, self._size = _decoded(part.name), hashlib.sha256(), 0
+        if self._name != self._shape.file_field:
+            fields.refuse_unknown([self._name], self._shape.text_fields)
             if part.filename is not None:
-                raise InvalidRequest(f"{part.name} must be a text field, not a file", param=part.name)
+                raise InvalidRequest(f"{self._name} must be a text field, not a file", param=self._name)
             self._text = bytearray()
             return
         if self.form.file is not None:
-            raise InvalidRequest(f"parameter given twice: {part.name}", param=part.name)
+            raise InvalidRequest(f"parameter given twice: {self._name}", param=self._name)
         self._text, self.form.file = None, SharedBytes()
         self._holding.closing.callback(self.form.file.close)
 
@@ -85,8 +111,8 @@ class _Reader:
         self._size += len(content)
         self._content.update(content)
         if self._text is None:
-            if self._size > self._limit:
-                raise too_large(self._file_field, self._limit)
+            if self._size > self._shape.largest_file:
+                raise self._shape.too_large()
             assert self.form.file is not None
             self.form.file.write(content)
         else:
@@ -106,12 +132,16 @@ class _Reader:
                 raise InvalidRequest(f"{self._name} is not valid UTF-8", param=self._name) from None
 
 
-def too_large(file_field: str, limit: int) -> ApiError:
-    """413 for a file over ``limit`` bytes."""
-    return TooLarge(f"{file_field} is larger than {limit // (1024 * 1024)} MB", param=file_field)
+def _decoded(name: str) -> str:
+    try:
+        decoded = name.encode(_ANY_BYTES).decode("utf-8")
+    except UnicodeDecodeError:
+        raise InvalidRequest("a parameter's name is not valid Unicode") from None
+    check_name(decoded)
+    return decoded
 
 
-async def _read(body: AsyncIterator[bytes], parser: PushMultipartParser, reader: _Reader) -> None:
+async def _read(body: AsyncIterator[bytes], parser: _Parser, reader: _Reader) -> None:
     arrived, begun = 0, False
     async for piece in body:
         arrived += len(piece)
@@ -126,18 +156,18 @@ async def _read(body: AsyncIterator[bytes], parser: PushMultipartParser, reader:
     parser.close()
 
 
-async def read_form(request: web.Request, settings: Settings, holding: Holding, file_field: str, limit: int) -> Form:
-    """Read multipart/form-data whose part ``file_field`` holds at most ``limit`` bytes, which live as ``holding``."""
+async def read_form(request: web.Request, settings: Settings, holding: Holding, shape: Shape) -> Form:
+    """Read multipart/form-data; the bytes of its file live as long as ``holding``."""
     refuse_encoding(request)
-    parser, reader = _parser(request), _Reader(file_field, limit, holding)
-    refusal = too_large(file_field, limit)
-    if (request.content_length or 0) > limit + _OVERHEAD:
-        raise refusal
+    parser, reader = _parser(request), _Reader(shape, holding)
+    most = shape.largest_file + _OVERHEAD
+    if (request.content_length or 0) > most:
+        raise shape.too_large()
     await invite(request)
     async with in_time(request, settings):
         try:
-            await _read(pieces(request, limit + _OVERHEAD, refusal), parser, reader)
-        except MultipartError:
+            await _read(pieces(request, most, shape.too_large()), parser, reader)
+        except (ParserError, ParserLimitReached):
             raise InvalidRequest(_MALFORMED) from None
     request[CONTENT] = reader.digest.digest()
     return reader.form

@@ -1,5 +1,6 @@
 import dataclasses
 import io
+import logging
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from aiohttp import FormData
 
 from frontend import debts
 from frontend.config import Settings
+from frontend.http import form
 from tests.conftest import Client, running
 from tests.fakes import FakeTriton
 from tests.speech import CONTAINERS, FOREIGN, decoded, encode, say, wave_of
@@ -15,6 +17,7 @@ from tests.speech import CONTAINERS, FOREIGN, decoded, encode, say, wave_of
 PATH = "/v1/audio/transcriptions"
 SPEECH = say("Good morning everybody, this is a test.")
 WAV = encode(SPEECH, "wav")
+QUIET = encode(np.zeros(1600, np.float32), "wav")
 
 
 async def _post(client: Client, file: Any = WAV, name: Any = "a.wav", **fields: Any) -> Any:
@@ -126,6 +129,8 @@ async def test_empty_parameters_are_absent(client: Client) -> None:
     [
         ({"stream": "true"}, "stream"),
         ({"model": "whisper-1"}, "model"),
+        ({"audio": io.BytesIO(b"RIFF")}, "audio"),
+        ({"model": io.BytesIO(b"stt-1")}, "model"),
         ({"language": "xx"}, "language"),
         ({"language": "english"}, "language"),
         ({"response_format": "srt"}, "response_format"),
@@ -146,6 +151,44 @@ async def test_a_bad_parameter_is_400_and_named(client: Client, fields: dict[str
     response = await _post(client, **fields)
     assert response.status == 400
     assert (await response.json())["error"]["param"] == param
+
+
+async def test_a_file_under_another_name_is_an_unknown_parameter(client: Client) -> None:
+    response = await _post(client, None, audio=io.BytesIO(WAV))
+    assert (await response.json())["error"]["message"] == "unknown parameter: audio"
+
+
+# As curl and HTTP's grammar write them: what stands in quotes is the name's, quotes and backslashes are escaped.
+NAMES = [
+    b'"note; part 2; final.wav"',
+    b'"; name=model"',
+    b'"a \\"quoted\\" name; and more.wav"',
+    b'"a\\\\b;c.wav"',
+    b'"100%22;%3B.wav"',
+    '"für; größe; 日本; 👍.wav"'.encode(),
+    b'"caf\xe9; b.wav"',
+    b'"tab\there.wav"',
+    b'"\x7f\x01.wav"',
+    b'""',
+    b"plain.wav",
+]
+
+
+HEADS = [
+    b'form-data; name="file"; filename=%s',
+    b'form-data; filename=%s; name="file"',
+    b"form-data;\tname=file;\tfilename=%s",
+    b"Form-Data;Name=file;FileName=%s;filename*=UTF-8''a%%3b%%20b.wav",
+]
+
+
+async def test_a_file_may_have_any_name_and_no_log_has_it(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    for head in [head % name for head in HEADS for name in NAMES]:
+        body = b"--x\r\nContent-Disposition: " + head + b"\r\n\r\n" + QUIET + b"\r\n--x--\r\n"
+        response = await client.post(PATH, data=body, headers={"Content-Type": "multipart/form-data; boundary=x"})
+        assert await response.json() == {"text": ""}, head
+    assert ".wav" not in caplog.text
 
 
 async def test_a_missing_file_is_400(client: Client) -> None:
@@ -201,6 +244,17 @@ async def test_a_malformed_form_is_400(client: Client) -> None:
         PATH, data=b"--x\r\nnonsense", headers={"Content-Type": "multipart/form-data; boundary=x"}
     )
     assert response.status == 400
+
+
+@pytest.mark.parametrize("error", [AssertionError(), KeyError("a"), IndexError(), RuntimeError(), ValueError("a")])
+async def test_a_fault_of_ours_in_reading_a_form_is_500(
+    client: Client, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fail(*arguments: object) -> None:
+        raise error
+
+    monkeypatch.setattr(form._Reader, "take", fail)
+    assert (await _post(client)).status == 500
 
 
 async def test_a_prompt_of_1024_code_points_is_taken(client: Client) -> None:

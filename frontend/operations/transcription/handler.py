@@ -2,15 +2,15 @@
 
 from aiohttp import web
 
-from frontend.http.form import Form, read_form
+from frontend.http.form import Form, Shape, read_form
 from frontend.http.rendering import json_response
 from frontend.keys import BILL, HOLDING, SETTINGS, THREADS, TRANSCRIPTION, TURN, UNPAID
 from frontend.operations.transcription import protocol
 from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest
 
 
-async def _form(request: web.Request, file_field: str) -> Form:
-    return await read_form(request, request.app[SETTINGS], request[HOLDING], file_field, protocol.LARGEST_FILE)
+async def _form(request: web.Request, shape: Shape) -> Form:
+    return await read_form(request, request.app[SETTINGS], request[HOLDING], shape)
 
 
 async def _run(request: web.Request, parsed: TranscriptionRequest) -> Transcription:
@@ -21,7 +21,7 @@ async def _run(request: web.Request, parsed: TranscriptionRequest) -> Transcript
 async def transcribe(request: web.Request) -> web.Response:
     """A file in, its text out."""
     async with request.app[UNPAID].paced(request[TURN].key):
-        parsed = protocol.parse_openai(await _form(request, protocol.OPENAI_FILE))
+        parsed = protocol.parse_openai(await _form(request, protocol.OPENAI_FORM))
         answer = await _run(request, parsed)
     threads, turn = request.app[THREADS], request[TURN]
     rendered = await threads.run(turn, protocol.render_openai, answer, parsed.response_format)
@@ -33,7 +33,7 @@ async def transcribe(request: web.Request) -> web.Response:
 async def transcribe_mobile(request: web.Request) -> web.Response:
     """The same, in the words of the mobile API."""
     async with request.app[UNPAID].paced(request[TURN].key):
-        parsed, with_segments = protocol.parse_mobile(await _form(request, protocol.MOBILE_FILE))
+        parsed, with_segments = protocol.parse_mobile(await _form(request, protocol.MOBILE_FORM))
         answer = await _run(request, parsed)
     threads, turn = request.app[THREADS], request[TURN]
     return json_response(await threads.run(turn, protocol.render_mobile, answer, parsed, with_segments))

@@ -8,7 +8,7 @@ from typing import Any
 
 from frontend import fields
 from frontend.errors import InvalidRequest
-from frontend.http.form import Form
+from frontend.http.form import Form, Shape
 from frontend.operations.transcription.languages import LANGUAGES
 from frontend.shared_memory import SharedBytes
 
@@ -20,7 +20,10 @@ FORMATS = ("json", "verbose_json", "text")
 GRANULARITIES = ("word", "segment")
 LONGEST_PROMPT = 1024
 _GRANULARITY = "timestamp_granularities"
+_GRANULARITIES = (_GRANULARITY, f"{_GRANULARITY}[]")
 _SCALARS = ("model", "language", "prompt", "response_format", "temperature")
+OPENAI_FORM = Shape(OPENAI_FILE, (*_SCALARS, *_GRANULARITIES), LARGEST_FILE)
+MOBILE_FORM = Shape(MOBILE_FILE, ("language", "with_segments"), LARGEST_FILE)
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 _DECIMAL = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 
@@ -72,11 +75,10 @@ class Transcription:
     words: Sequence[Word] | None = None
 
 
-def _scalars(given: Sequence[tuple[str, str]], known: Sequence[str]) -> dict[str, str]:
+def _scalars(given: Sequence[tuple[str, str]]) -> dict[str, str]:
     """Text fields by name, each given once."""
     scalars: dict[str, str] = {}
     for name, value in given:
-        fields.refuse_unknown([name], known)
         if name in scalars:
             raise InvalidRequest(f"parameter given twice: {name}", param=name)
         scalars[name] = value
@@ -85,10 +87,9 @@ def _scalars(given: Sequence[tuple[str, str]], known: Sequence[str]) -> dict[str
 
 def _collect(form: Form) -> tuple[dict[str, str], list[str]]:
     """Scalar fields by name, and the granularities under either spelling."""
-    of_granularity = (_GRANULARITY, f"{_GRANULARITY}[]")
-    scalars = _scalars([pair for pair in form.fields if pair[0] not in of_granularity], _SCALARS)
-    spellings = {name for name, _ in form.fields if name in of_granularity}
-    granularities = [value for name, value in form.fields if name in of_granularity]
+    scalars = _scalars([pair for pair in form.fields if pair[0] not in _GRANULARITIES])
+    spellings = {name for name, _ in form.fields if name in _GRANULARITIES}
+    granularities = [value for name, value in form.fields if name in _GRANULARITIES]
     if len(spellings) > 1:
         message = f"{_GRANULARITY}[] is given with and without brackets"
         raise InvalidRequest(message, param=f"{_GRANULARITY}[]")
@@ -150,7 +151,7 @@ def parse_openai(form: Form) -> TranscriptionRequest:
 
 def parse_mobile(form: Form) -> tuple[TranscriptionRequest, bool]:
     """The mobile endpoint's form, and whether the segments are wanted."""
-    scalars = _scalars(form.fields, ("language", "with_segments"))
+    scalars = _scalars(form.fields)
     with_segments = (fields.text(scalars, "with_segments") or "false").lower()
     if with_segments not in _BOOLEANS:
         raise InvalidRequest("with_segments must be true or false", param="with_segments")
