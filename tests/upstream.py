@@ -12,6 +12,10 @@ KEY = "upstream-key"
 USAGE = {"prompt_tokens": 11, "completion_tokens": 22, "total_tokens": 33}
 
 
+def _refused(said: str) -> dict[str, Any]:
+    return {"error": {"message": f"refused with {said}", "type": "upstream", "param": "messages", "code": "why"}}
+
+
 class Upstream:
     """``received`` holds the (path, headers, JSON) of every request. The text of the last message says what to do."""
 
@@ -40,8 +44,10 @@ class Upstream:
         body = await self._note(request)
         said = body["messages"][-1]["content"]
         if said.isdecimal():
-            error = {"message": f"refused with {said}", "type": "upstream", "param": "messages", "code": "why"}
-            return web.json_response({"error": error}, status=int(said), headers={"Retry-After": "7"})
+            headers = {"Retry-After": "7", "Location": "/v1/responses"}
+            return web.json_response(_refused(said), status=int(said), headers=headers)
+        if said.startswith("pieces "):
+            return await self._refuse_in_pieces(request, int(said.split()[1]))
         if said == "nonsense":
             return web.Response(text="<html>", status=400)
         if body.get("stream"):
@@ -53,6 +59,15 @@ class Upstream:
             answer["usage"] = USAGE
         response = web.json_response(answer)
         response.set_cookie("tenant", said.split()[0])
+        return response
+
+    async def _refuse_in_pieces(self, request: web.Request, size: int) -> web.StreamResponse:
+        response = web.StreamResponse(status=400)
+        await response.prepare(request)
+        body = json.dumps({"padding": "x" * size, **_refused("pieces")}).encode()
+        for place in (0, 1):
+            await response.write(body[place * len(body) // 2 : (place + 1) * len(body) // 2])
+            await asyncio.sleep(0.05)
         return response
 
     async def _note(self, request: web.Request) -> dict[str, Any]:

@@ -106,6 +106,12 @@ async def test_an_answer_carries_request_id_and_limits(client: Client, streamed:
         ("413", 413, "request_too_large"),
         ("429", 429, "rate_limit_exceeded"),
         ("401", 502, "bad_gateway"),
+        ("402", 502, "bad_gateway"),
+        ("403", 502, "bad_gateway"),
+        ("407", 502, "bad_gateway"),
+        ("408", 502, "bad_gateway"),
+        ("204", 502, "bad_gateway"),
+        ("307", 502, "bad_gateway"),
         ("500", 502, "bad_gateway"),
         ("503", 502, "bad_gateway"),
     ],
@@ -124,6 +130,22 @@ async def test_a_429_of_the_upstream_says_when_to_come_back(client: Client) -> N
 async def test_a_refusal_that_is_no_json_is_not_passed_on(client: Client) -> None:
     response = await client.post(CHAT, json=_chat("nonsense"))
     assert (response.status, "<html>" in await response.text()) == (400, False)
+
+
+async def test_a_redirection_is_not_followed(client: Client, upstream: Upstream) -> None:
+    await client.post(CHAT, json=_chat("307"))
+    assert [path for path, _, _ in upstream.received] == [CHAT]
+
+
+@pytest.mark.parametrize("size", [0, 100_000])
+async def test_a_refusal_in_pieces_is_read_to_its_end(client: Client, size: int) -> None:
+    error = (await (await client.post(CHAT, json=_chat(f"pieces {size}"))).json())["error"]
+    assert (error["message"], error["param"]) == ("refused with pieces", "messages")
+
+
+async def test_a_refusal_that_is_too_long_is_told_in_our_words(client: Client) -> None:
+    error = (await (await client.post(CHAT, json=_chat("pieces 300000"))).json())["error"]
+    assert error["message"] == "the chat backend refused the request"
 
 
 async def test_an_upstream_that_is_away_is_502(client: Client, upstream: Upstream) -> None:

@@ -15,7 +15,7 @@ from frontend.observe import log, request_id
 from frontend.operations.chat.protocol import ChatRequest, refusal
 
 _CONNECT_SECONDS = 5.0
-_LARGEST_ERROR = 64 * 1024
+_LARGEST_ERROR = 256 * 1024
 _LARGEST_ANSWER = 16 * 1024 * 1024
 CHAT_MODEL = "chat"
 _AWAY = "the chat backend is temporarily unreachable, retry with backoff"
@@ -71,11 +71,21 @@ class ChatPipeline:
             if response.status == 200:
                 return response
             async with response:
-                body = await response.content.read(_LARGEST_ERROR)
+                body = await _error_body(response)
         except (aiohttp.ClientError, OSError) as error:
             raise _away(error) from None
         log.warning("the chat backend refused", extra={"fields": {"status": response.status}})
         raise refusal(response.status, body, response.headers.get("Retry-After"))
+
+
+async def _error_body(response: aiohttp.ClientResponse) -> bytes:
+    """All of it, in however many pieces it comes; nothing of one that is too long."""
+    body = bytearray()
+    async for piece in response.content.iter_any():
+        body += piece
+        if len(body) > _LARGEST_ERROR:
+            return b""
+    return bytes(body)
 
 
 async def _pieces(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:

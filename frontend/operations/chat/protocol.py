@@ -60,9 +60,10 @@ def outgoing(path: str, body: bytearray, wishes: Wishes) -> ChatRequest:
 def refusal(status: int, body: bytes, retry_after: str | None) -> ApiError:
     """An upstream's answer that is no success, in the contract's table of errors.
 
-    What it says of the request goes on to the client. A refusal of our own key (401, 403) and faults are its own.
+    What it says of the request goes on to the client. Refusals of our own key or account, redirections and faults are
+    its own.
     """
-    if status >= 500 or status in (401, 403, 407, 408):
+    if not 400 <= status < 500 or status in (401, 402, 403, 407, 408):
         return BadGateway("the chat backend is temporarily unreachable, retry with backoff")
     error = _error(body)
     headers = {}
