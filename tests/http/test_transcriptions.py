@@ -119,6 +119,19 @@ async def test_language_prompt_and_temperature_reach_the_model(client: Client, t
     assert inputs["temperature"][0, 0] == 0.5
 
 
+@pytest.mark.parametrize("code", ["jv", "jw", "JV"])
+async def test_javanese_is_taken_by_both_codes_and_answered_by_one(
+    client: Client, triton: FakeTriton, code: str
+) -> None:
+    answer = await (await _post(client, language=code, response_format="verbose_json")).json()
+    assert (triton.calls[0][1]["language"][0, 0], answer["language"]) == (b"jw", "jv")
+
+
+async def test_javanese_that_is_recognised_is_answered_by_its_iso_code(client: Client, triton: FakeTriton) -> None:
+    triton.spoil = lambda arrays: {**arrays, "language": np.array([[b"jw"]], np.object_)}
+    assert (await (await _post(client, response_format="verbose_json")).json())["language"] == "jv"
+
+
 async def test_empty_parameters_are_absent(client: Client) -> None:
     response = await _post(client, language="", prompt="", response_format="", temperature="", model="")
     assert response.status == 200

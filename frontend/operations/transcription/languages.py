@@ -1,4 +1,4 @@
-"""The languages that Whisper large-v3 knows, by the code in its tokens."""
+"""The languages that Whisper large-v3 knows, by their ISO codes."""
 
 LANGUAGES = frozenset(
     [
@@ -99,8 +99,23 @@ LANGUAGES = frozenset(
         "ln",
         "ha",
         "ba",
-        "jw",
+        "jv",
         "su",
         "yue",
     ]
 )
+# Where Whisper's tokens have another code: that of Javanese was withdrawn in 2001.
+_IN_TOKENS = {"jv": "jw"}
+_FROM_TOKENS = {code: iso for iso, code in _IN_TOKENS.items()}
+# What a request may say: Whisper's own codes too.
+CODES = LANGUAGES | _FROM_TOKENS.keys()
+
+
+def iso_code(code: str) -> str:
+    """The ISO code of one of ``CODES``."""
+    return _FROM_TOKENS.get(code, code)
+
+
+def token_code(iso: str) -> str:
+    """What Whisper calls it."""
+    return _IN_TOKENS.get(iso, iso)

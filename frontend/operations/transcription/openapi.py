@@ -1,7 +1,7 @@
 """What the OpenAPI document says of transcription."""
 
 from frontend.operations.transcription import protocol
-from frontend.operations.transcription.languages import LANGUAGES
+from frontend.operations.transcription.languages import CODES
 from frontend.schemas import Schema, answer_object, form, json_content, post, reference
 
 _FILE = {
@@ -11,7 +11,7 @@ _FILE = {
 }
 _LANGUAGE = {
     "type": "string",
-    "enum": [*sorted(LANGUAGES), ""],
+    "enum": [*sorted(CODES), ""],
     "description": "ISO-639-1 code, in any case; detected where it is absent.",
 }
 _FORM = form(

@@ -22,6 +22,7 @@ from frontend.errors import InvalidRequest, TooLarge, UnsupportedMedia
 from frontend.gather import gather_or_cancel
 from frontend.http.held import Holding
 from frontend.offload import TaskKilledError
+from frontend.operations.transcription.languages import iso_code, token_code
 from frontend.operations.transcription.protocol import MODELS, Segment, Transcription, TranscriptionRequest, Word
 from frontend.shared_memory import SharedBytes
 from frontend.triton import Arrays, bad_answer, text_tensor
@@ -145,7 +146,7 @@ def _inputs(request: TranscriptionRequest, samples: SharedBytes, window: SpokenW
     spoken = samples.read(SAMPLE_BYTES * (window.end - window.start), SAMPLE_BYTES * window.start)
     return {
         "audio": (np.frombuffer(spoken, np.int16) / np.float32(32768))[None],
-        "language": text_tensor(request.language),
+        "language": text_tensor(token_code(request.language)),
         "prompt": text_tensor(request.prompt),
         "temperature": np.array([[request.temperature]], np.float32),
         "word_timestamps": np.array([[request.words]]),
@@ -176,7 +177,7 @@ def _language(answers: list[Arrays], windows: list[SpokenWindow]) -> str:
     seconds: Counter[str] = Counter()
     for arrays, window in zip(answers, windows, strict=True):
         seconds[arrays["language"].reshape(-1)[0].decode()] += window.end - window.start
-    return seconds.most_common(1)[0][0]
+    return iso_code(seconds.most_common(1)[0][0])
 
 
 def assemble(prepared: Prepared, answers: list[Arrays], request: TranscriptionRequest) -> Transcription:

@@ -9,7 +9,7 @@ from typing import Any
 from frontend import fields
 from frontend.errors import InvalidRequest
 from frontend.http.form import Form, Shape
-from frontend.operations.transcription.languages import LANGUAGES
+from frontend.operations.transcription.languages import CODES, iso_code
 from frontend.shared_memory import SharedBytes
 
 LARGEST_FILE = 25 * 1024 * 1024
@@ -107,11 +107,11 @@ def parse_temperature(value: str | None) -> float:
 
 
 def parse_language(value: str | None) -> str:
-    """A code that Whisper knows, in any case; absent is empty."""
+    """The ISO code of a language that Whisper knows, in any case; absent is empty."""
     code = (value or "").lower()
-    if code and code not in LANGUAGES:
+    if code and code not in CODES:
         raise InvalidRequest("language must be an ISO-639-1 code of a known language", param="language")
-    return code
+    return iso_code(code)
 
 
 def check_file(file: SharedBytes | None, name: str) -> SharedBytes:
