@@ -39,7 +39,7 @@ _MEANINGS: dict[type[ApiError], str] = {
     UploadTimeout: "The body came too slowly.",
     TooLarge: "The file, the text or the body is too large.",
     UnsupportedMedia: "The audio format is not accepted, or the body is compressed.",
-    RateLimited: "Too many requests in this minute, or (`insufficient_quota`) the balance is spent.",
+    RateLimited: "Too many requests in this minute, or (`insufficient_quota`) the balance does not cover the request.",
     Internal: "An unforeseen fault; the log has it under the request id.",
     BadGateway: "A model's backend is unreachable, late or overloaded.",
 }

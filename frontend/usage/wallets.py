@@ -148,5 +148,5 @@ class Wallets:
 
 def _refusal() -> InsufficientQuota:
     return InsufficientQuota(
-        "the balance is spent; top it up", code="insufficient_quota", headers={"Retry-After": _RETRY_AFTER}
+        "the balance does not cover this request", code="insufficient_quota", headers={"Retry-After": _RETRY_AFTER}
     )

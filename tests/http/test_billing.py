@@ -195,6 +195,7 @@ async def test_a_spent_wallet_is_429_in_the_contracts_words(client: Client, book
     assert (await _speak(client, key=ORG_KEY))[0] == 200
     status, error = await _speak(client, key=ORG_KEY)
     assert (status, error["type"], error["code"]) == (429, "insufficient_quota", "insufficient_quota")
+    assert error["message"] == "the balance does not cover this request"
 
 
 async def test_a_spent_wallet_keeps_the_model_idle(client: Client, books: Books, triton: FakeTriton) -> None:
