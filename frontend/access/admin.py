@@ -2,7 +2,7 @@
 
 import hmac
 
-from frontend.access.caller import Caller, refuse_key
+from frontend.access.caller import Caller, refuse
 
 ADMIN = Caller("admin", "admin")
 
@@ -15,6 +15,6 @@ class AdminKey:
 
     async def identify(self, token: str) -> Caller:
         """401 for any other key; how long the answer takes tells nothing of how close it was."""
-        if not hmac.compare_digest(token.encode("utf-8", "surrogatepass"), self._key):
-            raise refuse_key()
+        if not token or not hmac.compare_digest(token.encode("utf-8", "surrogatepass"), self._key):
+            raise refuse("the admin key is missing or invalid")
         return ADMIN

@@ -32,18 +32,18 @@ class Caller:
 
 
 class Identifies(Protocol):
-    """Knows callers by the token they send; 401 where it does not."""
+    """Knows callers by the token they send, of which the empty one is nobody's; 401 where it does not."""
 
     async def identify(self, token: str) -> Caller: ...
 
 
-def refuse_key() -> Unauthorized:
-    """The one refusal for every fault in a key or token: what exactly is wrong is nobody's business."""
-    return Unauthorized("the API key is missing, invalid or revoked", headers={"WWW-Authenticate": "Bearer"})
+def refuse(message: str) -> Unauthorized:
+    """The refusal of a credential, the same for every fault in it: what exactly is wrong is nobody's business."""
+    return Unauthorized(message, headers={"WWW-Authenticate": "Bearer"})
 
 
 def bearer_token(headers: list[str]) -> str:
-    """The token of the one ``Authorization: Bearer`` header; 401 where there is none, or more than one."""
+    """The token of the one ``Authorization: Bearer`` header; empty where there is none, or more than one."""
     if len(headers) != 1 or not headers[0].lower().startswith(_BEARER) or len(headers[0]) > _LONGEST_TOKEN:
-        raise refuse_key()
+        return ""
     return headers[0][len(_BEARER) :].strip()

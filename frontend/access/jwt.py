@@ -6,11 +6,12 @@ from typing import Any
 
 import jwt
 
-from frontend.access.caller import Caller, refuse_key
+from frontend.access.caller import Caller, refuse
 from frontend.access.jwks import Jwks
 
 _REQUIRED = ["exp", "iat", "sub", "aud", "iss"]
 _LONGEST_SUBJECT = 128
+_WRONG = "the token is missing, invalid or expired"
 # What a token that means harm makes PyJWT and json raise besides PyJWT's own errors.
 _FAULTS = (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError)
 
@@ -28,10 +29,10 @@ class Tokens:
         try:
             claims = await self._verified(token)
         except _FAULTS:
-            raise refuse_key() from None
+            raise refuse(_WRONG) from None
         subject = claims["sub"]
         if not isinstance(subject, str) or not 0 < len(subject) <= _LONGEST_SUBJECT:
-            raise refuse_key()
+            raise refuse(_WRONG)
         # A subject is the customer's own name of a person or a phone: only its digest is counted under and logged.
         name = hashlib.sha256(subject.encode("utf-8", "surrogatepass")).hexdigest()[:32]
         return Caller(id=f"sub-{name}", name=name)

@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass
 
 from frontend.access import api_key
-from frontend.access.caller import Caller, refuse_key
+from frontend.access.caller import Caller, refuse
 from frontend.access.registry import Registry
 from frontend.background import Repeating, cancel_all, forget_outcome
 from frontend.database.engine import DATABASE_FAILURES
@@ -17,6 +17,7 @@ _REFRESH_SECONDS = 1.5
 _IDLE_SECONDS = 600.0
 _LOOKUP_SECONDS = 2.0
 _MOST_AT_ONCE = 500
+_WRONG = "the API key is missing, invalid or revoked"
 
 
 @dataclass
@@ -46,12 +47,12 @@ class KnownKeys:
     async def identify(self, key: str) -> Caller:
         """The caller behind a key; 401 for one that is unknown, expired or revoked."""
         if not api_key.well_formed(key):
-            raise refuse_key()
+            raise refuse(_WRONG)
         digest = api_key.digest(key)
         known = self._known.get(digest) or await self._look_up_once(digest)
         known.used = time.monotonic()
         if known.caller.expires_at is not None and known.caller.expires_at <= time.time():
-            raise refuse_key()
+            raise refuse(_WRONG)
         return known.caller
 
     async def _look_up_once(self, digest: str) -> _Known:
@@ -72,7 +73,7 @@ class KnownKeys:
             self._outage.note(error)
             raise BadGateway("API keys cannot be checked for the moment, retry with backoff") from None
         if digest not in found:
-            raise refuse_key()
+            raise refuse(_WRONG)
         return self._known.setdefault(digest, _Known(found[digest], time.monotonic()))
 
     async def _refresh(self) -> None:

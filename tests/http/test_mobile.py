@@ -54,6 +54,14 @@ async def test_a_language_reaches_the_model(client: Client, mobile: dict[str, st
     assert triton.calls[0][1]["language"][0, 0] == b"it"
 
 
+@pytest.mark.parametrize("code", ["jv", "JW"])
+async def test_javanese_is_answered_by_its_iso_code(
+    client: Client, mobile: dict[str, str], triton: FakeTriton, code: str
+) -> None:
+    answer = await (await _transcribe(client, mobile, language=code)).json()
+    assert (triton.calls[0][1]["language"][0, 0], answer["language"]) == (b"jw", "jv")
+
+
 async def test_silence_is_empty(client: Client, mobile: dict[str, str], triton: FakeTriton) -> None:
     answer = await (await _transcribe(client, mobile, encode(np.zeros(16_000, np.float32), "wav"))).json()
     assert (answer["text"], answer["language"], answer["duration_seconds"]) == ("", "", 1.0)
@@ -150,7 +158,9 @@ async def test_the_voices_are_not_throttled(client: Client, mobile: dict[str, st
 @pytest.mark.parametrize(("method", "path"), [("POST", TRANSCRIBE), ("POST", SYNTHESIZE), ("GET", VOICES)])
 async def test_an_api_key_is_no_mobile_token(client: Client, method: str, path: str) -> None:
     response = await client.request(method, path)
-    assert (response.status, (await response.json())["error"]["type"]) == (401, "invalid_api_key")
+    error = (await response.json())["error"]
+    assert (response.status, error["type"]) == (401, "invalid_api_key")
+    assert error["message"] == "the token is missing, invalid or expired"
 
 
 async def test_a_mobile_token_is_no_api_key(client: Client, mobile: dict[str, str]) -> None:
