@@ -17,8 +17,9 @@ _RATE_SECONDS = 10.0
 
 
 def refuse_encoding(request: web.Request) -> None:
-    """415 for a compressed body, by its header."""
-    if request.headers.get("Content-Encoding", "identity").lower() != "identity":
+    """415 for a compressed body, by its header; an empty one says nothing."""
+    codings = ",".join(request.headers.getall("Content-Encoding", [])).split(",")
+    if not {coding.strip().lower() for coding in codings} <= {"", "identity"}:
         raise UnsupportedMedia("a compressed request body is not accepted")
 
 

@@ -39,7 +39,8 @@ async def test_a_wrong_key_is_401(client: Client, path: str) -> None:
     method = client.get if path == "/v1/models" else client.post
     response = await method(path, headers={"Authorization": "Bearer wrong"})
     assert response.status == 401
-    assert (await _error(response))["type"] == "invalid_api_key"
+    error = await _error(response)
+    assert (error["type"], error["message"]) == ("invalid_api_key", "the API key is missing, invalid or revoked")
 
 
 async def test_health_needs_no_key(client: Client) -> None:
@@ -67,6 +68,17 @@ async def test_another_request_id_is_replaced(client: Client, given: str) -> Non
 async def test_a_compressed_body_is_415(client: Client) -> None:
     response = await client.post(EMBED, data=b"x", headers={"Content-Encoding": "gzip"})
     assert response.status == 415
+
+
+@pytest.mark.parametrize("coding", ["", " ", "identity", "Identity", "identity, identity"])
+async def test_a_coding_that_changes_nothing_is_none(client: Client, coding: str) -> None:
+    response = await client.post(EMBED, data=b'{"input": "a"}', headers={"Content-Encoding": coding})
+    assert response.status == 200
+
+
+@pytest.mark.parametrize("coding", [", gzip", "identity, br"])
+async def test_a_coding_beside_none_is_415(client: Client, coding: str) -> None:
+    assert (await client.post(EMBED, data=b"x", headers={"Content-Encoding": coding})).status == 415
 
 
 async def test_multipart_to_a_json_endpoint_is_400(client: Client) -> None:
