@@ -30,6 +30,7 @@ from frontend.middleware.auth import auth_middleware
 from frontend.middleware.billing import billing_middleware, refuse_uncharged
 from frontend.middleware.errors import errors_middleware
 from frontend.middleware.limits import limits_middleware
+from frontend.middleware.query import query_middleware
 from frontend.middleware.request_id import add_headers, request_id_middleware
 from frontend.middleware.turns import turns_middleware
 from frontend.offload import Offload, Threads
@@ -49,7 +50,7 @@ from frontend.operations.transcription import handler as transcription
 from frontend.operations.transcription.pipeline import TranscriptionPipeline, WindowLength
 from frontend.operations.transcription.protocol import MODELS as STT_MODELS
 from frontend.packed_model import work_of
-from frontend.pages import admin, dashboard, docs, health, home, metrics, models, openapi
+from frontend.pages import admin, dashboard, docs, health, home, metrics, models, openapi, reports
 from frontend.text.phonemes import load_phonemizer
 from frontend.triton import Triton
 from frontend.usage.books import Books
@@ -75,6 +76,12 @@ _LIMITS = {
     "/v1/rerank": "rerank",
     "/api/v1/audio/transcribe": "mobile_transcribe",
     "/api/v1/audio/synthesize": "mobile_synthesize",
+}
+
+# The query parameters of each path that has some.
+_QUERIES = {
+    "/dashboard/data/usage": reports.PARAMETERS,
+    "/admin/v1/usage": (*reports.PARAMETERS, *admin.SCOPE),
 }
 
 # Who may call what begins like this; all else is open.
@@ -209,6 +216,7 @@ def create_app(settings: Settings, connect: Callable[[str], Triton] = Triton) ->
             errors_middleware,  # turns what the rest raises into answers
             auth_middleware(_KNOWN_BY),  # before any body is read
             limits_middleware(_LIMITS),
+            query_middleware(_QUERIES),
             turns_middleware,
             billing_middleware,
         ],

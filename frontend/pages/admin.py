@@ -17,6 +17,8 @@ from frontend.keys import BOOKS, HOLDING, JSON_BODIES, REGISTRY, TURN
 from frontend.pages import reports
 from frontend.prices import to_chf, to_micro
 
+# What narrows usage down.
+SCOPE = ("org", "key")
 _KEY = ("name", "tier", "org", "limits", "expires_in")
 _LONGEST_NAME, _LONGEST_ORG = 128, 64
 
@@ -168,7 +170,6 @@ async def release(request: web.Request) -> web.Response:
 
 async def usage(request: web.Request) -> web.Response:
     """Everybody's consumption, or that of ``org`` or of the key that begins with ``key``."""
-    reports.query(request, (*reports.PARAMETERS, "org", "key"))
     prefix = request.query.get("key")
     registry: Registry = request.app[REGISTRY]
     key_id = await registry.key_id(prefix) if prefix else None

@@ -39,7 +39,6 @@ async def account(request: web.Request) -> web.Response:
 
 async def usage(request: web.Request) -> web.Response:
     """Consumption of the key's organisation, or of the key where it has none."""
-    reports.query(request, reports.PARAMETERS)
     caller: Caller = request[CALLER]
     key_id = caller.id if caller.org is None else None
     return await reports.answer(request, request.app[BOOKS], caller.org, key_id)

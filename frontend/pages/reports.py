@@ -25,14 +25,6 @@ def _parsed(request: web.Request, name: str, default: str, parse: Callable[[str]
         raise InvalidRequest(f"{name} is not as it must be", param=name) from None
 
 
-def query(request: web.Request, known: tuple[str, ...]) -> None:
-    """400 for a parameter that is unknown or given twice."""
-    fields.refuse_unknown(request.query, known)
-    for name in request.query:
-        if len(request.query.getall(name)) > 1:
-            raise InvalidRequest(f"parameter given twice: {name}", param=name)
-
-
 async def answer(request: web.Request, books: Books, org: str | None, key_id: str | None) -> web.Response:
     """``?first=2026-11-01&last=2026-11-30&by=day,model&format=csv``; without a day, from the beginning until now."""
     by = _parsed(request, "by", "day", parse_groups)

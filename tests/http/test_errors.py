@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from aiohttp import FormData
 
+from frontend.app import _LIMITS
 from frontend.errors import BadGateway
 from tests.conftest import Client
 from tests.fakes import FakeTriton
@@ -79,6 +80,46 @@ async def test_a_coding_that_changes_nothing_is_none(client: Client, coding: str
 @pytest.mark.parametrize("coding", [", gzip", "identity, br"])
 async def test_a_coding_beside_none_is_415(client: Client, coding: str) -> None:
     assert (await client.post(EMBED, data=b"x", headers={"Content-Encoding": coding})).status == 415
+
+
+_PATHS = [
+    ("POST", EMBED),
+    ("POST", "/v1/rerank"),
+    ("POST", "/v1/audio/speech"),
+    ("POST", "/v1/audio/transcriptions"),
+    ("GET", "/v1/models"),
+    ("GET", "/v1/models/stt-1"),
+    ("POST", "/api/v1/audio/transcribe"),
+    ("POST", "/api/v1/audio/synthesize"),
+    ("GET", "/api/v1/audio/voices"),
+    ("GET", "/dashboard/data/account"),
+    ("GET", "/dashboard/data/usage"),
+    ("GET", "/health/live"),
+    ("GET", "/health/ready"),
+    ("GET", "/metrics"),
+    ("GET", "/openapi.json"),
+]
+
+
+async def test_an_unknown_query_parameter_is_400_and_named_on_every_path(
+    client: Client, mobile: dict[str, str]
+) -> None:
+    for method, path in _PATHS:
+        headers = mobile if path.startswith("/api/") else {}
+        response = await client.request(method, f"{path}?user=me&x", headers=headers)
+        error = await _error(response)
+        assert (response.status, error["param"], error["message"]) == (400, "user", "unknown parameter: user"), path
+        assert path not in _LIMITS or "X-RateLimit-Limit" in response.headers
+
+
+@pytest.mark.parametrize("query", ["=x", "%ff=1", "%00", "a" * 5000])
+async def test_a_query_parameter_of_any_name_is_400(client: Client, query: str) -> None:
+    assert (await client.get(f"/v1/models?{query}")).status == 400
+
+
+async def test_a_query_parameter_is_looked_at_after_the_key(client: Client) -> None:
+    response = await client.get("/v1/models?x=1", headers={"Authorization": "Bearer wrong"})
+    assert response.status == 401
 
 
 async def test_multipart_to_a_json_endpoint_is_400(client: Client) -> None:

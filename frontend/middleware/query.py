@@ -1,0 +1,26 @@
+"""Query parameters: after the limit, which a request that is refused for them has counted under."""
+
+from collections.abc import Collection, Mapping
+
+from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
+
+from frontend import fields
+from frontend.errors import InvalidRequest
+from frontend.http.json import check_name
+
+
+def query_middleware(known: Mapping[str, Collection[str]]) -> Middleware:
+    """400 for one that is given twice, or that ``known`` does not have for its path; most paths have none."""
+
+    @web.middleware
+    async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if request.query_string and request.match_info.http_exception is None:
+            for name in request.query:
+                check_name(name)
+                fields.refuse_unknown([name], known.get(request.path, ()))
+                if len(request.query.getall(name)) > 1:
+                    raise InvalidRequest(f"parameter given twice: {name}", param=name)
+        return await handler(request)
+
+    return middleware
