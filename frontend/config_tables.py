@@ -18,6 +18,8 @@ LIMITS = {
     "mobile_transcribe": 30,
     "mobile_synthesize": 60,
 }
+# More is no limit, and does not fit a database's integers.
+MOST_REQUESTS = 1_000_000_000
 _BACKEND = {"address", "models", "concurrency"}
 
 
@@ -62,6 +64,8 @@ def check_limit(place: str, name: str, number: Any) -> None:
     if name not in LIMITS:
         raise SettingsError(f"{place}: there is no such limit; limits are {', '.join(LIMITS)}")
     _check_number(place, number)
+    if number > MOST_REQUESTS:
+        raise SettingsError(f"{place}: must be at most {MOST_REQUESTS}")
 
 
 def _check_number(place: str, number: Any) -> None:

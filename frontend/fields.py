@@ -54,13 +54,28 @@ def model(values: Mapping[str, Any], allowed: Collection[str], default: str) -> 
 
 
 def positive_integer(values: Mapping[str, Any], name: str) -> int | None:
-    """A whole number from 1 on; absent is None. JSON's true is no number."""
+    """A whole number from 1 on; absent is None."""
     value = values.get(name)
     if value is None or value == "":
         return None
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+    if not _is_integer(value) or value < 1:
         raise InvalidRequest(f"{name} must be a positive integer", param=name)
-    return value
+    return int(value)
+
+
+def integer_between(values: Mapping[str, Any], name: str, least: int, most: int) -> int | None:
+    """A whole number within bounds; absent is None."""
+    value = values.get(name)
+    if value is None or value == "":
+        return None
+    if not _is_integer(value) or not least <= value <= most:
+        raise InvalidRequest(f"{name} must be an integer from {least} to {most}", param=name)
+    return int(value)
+
+
+def _is_integer(value: Any) -> bool:
+    # JSON's true is no number.
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def boolean(values: Mapping[str, Any], name: str) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import func, insert, or_, select, update
+from sqlalchemy import ColumnElement, false, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -19,6 +19,9 @@ from frontend.database.tables import KEYS, ORGS, SECRETS, WALLETS
 
 # How long an old secret goes on where nobody says.
 ROTATION_OVERLAP_SECONDS = 86_400
+# The longest time that a key or an old secret can be given: a hundred years.
+LONGEST_SECONDS = 100 * 365 * 86_400
+LONGEST_NAME, LONGEST_ORG = 128, 64
 _ORG = re.compile(r"(?! )[^/]{1,64}(?<! )")
 
 
@@ -28,6 +31,13 @@ class RegistryError(ValueError):
 
 class MissingError(RegistryError):
     """There is no such thing."""
+
+
+def check_name(what: str, name: str, longest: int) -> str:
+    """The name itself; ``RegistryError`` for what cannot be stored, or be shown without harm."""
+    if not 0 < len(name) <= longest or not name.isprintable():
+        raise RegistryError(f"{what} must have 1 to {longest} printable characters")
+    return name
 
 
 @dataclass(frozen=True)
@@ -50,7 +60,7 @@ def _now() -> int:
 
 
 class Registry:
-    """Keys and organisations behind one engine. A key is named by the prefix of any of its secrets."""
+    """Keys and organisations behind one engine. A key is named by any of its secrets, or the prefix of one."""
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
@@ -59,6 +69,7 @@ class Registry:
         self, name: str, tier: str, org: str | None, limits: Mapping[str, int], expires_at: int | None
     ) -> str:
         """Make a key and answer it; it cannot be read again."""
+        check_name("the name of a key", name, LONGEST_NAME)
         key, key_id = api_key.new_key(), uuid.uuid4().hex
         row = {"id": key_id, "name": name, "tier": tier, "org": org, "limits": json.dumps(dict(limits))}
         async with self._engine.begin() as connection:
@@ -67,27 +78,29 @@ class Registry:
             await self._add_secret(connection, key, key_id)
         return key
 
-    async def rotate(self, prefix: str, overlap: int) -> str:
+    async def rotate(self, named: str, overlap: int) -> str:
         """Give a key a new secret and answer it; the old ones hold for ``overlap`` more seconds."""
         key = api_key.new_key()
         async with self._engine.begin() as connection:
-            key_id = await self._key_id(connection, prefix)
+            key_id = await self._key_id(connection, named)
             end = _now() + overlap
             still = or_(SECRETS.c.expires_at.is_(None), SECRETS.c.expires_at > end)
             await connection.execute(update(SECRETS).where(SECRETS.c.key_id == key_id, still).values(expires_at=end))
             await self._add_secret(connection, key, key_id)
         return key
 
-    async def revoke(self, prefix: str) -> None:
+    async def revoke(self, named: str) -> None:
         """End a key with all its secrets, for good."""
         async with self._engine.begin() as connection:
-            key_id = await self._key_id(connection, prefix)
+            key_id = await self._key_id(connection, named)
             await connection.execute(update(KEYS).where(KEYS.c.id == key_id).values(revoked_at=_now()))
 
-    async def change(self, prefix: str, values: Mapping[str, Any], limits: Mapping[str, int | None]) -> None:
+    async def change(self, named: str, values: Mapping[str, Any], limits: Mapping[str, int | None]) -> None:
         """Set columns (name, tier, org, expires_at) of a key, and limits by name; a limit of None is taken away."""
+        if "name" in values:
+            check_name("the name of a key", values["name"], LONGEST_NAME)
         async with self._engine.begin() as connection:
-            key_id = await self._key_id(connection, prefix)
+            key_id = await self._key_id(connection, named)
             await self._check_org(connection, values.get("org"))
             stored: str | None = await connection.scalar(select(KEYS.c.limits).where(KEYS.c.id == key_id))
             merged = {
@@ -143,13 +156,13 @@ class Registry:
             rows = await reader.execute(query.where(SECRETS.c.digest.in_(digests)))
             return {row.digest: _caller(row) for row in rows}
 
-    async def key_id(self, prefix: str) -> str:
+    async def key_id(self, named: str) -> str:
         """What usage of a key is recorded under, whether it is revoked or not."""
         async with self._engine.connect() as connection:
             reader = await connection.execution_options(**READ)
-            key_id: str | None = await reader.scalar(select(SECRETS.c.key_id).where(SECRETS.c.prefix == prefix))
+            key_id: str | None = await reader.scalar(select(SECRETS.c.key_id).where(_names(named)))
         if key_id is None:
-            raise MissingError(f"there is no key {prefix}")
+            raise MissingError(f"there is no key {_shown(named)}")
         return key_id
 
     async def create_org(self, name: str, requests_per_minute: int | None) -> None:
@@ -186,17 +199,31 @@ class Registry:
         await connection.execute(insert(SECRETS).values(**row, created_at=_now()))
 
     @staticmethod
-    async def _key_id(connection: AsyncConnection, prefix: str) -> str:
-        query = select(SECRETS.c.key_id).join_from(SECRETS, KEYS).where(SECRETS.c.prefix == prefix)
+    async def _key_id(connection: AsyncConnection, named: str) -> str:
+        query = select(SECRETS.c.key_id).join_from(SECRETS, KEYS).where(_names(named))
         key_id: str | None = await connection.scalar(query.where(KEYS.c.revoked_at.is_(None)))
         if key_id is None:
-            raise MissingError(f"there is no key {prefix} that is not revoked")
+            raise MissingError(f"there is no key {_shown(named)} that is not revoked")
         return key_id
 
     @staticmethod
     async def _check_org(connection: AsyncConnection, org: str | None) -> None:
-        if org is not None and await connection.scalar(select(ORGS.c.name).where(ORGS.c.name == org)) is None:
-            raise MissingError(f"there is no organisation {org}")
+        if org is None:
+            return
+        if not org.isprintable() or await connection.scalar(select(ORGS.c.name).where(ORGS.c.name == org)) is None:
+            raise MissingError(f"there is no organisation {org if org.isprintable() else '?'}")
+
+
+def _names(named: str) -> ColumnElement[bool]:
+    """Whether a secret is meant by what somebody calls its key; no database is asked what it cannot store."""
+    if api_key.well_formed(named):
+        return SECRETS.c.digest == api_key.digest(named)
+    return SECRETS.c.prefix == named if named.isprintable() else false()
+
+
+def _shown(named: str) -> str:
+    """What may be repeated of it: a prefix, and nothing more of a key."""
+    return api_key.prefix(named) if named.isprintable() else "?"
 
 
 def _end(row: Any) -> int | None:

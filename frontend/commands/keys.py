@@ -5,11 +5,12 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from frontend.access.registry import ROTATION_OVERLAP_SECONDS, KeyEntry, Registry
+from frontend.access import api_key
+from frontend.access.registry import LONGEST_SECONDS, ROTATION_OVERLAP_SECONDS, KeyEntry, Registry
 from frontend.commands.database import with_registry
 from frontend.commands.tables import columns
 from frontend.config import Settings
-from frontend.config_tables import LIMITS, TIERS, SettingsError, check_limit
+from frontend.config_tables import LIMITS, MOST_REQUESTS, TIERS, SettingsError, check_limit
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
@@ -19,7 +20,9 @@ def seconds(text: str) -> int:
     number, unit = text[:-1], text[-1:]
     if unit not in _UNITS or not (number.isascii() and number.isdecimal()):
         raise argparse.ArgumentTypeError(f"{text!r}: write 90s, 15m, 24h or 30d")
-    return int(number) * _UNITS[unit]
+    if (found := int(number) * _UNITS[unit]) > LONGEST_SECONDS:
+        raise argparse.ArgumentTypeError(f"{text!r}: must be at most {LONGEST_SECONDS // _UNITS['d']}d")
+    return found
 
 
 def limit(text: str) -> tuple[str, int]:
@@ -33,9 +36,9 @@ def limit(text: str) -> tuple[str, int]:
 
 
 def positive(text: str) -> int:
-    """A whole number from 1 on."""
-    if not (text.isascii() and text.isdecimal()) or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r}: must be a positive integer")
+    """A whole number from 1 to a billion."""
+    if not (text.isascii() and text.isdecimal()) or not 1 <= int(text) <= MOST_REQUESTS:
+        raise argparse.ArgumentTypeError(f"{text!r}: must be an integer from 1 to {MOST_REQUESTS}")
     return int(text)
 
 
@@ -52,7 +55,7 @@ def add_parsers(commands: Any) -> None:
     revoke = actions.add_parser("revoke", help="end a key with all its secrets, for good")
     actions.add_parser("list", help="every key, without its secret")
     for parser in (change, rotate, revoke):
-        parser.add_argument("prefix", help="the beginning of the key, as 'keys list' shows it")
+        parser.add_argument("key", help="the key, or its beginning as 'keys list' shows it")
     change.add_argument("--name", help="who or what it is for")
     change.add_argument("--no-limit", action="append", default=[], choices=tuple(LIMITS), help="back to the tier's")
     change.add_argument("--no-org", action="store_true", help="take it out of its organisation")
@@ -81,10 +84,10 @@ async def _run_keys(registry: Registry, arguments: argparse.Namespace) -> Iterab
     if arguments.action == "list":
         return _table(await registry.entries())
     if arguments.action == "revoke":
-        await registry.revoke(arguments.prefix)
-        return [f"{arguments.prefix} is revoked; frontends refuse it within 5 seconds"]
+        await registry.revoke(arguments.key)
+        return [f"{api_key.prefix(arguments.key)} is revoked; frontends refuse it within 5 seconds"]
     if arguments.action == "rotate":
-        key = await registry.rotate(arguments.prefix, arguments.overlap)
+        key = await registry.rotate(arguments.key, arguments.overlap)
         return [f"the old secret holds for {arguments.overlap} s more; this one is not shown again:", key]
     expires_at = int(time.time()) + arguments.expires if arguments.expires is not None else None
     limits = dict(arguments.limit)
@@ -95,8 +98,8 @@ async def _run_keys(registry: Registry, arguments: argparse.Namespace) -> Iterab
     values = {name: value for name, value in given.items() if value is not None}
     if arguments.no_org:
         values["org"] = None
-    await registry.change(arguments.prefix, values, {**limits, **dict.fromkeys(arguments.no_limit)})
-    return [f"{arguments.prefix} is changed"]
+    await registry.change(arguments.key, values, {**limits, **dict.fromkeys(arguments.no_limit)})
+    return [f"{api_key.prefix(arguments.key)} is changed"]
 
 
 async def _run_orgs(registry: Registry, arguments: argparse.Namespace) -> Iterable[str]:

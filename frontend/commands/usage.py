@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from frontend.access.registry import Registry
+from frontend.access.registry import LONGEST_NAME, Registry, RegistryError, check_name
 from frontend.commands.database import with_database
 from frontend.commands.tables import columns
 from frontend.config import Settings
@@ -41,12 +41,20 @@ def amount(text: str) -> int:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def name(text: str) -> str:
+    """What something may be called."""
+    try:
+        return check_name("a name", text, LONGEST_NAME)
+    except RegistryError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def add_parsers(commands: Any) -> None:
     """The subcommands and their arguments."""
     usage = commands.add_parser("usage", help="what was consumed, and what it cost")
     usage.add_argument("--first", type=day, default=FIRST_DAY, help="first day, UTC (from the beginning)")
     usage.add_argument("--last", type=day, default=LAST_DAY, help="last day, UTC (until now)")
-    usage.add_argument("--org", help="only of this organisation")
+    usage.add_argument("--org", type=name, help="only of this organisation")
     usage.add_argument("--key", help="only of the key that begins like this")
     usage.add_argument("--by", type=groups, default=["operation"], help=f"some of {','.join(GROUPS)} (operation)")
     usage.add_argument("--csv", action="store_true", help="comma-separated values")
@@ -57,12 +65,12 @@ def add_parsers(commands: Any) -> None:
     )
     actions.add_parser("list", help="every balance")
     top_up = actions.add_parser("top-up", help="add to a wallet; the first makes it, and it pays from then on")
-    top_up.add_argument("org")
+    top_up.add_argument("org", type=name)
     top_up.add_argument("amount", type=amount, help="in CHF, such as 25.50")
-    top_up.add_argument("--reference", help="an invoice's number, say; repeated, it is not added again")
+    top_up.add_argument("--reference", type=name, help="an invoice's number, say; repeated, it is not added again")
     actions.add_parser("leases", help="what frontends hold of wallets")
     release = actions.add_parser("release", help="take back what a frontend holds that is lost for good")
-    release.add_argument("holder", help="as 'wallets leases' shows it")
+    release.add_argument("holder", type=name, help="as 'wallets leases' shows it")
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> None:

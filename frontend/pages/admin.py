@@ -9,9 +9,18 @@ from aiohttp import web
 
 from frontend import fields
 from frontend.access import api_key
-from frontend.access.registry import ROTATION_OVERLAP_SECONDS, KeyEntry, Registry
-from frontend.config_tables import TIERS, SettingsError, check_limit
-from frontend.errors import InvalidRequest
+from frontend.access.registry import (
+    LONGEST_NAME,
+    LONGEST_ORG,
+    LONGEST_SECONDS,
+    ROTATION_OVERLAP_SECONDS,
+    KeyEntry,
+    Registry,
+    RegistryError,
+    check_name,
+)
+from frontend.config_tables import MOST_REQUESTS, TIERS, SettingsError, check_limit
+from frontend.errors import InvalidRequest, NotFound
 from frontend.http.rendering import json_response
 from frontend.keys import BOOKS, HOLDING, JSON_BODIES, REGISTRY, TURN
 from frontend.pages import reports
@@ -20,7 +29,6 @@ from frontend.prices import to_chf, to_micro
 # What narrows usage down.
 SCOPE = ("org", "key")
 _KEY = ("name", "tier", "org", "limits", "expires_in")
-_LONGEST_NAME, _LONGEST_ORG = 128, 64
 
 
 async def _body(request: web.Request, known: tuple[str, ...]) -> dict[str, Any]:
@@ -29,11 +37,24 @@ async def _body(request: web.Request, known: tuple[str, ...]) -> dict[str, Any]:
     return values
 
 
-def _name(values: Mapping[str, Any], name: str, longest: int) -> str | None:
+def _name(values: Mapping[str, Any], name: str, longest: int = LONGEST_NAME) -> str | None:
     value = fields.text(values, name)
-    if value is not None and len(value) > longest:
-        raise InvalidRequest(f"{name} is longer than {longest} characters", param=name)
+    try:
+        return None if value is None else check_name(name, value, longest)
+    except RegistryError as error:
+        raise InvalidRequest(str(error), param=name) from None
+
+
+def _in_path(request: web.Request, name: str) -> str:
+    """A name in the path; 404 for one that nothing can have, which no database needs to be asked."""
+    value = request.match_info[name]
+    if not value.isprintable():
+        raise NotFound("there is nothing of that name")
     return value
+
+
+def _limit(values: Mapping[str, Any]) -> int | None:
+    return fields.integer_between(values, "requests_per_minute", 1, MOST_REQUESTS)
 
 
 def _limits(values: Mapping[str, Any]) -> dict[str, int | None]:
@@ -50,7 +71,7 @@ def _limits(values: Mapping[str, Any]) -> dict[str, int | None]:
 
 
 def _expires_at(values: Mapping[str, Any]) -> int | None:
-    seconds = fields.positive_integer(values, "expires_in")
+    seconds = fields.integer_between(values, "expires_in", 1, LONGEST_SECONDS)
     return None if seconds is None else int(time.time()) + seconds
 
 
@@ -72,8 +93,8 @@ async def create_key(request: web.Request) -> web.Response:
     values = await _body(request, _KEY)
     limits = {name: number for name, number in _limits(values).items() if number is not None}
     tier = fields.choice(values, "tier", TIERS, TIERS[0])
-    name = _name(values, "name", _LONGEST_NAME) or "unnamed"
-    org = _name(values, "org", _LONGEST_ORG)
+    name = _name(values, "name") or "unnamed"
+    org = _name(values, "org", LONGEST_ORG)
     key = await request.app[REGISTRY].create(name, tier, org, limits, _expires_at(values))
     return json_response({"key": key, "prefix": api_key.prefix(key)})
 
@@ -82,32 +103,33 @@ async def change_key(request: web.Request) -> web.Response:
     """Other values for what is named; an empty ``org`` takes the key out of its organisation."""
     values = await _body(request, _KEY)
     changed: dict[str, Any] = {
-        "name": _name(values, "name", _LONGEST_NAME),
+        "name": _name(values, "name"),
         "tier": fields.choice(values, "tier", TIERS, "") or None,
-        "org": _name(values, "org", _LONGEST_ORG),
+        "org": _name(values, "org", LONGEST_ORG),
         "expires_at": _expires_at(values),
     }
     given = {name: value for name, value in changed.items() if value is not None}
     if values.get("org") == "":
         given["org"] = None
-    await request.app[REGISTRY].change(request.match_info["prefix"], given, _limits(values))
-    return json_response({"prefix": request.match_info["prefix"]})
+    named = _in_path(request, "prefix")
+    await request.app[REGISTRY].change(named, given, _limits(values))
+    return json_response({"prefix": api_key.prefix(named)})
 
 
 async def rotate_key(request: web.Request) -> web.Response:
     """Another secret, shown this once; the old one holds for ``overlap`` seconds more."""
     values = await _body(request, ("overlap",))
-    overlap = values.get("overlap", ROTATION_OVERLAP_SECONDS)
-    if not isinstance(overlap, int) or isinstance(overlap, bool) or overlap < 0:
-        raise InvalidRequest("overlap must be a whole number of seconds", param="overlap")
-    key = await request.app[REGISTRY].rotate(request.match_info["prefix"], overlap)
+    overlap = fields.integer_between(values, "overlap", 0, LONGEST_SECONDS)
+    seconds = ROTATION_OVERLAP_SECONDS if overlap is None else overlap
+    key = await request.app[REGISTRY].rotate(_in_path(request, "prefix"), seconds)
     return json_response({"key": key, "prefix": api_key.prefix(key)})
 
 
 async def revoke_key(request: web.Request) -> web.Response:
     """The end of a key with all its secrets."""
-    await request.app[REGISTRY].revoke(request.match_info["prefix"])
-    return json_response({"prefix": request.match_info["prefix"], "revoked": True})
+    named = _in_path(request, "prefix")
+    await request.app[REGISTRY].revoke(named)
+    return json_response({"prefix": api_key.prefix(named), "revoked": True})
 
 
 def _org(name: str, limit: int | None) -> dict[str, Any]:
@@ -128,7 +150,7 @@ async def list_orgs(request: web.Request) -> web.Response:
 async def create_org(request: web.Request) -> web.Response:
     """An organisation, whose keys may share a limit."""
     values = await _body(request, ("name", "requests_per_minute"))
-    name, limit = _name(values, "name", _LONGEST_ORG), fields.positive_integer(values, "requests_per_minute")
+    name, limit = _name(values, "name", LONGEST_ORG), _limit(values)
     if name is None:
         raise InvalidRequest("missing parameter: name", param="name")
     await request.app[REGISTRY].create_org(name, limit)
@@ -138,7 +160,7 @@ async def create_org(request: web.Request) -> web.Response:
 async def change_org(request: web.Request) -> web.Response:
     """Another limit for an organisation, or none."""
     values = await _body(request, ("requests_per_minute",))
-    name, limit = request.match_info["name"], fields.positive_integer(values, "requests_per_minute")
+    name, limit = _in_path(request, "name"), _limit(values)
     await request.app[REGISTRY].change_org(name, limit)
     return json_response(_org(name, limit))
 
@@ -151,9 +173,10 @@ async def top_up(request: web.Request) -> web.Response:
         amount = to_micro(text or "")
     except ValueError:
         raise InvalidRequest("amount must be CHF as a string, such as 25.50", param="amount") from None
-    reference = _name(values, "reference", _LONGEST_NAME)
-    balance = await request.app[BOOKS].top_up(request.match_info["name"], amount, reference)
-    return json_response({"org": request.match_info["name"], "balance": to_chf(balance)})
+    reference = _name(values, "reference")
+    org = _in_path(request, "name")
+    balance = await request.app[BOOKS].top_up(org, amount, reference)
+    return json_response({"org": org, "balance": to_chf(balance)})
 
 
 async def list_leases(request: web.Request) -> web.Response:
@@ -164,16 +187,17 @@ async def list_leases(request: web.Request) -> web.Response:
 
 async def release(request: web.Request) -> web.Response:
     """Take back what a frontend holds that is lost for good."""
-    await request.app[BOOKS].release(request.match_info["holder"])
-    return json_response({"holder": request.match_info["holder"], "released": True})
+    holder = _in_path(request, "holder")
+    await request.app[BOOKS].release(holder)
+    return json_response({"holder": holder, "released": True})
 
 
 async def usage(request: web.Request) -> web.Response:
     """Everybody's consumption, or that of ``org`` or of the key that begins with ``key``."""
-    prefix = request.query.get("key")
+    key, org = request.query.get("key"), _name(request.query, "org", LONGEST_ORG)
     registry: Registry = request.app[REGISTRY]
-    key_id = await registry.key_id(prefix) if prefix else None
-    return await reports.answer(request, request.app[BOOKS], request.query.get("org") or None, key_id)
+    key_id = await registry.key_id(key) if key else None
+    return await reports.answer(request, request.app[BOOKS], org, key_id)
 
 
 ROUTES = [

@@ -46,7 +46,9 @@ async def test_without_an_admin_key_there_is_no_such_path(client: Client) -> Non
 @pytest.mark.parametrize("key", [KEY, "a" * 31, "a" * 33, ""], ids=["an API key", "shorter", "longer", "none"])
 async def test_another_key_does_not_administer(admin: Client, key: str) -> None:
     async with admin.get("/admin/v1/keys", headers={"Authorization": f"Bearer {key}"}) as response:
-        assert (response.status, (await response.json())["error"]["type"]) == (401, "invalid_api_key")
+        error = (await response.json())["error"]
+    assert (response.status, error["type"]) == (401, "invalid_api_key")
+    assert error["message"] == "the admin key is missing or invalid"
 
 
 async def test_the_admin_key_does_nothing_else(admin: Client) -> None:
@@ -104,39 +106,100 @@ async def test_leases_are_listed_and_can_be_released(admin: Client) -> None:
     assert await _ask(admin, "DELETE", "/leases/lost") == {"holder": "lost", "released": True}
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body", "status"),
-    [
-        ("POST", "/keys", {"tier": "gold"}, 400),
-        ("POST", "/keys", {"limits": {"embeddings": 0}}, 400),
-        ("POST", "/keys", {"limits": 5}, 400),
-        ("POST", "/keys", {"org": "nobody"}, 404),
-        ("POST", "/keys", {"admin": True}, 400),
-        ("POST", "/keys", {"name": "x" * 129}, 400),
-        ("POST", "/keys", {"expires_in": -1}, 400),
-        ("PATCH", "/keys/nobody", {}, 404),
-        ("DELETE", "/keys/nobody", {}, 404),
-        ("POST", "/keys/nobody/rotate", {}, 404),
-        ("POST", "/keys/nobody/rotate", {"overlap": -1}, 400),
-        ("POST", "/orgs", {}, 400),
-        ("PATCH", "/orgs/nobody", {}, 404),
-        ("POST", "/orgs/nobody/topups", {"amount": "1"}, 404),
-        ("POST", "/orgs/nobody/topups", {"amount": 1}, 400),
-        ("POST", "/orgs/nobody/topups", {"amount": "-1"}, 400),
-        ("GET", "/usage?by=hour", {}, 400),
-        ("GET", "/usage?first=yesterday", {}, 400),
-        ("GET", "/usage?format=xml", {}, 400),
-        ("GET", "/usage?key=nobody", {}, 404),
-        ("GET", "/usage?day=1", {}, 400),
-        ("GET", "/usage?by=day&by=key", {}, 400),
-        ("GET", "/nothing", {}, 404),
-    ],
-)
-async def test_what_does_not_fit_is_refused(
-    admin: Client, method: str, path: str, body: dict[str, Any], status: int
-) -> None:
-    answer = await _ask(admin, method, path, status, **body)
-    assert answer["error"]["type"] == "invalid_request_error"
+_REFUSED: list[tuple[str, str, dict[str, Any], int]] = [
+    ("POST", "/keys", {"tier": "gold"}, 400),
+    ("POST", "/keys", {"limits": {"embeddings": 0}}, 400),
+    ("POST", "/keys", {"limits": 5}, 400),
+    ("POST", "/keys", {"org": "nobody"}, 404),
+    ("POST", "/keys", {"admin": True}, 400),
+    ("POST", "/keys", {"name": "x" * 129}, 400),
+    ("POST", "/keys", {"expires_in": -1}, 400),
+    ("POST", "/keys", {"expires_in": 10**30}, 400),
+    ("POST", "/keys", {"expires_in": 10**10}, 400),
+    ("POST", "/keys", {"limits": {"embeddings": 10**30}}, 400),
+    ("POST", "/keys", {"name": "a\0b"}, 400),
+    ("POST", "/keys", {"name": "a\nb"}, 400),
+    ("POST", "/keys", {"name": "\u202ea"}, 400),
+    ("PATCH", "/keys/nobody", {"expires_in": 10**30}, 400),
+    ("PATCH", "/keys/%00", {}, 404),
+    ("DELETE", "/keys/%00", {}, 404),
+    ("PATCH", "/keys/nobody", {}, 404),
+    ("DELETE", "/keys/nobody", {}, 404),
+    ("POST", "/keys/nobody/rotate", {}, 404),
+    ("POST", "/keys/nobody/rotate", {"overlap": -1}, 400),
+    ("POST", "/keys/nobody/rotate", {"overlap": 10**30}, 400),
+    ("POST", "/keys/%00/rotate", {}, 404),
+    ("POST", "/orgs", {}, 400),
+    ("POST", "/orgs", {"name": "a\0b"}, 400),
+    ("POST", "/orgs", {"name": "a/b"}, 400),
+    ("POST", "/orgs", {"name": "a\x1b[2Jb"}, 400),
+    ("POST", "/orgs", {"name": " a"}, 400),
+    ("POST", "/orgs", {"name": "a "}, 400),
+    ("POST", "/orgs", {"name": "a" * 65}, 400),
+    ("POST", "/orgs", {"name": "acme", "requests_per_minute": 10**30}, 400),
+    ("POST", "/orgs", {"name": "acme", "requests_per_minute": 2**31}, 400),
+    ("PATCH", "/orgs/nobody", {"requests_per_minute": 10**30}, 400),
+    ("PATCH", "/orgs/%00", {}, 404),
+    ("DELETE", "/leases/%00", {}, 404),
+    ("POST", "/orgs/%00/topups", {"amount": "1"}, 404),
+    ("POST", "/orgs/nobody/topups", {"amount": "1", "reference": "a\0"}, 400),
+    ("PATCH", "/orgs/nobody", {}, 404),
+    ("POST", "/orgs/nobody/topups", {"amount": "1"}, 404),
+    ("POST", "/orgs/nobody/topups", {"amount": 1}, 400),
+    ("POST", "/orgs/nobody/topups", {"amount": "-1"}, 400),
+    ("GET", "/usage?by=hour", {}, 400),
+    ("GET", "/usage?first=yesterday", {}, 400),
+    ("GET", "/usage?format=xml", {}, 400),
+    ("GET", "/usage?key=nobody", {}, 404),
+    ("GET", "/usage?key=%00", {}, 404),
+    ("GET", "/usage?org=%00", {}, 400),
+    ("GET", "/usage?day=1", {}, 400),
+    ("GET", "/usage?by=day&by=key", {}, 400),
+    ("GET", "/nothing", {}, 404),
+]
+
+
+async def test_what_does_not_fit_is_refused(admin: Client) -> None:
+    for method, path, body, status in _REFUSED:
+        async with admin.request(method, f"/admin/v1{path}", json=body) as response:
+            error = (await response.json())["error"]
+        assert (response.status, error["type"]) == (status, "invalid_request_error"), (method, path, body)
+
+
+_AMOUNTS = [
+    "1e5",
+    "1E5",
+    "+5",
+    "-5",
+    " 5",
+    "5 ",
+    "5\n",
+    "1_000",
+    "1,5",
+    "1.",
+    ".5",
+    "0x10",
+    "\uff15",
+    "\u0665",
+    "NaN",
+    "9" * 40,
+]
+
+
+async def test_an_amount_is_plain_digits_and_nothing_else(admin: Client) -> None:
+    await _ask(admin, "POST", "/orgs", name="acme")
+    for amount in _AMOUNTS:
+        answer = await _ask(admin, "POST", "/orgs/acme/topups", 400, amount=amount)
+        assert answer["error"]["param"] == "amount"
+
+
+async def test_a_whole_key_names_itself_and_is_not_repeated(admin: Client) -> None:
+    made = await _ask(admin, "POST", "/keys")
+    changed = await _ask(admin, "PATCH", f"/keys/{made['key']}", name="search")
+    revoked = await _ask(admin, "DELETE", f"/keys/{made['key']}")
+    assert (changed["prefix"], revoked["prefix"]) == (made["prefix"], made["prefix"])
+    assert await _models(admin, made["key"]) == 401
+    assert made["key"] not in str(await _ask(admin, "DELETE", f"/keys/{made['key']}", 404))
 
 
 async def test_an_organisation_is_made_once(admin: Client) -> None:

@@ -1,12 +1,13 @@
 """The command line of keys and organisations, as it is typed."""
 
 import argparse
+from collections.abc import Callable
 
 import pytest
 
 from frontend import __main__ as command_line
 from frontend.access import api_key
-from frontend.commands.keys import limit, seconds
+from frontend.commands.keys import limit, positive, seconds
 from frontend.config import PREFIX
 from tests.unit.commands.conftest import Terminal
 
@@ -26,6 +27,28 @@ def test_a_revoked_key_is_listed_as_such(terminal: Terminal) -> None:
     prefix = api_key.prefix(terminal.type("keys", "create")[-1])
     terminal.type("keys", "revoke", prefix)
     assert terminal.type("keys", "list")[-1].endswith("revoked")
+
+
+@pytest.mark.parametrize("words", [("revoke",), ("rotate",), ("change", "--name", "search")])
+def test_a_whole_key_names_itself_and_is_not_repeated(terminal: Terminal, words: tuple[str, ...]) -> None:
+    key = terminal.type("keys", "create")[-1]
+    lines = terminal.type("keys", words[0], key, *words[1:])
+    assert key not in " ".join(lines)
+
+
+@pytest.mark.parametrize("change", [lambda key: key, lambda key: key[:-1], lambda key: key + "x"])
+def test_a_key_that_is_not_known_is_not_repeated(terminal: Terminal, change: Callable[[str], str]) -> None:
+    named = change(api_key.new_key())
+    (line,) = terminal.type("keys", "revoke", named, status=2)
+    assert named not in line
+    assert named[:11] in line
+
+
+def test_another_key_of_the_same_beginning_is_not_meant(terminal: Terminal) -> None:
+    key = terminal.type("keys", "create")[-1]
+    random = key[3:-6][:-1] + ("a" if key[-7] != "a" else "b")
+    terminal.type("keys", "revoke", f"qk_{random}{api_key._checksum(random)}", status=2)
+    assert terminal.type("keys", "list")[-1].endswith("active")
 
 
 def test_rotate_prints_another_key(terminal: Terminal) -> None:
@@ -62,13 +85,27 @@ def test_organisations_are_listed(terminal: Terminal) -> None:
         ("keys", "rotate", "qk_nothing"),
         ("keys", "create", "--org", "nobody"),
         ("orgs", "change", "nobody"),
+        ("keys", "revoke", "\x1b[2J\0"),
+        ("orgs", "change", "\udcff"),
+        ("keys", "create", "--org", "a\0"),
+        ("keys", "create", "--name", "a\x1b[2Jb"),
+        ("keys", "create", "--name", ""),
+        ("keys", "create", "--name", "a" * 129),
+        ("orgs", "create", "a/b"),
+        ("orgs", "create", "a\0b"),
+        ("orgs", "create", "a\udcffb"),
+        ("orgs", "create", ""),
     ],
 )
 def test_what_does_not_exist_is_an_error_of_one_line(terminal: Terminal, words: tuple[str, ...]) -> None:
-    assert len(terminal.type(*words, status=2)) == 1
+    (line,) = terminal.type(*words, status=2)
+    assert line.isprintable()
 
 
-@pytest.mark.parametrize("text", ["", "5", "embeddings", "embeddings=", "embeddings=0", "embeddings=x", "other=5"])
+_NO_LIMITS = ["", "5", "embeddings", "embeddings=", "embeddings=0", "embeddings=x", "other=5", f"embeddings={10**30}"]
+
+
+@pytest.mark.parametrize("text", _NO_LIMITS)
 def test_a_limit_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError):
         limit(text)
@@ -79,10 +116,16 @@ def test_a_duration_is_read(text: str, number: int) -> None:
     assert seconds(text) == number
 
 
-@pytest.mark.parametrize("text", ["", "5", "d", "-5d", "1.5h", "5w"])
+@pytest.mark.parametrize("text", ["", "5", "d", "-5d", "1.5h", "5w", "36501d", f"{10**30}s", "\u0665d"])
 def test_a_duration_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError):
         seconds(text)
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "+1", "1e3", "1_000", "\u0665", str(10**30)])
+def test_a_number_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError):
+        positive(text)
 
 
 @pytest.mark.parametrize(

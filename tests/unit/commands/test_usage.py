@@ -83,10 +83,18 @@ def test_a_top_up_of_nobody_is_refused(terminal: Terminal) -> None:
     assert terminal.type("wallets", "top-up", "nobody", "1", status=2) == ["there is no organisation nobody"]
 
 
-@pytest.mark.parametrize("amount", ["much", "-1", "0.0000001"])
+@pytest.mark.parametrize("amount", ["much", "-1", "0.0000001", "1e5", "\u0665", "1_0"])
 def test_an_amount_that_is_none_is_refused(terminal: Terminal, amount: str) -> None:
     with pytest.raises(SystemExit):
         terminal.type("wallets", "top-up", "acme", amount)
+
+
+@pytest.mark.parametrize(
+    "words", [["top-up", "a\0", "1"], ["top-up", "a", "1", "--reference", "\0"], ["release", "\0"]]
+)
+def test_a_name_that_nothing_can_have_is_refused(terminal: Terminal, words: list[str]) -> None:
+    with pytest.raises(SystemExit):
+        terminal.type("wallets", *words)
 
 
 def test_a_lease_that_is_released_is_gone(terminal: Terminal) -> None:
