@@ -37,6 +37,7 @@ def _parser() -> argparse.ArgumentParser:
     worker = commands.add_parser("worker", help="one of several that 'serve' starts")
     worker.add_argument("listening", type=int, help="descriptor of the bound socket")
     worker.add_argument("alive", type=int, help="descriptor of a pipe that ends with the parent")
+    worker.add_argument("started", type=int, help="descriptor of a pipe that is told when this one accepts requests")
     keys.add_parsers(commands)
     usage.add_parsers(commands)
     tokens = commands.add_parser("tokens", help="mobile tokens for development")
@@ -58,7 +59,7 @@ def _serve(arguments: argparse.Namespace, settings: Settings) -> int:
     if arguments.command == "worker":
         own = settings.for_one_worker()
         listening = socket.socket(fileno=arguments.listening)
-        serve(create_app(own), own, Inherited(listening, arguments.alive))
+        serve(create_app(own), own, Inherited(listening, arguments.alive, arguments.started))
     elif settings.workers > 1:
         return Workers(settings).run()
     else:

@@ -1,6 +1,7 @@
 """Runs the application: a listening socket, signals, the end."""
 
 import asyncio
+import os
 import resource
 import signal
 import socket
@@ -15,10 +16,13 @@ from frontend.http.connection import Runner
 
 @dataclass(frozen=True)
 class Inherited:
-    """What a worker has from its parent: the socket that all workers accept from, and a pipe that ends with it."""
+    """What a worker has from its parent: the socket that all workers accept from, a pipe that ends with the parent, and
+    one that is told when this worker accepts requests.
+    """
 
     listening: socket.socket
     alive: int
+    started: int
 
 
 def _allow_files() -> None:
@@ -40,6 +44,7 @@ async def _run(app: web.Application, settings: Settings, inherited: Inherited | 
         else:
             loop.add_reader(inherited.alive, stop.set)
             await web.SockSite(runner, inherited.listening).start()
+            os.write(inherited.started, b".")
         await stop.wait()
     finally:
         await runner.cleanup()

@@ -16,6 +16,7 @@ from frontend.access.registry import Registry
 from frontend.commands.database import with_registry
 from frontend.config import PREFIX, Settings, names_set
 from frontend.pages.health import TRITON_MODELS
+from frontend.pauses import Pauses
 from frontend.workers import CANNOT_START
 from scripts import fit
 from scripts.local_triton.checks import PreflightError, check_port
@@ -26,22 +27,6 @@ from scripts.state import BUILD, REPOSITORY
 _READY_SECONDS = 60
 _STOP_SECONDS = 20
 _TOKEN_SECONDS = 30 * 86_400
-_LONGEST_PAUSE = 30.0
-_QUIET_SECONDS = 60.0
-
-
-class Pauses:
-    """How long to wait before each new start: not at all at first, longer and longer when it is needed again soon."""
-
-    def __init__(self) -> None:
-        self._pause, self._last = 0.0, -_QUIET_SECONDS
-
-    def next(self, now: float) -> float:
-        """Seconds to wait, where a start is needed at ``now`` (seconds of a clock that never goes back)."""
-        soon = now - self._last < _QUIET_SECONDS
-        self._pause = min(_LONGEST_PAUSE, max(1.0, 2 * self._pause)) if soon else 0.0
-        self._last = now
-        return self._pause
 
 
 class Stack:

@@ -53,14 +53,17 @@ class Parent:
         return {int(pid) for pid in children.split()}
 
     def running(self) -> set[int]:
-        """The workers whose event loop runs."""
-        return {pid for pid in self.workers() if _has_epoll(pid)}
+        """The workers that accept requests."""
+        return {pid for pid in self.workers() if _accepts(pid)}
 
 
-def _has_epoll(pid: int) -> bool:
+def _accepts(pid: int) -> bool:
+    """Whether a worker's event loop watches the listening socket."""
     try:
-        return any("eventpoll" in os.readlink(entry) for entry in Path(f"/proc/{pid}/fd").iterdir())
-    except OSError:
+        arguments = Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8").split("\0")
+        watched = f"tfd: {arguments[arguments.index('worker') + 1]:>8} "
+        return any(watched in entry.read_text(encoding="utf-8") for entry in Path(f"/proc/{pid}/fdinfo").iterdir())
+    except (OSError, ValueError):
         return False
 
 
@@ -76,8 +79,17 @@ def _gone(pids: set[int]) -> bool:
 
 
 @pytest.fixture(scope="module")
-def environ(tmp_path_factory: pytest.TempPathFactory, redis_server: RedisServer) -> dict[str, str]:
-    return {**prepare(tmp_path_factory.mktemp("workers")), f"{PREFIX}REDIS": redis_server.url}
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A link to the models, which a worker needs at its start alone."""
+    link = tmp_path_factory.mktemp("models") / "repository"
+    link.symlink_to(ROOT / "model_repository")
+    return link
+
+
+@pytest.fixture(scope="module")
+def environ(tmp_path_factory: pytest.TempPathFactory, redis_server: RedisServer, models: Path) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("workers")
+    return {**prepare(folder), f"{PREFIX}REDIS": redis_server.url, f"{PREFIX}MODEL_REPOSITORY": str(models)}
 
 
 @pytest.fixture
@@ -107,6 +119,25 @@ def test_a_worker_that_was_killed_is_replaced(parent: Parent) -> None:
     _wait(lambda: killed not in parent.workers() and len(parent.running()) == WORKERS)
     assert parent.workers() > before - {killed}
     assert parent.answers()
+
+
+def test_a_worker_that_cannot_start_again_leaves_the_others_alone_until_it_can(parent: Parent, models: Path) -> None:
+    before = parent.workers()
+    killed = min(before)
+    models.unlink()
+    try:
+        os.kill(killed, signal.SIGKILL)
+        assert parent.process.stderr is not None
+        while "cannot start" not in parent.process.stderr.readline():
+            assert parent.process.poll() is None
+        # The parent has looked at what it left behind before it starts the next one.
+        tried = parent.workers()
+        _wait(lambda: parent.workers() - before - tried)
+        assert parent.running() >= before - {killed}
+        assert parent.answers()
+    finally:
+        models.symlink_to(ROOT / "model_repository")
+    _wait(lambda: len(parent.running()) == WORKERS)
 
 
 def test_sigterm_ends_every_worker(parent: Parent) -> None:

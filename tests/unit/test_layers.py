@@ -15,7 +15,7 @@ LAYERS = [
     {"config_tables", "config", "observe"},
     {"logs"},
     {"shared_memory"},
-    {"audio", "text", "offload", "gather", "fields", "background", "schemas", "debts"},
+    {"audio", "text", "offload", "gather", "fields", "background", "pauses", "schemas", "debts"},
     {"database", "dispatch"},
     {"triton", "http"},
     {"access"},
