@@ -19,6 +19,7 @@ from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 from frontend.debts import Unpaid, WrongKeys
 from frontend.dispatch.dispatcher import Dispatcher
+from frontend.dispatch.locks import LocalLocks, SharedLocks
 from frontend.dispatch.model_queue import Bounds
 from frontend.dispatch.pool import Pool
 from frontend.dispatch.scheduler import Rules
@@ -64,7 +65,8 @@ _AUDIO_SECONDS = 90.0
 # espeak-ng's bridge leaks some 13 bytes a character: a worker is renewed before that matters.
 _TEXT_TASKS = 20_000
 _TEXT_SECONDS = 20.0
-
+# Frontends that cannot hear of each other look after a dead model at moments that lie so far apart at most.
+_APART_SECONDS = 2.0
 
 # The limit that each throttled path counts under, by the names of the settings' [limits].
 _LIMITS = {
@@ -159,20 +161,18 @@ def _works(settings: Settings) -> dict[str, Work]:
 
 
 async def _dispatch(app: web.Application) -> AsyncIterator[None]:
-    """Who goes next: the queues before the models, the Tritons that they lead to, and the workers of this process."""
+    """Who goes next: the queues before the models, and the workers of this process."""
     settings = app[keys.SETTINGS]
     shares: FixedShares | SharedShares = FixedShares(settings.frontends, settings.floors)
+    locks: LocalLocks | SharedLocks = LocalLocks(_APART_SECONDS if settings.frontends > 1 else 0.0)
     if settings.redis:
         shares = SharedShares(settings.redis, lambda: dispatcher.demands(), settings.floors)
+        locks = SharedLocks(settings.redis)
     rules = Rules(settings.queue_age_seconds, hold_seconds=settings.queue_hold_seconds)
     bounds = Bounds(settings.queue_per_key, settings.queue_per_tier)
-    dispatcher = Dispatcher(rules, bounds, shares, _works(settings), settings.request_seconds)
+    dispatcher = Dispatcher(rules, bounds, shares, _works(settings), locks, settings.request_seconds)
     if isinstance(shares, SharedShares):
         await shares.start()
-    tritons = [app[_CONNECT](backend.address) for backend in settings.tritons]
-    for backend, triton in zip(settings.tritons, tritons, strict=True):
-        slots = backend.slots(health.TRITON_MODELS, settings.concurrency)
-        await dispatcher.add(backend.name, triton, slots)
     audio = Offload(settings.audio_workers, tasks=_AUDIO_TASKS, seconds=_AUDIO_SECONDS, prepare=load_detector)
     text = Offload(settings.text_workers, tasks=_TEXT_TASKS, seconds=_TEXT_SECONDS, prepare=load_phonemizer)
     app[keys.DISPATCHER] = dispatcher
@@ -180,11 +180,10 @@ async def _dispatch(app: web.Application) -> AsyncIterator[None]:
     app[keys.TEXT] = Pool(dispatcher.fix("text", settings.text_workers), text)
     app[keys.THREADS] = Pool(dispatcher.fix("threads", settings.threads), Threads(settings.threads))
     yield
-    await dispatcher.close()
     if isinstance(shares, SharedShares):
         await shares.close()
-    for triton in tritons:
-        await triton.close()
+    if isinstance(locks, SharedLocks):
+        await locks.close()
     for pool in (app[keys.AUDIO], app[keys.TEXT], app[keys.THREADS]):
         await pool.close()
 
@@ -208,6 +207,19 @@ async def _operations(app: web.Application) -> AsyncIterator[None]:
         await app[keys.CHAT].close()
 
 
+async def _tritons(app: web.Application) -> AsyncIterator[None]:
+    """The Tritons that the queues lead to, when the pipelines have said how their models are tried."""
+    settings, dispatcher = app[keys.SETTINGS], app[keys.DISPATCHER]
+    tritons = [app[_CONNECT](backend.address) for backend in settings.tritons]
+    for backend, triton in zip(settings.tritons, tritons, strict=True):
+        slots = backend.slots(health.TRITON_MODELS, settings.concurrency)
+        await dispatcher.add(backend.name, triton, slots)
+    yield
+    await dispatcher.close()
+    for triton in tritons:
+        await triton.close()
+
+
 def create_app(settings: Settings, connect: Callable[[str], Triton] = Triton) -> web.Application:
     """Wire everything together; nothing runs until the application starts. ``connect`` makes the Triton client."""
     app = web.Application(
@@ -225,7 +237,7 @@ def create_app(settings: Settings, connect: Callable[[str], Triton] = Triton) ->
     app[keys.SETTINGS] = settings
     app[_CONNECT] = connect
     app[metrics.METRICS] = metrics.MetricsPage()
-    app.cleanup_ctx.extend([_access, _usage, _dispatch, _operations, _watch])
+    app.cleanup_ctx.extend([_access, _usage, _dispatch, _operations, _tritons, _watch])
     app.on_response_prepare.extend([add_headers, refuse_uncharged])
     pages = (home, health, models, metrics, openapi, docs, dashboard)
     for room in (transcription, speech, embeddings, rerank, *pages):

@@ -14,6 +14,7 @@
     +-- BadGateway            502  bad_gateway
         +-- Unreached              the call never arrived at a backend, so it may be sent to another
         +-- BrokenModel            a model that will not come back by itself
+        +-- BadAnswer              tensors that cannot be right
 
 A message is written for the person who calls the API: never a path, a library's words or an exception's text.
 """
@@ -99,4 +100,8 @@ class Unreached(BadGateway):
 
 
 class BrokenModel(BadGateway):
+    pass
+
+
+class BadAnswer(BadGateway):
     pass

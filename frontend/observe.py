@@ -58,6 +58,14 @@ BACKEND_SLOTS = Gauge(
     ("backend", "model"),
     multiprocess_mode="livesum",
 )
+MODEL_READY = Gauge(
+    "quartet_model_ready", "1 while some Triton can take calls of a model.", ("model",), multiprocess_mode="livemin"
+)
+MODEL_RELOADS = Counter(
+    "quartet_model_reloads_total",
+    "Models that were loaded anew because their process had died or their load had failed: loaded, failed.",
+    ("backend", "model", "outcome"),
+)
 USAGE_WAITING = Gauge(
     "quartet_usage_waiting", "Charges on disk that the database does not have yet.", multiprocess_mode="livesum"
 )

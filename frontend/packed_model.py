@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frontend.config import Settings
+from frontend.dispatch.backends import Trial
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.model_queue import Turn
 from frontend.dispatch.pool import Pool
@@ -27,7 +28,10 @@ def work_of(settings: Settings) -> Work:
 
 
 class PackedModel:
-    """One packed text model of a Triton: ``output`` has a row of ``width`` for each text; ``threads`` tokenize."""
+    """One packed text model of a Triton: ``output`` has a row of ``width`` for each text; ``threads`` tokenize.
+
+    ``trial`` are short texts for it: an int8 graph gives no numbers on a processor that would get them wrong.
+    """
 
     def __init__(
         self,
@@ -36,10 +40,12 @@ class PackedModel:
         model: str,
         output: str,
         width: tuple[int, ...],
+        trial: list[Ids],
         settings: Settings,
     ) -> None:
         self._dispatcher, self._threads, self._calls_at_once = dispatcher, threads, settings.calls_at_once
         self._model, self._output, self._width = model, output, width
+        dispatcher.try_with(model, Trial(packed_inputs(trial), [output]))
 
     async def tokenize(self, function: Callable[[], list[Ids]], characters: int, turn: Turn) -> list[Ids]:
         """Run a tokenizer call: in a thread when the text is long, since the event loop never waits for it."""

@@ -8,10 +8,11 @@ import grpc
 import numpy as np
 import tritonclient.grpc.aio as grpc_client
 from numpy.typing import NDArray
-from tritonclient.utils import InferenceServerException, np_to_triton_dtype
+from tritonclient.grpc.model_config_pb2 import DataType
+from tritonclient.utils import InferenceServerException, np_to_triton_dtype, triton_to_np_dtype
 
-from frontend.dispatch.backends import Capacity
-from frontend.errors import BadGateway, BrokenModel, Internal, Unreached
+from frontend.dispatch.backends import Capacity, Trial
+from frontend.errors import BadAnswer, BadGateway, BrokenModel, Internal, Unreached
 from frontend.observe import log
 
 _LARGEST_MESSAGE = 2**31 - 1
@@ -31,6 +32,9 @@ _NEVER_ARRIVED = ("failed to connect", "is stopping", "is shutting down")
 _SERVER_AWAY = (str(grpc.StatusCode.UNAVAILABLE), str(grpc.StatusCode.DEADLINE_EXCEEDED))
 _DEAD_PROCESS = "is not healthy"
 _PROBE_SECONDS = 0.5
+# Triton takes a second to say that a process is dead; one that is busy answers when it can.
+_PULSE_SECONDS = 5.0
+_TRIAL_SECONDS = 10.0
 _RELOAD_SECONDS = 300.0
 _BATCHES = 2
 
@@ -43,6 +47,8 @@ class Triton:
 
     def __init__(self, address: str) -> None:
         self._client = grpc_client.InferenceServerClient(address, channel_args=_CHANNEL)
+        # By model whose instances are processes of their own: how many there are, and inputs without elements.
+        self._processes: dict[str, tuple[int, list[grpc_client.InferInput]]] = {}
 
     async def close(self) -> None:
         await self._client.close()
@@ -55,11 +61,7 @@ class Triton:
         Raises ``BadGateway`` when Triton is away, late or fails, and ``Internal`` when it calls our request wrong.
         Cancelling the task cancels the call.
         """
-        given = []
-        for name, array in inputs.items():
-            tensor = grpc_client.InferInput(name, array.shape, np_to_triton_dtype(array.dtype))
-            tensor.set_data_from_numpy(array)
-            given.append(tensor)
+        given = [_tensor(name, array) for name, array in inputs.items()]
         wanted = [grpc_client.InferRequestedOutput(name) for name in outputs]
         try:
             result = await self._client.infer(model, given, outputs=wanted, client_timeout=seconds)
@@ -68,7 +70,7 @@ class Triton:
         return checked(model, {name: result.as_numpy(name) for name in outputs})
 
     async def ready_models(self, models: Sequence[str]) -> set[str]:
-        """Those of ``models`` that can take calls now; ``BadGateway`` if the server does not say."""
+        """Those of ``models`` that can take calls now; ``Unreached`` if nobody listens, ``BadGateway`` if late."""
         answers = await asyncio.gather(*(self._is_ready(model) for model in models))
         return {model for model, is_ready in zip(models, answers, strict=True) if is_ready}
 
@@ -77,15 +79,47 @@ class Triton:
             return bool(await self._client.is_model_ready(model, client_timeout=_PROBE_SECONDS))
         except InferenceServerException as error:
             if error.status() in _SERVER_AWAY:
-                raise BadGateway(_UNREACHABLE) from None
+                raise _away(error) from None
             return False
 
     async def capacity(self, model: str) -> Capacity:
         """What its configuration lets it take at once. Models in Python look whether calls were cancelled."""
         config = (await _answered(self._client.get_model_config(model, client_timeout=_PROBE_SECONDS))).config
         lanes = max(1, sum(group.count for group in config.instance_group))
-        stops = config.backend == "python" or config.runtime == "model.py"
-        return Capacity(int(_BATCHES * max(1, config.max_batch_size) * lanes), lanes, stops)
+        in_python = config.backend == "python" or config.runtime == "model.py"
+        nothing = [_empty(tensor, config) for tensor in config.input]
+        self._processes[model] = (lanes, nothing) if in_python else (0, [])
+        return Capacity(int(_BATCHES * max(1, config.max_batch_size) * lanes), lanes, stops=in_python)
+
+    async def try_out(self, model: str, trial: Trial) -> None:
+        """``BadAnswer`` where a model's numbers are none."""
+        await self.infer(model, trial.inputs, trial.outputs, _TRIAL_SECONDS)
+
+    async def ailing(self, models: Sequence[str]) -> set[str]:
+        """Those of ``models`` whose process has died, by a call of nothing, or whose last load has failed.
+
+        What was unloaded, or is on its way in or out, is in another's hands.
+        """
+        index = await _answered(self._client.get_model_repository_index(client_timeout=_PROBE_SECONDS))
+        known = [entry for entry in index.models if entry.name in models]
+        loaded = {entry.name for entry in known if entry.state == "READY"}
+        failed = {
+            entry.name for entry in known if entry.state == "UNAVAILABLE" and entry.reason not in ("", "unloaded")
+        }
+        pulses = await asyncio.gather(*(self._lives(model) for model in loaded))
+        return (failed - loaded) | {model for model, lives in zip(loaded, pulses, strict=True) if not lives}
+
+    async def _lives(self, model: str) -> bool:
+        """Whether a model that is loaded can take calls, and each of its processes answers: they have turns."""
+        if not await self._is_ready(model):
+            return False
+        instances, nothing = self._processes.get(model, (0, []))
+        for _ in range(instances):
+            try:
+                await self._client.infer(model, nothing, client_timeout=_PULSE_SECONDS)
+            except InferenceServerException as error:
+                return _DEAD_PROCESS not in (error.message() or "")
+        return True
 
     async def reload(self, model: str) -> None:
         """Unload a model and load it again, which starts a process that died anew."""
@@ -93,11 +127,30 @@ class Triton:
         await _answered(self._client.load_model(model, client_timeout=_RELOAD_SECONDS))
 
 
+def _tensor(name: str, array: NDArray[Any]) -> grpc_client.InferInput:
+    tensor = grpc_client.InferInput(name, array.shape, np_to_triton_dtype(array.dtype))
+    tensor.set_data_from_numpy(array)
+    return tensor
+
+
+def _empty(tensor: Any, config: Any) -> grpc_client.InferInput:
+    """An input of a configuration without elements, where its shape can be so."""
+    shape = [0 if size == -1 else size for size in tensor.dims]
+    dtype = triton_to_np_dtype(DataType.Name(tensor.data_type).removeprefix("TYPE_").replace("STRING", "BYTES"))
+    filler = b"" if dtype is np.object_ else 0
+    return _tensor(tensor.name, np.full([1, *shape] if config.max_batch_size else shape, filler, dtype))
+
+
 async def _answered(call: Awaitable[_Answer]) -> _Answer:
     try:
         return await call
     except InferenceServerException as error:
-        raise BadGateway(_UNREACHABLE) from error
+        raise _away(error) from error
+
+
+def _away(error: InferenceServerException) -> BadGateway:
+    arrived = not any(words in (error.message() or "") for words in _NEVER_ARRIVED)
+    return BadGateway(_UNREACHABLE) if arrived else Unreached(_UNREACHABLE)
 
 
 def _translate(model: str, error: InferenceServerException) -> BadGateway | Internal:
@@ -108,10 +161,7 @@ def _translate(model: str, error: InferenceServerException) -> BadGateway | Inte
         return Internal("the request could not be processed")
     if status == str(grpc.StatusCode.DEADLINE_EXCEEDED):
         return BadGateway(_LATE)
-    details = error.message() or ""
-    if any(words in details for words in _NEVER_ARRIVED):
-        return Unreached(_UNREACHABLE)
-    return BrokenModel(_UNREACHABLE) if _DEAD_PROCESS in details else BadGateway(_UNREACHABLE)
+    return BrokenModel(_UNREACHABLE) if _DEAD_PROCESS in (error.message() or "") else _away(error)
 
 
 def checked(model: str, arrays: Mapping[str, NDArray[Any] | None]) -> Arrays:
@@ -124,10 +174,10 @@ def checked(model: str, arrays: Mapping[str, NDArray[Any] | None]) -> Arrays:
     return whole
 
 
-def bad_answer(model: str, details: str) -> BadGateway:
+def bad_answer(model: str, details: str) -> BadAnswer:
     """What a tensor that cannot be right becomes; the details go to the log alone."""
     log.error("bad tensor", extra={"fields": {"model": model, "details": details}})
-    return BadGateway("the model backend gave a bad answer, retry with backoff")
+    return BadAnswer("the model backend gave a bad answer, retry with backoff")
 
 
 def text_tensor(value: str) -> NDArray[np.object_]:

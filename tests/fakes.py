@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from frontend.access import api_key
 from frontend.access.registry import Registry
 from frontend.config_tables import LIMITS
-from frontend.dispatch.backends import Capacity
+from frontend.dispatch.backends import Capacity, Trial
 from frontend.errors import ApiError
 from frontend.triton import Arrays, Triton, checked
 
@@ -41,6 +41,12 @@ class FakeTriton(Triton):
 
     async def capacity(self, model: str) -> Capacity:
         return Capacity(_SLOTS)
+
+    async def try_out(self, model: str, trial: Trial) -> None:
+        return
+
+    async def ailing(self, models: Sequence[str]) -> set[str]:
+        return set()
 
     async def infer(
         self, model: str, inputs: Mapping[str, NDArray[Any]], outputs: Sequence[str], seconds: float

@@ -5,12 +5,14 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 
-from frontend.dispatch.backends import Backend, Inputs, Outputs, Triton
+from frontend.dispatch.backends import Backend, Inputs, Outputs, State, Trial, Triton
+from frontend.dispatch.locks import LocalLocks, Locks
 from frontend.dispatch.model_queue import Bounds, ModelQueue, Turn
 from frontend.dispatch.scheduler import Rules
 from frontend.dispatch.shares import Demand, Shares
 from frontend.dispatch.window import Window, Work
-from frontend.errors import BrokenModel, Unreached
+from frontend.errors import Unreached
+from frontend.observe import MODEL_READY
 
 _PIECE_SECONDS = 1.0
 # What is so much longer than a piece and cannot be cut goes through a queue of its own.
@@ -22,7 +24,8 @@ _KEY_SHARE = 0.5
 class Dispatcher:
     """The queues of all models over all backends; made inside the event loop that uses it.
 
-    ``works`` by model; one call to a Triton has ``call_seconds`` at most, whatever its request has.
+    ``works`` are by model; ``locks`` keep frontends from loading the same model at once. One call to a Triton has
+    ``call_seconds`` at most, whatever its request has.
     """
 
     def __init__(
@@ -31,17 +34,25 @@ class Dispatcher:
         bounds: Bounds,
         shares: Shares,
         works: Mapping[str, Work] | None = None,
+        locks: Locks | None = None,
         call_seconds: float = math.inf,
     ) -> None:
         self._rules, self._bounds, self._shares = rules, bounds, shares
-        self._call_seconds = call_seconds
+        self._locks, self._call_seconds = locks or LocalLocks(), call_seconds
+        self._trials: dict[str, Trial] = {}
         self._windows = {model: Window(work, _PIECE_SECONDS) for model, work in (works or {}).items()}
         self._queues: dict[str, ModelQueue] = {}
         self._backends: dict[str, Backend] = {}
 
+    def try_with(self, model: str, trial: Trial) -> None:
+        """Give a model calls on a Triton that is added from here on only where its trial goes well."""
+        self._trials[model] = trial
+
     async def add(self, name: str, server: Triton, models: Mapping[str, int]) -> None:
         """Send calls to ``server`` too; see ``Backend`` for ``models``."""
-        self._backends[name] = Backend(name, server, models, self._changed, self._own)
+        for model in models:
+            MODEL_READY.labels(model)
+        self._backends[name] = Backend(name, server, models, self._changed, self._own, self._locks, self._trials)
         await self._backends[name].start()
 
     def fix(self, name: str, slots: int) -> ModelQueue:
@@ -61,9 +72,13 @@ class Dispatcher:
         """What of each model waits or runs."""
         return {model: queue.demand for model, queue in self._queues.items()}
 
-    def ready(self, models: Iterable[str]) -> bool:
-        """Whether every one of ``models`` has a backend that can take calls."""
-        return all(any(backend.slots(model) for backend in self._backends.values()) for model in models)
+    def states(self, models: Iterable[str]) -> dict[str, State]:
+        """The best that can be said of each of ``models``, over all backends."""
+        backends = self._backends.values()
+        return {
+            model: min((backend.state(model) for backend in backends), key=list(State).index, default=State.AWAY)
+            for model in models
+        }
 
     def piece(self, model: str) -> float:
         """How much of its work a call of a model should have at most now."""
@@ -99,15 +114,8 @@ class Dispatcher:
         self, model: str, inputs: Callable[[], Inputs], outputs: Sequence[str], turn: Turn, cost: float
     ) -> Outputs:
         async def call(name: str) -> Outputs:
-            backend = self._backends[name]
-            try:
-                return await backend.server.infer(model, inputs(), outputs, min(turn.remaining(), self._call_seconds))
-            except Unreached:
-                backend.out()
-                raise
-            except BrokenModel:
-                backend.broken(model)
-                raise
+            seconds = min(turn.remaining(), self._call_seconds)
+            return await self._backends[name].infer(model, inputs(), outputs, seconds)
 
         queue = self.queue(model)
         if self._divisible(model) and cost > _LONG * self.piece(model):
@@ -124,6 +132,7 @@ class Dispatcher:
 
     def _changed(self, model: str, backend: str, slots: int, lanes: int) -> None:
         self.queue(model).set_limit(backend, slots, lanes)
+        MODEL_READY.labels(model).set(any(known.slots(model) for known in self._backends.values()))
         if self._divisible(model):
             # One lane is left to what is short, where there is more than one.
             self.queue(_long(model)).set_limit(backend, min(slots, max(1, lanes - 1)))

@@ -2,6 +2,7 @@
 
 from aiohttp import web
 
+from frontend.dispatch.backends import State
 from frontend.http.rendering import json_response
 from frontend.keys import DISPATCHER, RECORDER
 from frontend.operations.embeddings.pipeline import TRITON_MODEL as EMBEDDER
@@ -19,7 +20,8 @@ async def live(request: web.Request) -> web.Response:
 
 async def ready(request: web.Request) -> web.Response:
     """Every model can take requests, on one Triton or another, and what they cost can be written down."""
-    is_ready = request.app[DISPATCHER].ready(TRITON_MODELS) and request.app[RECORDER].can_charge
+    states = request.app[DISPATCHER].states(TRITON_MODELS)
+    is_ready = set(states.values()) == {State.READY} and request.app[RECORDER].can_charge
     return json_response({"status": "ready" if is_ready else "not ready"}, status=200 if is_ready else 503)
 
 

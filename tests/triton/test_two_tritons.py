@@ -135,7 +135,8 @@ async def test_a_triton_that_is_killed_costs_only_the_calls_it_had_and_comes_bac
     assert sum(answer.begun > killed + 1 for answer in load.answers) > CALLERS
     await asyncio.to_thread(pair.start_again, 0)
     ready = time.monotonic()
-    while not await _inferences(pair.tritons[0]):
+    # More than the frontend needs to see that it is well.
+    while await _inferences(pair.tritons[0]) < 20:
         assert time.monotonic() < ready + 2 + NOISE
         await asyncio.sleep(0.05)
     assert all(answer.status == 200 for answer in load.answers if answer.begun > killed + 1)
@@ -152,7 +153,7 @@ async def test_a_triton_that_freezes_is_left_out_and_every_caller_is_answered_by
     finally:
         send(pair.tritons[0], signal.SIGCONT)
     assert all(answer.ended - answer.begun < DEADLINE + NOISE for answer in load.answers)
-    late = [answer for answer in load.answers if answer.begun > frozen + 1 + NOISE]
+    late = [answer for answer in load.answers if answer.begun > frozen + 1.5 + NOISE]
     assert late
     assert {answer.status for answer in late} == {200}
     assert {answer.status for answer in load.answers} <= {200, 502}

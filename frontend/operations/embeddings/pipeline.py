@@ -19,7 +19,8 @@ class EmbeddingPipeline:
 
     def __init__(self, settings: Settings, dispatcher: Dispatcher, threads: Pool) -> None:
         self._tokenizer = TextTokenizer(settings.model_repository / TRITON_MODEL / "1")
-        self._model = PackedModel(dispatcher, threads, TRITON_MODEL, OUTPUT, (WIDTH,), settings)
+        trial = self._tokenizer.texts(["a"])
+        self._model = PackedModel(dispatcher, threads, TRITON_MODEL, OUTPUT, (WIDTH,), trial, settings)
 
     async def run(self, request: EmbeddingRequest, turn: Turn, reserve: Reserves) -> Embeddings:
         """One vector a text, in order."""

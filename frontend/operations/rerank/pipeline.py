@@ -21,7 +21,8 @@ class RerankPipeline:
 
     def __init__(self, settings: Settings, dispatcher: Dispatcher, threads: Pool) -> None:
         self._tokenizer = TextTokenizer(settings.model_repository / TRITON_MODEL / "1")
-        self._model = PackedModel(dispatcher, threads, TRITON_MODEL, OUTPUT, (), settings)
+        trial = self._tokenizer.pairs("a", ["b"])
+        self._model = PackedModel(dispatcher, threads, TRITON_MODEL, OUTPUT, (), trial, settings)
 
     async def run(self, request: RerankRequest, turn: Turn, reserve: Reserves) -> Ranking:
         """The documents in order of relevance, at most ``top_n`` of them."""

@@ -16,7 +16,7 @@ os.environ.setdefault("GOMP_SPINCOUNT", "30000")
 # ONNX Runtime tells Microsoft of its use, unless this stands in the environment before it is loaded.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
-from recognizer import InvalidWindowError, Recognizer, Window
+from recognizer import InvalidWindowError, Recognizer, Transcript, Window
 
 
 def _scalar(request, name):
@@ -86,7 +86,12 @@ class TritonPythonModel:
             if request.is_cancelled():
                 responses[place] = _failure("cancelled", pb_utils.TritonError.CANCELLED)
                 continue
-            windows.append(_window(request))
+            window = _window(request)
+            if not len(window.audio):
+                # Callers ask so whether this process lives.
+                responses[place] = _response(Transcript(window.language, [], 0.0, 0.0))
+                continue
+            windows.append(window)
             places.append(place)
         for place, response in zip(places, self._answer(windows), strict=True):
             responses[place] = response

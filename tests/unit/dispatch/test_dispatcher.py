@@ -6,14 +6,16 @@ from collections.abc import AsyncIterator, Sequence
 
 import numpy as np
 import pytest
+from prometheus_client import REGISTRY
 
-from frontend.dispatch.backends import Capacity, Inputs, Outputs
+from frontend.dispatch.backends import Capacity, Inputs, Outputs, State, Trial
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.model_queue import Bounds, Turn
 from frontend.dispatch.scheduler import Rules
 from frontend.dispatch.shares import FixedShares
 from frontend.dispatch.window import Work
 from frontend.errors import ApiError, BadGateway, BrokenModel, Unreached
+from tests.eventually import until
 
 MODELS = {"embedder": 2}
 
@@ -48,6 +50,12 @@ class FakeTriton:
 
     async def capacity(self, model: str) -> Capacity:
         return self.takes
+
+    async def try_out(self, model: str, trial: Trial) -> None:
+        raise NotImplementedError
+
+    async def ailing(self, models: Sequence[str]) -> set[str]:
+        return set(models) if isinstance(self.failure, BrokenModel) and not self.reloaded else set()
 
     async def reload(self, model: str) -> None:
         self.reloaded.append(model)
@@ -122,19 +130,30 @@ async def test_a_model_whose_process_died_is_loaded_anew(dispatcher: Dispatcher,
     first.failure = BrokenModel("dead")
     with pytest.raises(BadGateway, match="dead"):
         await _call(dispatcher)
-    await asyncio.sleep(0)
-    assert first.reloaded == ["embedder"]
+    await until(lambda: first.reloaded == ["embedder"])
 
 
-async def test_a_model_is_ready_while_any_backend_has_it(
+async def test_the_state_of_a_model_is_the_best_that_any_backend_has(
     dispatcher: Dispatcher, first: FakeTriton, second: FakeTriton
 ) -> None:
     first.up = False
-    await asyncio.sleep(0.5)
-    assert dispatcher.ready(["embedder"])
+    async with asyncio.timeout(20):
+        while {await _call(dispatcher) for _ in range(6)} != {"second"}:
+            pass
+    assert dispatcher.states(["embedder", "unknown"]) == {"embedder": State.READY, "unknown": State.AWAY}
     second.up = False
-    await asyncio.sleep(0.5)
-    assert not dispatcher.ready(["embedder"])
+    await until(lambda: dispatcher.states(["embedder"]) == {"embedder": State.AWAY})
+
+
+async def test_whether_a_model_is_ready_stands_in_a_metric(
+    dispatcher: Dispatcher, first: FakeTriton, second: FakeTriton
+) -> None:
+    def value() -> float | None:
+        return REGISTRY.get_sample_value("quartet_model_ready", {"model": "embedder"})
+
+    assert value() == 1
+    first.up = second.up = False
+    await until(lambda: value() == 0)
 
 
 async def test_inputs_are_made_only_when_a_slot_was_given(

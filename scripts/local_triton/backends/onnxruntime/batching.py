@@ -42,3 +42,10 @@ def split(plan: Plan, requests: list[Arrays], name: str, output: NDArray[Any]) -
     flat = output.reshape(-1)
     ends = np.cumsum(sizes)
     return [flat[end - size : end].reshape(shape) for end, size, shape in zip(ends, sizes, shapes, strict=True)]
+
+
+def nothing(plan: Plan, dtypes: dict[str, Any]) -> Arrays:
+    """The outputs of a request that has an input without elements: none either, where their shape can be so."""
+    batch = [1] if plan.max_batch_size else []
+    shapes = {name: [*batch, *(max(0, size) for size in dims)] for name, dims in plan.outputs.items()}
+    return {name: np.zeros(shape, dtypes[name]) for name, shape in shapes.items()}

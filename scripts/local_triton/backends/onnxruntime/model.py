@@ -28,6 +28,12 @@ def _failure(message, code):
     return pb_utils.InferenceResponse(error=pb_utils.TritonError(message, code))
 
 
+def _response(request, arrays):
+    return pb_utils.InferenceResponse(
+        [pb_utils.Tensor(name, arrays[name]) for name in request.requested_output_names()]
+    )
+
+
 class TritonPythonModel:
     """One instance: one session of its own."""
 
@@ -42,19 +48,32 @@ class TritonPythonModel:
         )
         self._config, self._watch = config, Watch()
         self._plan = checks.check(config, _describe(self._session.get_inputs()), _describe(self._session.get_outputs()))
+        self._nothing = batching.nothing(
+            self._plan,
+            {tensor["name"]: pb_utils.triton_string_to_numpy(tensor["data_type"]) for tensor in config["output"]},
+        )
 
     def execute(self, requests):
-        cancelled = [request.is_cancelled() for request in requests]
-        live = [request for request, gone in zip(requests, cancelled, strict=True) if not gone]
-        answers = iter(self._run(live) if live else [])
-        return [_failure("cancelled", pb_utils.TritonError.CANCELLED) if gone else next(answers) for gone in cancelled]
+        responses = [None] * len(requests)
+        places, given = [], []
+        for place, request in enumerate(requests):
+            arrays = {name: pb_utils.get_input_tensor_by_name(request, name).as_numpy() for name in self._plan.inputs}
+            if request.is_cancelled():
+                responses[place] = _failure("cancelled", pb_utils.TritonError.CANCELLED)
+            elif not all(array.size for array in arrays.values()):
+                # Callers ask so whether this process lives.
+                responses[place] = _response(request, self._nothing)
+            else:
+                places.append(place)
+                given.append(arrays)
+        if places:
+            answers = self._run([requests[place] for place in places], given)
+            for place, answer in zip(places, answers, strict=True):
+                responses[place] = answer
+        return responses
 
-    def _run(self, requests):
+    def _run(self, requests, given):
         plan, options = self._plan, sessions.run_options(self._config)
-        given = [
-            {name: pb_utils.get_input_tensor_by_name(request, name).as_numpy() for name in plan.inputs}
-            for request in requests
-        ]
         names = list(plan.outputs)
         try:
             with self._watch.over(requests, options):
@@ -65,8 +84,5 @@ class TritonPythonModel:
         except Exception as error:  # One boundary: ONNX Runtime raises many types, and every request must hear of it.
             return [_failure(f"onnx runtime error: {error}", pb_utils.TritonError.INTERNAL) for _ in requests]
         return [
-            pb_utils.InferenceResponse(
-                [pb_utils.Tensor(name, parts[name][index]) for name in request.requested_output_names()]
-            )
-            for index, request in enumerate(requests)
+            _response(request, {name: parts[name][index] for name in names}) for index, request in enumerate(requests)
         ]

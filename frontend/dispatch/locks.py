@@ -1,0 +1,77 @@
+"""One frontend at a time: locks that several frontends share."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from typing import Protocol
+
+from redis.asyncio import Redis
+from redis.asyncio.lock import Lock
+from redis.exceptions import LockError, RedisError
+
+from frontend.background import Repeating
+
+_PREFIX = "quartet:lock"
+_PATIENCE_SECONDS = 0.5
+# A holder that is killed keeps the others away for so long.
+_LEASE_SECONDS = 10.0
+_REDIS_AWAY = (RedisError, OSError, TimeoutError)
+
+
+class Locks(Protocol):
+    """Keeps frontends apart."""
+
+    def hold(self, name: str) -> AbstractAsyncContextManager[bool]:
+        """Whether the lock is this frontend's; it is given back at the end."""
+
+
+class LocalLocks:
+    """Where frontends cannot hear of each other: each waits for a random part of ``seconds`` and goes on."""
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self._seconds = seconds
+
+    @asynccontextmanager
+    async def hold(self, name: str) -> AsyncIterator[bool]:
+        """This frontend may always, after its pause."""
+        await asyncio.sleep(random.random() * self._seconds)
+        yield True
+
+
+class SharedLocks:
+    """Locks in Redis that expire soon after their holder has died; while Redis is away, each frontend may."""
+
+    def __init__(self, url: str) -> None:
+        self._redis: Redis = Redis.from_url(
+            url, socket_connect_timeout=_PATIENCE_SECONDS, socket_timeout=_PATIENCE_SECONDS
+        )
+
+    @asynccontextmanager
+    async def hold(self, name: str) -> AsyncIterator[bool]:
+        """Whether no other frontend has it; it is kept for as long as this takes."""
+        lock = self._redis.lock(f"{_PREFIX}:{name}", timeout=_LEASE_SECONDS)
+        try:
+            mine = bool(await lock.acquire(blocking=False))
+        except _REDIS_AWAY:
+            yield True
+            return
+        if not mine:
+            yield False
+            return
+        keeping = Repeating(_LEASE_SECONDS / 3, lambda: _prolong(lock))
+        keeping.start()
+        try:
+            yield True
+        finally:
+            await keeping.close()
+            with suppress(LockError, *_REDIS_AWAY):
+                await lock.release()
+
+    async def close(self) -> None:
+        await self._redis.aclose()
+
+
+async def _prolong(lock: Lock) -> None:
+    with suppress(LockError, *_REDIS_AWAY):
+        await lock.reacquire()

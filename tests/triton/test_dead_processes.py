@@ -1,0 +1,122 @@
+"""A process of a model that dies in a real Triton is found, and the model loaded anew, though nobody calls it."""
+
+import asyncio
+import json
+import os
+import signal
+import urllib.request
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from frontend.dispatch.dispatcher import Dispatcher
+from frontend.dispatch.model_queue import Bounds, Turn
+from frontend.dispatch.scheduler import Rules
+from frontend.dispatch.shares import FixedShares
+from frontend.operations.transcription.pipeline import INPUTS
+from frontend.triton import Triton, text_tensor
+from scripts.local_triton.server import LocalTriton
+from tests.conftest import ROOT
+from tests.eventually import until
+from tests.speech import say
+from tests.triton.conftest import send
+
+pytestmark = pytest.mark.triton
+
+MODELS = ("whisper_turbo", "piper_riccardo")
+_LONGEST = 120.0
+
+
+@pytest.fixture(scope="module")
+def triton(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalTriton]:
+    made = LocalTriton(ROOT / "model_repository", tmp_path_factory.mktemp("triton"))
+    made.start()
+    try:
+        made.load(MODELS)
+        yield made
+    finally:
+        # It would wait for the calls that a killed process had.
+        send(made, signal.SIGKILL)
+        made.stop()
+
+
+@pytest.fixture
+async def dispatcher(triton: LocalTriton) -> AsyncIterator[Dispatcher]:
+    client = Triton(f"127.0.0.1:{triton.ports.grpc}")
+    made = Dispatcher(Rules(), Bounds(), FixedShares(1, {}))
+    await made.add("a", client, dict.fromkeys(MODELS, 0))
+    await until(lambda: set(made.states(MODELS).values()) == {"ready"}, _LONGEST)
+    yield made
+    await made.close()
+    await client.close()
+
+
+def _processes(triton: LocalTriton, model: str) -> list[int]:
+    """Those of a model's instances, by the prefix of this Triton and their names."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            arguments = entry.read_bytes().decode().split("\0")
+        except OSError:
+            continue
+        ours = any(argument.startswith(triton._prefix) for argument in arguments)
+        if ours and any(argument.startswith(f"{model}_0_") for argument in arguments):
+            found.append(int(entry.parent.name))
+    return found
+
+
+def _idle_seconds() -> float:
+    """For how long a processor of this machine has had nothing to do."""
+    fields = Path("/proc/stat").read_text(encoding="utf-8").splitlines()[0].split()
+    return int(fields[4]) / os.sysconf("SC_CLK_TCK")
+
+
+async def _kill_and_wait(triton: LocalTriton, dispatcher: Dispatcher, model: str) -> None:
+    """Until the death of one process was found and the model is back."""
+    os.kill(_processes(triton, model)[0], signal.SIGKILL)
+    await until(lambda: dispatcher.states([model])[model] == "loading", _LONGEST)
+    await until(lambda: dispatcher.states([model])[model] == "ready", _LONGEST)
+
+
+@pytest.mark.parametrize("model", MODELS)
+async def test_a_dead_process_is_back_within_ten_seconds_of_an_idle_processor(
+    triton: LocalTriton, dispatcher: Dispatcher, model: str
+) -> None:
+    idle = _idle_seconds()
+    await _kill_and_wait(triton, dispatcher, model)
+    assert _idle_seconds() - idle < 10
+
+
+async def test_a_whisper_that_came_back_hears_the_first_who_calls_it(
+    triton: LocalTriton, dispatcher: Dispatcher
+) -> None:
+    await _kill_and_wait(triton, dispatcher, "whisper_turbo")
+    given = (
+        say("I will cook dinner tonight.")[None],
+        text_tensor(""),
+        text_tensor(""),
+        np.zeros((1, 1), np.float32),
+        np.zeros((1, 1), np.bool_),
+    )
+    turn = Turn("key", 3, None, asyncio.get_running_loop().time() + _LONGEST)
+    heard = await dispatcher.infer(
+        "whisper_turbo", lambda: dict(zip(INPUTS, given, strict=True)), ["segment_text"], turn
+    )
+    assert b"dinner" in b"".join(heard["segment_text"].reshape(-1))
+
+
+async def test_looking_after_a_model_is_no_failure_in_the_figures_of_triton(
+    triton: LocalTriton, dispatcher: Dispatcher
+) -> None:
+    address = f"http://127.0.0.1:{triton.ports.http}/v2/models/piper_riccardo/stats"
+
+    def figures() -> dict[str, int]:
+        with urllib.request.urlopen(address, timeout=10) as answer:
+            calls = json.loads(answer.read())["model_stats"][0]["inference_stats"]
+        return {outcome: int(calls[outcome]["count"]) for outcome in ("success", "fail")}
+
+    before = figures()
+    await until(lambda: figures()["success"] > before["success"], _LONGEST)
+    assert figures()["fail"] == before["fail"]
