@@ -237,6 +237,7 @@ def create_app(settings: Settings, connect: Callable[[str], Triton] = Triton) ->
     app[keys.SETTINGS] = settings
     app[_CONNECT] = connect
     app[metrics.METRICS] = metrics.MetricsPage()
+    app[health.REQUIRED] = health.Required.of(settings.ready_models)
     app.cleanup_ctx.extend([_access, _usage, _dispatch, _operations, _tritons, _watch])
     app.on_response_prepare.extend([add_headers, refuse_uncharged])
     pages = (home, health, models, metrics, openapi, docs, dashboard)

@@ -92,6 +92,7 @@ class Settings:
     concurrency: int = _setting(0, "calls of a model at once on one Triton; 0 is what fills two batches", least=0)
     calls_at_once: int = _setting(8, "calls that one request may have under way at once", least=1)
     windows_at_once: int = _setting(1, "windows of one recording under way at once; more on a GPU", least=1)
+    ready_models: str = _setting("any", "models that /health/ready waits for: any, all, none, or names with commas")
     frontends: int = _setting(1, "frontends over the same Tritons, where no redis tells", least=1)
     queue_per_key: int = _setting(256, "calls of a key that may wait for a model", least=1)
     queue_per_tier: int = _setting(4096, "calls of a tier that may wait for a model", least=1)

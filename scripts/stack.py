@@ -1,5 +1,6 @@
 """One Triton and one frontend on this machine, which are started, kept going and stopped together."""
 
+import json
 import secrets
 import subprocess
 import sys
@@ -106,14 +107,25 @@ class Stack:
         self._frontend = start_child(command, environment, self._frontend_log)
 
     def _wait_until_ready(self) -> None:
-        deadline = time.monotonic() + _READY_SECONDS
+        deadline, lacking = time.monotonic() + _READY_SECONDS, ""
         while time.monotonic() < deadline and not self.failure():
-            try:
-                with urllib.request.urlopen(f"{self.url}/health/ready", timeout=2):
-                    return
-            except (urllib.error.URLError, OSError):
-                time.sleep(0.1)
-        raise TritonFailedError(self.failure() or f"the frontend was not ready within {_READY_SECONDS} s")
+            if not (lacking := self._lacking()):
+                return
+            time.sleep(0.1)
+        raise TritonFailedError(self.failure() or f"not ready within {_READY_SECONDS} s: {lacking}")
+
+    def _lacking(self) -> str:
+        """What is not ready, or nothing."""
+        try:
+            with urllib.request.urlopen(f"{self.url}/health/ready", timeout=2) as answer:
+                body = answer.read()
+        except urllib.error.HTTPError as error:
+            body = error.read()
+        except OSError:
+            return "the frontend"
+        return ", ".join(
+            f"{model} ({state})" for model, state in json.loads(body)["models"].items() if state != "ready"
+        )
 
     def failure(self) -> str:
         """What stopped by itself, or nothing."""

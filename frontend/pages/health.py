@@ -1,7 +1,11 @@
 """GET /health/live and /health/ready."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from aiohttp import web
 
+from frontend.config_tables import SettingsError
 from frontend.dispatch.backends import State
 from frontend.http.rendering import json_response
 from frontend.keys import DISPATCHER, RECORDER
@@ -13,16 +17,48 @@ from frontend.operations.transcription.protocol import MODELS as STT_MODELS
 TRITON_MODELS = (*STT_MODELS.values(), *(f"piper_{voice}" for voice in CATALOGUE), EMBEDDER, RERANKER)
 
 
+@dataclass(frozen=True)
+class Required:
+    """The models that must be there: every one of ``names``, or any one where there are no names to go by."""
+
+    names: frozenset[str] = frozenset()
+    any_one: bool = False
+
+    @classmethod
+    def of(cls, setting: str) -> "Required":
+        """Read the setting; ``SettingsError`` where it names a model that there is not."""
+        if setting in ("any", "none"):
+            return cls(any_one=setting == "any")
+        names = TRITON_MODELS if setting == "all" else [name.strip() for name in setting.split(",")]
+        for name in names:
+            if name not in TRITON_MODELS:
+                raise SettingsError(f"QUARTET_READY_MODELS: there is no model {name!r}; {', '.join(TRITON_MODELS)}")
+        return cls(frozenset(names))
+
+    def met_by(self, states: Mapping[str, State]) -> bool:
+        """Whether requests can be served. A model with wrong numbers is no outage: its export does not fit the machine.
+
+        It fails readiness even where any one model is enough, so that no such release takes the place of a good one.
+        """
+        if self.any_one:
+            return State.READY in states.values() and State.UNFIT not in states.values()
+        return all(states[name] is State.READY for name in self.names)
+
+
+REQUIRED = web.AppKey("required", Required)
+
+
 async def live(request: web.Request) -> web.Response:
     """The process answers."""
     return json_response({"status": "live"})
 
 
 async def ready(request: web.Request) -> web.Response:
-    """Every model can take requests, on one Triton or another, and what they cost can be written down."""
+    """This process can serve: the models are there that the settings ask for, and charges can be written down."""
     states = request.app[DISPATCHER].states(TRITON_MODELS)
-    is_ready = set(states.values()) == {State.READY} and request.app[RECORDER].can_charge
-    return json_response({"status": "ready" if is_ready else "not ready"}, status=200 if is_ready else 503)
+    is_ready = request.app[REQUIRED].met_by(states) and request.app[RECORDER].can_charge
+    body = {"status": "ready" if is_ready else "not ready", "models": states}
+    return json_response(body, status=200 if is_ready else 503)
 
 
 ROUTES = [web.get("/health/live", live), web.get("/health/ready", ready)]

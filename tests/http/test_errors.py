@@ -1,6 +1,5 @@
 """Every refusal has the contract's shape, on every path."""
 
-import asyncio
 import io
 from typing import Any
 
@@ -158,14 +157,6 @@ async def test_an_unforeseen_error_is_500_without_details(
     error = await _error(response)
     assert "secret" not in error["message"]
     assert response.headers["X-Request-Id"] in error["message"]
-
-
-async def test_readiness_follows_triton(client: Client, triton: FakeTriton) -> None:
-    assert (await client.get("/health/ready")).status == 200
-    triton.up = False
-    async with asyncio.timeout(1):
-        while (await client.get("/health/ready")).status != 503:
-            pass
 
 
 async def test_the_model_list_has_every_name(client: Client) -> None:
