@@ -1,4 +1,4 @@
-"""What dies is started again in good time, and a second product beside the first has what is its own."""
+"""A second product beside the first has what is its own."""
 
 from pathlib import Path
 
@@ -7,23 +7,7 @@ import pytest
 from frontend.access.registry import Registry
 from frontend.commands.database import with_registry
 from frontend.config import Settings
-from scripts.stack import Pauses, Stack, new_key, with_defaults
-
-
-def test_the_first_new_start_is_at_once() -> None:
-    assert Pauses().next(100.0) == 0
-
-
-def test_new_starts_that_follow_each_other_wait_longer_and_longer() -> None:
-    pauses = Pauses()
-    assert [pauses.next(float(second)) for second in range(8)] == [0, 1, 2, 4, 8, 16, 30, 30]
-
-
-def test_a_quiet_minute_forgets_the_pauses() -> None:
-    pauses = Pauses()
-    pauses.next(0.0)
-    pauses.next(1.0)
-    assert pauses.next(61.0) == 0
+from scripts.stack import Stack, new_key, with_defaults
 
 
 def test_what_was_set_is_kept(tmp_path: Path) -> None:
