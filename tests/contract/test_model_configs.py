@@ -50,6 +50,13 @@ def test_threads_are_explicit(path: Path) -> None:
     assert all(int(config.parameters[name].string_value) > 0 for name in names)
 
 
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda p: str(p.relative_to(REPOSITORY)))
+def test_a_config_holds_for_instances_on_any_gpu(path: Path) -> None:
+    config = _read(path)
+    assert "gpu" not in config.parameters["memory.enable_memory_arena_shrinkage"].string_value
+    assert not any(group.gpus for group in config.instance_group)
+
+
 def test_every_served_model_has_a_folder() -> None:
     assert {path.parent.name for path in REPOSITORY.glob("*/config.pbtxt")} == set(TRITON_MODELS)
 

@@ -73,6 +73,7 @@ class TritonPythonModel:
         self._recognizer = Recognizer(
             folder,
             device="cuda" if args["model_instance_kind"] == "GPU" else "cpu",
+            device_index=int(args["model_instance_device_id"]),
             compute_type=settings["compute_type"],
             threads=int(settings["intra_threads"]),
             beam_size=int(settings["beam_size"]),

@@ -93,10 +93,22 @@ class Recognizer:
     """A converted Whisper in ``folder``: CTranslate2's files, ``tokenizer.json`` and ``quartet.json``."""
 
     def __init__(
-        self, folder: Path, *, device: str = "cpu", compute_type: str = "default", threads: int = 1, beam_size: int = 1
+        self,
+        folder: Path,
+        *,
+        device: str = "cpu",
+        device_index: int = 0,
+        compute_type: str = "default",
+        threads: int = 1,
+        beam_size: int = 1,
     ) -> None:
         self._model = ctranslate2.models.Whisper(
-            str(folder), device=device, compute_type=compute_type, intra_threads=threads, inter_threads=1
+            str(folder),
+            device=device,
+            device_index=device_index,
+            compute_type=compute_type,
+            intra_threads=threads,
+            inter_threads=1,
         )
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         settings = json.loads((folder / "quartet.json").read_text(encoding="utf-8"))
