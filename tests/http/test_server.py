@@ -3,12 +3,14 @@
 import asyncio
 import dataclasses
 import http.client
+from typing import Any
 
 import pytest
 
 from frontend.config import Settings
 from frontend.http import arrival
 from tests.conftest import KEY, Client
+from tests.fakes import FakeTriton
 from tests.raw import answer as read_answer
 from tests.raw import ask, connection, head
 
@@ -156,3 +158,23 @@ async def test_what_is_no_http_is_400_in_the_shape_of_the_contract(client: Clien
 @pytest.mark.parametrize("data", [head("GET", "/v1/models"), head("GET", "/v1/nothing"), b"nonsense\r\n\r\n"])
 async def test_no_answer_names_the_framework(client: Client, data: bytes) -> None:
     assert (await ask(client.server.port, data)).headers["server"] == "quartet"
+
+
+async def test_a_request_under_way_is_finished_when_the_server_ends(
+    client: Client, triton: FakeTriton, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, infer = asyncio.Event(), triton.infer
+
+    async def slowly(*arguments: Any) -> Any:
+        begun.set()
+        await asyncio.sleep(1)
+        return await infer(*arguments)
+
+    monkeypatch.setattr(triton, "infer", slowly)
+    asked = asyncio.create_task(client.post(EMBED, json={"input": "a"}))
+    await begun.wait()
+    runner = client.server.runner
+    assert runner is not None
+    ended = asyncio.create_task(runner.cleanup())
+    assert (await asked).status == 200
+    await ended

@@ -1,3 +1,4 @@
+import asyncio
 import os
 import time
 from collections.abc import AsyncIterator
@@ -19,6 +20,10 @@ def _write(path: str) -> None:
     with open(path, "w") as file:
         file.write("x")
         file.flush()
+
+
+def _allocate(count: int) -> int:
+    return len(bytearray(count))
 
 
 def _add(a: int, b: int) -> int:
@@ -48,6 +53,25 @@ async def test_a_process_that_dies_fails_its_task_alone(pool: Offload) -> None:
     with pytest.raises(TaskKilledError):
         await pool.run(_die)
     assert await pool.run(_add, 1, 1) == 2
+
+
+async def test_a_worker_has_a_bound_on_its_memory(pool: Offload) -> None:
+    assert await pool.run(_allocate, 2**20) == 2**20
+    with pytest.raises(TaskKilledError):
+        await pool.run(_allocate, 5 * 2**30)
+
+
+async def test_a_task_that_is_cancelled_is_killed_and_leaves_its_worker_to_the_next() -> None:
+    pool = Offload(1, tasks=100, seconds=600)
+    assert await pool.run(_add, 1, 1) == 2
+    task = asyncio.create_task(pool.run(_sleep, 600))
+    await asyncio.sleep(0.5)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    async with asyncio.timeout(120):
+        assert await pool.run(_add, 1, 2) == 3
+    await pool.close()
 
 
 async def test_a_worker_cannot_write_files(pool: Offload, tmp_path: os.PathLike[str]) -> None:

@@ -112,6 +112,23 @@ async def test_without_a_backend_nobody_is_kept_waiting() -> None:
         await queue.slot(_turn()).__aenter__()
 
 
+@pytest.mark.parametrize(("wait", "retry_after"), [(0.0, 1), (0.2, 1), (7.2, 8), (299.5, 300), (86_400.0, 300)])
+async def test_a_refusal_names_the_expected_wait_within_bounds(
+    monkeypatch: pytest.MonkeyPatch, wait: float, retry_after: int
+) -> None:
+    queue = _queue(bounds=Bounds(key=0))
+    monkeypatch.setattr(queue._scheduler, "expected_wait", lambda tier: wait)
+    with pytest.raises(BadGateway) as refused:
+        await queue.slot(_turn()).__aenter__()
+    assert refused.value.headers["Retry-After"] == str(retry_after)
+
+
+async def test_without_a_backend_a_refusal_names_one_second() -> None:
+    with pytest.raises(BadGateway) as refused:
+        await _queue(0).slot(_turn()).__aenter__()
+    assert refused.value.headers["Retry-After"] == "1"
+
+
 async def test_a_backend_that_comes_back_serves_those_who_wait() -> None:
     queue = _queue(1)
     async with queue.slot(_turn()):

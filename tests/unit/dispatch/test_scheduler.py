@@ -70,6 +70,30 @@ def test_nothing_is_aged_before_its_time() -> None:
     assert _order(scheduler, 3.9) == ["c", "f"]
 
 
+def test_a_ticket_is_aged_from_the_second_that_was_set() -> None:
+    scheduler = _scheduler(age_seconds=4)
+    _enter(scheduler, "f", FREE, 0.0)
+    _enter(scheduler, "c", COMPANY, 3.0)
+    assert _order(scheduler, 4.0) == ["f", "c"]
+
+
+def test_age_does_not_take_a_key_beyond_its_share() -> None:
+    scheduler = _scheduler(2, age_seconds=4, key_share=0.5)
+    for _ in range(2):
+        _enter(scheduler, "f", FREE, 0.0)
+    _enter(scheduler, "c", COMPANY, 5.0)
+    granted = [scheduler.grant(5.0) for _ in range(3)]
+    assert [ticket.key if ticket else None for ticket in granted] == ["f", "c", None]
+
+
+def test_of_owners_below_their_floors_goes_first_who_has_the_least_part_of_it() -> None:
+    scheduler = _scheduler(4, floors={"small": 2, "large": 10})
+    for owner in ("small", "small", "large", "large"):
+        _enter(scheduler, owner, FREE, owner=owner)
+    granted = [scheduler.grant(0.0) for _ in range(4)]
+    assert [ticket.owner if ticket else None for ticket in granted] == ["small", "large", "large", "small"]
+
+
 def test_the_backend_with_the_most_free_slots_is_chosen() -> None:
     scheduler = _scheduler(1)
     scheduler.set_limit("b", 3)

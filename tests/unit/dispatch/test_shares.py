@@ -88,6 +88,27 @@ async def test_a_floor_lies_where_its_owner_calls(redis_server: RedisServer) -> 
         await shares.close()
 
 
+@pytest.mark.parametrize(
+    ("floors", "owners", "slots", "expected"),
+    [
+        # What an owner does not use of its floor is for the others.
+        ({"acme": 6}, {"acme": 1}, 8, (7, 1)),
+        # The floors of two owners in one frontend add up.
+        ({"acme": 5, "zenith": 5}, {"acme": 5, "zenith": 5}, 10, (2, 8)),
+    ],
+)
+async def test_a_frontend_has_what_the_floors_of_its_callers_need(
+    redis_server: RedisServer, floors: dict[str, int], owners: dict[str, int], slots: int, expected: tuple[int, int]
+) -> None:
+    first = SharedShares(redis_server.url, lambda: {"m": Demand(50)}, {"m": floors})
+    second = SharedShares(redis_server.url, lambda: {"m": Demand(sum(owners.values()), owners)}, {"m": floors})
+    for shares in (first, second, first):
+        await shares.beat()
+    assert (first.own("m", slots), second.own("m", slots)) == expected
+    for shares in (first, second):
+        await shares.close()
+
+
 async def test_a_floor_that_nobody_uses_is_divided_evenly(redis_server: RedisServer) -> None:
     pair = [SharedShares(redis_server.url, dict, {"m": {"acme": 4}}) for _ in range(2)]
     for shares in (*pair, pair[0]):

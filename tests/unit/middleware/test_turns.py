@@ -27,3 +27,8 @@ async def test_a_turn_ends_at_its_deadline() -> None:
     assert turn_of(Caller("1", "a"), (), 5).deadline - turn_of(Caller("1", "a"), (), 1).deadline == pytest.approx(
         4, abs=0.5
     )
+
+
+@pytest.mark.parametrize(("tier", "place"), [("company", 1), ("pro", 2), ("free", 3)])
+async def test_a_company_goes_before_pro_and_pro_before_free(tier: str, place: int) -> None:
+    assert turn_of(Caller("1", "a", tier=tier), (), 1).tier == place
