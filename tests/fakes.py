@@ -43,7 +43,7 @@ class FakeTriton(Triton):
         return Capacity(_SLOTS)
 
     async def try_out(self, model: str, trial: Trial) -> None:
-        return
+        checked(model, self.spoil(self._answer(model, trial.inputs, trial.outputs)))
 
     async def ailing(self, models: Sequence[str]) -> set[str]:
         return set()
