@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from frontend.access.registry import MissingError, RegistryError
 from frontend.database.engine import READ
 from frontend.database.tables import KEYS, ORGS, TOPUPS, USAGE_DAYS, USAGE_EVENTS, WALLET_LEASES, WALLETS
+from frontend.prices import PRICES
 from frontend.usage import leases
 
 _DAY = 86_400
@@ -42,11 +43,13 @@ class Lease:
 
 @dataclass(frozen=True)
 class Sum:
-    """Consumption of one group: its names in the order that was asked for; ms, code points or tokens; micro-CHF."""
+    """Consumption of one group: its names in the order that was asked for, each unit for itself, and micro-CHF."""
 
     group: tuple[str, ...]
     requests: int
-    quantity: int
+    milliseconds: int
+    characters: int
+    tokens: int
     amount: int
 
 
@@ -140,7 +143,8 @@ class Books:
     async def usage(self, scope: Scope, by: Sequence[str], most: int | None = None) -> list[Sum]:
         """Consumption summed up by some of ``GROUPS``, in their order; ``RegistryError`` beyond ``most`` sums."""
         groups = [_COLUMNS[name] for name in by]
-        sums = [sa.func.sum(USAGE_DAYS.c[name]) for name in ("requests", "quantity", "amount")]
+        quantities = [_quantity(unit) for unit in ("minute", "million_characters", "million_tokens")]
+        sums = [sa.func.sum(value) for value in (USAGE_DAYS.c.requests, *quantities, USAGE_DAYS.c.amount)]
         query = sa.select(*groups, *sums).where(USAGE_DAYS.c.day.between(scope.first, scope.last))
         if scope.org is not None:
             query = query.where(USAGE_DAYS.c.org == scope.org)
@@ -167,6 +171,12 @@ class Books:
         async with self._engine.connect() as connection:
             rows = await (await connection.execution_options(**READ)).execute(query)
             return {row.id: row.name for row in rows}
+
+
+def _quantity(unit: str) -> sa.ColumnElement[int]:
+    """What a row counts in a unit that is priced, in parts of it: milliseconds of audio, code points or tokens."""
+    operations = {price.operation for price in PRICES.values() if price.unit == unit}
+    return sa.case((USAGE_DAYS.c.operation.in_(operations), USAGE_DAYS.c.quantity), else_=0)
 
 
 def _sums(rows: Iterable[sa.Row[Any]], groups: int) -> list[Sum]:

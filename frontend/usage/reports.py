@@ -9,6 +9,8 @@ from frontend.prices import to_chf
 from frontend.usage.books import GROUPS, Books, Scope, Sum
 
 FIRST_DAY, LAST_DAY = "0001-01-01", "9999-12-31"
+# What is told of each group: what is counted in one unit is not added to what is counted in another.
+_SUMS = ("requests", "audio_seconds", "characters", "tokens", "amount")
 # Cells that a spreadsheet would take for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 # Those of the RFC, and the semicolon, at which spreadsheets of some countries cut.
@@ -29,7 +31,7 @@ def parse_groups(text: str) -> list[str]:
 
 
 async def report(books: Books, scope: Scope, by: Sequence[str], most: int | None = None) -> list[dict[str, Any]]:
-    """One object a group: its names, ``requests``, ``quantity`` and ``amount`` in CHF; a key has ``key_id`` besides.
+    """One object a group: its names and ``_SUMS``, of which ``amount`` is in CHF; a key has ``key_id`` besides.
 
     ``RegistryError`` where there are more than ``most``.
     """
@@ -47,13 +49,18 @@ def _rows(sums: Iterable[Sum], names: Mapping[str, str], by: Sequence[str]) -> l
         row: dict[str, Any] = dict(zip(by, found.group, strict=True))
         if "key" in row:
             row["key_id"], row["key"] = row["key"], names.get(row["key"], row["key"])
-        rows.append({**row, "requests": found.requests, "quantity": found.quantity, "amount": to_chf(found.amount)})
+        whole, rest = divmod(found.milliseconds, 1000)
+        seconds = found.milliseconds / 1000 if rest else whole
+        told = (found.requests, seconds, found.characters, found.tokens, to_chf(found.amount))
+        rows.append(row | dict(zip(_SUMS, told, strict=True)))
     return rows
 
 
 def cells(rows: Iterable[Mapping[str, Any]], by: Collection[str]) -> list[list[str]]:
-    """A table with its heading."""
-    names = [*by, "requests", "quantity", "amount"]
+    """A table with its heading; keys may share a name, and have their ids beside it."""
+    names = [*by, *_SUMS]
+    if "key" in by:
+        names.insert(names.index("key") + 1, "key_id")
     return [names, *([str(row[name]) for name in names] for row in rows)]
 
 

@@ -3,7 +3,6 @@
 import csv
 import re
 import shutil
-import time
 from collections import defaultdict
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -26,13 +25,23 @@ from tests.unit.usage.conftest import write
 
 _KEY = api_key.new_key()
 _DAY = 86_400
+# The page's clock stands here, so that no day ends within a test.
+_NOW = 1_795_262_400
+# Keeps what is written on the chart, which is a picture.
+_KEEP_LABELS = """
+window.labels = [];
+const { fillText } = CanvasRenderingContext2D.prototype;
+CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+  window.labels.push(text);
+  fillText.call(this, text, ...place);
+};
+"""
 _SCOPE = Scope("0001-01-01", "9999-12-31", org="acme")
 
 
 def _events(key_id: str) -> list[UsageEvent]:
-    now = int(time.time())
     return [
-        UsageEvent(f"{number}", f"{number}", key_id, "acme", *work, 7, "unit", 1, amount, False, now - days * _DAY)
+        UsageEvent(f"{number}", f"{number}", key_id, "acme", *work, 7, "unit", 1, amount, False, _NOW - days * _DAY)
         for number, (days, work, amount) in enumerate(
             (days, work, 1_000_003 * (place + 1) + days)
             for days in range(3)
@@ -77,6 +86,8 @@ async def browser() -> AsyncIterator[Browser]:
 async def page(browser: Browser, server: TestServer) -> AsyncIterator[Page]:
     """The page as it is before anybody has signed in; what goes wrong in it fails the test."""
     opened = await browser.new_page()
+    await opened.clock.set_fixed_time(_NOW)
+    await opened.add_init_script(_KEEP_LABELS)
     faults: list[str] = []
     opened.on("pageerror", lambda error: faults.append(str(error)))
     opened.on("console", lambda line: faults.append(line.text) if line.type in ("error", "warning") else None)
@@ -139,6 +150,45 @@ async def test_another_group_has_the_same_sum(page: Page, books: Books, group: s
     assert await page.locator("#all-amount").inner_text() == before
 
 
+async def test_keys_of_one_name_are_told_apart(page: Page, settings: Settings) -> None:
+    engine = open_engine(settings.database)
+    other = api_key.new_key()
+    await add_key(Registry(engine), other, org="acme")
+    found = await Registry(engine).find([api_key.digest(key) for key in (_KEY, other)])
+    event = UsageEvent(
+        "other", "other", found[api_key.digest(other)].id, "acme", "chat", "chat", 5, "u", 1, 9, False, _NOW
+    )
+    await write(engine, event)
+    await engine.dispose()
+    await _sign_in(page)
+    await page.locator("#by").select_option("key")
+    await page.get_by_role("columnheader", name="Key").wait_for()
+    assert set(await page.locator("#legend li").all_inner_texts()) == {f"test {key.id[:8]}" for key in found.values()}
+    assert [row[2] for row in await _rows(page) if row[1].endswith("(chat)")] == ["5 tokens"]
+
+
+@pytest.mark.parametrize("measure", ["amount", "requests"])
+async def test_the_axis_shows_nothing_between_whole_requests_and_micro_chf(
+    page: Page, settings: Settings, measure: str
+) -> None:
+    engine = open_engine(settings.database)
+    key = api_key.new_key()
+    await add_key(Registry(engine), key)
+    (found,) = (await Registry(engine).find([api_key.digest(key)])).values()
+    await write(engine, UsageEvent("a", "a", found.id, None, "rerank", "rerank-v2-m3", 5, "u", 1, 2, False, _NOW))
+    await engine.dispose()
+    await _sign_in(page, key)
+    await page.get_by_role("heading", name="Usage").wait_for()
+    await page.evaluate("labels.length = 0")
+    await page.locator("#measure").select_option("requests")
+    await page.locator("#measure").select_option(measure)
+    wanted = {"amount": ["0.000000", "0.000001", "0.000002"], "requests": ["0", "1"]}
+    # The axis of days is drawn after that of values.
+    await page.wait_for_function(f"labels.some((label) => label === '{wanted[measure][-1]}')")
+    values = [label for label in await page.evaluate("labels") if "-" not in label]
+    assert values[-len(wanted[measure]) :] == wanted[measure]
+
+
 async def test_other_days_are_asked_for(page: Page, books: Books) -> None:
     await _sign_in(page)
     today = await page.get_by_label("To").input_value()
@@ -180,6 +230,7 @@ async def test_nothing_lies_beside_the_window(browser: Browser, server: TestServ
         color_scheme="dark" if scheme == "dark" else "light", viewport={"width": width, "height": 800}
     )
     page = await context.new_page()
+    await page.clock.set_fixed_time(_NOW)
     await page.goto(str(server.make_url("/dashboard")))
     await _sign_in(page)
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -42,22 +42,31 @@ def _rows(lines: list[str]) -> list[list[str]]:
 @pytest.mark.usefixtures("used")
 def test_usage_is_summed_up_by_operation(terminal: Terminal) -> None:
     assert _rows(terminal.type("usage")) == [
-        ["operation", "requests", "quantity", "amount"],
-        ["speech", "3", "21", "1.000036"],
+        ["operation", "requests", "audio_seconds", "characters", "tokens", "amount"],
+        ["speech", "3", "0", "21", "0", "1.000036"],
     ]
 
 
 @pytest.mark.usefixtures("used")
 def test_usage_can_be_asked_for_by_day_model_and_key(terminal: Terminal) -> None:
-    assert _rows(terminal.type("usage", "--org", "acme", "--by", "day,model,key"))[1:] == [
-        ["1970-01-01", "tts-1", "search", "1", "7", "1.00"],
-        ["1970-01-02", "tts-1-hd", "search", "1", "7", "0.000035"],
+    rows = _rows(terminal.type("usage", "--org", "acme", "--by", "day,model,key"))
+    assert [[*row[:3], *row[4:]] for row in rows[1:]] == [
+        ["1970-01-01", "tts-1", "search", "1", "0", "7", "0", "1.00"],
+        ["1970-01-02", "tts-1-hd", "search", "1", "0", "7", "0", "0.000035"],
     ]
+
+
+@pytest.mark.usefixtures("used")
+def test_keys_of_one_name_are_told_apart_by_their_ids(terminal: Terminal) -> None:
+    head, *rows = _rows(terminal.type("usage", "--by", "key"))
+    ids = {row[head.index("key_id")] for row in rows}
+    assert len(ids) == 2
+    assert ids - {"somebody"} <= {row[5] for row in _rows(terminal.type("keys", "list"))}
 
 
 def test_usage_can_be_asked_for_by_the_beginning_of_a_key(terminal: Terminal, used: str) -> None:
     lines = terminal.type("usage", "--key", used, "--first", "1970-01-02", "--by", "day", "--csv")
-    assert lines == ["day,requests,quantity,amount", "1970-01-02,1,7,0.000035"]
+    assert lines == ["day,requests,audio_seconds,characters,tokens,amount", "1970-01-02,1,0,7,0,0.000035"]
 
 
 @pytest.mark.parametrize("words", [["--by", "hour"], ["--by", "day,day"], ["--first", "yesterday"]])
@@ -107,7 +116,7 @@ def test_a_lease_that_is_released_is_gone(terminal: Terminal) -> None:
 @pytest.mark.usefixtures("used")
 def test_old_charges_can_be_deleted(terminal: Terminal) -> None:
     assert terminal.type("prune", "--before", "1970-01-02") == ["2 charges deleted; their sums by day stay"]
-    assert _rows(terminal.type("usage"))[1:] == [["speech", "3", "21", "1.000036"]]
+    assert _rows(terminal.type("usage"))[1:] == [["speech", "3", "0", "21", "0", "1.000036"]]
 
 
 def test_charges_of_the_last_days_are_not_deleted(terminal: Terminal) -> None:

@@ -1,5 +1,6 @@
 import asyncio
 import time
+from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
@@ -74,14 +75,26 @@ async def test_a_lease_that_is_released_is_free_for_others(engine: AsyncEngine, 
 async def test_consumption_is_summed_up_by_what_is_asked_for(engine: AsyncEngine, books: Books) -> None:
     await write(engine, event("a", 3), event("b", 4, at=86_400), event("c", 9, org="zenith"))
     assert await books.usage(Scope(*_EVER, org="acme"), ["day"]) == [
-        Sum(("1970-01-01",), 1, 1, 3),
-        Sum(("1970-01-02",), 1, 1, 4),
+        Sum(("1970-01-01",), 1, 0, 1, 0, 3),
+        Sum(("1970-01-02",), 1, 0, 1, 0, 4),
     ]
 
 
 async def test_consumption_of_days_outside_is_left_out(engine: AsyncEngine, books: Books) -> None:
     await write(engine, event("a", 3), event("b", 4, at=86_400))
-    assert await books.usage(Scope("1970-01-02", "1970-01-02"), ["operation"]) == [Sum(("speech",), 1, 1, 4)]
+    assert await books.usage(Scope("1970-01-02", "1970-01-02"), ["operation"]) == [Sum(("speech",), 1, 0, 1, 0, 4)]
+
+
+async def test_what_is_counted_in_one_unit_is_not_added_to_what_is_counted_in_another(
+    engine: AsyncEngine, books: Books
+) -> None:
+    work = {"tts-1": "speech", "stt-1": "transcriptions", "embed-m3": "embeddings", "rerank-v2-m3": "rerank"}
+    events = [
+        replace(event(model, org=None), model=model, operation=operation, quantity=10**place)
+        for place, (model, operation) in enumerate([*work.items(), ("chat", "chat")])
+    ]
+    await write(engine, *events)
+    assert await books.usage(Scope(*_EVER), ["key"]) == [Sum(("key",), 5, 10, 1, 11_100, 25)]
 
 
 async def test_without_consumption_there_is_no_sum(books: Books) -> None:
@@ -118,7 +131,7 @@ async def test_old_charges_are_deleted_and_their_sums_stay(
     old = [event(str(number), prepaid=False, at=number) for number in range(5)]
     await write(engine, *old, event("kept", prepaid=False, at=5))
     assert await books.prune(5) == 5
-    assert await books.usage(Scope(*_EVER), []) == [Sum((), 6, 6, 30)]
+    assert await books.usage(Scope(*_EVER), []) == [Sum((), 6, 0, 6, 0, 30)]
     async with engine.connect() as connection:
         assert list(await connection.scalars(sa.select(USAGE_EVENTS.c.id))) == ["kept"]
 

@@ -2,8 +2,10 @@ import csv
 import io
 
 import pytest
+from sqlalchemy.ext.asyncio import create_async_engine
 
-from frontend.usage.reports import to_csv
+from frontend.usage.books import Books, Scope, Sum
+from frontend.usage.reports import FIRST_DAY, LAST_DAY, cells, report, to_csv
 
 
 @pytest.mark.parametrize("cell", ["a;b", "a,b", 'a"b', "a\nb", "a\rb", "plain", ""])
@@ -18,3 +20,15 @@ def test_a_spreadsheet_that_cuts_at_semicolons_leaves_a_cell_whole() -> None:
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\tx", "\rx"])
 def test_a_cell_that_would_be_a_formula_is_text(text: str) -> None:
     assert to_csv([[text]]).lstrip('"').startswith("'")
+
+
+@pytest.mark.parametrize(("milliseconds", "seconds"), [(0, "0"), (2_761, "2.761"), (7_200_000, "7200"), (100, "0.1")])
+async def test_audio_is_told_to_the_millisecond(
+    monkeypatch: pytest.MonkeyPatch, milliseconds: int, seconds: str
+) -> None:
+    async def usage(*arguments: object) -> list[Sum]:
+        return [Sum((), 1, milliseconds, 0, 0, 5)]
+
+    books = Books(create_async_engine("sqlite+aiosqlite://"))
+    monkeypatch.setattr(books, "usage", usage)
+    assert cells(await report(books, Scope(FIRST_DAY, LAST_DAY), []), [])[1][1] == seconds

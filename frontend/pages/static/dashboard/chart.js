@@ -1,6 +1,8 @@
 // Bars a day, the groups on top of each other.
 
 const COLOURS = 8;
+// Requests and micro-CHF are whole: there is nothing between 0 and 1.
+const STEPS = Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
 
 export class Chart {
   #node; #legend; #readout; #plot; #shown;
@@ -43,7 +45,7 @@ export class Chart {
       scales: { x: { time: false, range: [-0.5, shown.days.length - 0.5] }, y: { range: (_, low, high) => [0, high || 1] } },
       axes: [
         { stroke: ink, grid: { show: false }, ticks: lines, incrs: [1, 2, 7, 14, 28, 56, 112], values: (_, at) => at.map((place) => shown.days[place]?.slice(5) ?? "") },
-        { stroke: ink, grid: lines, ticks: lines, size: 72, values: (_, at) => at.map((value) => shown.format(value)) },
+        { stroke: ink, grid: lines, ticks: lines, incrs: STEPS, size: roomFor, values: (_, at) => alike(at.map((value) => shown.format(value))) },
       ],
       series: [{}, ...series],
       hooks: { setCursor: [(plot) => this.#read(shown, plot.cursor.idx)] },
@@ -65,6 +67,18 @@ export class Chart {
     entry.style.setProperty("--colour", `var(--series-${place % COLOURS})`);
     return entry;
   }
+}
+
+// All with as many decimals as the one that has most.
+function alike(labels) {
+  const decimals = Math.max(0, ...labels.map((label) => (label.split(".")[1] ?? "").length));
+  return labels.map((label) => (label.includes(".") ? label.padEnd(label.indexOf(".") + 1 + decimals, "0") : label));
+}
+
+// The width of an axis whose labels are these.
+function roomFor(plot, labels) {
+  const longest = Math.max(0, ...(labels ?? []).map((label) => label.length));
+  return Math.max(40, 20 + 7 * longest);
 }
 
 function stacked(lines, length) {

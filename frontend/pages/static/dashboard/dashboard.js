@@ -1,7 +1,7 @@
 // The page: signs in with a key, asks, and shows.
 
 import { Chart } from "./chart.js";
-import { SignedOut, ask, byGroup, days, number, quantity, toChf, toMicro, total } from "./data.js";
+import { SignedOut, ask, byGroup, days, number, quantity, toChf, toMicro, told, total } from "./data.js";
 
 const STORED = "quartet-key";
 const FIRST_SHOWN_DAYS = 30;
@@ -103,7 +103,7 @@ async function refresh() {
     say("");
     show(true);
     showAccount(account);
-    showUsage(usage.data, chosen);
+    showUsage(told(usage.data), chosen);
   } catch (error) {
     fail(error);
   }

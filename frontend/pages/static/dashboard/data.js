@@ -1,13 +1,6 @@
 // What the server knows, and how it is added up: amounts in whole micro-CHF, so that sums are those of the ledger.
 
 const MICRO = 1_000_000;
-const UNITS = {
-  transcriptions: (quantity) => `${number(quantity / 60_000, 1)} min`,
-  speech: (quantity) => `${number(quantity)} characters`,
-  embeddings: (quantity) => `${number(quantity)} tokens`,
-  rerank: (quantity) => `${number(quantity)} tokens`,
-};
-
 export class SignedOut extends Error {}
 
 export async function ask(path, key) {
@@ -21,8 +14,18 @@ export function number(value, decimals = 0) {
   return value.toLocaleString("en", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
 }
 
-export function quantity(row) {
-  return UNITS[row.operation](row.quantity);
+// Each unit for itself: what one counts is not added to what another does.
+export function quantity({ audio_seconds, characters, tokens }) {
+  const audio = audio_seconds < 60 ? `${number(audio_seconds, 3)} s` : `${number(audio_seconds / 60, 1)} min`;
+  const parts = [audio_seconds && audio, characters && `${number(characters)} characters`, tokens && `${number(tokens)} tokens`];
+  return parts.filter(Boolean).join(", ");
+}
+
+// The same rows with a name that no other key has: two keys may be called the same.
+export function told(rows) {
+  const ids = new Map();
+  for (const { key, key_id } of rows) ids.set(key, (ids.get(key) ?? new Set()).add(key_id));
+  return rows.map((row) => (ids.get(row.key).size > 1 ? { ...row, key: `${row.key} ${row.key_id.slice(0, 8)}` } : row));
 }
 
 export function toMicro(chf) {
@@ -30,7 +33,7 @@ export function toMicro(chf) {
   return Number(whole) * MICRO + Number(decimals.padEnd(6, "0"));
 }
 
-// With at least so many decimals.
+// Of whole micro-CHF, with at least so many decimals.
 export function toChf(micro, least = 2) {
   const decimals = String(micro % MICRO).padStart(6, "0").replace(/0+$/, "").padEnd(least, "0");
   return `${number(Math.floor(micro / MICRO))}.${decimals}`;
