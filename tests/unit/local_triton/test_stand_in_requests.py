@@ -57,6 +57,7 @@ def instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     utils = ModuleType("triton_python_backend_utils")
     vars(utils).update(Tensor=Tensor, TritonError=TritonError, InferenceResponse=InferenceResponse)
     vars(utils)["get_input_tensor_by_name"] = lambda request, name: Tensor(name, request.values)
+    vars(utils)["triton_string_to_numpy"] = {"TYPE_FP32": np.float32}.__getitem__
     monkeypatch.setitem(sys.modules, "triton_python_backend_utils", utils)
     monkeypatch.syspath_prepend(str(BACKEND))
     spec = importlib.util.spec_from_file_location("stand_in_model", BACKEND / "model.py")
@@ -89,9 +90,9 @@ def _runs(instance: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     runs: list[int] = []
     real = instance._run
 
-    def run(requests: list[Request]) -> Any:
+    def run(requests: list[Request], given: Any) -> Any:
         runs.append(len(requests))
-        return real(requests)
+        return real(requests, given)
 
     monkeypatch.setattr(instance, "_run", run)
     return runs
