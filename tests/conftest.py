@@ -21,6 +21,7 @@ from frontend.config_tables import LIMITS
 from frontend.http.connection import Runner
 from scripts.local_triton.checks import free_port
 from scripts.stack import Stack
+from tests.clocks import LimitsClock
 from tests.databases import PostgresServer
 from tests.fakes import FakeTriton, add_key
 from tests.redis import RedisServer
@@ -86,6 +87,14 @@ def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServ
     server.start()
     yield server
     server.kill()
+
+
+@pytest.fixture
+def limits_clock() -> Iterator[LimitsClock]:
+    """To be asked for before whatever counts requests is made."""
+    clock = LimitsClock()
+    yield clock
+    clock.close()
 
 
 @pytest.fixture

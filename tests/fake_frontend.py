@@ -1,7 +1,8 @@
 """The frontend over HTTP with a Triton that answers by itself: ``python -m tests.fake_frontend``.
 
 Settings come from QUARTET_* variables; ``QUARTET_PORT=0`` takes a free port. The address is the first line printed.
-With ``--watch``, SIGUSR1 makes it print how many milliseconds its event loop was held at most since the last time.
+With ``--watch``, SIGUSR1 makes it print how many milliseconds its event loop was held at most since the last time; with
+``--one-minute``, the minute that limits are counted in does not end.
 """
 
 import asyncio
@@ -17,6 +18,7 @@ from frontend.app import create_app
 from frontend.config import Settings
 from frontend.http.connection import Runner
 from frontend.logs import set_up_logging
+from tests.clocks import LimitsClock
 from tests.fakes import FakeTriton
 
 _BEAT_SECONDS = 0.001
@@ -62,6 +64,8 @@ async def _serve(settings: Settings, watch: Watch | None) -> None:
 
 
 if __name__ == "__main__":
+    if "--one-minute" in sys.argv:
+        LimitsClock()
     loaded = Settings.from_env(os.environ)
     set_up_logging(loaded.log_level)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

@@ -4,7 +4,6 @@ import asyncio
 import os
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 
@@ -30,7 +29,7 @@ def environ(tmp_path_factory: pytest.TempPathFactory, redis_server: RedisServer)
 @pytest.fixture(scope="module")
 def frontends(environ: dict[str, str]) -> Iterator[list[Frontend]]:
     with ExitStack() as stack:
-        yield [stack.enter_context(running(environ)) for _ in range(3)]
+        yield [stack.enter_context(running(environ, "--one-minute")) for _ in range(3)]
 
 
 @pytest.fixture
@@ -53,16 +52,10 @@ async def _ask(session: aiohttp.ClientSession, frontend: Frontend, key: str) -> 
         return response.status
 
 
-async def _away_from_the_minute() -> None:
-    if (rest := 60 - time.time() % 60) < 8:
-        await asyncio.sleep(rest + 0.1)
-
-
 async def test_exactly_the_limit_of_ten_times_as_many_requests_passes(
     session: aiohttp.ClientSession, frontends: list[Frontend], environ: dict[str, str]
 ) -> None:
     key = await asyncio.to_thread(_new_key, environ, 60)
-    await _away_from_the_minute()
     calls = (_ask(session, frontends[number % 3], key) for number in range(600))
     statuses = await asyncio.gather(*calls)
     assert (statuses.count(200), statuses.count(429)) == (60, 540)
@@ -95,19 +88,10 @@ async def test_requests_go_on_while_redis_hangs(
 ) -> None:
     key = await asyncio.to_thread(_new_key, environ, 60)
     await _ask(session, frontends[0], key)
-    await _away_from_the_minute()
     redis_server.freeze()
     try:
-        times, statuses = [], []
-        for _ in range(10):
-            started = time.perf_counter()
-            statuses.append(await _ask(session, frontends[0], key))
-            times.append(time.perf_counter() - started)
         # A third of the limit is this frontend's share.
-        later = [await _ask(session, frontends[0], key) for _ in range(20)]
+        statuses = [await _ask(session, frontends[0], key) for _ in range(30)]
     finally:
         redis_server.thaw()
-    assert statuses == [200] * 10
-    assert sorted(times)[-1] < 0.35
-    assert sorted(times)[-2] < 0.15
-    assert (later.count(200), later.count(429)) == (10, 10)
+    assert statuses == [200] * 20 + [429] * 10

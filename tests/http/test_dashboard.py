@@ -12,6 +12,7 @@ from frontend.config import Settings
 from frontend.database.engine import open_engine
 from frontend.usage.books import Books
 from frontend.usage.events import UsageEvent
+from tests.clocks import LimitsClock
 from tests.conftest import KEY, Client
 from tests.fakes import add_key
 from tests.unit.usage.conftest import write
@@ -24,7 +25,7 @@ async def _key_id(registry: Registry, key: str) -> str:
 
 
 @pytest.fixture(autouse=True)
-async def ledger(settings: Settings) -> AsyncIterator[None]:
+async def ledger(limits_clock: LimitsClock, settings: Settings) -> AsyncIterator[None]:
     """``KEY`` said one thing, and two keys of acme, which has 7 CHF, another each."""
     engine = open_engine(settings.database)
     registry = Registry(engine)

@@ -1,7 +1,6 @@
 """Rate limits as a client meets them."""
 
 import asyncio
-import time
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ from frontend.access import api_key
 from frontend.access.registry import Registry
 from frontend.config import Settings
 from frontend.database.engine import open_engine
+from tests.clocks import LimitsClock
 from tests.conftest import Client
 from tests.fakes import add_key
 
@@ -18,14 +18,12 @@ HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 
 
 @pytest.fixture
-async def limited(settings: Settings, client: Client) -> dict[str, str]:
+async def limited(limits_clock: LimitsClock, settings: Settings, client: Client) -> dict[str, str]:
     """The header of a key that may embed five times a minute."""
     key = api_key.new_key()
     engine = open_engine(settings.database)
     await add_key(Registry(engine), key, limits={"embeddings": 5})
     await engine.dispose()
-    if (rest := 60 - time.time() % 60) < 3:
-        await asyncio.sleep(rest + 0.1)
     return {"Authorization": f"Bearer {key}"}
 
 

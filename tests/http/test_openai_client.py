@@ -151,7 +151,7 @@ async def test_a_429_is_tried_again_after_the_time_that_was_told(
     limited = caller.with_options(api_key=key)
     for _ in range(2):
         await limited.embeddings.create(model="embed-m3", input="a")
-    assert 0.8 <= time.monotonic() - begun < 5
+    assert time.monotonic() - begun >= 0.8
 
 
 async def test_a_429_without_retries_is_a_rate_limit_error(client: Client, settings: Settings) -> None:

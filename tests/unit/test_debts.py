@@ -1,8 +1,9 @@
 import asyncio
-import time
+from types import SimpleNamespace
 
 import pytest
 
+from frontend import debts as module
 from frontend.debts import Debts, Unpaid, WrongKeys
 from frontend.errors import RateLimited
 
@@ -53,14 +54,39 @@ def test_no_more_names_than_ten_thousand_are_kept() -> None:
     assert debts.wait(1) == pytest.approx(49)
 
 
-async def test_the_refusals_of_many_wrong_keys_wait() -> None:
+class Sleeper(Clock):
+    """A clock that moves by what is slept alone."""
+
+    def __init__(self) -> None:
+        self.slept: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        self.slept.append(seconds)
+
+
+@pytest.fixture
+def sleeper(monkeypatch: pytest.MonkeyPatch) -> Sleeper:
+    made = Sleeper()
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=made))
+    monkeypatch.setattr(module, "asyncio", SimpleNamespace(sleep=made.sleep))
+    monkeypatch.setattr(Debts.__init__, "__defaults__", (made,))
+    return made
+
+
+async def test_the_refusals_of_many_wrong_keys_wait(sleeper: Sleeper) -> None:
     wrong = WrongKeys(600)
-    started = time.monotonic()
-    for _ in range(600):
+    for _ in range(602):
         await wrong.pause("10.0.0.1")
-    assert time.monotonic() - started < 1
-    await asyncio.gather(*(wrong.pause("10.0.0.1") for _ in range(10)))
-    assert time.monotonic() - started > 0.5
+    assert sleeper.slept[:600] == [0] * 600
+    assert sleeper.slept[600:] == pytest.approx([0.1, 0.1])
+
+
+async def test_no_refusal_waits_longer_than_five_seconds(sleeper: Sleeper) -> None:
+    wrong = WrongKeys(1)
+    for _ in range(3):
+        await wrong.pause("10.0.0.1")
+    assert sleeper.slept == [0, 5, 5]
 
 
 async def test_where_there_is_no_bound_no_refusal_waits() -> None:
@@ -70,47 +96,49 @@ async def test_where_there_is_no_bound_no_refusal_waits() -> None:
             await wrong.pause("10.0.0.1")
 
 
-async def _work(unpaid: Unpaid, seconds: float, *, paid: bool = False) -> None:
+async def _work(unpaid: Unpaid, sleeper: Sleeper, seconds: float, *, paid: bool = False) -> None:
     async with unpaid.paced("a"):
         stint = unpaid.work("a")
         with stint:
-            await asyncio.sleep(seconds)
+            await sleeper.sleep(seconds)
         if paid:
             stint.paid()
 
 
-async def test_work_for_nothing_slows_the_next_request() -> None:
+async def test_work_for_nothing_slows_the_next_request(sleeper: Sleeper) -> None:
     unpaid = Unpaid(0.1)
-    await _work(unpaid, 0.15)
-    started = time.monotonic()
-    await _work(unpaid, 0)
-    assert 0.15 < time.monotonic() - started < 2
+    await _work(unpaid, sleeper, 0.15)
+    del sleeper.slept[:]
+    async with unpaid.paced("a"):
+        assert sum(sleeper.slept) == pytest.approx(0.25)
 
 
-async def test_work_that_is_paid_for_slows_nothing() -> None:
+async def test_work_that_is_paid_for_slows_nothing(sleeper: Sleeper) -> None:
     unpaid = Unpaid(0.1)
     for _ in range(5):
-        await _work(unpaid, 0.1, paid=True)
-    async with asyncio.timeout(0.1), unpaid.paced("a"):
-        pass
+        await _work(unpaid, sleeper, 0.1, paid=True)
+    del sleeper.slept[:]
+    async with unpaid.paced("a"):
+        assert sleeper.slept == []
 
 
-async def test_what_is_paid_for_makes_up_for_as_much_that_is_not() -> None:
+async def test_what_is_paid_for_makes_up_for_as_much_that_is_not(sleeper: Sleeper) -> None:
     unpaid = Unpaid(0.1)
-    await _work(unpaid, 0.1)
-    await _work(unpaid, 0.2, paid=True)
-    await _work(unpaid, 0.05)
-    async with asyncio.timeout(0.1), unpaid.paced("a"):
-        pass
+    await _work(unpaid, sleeper, 0.1)
+    await _work(unpaid, sleeper, 0.2, paid=True)
+    await _work(unpaid, sleeper, 0.05)
+    del sleeper.slept[:]
+    async with unpaid.paced("a"):
+        assert sleeper.slept == []
 
 
-async def test_who_owes_too_much_is_told_when_to_come_again() -> None:
+async def test_who_owes_too_much_is_told_when_to_come_again(sleeper: Sleeper) -> None:
     unpaid = Unpaid(0.1)
     unpaid._debts.owe("a", 20.1)
     with pytest.raises(RateLimited) as refused:
         async with unpaid.paced("a"):
             pass
-    assert refused.value.headers["Retry-After"] == "100"
+    assert (refused.value.headers["Retry-After"], sleeper.slept) == ("100", [])
 
 
 async def test_requests_that_had_to_wait_go_one_after_the_other() -> None:

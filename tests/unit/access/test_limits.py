@@ -1,9 +1,8 @@
 """Limits over a real Redis: shared, atomic, and going on when it is killed or hangs."""
 
 import asyncio
-import time
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -11,22 +10,24 @@ import pytest
 from limits import RateLimitItemPerMinute
 
 from frontend.access.caller import Caller
-from frontend.access.counters import Limit, RedisCounters
+from frontend.access.counters import Limit, RedisCounters, Taken, within_ticks
 from frontend.access.limits import Counters, Limiter, LocalCounters, SharedCounters
 from frontend.config_tables import LIMITS
 from frontend.errors import BadGateway, RateLimited
 from frontend.observe import LIMITER_DEGRADED
+from tests.clocks import LimitsClock
 from tests.redis import RedisServer
+
+_SEND = RedisCounters._send
 
 
 def _limit(number: int, owner: str, name: str = "embeddings") -> Limit:
     return RateLimitItemPerMinute(number), (name, owner)
 
 
-async def _away_from_the_minute() -> None:
-    """A minute that turns in the middle of a test would open the window by one request."""
-    if (rest := 60 - time.time() % 60) < 3:
-        await asyncio.sleep(rest + 0.1)
+@pytest.fixture(autouse=True)
+def clock(limits_clock: LimitsClock) -> LimitsClock:
+    return limits_clock
 
 
 @asynccontextmanager
@@ -40,7 +41,6 @@ async def _shared(server: RedisServer, *, refuse: bool = False) -> AsyncIterator
 
 
 async def _passed(counters: list[Counters], limits: list[Limit], requests: int) -> int:
-    await _away_from_the_minute()
     calls = (counters[number % len(counters)].take(limits) for number in range(requests))
     return sum([taken for taken, _ in await asyncio.gather(*calls)])
 
@@ -65,11 +65,34 @@ async def test_a_request_counts_in_redis_under_all_limits_or_under_none(redis_se
         assert (await counters.take([_limit(5, owner)]))[1][0].current == 3
 
 
-async def test_counts_in_redis_expire(redis_server: RedisServer) -> None:
+async def _used_of(counters: Counters, limits: list[Limit], requests: int) -> int:
+    """Requests in the window after so many more."""
+    for _ in range(requests):
+        await counters.take(limits)
+    return (await counters.look(limits))[0].used
+
+
+@pytest.mark.parametrize(("later", "used"), [(0, 6), (60, 5), (75, 4), (90, 3), (119.9, 0), (120, 0), (-60, 0)])
+async def test_the_minute_before_counts_by_how_much_of_it_is_in_the_window(
+    redis_server: RedisServer, clock: LimitsClock, later: float, used: int
+) -> None:
+    limits, begin = [_limit(100, uuid.uuid4().hex)], 1_000_000_020.0
     async with _shared(redis_server) as counters:
-        await counters.take([_limit(5, "expires")])
-        redis = counters._shared.redis
-        assert 60 < await redis.ttl("quartet:{expires}:embeddings:expires") <= 130
+        found = []
+        for each in (counters, LocalCounters()):
+            clock.move_to(begin)
+            await _used_of(each, limits, 6)
+            clock.move_to(begin + later)
+            found.append(await _used_of(each, limits, 0))
+        assert found == [used, used]
+
+
+async def test_counts_in_redis_stay_while_they_are_in_the_window_and_no_longer(redis_server: RedisServer) -> None:
+    owner = uuid.uuid4().hex
+    async with _shared(redis_server) as counters:
+        await counters.take([_limit(5, owner)])
+        # To the end of the minute after the one that they are counted in, with some seconds to spare.
+        assert 120 <= await counters._shared.redis.ttl(f"quartet:{{{owner}}}:embeddings:{owner}") <= 180
 
 
 class _Pipeline:
@@ -121,20 +144,21 @@ async def own_redis(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[R
     server.kill()
 
 
-async def _timed(counters: SharedCounters, limits: list[Limit]) -> float:
-    started = time.perf_counter()
-    await counters.take(limits)
-    return time.perf_counter() - started
-
-
-async def test_a_redis_that_hangs_costs_a_quarter_second_once(
-    own_redis: RedisServer, caplog: pytest.LogCaptureFixture
+async def test_a_redis_that_hangs_is_waited_for_once(
+    own_redis: RedisServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    sent = []
+
+    async def send(self: RedisCounters, batch: list[Sequence[Limit]]) -> list[list[int]]:
+        sent.append(len(batch))
+        return await _SEND(self, batch)
+
     async with _shared(own_redis) as counters:
         own_redis.freeze()
-        times = [await _timed(counters, [_limit(100, "a")]) for _ in range(20)]
-        assert times[0] <= 0.25
-        assert max(times[1:]) < 0.05
+        monkeypatch.setattr(RedisCounters, "_send", send)
+        assert await _passed([counters], [_limit(100, "a")], 20) == 20
+        assert await _passed([counters], [_limit(100, "a")], 20) == 20
+        assert sent == [20]
         assert LIMITER_DEGRADED._value.get() == 1
         assert [record.message for record in caplog.records].count(
             "Redis is away: requests are counted in this process"
@@ -142,14 +166,38 @@ async def test_a_redis_that_hangs_costs_a_quarter_second_once(
         own_redis.thaw()
 
 
-async def test_who_comes_while_redis_hangs_does_not_wait_twice(own_redis: RedisServer) -> None:
+async def test_who_comes_while_redis_hangs_does_not_wait_twice(
+    own_redis: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = []
+
+    async def send(self: RedisCounters, batch: list[Sequence[Limit]]) -> list[list[int]]:
+        sent.append(len(batch))
+        if len(sent) == 1:
+            late.extend(asyncio.create_task(counters.take([_limit(100, "a")])) for _ in range(10))
+        return await _SEND(self, batch)
+
+    late: list[asyncio.Task[Taken]] = []
     async with _shared(own_redis) as counters:
         own_redis.freeze()
-        first = asyncio.create_task(_timed(counters, [_limit(100, "a")]))
-        await asyncio.sleep(0.1)
-        times = await asyncio.gather(first, *(_timed(counters, [_limit(100, "a")]) for _ in range(10)))
-        assert max(times) <= 0.25
+        monkeypatch.setattr(RedisCounters, "_send", send)
+        await counters.take([_limit(100, "a")])
+        await asyncio.gather(*late)
+        assert sent == [1]
         own_redis.thaw()
+
+
+async def test_redis_is_waited_for_a_fifth_of_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited, wait = [], asyncio.wait
+
+    async def note(tasks: Any, **options: float) -> Any:
+        waited.append(options["timeout"])
+        return await wait(tasks, timeout=options["timeout"])
+
+    monkeypatch.setattr(asyncio, "wait", note)
+    with pytest.raises(TimeoutError):
+        await within_ticks(asyncio.Event().wait())
+    assert sum(waited) == pytest.approx(0.2)
 
 
 async def test_a_redis_that_is_killed_is_taken_up_again(own_redis: RedisServer) -> None:
@@ -182,6 +230,25 @@ async def test_redis_may_be_away_at_the_start() -> None:
     await counters.start()
     assert (await counters.take([_limit(3, "a")]))[0]
     await counters.close()
+
+
+async def test_a_share_is_never_nothing(own_redis: RedisServer) -> None:
+    async with _shared(own_redis) as counters:
+        counters._frontends = 3
+        own_redis.kill()
+        assert await _passed([counters], [_limit(2, "a")], 10) == 1
+
+
+async def test_where_redis_tells_of_no_frontend_there_is_one(
+    own_redis: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def nobody(self: SharedCounters) -> int:
+        return 0
+
+    monkeypatch.setattr(SharedCounters, "_tell", nobody)
+    async with _shared(own_redis) as counters:
+        own_redis.kill()
+        assert await _passed([counters], [_limit(2, "a")], 10) == 2
 
 
 TIERS = {"pro": {"embeddings": 500}}
@@ -217,7 +284,6 @@ async def test_endpoints_are_counted_apart() -> None:
 
 
 async def _used(limiter: Limiter) -> dict[str, tuple[int, int]]:
-    await _away_from_the_minute()
     caller = Caller(uuid.uuid4().hex, "a", org=uuid.uuid4().hex, org_limit=50)
     for _ in range(3):
         await limiter.take(caller, "embeddings")
