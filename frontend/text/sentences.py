@@ -71,7 +71,6 @@ _ABBREVIATIONS = {
 _ORDINAL_LANGUAGES = frozenset({"de"})
 _END = re.compile(r"(?<=[.!?…])[\"'»”’)\]]*\s+|\n\s*\n|(?<=[。！？])")
 _CLAUSE = re.compile(r"(?<=[,;:–—])\s+")
-_CLOSING = "\"'»”’)]"
 _WORD = re.compile(r"[\w.]*")
 # Longer than every abbreviation.
 _LONGEST_WORD = 16
@@ -89,11 +88,10 @@ def _is_open(text: str, following: str, language: str) -> bool:
 
 def _word_before_dot(text: str) -> str:
     """What stands before the dot that ends ``text``, or nothing; of what is long, its end."""
-    plain = text.rstrip(_CLOSING)
-    if not plain.endswith("."):
+    if not text.endswith("."):
         return ""
     # Read backwards from the dot, so that the time does not grow with the text.
-    match = _WORD.match(plain[-2 : -2 - _LONGEST_WORD : -1])
+    match = _WORD.match(text[-2 : -2 - _LONGEST_WORD : -1])
     return match[0][::-1] if match else ""
 
 

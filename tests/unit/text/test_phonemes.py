@@ -35,6 +35,16 @@ def test_a_long_sentence_is_cut() -> None:
     assert len(ids) > 1
 
 
+def test_a_long_sentence_is_cut_between_words_as_late_as_may_be() -> None:
+    word = phonemize(["bananas"], ENGLISH)[0][2:-1]
+    first, *_, last = phonemize(["bananas " * 200], ENGLISH)
+    # The ids of a word and of the space behind it.
+    most = MOST_IDS - len(word) - 2
+    assert most <= len(first) <= MOST_IDS
+    assert first[-3] == DEFAULT_PHONEME_ID_MAP[" "][0]
+    assert last[2 : 2 + len(word)] == word
+
+
 def test_an_unknown_symbol_is_left_out() -> None:
     small = Alphabet("en", "en-us", {"^": [1], "_": [0], "$": [2], "h": [20]})
     assert phonemize(["Hello."], small) == [[1, 0, 20, 0, 2]]

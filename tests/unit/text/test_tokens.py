@@ -65,6 +65,11 @@ def test_requests_stay_within_the_budget() -> None:
     assert [[len(t) for t in request] for request in pack(texts, 10.1)] == [[5, 5], [3], [9], [20], [1]]
 
 
+def test_a_request_is_filled_to_the_brim() -> None:
+    texts = [np.zeros(size, np.int32) for size in (5, 5)]
+    assert [len(request) for request in pack(texts, work(texts))] == [2]
+
+
 def test_a_text_of_the_longest_kind_is_twice_its_tokens_of_work() -> None:
     assert work([np.zeros(8192, np.int32)]) == 2 * 8192
     assert work([np.zeros(512, np.int32)] * 2) == pytest.approx(1024, rel=0.07)
