@@ -4,6 +4,7 @@ import struct
 import av
 import numpy as np
 import pytest
+import soundfile
 
 from frontend.audio.decode import DamagedAudioError, TooLongError, UnknownCodecError, UnknownFormatError
 from tests.speech import CONTAINERS, amr, decoded, encode, encode_tracks, wave_of
@@ -102,6 +103,36 @@ def test_two_broken_packets_and_one_in_a_hundred_are_passed_over(places: list[in
 def test_more_broken_packets_are_damage(places: list[int]) -> None:
     with pytest.raises(DamagedAudioError):
         decoded(_broken(places))
+
+
+def _pcm(rate: int, channels: int, seconds: float = 1.0) -> bytes:
+    """A WAV file with the tone in its first channel."""
+    tone = 0.5 * np.sin(2 * np.pi * 440 * np.arange(int(rate * seconds)) / rate)
+    audio = np.zeros((len(tone), channels), np.float32)
+    audio[:, 0] = tone
+    buffer = io.BytesIO()
+    soundfile.write(buffer, audio, rate, format="WAV", subtype="PCM_16")
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("rate", [4_000, 8_000, 11_025, 22_050, 48_000, 192_000])
+def test_every_sample_rate_gives_the_whole_length(rate: int) -> None:
+    samples = decoded(_pcm(rate, 1))
+    assert abs(len(samples) - 16_000) <= 20
+    assert np.abs(np.fft.rfft(samples[:16_000])).argmax() == 440
+
+
+@pytest.mark.parametrize("channels", [1, 2, 6, 8])
+def test_channels_are_mixed(channels: int) -> None:
+    samples = decoded(_pcm(16_000, channels))
+    assert len(samples) == 16_000
+    assert np.abs(np.fft.rfft(samples)).argmax() == 440
+
+
+@pytest.mark.parametrize(("rate", "channels"), [(3_999, 1), (192_001, 1), (16_000, 9)])
+def test_a_rate_or_channels_that_no_recording_has_are_damage(rate: int, channels: int) -> None:
+    with pytest.raises(DamagedAudioError):
+        decoded(_pcm(rate, channels))
 
 
 def test_a_header_without_samples_is_damaged() -> None:

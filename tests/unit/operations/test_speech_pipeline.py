@@ -2,12 +2,16 @@
 
 import asyncio
 import io
+import json
 import wave
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 from unittest.mock import AsyncMock
 
+import av
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from frontend.config import Settings
@@ -20,6 +24,7 @@ from frontend.http.held import Held, Holding
 from frontend.offload import Threads
 from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.speech.protocol import SpeechRequest
+from frontend.operations.speech.voices import CATALOGUE, Voice
 from frontend.text.phonemes import phonemize_first
 from frontend.text.sentences import split
 from frontend.triton import Arrays
@@ -70,8 +75,9 @@ class LongTones(ToldTriton):
         return {"output": np.ones((1, 1, 1, inputs["input"].shape[1]), np.float32)}
 
 
-async def _say(triton: ToldTriton, phonemizer: Any, text: str) -> bytes:
-    settings = Settings(model_repository=ROOT / "model_repository")
+async def _say(triton: ToldTriton, phonemizer: Any, text: str, response_format: str = "wav", **values: Any) -> bytes:
+    """What amy says; ``values`` are settings."""
+    settings = Settings(**{"model_repository": ROOT / "model_repository", **values})
     dispatcher = Dispatcher(Rules(), Bounds(), FixedShares(1, {}))
     await dispatcher.add("triton", triton, {"piper_amy": 4})
     threads = Threads(1)
@@ -80,7 +86,7 @@ async def _say(triton: ToldTriton, phonemizer: Any, text: str) -> bytes:
     async with asyncio.timeout(5):
         turn = Turn("key", 3, None, asyncio.get_running_loop().time() + 10)
         with Holding(Held(10**9), "key") as holding:
-            answer = await pipeline.run(SpeechRequest(text, "amy", "wav"), turn, AsyncMock(), holding)
+            answer = await pipeline.run(SpeechRequest(text, "amy", response_format), turn, AsyncMock(), holding)
     await dispatcher.close()
     await threads.close()
     return answer
@@ -112,3 +118,57 @@ async def test_sentences_are_heard_in_the_order_of_the_text() -> None:
     triton = LongTones()
     answer = await _say(triton, SlowPhonemizer(triton.called), "One. Five. Three more. Seventy.")
     assert _tones(answer) == [4, 5, 11, 8]
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.5])
+async def test_the_pause_between_sentences_is_a_setting(seconds: float) -> None:
+    triton = LongTones()
+    answer = await _say(triton, SlowPhonemizer(triton.called), "One. Five.", sentence_pause_seconds=seconds)
+    with wave.open(io.BytesIO(answer)) as file:
+        assert file.getnframes() == 4 + 5 + int(seconds * 22_050)
+
+
+@pytest.mark.parametrize("kbps", [32, 128])
+async def test_the_bit_rate_of_mp3_is_a_setting(kbps: int) -> None:
+    triton = LongTones()
+    answer = await _say(triton, SlowPhonemizer(triton.called), "One.", "mp3", mp3_kbps=kbps)
+    with av.open(io.BytesIO(answer)) as file:
+        assert file.streams.audio[0].bit_rate == kbps * 1000
+
+
+def _repository(folder: Path, **values: Any) -> Path:
+    """The six voices' settings with some others."""
+    for name in CATALOGUE:
+        source = ROOT / "model_repository" / f"piper_{name}" / "1" / "voice.json"
+        target = folder / f"piper_{name}" / "1" / "voice.json"
+        target.parent.mkdir(parents=True)
+        settings = json.loads(source.read_text(encoding="utf-8"))
+        target.write_text(json.dumps({**settings, **values}), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(("speakers", "told"), [(1, False), (2, True)])
+async def test_a_voice_of_several_speakers_is_told_to_take_the_first(tmp_path: Path, speakers: int, told: bool) -> None:
+    triton = LongTones()
+    repository = _repository(tmp_path, num_speakers=speakers)
+    await _say(triton, SlowPhonemizer(triton.called), "One.", model_repository=repository)
+    ((_, inputs),) = triton.calls
+    assert ("sid" in inputs) is told
+    assert not told or inputs["sid"].tolist() == [0]
+
+
+async def test_a_sentence_goes_out_with_its_length_and_the_voices_scales(tmp_path: Path) -> None:
+    triton = LongTones()
+    scales = {"noise_scale": 0.25, "length_scale": 1.5, "noise_w": 0.75}
+    repository = _repository(tmp_path, inference=scales, audio={"sample_rate": 16_000})
+    answer = await _say(triton, SlowPhonemizer(triton.called), "One.", model_repository=repository)
+    ((_, inputs),) = triton.calls
+    assert inputs["input_lengths"].tolist() == [4]
+    assert inputs["scales"].tolist() == [0.25, 1.5, 0.75]
+    with wave.open(io.BytesIO(answer)) as file:
+        assert file.getframerate() == 16_000
+
+
+def test_a_voice_that_leaves_its_scales_out_has_pipers(tmp_path: Path) -> None:
+    voice = Voice.load(CATALOGUE["amy"], _repository(tmp_path, inference={}))
+    assert voice.scales == (0.667, 1.0, 0.8)

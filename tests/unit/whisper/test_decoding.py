@@ -25,6 +25,14 @@ class Result:
 
 
 @dataclass
+class Aligned:
+    """Where the tokens of a window are: (token, frame) pairs."""
+
+    alignments: list[tuple[int, int]]
+    text_token_probs: list[float]
+
+
+@dataclass
 class Call:
     """A call of ``generate``: how many windows it had, of so many encoded frames, and what else it was given."""
 
@@ -49,6 +57,8 @@ class ScriptedDecoder:
     tokenizer: Tokenizer
     answer: Callable[[float], tuple[str, float, float]] = lambda temperature: ("hello", GOOD, LOUD)
     calls: list[Call] = field(default_factory=list)
+    aligned: list[tuple[list[int], list[list[int]], list[int]]] = field(default_factory=list)
+    asked_for_languages: list[int] = field(default_factory=list)
 
     def generate(self, encoded: Any, prompts: list[list[int]], **settings: Any) -> list[Result]:
         call = Call(encoded.shape[0], encoded.shape[1], prompts, settings)
@@ -57,6 +67,14 @@ class ScriptedDecoder:
         start, end = self.ids("<|0.00|>"), self.ids("<|1.00|>")
         best, worse = ([*start, *self.ids(f" {words}"), *end] for words in (text, "another sample"))
         return [Result([best, worse], [score, score - 1], silence) for _ in prompts]
+
+    def align(self, encoded: Any, start: list[int], tokens: list[list[int]], frames: list[int]) -> list[Aligned]:
+        self.aligned.append((start, tokens, frames))
+        return [Aligned([(i, 10 * i) for i in range(len(ids) + 1)], [0.5] * len(ids)) for ids in tokens]
+
+    def detect_language(self, encoded: Any) -> list[list[tuple[str, float]]]:
+        self.asked_for_languages.append(encoded.shape[0])
+        return [[("<|fr|>", 0.75), ("<|it|>", 0.25)]] * int(encoded.shape[0])
 
     def ids(self, text: str) -> list[int]:
         return list(self.tokenizer.encode(text, add_special_tokens=False).ids)
@@ -236,3 +254,37 @@ def test_a_window_is_padded_to_half_seconds_with_a_silent_end(
 ) -> None:
     recognizer.transcribe([window(seconds)])
     assert decoder.calls[0].frames == padded * 50
+
+
+def test_words_are_aligned_behind_the_task_of_their_language(
+    recognizer: Any, decoder: ScriptedDecoder, window: Any
+) -> None:
+    windows = [window(word_timestamps=True), window(language="de", word_timestamps=True), window()]
+    results = recognizer.transcribe(windows)
+    tasks = [decoder.ids(f"<|startoftranscript|><|{code}|><|transcribe|>") for code in ("en", "de")]
+    assert [start for start, _, _ in decoder.aligned] == tasks
+    assert [tokens for _, tokens, _ in decoder.aligned] == [[decoder.ids(" hello")]] * 2
+    assert [len(result.words) for result in results] == [1, 1, 0]
+
+
+@pytest.mark.parametrize(("seconds", "frames"), [(1.0, 102), (8.0, 800)])
+def test_words_are_looked_for_where_the_window_has_sound(
+    recognizer: Any, decoder: ScriptedDecoder, window: Any, seconds: float, frames: int
+) -> None:
+    """In frames of a hundredth of a second, as CTranslate2 counts them."""
+    recognizer.transcribe([window(seconds, word_timestamps=True)])
+    assert decoder.aligned[0][2] == [frames]
+
+
+def test_a_window_without_text_has_no_words(recognizer: Any, decoder: ScriptedDecoder, window: Any) -> None:
+    decoder.answer = lambda temperature: ("thank you for watching", BAD, QUIET)
+    assert recognizer.transcribe([window(word_timestamps=True)])[0].words == []
+
+
+def test_ctranslate2_tells_the_languages_of_a_stock_checkpoint(
+    recognizer: Any, decoder: ScriptedDecoder, window: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recognizer, "_first_step", None)
+    results = recognizer.transcribe([window(language=""), window(), window(language="")])
+    assert [result.language for result in results] == ["fr", "en", "fr"]
+    assert decoder.asked_for_languages == [2]

@@ -1,100 +1,188 @@
-"""Triton's Python model around the recognizer, with as little of Triton as it needs."""
+"""Triton's Python model of Whisper, with a stand-in for what Triton gives it and one for the recognizer."""
 
-import importlib.util
+import importlib
 import json
 import sys
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
-
-from tests.conftest import ROOT
+from numpy.typing import NDArray
 
 
 @dataclass
 class Tensor:
     name: str
-    values: Any
+    values: NDArray[Any]
 
-    def as_numpy(self) -> Any:
+    def as_numpy(self) -> NDArray[Any]:
         return self.values
+
+
+class TritonError(Exception):
+    CANCELLED, INVALID_ARG, INTERNAL = "cancelled", "invalid", "internal"
 
 
 @dataclass
 class Response:
-    tensors: list[Tensor]
+    output_tensors: list[Tensor] = field(default_factory=list)
+    error: TritonError | None = None
+
+    def list_of(self, name: str) -> list[Any]:
+        (tensor,) = [tensor for tensor in self.output_tensors if tensor.name == name]
+        assert tensor.values.shape[0] == 1
+        return list(tensor.values[0].tolist())
 
 
+@dataclass
 class Request:
-    """Audio of so many samples, and defaults besides."""
+    text: str
+    cancelled: bool = False
 
-    def __init__(self, samples: int) -> None:
-        self.inputs = {
-            "audio": np.zeros((1, samples), np.float32),
-            "language": np.array([[b""]], np.object_),
-            "prompt": np.array([[b""]], np.object_),
-            "temperature": np.zeros((1, 1), np.float32),
-            "word_timestamps": np.zeros((1, 1), np.bool_),
+    def tensor(self, name: str) -> Tensor:
+        values: dict[str, Any] = {
+            "audio": np.full((1, len(self.text)), 0.5, np.float32),
+            "language": np.array([[b"de"]], np.object_),
+            "prompt": np.array([[self.text.encode()]], np.object_),
+            "temperature": np.array([[0.25]], np.float32),
+            "word_timestamps": np.array([[True]]),
         }
+        return Tensor(name, values[name])
 
     def is_cancelled(self) -> bool:
-        return False
+        return self.cancelled
 
 
-class NoRecognizer:
-    """Keeps what it was made with, and hears nothing."""
+def _triton() -> ModuleType:
+    module = ModuleType("triton_python_backend_utils")
+    triton: Any = module
+    triton.Tensor, triton.InferenceResponse, triton.TritonError = Tensor, Response, TritonError
+    triton.get_input_tensor_by_name = Request.tensor
+    triton.Logger = type("Logger", (), {"log_error": staticmethod(lambda message: None)})
+    return module
 
-    def __init__(self, folder: Any, **settings: Any) -> None:
-        self.settings = settings
 
-    def transcribe(self, windows: list[Any]) -> list[Any]:
-        raise AssertionError("nothing is to be transcribed")
+class Recognizer:
+    """Answers a window with its prompt, said by two segments of two words; ``bad`` is refused, ``broken`` raises."""
+
+    def __init__(self, code: ModuleType, folder: Path, **settings: Any) -> None:
+        self.code, self.folder, self.settings = code, folder, settings
+        self.batches: list[list[Any]] = []
+
+    def transcribe(self, windows: Sequence[Any]) -> list[Any]:
+        self.batches.append(list(windows))
+        code = self.code
+        if any(window.prompt == "bad" for window in windows):
+            raise code.InvalidWindowError("a bad window")
+        if any(window.prompt == "broken" for window in windows):
+            raise RuntimeError("/secret/path")
+        return [
+            code.Transcript(
+                "de",
+                [code.Segment(0.0, 1.0, [1], window.prompt), code.Segment(2.0, 3.0, [2], "ö")],
+                avg_logprob=-0.5,
+                no_speech_prob=0.25,
+                words=[code.Word(0.25, 0.5, "a", 0.75, 0), code.Word(2.25, 2.5, "ö", 0.125, 1)],
+            )
+            for window in windows
+        ]
 
 
 @pytest.fixture
-def model(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    utils = ModuleType("triton_python_backend_utils")
-    utils.Tensor, utils.InferenceResponse = Tensor, Response  # type: ignore[attr-defined]
-    utils.get_input_tensor_by_name = lambda request, name: Tensor(name, request.inputs[name])  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, utils.__name__, utils)
-    path = ROOT / "model_repository" / "whisper_turbo" / "1" / "model.py"
-    spec = importlib.util.spec_from_file_location("whisper_model", path)
-    assert spec is not None
-    assert spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    spec.loader.exec_module(made)
-    monkeypatch.setattr(made, "Recognizer", NoRecognizer)
-    return made
+def model(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
+    monkeypatch.setitem(sys.modules, "triton_python_backend_utils", _triton())
+    monkeypatch.delitem(sys.modules, "model", raising=False)
+    for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "ORT_DISABLE_TELEMETRY"):
+        monkeypatch.setenv(name, "")
+    code = importlib.import_module("model")
+    monkeypatch.setattr(code, "Recognizer", lambda folder, **settings: Recognizer(module, folder, **settings))
+
+    def make(kind: str = "CPU") -> Any:
+        parameters = {"intra_threads": "3", "compute_type": "int8", "beam_size": "4"}
+        config = {"parameters": {name: {"string_value": value} for name, value in parameters.items()}}
+        arguments = {"model_config": json.dumps(config), "model_repository": "/models/whisper", "model_version": "1"}
+        model = code.TritonPythonModel()
+        model.initialize({**arguments, "model_instance_kind": kind, "model_instance_device_id": "1"})
+        return model
+
+    yield make
+    monkeypatch.delitem(sys.modules, "model")
 
 
-def _started(model: ModuleType, kind: str, device: str) -> Any:
-    parameters = {"compute_type": "default", "intra_threads": "1", "beam_size": "1"}
-    config = {"parameters": {name: {"string_value": value} for name, value in parameters.items()}}
-    instance = model.TritonPythonModel()
-    instance.initialize(
-        {
-            "model_config": json.dumps(config),
-            "model_repository": "/models/whisper_turbo",
-            "model_version": "1",
-            "model_instance_kind": kind,
-            "model_instance_device_id": device,
-        }
-    )
-    return instance
+@pytest.mark.parametrize(("kind", "device"), [("CPU", "cpu"), ("GPU", "cuda")])
+def test_the_configuration_of_its_place_is_used(model: Callable[..., Any], kind: str, device: str) -> None:
+    recognizer = model(kind)._recognizer
+    assert recognizer.folder == Path("/models/whisper/1/whisper")
+    assert recognizer.settings == {
+        "device": device,
+        "device_index": 1,
+        "compute_type": "int8",
+        "threads": 3,
+        "beam_size": 4,
+    }
 
 
-@pytest.mark.parametrize(("kind", "device", "expected"), [("GPU", "1", ("cuda", 1)), ("CPU", "0", ("cpu", 0))])
-def test_an_instance_runs_on_its_own_device(
-    model: ModuleType, kind: str, device: str, expected: tuple[str, int]
-) -> None:
-    settings = _started(model, kind, device)._recognizer.settings
-    assert (settings["device"], settings["device_index"]) == expected
+def test_a_request_is_a_window(model: Callable[..., Any]) -> None:
+    made = model()
+    made.execute([Request("grüezi")])
+    ((window,),) = made._recognizer.batches
+    assert (window.language, window.prompt, window.temperature, window.word_timestamps) == ("de", "grüezi", 0.25, True)
+    assert window.audio.tolist() == [0.5] * 6
 
 
-def test_a_call_of_nothing_is_answered_with_nothing(model: ModuleType) -> None:
-    (response,) = _started(model, "CPU", "0").execute([Request(0)])
-    shapes = {tensor.name: tensor.values.shape for tensor in response.tensors}
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("language", [b"de"]),
+        ("segment_start", [0.0, 2.0]),
+        ("segment_end", [1.0, 3.0]),
+        ("segment_text", [b"hello", "ö".encode()]),
+        ("segment_avg_logprob", [-0.5, -0.5]),
+        ("segment_no_speech_prob", [0.25, 0.25]),
+        ("word_start", [0.25, 2.25]),
+        ("word_end", [0.5, 2.5]),
+        ("word_text", [b"a", "ö".encode()]),
+        ("word_probability", [0.75, 0.125]),
+        ("word_segment", [0, 1]),
+    ],
+)
+def test_every_part_of_a_transcript_has_its_tensor(model: Callable[..., Any], name: str, values: list[Any]) -> None:
+    (response,) = model().execute([Request("hello")])
+    assert response.list_of(name) == values
+
+
+def test_a_call_of_nothing_is_answered_with_nothing(model: Callable[..., Any]) -> None:
+    made = model()
+    (response,) = made.execute([Request("")])
+    shapes = {tensor.name: tensor.values.shape for tensor in response.output_tensors}
     assert shapes == {name: (1, 1 if name == "language" else 0) for name in shapes}
+    assert made._recognizer.batches == []
+
+
+def test_who_has_gone_costs_nothing_and_the_others_have_their_own_answers(model: Callable[..., Any]) -> None:
+    made = model()
+    gone, first, second = made.execute([Request("gone", cancelled=True), Request("first"), Request("second")])
+    assert gone.error.args == ("cancelled", TritonError.CANCELLED)
+    assert [response.list_of("segment_text")[0] for response in (first, second)] == [b"first", b"second"]
+    assert [[window.prompt for window in batch] for batch in made._recognizer.batches] == [["first", "second"]]
+
+
+def test_a_batch_of_callers_who_have_all_gone_is_not_transcribed(model: Callable[..., Any]) -> None:
+    made = model()
+    made.execute([Request("gone", cancelled=True)])
+    assert made._recognizer.batches == []
+
+
+def test_a_bad_window_is_told_so_and_its_neighbours_are_answered(model: Callable[..., Any]) -> None:
+    good, bad = model().execute([Request("good"), Request("bad")])
+    assert good.list_of("segment_text")[0] == b"good"
+    assert bad.error.args == ("a bad window", TritonError.INVALID_ARG)
+
+
+def test_what_went_wrong_inside_is_not_told(model: Callable[..., Any]) -> None:
+    (response,) = model().execute([Request("broken")])
+    assert response.error.args == ("transcription failed", TritonError.INTERNAL)

@@ -1,0 +1,83 @@
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from frontend.audio.decode import TooLongError
+from frontend.audio.prepare import SAMPLE_BYTES, Limits, Prepared, SpokenWindow, prepare, room_for
+from frontend.shared_memory import SharedBytes
+from tests.speech import encode, say
+
+LIMITS = Limits(silence_dbfs=-50.0, speech_probability=0.5, window_seconds=8.0, min_window_seconds=2.0)
+SPEECH = say("Good morning everybody, this is a test.")
+PAUSE = np.zeros(24_000, np.float32)
+
+
+class Preparing:
+    """Prepares files of at most so many seconds."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._stack = stack
+        self.samples = SharedBytes()
+
+    def __call__(self, audio: NDArray[np.float32], seconds: float = 60.0) -> Prepared:
+        upload, self.samples = SharedBytes(), SharedBytes(room_for(seconds))
+        for file in (upload, self.samples):
+            self._stack.callback(file.close)
+        upload.write(encode(audio, "wav"))
+        return prepare(upload.attached, self.samples.attached, LIMITS)
+
+    def kept(self, window: SpokenWindow) -> list[int]:
+        data = self.samples.read(SAMPLE_BYTES * (window.end - window.start), SAMPLE_BYTES * window.start)
+        return [int(sample) for sample in np.frombuffer(data, np.int16)]
+
+
+@pytest.fixture
+def preparing() -> Iterator[Preparing]:
+    with ExitStack() as stack:
+        yield Preparing(stack)
+
+
+def test_windows_lie_end_to_end_and_hold_the_sound_of_their_place_in_the_file(preparing: Preparing) -> None:
+    audio = np.concatenate([PAUSE, SPEECH, PAUSE, SPEECH])
+    first, second = preparing(audio).windows
+    assert (first.start, first.end) == (0, second.start)
+    # The pause before it, less the padding.
+    assert 1.2 < first.offset < 1.6
+    whole = (audio * 32767).astype(np.int16)
+    for window in (first, second):
+        start = round(window.offset * 16_000)
+        assert preparing.kept(window) == whole[start : start + window.end - window.start].tolist()
+
+
+def test_a_window_is_as_long_as_its_samples() -> None:
+    assert SpokenWindow(5.0, 16_000, 40_000).seconds == 1.5
+
+
+def test_the_duration_is_that_of_the_whole_file(preparing: Preparing) -> None:
+    audio = np.concatenate([PAUSE, SPEECH, PAUSE])
+    assert preparing(audio).duration == len(audio) / 16_000
+
+
+def test_a_file_of_the_greatest_length_is_taken_to_its_last_sample(preparing: Preparing) -> None:
+    """The detector's frames go on behind it."""
+    assert len(SPEECH) % 512
+    (window,) = preparing(SPEECH, len(SPEECH) / 16_000).windows
+    assert len(SPEECH) - 1_000 < window.end <= len(SPEECH)
+
+
+def test_a_sample_more_is_too_long(preparing: Preparing) -> None:
+    with pytest.raises(TooLongError):
+        preparing(SPEECH, (len(SPEECH) - 1) / 16_000)
+
+
+@pytest.mark.parametrize(("peak", "windows"), [(0.002, 0), (0.02, 1)])
+def test_speech_quieter_than_silence_is_none(preparing: Preparing, peak: float, windows: int) -> None:
+    assert len(preparing(SPEECH * np.float32(peak / np.abs(SPEECH).max())).windows) == windows
+
+
+def test_soft_speech_beside_loud_is_heard(preparing: Preparing) -> None:
+    soft = SPEECH * np.float32(0.02 / np.abs(SPEECH).max())
+    assert len(preparing(np.concatenate([soft, PAUSE, PAUSE, SPEECH])).windows) == 2
