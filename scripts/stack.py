@@ -47,6 +47,7 @@ class Stack:
         self.triton = LocalTriton(repository, work / "triton", config_name=fit.CONFIG_NAME)
         self._frontend: subprocess.Popen[bytes] | None = None
         self._pauses = Pauses()
+        self._started = False
 
     @property
     def addresses(self) -> dict[str, str]:
@@ -89,6 +90,7 @@ class Stack:
         self._start_triton()
         self._start_frontend()
         self._wait_until_ready()
+        self._started = True
 
     def _start_triton(self) -> None:
         self.triton.start()
@@ -161,11 +163,11 @@ class Stack:
         return ""
 
     def stop(self) -> None:
-        """The frontend first, so that it finishes what it has begun; then Triton."""
+        """The frontend first, so that it finishes what it has begun; then Triton, at once where nothing ran yet."""
         if self._frontend is not None:
             # Workers of a frontend that was killed stay behind in its process group.
             stop_child(self._frontend, _STOP_SECONDS)
-        self.triton.stop()
+        self.triton.stop(at_once=not self._started)
 
 
 def with_defaults(environ: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:

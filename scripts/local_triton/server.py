@@ -145,12 +145,15 @@ class LocalTriton:
         while self._get(f"/v2/models/{name}/ready") and time.monotonic() < deadline:
             time.sleep(0.05)
 
-    def stop(self) -> None:
-        """End Triton and every stub, and remove their shared memory; safe to call twice."""
+    def stop(self, *, at_once: bool = False) -> None:
+        """End Triton and every stub, and remove their shared memory; safe to call twice.
+
+        Requests under way are waited for, and models that load, unless it shall end ``at_once``.
+        """
         if self._process is None:
             return
         # Stubs outlive a server that was killed; they share its process group.
-        stop_child(self._process, _EXIT_SECONDS + 5)
+        stop_child(self._process, 0 if at_once else _EXIT_SECONDS + 5)
         for leftover in _SHARED_MEMORY.glob(f"{self._prefix}*"):
             leftover.unlink(missing_ok=True)
         self._process = None

@@ -1,5 +1,7 @@
-"""Loading ends when whoever waits for it is interrupted."""
+"""Loading ends when whoever waits for it is interrupted, and a server at once where nobody waits for it."""
 
+import os
+import signal
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -7,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts.local_triton.child import start_child
 from scripts.local_triton.server import LocalTriton, Ports
 
 
@@ -54,3 +57,16 @@ def test_an_interrupt_does_not_wait_for_models_that_still_load(control: _Control
     with pytest.raises(KeyboardInterrupt):
         triton.load(["quick", "slow"], interrupt)
     assert control.loaded == ["quick"]
+
+
+@pytest.mark.parametrize(("at_once", "status"), [(False, 0), (True, -signal.SIGKILL)])
+def test_it_is_waited_for_unless_it_shall_end_at_once(at_once: bool, status: int, tmp_path: Path) -> None:
+    triton = LocalTriton(tmp_path, tmp_path)
+    # Takes a moment to end, as a Triton does that loads a model.
+    script = "trap 'sleep 1; exit 0' TERM; touch trapped; while :; do sleep 0.05; done"
+    process = start_child(["sh", "-c", f"cd {tmp_path}; {script}"], os.environ, tmp_path / "log")
+    while not (tmp_path / "trapped").exists():
+        assert process.poll() is None
+    triton._process = process
+    triton.stop(at_once=at_once)
+    assert process.returncode == status
