@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,14 +32,11 @@ async def connection(port: int | None) -> AsyncIterator[tuple[asyncio.StreamRead
     try:
         yield reader, writer
     finally:
-        writer.close()
-        # How the other side ends is of no interest, and neither is what it does not take any more.
-        try:
-            await asyncio.wait_for(writer.wait_closed(), 1)
-        except TimeoutError:
-            writer.transport.abort()
-        except OSError:
-            return
+        # How the other side ends is of no interest, and neither is what it does not take any more; but the transport
+        # has ended when this has.
+        writer.transport.abort()
+        with suppress(OSError):
+            await writer.wait_closed()
 
 
 def head(method: str, path: str, *lines: str, key: str = KEY) -> bytes:
