@@ -13,6 +13,8 @@ from typing import Any, cast
 from aiohttp import StreamReader, hdrs, web
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http_parser import RawRequestMessage
+from aiohttp.streams import EMPTY_PAYLOAD
+from aiohttp.web_protocol import _ErrInfo
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from frontend.config import Settings
@@ -20,6 +22,7 @@ from frontend.errors import ApiError, BadGateway, Internal, InvalidRequest
 from frontend.http.arrival import EXPECTED
 from frontend.http.feeder import Feeder
 from frontend.http.rendering import json_response
+from frontend.http.unparsed import LONGEST_HEAD, METHODS, stand_in
 from frontend.observe import CONNECTIONS, CONNECTIONS_REFUSED, SERVER, log
 
 _SHUTDOWN_SECONDS = 10.0
@@ -34,6 +37,8 @@ _LEAST_PIECE, _MOST_PIECE = 1024, 8 * 1024
 _READ_BYTES = 32 * 1024
 _PROGRESS_LOOKS = 10
 _RETRY_SECONDS = 5
+# A caller who writes no more so soon after the end of its request waits for the answer; later, it has hung up.
+_HALF_CLOSE_SECONDS = 0.1
 
 _RequestFactory = Callable[
     [RawRequestMessage, StreamReader, web.RequestHandler, AbstractStreamWriter, "asyncio.Task[None]"], web.BaseRequest
@@ -60,7 +65,13 @@ class Connection(web.RequestHandler):
 
     __slots__ = (
         "_address",
+        "_answered",
+        "_broken",
+        "_came_at",
         "_counted",
+        "_half_closed",
+        "_head",
+        "_last_body",
         "_looks",
         "_piece",
         "_queued",
@@ -84,6 +95,14 @@ class Connection(web.RequestHandler):
         # The time that the parser has had for the request under way.
         self.fed_seconds = 0.0
         self._looks: asyncio.TimerHandle | None = None
+        # What has been parsed since a request ended, and whether the parser stumbled over it.
+        self._head = bytearray()
+        self._broken = False
+        # When something came last, whether more can come, and what of it is not answered yet.
+        self._came_at = 0.0
+        self._half_closed = False
+        self._last_body: StreamReader | None = None
+        self._answered = 0
         # Whether it is we who end the connection.
         self.ending = False
 
@@ -133,7 +152,10 @@ class Connection(web.RequestHandler):
 
     def data_received(self, data: bytes) -> None:
         """Feed the parser little by little: a read of 256 KiB may hold a thousand requests, or chunks of a byte."""
+        if self._broken:
+            return
         if data:
+            self._came_at = self._loop.time()
             self._unfed += data
             self._feed_soon()
             if self._queued:
@@ -153,7 +175,7 @@ class Connection(web.RequestHandler):
             piece = bytes(self._unfed[: self._piece])
             del self._unfed[: self._piece]
             began = time.perf_counter()
-            super().data_received(piece)
+            self._parse(piece)
             fast = time.perf_counter() - began < _PIECE_SECONDS
             self._piece = min(_MOST_PIECE, 2 * self._piece) if fast else max(_LEAST_PIECE, self._piece // 2)
         if self.transport is None:
@@ -163,11 +185,46 @@ class Connection(web.RequestHandler):
         elif self._buffer_paused:
             self._resume_reading_if_drained()
         self._queued = bool(self._unfed) and not self._reading_paused
+        if self._half_closed and not self._unfed and not self._owes_answer():
+            self.force_close()
         return self._queued
+
+    def _parse(self, piece: bytes) -> None:
+        """Give the parser a piece; what it refuses and the contract has an answer for goes on as a request."""
+        if self._answered == self._request_count and len(self._head) < LONGEST_HEAD:
+            self._head += piece
+        super().data_received(piece)
+        if not self._messages:
+            return
+        message, self._last_body = self._messages[-1]
+        # Of CONNECT, the parser takes a path for the name of a host.
+        if isinstance(message, _ErrInfo) or message.method == "CONNECT":
+            if (request := stand_in(bytes(self._head + self._unfed[:LONGEST_HEAD]))) is not None:
+                # More of a long token may be on its way: the answer can be read only if that is taken for a while.
+                rest = StreamReader(self, _READ_BYTES, loop=self._loop)
+                self._messages[-1] = (request, rest if request.method in METHODS else EMPTY_PAYLOAD)
+            self._broken = True
+            self._unfed.clear()
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """The caller writes no more; whether the connection is kept for the answer that it waits for."""
+        if not self._half_closed and self._loop.time() - self._came_at < _HALF_CLOSE_SECONDS:
+            self._half_closed = bool(self._unfed) or self._owes_answer()
+        return self._half_closed
+
+    def _owes_answer(self) -> bool:
+        """Whether there is a whole request that is not answered."""
+        whole = self._last_body is None or self._last_body.is_eof()
+        return whole and self._answered < self._request_count
 
     def resume_reading(self, resume_parser: bool = True) -> None:
         super().resume_reading(resume_parser)
         self._feed_soon()
+
+    def _resume_transport_reading(self) -> None:
+        # Whether more has come since is only seen from here on.
+        self._came_at = self._loop.time()
+        super()._resume_transport_reading()
 
     def pause_writing(self) -> None:
         """The caller does not read as fast as we write: it has some time to go on."""
@@ -197,9 +254,14 @@ class Connection(web.RequestHandler):
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
     ) -> tuple[web.StreamResponse, bool]:
         self.fed_seconds = 0.0
+        self._answered += 1
+        self._head.clear()
         known = self._settings.body_seconds if request.get(KNOWN) else _LINGER_SECONDS
         self._lingering_time = min(known, _LINGER_OF_STATUS.get(resp.status, known))
-        return await super().finish_response(request, resp, start_time)
+        finished = await super().finish_response(request, resp, start_time)
+        if self._answered == self._request_count and (self._broken or (self._half_closed and not self._unfed)):
+            self.close()
+        return finished
 
     def handle_error(
         self,

@@ -31,7 +31,7 @@ def http() -> Cases:
         "HTTP/2 preface": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
         "a line of 20 kB": (head("GET", "/" + "a" * 20_000), 400),
         "a header of 20 kB": (head("GET", "/v1/models", "X-A: " + "a" * 20_000), 400),
-        "a key of 10 kB": (head("GET", "/v1/models", key="k" * 10_000), 400),
+        "a key of 10 kB": (head("GET", "/v1/models", key="k" * 10_000), 401),
         "500 headers": (head("GET", "/v1/models", *(f"X-{n}: 1" for n in range(500))), 400),
         "a NUL in a header": (head("GET", "/v1/models", "X-A: a\0b"), 400),
         "a header without a name": (head("GET", "/v1/models", ": a"), 400),
@@ -53,7 +53,10 @@ def http() -> Cases:
         "a path that is no UTF-8": (head("GET", "/v1/models/%ff%fe"), 404),
         "a trailing slash": (post(EMBED + "/", body), 404),
         "a wrong method": (head("GET", EMBED), 405),
-        "a method of its own": (head("BREW", EMBED), 400),
+        "a method of its own": (head("BREW", EMBED), 405),
+        "a method in small letters": (head("post", EMBED), 405),
+        "a method of 100 letters": (head("A" * 100, EMBED), 400),
+        "a method that is none": (head("BR(EW", EMBED), 400),
         "TRACE": (head("TRACE", EMBED), 405),
         "DELETE of a model": (head("DELETE", "/v1/models/stt-1"), 405),
         "a key in the address": (head("GET", f"/v1/models?key={KEY}", key="x"), 401),
@@ -247,5 +250,7 @@ def tokens() -> Cases:
         "an empty subject": signed(sub=""),
         "a subject of 129 characters": signed(sub="x" * 129),
         "two tokens": f"{signed()} {signed()}",
+        "of 9 kB": signed(more="x" * 6_000),
+        "of 1 MB": signed(more="x" * 750_000),
     }
     return {f"a token {name}": (head("GET", "/api/v1/audio/voices", key=token), 401) for name, token in wrong.items()}

@@ -50,10 +50,12 @@ def test_aiohttp_is_the_version_whose_inside_is_relied_on() -> None:
         "resume_reading",
         "finish_response",
         "handle_error",
+        "eof_received",
     )
     assert [name for name in relied_on if not callable(getattr(web.RequestHandler, name, None))] == []
     slots = {name for kind in web.RequestHandler.__mro__ for name in getattr(kind, "__slots__", ())}
     assert {"_buffer_paused", "_reading_paused", "_keepalive_handle", "_lingering_time", "transport"} <= slots
+    assert {"_messages", "_request_count"} <= slots
 
 
 async def test_connections_beyond_the_bound_of_an_address_are_turned_away(client: Client) -> None:

@@ -9,6 +9,8 @@ import pytest
 
 from frontend.config import Settings
 from frontend.http import arrival
+from frontend.http import connection as connections
+from frontend.triton import Arrays
 from tests.conftest import KEY, Client
 from tests.fakes import FakeTriton
 from tests.raw import answer as read_answer
@@ -153,6 +155,107 @@ async def test_what_is_no_http_is_400_in_the_shape_of_the_contract(client: Clien
     assert refusal.status == 400
     assert refusal.error["type"] == "invalid_request_error"
     assert refusal.headers["x-request-id"]
+
+
+METHODS = (
+    "BREW",
+    "get",
+    "TRACE",
+    "OPTIONS",
+    "PUT",
+    "PROPFIND",
+    "QUERY",
+    "SOURCE",
+    "DESCRIBE",
+    "CONNECT",
+    "!#$%&'*+-.^_`|~",
+)
+
+
+async def test_a_method_that_no_route_has_is_405_and_says_which_are_right(client: Client) -> None:
+    for method in METHODS:
+        refusal = await ask(client.server.port, head(method, f"{EMBED}?x=1#y", "X-Request-Id: r-1"))
+        assert (refusal.status, refusal.headers["allow"]) == (405, "POST"), method
+        assert (refusal.error["type"], refusal.headers["x-request-id"]) == ("invalid_request_error", "r-1"), method
+        assert (await ask(client.server.port, head(method, "/v1/nothing"))).status == 404, method
+
+
+async def test_a_method_that_no_route_has_is_405_on_a_connection_in_use(client: Client) -> None:
+    async with connection(client.server.port) as (reader, writer):
+        writer.write(head("POST", EMBED, f"Content-Length: {len(JSON)}") + JSON)
+        assert (await read_answer(reader)).status == 200
+        writer.write(head("BREW", "/v1/models"))
+        refusal = await read_answer(reader)
+        assert (refusal.status, refusal.headers["allow"]) == (405, "GET,HEAD")
+        assert await reader.read() == b""
+
+
+@pytest.mark.parametrize("size", [9_000, 60_000, 2_000_000])
+async def test_a_token_of_any_length_is_401_in_the_words_of_its_kind(client: Client, size: int) -> None:
+    for path, word in (("/v1/models", "API key"), ("/api/v1/audio/voices", "token")):
+        refusal = await ask(client.server.port, head("GET", path, "X-A: b", key="k" * size))
+        assert (refusal.status, refusal.error["type"]) == (401, "invalid_api_key")
+        assert word in refusal.error["message"]
+
+
+async def test_another_header_that_is_too_long_is_no_token(client: Client) -> None:
+    assert (await ask(client.server.port, head("GET", "/v1/models", "X-A: " + "b" * 9_000))).status == 400
+
+
+async def _until_the_end(port: int | None, data: bytes) -> bytes:
+    """All that comes back to a client that writes no more after ``data``."""
+    async with connection(port) as (reader, writer):
+        writer.write(data)
+        writer.write_eof()
+        return await asyncio.wait_for(reader.read(), 10)
+
+
+async def test_a_client_that_closes_its_writing_side_gets_its_answer(client: Client, triton: FakeTriton) -> None:
+    answering = triton.infer
+
+    async def infer(*arguments: Any) -> Arrays:
+        await asyncio.sleep(2 * connections._HALF_CLOSE_SECONDS)
+        return await answering(*arguments)
+
+    triton.infer = infer  # type: ignore[method-assign, assignment]
+    request = head("POST", EMBED, f"Content-Length: {len(JSON)}") + JSON
+    answer = await _until_the_end(client.server.port, request)
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert b'"embedding"' in answer
+
+
+async def test_a_client_that_closes_its_writing_side_gets_all_its_answers(client: Client) -> None:
+    request = head("POST", EMBED, f"Content-Length: {len(JSON)}") + JSON
+    answers = await _until_the_end(client.server.port, request * 50)
+    assert answers.count(b"HTTP/1.1 200 ") == 50
+
+
+async def test_a_long_request_is_answered_though_its_client_closes_its_writing_side(client: Client) -> None:
+    text = b'{"input": "' + b"word " * 100_000 + b'"}'
+    answer = await _until_the_end(client.server.port, head("POST", EMBED, f"Content-Length: {len(text)}") + text)
+    assert answer.startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize("data", [b"", b"GET /v1/mod", head("POST", EMBED, "Content-Length: 100") + JSON])
+async def test_a_client_that_closes_before_its_request_is_whole_gets_none(client: Client, data: bytes) -> None:
+    assert await _until_the_end(client.server.port, data) == b""
+
+
+async def test_a_client_that_closes_its_writing_side_later_has_hung_up(client: Client, triton: FakeTriton) -> None:
+    called = asyncio.Event()
+
+    async def infer(*arguments: Any) -> Arrays:
+        called.set()
+        await asyncio.sleep(30)
+        return {}
+
+    triton.infer = infer  # type: ignore[method-assign, assignment]
+    async with connection(client.server.port) as (reader, writer):
+        writer.write(head("POST", EMBED, f"Content-Length: {len(JSON)}") + JSON)
+        await called.wait()
+        await asyncio.sleep(2 * connections._HALF_CLOSE_SECONDS)
+        writer.write_eof()
+        assert await asyncio.wait_for(reader.read(), 10) == b""
 
 
 @pytest.mark.parametrize("data", [head("GET", "/v1/models"), head("GET", "/v1/nothing"), b"nonsense\r\n\r\n"])
