@@ -82,3 +82,22 @@ def test_rounding_by_the_inputs_moment_loses_less_than_rounding_to_the_nearest()
     nearest = np.clip(np.round(weight / scales), -127, 127)
     losses = [np.square(mixed @ (weight - q * scales)).mean() for q in (rounded(weight, scales, moment), nearest)]
     assert losses[0] < losses[1] / 4
+
+
+@pytest.mark.parametrize(("low", "high"), [(-1.0, 3.0), (-2.0, 2.5), (-1.0, 20.0)])
+def test_the_zero_point_shares_the_steps_out_by_how_far_rows_reach(low: float, high: float) -> None:
+    rows = np.tile(np.array([low, 0, high], np.float32), (5, 1))
+    assert abs(zero_point(rows) - 255 * -low / (high - low)) <= 1
+
+
+def test_weights_reach_from_end_to_end_of_their_steps() -> None:
+    scales = column_scales(WEIGHT, 1)
+    steps = rounded(WEIGHT, scales, np.eye(16))
+    assert (np.abs(steps.astype(int)).max(axis=0) == 127).all()
+
+
+def test_smoothing_leaves_most_of_a_channels_size_to_the_weights() -> None:
+    rows = (ROWS - ROWS.mean(axis=0)).astype(np.float32)
+    smooth = smoothing(_inputs(rows), np.ones((16, 8), np.float32))
+    reach = np.abs(rows - rows.mean(axis=0)).max(axis=0)
+    assert np.allclose(smooth.scale, reach**0.6, rtol=1e-3)
