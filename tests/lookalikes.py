@@ -17,7 +17,7 @@ from transformers import (
 )
 
 from scripts.benchmark.lookalikes.whisper import tokenizer as whisper_tokenizer
-from scripts.export_models import sources
+from scripts.export_models import checkpoints
 from tests.conftest import ROOT
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzäöüéè0123456789.,?!'"
@@ -105,7 +105,7 @@ def text_model(folder: Path, *, reranker: bool) -> None:
 
 def voices(folder: Path) -> None:
     """The demo voices under the names of Piper's own."""
-    for name, path in sources.VOICE_FILES.items():
+    for name, path in checkpoints.VOICE_FILES.items():
         exported = ROOT / "model_repository" / f"piper_{name}" / "1"
         target = folder / f"{path}.onnx"
         target.parent.mkdir(parents=True)
@@ -115,8 +115,8 @@ def voices(folder: Path) -> None:
 
 def write_all(folder: Path) -> None:
     """Everything that ``--source folder`` reads."""
-    whisper(folder / sources.WHISPER_TURBO.repository, decoder_layers=4)
-    whisper(folder / sources.WHISPER_LARGE.repository, decoder_layers=6)
-    text_model(folder / sources.EMBEDDER.repository, reranker=False)
-    text_model(folder / sources.RERANKER.repository, reranker=True)
-    voices(folder / sources.VOICES.repository)
+    whisper(folder / checkpoints.WHISPER_TURBO.repository, decoder_layers=4)
+    whisper(folder / checkpoints.WHISPER_LARGE.repository, decoder_layers=6)
+    text_model(folder / checkpoints.EMBEDDER.repository, reranker=False)
+    text_model(folder / checkpoints.RERANKER.repository, reranker=True)
+    voices(folder / checkpoints.VOICES.repository)

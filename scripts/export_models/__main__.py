@@ -3,33 +3,33 @@
     python -m scripts.export_models --source demo
     python -m scripts.export_models --source folder --folder /models --precision int8
     python -m scripts.export_models --source hub --whisper-compute-type int8
+    python -m scripts.export_models --source hub --onnxruntime 1.19.2
 
-Each export ends with a parity table; the exit code is not zero when a check failed.
+Each export ends with a table of what was compared with the originals; the exit code is 1 when a check failed, 2 when
+there was nothing to export from, and 128 and the number of a signal that ended it.
 """
 
 import argparse
-import logging
 import shutil
 import sys
 import time
-import warnings
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from tqdm import tqdm
+from scripts.export_models import lanes, plan, runtimes, stamp
+from scripts.export_models.checkpoints import Checkpoint, SourceError, in_words
+from scripts.export_models.fingerprints import Fingerprints, weights_of
+from scripts.export_models.parity import table
+from scripts.export_models.progress import SILENT
+from scripts.export_models.progress_line import ProgressLine
+from scripts.export_models.sources import Source
+from scripts.export_models.stamp import Digests
+from scripts.export_models.worker import Job, source_of
+from scripts.machine import memory_bytes, processors
 
-from scripts.export_models import sources, stamp
-from scripts.export_models.parity import Check, table
-
-if TYPE_CHECKING:
-    from scripts.export_models.export_text import Choice
-
-_VOICE_PREFIX = "piper_"
-MODELS = ("m3_embedder", "m3_reranker", "whisper_turbo", "whisper_large_v3") + tuple(
-    f"{_VOICE_PREFIX}{voice}" for voice in sources.VOICE_FILES
-)
+MODELS = plan.MODELS
+_PRECISIONS = ("auto", "int8", "fp32", "fp16")
 
 
 @dataclass(frozen=True)
@@ -38,81 +38,53 @@ class Options:
     folder: Path | None
     repository: Path
     work: Path
-    precision: "Choice"
+    runtimes: Path
+    precision: str
     whisper_compute_type: str
-    only: tuple[str, ...]
-
-
-def _source(options: Options) -> sources.Source:
-    if options.source == "hub":
-        return sources.HubSource(options.work / "hub")
-    if options.source == "folder":
-        if options.folder is None:
-            raise sources.SourceError("--source folder needs --folder")
-        return sources.FolderSource(options.folder)
-    return sources.DemoSource(options.work / "demo")
-
-
-def _steps(options: Options) -> dict[str, Callable[[], list[Check]]]:
-    """Model name to the work that exports it; heavy imports wait until a step runs."""
-    source = _source(options)
-    target = options.repository
-
-    def text(name: str) -> list[Check]:
-        from scripts.export_models import export_text
-
-        embeds = name == "m3_embedder"
-        export = export_text.export_embedder if embeds else export_text.export_reranker
-        folder = source.fetch(sources.EMBEDDER if embeds else sources.RERANKER)
-        return export(folder, target / name / "1", options.precision)
-
-    def whisper(name: str) -> list[Check]:
-        from scripts.export_models import export_whisper
-
-        checkpoint = sources.WHISPER_TURBO if name == "whisper_turbo" else sources.WHISPER_LARGE
-        folder = target / name / "1"
-        return export_whisper.export_whisper(name, source.fetch(checkpoint), folder, options.whisper_compute_type)
-
-    fetched_voices: list[Path] = []
-
-    def voice(name: str) -> list[Check]:
-        from scripts.export_models import export_piper
-
-        if not fetched_voices:
-            fetched_voices.append(source.fetch(sources.VOICES))
-        file = fetched_voices[0] / f"{sources.VOICE_FILES[name.removeprefix(_VOICE_PREFIX)]}.onnx"
-        return export_piper.export_piper(name, file, target / name)
-
-    steps: dict[str, Callable[[], list[Check]]] = {}
-    for name in options.only or MODELS:
-        work = voice if name.startswith(_VOICE_PREFIX) else whisper if name.startswith("whisper") else text
-        steps[name] = lambda work=work, name=name: work(name)  # type: ignore[misc]
-    return steps
+    onnxruntime: tuple[str, ...]
+    models: tuple[str, ...]
+    force: bool
+    check: bool
 
 
 def _parse(arguments: list[str]) -> Options:
-    parser = argparse.ArgumentParser(description="Export models into the Triton model repository.")
+    parser = argparse.ArgumentParser(
+        prog="python -m scripts.export_models", description="Export models into the Triton model repository."
+    )
     parser.add_argument("--source", choices=("demo", "hub", "folder"), default="demo")
     parser.add_argument("--folder", type=Path, help="checkpoints on disk, laid out as on the hub")
     parser.add_argument("--repository", type=Path, default=Path("model_repository"))
-    parser.add_argument("--work", type=Path, default=Path("build/export"), help="downloads and intermediate files")
-    parser.add_argument(
-        "--precision", choices=("auto", "int8", "fp32", "fp16"), default="auto", help="of the text models"
-    )
+    parser.add_argument("--work", type=Path, default=Path("build/export"), help="downloads, logs, intermediate files")
+    parser.add_argument("--precision", choices=_PRECISIONS, default="auto", help="of the text models")
     parser.add_argument("--whisper-compute-type", default=None, help="CTranslate2's: float32, int8, float16, ...")
+    parser.add_argument(
+        "--onnxruntime",
+        action="append",
+        default=[],
+        metavar="VERSION",
+        help=f"check on this ONNX Runtime too, from {runtimes.OLDEST} (Triton 24.10) on; installed where it is not",
+    )
+    parser.add_argument("--runtimes", type=Path, help="where those lie; in the --work folder by default")
     parser.add_argument("--only", choices=MODELS, action="append", default=[], metavar="MODEL")
     parser.add_argument("--force", action="store_true", help="export again what is there already")
+    parser.add_argument("--check", action="store_true", help="only say whether the source has what an export needs")
     given = parser.parse_args(arguments)
-    compute_type = given.whisper_compute_type or _compute_type(given.source, given.precision)
-    options = Options(
-        given.source, given.folder, given.repository, given.work, given.precision, compute_type, tuple(given.only)
+    return Options(
+        source=given.source,
+        folder=given.folder,
+        repository=given.repository,
+        work=given.work,
+        runtimes=given.runtimes or given.work,
+        precision=given.precision,
+        whisper_compute_type=given.whisper_compute_type or _compute_type(given.source, given.precision),
+        onnxruntime=tuple(given.onnxruntime),
+        models=tuple(given.only) or MODELS,
+        force=given.force,
+        check=given.check,
     )
-    if given.force:
-        stamp.forget(options.repository)
-    return options
 
 
-def _compute_type(source: str, precision: "Choice") -> str:
+def _compute_type(source: str, precision: str) -> str:
     """What Whisper is exported in where nobody says: int8 is made for processors, fp16 for CUDA."""
     if source == "demo":
         return "float32"
@@ -121,30 +93,136 @@ def _compute_type(source: str, precision: "Choice") -> str:
 
 def main(arguments: list[str]) -> int:
     options = _parse(arguments)
-    wanted = stamp.fingerprint(options.source, options.folder, options.precision, options.whisper_compute_type)
-    missing = [name for name in options.only or MODELS if stamp.read(options.repository, name) != wanted]
-    if not missing:
-        return 0
-    # transformers and the converter tell of their own affairs; the parity table is what counts here.
-    warnings.simplefilter("ignore")
-    logging.disable(logging.WARNING)
-    started = time.monotonic()
-    checks: list[Check] = []
     try:
-        steps = _steps(options)
-        for name in (bar := tqdm(missing, desc=f"exporting {options.source} models", unit="model", file=sys.stderr)):
-            bar.set_postfix_str(name)
-            stamp.remove(options.repository, name)
-            found = steps[name]()
-            checks += found
-            if all(check.passed for check in found):
-                stamp.write(options.repository, name, wanted)
-    except sources.SourceError as error:
+        with lanes.ending_signals():
+            return _export(options)
+    except SourceError as error:
         print(f"export stopped: {error}", file=sys.stderr)
         return 2
+    except lanes.StoppedError as error:
+        print(f"export stopped by {error}", file=sys.stderr)
+        return 128 + error.number
+
+
+def _export(options: Options) -> int:
+    if options.source == "folder" and options.folder is None:
+        raise SourceError("--source folder needs --folder")
+    source = source_of(options.source, str(options.folder or ""), options.work, SILENT)
+    if options.check:
+        return _check(options, source, options.models)
+    others = runtimes.others(options.onnxruntime, options.runtimes)
+    # The demo and a folder are at hand; whether the hub is matters only where something is to be had from it.
+    if options.source != "hub":
+        _check(options, source, options.models)
+    wanted = _wanted(options, source)
+    if not wanted:
+        return 0
+    if options.source == "hub":
+        _check(options, source, list(wanted))
+    for other in others:
+        other.install()
+    return _run(options, wanted, _sizes(options, source, list(wanted)))
+
+
+def _check(options: Options, source: Source, models: Sequence[str]) -> int:
+    """Refuse what would fail later, before anything is downloaded or computed."""
+    source.check(plan.checkpoints_of(models), [voice for model in models if (voice := plan.voice_of(model))])
+    # What is downloaded lies in the work folder, what is written in the repository; both may lie on one disk.
+    size = sum(_sizes(options, source, models).values())
+    for folder, needed in ((options.work, size if options.source == "hub" else 0), (options.repository, size)):
+        there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+        free = shutil.disk_usage(there).free
+        if free < needed:
+            raise SourceError(f"{folder} needs {in_words(needed)}, and its disk has {in_words(free)} free")
+    return 0
+
+
+def _wanted(options: Options, source: Source) -> dict[str, str]:
+    """The models to export, each with its fingerprint; those that nobody could check are named again."""
+    digests = Digests(options.work / "digests.json")
+    precision, compute_type = options.precision, options.whisper_compute_type
+    prints = Fingerprints(source, options.source, digests, precision=precision, compute_type=compute_type)
+    wanted = {}
+    for model in options.models:
+        fingerprint, found = prints.of(model), stamp.read(options.repository, model)
+        runtimes_checked = set(found.runtimes) if found else set()
+        if (
+            options.force
+            or not found
+            or found.fingerprint != fingerprint
+            or set(options.onnxruntime) - runtimes_checked
+        ):
+            wanted[model] = fingerprint
+        elif found.not_checked:
+            print(f"{model} is exported and not checked: {'; '.join(found.not_checked)}", file=sys.stderr)
+    return wanted
+
+
+def _sizes(options: Options, source: Source, models: Sequence[str]) -> dict[Checkpoint, int]:
+    """The bytes of the weights of each checkpoint; the demo's voices have none before they are built."""
+    sizes = {}
+    for checkpoint in plan.checkpoints_of(models):
+        its = [model for model in models if plan.CHECKPOINTS[model] == checkpoint]
+        sizes[checkpoint] = checkpoint.size
+        if options.source == "demo" and checkpoint.kind == "voices":
+            sizes[checkpoint] = 0
+        elif options.source != "hub":
+            folder = source.fetch(checkpoint)
+            sizes[checkpoint] = sum(path.stat().st_size for model in its for path in weights_of(model, folder))
+    return sizes
+
+
+def _run(options: Options, wanted: Mapping[str, str], sizes: Mapping[Checkpoint, int]) -> int:
+    works, memory = plan.works(list(wanted), sizes), memory_bytes()
+    shares = plan.share_out(works, processors(), memory)
+    print(_announced(options, works, shares, sizes), flush=True)
+    if (most := max(work.memory for work in works)) > memory:
+        print(f"this may take {in_words(most)} of memory, and there are {in_words(memory)}", flush=True)
+    jobs = [
+        Job(
+            source=options.source,
+            folder=str(options.folder or ""),
+            repository=str(options.repository),
+            work=str(options.work),
+            runtimes=str(options.runtimes),
+            precision=options.precision,
+            compute_type=options.whisper_compute_type,
+            versions=list(options.onnxruntime),
+            fingerprints={model: wanted[model] for model in share.models},
+            threads=share.threads,
+        )
+        for share in shares
+    ]
+    started = time.monotonic()
+    checks = lanes.run(jobs, options.work, ProgressLine(sys.stderr, len(wanted)))
     print(table(checks))
-    print(f"{len(missing)} models in {time.monotonic() - started:.0f} s, {shutil.disk_usage('.').free >> 30} GiB free")
-    return 0 if all(check.passed for check in checks) else 1
+    free = shutil.disk_usage(options.repository).free
+    print(f"{len(wanted)} models in {time.monotonic() - started:.0f} s, {in_words(free)} free on the disk")
+    return 1 if any(check.failed for check in checks) else 0
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"
+
+
+def _announced(
+    options: Options, works: Sequence[plan.Work], shares: Sequence[plan.Lane], sizes: Mapping[Checkpoint, int]
+) -> str:
+    """What is about to happen, before it does: how much is read, on what, and for how long."""
+    minutes = plan.seconds_in_all(works, shares) / 60
+    count = sum(len(work.models) for work in works)
+    lines = [
+        f"exporting {count} models ({options.source}), about {max(1, round(minutes))} min: "
+        f"{_counted(len(shares), 'process', 'processes')} of {_counted(shares[0].threads, 'thread', 'threads')}, "
+        f"for {processors()} processors and {in_words(memory_bytes())} of memory"
+    ]
+    for checkpoint, size in sizes.items():
+        if options.source == "hub":
+            name = f"{checkpoint.repository} at {checkpoint.revision[:12]}"
+            lines.append(f"  {name}: {in_words(size)} to download, licence {checkpoint.licence}")
+        elif size:
+            lines.append(f"  {checkpoint.kind}: {in_words(size)} to read")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

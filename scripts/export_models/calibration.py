@@ -10,6 +10,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from scripts.export_models.progress import SILENT, Progress
+
 _TEXTS = Path(__file__).with_name("calibration.txt")
 _HELD_OUT_EVERY = 5
 _ROWS_KEPT = 8
@@ -96,10 +98,10 @@ def _measuring(encoder: Any, into: Calibration) -> Iterator[None]:
             hook.remove()
 
 
-def calibrate(encoder: Any, ids: Sequence[NDArray[np.int32]]) -> Calibration:
+def calibrate(encoder: Any, ids: Sequence[NDArray[np.int32]], progress: Progress = SILENT) -> Calibration:
     """Run a Hugging Face encoder over token ids, and measure what each of its linear layers is given, by its name."""
     found: Calibration = {}
     with torch.inference_mode(), _measuring(encoder, found):
-        for text in ids:
+        for text in progress.over(ids, "calibrating"):
             encoder(input_ids=torch.from_numpy(text.astype(np.int64))[None])
     return found

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
 from scripts.export_models.graph import MICROSOFT, Graph
+from scripts.export_models.progress import SILENT, Progress
 
 Precision = Literal["fp32", "int8", "fp16"]
 Weights = dict[str, NDArray[np.float32]]
@@ -98,8 +99,8 @@ class PackedEncoder:
 
     _float: type[np.floating[Any]] = np.float32
 
-    def __init__(self, g: Graph, shape: EncoderShape, weights: Weights) -> None:
-        self._g, self._shape, self._weights = g, shape, weights
+    def __init__(self, g: Graph, shape: EncoderShape, weights: Weights, progress: Progress = SILENT) -> None:
+        self._g, self._shape, self._weights, self._progress = g, shape, weights, progress
 
     def _layer_of(self, name: str) -> Linear:
         return Linear(self._weights[f"{name}.weight"].T, self._weights[f"{name}.bias"])
@@ -130,7 +131,7 @@ class PackedEncoder:
     def build(self, ids: str, pack: Packing, *, first_token_only: bool) -> str:
         """The last hidden states [tokens, width], or [texts, width] of the first tokens alone."""
         x, norm = self._embed(ids, pack.place), "embeddings.LayerNorm"
-        for layer in range(self._shape.layers):
+        for layer in self._progress.over(range(self._shape.layers), "building layers"):
             name = f"encoder.layer.{layer}"
             last = first_token_only and layer == self._shape.layers - 1
             x, norm = self._layer(x, norm, name, pack, pack.starts if last else ""), f"{name}.output.LayerNorm"

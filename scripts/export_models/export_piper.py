@@ -9,9 +9,12 @@ import onnx
 import onnxruntime as ort
 
 from scripts.export_models.blocked_layout import keep_blocked
+from scripts.export_models.checkpoints import SourceError
+from scripts.export_models.conditions import ALONE, Conditions
 from scripts.export_models.convolutions import as_pictures
 from scripts.export_models.parity import Check
 from scripts.export_models.phases import in_phases
+from scripts.export_models.sessions import Arrays, elsewhere, here
 from scripts.export_models.stretches import in_stretches
 from scripts.export_models.tiles import in_tiles
 from scripts.export_models.upsampling import interleaved
@@ -43,11 +46,12 @@ parameters {{ key: "inter_op_thread_count" value {{ string_value: "1" }} }}
 parameters {{ key: "enable_mem_pattern" value {{ string_value: "0" }} }}
 version_policy {{ latest {{ num_versions: 1 }} }}
 """
+_REWRITINGS = (in_tiles, as_pictures, keep_blocked, in_stretches, in_phases, interleaved)
 _INSTANCES = 2
 _LARGEST_DIFFERENCE = 1e-4
 
 
-class VoiceError(ValueError):
+class VoiceError(SourceError):
     """A file that is no Piper voice."""
 
 
@@ -69,19 +73,17 @@ def config_text(name: str, session: Any) -> str:
     return _TEMPLATE.format(name=name, instances=_INSTANCES, **sides)
 
 
-def _speak(session: Any, ids: np.ndarray) -> np.ndarray:
+def _spoken(session: Any, ids: np.ndarray) -> Arrays:
+    """The inputs that make a voice say ``ids`` without any noise."""
     inputs = {
         "input": ids[None],
         "input_lengths": np.array([len(ids)], np.int64),
         "scales": np.array([0, 1, 0], np.float32),
     }
-    if len(session.get_inputs()) > 3:
-        inputs["sid"] = np.array([0], np.int64)
-    result: np.ndarray = session.run(None, inputs)[0]
-    return result
+    return inputs | ({"sid": np.array([0], np.int64)} if len(session.get_inputs()) > 3 else {})
 
 
-def export_piper(name: str, source: Path, target: Path) -> list[Check]:
+def export_piper(name: str, source: Path, target: Path, conditions: Conditions = ALONE) -> list[Check]:
     """Put the voice ``source`` (``.onnx``, with ``.onnx.json`` beside it) into ``<target>/1`` and write its config.
 
     Its graph is rewritten for the kernels and caches of processors; the sound stays the same.
@@ -92,14 +94,22 @@ def export_piper(name: str, source: Path, target: Path) -> list[Check]:
     folder = target / "1"
     folder.mkdir(parents=True, exist_ok=True)
     model = onnx.load(source)
-    for rewrite in (in_tiles, as_pictures, keep_blocked, in_stretches, in_phases, interleaved):
+    for rewrite in conditions.progress.over(_REWRITINGS, "rewriting"):
         rewrite(model)
-    onnx.save(model, folder / "model.onnx")
+    written = folder / "model.onnx"
+    onnx.save(model, written)
     (folder / "voice.json").write_text(json.dumps(voice, ensure_ascii=False), encoding="utf-8")
     (target / "config.pbtxt").write_text(text, encoding="utf-8")
     symbols = [ids[0] for symbol, ids in voice["phoneme_id_map"].items() if symbol in "ahnot"]
-    spoken = np.array([1, 0, *(part for symbol in symbols for part in (symbol, 0)), 2], np.int64)
-    written = ort.InferenceSession(str(folder / "model.onnx"), providers=["CPUExecutionProvider"])
-    before, after = _speak(session, spoken), _speak(written, spoken)
+    inputs = _spoken(session, np.array([1, 0, *(part for symbol in symbols for part in (symbol, 0)), 2], np.int64))
+    before = here(source, conditions.threads)(inputs)
+    checks = [_compared(name, before, here(written, conditions.threads)(inputs), "ours and the original")]
+    for other in conditions.others:
+        with elsewhere(other, written, conditions.threads) as infer:
+            checks.append(_compared(name, before, infer(inputs), f"ours on {other} and the original"))
+    return checks
+
+
+def _compared(name: str, before: np.ndarray, after: np.ndarray, what: str) -> Check:
     difference = float(np.abs(before - after).max()) if before.shape == after.shape else float("inf")
-    return [Check(name, f"{after.size} samples, ours and the original", difference, _LARGEST_DIFFERENCE)]
+    return Check(name, f"{after.size} samples, {what}", difference, _LARGEST_DIFFERENCE)

@@ -2,9 +2,8 @@
 
 import json
 import shutil
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,16 +11,19 @@ import numpy as np
 import onnx
 import torch
 from numpy.typing import NDArray
-from tqdm import tqdm
 from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 
 from scripts.export_models import calibration, text_checks, text_models
 from scripts.export_models.calibration import Calibration, calibrate
+from scripts.export_models.checkpoints import SourceError
+from scripts.export_models.conditions import ALONE, Conditions
 from scripts.export_models.encoder import Precision
+from scripts.export_models.fast_int8 import int8_is_fast
 from scripts.export_models.graph import save
-from scripts.export_models.int8 import int8_is_fast
-from scripts.export_models.parity import Check
-from scripts.export_models.text_checks import Ids, session
+from scripts.export_models.parity import Check, not_checked
+from scripts.export_models.progress import Progress
+from scripts.export_models.sessions import elsewhere
+from scripts.export_models.text_checks import Ids, Run, packed, session
 
 LONGEST_TEXT = 8192
 
@@ -33,42 +35,39 @@ class TextModel:
     """A model on its way into the repository: its graph in any precision, and the original to compare it with."""
 
     name: str
-    graph: Callable[[Precision, Calibration], onnx.ModelProto]
-    calibration: Callable[[], Calibration]
+    graph: Callable[[Precision, Calibration, Progress], onnx.ModelProto]
+    calibration: Callable[[Progress], Calibration]
     reference: Callable[[NDArray[np.int32]], NDArray[np.float32]]
     of_every_length: Ids
     held_out: Ids
 
 
-def export_embedder(source: Path, target: Path, choice: Choice) -> list[Check]:
+def export_embedder(source: Path, target: Path, choice: Choice, conditions: Conditions = ALONE) -> list[Check]:
     """Write ``model.onnx`` and the tokenizer of ``m3_embedder`` into ``target``."""
-    return export(_embedder(source), source, target, choice)
+    return export(_embedder(source), source, target, choice, conditions)
 
 
-def export_reranker(source: Path, target: Path, choice: Choice) -> list[Check]:
+def export_reranker(source: Path, target: Path, choice: Choice, conditions: Conditions = ALONE) -> list[Check]:
     """Write ``model.onnx`` and the tokenizer of ``m3_reranker``; an encoder without a head gives the demo's."""
     config = json.loads((source / "config.json").read_text(encoding="utf-8"))
     trained = "SequenceClassification" in config["architectures"][0]
-    return export(_reranker(source) if trained else _demo_reranker(source), source, target, choice)
+    model = _reranker(source) if trained else _demo_reranker(source)
+    return export(model, source, target, choice, conditions)
 
 
-def export(model: TextModel, source: Path, target: Path, choice: Choice) -> list[Check]:
+def export(model: TextModel, source: Path, target: Path, choice: Choice, conditions: Conditions = ALONE) -> list[Check]:
     """Write one model; ``auto`` is int8 where that is fast and loses little, and else fp32."""
     if choice != "auto":
-        return _export(model, source, target, choice)
+        return _export(model, source, target, choice, conditions)
     if not int8_is_fast():
-        _tell(f"{model.name}: fp32, since int8 is no faster on this processor")
-        return _export(model, source, target, "fp32")
-    checks = _export(model, source, target, "int8")
-    lost = [check for check in checks if not check.passed]
+        conditions.progress.note("fp32, since int8 is no faster on this processor")
+        return _export(model, source, target, "fp32", conditions)
+    checks = _export(model, source, target, "int8", conditions)
+    lost = [check for check in checks if check.failed]
     if not lost:
         return checks
-    _tell(f"{model.name}: fp32, since {lost[0].what} is {lost[0].difference:.1e}, over {lost[0].limit:.0e}")
-    return _export(model, source, target, "fp32")
-
-
-def _tell(line: str) -> None:
-    tqdm.write(line, file=sys.stderr)
+    conditions.progress.note(f"fp32, since {lost[0].what} is {lost[0].difference:.1e}, over {lost[0].limit:.0e}")
+    return _export(model, source, target, "fp32", conditions)
 
 
 def write(graph: onnx.ModelProto, precision: Precision, source: Path, target: Path) -> None:
@@ -79,24 +78,44 @@ def write(graph: onnx.ModelProto, precision: Precision, source: Path, target: Pa
     (target / "quartet.json").write_text(settings + "\n", encoding="utf-8")
 
 
-def _export(model: TextModel, source: Path, target: Path, precision: Precision) -> list[Check]:
-    graph = model.graph(precision, model.calibration() if precision == "int8" else {})
+def _export(model: TextModel, source: Path, target: Path, precision: Precision, conditions: Conditions) -> list[Check]:
+    progress, written = conditions.progress, target / "model.onnx"
+    graph = model.graph(precision, model.calibration(progress) if precision == "int8" else {}, progress)
     write(graph, precision, source, target)
     if precision == "fp16":
-        # PackedMultiHeadAttention exists on CUDA alone, so there is nothing to run on this machine.
-        return []
-    run = session(target / "model.onnx")
+        # PackedMultiHeadAttention exists on CUDA alone, so there is nothing to run on a processor.
+        return [not_checked(model.name, "fp16: runs on CUDA alone")]
+    texts = model.held_out if precision == "int8" else model.of_every_length
+    wanted = np.stack([model.reference(text) for text in progress.over(texts, "computing the original's answers")])
+    checks = _compared(model, session(written, conditions.threads), precision, wanted)
+    for at, other in enumerate(conditions.others):
+        progress.step(f"comparing on {other}", at, len(conditions.others))
+        with elsewhere(other, written, conditions.threads) as infer:
+            found = _compared(model, packed(infer), precision, wanted)
+        checks += [replace(check, what=f"{check.what} on {other}") for check in found]
+    return checks
+
+
+def _compared(model: TextModel, run: Run, precision: Precision, wanted: NDArray[np.float32]) -> list[Check]:
+    """What a text model is held to on one ONNX Runtime; ``wanted`` are the original's answers."""
     company = text_checks.company(model.name, run, model.of_every_length)
     if precision == "int8":
-        return [company, *text_checks.close(model.name, run, model.held_out, model.reference)]
-    return [company, text_checks.exact(model.name, run, model.of_every_length, model.reference)]
+        return [company, *text_checks.close(model.name, run, model.held_out, wanted)]
+    return [company, text_checks.exact(model.name, run, model.of_every_length, wanted)]
 
 
-def _pooling(source: Path) -> text_models.Pooling:
+def pooling_of(source: Path) -> text_models.Pooling:
+    """How a checkpoint makes one vector of a text's, as sentence-transformers writes it down; M3 takes the first."""
     path = source / "1_Pooling" / "config.json"
-    if path.is_file() and json.loads(path.read_text(encoding="utf-8"))["pooling_mode_mean_tokens"]:
+    if not path.is_file():
+        return "cls"
+    settings = json.loads(path.read_text(encoding="utf-8"))
+    chosen = {name for name, on in settings.items() if name.startswith("pooling_mode_") and on}
+    if chosen == {"pooling_mode_mean_tokens"}:
         return "mean"
-    return "cls"
+    if chosen == {"pooling_mode_cls_token"}:
+        return "cls"
+    raise SourceError(f"{path} asks for a pooling that is neither the first token nor the mean: {sorted(chosen)}")
 
 
 def _usable_positions(config: Any) -> int:
@@ -118,7 +137,7 @@ def _pairs(lines: list[str]) -> list[tuple[str, ...]]:
 
 def _embedder(source: Path) -> TextModel:
     model, tokenizer = AutoModel.from_pretrained(source).float().eval(), AutoTokenizer.from_pretrained(source)
-    positions, pooling = _usable_positions(model.config), _pooling(source)
+    positions, pooling = _usable_positions(model.config), pooling_of(source)
 
     def reference(text: NDArray[np.int32]) -> NDArray[np.float32]:
         with torch.inference_mode():
@@ -130,8 +149,10 @@ def _embedder(source: Path) -> TextModel:
 
     return TextModel(
         "m3_embedder",
-        lambda precision, found: text_models.embedder(text_models.checkpoint_of(model, found), precision, pooling),
-        lambda: calibrate(model, _tokenised(tokenizer, _singles(calibration.texts()), positions)),
+        lambda precision, found, progress: text_models.embedder(
+            text_models.checkpoint_of(model, found, progress), precision, pooling
+        ),
+        lambda progress: calibrate(model, _tokenised(tokenizer, _singles(calibration.texts()), positions), progress),
         reference,
         text_checks.of_every_length(tokenizer, positions, pair=False),
         _tokenised(tokenizer, _singles(calibration.held_out()), positions),
@@ -149,8 +170,12 @@ def _reranker(source: Path) -> TextModel:
 
     return TextModel(
         "m3_reranker",
-        lambda precision, found: text_models.reranker(text_models.checkpoint_of(model, found), precision),
-        lambda: calibrate(model.base_model, _tokenised(tokenizer, _pairs(calibration.texts()), positions)),
+        lambda precision, found, progress: text_models.reranker(
+            text_models.checkpoint_of(model, found, progress), precision
+        ),
+        lambda progress: calibrate(
+            model.base_model, _tokenised(tokenizer, _pairs(calibration.texts()), positions), progress
+        ),
         reference,
         text_checks.of_every_length(tokenizer, positions, pair=True),
         _tokenised(tokenizer, _pairs(calibration.held_out()), positions),
@@ -172,14 +197,15 @@ def _demo_reranker(source: Path) -> TextModel:
         cosine = mean(ids[: cut + 1]) @ mean([start, *ids[cut + 1 :]])
         return np.array(text_models.demo_score(cosine.item()), np.float32)
 
-    def graph(precision: Precision, found: Calibration) -> onnx.ModelProto:
-        return text_models.demo_reranker(text_models.checkpoint_of(model, found), start, separator, precision)
+    def graph(precision: Precision, found: Calibration, progress: Progress) -> onnx.ModelProto:
+        its = text_models.checkpoint_of(model, found, progress)
+        return text_models.demo_reranker(its, start, separator, precision)
 
     return TextModel(
         "m3_reranker",
         graph,
         # The encoder is given the halves of a pair, each as a text by itself.
-        lambda: calibrate(model, _tokenised(tokenizer, _singles(calibration.texts()), positions)),
+        lambda progress: calibrate(model, _tokenised(tokenizer, _singles(calibration.texts()), positions), progress),
         reference,
         text_checks.of_every_length(tokenizer, positions, pair=True),
         _tokenised(tokenizer, _pairs(calibration.held_out()), positions),

@@ -3,7 +3,6 @@ is the same in any company.
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,21 +11,15 @@ from onnx import TensorProto
 from scripts.export_models.calibration import Calibration
 from scripts.export_models.encoder import EncoderShape, Linear, PackedEncoder, Packing, Weights, query_key_value
 from scripts.export_models.graph import MICROSOFT, Graph
+from scripts.export_models.progress import SILENT, Progress
 from scripts.export_models.quantise import Smoothing, column_scales, rounded, smoothing, zero_point
 
-# What multiplies uint8 by int8 without saturating sums of 16 bits: VNNI on x86-64, dot products on Arm.
-FAST_INT8 = {"avx512_vnni", "avx_vnni", "asimddp"}
 # What the second feed-forward layer is given differs most between channels: each quarter of them has its own steps.
 _GROUPS = 4
 # Products in each sum that shows whether sums are exact.
 _PROBE = 64
 
 Array = NDArray[np.float32]
-
-
-def int8_is_fast(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
-    """Whether this processor has the instructions that the int8 graphs are made for."""
-    return bool(FAST_INT8 & set(cpuinfo.read_text(encoding="utf-8").split()))
 
 
 @dataclass(frozen=True)
@@ -73,8 +66,15 @@ def if_exact(g: Graph, x: str) -> str:
 class Int8Encoder(PackedEncoder):
     """Builds one encoder from its weights and from what its linear layers are given."""
 
-    def __init__(self, g: Graph, shape: EncoderShape, weights: Weights, calibration: Calibration) -> None:
-        super().__init__(g, shape, weights)
+    def __init__(
+        self,
+        g: Graph,
+        shape: EncoderShape,
+        weights: Weights,
+        calibration: Calibration,
+        progress: Progress = SILENT,
+    ) -> None:
+        super().__init__(g, shape, weights, progress)
         self._calibration = calibration
 
     def _layer(self, x: str, norm: str, name: str, pack: Packing, rows: str) -> str:

@@ -8,85 +8,38 @@ import hashlib
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
+from scripts.export_models.checkpoints import (
+    EMBEDDER,
+    RERANKER,
+    WHISPER_LARGE,
+    WHISPER_TURBO,
+    Checkpoint,
+    SourceError,
+    check_model,
+    check_voice,
+    in_words,
+)
+from scripts.export_models.progress import SILENT, Progress
+
 HUB_ADDRESS = "https://huggingface.co"
 _READ = 1 << 20
-
-
-class SourceError(Exception):
-    """A checkpoint is not to be had, or not what it should be."""
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """A pinned repository of the hub: the files the export reads, with licence and download size to show first."""
-
-    repository: str
-    revision: str
-    licence: str
-    size: str
-    files: tuple[str, ...]
-
-
-_TEXT_FILES = ("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
-_WHISPER_FILES = (
-    *_TEXT_FILES,
-    "added_tokens.json",
-    "generation_config.json",
-    "merges.txt",
-    "model.safetensors",
-    "normalizer.json",
-    "preprocessor_config.json",
-    "vocab.json",
-)
-
-
-def _voice(path: str) -> tuple[str, str]:
-    return f"{path}.onnx", f"{path}.onnx.json"
-
-
-WHISPER_TURBO = Checkpoint(
-    "openai/whisper-large-v3-turbo", "41f01f3fe87f28c78e2fbf8b568835947dd65ed9", "MIT", "1.6 GB", _WHISPER_FILES
-)
-WHISPER_LARGE = Checkpoint(
-    "openai/whisper-large-v3", "06f233fe06e710322aca913c1bc4249a0d71fce1", "Apache-2.0", "3.1 GB", _WHISPER_FILES
-)
-EMBEDDER = Checkpoint(
-    "BAAI/bge-m3",
-    "5617a9f61b028005a4858fdac845db406aefb181",
-    "MIT",
-    "2.3 GB",
-    (*_TEXT_FILES, "sentencepiece.bpe.model", "pytorch_model.bin"),
-)
-RERANKER = Checkpoint(
-    "BAAI/bge-reranker-v2-m3",
-    "953dc6f6f85a1b2dbfca4c34a2796e7dde08d41e",
-    "Apache-2.0",
-    "2.3 GB",
-    (*_TEXT_FILES, "sentencepiece.bpe.model", "model.safetensors"),
-)
-VOICE_FILES = {
-    "paola": "it/it_IT/paola/medium/it_IT-paola-medium",
-    "riccardo": "it/it_IT/riccardo/x_low/it_IT-riccardo-x_low",
-    "amy": "en/en_US/amy/medium/en_US-amy-medium",
-    "ryan": "en/en_US/ryan/medium/en_US-ryan-medium",
-    "thorsten": "de/de_DE/thorsten/medium/de_DE-thorsten-medium",
-    "siwis": "fr/fr_FR/siwis/medium/fr_FR-siwis-medium",
-}
-VOICES = Checkpoint(
-    "rhasspy/piper-voices",
-    "c10ece1aade47bb51c153c893d14e5bf8e5b7117",
-    "one a voice, see docs/licences.md (ryan: non-commercial)",
-    "0.35 GB",
-    tuple(file for path in VOICE_FILES.values() for file in _voice(path)),
-)
+_HUB_SECONDS = 10
+_LOOK_SECONDS = 1.0
 
 
 class Source(Protocol):
     """Answers the local folder of a checkpoint, fetching it first where it must."""
+
+    def check(self, checkpoints: Sequence[Checkpoint], voices: Sequence[str]) -> None:
+        """Refuse, within seconds and before any work, what ``fetch`` or an export would fail over."""
 
     def fetch(self, checkpoint: Checkpoint) -> Path: ...
 
@@ -96,6 +49,15 @@ class FolderSource:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+
+    def check(self, checkpoints: Sequence[Checkpoint], voices: Sequence[str]) -> None:
+        for checkpoint in checkpoints:
+            folder = self.fetch(checkpoint)
+            if checkpoint.kind != "voices":
+                check_model(folder, checkpoint.kind)
+            else:
+                for voice in voices:
+                    check_voice(folder, voice)
 
     def fetch(self, checkpoint: Checkpoint) -> Path:
         folder = self._folder / checkpoint.repository
@@ -116,19 +78,49 @@ def _digest(path: Path, etag: str) -> str:
 class HubSource:
     """Downloads from a model hub; ``address`` may name a mirror (``HF_ENDPOINT``)."""
 
-    def __init__(self, cache: Path, address: str | None = None) -> None:
+    def __init__(self, cache: Path, address: str | None = None, progress: Progress = SILENT) -> None:
         self._cache = cache
         self._address = address or os.environ.get("HF_ENDPOINT", HUB_ADDRESS)
+        self._progress = progress
+
+    def check(self, checkpoints: Sequence[Checkpoint], voices: Sequence[str]) -> None:
+        try:
+            request = urllib.request.Request(self._address, method="HEAD")
+            with urllib.request.urlopen(request, timeout=_HUB_SECONDS):
+                pass
+        except urllib.error.HTTPError:
+            # It answers; whether it has the files is another question.
+            return
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "reason", error)
+            raise SourceError(
+                f"the model hub {self._address} cannot be reached ({reason}): HF_ENDPOINT names a mirror, "
+                "and --source folder takes checkpoints from disk"
+            ) from None
 
     def fetch(self, checkpoint: Checkpoint) -> Path:
-        print(
-            f"{checkpoint.repository} at {checkpoint.revision[:12]}: {checkpoint.size}, licence {checkpoint.licence}",
-            flush=True,
-        )
         folder = self._cache / checkpoint.repository
         for file in checkpoint.files:
             self._download(checkpoint, file, folder)
         return folder
+
+    @contextmanager
+    def _watched(self, folder: Path, name: str, size: int) -> Iterator[None]:
+        """Tell how many of a file's ``size`` bytes have arrived below ``folder``."""
+        ended = threading.Event()
+
+        def look() -> None:
+            while not ended.wait(_LOOK_SECONDS):
+                arrived = sum(path.stat().st_size for path in folder.rglob("*.incomplete"))
+                self._progress.step(f"downloading {name} ({in_words(size)})", min(arrived, size), size)
+
+        watch = threading.Thread(target=look, daemon=True)
+        watch.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            watch.join()
 
     def _download(self, checkpoint: Checkpoint, file: str, folder: Path) -> None:
         from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url
@@ -137,17 +129,19 @@ class HubSource:
         try:
             url = hf_hub_url(checkpoint.repository, file, revision=checkpoint.revision, endpoint=self._address)
             expected = get_hf_file_metadata(url, endpoint=self._address)
-            path = hf_hub_download(
-                checkpoint.repository,
-                file,
-                revision=checkpoint.revision,
-                local_dir=folder,
-                endpoint=self._address,
-            )
+            with self._watched(folder, file, expected.size or 1):
+                path = hf_hub_download(
+                    checkpoint.repository,
+                    file,
+                    revision=checkpoint.revision,
+                    local_dir=folder,
+                    endpoint=self._address,
+                )
         except EntryNotFoundError:
             raise SourceError(f"{checkpoint.repository} has no file {file} at its pinned revision") from None
         except (HfHubHTTPError, OSError) as error:
-            raise SourceError(f"{checkpoint.repository}/{file} could not be downloaded: {error}") from error
+            reason = str(error).partition("\n")[0]
+            raise SourceError(f"{checkpoint.repository}/{file} could not be downloaded: {reason}") from error
         if expected.commit_hash != checkpoint.revision:
             raise SourceError(f"the hub answered {file} of revision {expected.commit_hash}")
         if expected.etag is None or _digest(Path(path), expected.etag) != expected.etag:
@@ -158,8 +152,12 @@ class HubSource:
 class DemoSource:
     """The models this repository carries or builds: nothing is downloaded."""
 
-    def __init__(self, work: Path) -> None:
-        self._work = work
+    def __init__(self, work: Path, progress: Progress = SILENT) -> None:
+        self._work, self._progress = work, progress
+
+    def check(self, checkpoints: Sequence[Checkpoint], voices: Sequence[str]) -> None:
+        if not {EMBEDDER, RERANKER}.isdisjoint(checkpoints):
+            _minilm()
 
     def fetch(self, checkpoint: Checkpoint) -> Path:
         if checkpoint in (WHISPER_TURBO, WHISPER_LARGE):
@@ -170,6 +168,7 @@ class DemoSource:
 
     def _voices(self) -> Path:
         root = self._work / "voices"
+        self._progress.step("building the demo's voices", 0, 1)
         # In a process of its own: espeak-ng speaks a little differently after it has said something else.
         subprocess.run([sys.executable, "-m", "scripts.export_models.demo.voices", str(root)], check=True)
         return root

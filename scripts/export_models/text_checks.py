@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime as ort
 from numpy.typing import NDArray
 
 from scripts.export_models.parity import Check
+from scripts.export_models.sessions import Infer, here
 
 _LENGTHS = (3, 4, 7, 16, 60, 129, 500, 2048, 8192)
 _EXACT_LIMIT = 1e-5
@@ -18,20 +18,19 @@ _ORDER_LIMIT = 2e-2
 
 Ids = list[NDArray[np.int32]]
 Run = Callable[[Ids], NDArray[np.float32]]
-Reference = Callable[[NDArray[np.int32]], NDArray[np.float32]]
 
 
 def session(path: Path, threads: int = 2) -> Run:
     """A packed graph as a function from the token ids of texts to one row a text."""
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = threads
-    loaded = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    return packed(here(path, threads))
+
+
+def packed(infer: Infer) -> Run:
+    """A session of a packed graph as such a function."""
 
     def run(texts: Ids) -> NDArray[np.float32]:
         lengths = np.array([len(text) for text in texts], np.int32)
-        (rows,) = loaded.run(None, {"input_ids": np.concatenate(texts), "lengths": lengths})
-        result: NDArray[np.float32] = rows
-        return result
+        return infer({"input_ids": np.concatenate(texts), "lengths": lengths})
 
     return run
 
@@ -61,16 +60,14 @@ def company(name: str, run: Run, texts: Ids) -> Check:
     return Check(name, "text alone and in company", change, _EXACT_LIMIT)
 
 
-def exact(name: str, run: Run, texts: Ids, reference: Reference) -> Check:
-    """The largest difference of any number from the original's."""
-    wanted = np.stack([reference(text) for text in texts])
+def exact(name: str, run: Run, texts: Ids, wanted: NDArray[np.float32]) -> Check:
+    """The largest difference of any number from the original's, ``wanted``."""
     difference = float(np.abs(run(texts) - wanted).max())
     return Check(name, f"fp32: {len(texts)} texts to {max(map(len, texts))} tokens", difference, _EXACT_LIMIT)
 
 
-def close(name: str, run: Run, texts: Ids, reference: Reference) -> list[Check]:
-    """How far int8 is from the original on real texts, and how often it puts two of them in another order."""
-    wanted = np.stack([reference(text) for text in texts])
+def close(name: str, run: Run, texts: Ids, wanted: NDArray[np.float32]) -> list[Check]:
+    """How far int8 is from the original's ``wanted`` on real texts, and how often it puts two in another order."""
     got = run(texts)
     if got.ndim == 1:
         loss = Check(name, "int8: score", float(np.abs(got - wanted).max()), _SCORE_LIMIT)

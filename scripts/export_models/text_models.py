@@ -24,6 +24,7 @@ from scripts.export_models.encoder import (
 )
 from scripts.export_models.graph import Graph
 from scripts.export_models.int8 import Int8Encoder, if_exact
+from scripts.export_models.progress import SILENT, Progress
 
 EMBEDDING_WIDTH = 1024
 # Cosine of all-MiniLM-L6-v2 to a score: unrelated pairs lie near 0.05, good answers above 0.5.
@@ -41,20 +42,21 @@ class Checkpoint:
     config: Any
     weights: Weights
     calibration: Calibration
+    progress: Progress = SILENT
 
     def encoder(self, g: Graph, precision: Precision) -> PackedEncoder:
         """Its packed encoder in that precision."""
         shape = EncoderShape.of(self.config)
         if precision == "int8":
-            return Int8Encoder(g, shape, self.weights, self.calibration)
-        return (CudaEncoder if precision == "fp16" else PackedEncoder)(g, shape, self.weights)
+            return Int8Encoder(g, shape, self.weights, self.calibration, self.progress)
+        return (CudaEncoder if precision == "fp16" else PackedEncoder)(g, shape, self.weights, self.progress)
 
 
-def checkpoint_of(model: Any, calibration: Calibration | None = None) -> Checkpoint:
+def checkpoint_of(model: Any, calibration: Calibration | None = None, progress: Progress = SILENT) -> Checkpoint:
     """Take configuration and weights out of a ``transformers`` model."""
     prefix = f"{model.base_model_prefix}."
     weights = {name.removeprefix(prefix): value.float().numpy() for name, value in model.state_dict().items()}
-    return Checkpoint(model.config, weights, calibration or {})
+    return Checkpoint(model.config, weights, calibration or {}, progress)
 
 
 def _by_block(g: Graph, precision: Precision, build: Build) -> str:

@@ -16,6 +16,7 @@ from transformers import WhisperConfig
 from scripts.export_models.encoder import Linear, Weights
 from scripts.export_models.graph import MICROSOFT, Graph
 from scripts.export_models.int8 import Rows, product, quantise_rows
+from scripts.export_models.progress import SILENT, Progress
 from scripts.export_models.quantise import column_scales
 
 _EPSILON = 1e-5
@@ -24,7 +25,7 @@ _MIDDLE = 128
 Array = NDArray[np.float32]
 
 
-def whisper_encoder(config: WhisperConfig, state: dict[str, Any]) -> onnx.ModelProto:
+def whisper_encoder(config: WhisperConfig, state: dict[str, Any], progress: Progress = SILENT) -> onnx.ModelProto:
     """``features`` FP32 [1, mel bins, 2 x frames] of one window to ``encoded`` FP32 [1, frames, width].
 
     ``state`` holds the encoder's part of a ``WhisperModel``'s state dict. A window may be shorter than the model's.
@@ -33,7 +34,7 @@ def whisper_encoder(config: WhisperConfig, state: dict[str, Any]) -> onnx.ModelP
     weights = {name: value.float().numpy() for name, value in state.items()}
     encoder = _WhisperEncoder(g, config.encoder_attention_heads, weights)
     x = encoder.embed("features")
-    for layer in range(config.encoder_layers):
+    for layer in progress.over(range(config.encoder_layers), "building layers"):
         x = encoder.layer(x, f"layers.{layer}")
     g.op("Unsqueeze", encoder.norm(x, "layer_norm"), g.constant([0]), output="encoded")
     features = helper.make_tensor_value_info("features", TensorProto.FLOAT, [1, config.num_mel_bins, "positions"])

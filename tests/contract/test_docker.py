@@ -86,7 +86,7 @@ def test_both_sides_of_triton_pin_the_same_numpy() -> None:
 def test_the_export_script_fills_an_empty_volume(tmp_path: Path) -> None:
     """The content of the export image in a clean folder."""
     app = tmp_path / "app"
-    ignored = shutil.ignore_patterns("*.onnx", "whisper", "tokenizer.json", "exported.txt", "__pycache__")
+    ignored = shutil.ignore_patterns("*.onnx", "whisper", "tokenizer.json", "exported.json", "__pycache__")
     shutil.copytree(ROOT / "model_repository", app / "model_repository", ignore=ignored, symlinks=True)
     shutil.copytree(ROOT / "scripts", app / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "docker" / "export.sh", app)

@@ -16,9 +16,9 @@ from transformers import AutoModel, AutoTokenizer
 from tritonclient.utils import InferenceServerException
 
 from scripts.export_models import __main__ as export
+from scripts.export_models.checkpoints import EMBEDDER, WHISPER_LARGE
 from scripts.export_models.export_whisper import convert
-from scripts.export_models.int8 import int8_is_fast
-from scripts.export_models.sources import EMBEDDER, WHISPER_LARGE
+from scripts.export_models.fast_int8 import int8_is_fast
 from scripts.local_triton.server import LocalTriton
 from tests import lookalikes
 from tests.conftest import ROOT
@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def repository(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     work = tmp_path_factory.mktemp("export")
     target = work / "model_repository"
-    weights = shutil.ignore_patterns("*.onnx", "*.data", "whisper", "tokenizer.json", "exported.txt", "__pycache__")
+    weights = shutil.ignore_patterns("*.onnx", "*.data", "whisper", "tokenizer.json", "exported.json", "__pycache__")
     shutil.copytree(ROOT / "model_repository", target, ignore=weights, symlinks=True)
     arguments = ["--source", "folder", "--folder", str(folder), "--repository", str(target), "--work", str(work)]
     assert export.main([*arguments, *EXACT]) == 0

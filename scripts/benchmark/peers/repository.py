@@ -12,9 +12,11 @@ from transformers import AutoModel, AutoModelForSequenceClassification
 from scripts.benchmark.lookalikes import text, voice, whisper
 from scripts.export_models import export_text, stamp, text_models
 from scripts.export_models.calibration import calibrate
+from scripts.export_models.conditions import Conditions
 from scripts.export_models.encoder import Precision
 from scripts.export_models.export_piper import export_piper
 from scripts.export_models.export_whisper import convert
+from scripts.export_models.stamp import Stamp
 from scripts.state import REPOSITORY
 
 PADDED = "padded_embedder"
@@ -96,7 +98,8 @@ def _own_copy(target: Path, replaced: str) -> Path:
 def put_text(target: Path, checkpoint: Path, precision: Precision, *, reranker: bool) -> Path:
     """Our graph of the embedder or reranker; gives the folder with ``model.onnx``."""
     name = "m3_reranker" if reranker else "m3_embedder"
-    wanted = stamp.fingerprint("look-alike", checkpoint, precision, "")
+    settings = {"look-alike": str(checkpoint), "precision": precision}
+    wanted = Stamp(stamp.fingerprint(settings, {}, stamp.code_of("scripts.export_models.export_text")))
     if stamp.read(target, name) == wanted:
         return target / name / "1"
     kind = AutoModelForSequenceClassification if reranker else AutoModel
@@ -157,4 +160,4 @@ def put_whisper(target: Path, converted: Path, min_window_seconds: float = 30.0)
 
 def put_voice(target: Path, file: Path) -> None:
     model = _own_copy(target, f"piper_{VOICE}")
-    export_piper(model.name, file, model)
+    export_piper(model.name, file, model, Conditions(threads=2))

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from piper.phoneme_ids import DEFAULT_PHONEME_ID_MAP
 from tqdm import tqdm
 
+from scripts.export_models.checkpoints import VOICE_FILES
 from scripts.export_models.demo.espeak import Espeak, Utterance
 from scripts.export_models.demo.sentences import sentences
 from scripts.export_models.demo.units import Diphone, choose, cut
 from scripts.export_models.demo.voice_graph import IDS, build_graph, pool
-from scripts.export_models.sources import VOICE_FILES
 
 _CORPUS_SEED = 11
 _CORPUS_SENTENCES = 260

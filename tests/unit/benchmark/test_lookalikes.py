@@ -9,7 +9,8 @@ from tokenizers import Tokenizer
 
 from scripts.benchmark.lookalikes import text, voice, whisper
 from scripts.benchmark.peers.repository import put_voice
-from scripts.export_models.export_whisper import convert, recognizer_module
+from scripts.export_models.export_whisper import convert
+from scripts.export_models.whisper_code import recognizer_module
 from tests.conftest import ROOT
 
 

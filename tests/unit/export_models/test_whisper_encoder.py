@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from transformers import WhisperForConditionalGeneration
 
-from scripts.export_models.export_whisper import recognizer_module
+from scripts.export_models.whisper_code import recognizer_module
 from scripts.export_models.whisper_encoder import whisper_encoder
 from tests.speech import say
 from tests.unit.whisper.conftest import CHECKPOINT

@@ -8,8 +8,8 @@ import onnx
 import pytest
 from transformers import WhisperForConditionalGeneration
 
-from scripts.export_models import export_whisper
-from scripts.export_models.int8 import int8_is_fast
+from scripts.export_models import export_whisper, whisper_checks
+from scripts.export_models.fast_int8 import int8_is_fast
 from tests.speech import say
 from tests.unit.whisper.conftest import CHECKPOINT
 
@@ -17,7 +17,7 @@ SENTENCE = "The meeting was moved from Monday to Friday."
 
 
 def test_encoder_outputs_and_greedy_tokens_are_those_of_transformers(module: ModuleType, converted: Path) -> None:
-    encoded, tokens = export_whisper.compare(CHECKPOINT, converted, "demo", "float32")
+    encoded, tokens = whisper_checks.compare(CHECKPOINT, converted, "demo", "float32", spoken=2)
     assert (encoded.passed, tokens.passed) == (True, True)
 
 
@@ -124,7 +124,7 @@ def test_an_unknown_language_is_refused(module: ModuleType, recognizer: Any) -> 
 @pytest.mark.parametrize("encoder_graph", [False, int8_is_fast()])
 def test_int8_weights_hear_the_same_words(module: ModuleType, tmp_path: Path, encoder_graph: bool) -> None:
     export_whisper.convert(CHECKPOINT, tmp_path / "int8", "int8", encoder_graph=encoder_graph)
-    encoded, tokens = export_whisper.compare(CHECKPOINT, tmp_path / "int8", "demo", "int8")
+    encoded, tokens = whisper_checks.compare(CHECKPOINT, tmp_path / "int8", "demo", "int8", spoken=2)
     assert (encoded.passed, tokens.passed) == (True, True)
 
 
@@ -136,5 +136,5 @@ def test_an_encoder_that_is_not_the_checkpoint_s_fails_its_export(module: Module
     scales = next(tensor for tensor in graph.graph.initializer if tensor.name == last.input[1])
     scales.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(scales) * 1.5, scales.name))
     onnx.save(graph, path)
-    encoded, _ = export_whisper.compare(CHECKPOINT, tmp_path / "int8", "demo", "int8")
+    encoded, _ = whisper_checks.compare(CHECKPOINT, tmp_path / "int8", "demo", "int8", spoken=2)
     assert not encoded.passed

@@ -1,0 +1,159 @@
+"""The checkpoints that exports are made of, pinned, and what of their files can be checked without reading weights."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+
+class SourceError(Exception):
+    """A checkpoint is not to be had, or not what it should be; the message is one sentence."""
+
+
+Kind = Literal["text", "whisper", "voices"]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A pinned repository of the hub: the files the export reads, with licence and bytes to download."""
+
+    repository: str
+    revision: str
+    licence: str
+    size: int
+    files: tuple[str, ...]
+    kind: Kind = "text"
+
+
+_TEXT_FILES = ("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
+_WHISPER_FILES = (
+    *_TEXT_FILES,
+    "added_tokens.json",
+    "generation_config.json",
+    "merges.txt",
+    "model.safetensors",
+    "normalizer.json",
+    "preprocessor_config.json",
+    "vocab.json",
+)
+# Any one of these holds the weights, or names the files that do.
+_WEIGHTS = ("model.safetensors", "pytorch_model.bin", "model.safetensors.index.json", "pytorch_model.bin.index.json")
+# What no export can do without, and what its config.json must say.
+_NEEDED = {
+    "text": ("config.json", "tokenizer.json"),
+    "whisper": ("config.json", "tokenizer.json", "generation_config.json", "preprocessor_config.json"),
+}
+_MODEL_TYPES = {"text": ("bert", "xlm-roberta"), "whisper": ("whisper",)}
+# Files that exports read, at the top of a checkpoint; others, as pictures or copies in other formats, do not matter.
+_READ = {".json", ".txt", ".model", ".safetensors", ".bin"}
+_POOLING = "1_Pooling/config.json"
+
+
+def _voice(path: str) -> tuple[str, str]:
+    return f"{path}.onnx", f"{path}.onnx.json"
+
+
+WHISPER_TURBO = Checkpoint(
+    "openai/whisper-large-v3-turbo",
+    "41f01f3fe87f28c78e2fbf8b568835947dd65ed9",
+    "MIT",
+    1_600_000_000,
+    _WHISPER_FILES,
+    "whisper",
+)
+WHISPER_LARGE = Checkpoint(
+    "openai/whisper-large-v3",
+    "06f233fe06e710322aca913c1bc4249a0d71fce1",
+    "Apache-2.0",
+    3_100_000_000,
+    _WHISPER_FILES,
+    "whisper",
+)
+EMBEDDER = Checkpoint(
+    "BAAI/bge-m3",
+    "5617a9f61b028005a4858fdac845db406aefb181",
+    "MIT",
+    2_300_000_000,
+    (*_TEXT_FILES, "sentencepiece.bpe.model", "pytorch_model.bin"),
+)
+RERANKER = Checkpoint(
+    "BAAI/bge-reranker-v2-m3",
+    "953dc6f6f85a1b2dbfca4c34a2796e7dde08d41e",
+    "Apache-2.0",
+    2_300_000_000,
+    (*_TEXT_FILES, "sentencepiece.bpe.model", "model.safetensors"),
+)
+VOICE_FILES = {
+    "paola": "it/it_IT/paola/medium/it_IT-paola-medium",
+    "riccardo": "it/it_IT/riccardo/x_low/it_IT-riccardo-x_low",
+    "amy": "en/en_US/amy/medium/en_US-amy-medium",
+    "ryan": "en/en_US/ryan/medium/en_US-ryan-medium",
+    "thorsten": "de/de_DE/thorsten/medium/de_DE-thorsten-medium",
+    "siwis": "fr/fr_FR/siwis/medium/fr_FR-siwis-medium",
+}
+VOICES = Checkpoint(
+    "rhasspy/piper-voices",
+    "c10ece1aade47bb51c153c893d14e5bf8e5b7117",
+    "one a voice, see docs/licences.md (ryan: non-commercial)",
+    350_000_000,
+    tuple(file for path in VOICE_FILES.values() for file in _voice(path)),
+    "voices",
+)
+
+
+def in_words(size: float) -> str:
+    """Bytes as people read them: 1.6 GB, 23 MB."""
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
+
+
+def voice_files(folder: Path, voice: str) -> list[Path]:
+    """The two files of a voice in a folder laid out as the hub."""
+    return [folder / name for name in _voice(VOICE_FILES[voice])]
+
+
+def files_read(folder: Path) -> list[Path]:
+    """The files of a text model or a Whisper that an export reads, in a fixed order."""
+    found = sorted(path for path in folder.iterdir() if path.suffix in _READ and path.is_file())
+    pooling = folder / _POOLING
+    return [*found, pooling] if pooling.is_file() else found
+
+
+def check_voice(folder: Path, voice: str) -> None:
+    """Refuse a voice without its sound or with a JSON that maps no phonemes."""
+    model, settings = voice_files(folder, voice)
+    if not model.is_file() or not model.stat().st_size:
+        raise SourceError(f"{model} is missing or empty")
+    if "phoneme_id_map" not in _json(settings):
+        raise SourceError(f"{settings} is no Piper voice's: it has no phoneme_id_map")
+
+
+def check_model(folder: Path, kind: Kind) -> None:
+    """Refuse the folder of a text model or a Whisper that lacks a file or holds one that cannot be its own."""
+    for name in _NEEDED[kind]:
+        _json(folder / name)
+    found = _json(folder / "config.json").get("model_type")
+    if found not in _MODEL_TYPES[kind]:
+        wanted = " or ".join(_MODEL_TYPES[kind])
+        raise SourceError(f"{folder / 'config.json'} describes a model of type {found!r}, not {wanted}")
+    weights = [folder / name for name in _WEIGHTS if (folder / name).is_file()]
+    if not weights:
+        raise SourceError(f"{folder} has no weights: neither {_WEIGHTS[0]} nor {_WEIGHTS[1]}")
+    if not weights[0].stat().st_size:
+        raise SourceError(f"{weights[0]} is empty")
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8")
+        content = json.loads(text) if text.strip() else None
+    except FileNotFoundError:
+        raise SourceError(f"{path} is missing") from None
+    except OSError as error:
+        raise SourceError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise SourceError(f"{path} is not JSON") from None
+    if not content:
+        raise SourceError(f"{path} is empty")
+    if not isinstance(content, dict):
+        raise SourceError(f"{path} is not a JSON object")
+    return content

@@ -1,0 +1,75 @@
+"""What each model's stamp is made of: the settings that matter to it, the bytes of its weights, and its code."""
+
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from scripts.export_models import plan, stamp
+from scripts.export_models.checkpoints import Checkpoint, files_read, voice_files
+from scripts.export_models.fast_int8 import int8_is_fast
+from scripts.export_models.sources import Source
+from scripts.export_models.stamp import Digests
+
+_HERE = Path(__file__).parent
+_MODULES = {"text": "export_text", "whisper": "export_whisper", "voices": "export_piper"}
+_VOICES_OF_THE_DEMO = "scripts.export_models.demo.voices"
+_GRAMMARS = sorted((_HERE / "demo" / "grammar").glob("*.toml"))
+# What the code reads beside the weights.
+_DATA = {"text": [_HERE / "calibration.txt"], "whisper": _GRAMMARS, "voices": []}
+_TOOLS = {
+    "text": ("onnx", "onnxruntime", "torch", "transformers"),
+    "whisper": ("ctranslate2", "espeakng-loader", "onnx", "onnxruntime", "torch", "transformers"),
+    "voices": ("onnx", "onnxruntime"),
+}
+_TOOLS_OF_DEMO_VOICES = ("espeakng-loader", "piper-tts")
+
+
+def weights_of(model: str, folder: Path) -> list[Path]:
+    """The files in ``folder`` that a model is made of."""
+    voice = plan.voice_of(model)
+    return voice_files(folder, voice) if voice else files_read(folder)
+
+
+class Fingerprints:
+    """Of the models of one source, under given settings."""
+
+    def __init__(self, source: Source, name: str, digests: Digests, *, precision: str, compute_type: str) -> None:
+        self._source, self._name, self._digests = source, name, digests
+        self._precision, self._compute_type = precision, compute_type
+
+    def of(self, model: str) -> str:
+        checkpoint = plan.CHECKPOINTS[model]
+        kind, built = checkpoint.kind, self._name == "demo" and checkpoint.kind == "voices"
+        modules = [f"scripts.export_models.{_MODULES[kind]}", *([_VOICES_OF_THE_DEMO] if built else [])]
+        code = {name: meaning for module in modules for name, meaning in stamp.code_of(module).items()}
+        data = [*_DATA[kind], *(_GRAMMARS if built else [])]
+        read = {f"data/{path.name}": self._digests.of(path) for path in data}
+        tools = [*_TOOLS[kind], *(_TOOLS_OF_DEMO_VOICES if built else [])]
+        return stamp.fingerprint(self._settings(kind) | _versions(tools), self._weights(model, checkpoint) | read, code)
+
+    def _weights(self, model: str, checkpoint: Checkpoint) -> dict[str, str]:
+        """By name and digest; what the hub has under a commit is checked when it is downloaded."""
+        if self._name == "hub":
+            return {checkpoint.repository: checkpoint.revision}
+        if self._name == "demo" and checkpoint.kind == "voices":
+            return {}
+        folder = self._source.fetch(checkpoint)
+        return {str(path.relative_to(folder)): self._digests.of(path) for path in weights_of(model, folder)}
+
+    def _settings(self, kind: str) -> dict[str, str]:
+        """Where the processor decides, the kind of processor is a setting too."""
+        if kind == "voices":
+            return {}
+        choice = self._precision if kind == "text" else self._compute_type
+        decided = choice == ("auto" if kind == "text" else "int8")
+        return {"choice": choice} | ({"int8 is fast": str(int8_is_fast())} if decided else {})
+
+
+def _versions(tools: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for tool in tools:
+        try:
+            found[tool] = version(tool)
+        except PackageNotFoundError:
+            found[tool] = ""
+    return found

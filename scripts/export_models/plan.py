@@ -1,0 +1,98 @@
+"""What there is to export: each model's checkpoint and code, what it takes, and how the work is shared out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from scripts.export_models.checkpoints import (
+    EMBEDDER,
+    RERANKER,
+    VOICE_FILES,
+    VOICES,
+    WHISPER_LARGE,
+    WHISPER_TURBO,
+    Checkpoint,
+)
+
+VOICE_PREFIX = "piper_"
+CHECKPOINTS = {
+    "m3_embedder": EMBEDDER,
+    "m3_reranker": RERANKER,
+    "whisper_turbo": WHISPER_TURBO,
+    "whisper_large_v3": WHISPER_LARGE,
+    **{f"{VOICE_PREFIX}{voice}": VOICES for voice in VOICE_FILES},
+}
+MODELS = tuple(CHECKPOINTS)
+# Models of more memory are given two threads each at least: that is faster for them than one beside another, and takes
+# less memory. Threads that share small matrices wait for each other most of the time.
+_LARGE = 3e9
+# What the libraries take before any weights, and a byte of a checkpoint's weights at the most: text models lie there in
+# fp32 and are calibrated in it, Whispers in fp16 and are compared with their originals in fp32.
+_BASE_MEMORY = 700_000_000
+_MEMORY_A_BYTE = {"text": 3.5, "whisper": 5.0, "voices": 1.0}
+# Of one processor, measured on look-alikes of the real sizes.
+_BASE_SECONDS = 20.0
+_SECONDS_A_GB = {"text": 300.0, "whisper": 500.0, "voices": 60.0}
+
+
+@dataclass(frozen=True)
+class Work:
+    """Models that one process exports one after the other; ``seconds`` are of one processor, ``memory`` is in bytes."""
+
+    models: tuple[str, ...]
+    seconds: float
+    memory: float
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One process: what it does, and on how many threads."""
+
+    models: tuple[str, ...]
+    threads: int
+
+
+def voice_of(model: str) -> str:
+    """The voice that a model speaks with, or nothing for a model that is no voice."""
+    return model.removeprefix(VOICE_PREFIX) if model.startswith(VOICE_PREFIX) else ""
+
+
+def checkpoints_of(models: Sequence[str]) -> list[Checkpoint]:
+    """The checkpoints of ``models``, each once."""
+    return list(dict.fromkeys(CHECKPOINTS[model] for model in models))
+
+
+def works(models: Sequence[str], sizes: Mapping[Checkpoint, int]) -> list[Work]:
+    """The work of each checkpoint of ``sizes`` bytes; voices stay together, since they are fetched together."""
+    found = []
+    for checkpoint, size in sizes.items():
+        members = [model for model in models if CHECKPOINTS[model] == checkpoint]
+        groups = [members] if checkpoint.kind == "voices" else [[member] for member in members]
+        memory = _BASE_MEMORY + size * _MEMORY_A_BYTE[checkpoint.kind]
+        seconds = _BASE_SECONDS + size / 1e9 * _SECONDS_A_GB[checkpoint.kind]
+        found += [Work(tuple(group), seconds, memory) for group in groups]
+    return found
+
+
+def share_out(todo: Sequence[Work], processors: int, memory: int) -> list[Lane]:
+    """As many processes side by side as processors and memory allow."""
+    threads_each = 2 if any(work.memory > _LARGE for work in todo) else 1
+    count = max(1, min(len(todo), processors // threads_each))
+    shares = _split(todo, count)
+    while count > 1 and sum(max(work.memory for work in share) for share in shares) > memory:
+        count -= 1
+        shares = _split(todo, count)
+    threads = max(1, processors // len(shares))
+    return [Lane(tuple(model for work in share for model in work.models), threads) for share in shares]
+
+
+def _split(todo: Sequence[Work], count: int) -> list[list[Work]]:
+    """Longest first, each to whoever is free first."""
+    shares: list[list[Work]] = [[] for _ in range(count)]
+    for work in sorted(todo, key=lambda work: -work.seconds):
+        min(shares, key=lambda share: sum(other.seconds for other in share)).append(work)
+    return shares
+
+
+def seconds_in_all(todo: Sequence[Work], lanes: Sequence[Lane]) -> float:
+    """How long the longest lane takes, about."""
+    return max(sum(w.seconds for w in todo if w.models[0] in lane.models) / lane.threads for lane in lanes)

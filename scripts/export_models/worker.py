@@ -1,0 +1,132 @@
+"""One process of an export: exports the models of a lane in turn and tells its parent of each step.
+
+It is started by ``lanes.py``. Whatever libraries print goes to a log, and the parent may kill it at any time.
+"""
+
+import json
+import logging
+import sys
+import traceback
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from scripts.export_models import plan, sources, stamp
+from scripts.export_models.checkpoints import SourceError, voice_files
+from scripts.export_models.conditions import Conditions
+from scripts.export_models.parity import Check
+from scripts.export_models.progress import Progress
+from scripts.export_models.runtimes import OtherRuntime
+
+if TYPE_CHECKING:
+    from scripts.export_models import export_text
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a worker is told, as JSON; ``fingerprints`` holds the models to export, each with its stamp's."""
+
+    source: str
+    folder: str
+    repository: str
+    work: str
+    runtimes: str
+    precision: str
+    compute_type: str
+    versions: list[str]
+    fingerprints: dict[str, str]
+    threads: int
+
+    def written(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def read(cls, text: str) -> "Job":
+        given: dict[str, Any] = json.loads(text)
+        return cls(**{each.name: given[each.name] for each in fields(cls)})
+
+
+class Reports(Progress):
+    """Sends what happens to one model to the parent."""
+
+    def __init__(self, connection: Connection, model: str) -> None:
+        self._connection, self._model = connection, model
+
+    def step(self, name: str, done: int, total: int) -> None:
+        self._connection.send(("step", self._model, name, done, total))
+
+    def note(self, line: str) -> None:
+        self._connection.send(("note", self._model, line))
+
+    def finished(self, checks: list[Check]) -> None:
+        self._connection.send(("finished", self._model, checks))
+
+    def failed(self, reason: str) -> None:
+        self._connection.send(("failed", self._model, reason))
+
+
+def source_of(name: str, folder: str, work: Path, progress: Progress) -> sources.Source:
+    """The source of that name; ``folder`` is that of checkpoints on disk."""
+    if name == "hub":
+        return sources.HubSource(work / "hub", progress=progress)
+    return sources.FolderSource(Path(folder)) if name == "folder" else sources.DemoSource(work / "demo", progress)
+
+
+def _export(job: Job, model: str, progress: Progress) -> list[Check]:
+    """Heavy imports wait until a model needs them."""
+    checkpoint, target = plan.CHECKPOINTS[model], Path(job.repository) / model
+    folder = source_of(job.source, job.folder, Path(job.work), progress).fetch(checkpoint)
+    progress.step("loading", 0, 1)
+    runtimes = [OtherRuntime(version, Path(job.runtimes)) for version in job.versions]
+    conditions = Conditions(job.threads, progress, runtimes)
+    if voice := plan.voice_of(model):
+        from scripts.export_models.export_piper import export_piper
+
+        return export_piper(model, voice_files(folder, voice)[0], target, conditions)
+    if checkpoint.kind == "whisper":
+        from scripts.export_models.export_whisper import export_whisper
+
+        return export_whisper(model, folder, target / "1", job.compute_type, conditions)
+    from scripts.export_models import export_text
+
+    export = export_text.export_embedder if model == "m3_embedder" else export_text.export_reranker
+    return export(folder, target / "1", cast("export_text.Choice", job.precision), conditions)
+
+
+@contextmanager
+def _told(reports: Reports) -> Iterator[None]:
+    """One boundary for whatever libraries raise over a checkpoint: a sentence for the parent, the rest for the log."""
+    try:
+        yield
+    except SourceError as error:
+        reports.failed(str(error))
+        raise SystemExit(2) from None
+    except Exception as error:
+        traceback.print_exc()
+        reason = str(error).strip().partition("\n")[0]
+        reports.failed(f"{type(error).__name__}: {reason}" if reason else type(error).__name__)
+        raise SystemExit(2) from None
+
+
+def main(arguments: list[str]) -> None:
+    job, connection = Job.read(arguments[0]), Connection(int(arguments[1]), readable=False)
+    # transformers and the converter tell of their own affairs; the checks are what counts here.
+    warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
+    for model, fingerprint in job.fingerprints.items():
+        reports = Reports(connection, model)
+        with _told(reports):
+            stamp.remove(Path(job.repository), model)
+            checks = _export(job, model, reports)
+            if not any(check.failed for check in checks):
+                unchecked = [check.what for check in checks if check.difference is None]
+                stamp.write(Path(job.repository), model, stamp.Stamp(fingerprint, job.versions, unchecked))
+            reports.finished(checks)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
