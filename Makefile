@@ -66,9 +66,9 @@ run: check-run ## start Triton and the frontend; PORT=8080 MODELS=demo|hub|folde
 	@$(MAKE) --no-print-directory install
 	@$(BIN)/python -m scripts.run --end-with-parent $(CHOICE) $(OWN)
 
-export: check-export ## export MODELS into model_repository
+export: check-export ## export MODELS into model_repository; ONNXRUNTIME=oldest checks on Triton 24.10's too
 	@$(MAKE) --no-print-directory install
-	@$(EXPORT)
+	@$(EXPORT) $(if $(ONNXRUNTIME),--onnxruntime $(ONNXRUNTIME))
 
 lint: $(VENV)/installed-tests ## ruff and mypy strict
 	@$(BIN)/ruff check .

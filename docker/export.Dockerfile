@@ -8,11 +8,17 @@ RUN python -m pip install --no-cache-dir -r scripts/export_models/requirements.t
     && python -m pip install --no-cache-dir --no-deps -r scripts/export_models/requirements-nodeps.txt \
     && useradd --uid 10001 --create-home quartet \
     && install --directory --owner quartet /models /work
+# The oldest ONNX Runtime that exports are checked on, apart from what changes more often.
+COPY scripts/__init__.py /app/scripts/__init__.py
+COPY scripts/export_models/__init__.py scripts/export_models/checkpoints.py scripts/export_models/runtimes.py \
+    /app/scripts/export_models/
+RUN python -m scripts.export_models.runtimes /opt/runtimes
 COPY scripts /app/scripts
 COPY model_repository /app/model_repository
 COPY docker/export.sh /app/export.sh
 
 ENV PYTHONUNBUFFERED=1
+ENV RUNTIMES_FOLDER=/opt/runtimes
 USER 10001
 ENTRYPOINT ["bash", "/app/export.sh"]
 CMD ["--source", "demo"]

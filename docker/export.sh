@@ -4,6 +4,10 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 cp -r model_repository/. "${MODELS_FOLDER:-/models}/"
-python -m scripts.export_models --repository "${MODELS_FOLDER:-/models}" --work "${WORK_FOLDER:-/work}" "$@"
+# Triton's own ONNX Runtime is another than this image's: what passes on the oldest and on the newest serves.
+runtimes=()
+[ -z "${RUNTIMES_FOLDER:-}" ] || runtimes=(--onnxruntime oldest --runtimes "$RUNTIMES_FOLDER")
+python -m scripts.export_models --repository "${MODELS_FOLDER:-/models}" --work "${WORK_FOLDER:-/work}" \
+  "${runtimes[@]}" "$@"
 # After the export, which writes configurations of its own.
 exec python -m scripts.fit --repository "${MODELS_FOLDER:-/models}"

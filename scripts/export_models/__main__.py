@@ -62,7 +62,7 @@ def _parse(arguments: list[str]) -> Options:
         action="append",
         default=[],
         metavar="VERSION",
-        help=f"check on this ONNX Runtime too, from {runtimes.OLDEST} (Triton 24.10) on; installed where it is not",
+        help=f"check on this ONNX Runtime too: a version from {runtimes.OLDEST} (Triton 24.10) on, or 'oldest'",
     )
     parser.add_argument("--runtimes", type=Path, help="where those lie; in the --work folder by default")
     parser.add_argument("--only", choices=MODELS, action="append", default=[], metavar="MODEL")
@@ -77,7 +77,7 @@ def _parse(arguments: list[str]) -> Options:
         runtimes=given.runtimes or given.work,
         precision=given.precision,
         whisper_compute_type=given.whisper_compute_type or _compute_type(given.source, given.precision),
-        onnxruntime=tuple(given.onnxruntime),
+        onnxruntime=tuple(runtimes.OLDEST if each == "oldest" else each for each in given.onnxruntime),
         models=tuple(given.only) or MODELS,
         force=given.force,
         check=given.check,

@@ -1,7 +1,10 @@
 """ONNX Runtimes of other versions than this process's, each in a virtual environment of its own.
 
-Triton brings an ONNX Runtime of its own: 24.10 has 1.19.2, 26.06 has 1.24.4, 26.07 has 1.27.0. Exports are for those
-from ``OLDEST`` to this process's, which is the newest; integer kernels round differently from one to the other.
+    python -m scripts.export_models.runtimes FOLDER
+
+installs the oldest into a folder. Triton brings an ONNX Runtime of its own: 24.10 has 1.19.2, 26.06 has 1.24.4, 26.07
+has 1.27.0. Exports are for those from ``OLDEST`` to this process's, which is the newest; integer kernels round
+differently from one to the other.
 """
 
 import re
@@ -62,3 +65,10 @@ def others(versions: Sequence[str], home: Path) -> list[OtherRuntime]:
         if not ordered(OLDEST) <= ordered(version) <= ordered(newest):
             raise SourceError(f"exports are for ONNX Runtime {OLDEST} to {newest}, not {version}")
     return [OtherRuntime(version, home) for version in versions if version != newest]
+
+
+if __name__ == "__main__":
+    try:
+        OtherRuntime(OLDEST, Path(sys.argv[1])).install()
+    except SourceError as error:
+        sys.exit(str(error))

@@ -165,8 +165,9 @@ def test_what_is_not_checked_is_said_again_at_each_start(
     assert _told(capsys) == ["piper_amy is exported and not checked: on CUDA"]
 
 
+@pytest.mark.parametrize("version", ["1.19.2", "oldest"])
 def test_an_export_that_was_not_checked_on_a_runtime_is_exported_again(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch, version: str
 ) -> None:
     assert _main(folder) == 0
     ran: list[Job] = []
@@ -177,7 +178,7 @@ def test_an_export_that_was_not_checked_on_a_runtime_is_exported_again(
 
     monkeypatch.setattr(OtherRuntime, "install", lambda _: None)
     monkeypatch.setattr(lanes, "run", run)
-    assert _main(folder, "--onnxruntime", "1.19.2") == 0
+    assert _main(folder, "--onnxruntime", version) == 0
     (job,) = ran
     assert (list(job.fingerprints), job.versions) == (["piper_amy"], ["1.19.2"])
 
