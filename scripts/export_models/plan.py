@@ -25,11 +25,11 @@ MODELS = tuple(CHECKPOINTS)
 # Models of more memory are given two threads each at least: that is faster for them than one beside another, and takes
 # less memory. Threads that share small matrices wait for each other most of the time.
 _LARGE = 3e9
-# What the libraries take before any weights, and a byte of a checkpoint's weights at the most: text models lie there in
-# fp32 and are calibrated in it, Whispers in fp16 and are compared with their originals in fp32.
+# What the libraries take before any weights, and a byte of a checkpoint's weights at the most: M3 takes 8 GB for 2.3.
+# Whispers lie there in fp16, and the original that they are compared with is in fp32 beside what is being made.
 _BASE_MEMORY = 700_000_000
 _MEMORY_A_BYTE = {"text": 3.5, "whisper": 5.0, "voices": 1.0}
-# Of one processor, measured on look-alikes of the real sizes.
+# Of one processor; rough, so that people know whether to wait or to come back.
 _BASE_SECONDS = 20.0
 _SECONDS_A_GB = {"text": 300.0, "whisper": 500.0, "voices": 60.0}
 
