@@ -11,23 +11,22 @@ import os
 import shutil
 import signal
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from frontend.config import Settings
 from frontend.config_tables import SettingsError
-from scripts import checkpoints, state
-from scripts.export_models.sources import HUB_ADDRESS
+from scripts import state
+from scripts.export_models.checkpoints import VOICE_FILES, SourceError
+from scripts.export_models.plan import MODELS, checkpoints_of
+from scripts.export_models.sources import FolderSource, HubSource, Source
 from scripts.local_triton import checks
 from scripts.local_triton.checks import PreflightError
 from scripts.machine import memory_bytes
 
 _GB = 10**9
 _SOURCES = ("demo", "hub", "folder")
-_HUB_SECONDS = 10
 _VENV = Path(".venv")
 
 
@@ -91,11 +90,13 @@ def check(choice: Choice, environ: Mapping[str, str]) -> None:
         checks.check_glibc()
         checks.find_libpython()
     if choice.models == "folder":
-        checkpoints.check(Path(choice.folder))
+        if not Path(choice.folder).is_dir():
+            raise PreflightError(f"FOLDER={choice.folder}: there is no such folder")
+        check_source(FolderSource(Path(choice.folder)))
     check_python()
     check_machine(choice)
     if choice.models == "hub" and not exported():
-        check_hub(environ.get("HF_ENDPOINT", HUB_ADDRESS))
+        check_source(HubSource(Path(), environ.get("HF_ENDPOINT")))
 
 
 def check_models(choice: Choice) -> None:
@@ -155,19 +156,12 @@ def disk_needed(choice: Choice) -> float:
     return packages + (0 if exported() else _NEEDS[choice.models].disk)
 
 
-def check_hub(address: str) -> None:
-    """Whether the hub answers, whatever it says."""
+def check_source(source: Source) -> None:
+    """Whether it has what an export of everything reads, as far as can be told within seconds."""
     try:
-        with urllib.request.urlopen(urllib.request.Request(address, method="HEAD"), timeout=_HUB_SECONDS):
-            return
-    except urllib.error.HTTPError:
-        return
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "reason", error)
-        raise PreflightError(
-            f"the model hub at {address} cannot be reached ({reason}); HF_ENDPOINT names a mirror, MODELS=folder takes "
-            "checkpoints from disk, and MODELS=demo needs neither"
-        ) from None
+        source.check(checkpoints_of(MODELS), tuple(VOICE_FILES))
+    except SourceError as error:
+        raise PreflightError(str(error)) from None
 
 
 def plan(choice: Choice) -> str:

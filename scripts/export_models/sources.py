@@ -95,7 +95,7 @@ class HubSource:
             reason = getattr(error, "reason", error)
             raise SourceError(
                 f"the model hub {self._address} cannot be reached ({reason}): HF_ENDPOINT names a mirror, "
-                "and --source folder takes checkpoints from disk"
+                "and MODELS=folder takes checkpoints from disk"
             ) from None
 
     def fetch(self, checkpoint: Checkpoint) -> Path:
