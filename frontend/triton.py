@@ -32,7 +32,7 @@ _NEVER_ARRIVED = ("failed to connect", "is stopping", "is shutting down")
 _SERVER_AWAY = (str(grpc.StatusCode.UNAVAILABLE), str(grpc.StatusCode.DEADLINE_EXCEEDED))
 _DEAD_PROCESS = "is not healthy"
 _PROBE_SECONDS = 0.5
-# Triton takes a second to say that a process is dead; one that is busy answers when it can.
+# For what is not in a hurry: Triton takes a second to say that a process is dead.
 _PULSE_SECONDS = 5.0
 _TRIAL_SECONDS = 10.0
 _RELOAD_SECONDS = 300.0
@@ -71,12 +71,12 @@ class Triton:
 
     async def ready_models(self, models: Sequence[str]) -> set[str]:
         """Those of ``models`` that can take calls now; ``Unreached`` if nobody listens, ``BadGateway`` if late."""
-        answers = await asyncio.gather(*(self._is_ready(model) for model in models))
+        answers = await asyncio.gather(*(self._is_ready(model, _PROBE_SECONDS) for model in models))
         return {model for model, is_ready in zip(models, answers, strict=True) if is_ready}
 
-    async def _is_ready(self, model: str) -> bool:
+    async def _is_ready(self, model: str, seconds: float) -> bool:
         try:
-            return bool(await self._client.is_model_ready(model, client_timeout=_PROBE_SECONDS))
+            return bool(await self._client.is_model_ready(model, client_timeout=seconds))
         except InferenceServerException as error:
             if error.status() in _SERVER_AWAY:
                 raise _away(error) from None
@@ -84,7 +84,7 @@ class Triton:
 
     async def capacity(self, model: str) -> Capacity:
         """What its configuration lets it take at once. Models in Python look whether calls were cancelled."""
-        config = (await _answered(self._client.get_model_config(model, client_timeout=_PROBE_SECONDS))).config
+        config = (await _answered(self._client.get_model_config(model, client_timeout=_PULSE_SECONDS))).config
         lanes = max(1, sum(group.count for group in config.instance_group))
         in_python = config.backend == "python" or config.runtime == "model.py"
         nothing = [_empty(tensor, config) for tensor in config.input]
@@ -100,7 +100,7 @@ class Triton:
 
         What was unloaded, or is on its way in or out, is in another's hands.
         """
-        index = await _answered(self._client.get_model_repository_index(client_timeout=_PROBE_SECONDS))
+        index = await _answered(self._client.get_model_repository_index(client_timeout=_PULSE_SECONDS))
         known = [entry for entry in index.models if entry.name in models]
         loaded = {entry.name for entry in known if entry.state == "READY"}
         failed = {
@@ -111,7 +111,7 @@ class Triton:
 
     async def _lives(self, model: str) -> bool:
         """Whether a model that is loaded can take calls, and each of its processes answers: they have turns."""
-        if not await self._is_ready(model):
+        if not await self._is_ready(model, _PULSE_SECONDS):
             return False
         instances, nothing = self._processes.get(model, (0, []))
         for _ in range(instances):

@@ -78,7 +78,7 @@ def test_a_ticket_is_aged_from_the_second_that_was_set() -> None:
 
 
 def test_age_does_not_take_a_key_beyond_its_share() -> None:
-    scheduler = _scheduler(2, age_seconds=4, key_share=0.5)
+    scheduler = _scheduler(4, age_seconds=4, aged_every=1, key_share=0.25)
     for _ in range(2):
         _enter(scheduler, "f", FREE, 0.0)
     _enter(scheduler, "c", COMPANY, 5.0)
