@@ -49,6 +49,18 @@ async def test_mobile_tokens_may_be_signed_with_a_key_of_a_jwks(settings: Settin
     assert [answer.status for answer in answers] == [200, 401]
 
 
+async def test_the_leeway_of_mobile_tokens_is_the_one_that_is_set(settings: Settings) -> None:
+    now = int(time.time())
+    claims = {"sub": "a", "iat": now - 90, "exp": now - 30, "aud": settings.jwt_audience, "iss": settings.jwt_issuer}
+    headers = {"Authorization": f"Bearer {jwt.encode(claims, settings.jwt_secret, algorithm='HS256')}"}
+    statuses = []
+    for leeway in (0.0, 300.0):
+        app = create_app(dataclasses.replace(settings, jwt_leeway_seconds=leeway), connect=FakeTriton)
+        async with TestClient(ProductServer(app, settings)) as client:
+            statuses.append((await client.get("/api/v1/audio/voices", headers=headers)).status)
+    assert statuses == [401, 200]
+
+
 async def test_refusals_of_many_wrong_keys_wait_and_the_right_key_does_not(settings: Settings) -> None:
     settings = dataclasses.replace(settings, wrong_keys_a_minute=10)
     async with TestClient(ProductServer(create_app(settings, connect=FakeTriton), settings)) as client:

@@ -11,7 +11,7 @@ from frontend.config import Settings
 from frontend.http import arrival
 from frontend.http import connection as connections
 from frontend.triton import Arrays
-from tests.conftest import KEY, Client
+from tests.conftest import KEY, Client, running
 from tests.fakes import FakeTriton
 from tests.raw import answer as read_answer
 from tests.raw import ask, connection, head
@@ -112,6 +112,28 @@ async def test_a_body_below_the_lowest_rate_is_408(client: Client, monkeypatch: 
             writer.write(b"x" * 10)
             await asyncio.sleep(0.02)
         assert answered.result().status == 408
+
+
+async def test_an_upload_that_stalls_is_408_though_it_began_fast(
+    settings: Settings, triton: FakeTriton, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arrival, "_RATE_SECONDS", 0.2)
+    part = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n'
+    async with (
+        # The deadline of the whole body is not what ends it.
+        running(dataclasses.replace(settings, body_seconds=300.0), triton) as client,
+        connection(client.server.port) as (reader, writer),
+    ):
+        writer.write(head("POST", TRANSCRIBE, FORM, "Content-Length: 5000000") + part + b"x" * 1_000_000)
+        assert (await read_answer(reader)).status == 408
+
+
+async def test_json_without_a_length_is_refused_at_the_limit(client: Client) -> None:
+    chunk = b"%x\r\n%s\r\n" % (1_000_000, b" " * 1_000_000)
+    async with connection(client.server.port) as (reader, writer):
+        writer.write(head("POST", EMBED, "Transfer-Encoding: chunked") + 5 * chunk)
+        refusal = await read_answer(reader)
+    assert (refusal.status, refusal.error["type"]) == (413, "request_too_large")
 
 
 async def test_a_body_above_the_lowest_rate_is_taken(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

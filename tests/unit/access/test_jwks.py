@@ -84,6 +84,21 @@ async def test_the_last_good_set_holds_when_the_issuer_fails(
     assert await jwks.find("old")
 
 
+@pytest.mark.parametrize(("age", "holds"), [(86_000, True), (86_500, False)])
+async def test_the_last_good_set_holds_for_a_day_and_no_longer(
+    jwks: Jwks, issuer: Issuer, age: int, holds: bool
+) -> None:
+    issuer.status = 500
+    jwks._read_at -= age
+    assert [await jwks.find(kid) is not None for kid in ("old", None)] == [holds, holds]
+
+
+async def test_a_set_that_comes_back_after_a_day_is_taken(jwks: Jwks) -> None:
+    jwks._read_at -= 86_500
+    jwks._tried_at -= 86_500
+    assert await jwks.find("old")
+
+
 async def test_a_token_without_a_name_is_taken_where_there_is_one_key(jwks: Jwks) -> None:
     assert await jwks.find(None)
 

@@ -70,6 +70,15 @@ async def test_a_token_with_a_wrong_claim_is_refused(changes: dict[str, Any]) ->
     await _refused(TOKENS, ".".join([*parts, base64.urlsafe_b64encode(signature).rstrip(b"=").decode()]))
 
 
+@pytest.mark.parametrize("changes", [{"exp": -30}, {"iat": 30}, {"nbf": 30}])
+async def test_clocks_may_differ_by_the_leeway_and_no_more(changes: dict[str, int]) -> None:
+    now = int(time.time())
+    token = jwt.encode(_claims(**{name: now + at for name, at in changes.items()}), SECRET, algorithm="HS256")
+    assert await Tokens("phones", "us", SECRET, leeway=60).identify(token)
+    await _refused(Tokens("phones", "us", SECRET, leeway=10), token)
+    await _refused(TOKENS, token)
+
+
 @pytest.mark.parametrize("algorithm", ["HS384", "HS512"])
 async def test_another_algorithm_of_the_same_secret_is_refused(algorithm: str) -> None:
     await _refused(TOKENS, jwt.encode(_claims(), SECRET * 2, algorithm=algorithm))
