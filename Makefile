@@ -61,6 +61,7 @@ $(VENV)/installed-peers-%: $(VENV)/installed-bench scripts/benchmark/peers/requi
 	@touch $@
 
 install: $(VENV)/installed ## make the virtual environment with everything to run and export
+	@:
 
 run: check-run ## start Triton and the frontend; PORT=8080 MODELS=demo|hub|folder FOLDER=path PRECISION=auto|int8|fp32 STATE=build
 	@$(MAKE) --no-print-directory install

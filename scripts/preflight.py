@@ -62,8 +62,9 @@ class Choice:
 
     @property
     def models_text(self) -> str:
-        """The models in words."""
-        return f"MODELS={self.models} FOLDER={self.folder} PRECISION={self.precision}"
+        """The models, as they are asked for."""
+        folder = f" FOLDER={self.folder}" if self.folder else ""
+        return f"MODELS={self.models}{folder} PRECISION={self.precision}"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -86,6 +87,7 @@ def check(choice: Choice, environ: Mapping[str, str]) -> None:
         port = port_of(choice.port)
         Settings.from_env(environ)
         state.State(choice.state).check()
+        state.check_models(choice.models_text)
         checks.check_port(port)
         checks.check_glibc()
         checks.find_libpython()

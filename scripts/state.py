@@ -95,15 +95,28 @@ def models_in_use(choice: str, export: Callable[[], None], lock: Path = MODELS_L
     Who is alone exports first. ``PreflightError`` where another runs on other models, or exports just now.
     """
     with _open(lock) as file:
-        if _lock(file, fcntl.LOCK_EX):
+        if _is_alone(file, choice):
             _rewrite(file, choice)
             export()
-        elif not _lock(file, fcntl.LOCK_SH):
-            raise PreflightError("another Quartet of this folder exports models just now; wait until it is ready")
-        elif (theirs := file.read()) != choice:
-            raise PreflightError(
-                f"another Quartet of this folder runs on the models of {theirs}; stop it before those of {choice} are "
-                "exported in their place"
-            )
         _lock(file, fcntl.LOCK_SH)
         yield
+
+
+def check_models(choice: str, lock: Path = MODELS_LOCK) -> None:
+    """``PreflightError`` as ``models_in_use`` raises it, before anything is begun."""
+    if lock.is_file():
+        with _open(lock) as file:
+            _is_alone(file, choice)
+
+
+def _is_alone(file: IO[str], choice: str) -> bool:
+    if _lock(file, fcntl.LOCK_EX):
+        return True
+    if not _lock(file, fcntl.LOCK_SH):
+        raise PreflightError("another Quartet of this folder exports models just now; wait until it is ready")
+    if (theirs := file.read()) != choice:
+        raise PreflightError(
+            f"another Quartet of this folder runs on the models of {theirs}; stop it before those of {choice} are "
+            "exported in their place"
+        )
+    return False

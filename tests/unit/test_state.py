@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from scripts.local_triton.checks import PreflightError
-from scripts.state import State, models_in_use
+from scripts.state import State, check_models, models_in_use
 from tests.conftest import ROOT
 
 
@@ -17,7 +17,7 @@ from tests.conftest import ROOT
 def occupied(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A process that has claimed ``tmp_path`` for port 8099 and the demo models."""
     code = (
-        "import sys; from pathlib import Path; from scripts.state import State, models_in_use\n"
+        "import sys; from pathlib import Path; from scripts.state import State, check_models, models_in_use\n"
         "def export(): print(flush=True); sys.stdin.read(1)\n"
         f"with State(Path({str(tmp_path)!r})).claimed(8099), "
         f"models_in_use('demo', export, Path({str(tmp_path / 'lock')!r})): print(flush=True); sys.stdin.read()"
@@ -87,6 +87,12 @@ def test_other_models_are_not_exported_under_those_in_use(occupied: subprocess.P
     _exported(occupied)
     with pytest.raises(PreflightError, match="runs on the models of demo; stop it before those of hub"):
         _use("hub", tmp_path)
+
+
+def test_other_models_are_refused_before_anything_is_begun(occupied: subprocess.Popen[bytes], tmp_path: Path) -> None:
+    _exported(occupied)
+    with pytest.raises(PreflightError, match="runs on the models of demo"):
+        check_models("hub", tmp_path / "lock")
 
 
 def test_models_that_nobody_uses_are_exported(tmp_path: Path) -> None:
