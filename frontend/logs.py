@@ -82,5 +82,7 @@ def set_up_logging(level: str) -> None:
     handler = QueuedLines(_to_standard_error)
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=level, handlers=[handler], force=True)
+    # What a library warns of may hold a caller's words: it is a line like any other, not raw text.
+    logging.captureWarnings(True)
     # It tells of every start that there is nothing to migrate.
     logging.getLogger("alembic").setLevel("WARNING")

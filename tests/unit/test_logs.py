@@ -101,3 +101,10 @@ def test_a_process_ends_though_nobody_reads_its_log() -> None:
         os.close(reading)
         os.close(writing)
     assert ended.returncode == 0
+
+
+def test_a_warning_is_a_line_like_any_other() -> None:
+    code = "from frontend.logs import *; set_up_logging('INFO'); import warnings; warnings.warn('a\\nb\\x1b[2J')"
+    written = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stderr
+    (line,) = written.splitlines()
+    assert "a\nb\x1b[2J" in json.loads(line)["message"]
