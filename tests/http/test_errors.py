@@ -8,6 +8,7 @@ from aiohttp import FormData
 
 from frontend.app import _LIMITS
 from frontend.errors import BadGateway
+from frontend.http import json
 from tests.conftest import Client
 from tests.fakes import FakeTriton
 
@@ -157,6 +158,17 @@ async def test_an_unforeseen_error_is_500_without_details(
     error = await _error(response)
     assert "secret" not in error["message"]
     assert response.headers["X-Request-Id"] in error["message"]
+
+
+@pytest.mark.parametrize("error", [AssertionError(), KeyError("a"), IndexError(), RuntimeError()])
+async def test_a_fault_of_ours_in_reading_json_is_500(
+    client: Client, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fail(name: str) -> None:
+        raise error
+
+    monkeypatch.setattr(json, "check_name", fail)
+    assert (await client.post(EMBED, json={"input": "x"})).status == 500
 
 
 async def test_the_model_list_has_every_name(client: Client) -> None:
