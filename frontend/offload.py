@@ -62,9 +62,6 @@ class Offload:
             result: T = await asyncio.wrap_future(future)
         except (FutureTimeoutError, ProcessExpired):
             raise TaskKilledError from None
-        except asyncio.CancelledError:
-            future.cancel()
-            raise
         except MemoryError:
             raise TaskKilledError from None
         return result
