@@ -47,7 +47,9 @@ def _note(request: web.Request, status: int, seconds: float) -> None:
     # Paths and methods that do not exist are the client's own words: as labels they would grow without bound.
     labels = (request.method, resource.canonical) if resource is not None else ("other", "other")
     REQUEST_SECONDS.labels(*labels, status).observe(seconds)
-    fields = {"method": request.method, "path": request.path, "status": status, "seconds": round(seconds, 4)}
+    # A key may be named in a path by all of it, which is not for the log.
+    path = request.path if resource is None else resource.canonical
+    fields = {"method": request.method, "path": path, "status": status, "seconds": round(seconds, 4)}
     log.info("request", extra={"fields": fields})
 
 

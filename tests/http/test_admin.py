@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import logging
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -200,6 +201,14 @@ async def test_a_whole_key_names_itself_and_is_not_repeated(admin: Client) -> No
     assert (changed["prefix"], revoked["prefix"]) == (made["prefix"], made["prefix"])
     assert await _models(admin, made["key"]) == 401
     assert made["key"] not in str(await _ask(admin, "DELETE", f"/keys/{made['key']}", 404))
+
+
+async def test_a_whole_key_in_a_path_is_not_logged(admin: Client, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "quartet")
+    made = await _ask(admin, "POST", "/keys")
+    await _ask(admin, "DELETE", f"/keys/{made['key']}")
+    paths = [record.fields["path"] for record in caplog.records if record.message == "request"]  # type: ignore[attr-defined]
+    assert paths == ["/admin/v1/keys", "/admin/v1/keys/{prefix}"]
 
 
 async def test_an_organisation_is_made_once(admin: Client) -> None:

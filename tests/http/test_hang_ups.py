@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from frontend.http import connection as connections
 from frontend.triton import Arrays
 from tests.conftest import Client
 from tests.fakes import FakeTriton
@@ -62,6 +63,8 @@ class TestWhileTheModelWorks:
         async with connection(client.server.port) as (_, writer):
             writer.write(head("POST", EMBED, f"Content-Length: {len(_TEXT)}") + _TEXT)
             await _until(lambda: bool(triton.calls))
+            # Who ends at once what it sends may only want to say that there is no more to come.
+            await asyncio.sleep(2 * connections._HALF_CLOSE_SECONDS)
         await _noted(client, caplog, EMBED)
 
 
