@@ -64,14 +64,13 @@ async def take(connection: AsyncConnection, holder: str, org: str, wanted: int) 
     return Taken(amount, held)
 
 
-async def give_back(connection: AsyncConnection, holder: str, org: str, keep: int = 0) -> int:
-    """Move what the holder has beyond ``keep`` back; answers what is left."""
+async def give_back(connection: AsyncConnection, holder: str, org: str, keep: int = 0) -> None:
+    """Move what the holder has beyond ``keep`` back."""
     balance = await _unheld(connection, org)
     held = await _amount(connection, holder, org)
     left = min(keep, held)
     await _set_unheld(connection, org, balance + held - left)
     await _set(connection, holder, org, left)
-    return left
 
 
 async def end(connection: AsyncConnection, holder: str) -> None:

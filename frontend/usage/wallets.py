@@ -102,12 +102,10 @@ class Wallets:
     async def _give_back(self, org: str) -> None:
         account = self._accounts[org]
         async with account.moving:
-            # Not to be granted from here on, whatever becomes of the transaction; the next one tells the truth.
+            # Not to be granted from here on, whatever becomes of the transaction; the next question tells the truth.
             keep = account.lease = account.used
-            before = account.written
             async with self._engine.begin() as connection:
-                left = await leases.give_back(connection, self._holder, org, keep)
-            account.lease = left - (account.written - before)
+                await leases.give_back(connection, self._holder, org, keep)
 
     async def _lease_more(self, org: str, account: _Account, amount: int, deadline: float) -> None:
         loop = asyncio.get_running_loop()

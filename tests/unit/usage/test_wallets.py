@@ -65,6 +65,17 @@ async def test_what_is_charged_cannot_be_reserved_again(engine: AsyncEngine, boo
     assert not await _granted(wallets.reserve("acme", 1, _soon()))
 
 
+async def test_what_is_written_cannot_be_reserved_again(engine: AsyncEngine, books: Books) -> None:
+    await books.top_up("acme", 100, None)
+    wallets = Wallets(engine, "holder")
+    await wallets.reserve("acme", 100, _soon())
+    wallets.spend("acme", 100)
+    async with engine.begin() as connection:
+        await leases.spend(connection, "holder", "acme", 100)
+    wallets.written(Counter(acme=100))
+    assert not await _granted(wallets.reserve("acme", 1, _soon()))
+
+
 async def test_a_top_up_ends_a_refusal(engine: AsyncEngine, books: Books) -> None:
     await books.top_up("acme", 1, None)
     wallets = Wallets(engine, "holder")
@@ -233,3 +244,24 @@ async def test_a_lease_is_never_taken_for_more_than_it_is_when_charges_are_writt
     assert wallets._accounts["acme"].lease <= lease.amount
     await wallets.reserve("acme", 30, _soon())
     assert not await _granted(wallets.reserve("acme", 1, _soon()))
+
+
+async def test_what_was_wanted_and_has_come_is_wanted_no_more(engine: AsyncEngine, books: Books) -> None:
+    await books.top_up("acme", 100, None)
+    async with engine.begin() as connection:
+        await leases.take(connection, "holder", "acme", 50)
+        await leases.take(connection, "other", "acme", 5)
+        await leases.take(connection, "other", "acme", 85)
+        wanted = [await leases.wanted(connection, name) for name in ("holder", "other")]
+        await leases.give_back(connection, "holder", "acme", 10)
+        await leases.take(connection, "other", "acme", 85)
+        wanted.append(await leases.wanted(connection, "holder"))
+    assert wanted == [["acme"], [], []]
+
+
+async def test_to_keep_more_than_there_is_makes_it_no_more(engine: AsyncEngine, books: Books) -> None:
+    await books.top_up("acme", 100, None)
+    async with engine.begin() as connection:
+        await leases.take(connection, "holder", "acme", 50)
+        await leases.give_back(connection, "holder", "acme", 70)
+    assert await books.balance("acme") == 100
