@@ -90,8 +90,10 @@ class Recorder:
     async def _look(self) -> None:
         """See whether charges can be written, before anybody has worked for one that cannot."""
         with _noted(self._disk):
-            await asyncio.to_thread(self._spool.tidy)
-            self._spool.touch()
+            try:
+                self._spool.touch()
+            finally:
+                await asyncio.to_thread(self._spool.tidy)
         USAGE_UNWRITABLE.set(not self.can_charge)
 
     async def _bring(self) -> None:

@@ -1,5 +1,6 @@
 """Room on the disk that is held back, so that what is under way can still be written down when nothing else fits."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -22,8 +23,12 @@ class Reserve:
 
     def fill(self) -> None:
         """Hold all of it; ``OSError`` where the disk has no room. May wait for the disk: for a thread."""
-        if not self.whole:
-            os.posix_fallocate(self._file, 0, _SIZE)
+        held, disk = os.fstat(self._file).st_size, os.fstatvfs(self._file)
+        if held + disk.f_bavail * disk.f_frsize < _SIZE:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        # Part by part: who gives some up meanwhile waits for one part at most.
+        for end in range(held + _SLICE, _SIZE + 1, _SLICE):
+            os.posix_fallocate(self._file, 0, end)
 
     def give_up(self, *, keep_last: bool) -> bool:
         """Make some room at once; False where there is nothing left to give up, or only the last part."""
