@@ -49,6 +49,17 @@ FOREIGN = {
 }
 
 
+class AlwaysSure:
+    """A voice detector that is sure of speech, whatever it is given, and counts the frames."""
+
+    def __init__(self) -> None:
+        self.frames = 0
+
+    def run(self, outputs: None, inputs: dict[str, NDArray[np.float32]]) -> tuple[NDArray[np.float32], ...]:
+        self.frames += len(inputs["input"])
+        return np.ones(len(inputs["input"]), np.float32), inputs["h"], inputs["c"]
+
+
 @cache
 def _espeak() -> Espeak:
     return Espeak()

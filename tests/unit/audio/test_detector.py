@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 from frontend.audio import detector
 from frontend.audio.detector import FRAME, speech_probabilities
 from frontend.audio.speech_windows import speech_runs
-from tests.speech import say
+from tests.speech import AlwaysSure, say
 
 
 def _frames(audio: NDArray[np.float32]) -> NDArray[np.int16]:
@@ -51,17 +51,6 @@ def test_what_hardly_moves_is_left_out_and_the_rest_is_heard(conversation: NDArr
     assert not heard[2_600:].any()
     alone = speech_runs(speech_probabilities(conversation[:500]), 0.5, 500 * FRAME)
     assert len(speech_runs(heard, 0.5, frames.size)) == len(alone)
-
-
-class AlwaysSure:
-    """A detector that is sure of speech, whatever it is given, and counts the frames."""
-
-    def __init__(self) -> None:
-        self.frames = 0
-
-    def run(self, outputs: None, inputs: dict[str, NDArray[np.float32]]) -> tuple[NDArray[np.float32], ...]:
-        self.frames += len(inputs["input"])
-        return np.ones(len(inputs["input"]), np.float32), inputs["h"], inputs["c"]
 
 
 @pytest.mark.parametrize(("loud", "asked"), [([100], (80, 128)), ([96, 144], (80, 176)), ([5], (0, 32))])

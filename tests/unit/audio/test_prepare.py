@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from frontend.audio import detector
 from frontend.audio.decode import TooLongError
 from frontend.audio.prepare import SAMPLE_BYTES, Limits, Prepared, SpokenWindow, prepare, room_for
 from frontend.shared_memory import SharedBytes
-from tests.speech import encode, say
+from tests.speech import AlwaysSure, encode, say
 
 LIMITS = Limits(silence_dbfs=-50.0, speech_probability=0.5, window_seconds=8.0, min_window_seconds=2.0)
 SPEECH = say("Good morning everybody, this is a test.")
@@ -41,13 +42,13 @@ def preparing() -> Iterator[Preparing]:
 
 
 def test_windows_lie_end_to_end_and_hold_the_sound_of_their_place_in_the_file(preparing: Preparing) -> None:
-    audio = np.concatenate([PAUSE, SPEECH, PAUSE, SPEECH])
-    first, second = preparing(audio).windows
-    assert (first.start, first.end) == (0, second.start)
+    audio = np.concatenate([PAUSE, SPEECH, PAUSE, SPEECH, PAUSE, SPEECH])
+    first, second, third = preparing(audio).windows
+    assert (first.start, first.end, second.end) == (0, second.start, third.start)
     # The pause before it, less the padding.
     assert 1.2 < first.offset < 1.6
     whole = (audio * 32767).astype(np.int16)
-    for window in (first, second):
+    for window in (first, second, third):
         start = round(window.offset * 16_000)
         assert preparing.kept(window) == whole[start : start + window.end - window.start].tolist()
 
@@ -76,6 +77,15 @@ def test_a_sample_more_is_too_long(preparing: Preparing) -> None:
 @pytest.mark.parametrize(("peak", "windows"), [(0.002, 0), (0.02, 1)])
 def test_speech_quieter_than_silence_is_none(preparing: Preparing, peak: float, windows: int) -> None:
     assert len(preparing(SPEECH * np.float32(peak / np.abs(SPEECH).max())).windows) == windows
+
+
+def test_what_is_quieter_than_silence_is_not_listened_to(preparing: Preparing, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three seconds at -52 dBFS, which a detector that is sure of everything would take for speech."""
+    monkeypatch.setattr(detector, "_detector", AlwaysSure)
+    tone = np.sin(2 * np.pi * 440 * np.arange(48_000) / 16_000).astype(np.float32)
+    (window,) = preparing(np.concatenate([tone * np.float32(0.0025), tone[:16_000]])).windows
+    # Half a second and more before the sound, and the padding.
+    assert 1.7 < window.offset < 2.3
 
 
 def test_soft_speech_beside_loud_is_heard(preparing: Preparing) -> None:
