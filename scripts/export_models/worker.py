@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from scripts.export_models import plan, sources, stamp
-from scripts.export_models.checkpoints import SourceError, voice_files
+from scripts.export_models.checkpoints import Checkpoint, SourceError, voice_files
 from scripts.export_models.conditions import Conditions
 from scripts.export_models.parity import Check
 from scripts.export_models.progress import Progress
@@ -76,10 +76,12 @@ def source_of(name: str, folder: str, work: Path, progress: Progress) -> sources
     return sources.FolderSource(Path(folder)) if name == "folder" else sources.DemoSource(work / "demo", progress)
 
 
-def _export(job: Job, model: str, progress: Progress) -> list[Check]:
-    """Heavy imports wait until a model needs them."""
+def _export(job: Job, model: str, progress: Progress, fetched: dict[Checkpoint, Path]) -> list[Check]:
+    """Heavy imports wait until a model needs them; what is ``fetched`` serves all models of its checkpoint."""
     checkpoint, target = plan.CHECKPOINTS[model], Path(job.repository) / model
-    folder = source_of(job.source, job.folder, Path(job.work), progress).fetch(checkpoint)
+    if checkpoint not in fetched:
+        fetched[checkpoint] = source_of(job.source, job.folder, Path(job.work), progress).fetch(checkpoint)
+    folder = fetched[checkpoint]
     progress.step("loading", 0, 1)
     runtimes = [OtherRuntime(version, Path(job.runtimes)) for version in job.versions]
     conditions = Conditions(job.threads, progress, runtimes)
@@ -117,11 +119,12 @@ def main(arguments: list[str]) -> None:
     # transformers and the converter tell of their own affairs; the checks are what counts here.
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
+    fetched: dict[Checkpoint, Path] = {}
     for model, fingerprint in job.fingerprints.items():
         reports = Reports(connection, model)
         with _told(reports):
             stamp.remove(Path(job.repository), model)
-            checks = _export(job, model, reports)
+            checks = _export(job, model, reports, fetched)
             if not any(check.failed for check in checks):
                 unchecked = [check.what for check in checks if check.difference is None]
                 stamp.write(Path(job.repository), model, stamp.Stamp(fingerprint, job.versions, unchecked))

@@ -16,9 +16,10 @@ import pytest
 
 from scripts.export_models import __main__ as export
 from scripts.export_models import lanes, stamp, worker
-from scripts.export_models.checkpoints import EMBEDDER, VOICE_FILES, VOICES
+from scripts.export_models.checkpoints import EMBEDDER, VOICE_FILES, VOICES, Checkpoint
 from scripts.export_models.parity import Check, not_checked
 from scripts.export_models.runtimes import OtherRuntime
+from scripts.export_models.sources import FolderSource
 from scripts.export_models.stamp import Stamp
 from scripts.export_models.worker import Job
 from tests.conftest import ROOT
@@ -137,6 +138,27 @@ def _stamped(repository: Path, checks: list[Check], monkeypatch: pytest.MonkeyPa
     writer.close()
     reader.close()
     return stamp.read(repository, "m3_embedder")
+
+
+def test_models_of_one_checkpoint_fetch_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Checkpoint] = []
+
+    class Counting(FolderSource):
+        def fetch(self, checkpoint: Checkpoint) -> Path:
+            asked.append(checkpoint)
+            return tmp_path
+
+    monkeypatch.setattr(worker, "source_of", lambda *_: Counting(tmp_path))
+    monkeypatch.setattr("scripts.export_models.export_piper.export_piper", lambda *_: [Check("m", "w", 0, 1)])
+    models = ("piper_amy", "piper_ryan")
+    for model in models:
+        (tmp_path / model / "1").mkdir(parents=True)
+    job = Job("demo", "", str(tmp_path), "", "", "fp32", "float32", [], dict.fromkeys(models, "print"), 1)
+    reader, writer = Pipe(duplex=False)
+    worker.main([job.written(), str(os.dup(writer.fileno()))])
+    writer.close()
+    reader.close()
+    assert asked == [VOICES]
 
 
 def test_an_export_that_passed_is_stamped_with_where_it_was_checked(
