@@ -14,6 +14,10 @@ def test_the_loudest_sample_reaches_full_scale() -> None:
     assert np.abs(to_int16(RAMP)).max() == 32767
 
 
+def test_the_lowest_sample_counts_as_the_loudest() -> None:
+    assert to_int16(np.array([-0.5, 0.25], np.float32)).tolist() == [-32767, 16383]
+
+
 def test_near_silence_is_not_blown_up() -> None:
     assert np.abs(to_int16(RAMP * 1e-4)).max() < 200
 

@@ -14,6 +14,7 @@ from frontend.text.sentences import LONGEST_SENTENCE, split
         ("it", "Il sig. Rossi è qui. Sì.", ["Il sig. Rossi è qui.", "Sì."]),
         ("en", "J. Smith met DR. Jones. Then A. B. left.", ["J. Smith met DR. Jones.", "Then A. B. left."]),
         ("en", 'He said "Go." Then he went.', ['He said "Go.', "Then he went."]),
+        ("en", "Call the dr! Then wait.", ["Call the dr!", "Then wait."]),
         ("en", "It was the 3. Then it rained.", ["It was the 3.", "Then it rained."]),
         ("de", "Das war 1999. Dann kam er am 3. Mai.", ["Das war 1999.", "Dann kam er am 3. Mai."]),
         ("de", "Es waren 12. (Alle kamen.)", ["Es waren 12.", "(Alle kamen.)"]),
