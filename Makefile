@@ -9,6 +9,8 @@ MODELS ?= demo
 FOLDER ?=
 PRECISION ?= auto
 STATE ?= build
+# Some images set it: every start would compile all libraries anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help check-python install run export demo prepare-test test lint bench bench-peers tune mutants format clean
 
@@ -91,7 +93,7 @@ prepare-test: lint demo $(VENV)/installed-clients $(VENV)/installed-browser
 
 test: check-python ## lint, export the demo models, and every test, those against a real Triton included
 	@$(MAKE) --no-print-directory --output-sync -j 3 prepare-test
-	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not triton and not alone"
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "not triton and not alone"
 	@$(BIN)/python -m pytest -m "triton or alone"
 
 bench: check-export ## measure every operation under load; BENCH="--operations embeddings --callers 16 --seconds 20"
