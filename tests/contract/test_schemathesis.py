@@ -31,10 +31,10 @@ Outcome = subprocess.CompletedProcess[str]
 
 # Which paths, checked for what, with how many examples each, and at least how many requests that makes.
 RUNS = [
-    ("^/v1/(audio/speech|embeddings|rerank|models)", OF_JSON, 250, 1800),
-    ("^/v1/audio/transcriptions", CHECKS, 300, 250),
-    ("^/api/v1/audio/(synthesize|voices)", OF_JSON, 400, 375),
-    ("^/api/v1/audio/transcribe", CHECKS, 300, 250),
+    ("^/v1/(audio/speech|embeddings|rerank|models)", OF_JSON, 100, 1000),
+    ("^/v1/audio/transcriptions", CHECKS, 150, 125),
+    ("^/api/v1/audio/(synthesize|voices)", OF_JSON, 200, 180),
+    ("^/api/v1/audio/transcribe", CHECKS, 150, 125),
 ]
 
 

@@ -180,5 +180,8 @@ def files() -> Cases:
         for tenth in range(1, 10, 2):
             damaged[f"{kind} cut after {tenth} tenths"] = whole[: len(whole) * tenth // 10]
     cases |= {f"a damaged file: {name}": (upload(content), 400) for name, content in damaged.items()}
-    cases["three hours of silence in a small FLAC"] = (upload(_long_flac(3 * 3600)), 413)
+    cases["a quarter of an hour of silence in a small FLAC, where ten minutes are too much"] = (
+        upload(_long_flac(15 * 60)),
+        413,
+    )
     return cases

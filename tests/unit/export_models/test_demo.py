@@ -14,6 +14,17 @@ from scripts.export_models.demo.units import symbols
 from scripts.export_models.demo.voices import VOICES
 from tests.conftest import ROOT
 
+# Two of the voices, as all of them are built.
+_BUILD = """
+import sys
+from pathlib import Path
+from scripts.export_models.demo.espeak import Espeak
+from scripts.export_models.demo.voices import VOICES, build
+espeak = Espeak()
+for voice in VOICES[:2]:
+    build(voice, espeak, Path(sys.argv[1]))
+"""
+
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_vocabulary_has_300_words_or_more(language: str) -> None:
@@ -95,9 +106,9 @@ def test_an_instance_speaks_on_after_another_is_gone() -> None:
 
 def test_voices_built_twice_are_the_same(tmp_path: Path) -> None:
     folders = [tmp_path / name for name in ("one", "two")]
-    command = [sys.executable, "-m", "scripts.export_models.demo.voices"]
+    command = [sys.executable, "-c", _BUILD]
     building = [subprocess.Popen([*command, str(folder)], cwd=ROOT) for folder in folders]
     assert [process.wait() for process in building] == [0, 0]
     built = [{path.name: path.read_bytes() for path in sorted(folder.rglob("*.onnx"))} for folder in folders]
-    assert len(built[0]) == len(VOICES)
+    assert len(built[0]) == 2
     assert built[0] == built[1]
