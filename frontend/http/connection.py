@@ -39,6 +39,8 @@ _PROGRESS_LOOKS = 10
 _RETRY_SECONDS = 5
 # A caller who writes no more so soon after the end of its request waits for the answer; later, it has hung up.
 _HALF_CLOSE_SECONDS = 0.1
+# The two look the same: so few of an address are believed that those who drop many requests keep nothing busy.
+_HALF_CLOSED_AT_ONCE = 1
 
 _RequestFactory = Callable[
     [RawRequestMessage, StreamReader, web.RequestHandler, AbstractStreamWriter, "asyncio.Task[None]"], web.BaseRequest
@@ -128,7 +130,7 @@ class Connection(web.RequestHandler):
         manager = self._manager
         # One that was broken off before it was accepted, or came over a Unix socket, has no address and counts too.
         if self._counted and isinstance(manager, _Server):
-            manager.leave(self._address)
+            manager.leave(self._address, half_closed=self._half_closed)
         if self._looks is not None:
             self._looks.cancel()
         self._unfed.clear()
@@ -208,8 +210,10 @@ class Connection(web.RequestHandler):
 
     def eof_received(self) -> bool:  # type: ignore[override]
         """The caller writes no more; whether the connection is kept for the answer that it waits for."""
-        if not self._half_closed and self._loop.time() - self._came_at < _HALF_CLOSE_SECONDS:
-            self._half_closed = bool(self._unfed) or self._owes_answer()
+        soon = self._loop.time() - self._came_at < _HALF_CLOSE_SECONDS
+        if soon and not self._half_closed and (self._unfed or self._owes_answer()):
+            assert isinstance(self._manager, _Server)
+            self._half_closed = self._manager.wait_for_answer(self._address)
         return self._half_closed
 
     def _owes_answer(self) -> bool:
@@ -294,6 +298,7 @@ class _Server(web.Server):
         self.feeder = Feeder(self._loop)
         self._open = 0
         self._of_address: Counter[str] = Counter()
+        self._half_closed: Counter[str] = Counter()
 
     def enter(self, address: str) -> bool:
         """Whether one more connection from there is within the bounds; it is counted then."""
@@ -307,13 +312,21 @@ class _Server(web.Server):
         CONNECTIONS.set(self._open)
         return True
 
-    def leave(self, address: str) -> None:
+    def wait_for_answer(self, address: str) -> bool:
+        """Whether one more caller there who writes no more is believed to read; it is counted then."""
+        if self._half_closed[address] >= _HALF_CLOSED_AT_ONCE:
+            return False
+        self._half_closed[address] += 1
+        return True
+
+    def leave(self, address: str, *, half_closed: bool) -> None:
         """A connection that was counted has ended."""
-        self._of_address[address] -= 1
-        if not self._of_address[address]:
-            del self._of_address[address]
         self._open -= 1
         CONNECTIONS.set(self._open)
+        for counted, count in ((self._of_address, 1), (self._half_closed, int(half_closed))):
+            counted[address] -= count
+            if not counted[address]:
+                del counted[address]
 
     def _without_expect(
         self,

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from frontend.http import connection as connections
 from frontend.triton import Arrays
 from tests.conftest import Client
+from tests.eventually import until
 from tests.fakes import FakeTriton
 from tests.raw import connection, head
 
@@ -29,21 +30,13 @@ class _FrozenTriton(FakeTriton):
         raise AssertionError
 
 
-async def _until(condition: Callable[[], bool]) -> None:
-    for _ in range(1000):
-        if condition():
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError
-
-
 def _statuses(caplog: pytest.LogCaptureFixture) -> list[int]:
     return [record.fields["status"] for record in caplog.records if record.message == "request"]  # type: ignore[attr-defined]
 
 
 async def _noted(client: Client, caplog: pytest.LogCaptureFixture, path: str) -> None:
     """One line in the log, and one request in the metrics, both with status 499."""
-    await _until(lambda: bool(_statuses(caplog)))
+    await until(lambda: bool(_statuses(caplog)))
     assert _statuses(caplog) == [499]
     text = await (await client.get("/metrics")).text()
     assert f'quartet_request_seconds_count{{method="POST",route="{path}",status="499"}}' in text
@@ -62,7 +55,7 @@ class TestWhileTheModelWorks:
     async def test_it_is_noted(self, client: Client, triton: FakeTriton, caplog: pytest.LogCaptureFixture) -> None:
         async with connection(client.server.port) as (_, writer):
             writer.write(head("POST", EMBED, f"Content-Length: {len(_TEXT)}") + _TEXT)
-            await _until(lambda: bool(triton.calls))
+            await until(lambda: bool(triton.calls))
             # Who ends at once what it sends may only want to say that there is no more to come.
             await asyncio.sleep(2 * connections._HALF_CLOSE_SECONDS)
         await _noted(client, caplog, EMBED)

@@ -12,6 +12,7 @@ from frontend.http import arrival
 from frontend.http import connection as connections
 from frontend.triton import Arrays
 from tests.conftest import KEY, Client, running
+from tests.eventually import until
 from tests.fakes import FakeTriton
 from tests.raw import answer as read_answer
 from tests.raw import ask, connection, head
@@ -256,6 +257,27 @@ async def test_a_long_request_is_answered_though_its_client_closes_its_writing_s
     text = b'{"input": "' + b"word " * 100_000 + b'"}'
     answer = await _until_the_end(client.server.port, head("POST", EMBED, f"Content-Length: {len(text)}") + text)
     assert answer.startswith(b"HTTP/1.1 200 ")
+
+
+async def test_of_many_clients_that_close_at_once_few_are_taken_to_wait(client: Client, triton: FakeTriton) -> None:
+    going, answering = asyncio.Event(), triton.infer
+
+    async def infer(*arguments: Any) -> Arrays:
+        await going.wait()
+        return await answering(*arguments)
+
+    triton.infer = infer  # type: ignore[method-assign, assignment]
+    request = head("POST", EMBED, f"Content-Length: {len(JSON)}") + JSON
+    assert client.server.runner is not None
+    server = client.server.runner.server
+    assert server is not None
+    for _ in range(10):
+        async with connection(client.server.port) as (_, writer):
+            writer.write(request)
+    await until(lambda: len(server.connections) == connections._HALF_CLOSED_AT_ONCE)
+    going.set()
+    await until(lambda: not server.connections)
+    assert (await _until_the_end(client.server.port, request)).startswith(b"HTTP/1.1 200 ")
 
 
 @pytest.mark.parametrize("data", [b"", b"GET /v1/mod", head("POST", EMBED, "Content-Length: 100") + JSON])
