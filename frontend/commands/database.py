@@ -22,6 +22,10 @@ def with_database(settings: Settings, work: Callable[[AsyncEngine], Awaitable[_A
         try:
             await migrate(engine)
             return await work(engine)
+        except asyncio.CancelledError:
+            # Who interrupts a command is not to be told what that does to the database's driver.
+            asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
+            raise
         finally:
             await engine.dispose()
 
