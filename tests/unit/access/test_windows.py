@@ -106,3 +106,7 @@ def test_a_clock_that_jumps_locks_nobody_out() -> None:
     for jump in (3600, -7200):
         clock.now += jump
         assert ours.take(limits)[0]
+
+
+def test_a_window_without_requests_has_nothing_to_wait_for() -> None:
+    assert Count(10, previous=0, current=0, elapsed_us=30_000_000).reset == 0
