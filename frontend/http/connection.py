@@ -211,7 +211,7 @@ class Connection(web.RequestHandler):
     def eof_received(self) -> bool:  # type: ignore[override]
         """The caller writes no more; whether the connection is kept for the answer that it waits for."""
         soon = self._loop.time() - self._came_at < _HALF_CLOSE_SECONDS
-        if soon and not self._half_closed and (self._unfed or self._owes_answer()):
+        if soon and self._counted and not self._half_closed and (self._unfed or self._owes_answer()):
             assert isinstance(self._manager, _Server)
             self._half_closed = self._manager.wait_for_answer(self._address)
         return self._half_closed

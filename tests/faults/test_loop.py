@@ -69,6 +69,14 @@ CASES = {
     "requests one after the other": head("GET", "/v1/models") * 5_000,
     "requests with many headers": head("GET", "/v1/models", *(f"X-{n}: 1" for n in range(120))) * 2_000,
     "line ends before a request": b"\r\n" * 2_000_000,
+    "an unknown method before blanks": b"BREW / HTTP/1.1\r\nX-Request-Id:" + b" " * 32_000,
+    "a temperature of 60,000 digits": post(
+        TRANSCRIBE,
+        FILE
+        + b'x\r\n--x\r\nContent-Disposition: form-data; name="temperature"\r\n\r\n'
+        + (b"1" * 60_000 + b"x\r\n--x--\r\n"),
+        FORM,
+    ),
 }
 
 

@@ -25,7 +25,8 @@ _SCALARS = ("model", "language", "prompt", "response_format", "temperature")
 OPENAI_FORM = Shape(OPENAI_FILE, (*_SCALARS, *_GRANULARITIES), LARGEST_FILE)
 MOBILE_FORM = Shape(MOBILE_FILE, ("language", "with_segments"), LARGEST_FILE)
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
-_DECIMAL = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+# Nothing is given back once it was taken: the time would grow with the square of a field's length.
+_DECIMAL = re.compile(r"\s*+[+-]?(\d++\.?\d*+|\.\d++)([eE][+-]?\d++)?\s*+", re.ASCII)
 
 
 @dataclass(frozen=True)
