@@ -54,7 +54,7 @@ class Tokens:
         found = await self._jwks.find(header.get("kid")) if self._jwks is not None else None
         if found is not None:
             return found, found.algorithm_name
-        if self._secret and header.get("alg") == "HS256":
+        if self._secret:
             return self._secret, "HS256"
         raise jwt.InvalidKeyError("no key fits")
 

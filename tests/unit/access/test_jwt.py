@@ -81,7 +81,7 @@ async def test_clocks_may_differ_by_the_leeway_and_no_more(changes: dict[str, in
 
 @pytest.mark.parametrize("algorithm", ["HS384", "HS512"])
 async def test_another_algorithm_of_the_same_secret_is_refused(algorithm: str) -> None:
-    await _refused(TOKENS, jwt.encode(_claims(), SECRET * 2, algorithm=algorithm))
+    await _refused(Tokens("phones", "us", SECRET * 2), jwt.encode(_claims(), SECRET * 2, algorithm=algorithm))
 
 
 @pytest.mark.parametrize("algorithm", ["none", "None", "nOnE", "", 1, None])

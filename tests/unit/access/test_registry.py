@@ -93,6 +93,14 @@ async def test_a_second_rotation_does_not_lengthen_the_first(registry: Registry)
     assert (found.expires_at or 0) <= time.time() + 10
 
 
+async def test_the_old_secret_of_a_key_that_ends_later_ends_with_the_overlap(registry: Registry) -> None:
+    old = await _create(registry, expires_at=int(time.time()) + 1000)
+    await registry.rotate(api_key.prefix(old), 60)
+    found = await _caller(registry, old)
+    assert found is not None
+    assert (found.expires_at or 0) <= time.time() + 60
+
+
 async def test_revoking_ends_every_secret_of_a_key(registry: Registry) -> None:
     old = await _create(registry)
     new = await registry.rotate(api_key.prefix(old), 60)

@@ -64,7 +64,7 @@ async def test_a_key_that_waits_too_often_is_refused_and_others_are_not() -> Non
     async with queue.slot(_turn()):
         waiting = [asyncio.create_task(queue.slot(_turn("greedy")).__aenter__()) for _ in range(2)]
         await asyncio.sleep(0)
-        with pytest.raises(BadGateway):
+        with pytest.raises(BadGateway, match="too many calls"):
             await queue.slot(_turn("greedy")).__aenter__()
         modest = asyncio.create_task(queue.slot(_turn("modest")).__aenter__())
         await asyncio.sleep(0)
@@ -79,7 +79,7 @@ async def test_a_full_tier_leaves_room_for_the_others() -> None:
     async with queue.slot(_turn()):
         waiting = [asyncio.create_task(queue.slot(_turn(str(n))).__aenter__()) for n in range(2)]
         await asyncio.sleep(0)
-        with pytest.raises(BadGateway):
+        with pytest.raises(BadGateway, match="too many calls"):
             await queue.slot(_turn("third")).__aenter__()
         company = asyncio.create_task(queue.slot(_turn("company", 1)).__aenter__())
         await asyncio.sleep(0)

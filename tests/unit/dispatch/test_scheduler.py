@@ -24,8 +24,10 @@ def _scheduler(slots: int = 1, floors: Mapping[str, int] | None = None, **rules:
     return scheduler
 
 
-def _enter(scheduler: Scheduler, key: str, tier: int, now: float = 0.0, owner: str | None = None) -> Ticket:
-    ticket = Ticket(key, tier, owner, now)
+def _enter(
+    scheduler: Scheduler, key: str, tier: int, now: float = 0.0, owner: str | None = None, cost: float = 1.0
+) -> Ticket:
+    ticket = Ticket(key, tier, owner, now, cost)
     scheduler.enter(ticket, now)
     return ticket
 
@@ -168,6 +170,20 @@ def test_the_expected_wait_counts_what_goes_before() -> None:
         _enter(scheduler, "k", tier)
     assert scheduler.expected_wait(COMPANY) == pytest.approx(2 * 3.0 / 2)
     assert scheduler.expected_wait(FREE) == pytest.approx(5 * 3.0 / 2)
+
+
+def test_calls_as_large_as_a_piece_are_expected_two_at_a_time_to_a_lane_whatever_the_slots() -> None:
+    scheduler = _scheduler(8)
+    scheduler.piece = 10.0
+    _enter(scheduler, "k", FREE, cost=10.0)
+    first = scheduler.grant(0.0)
+    assert first is not None
+    scheduler.leave(first, 3.0)
+    for _ in range(4):
+        _enter(scheduler, "k", FREE, cost=10.0)
+    scheduler.grant(3.0)
+    scheduler.grant(3.0)
+    assert scheduler.expected_wait(FREE) == pytest.approx(3 * 3.0 / 2)
 
 
 class Histories(RuleBasedStateMachine):

@@ -22,6 +22,13 @@ def test_a_piece_grows_to_what_the_device_does_in_half_the_time_to_all_of_it(rat
     assert all(0.4 <= piece / rate <= 1.0 for piece in pieces[-50:])
 
 
+def test_a_call_of_half_the_time_to_all_of_it_leaves_the_piece_as_it_is() -> None:
+    window = Window(Work(500, 10_000), 1.0)
+    for now in range(10):
+        window.note(500, float(now), now + 0.75)
+    assert window.piece == 500
+
+
 def test_a_piece_never_leaves_its_bounds() -> None:
     assert _used(Window(Work(500, 4_000), 1.0), 1e9, 100)[-1] == 4_000
     assert _used(Window(Work(500, 4_000), 1.0), 1.0, 100)[-1] == 500
