@@ -21,6 +21,8 @@ def test_an_interrupted_command_says_nothing() -> None:
             stderr=subprocess.PIPE,
         )
         connection, _ = silent.accept()
+        # Its first words are sent: it waits for an answer.
+        assert connection.recv(1)
         run.send_signal(signal.SIGINT)
         _, said = run.communicate(timeout=30)
         connection.close()

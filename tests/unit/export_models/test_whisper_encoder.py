@@ -14,8 +14,8 @@ from tests.speech import say
 from tests.unit.whisper.conftest import CHECKPOINT
 
 SENTENCE = "The meeting was moved from Monday to Friday."
-# CTranslate2's int8 is off by 1.8e-2 on the same features.
-LARGEST_ERROR = 0.02
+# CTranslate2's int8 is off by 1.8e-2 on the same features. What espeak-ng says depends a little on what it said before.
+LARGEST_ERROR = 0.025
 
 
 @pytest.fixture(scope="module")
