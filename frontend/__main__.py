@@ -18,13 +18,13 @@ from frontend.access.jwt import Tokens
 from frontend.access.registry import RegistryError
 from frontend.app import create_app
 from frontend.commands import keys, usage
-from frontend.config import Settings
-from frontend.config_tables import SettingsError
+from frontend.config.settings import Settings
+from frontend.config.tables import SettingsError
 from frontend.database.engine import DatabaseUrlError
 from frontend.database.migrate import MigrationError
-from frontend.logs import set_up_logging
-from frontend.server import Inherited, serve
-from frontend.workers import CANNOT_START, Workers
+from frontend.http.server import Inherited, serve
+from frontend.observe.logs import set_up_logging
+from frontend.processes.workers import CANNOT_START, Workers
 
 # As a shell counts a command that SIGINT ended.
 _INTERRUPTED = 130

@@ -5,25 +5,25 @@ from contextlib import AsyncExitStack
 
 from aiohttp import web
 
-from frontend import keys
-from frontend.access.admin import AdminKey
+from frontend import app_keys as keys
+from frontend.access.admin_key import AdminKey
+from frontend.access.debts import Unpaid, WrongKeys
 from frontend.access.jwks import Jwks
 from frontend.access.jwt import Tokens
-from frontend.access.keys import KnownKeys
+from frontend.access.known_keys import KnownKeys
 from frontend.access.limits import Limiter, LocalCounters, SharedCounters
 from frontend.access.registry import Registry
 from frontend.audio.detector import load_detector
-from frontend.background import Repeating, measure_loop_delay
-from frontend.config import Settings
+from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
-from frontend.debts import Unpaid, WrongKeys
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.locks import LocalLocks, SharedLocks
 from frontend.dispatch.model_queue import Bounds
 from frontend.dispatch.pool import Pool
 from frontend.dispatch.scheduler import Rules
 from frontend.dispatch.shares import FixedShares, SharedShares
+from frontend.dispatch.triton import Triton
 from frontend.dispatch.window import Work
 from frontend.http.held import Held
 from frontend.http.json import JsonBodies
@@ -34,12 +34,12 @@ from frontend.middleware.limits import limits_middleware
 from frontend.middleware.query import query_middleware
 from frontend.middleware.request_id import add_headers, request_id_middleware
 from frontend.middleware.turns import turns_middleware
-from frontend.offload import Offload, Threads
 from frontend.operations.chat import handler as chat
 from frontend.operations.chat.pipeline import CHAT_MODEL, ChatPipeline
 from frontend.operations.embeddings import handler as embeddings
 from frontend.operations.embeddings.pipeline import TRITON_MODEL as EMBEDDER
 from frontend.operations.embeddings.pipeline import EmbeddingPipeline
+from frontend.operations.packed_model import work_of
 from frontend.operations.rerank import handler as rerank
 from frontend.operations.rerank.pipeline import TRITON_MODEL as RERANKER
 from frontend.operations.rerank.pipeline import RerankPipeline
@@ -50,10 +50,10 @@ from frontend.operations.speech.voices import CATALOGUE
 from frontend.operations.transcription import handler as transcription
 from frontend.operations.transcription.pipeline import TranscriptionPipeline, WindowLength
 from frontend.operations.transcription.protocol import MODELS as STT_MODELS
-from frontend.packed_model import work_of
-from frontend.pages import admin, dashboard, docs, health, home, metrics, models, openapi, reports
+from frontend.pages import admin, dashboard, docs, health, home, metrics, models, openapi, usage_report
+from frontend.processes.background import Repeating, measure_loop_delay
+from frontend.processes.offload import Offload, Threads
 from frontend.text.phonemes import load_phonemizer
-from frontend.triton import Triton
 from frontend.usage.books import Books
 from frontend.usage.ledger import Repeats
 from frontend.usage.recorder import Recorder
@@ -82,8 +82,8 @@ _LIMITS = {
 
 # The query parameters of each path that has some.
 _QUERIES = {
-    "/dashboard/data/usage": reports.PARAMETERS,
-    "/admin/v1/usage": (*reports.PARAMETERS, *admin.SCOPE),
+    "/dashboard/data/usage": usage_report.PARAMETERS,
+    "/admin/v1/usage": (*usage_report.PARAMETERS, *admin.SCOPE),
 }
 
 # Who may call what begins like this; all else is open.

@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from frontend.config import Settings
-from frontend.config_tables import SettingsError
+from frontend.config.settings import Settings
+from frontend.config.tables import SettingsError
 from scripts import state
 from scripts.export_models.checkpoints import VOICE_FILES, SourceError
 from scripts.export_models.plan import MODELS, checkpoints_of

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 
-from frontend.config_tables import SettingsError
+from frontend.config.tables import SettingsError
 from scripts import preflight
 from scripts.local_triton.checks import PreflightError
 from scripts.local_triton.child import die_with_parent

@@ -15,10 +15,10 @@ from tqdm import tqdm
 from frontend.access.jwt import Tokens
 from frontend.access.registry import Registry
 from frontend.commands.database import with_registry
-from frontend.config import PREFIX, Settings, names_set
+from frontend.config.settings import PREFIX, Settings, names_set
 from frontend.pages.health import TRITON_MODELS
-from frontend.pauses import Pauses
-from frontend.workers import CANNOT_START
+from frontend.processes.pauses import Pauses
+from frontend.processes.workers import CANNOT_START
 from scripts import fit
 from scripts.local_triton.checks import PreflightError, check_port
 from scripts.local_triton.child import start_child, stop_child

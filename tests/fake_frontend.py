@@ -15,9 +15,9 @@ import uvloop
 from aiohttp import web
 
 from frontend.app import create_app
-from frontend.config import Settings
+from frontend.config.settings import Settings
 from frontend.http.connection import Runner
-from frontend.logs import set_up_logging
+from frontend.observe.logs import set_up_logging
 from tests.clocks import LimitsClock
 from tests.fakes import FakeTriton
 

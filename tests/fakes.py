@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from frontend.access import api_key
 from frontend.access.registry import Registry
-from frontend.config_tables import LIMITS
+from frontend.config.tables import LIMITS
 from frontend.dispatch.backends import Capacity, Trial
+from frontend.dispatch.triton import Arrays, Triton, checked
 from frontend.errors import ApiError
-from frontend.triton import Arrays, Triton, checked
 
 _SLOTS = 16
 

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 from frontend.access.jwt import Tokens
 from frontend.commands.database import with_registry
-from frontend.config import CONFIG_FILE, PREFIX, Settings
-from frontend.config_tables import LIMITS
+from frontend.config.settings import CONFIG_FILE, PREFIX, Settings
+from frontend.config.tables import LIMITS
 from tests.conftest import JWT_SECRET, KEY, ROOT
 from tests.fakes import add_key
 

@@ -11,9 +11,9 @@ import jwt
 import orjson
 from cryptography.exceptions import UnsupportedAlgorithm
 
-from frontend.background import Repeating
-from frontend.config_tables import SettingsError
-from frontend.observe import log
+from frontend.config.tables import SettingsError
+from frontend.observe.logs import log
+from frontend.processes.background import Repeating
 
 ALGORITHMS = ("RS256", "ES256", "EdDSA")
 _LARGEST = 64 * 1024

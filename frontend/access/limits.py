@@ -13,9 +13,10 @@ from redis.exceptions import RedisError
 from frontend.access.caller import Caller
 from frontend.access.counters import PREFIX, Limit, MemoryCounters, RedisCounters, Taken, within_ticks
 from frontend.access.windows import Count
-from frontend.background import Repeating
 from frontend.errors import BadGateway, RateLimited
-from frontend.observe import LIMITER_DEGRADED, Outage
+from frontend.observe.logs import Outage
+from frontend.observe.metrics import LIMITER_DEGRADED
+from frontend.processes.background import Repeating
 
 _BEAT_SECONDS = 1.0
 _DEAD_SECONDS = 3

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from frontend.audio.decode import SAMPLE_RATE, decode
 from frontend.audio.detector import FRAME, speech_probabilities
 from frontend.audio.speech_windows import cut_windows, is_silent
-from frontend.shared_memory import Attached
+from frontend.processes.shared_memory import Attached
 
 SAMPLE_BYTES = 2
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access.registry import Registry
-from frontend.config import Settings
+from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 

@@ -9,8 +9,8 @@ from frontend.access import api_key
 from frontend.access.registry import LONGEST_SECONDS, ROTATION_OVERLAP_SECONDS, KeyEntry, Registry
 from frontend.commands.database import with_registry
 from frontend.commands.tables import columns
-from frontend.config import Settings
-from frontend.config_tables import LIMITS, MOST_REQUESTS, TIERS, SettingsError, check_limit
+from frontend.config.settings import Settings
+from frontend.config.tables import LIMITS, MOST_REQUESTS, TIERS, SettingsError, check_limit
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 

@@ -9,12 +9,12 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access.registry import LONGEST_NAME, Registry, RegistryError, check_name
+from frontend.catalogue.prices import to_chf, to_micro
 from frontend.commands.database import with_database
 from frontend.commands.tables import columns
-from frontend.config import Settings
-from frontend.prices import to_chf, to_micro
+from frontend.config.settings import Settings
 from frontend.usage.books import GROUPS, Books, Scope
-from frontend.usage.reports import FIRST_DAY, LAST_DAY, cells, parse_day, parse_groups, report, to_csv
+from frontend.usage.report import FIRST_DAY, LAST_DAY, cells, parse_day, parse_groups, report, to_csv
 
 
 def day(text: str) -> str:

@@ -11,11 +11,12 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from frontend.background import Repeating, cancel_all
 from frontend.dispatch.locks import Locks
 from frontend.dispatch.reloads import Reloadable, Reloads
 from frontend.errors import ApiError, BadAnswer, BadGateway, BrokenModel, Unreached
-from frontend.observe import BACKEND_SLOTS, log
+from frontend.observe.logs import log
+from frontend.observe.metrics import BACKEND_SLOTS
+from frontend.processes.background import Repeating, cancel_all
 
 _PROBE_SECONDS = 0.25
 _PATIENCE_SECONDS = 0.5

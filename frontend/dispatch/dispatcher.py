@@ -12,7 +12,7 @@ from frontend.dispatch.scheduler import Rules
 from frontend.dispatch.shares import Demand, Shares
 from frontend.dispatch.window import Window, Work
 from frontend.errors import Unreached
-from frontend.observe import MODEL_READY
+from frontend.observe.metrics import MODEL_READY
 
 _PIECE_SECONDS = 1.0
 # What is so much longer than a piece and cannot be cut goes through a queue of its own.

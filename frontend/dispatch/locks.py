@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 from redis.asyncio.lock import Lock
 from redis.exceptions import LockError, RedisError
 
-from frontend.background import Repeating
+from frontend.processes.background import Repeating
 
 _PREFIX = "quartet:lock"
 _PATIENCE_SECONDS = 0.5

@@ -7,13 +7,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
-from frontend.background import cancel_all, forget_outcome
 from frontend.dispatch.scheduler import Rules, Scheduler
 from frontend.dispatch.shares import Demand
 from frontend.dispatch.turns import Ticket
 from frontend.dispatch.window import Window
 from frontend.errors import BadGateway
-from frontend.observe import QUEUE_PIECE, QUEUE_REFUSED, QUEUE_RUNNING, QUEUE_SECONDS, QUEUE_WAITING
+from frontend.observe.metrics import QUEUE_PIECE, QUEUE_REFUSED, QUEUE_RUNNING, QUEUE_SECONDS, QUEUE_WAITING
+from frontend.processes.background import cancel_all, forget_outcome
 
 _REFUSALS = {
     "full": "too many calls are waiting for the model, retry later",

@@ -5,11 +5,12 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Protocol
 
-from frontend.background import cancel_all
 from frontend.dispatch.locks import Locks
 from frontend.errors import BadGateway, Unreached
-from frontend.observe import MODEL_RELOADS, log
-from frontend.pauses import Pauses
+from frontend.observe.logs import log
+from frontend.observe.metrics import MODEL_RELOADS
+from frontend.processes.background import cancel_all
+from frontend.processes.pauses import Pauses
 
 # How often a frontend looks whether another one has loaded the model.
 _LOOK_SECONDS = 1.0

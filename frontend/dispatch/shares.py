@@ -11,7 +11,7 @@ from typing import Protocol
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from frontend.background import Repeating
+from frontend.processes.background import Repeating
 
 _DEMANDS = "quartet:demands"
 _BEAT_SECONDS = 1.0

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from aiohttp import web
 
-from frontend.config import Settings
+from frontend.config.settings import Settings
 from frontend.http.connection import has_hung_up
 from frontend.http.held import Holding
 

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from aiohttp import web
 
-from frontend.config import Settings
+from frontend.config.settings import Settings
 from frontend.errors import ApiError, InvalidRequest, UnsupportedMedia, UploadTimeout
 
 EXPECTED = web.RequestKey("expected", bool)

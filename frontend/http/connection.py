@@ -17,13 +17,14 @@ from aiohttp.streams import EMPTY_PAYLOAD
 from aiohttp.web_protocol import _ErrInfo
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from frontend.config import Settings
+from frontend.config.settings import Settings
 from frontend.errors import ApiError, BadGateway, Internal, InvalidRequest
 from frontend.http.arrival import EXPECTED
 from frontend.http.feeder import Feeder
-from frontend.http.rendering import json_response
+from frontend.http.rendering import SERVER, json_response
 from frontend.http.unparsed import LONGEST_HEAD, METHODS, stand_in
-from frontend.observe import CONNECTIONS, CONNECTIONS_REFUSED, SERVER, log
+from frontend.observe.logs import log
+from frontend.observe.metrics import CONNECTIONS, CONNECTIONS_REFUSED
 
 _SHUTDOWN_SECONDS = 10.0
 # Whether the caller is known: set by whoever finds that out.

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from aiohttp import web
 from multipart import MultipartSegment, ParserError, ParserLimitReached, PushMultipartParser, parse_options_header
 
-from frontend import fields
-from frontend.config import Settings
+from frontend.config.settings import Settings
 from frontend.errors import ApiError, InvalidRequest, TooLarge
+from frontend.http import fields
 from frontend.http.arrival import CONTENT, in_time, invite, pieces, refuse_encoding
 from frontend.http.held import Holding
 from frontend.http.json import check_name
-from frontend.shared_memory import SharedBytes
+from frontend.processes.shared_memory import SharedBytes
 
 _LONGEST_FIELD = 64 * 1024
 _LONGEST_BOUNDARY = 70

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from types import TracebackType
 
 from frontend.errors import BadGateway
-from frontend.observe import HELD_BYTES
+from frontend.observe.metrics import HELD_BYTES
 
 _RETRY_SECONDS = 5
 

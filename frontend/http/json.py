@@ -7,13 +7,13 @@ from typing import Any, TypeVar
 
 from aiohttp import web
 
-from frontend.config import Settings
+from frontend.config.settings import Settings
 from frontend.dispatch.model_queue import Turn
 from frontend.dispatch.pool import Pool
 from frontend.errors import InvalidRequest, TooLarge
 from frontend.http.arrival import CONTENT, in_time, invite, pieces, refuse_encoding
 from frontend.http.held import Holding
-from frontend.offload import TaskKilledError
+from frontend.processes.offload import TaskKilledError
 
 Parsed = TypeVar("Parsed")
 # Takes a JSON object and makes a request of it, or raises an error of ours; other processes find it by its name.

@@ -6,6 +6,8 @@ from typing import Any
 import orjson
 from aiohttp import web
 
+# What answers call the server: the framework and its version are nobody's business.
+SERVER = "quartet"
 _OPTIONS = orjson.OPT_SERIALIZE_NUMPY
 
 

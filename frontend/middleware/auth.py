@@ -6,9 +6,9 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler, Middleware
 
 from frontend.access.caller import Caller, Identifies, bearer_token
+from frontend.app_keys import CALLER, WRONG_KEYS
 from frontend.errors import Unauthorized
 from frontend.http.connection import KNOWN
-from frontend.keys import CALLER, WRONG_KEYS
 
 
 def auth_middleware(by_prefix: Mapping[str, web.AppKey[Identifies]]) -> Middleware:

@@ -3,10 +3,10 @@
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
+from frontend.app_keys import BILL, CALLER, HOLDING, RECORDER, SETTINGS, TURN
 from frontend.http.answers import CHARGED, deliver
 from frontend.http.arrival import CONTENT
-from frontend.keys import BILL, CALLER, HOLDING, RECORDER, SETTINGS, TURN
-from frontend.observe import request_id
+from frontend.observe.logs import request_id
 from frontend.usage.bill import Bill, UnchargedError
 from frontend.usage.events import Identity
 

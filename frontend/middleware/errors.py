@@ -7,7 +7,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from frontend.access.registry import MissingError, RegistryError
 from frontend.errors import ApiError, BadGateway, Internal, InvalidRequest, MethodNotAllowed, NotFound, TooLarge
 from frontend.http.rendering import json_response
-from frontend.observe import log, request_id
+from frontend.observe.logs import log, request_id
 
 _OF_STATUS: dict[int, type[ApiError]] = {404: NotFound, 405: MethodNotAllowed, 413: TooLarge}
 

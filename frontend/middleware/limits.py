@@ -6,8 +6,8 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from frontend.access.limits import Limiter
+from frontend.app_keys import CALLER, LIMITER
 from frontend.errors import RateLimited
-from frontend.keys import CALLER, LIMITER
 from frontend.middleware.request_id import HEADERS
 
 

@@ -5,8 +5,8 @@ from collections.abc import Collection, Mapping
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from frontend import fields
 from frontend.errors import InvalidRequest
+from frontend.http import fields
 from frontend.http.json import check_name
 
 

@@ -8,7 +8,9 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from frontend.http.connection import has_hung_up
-from frontend.observe import REQUEST_SECONDS, SERVER, log, request_id
+from frontend.http.rendering import SERVER
+from frontend.observe.logs import log, request_id
+from frontend.observe.metrics import REQUEST_SECONDS
 
 HEADER = "X-Request-Id"
 # What other middlewares want on the answer, whatever it will be.

@@ -7,10 +7,10 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from frontend.access.caller import Caller
-from frontend.config_tables import TIERS
+from frontend.app_keys import CALLER, HELD, HOLDING, SETTINGS, TURN
+from frontend.config.tables import TIERS
 from frontend.dispatch.model_queue import Turn
 from frontend.http.held import Holding
-from frontend.keys import CALLER, HELD, HOLDING, SETTINGS, TURN
 
 _LEVELS: Mapping[str, int] = {tier: len(TIERS) - place for place, tier in enumerate(TIERS)}
 

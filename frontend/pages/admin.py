@@ -7,7 +7,6 @@ from typing import Any
 
 from aiohttp import web
 
-from frontend import fields
 from frontend.access import api_key
 from frontend.access.registry import (
     LONGEST_NAME,
@@ -19,12 +18,13 @@ from frontend.access.registry import (
     RegistryError,
     check_name,
 )
-from frontend.config_tables import MOST_REQUESTS, TIERS, SettingsError, check_limit
+from frontend.app_keys import BOOKS, HOLDING, JSON_BODIES, REGISTRY, TURN
+from frontend.catalogue.prices import to_chf, to_micro
+from frontend.config.tables import MOST_REQUESTS, TIERS, SettingsError, check_limit
 from frontend.errors import InvalidRequest, NotFound
+from frontend.http import fields
 from frontend.http.rendering import json_response
-from frontend.keys import BOOKS, HOLDING, JSON_BODIES, REGISTRY, TURN
-from frontend.pages import reports
-from frontend.prices import to_chf, to_micro
+from frontend.pages import usage_report
 
 # What narrows usage down.
 SCOPE = ("org", "key")
@@ -197,7 +197,7 @@ async def usage(request: web.Request) -> web.Response:
     key, org = request.query.get("key"), _name(request.query, "org", LONGEST_ORG)
     registry: Registry = request.app[REGISTRY]
     key_id = await registry.key_id(key) if key else None
-    return await reports.answer(request, request.app[BOOKS], org, key_id)
+    return await usage_report.answer(request, request.app[BOOKS], org, key_id)
 
 
 ROUTES = [

@@ -3,11 +3,11 @@
 from aiohttp import web
 
 from frontend.access.caller import Caller
+from frontend.app_keys import BOOKS, CALLER, LIMITER, SETTINGS
+from frontend.catalogue.prices import to_chf
 from frontend.http.rendering import json_response
-from frontend.keys import BOOKS, CALLER, LIMITER, SETTINGS
-from frontend.pages import reports
+from frontend.pages import usage_report
 from frontend.pages.static_files import STATIC, page_routes, policy
-from frontend.prices import to_chf
 
 # What an API key cannot call: mobile apps come with tokens.
 _MOBILE = ("mobile_transcribe", "mobile_synthesize")
@@ -41,7 +41,7 @@ async def usage(request: web.Request) -> web.Response:
     """Consumption of the key's organisation, or of the key where it has none."""
     caller: Caller = request[CALLER]
     key_id = caller.id if caller.org is None else None
-    return await reports.answer(request, request.app[BOOKS], caller.org, key_id)
+    return await usage_report.answer(request, request.app[BOOKS], caller.org, key_id)
 
 
 ROUTES = [

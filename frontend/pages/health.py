@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from frontend.config_tables import SettingsError
+from frontend.app_keys import DISPATCHER, RECORDER
+from frontend.config.tables import SettingsError
 from frontend.dispatch.backends import State
 from frontend.http.rendering import json_response
-from frontend.keys import DISPATCHER, RECORDER
 from frontend.operations.embeddings.pipeline import TRITON_MODEL as EMBEDDER
 from frontend.operations.rerank.pipeline import TRITON_MODEL as RERANKER
 from frontend.operations.speech.voices import CATALOGUE

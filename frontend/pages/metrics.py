@@ -7,8 +7,8 @@ from collections.abc import Callable
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from frontend import observe
-from frontend.background import forget_outcome
+from frontend.observe import metrics as observed
+from frontend.processes.background import forget_outcome
 
 # Rendering takes no more than a tenth of a processor, however many ask.
 _REST = 9.0
@@ -20,7 +20,7 @@ class MetricsPage:
     Who asks while that goes on shares the next rendering with the others, so that nobody is told what was before.
     """
 
-    def __init__(self, render: Callable[[], bytes] = observe.metrics) -> None:
+    def __init__(self, render: Callable[[], bytes] = observed.metrics) -> None:
         self._render_all = render
         self._next: asyncio.Task[bytes] | None = None
         self._rendering = asyncio.Lock()

@@ -5,6 +5,7 @@ from typing import Any
 
 from aiohttp import web
 
+from frontend.app_keys import SETTINGS
 from frontend.errors import (
     ApiError,
     BadGateway,
@@ -20,14 +21,13 @@ from frontend.errors import (
     UploadTimeout,
 )
 from frontend.http.rendering import json_response
-from frontend.keys import SETTINGS
+from frontend.http.schemas import answer_object, get, json_content, reference
 from frontend.operations.chat import openapi as chat
 from frontend.operations.embeddings import openapi as embeddings
 from frontend.operations.rerank import openapi as rerank
 from frontend.operations.speech import openapi as speech
 from frontend.operations.transcription import openapi as transcription
 from frontend.pages.models import NAMES
-from frontend.schemas import answer_object, get, json_content, reference
 
 _ALWAYS: tuple[type[ApiError], ...] = (InvalidRequest, Unauthorized, Internal, BadGateway)
 _WITH_BODY: tuple[type[ApiError], ...] = (UploadTimeout, TooLarge, UnsupportedMedia, RateLimited)

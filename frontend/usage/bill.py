@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from frontend.access.caller import Caller
+from frontend.catalogue.prices import Price
 from frontend.dispatch.model_queue import Turn
 from frontend.errors import BadGateway
-from frontend.prices import Price
 from frontend.usage.events import Identity, UsageEvent, event_id
 from frontend.usage.recorder import Recorder
 

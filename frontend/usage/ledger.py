@@ -13,7 +13,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from frontend.database.tables import USAGE_DAYS, USAGE_EVENTS, USAGE_SPOOLS
-from frontend.observe import log
+from frontend.observe.logs import log
 from frontend.usage import leases
 from frontend.usage.events import UsageEvent, amounts
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from frontend.background import Repeating
 from frontend.database.engine import DATABASE_FAILURES
-from frontend.observe import USAGE_UNWRITABLE, USAGE_WAITING, Outage, log
+from frontend.observe.logs import Outage, log
+from frontend.observe.metrics import USAGE_UNWRITABLE, USAGE_WAITING
+from frontend.processes.background import Repeating
 from frontend.usage.events import UsageEvent, amounts
 from frontend.usage.ledger import Ledger, Repeats
 from frontend.usage.spool import Spool

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import orjson
 
-from frontend.observe import log
+from frontend.observe.logs import log
 from frontend.usage.events import UsageEvent
 from frontend.usage.reserve import Reserve
 

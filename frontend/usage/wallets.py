@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from frontend.background import forget_outcome
 from frontend.database.engine import DATABASE_FAILURES, READ
 from frontend.errors import BadGateway, InsufficientQuota
+from frontend.processes.background import forget_outcome
 from frontend.usage import leases
 
 _ASK_SECONDS = 0.1

@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 import aiohttp
 import uvloop
 
+from frontend.dispatch.triton import Triton
 from frontend.operations.embeddings.pipeline import OUTPUT, TRITON_MODEL
 from frontend.text.packed import packed_inputs
 from frontend.text.tokens import TextTokenizer
-from frontend.triton import Triton
 from scripts.benchmark.target import Target, own_product
 from scripts.state import REPOSITORY
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from frontend.access.registry import Registry
 from frontend.commands.database import with_registry
-from frontend.config import Settings
+from frontend.config.settings import Settings
 from scripts.benchmark.inputs import Call
 from scripts.benchmark.load import Sample, closed, connected
 from scripts.benchmark.target import Target, own_product

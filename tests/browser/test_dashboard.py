@@ -14,9 +14,9 @@ from playwright.async_api import Browser, Page, async_playwright
 from frontend.access import api_key
 from frontend.access.registry import Registry
 from frontend.app import create_app
-from frontend.config import Settings
+from frontend.catalogue.prices import to_chf
+from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
-from frontend.prices import to_chf
 from frontend.usage.books import Books, Scope
 from frontend.usage.events import UsageEvent
 from tests.conftest import ProductServer

@@ -4,7 +4,7 @@ import ast
 import dataclasses
 import re
 
-from frontend.config import Settings
+from frontend.config.settings import Settings
 from tests.conftest import ROOT
 
 

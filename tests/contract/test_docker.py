@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from frontend.config import PREFIX, Settings
+from frontend.config.settings import PREFIX, Settings
 from tests.conftest import ROOT
 
 DOCKERFILES = sorted((ROOT / "docker").glob("*.Dockerfile"))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from frontend.config import PREFIX
+from frontend.config.settings import PREFIX
 from tests.faults import cases_audio, cases_http
 from tests.frontends import Frontend, prepare, running
 from tests.raw import Answer, ask, head

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from frontend.config import PREFIX
+from frontend.config.settings import PREFIX
 from tests.faults.cases_http import EMBED, RERANK, SPEECH, TRANSCRIBE, post
 from tests.frontends import Frontend, prepare, running
 from tests.raw import head

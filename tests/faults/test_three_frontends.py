@@ -12,7 +12,7 @@ import pytest
 
 from frontend.access import api_key
 from frontend.commands.database import with_registry
-from frontend.config import PREFIX, Settings
+from frontend.config.settings import PREFIX, Settings
 from tests.conftest import ROOT
 from tests.fakes import add_key
 from tests.frontends import Frontend, prepare, running

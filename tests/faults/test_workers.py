@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from frontend.config import PREFIX
+from frontend.config.settings import PREFIX
 from scripts.local_triton.checks import free_port
 from tests.conftest import KEY, ROOT
 from tests.frontends import prepare

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from frontend.access.registry import Registry
 from frontend.app import create_app
-from frontend.config import Settings
+from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 from tests.conftest import KEY, ProductServer

@@ -10,7 +10,7 @@ import pytest
 from aiohttp.test_utils import TestClient
 
 from frontend.app import create_app
-from frontend.config import Settings
+from frontend.config.settings import Settings
 from tests.conftest import KEY, Client, ProductServer
 from tests.fakes import FakeTriton
 

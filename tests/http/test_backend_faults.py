@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from aiohttp import FormData
 
+from frontend.dispatch.triton import Arrays
 from frontend.errors import BadGateway
-from frontend.triton import Arrays
 from tests.conftest import Client
 from tests.fakes import FakeTriton
 from tests.speech import encode, say

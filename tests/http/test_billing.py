@@ -15,14 +15,14 @@ from sqlalchemy import select
 from frontend.access import api_key
 from frontend.access.registry import Registry
 from frontend.app import create_app
-from frontend.config import Settings
+from frontend.app_keys import RECORDER
+from frontend.catalogue.prices import PRICES
+from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.database.tables import USAGE_EVENTS
 from frontend.errors import BadGateway
 from frontend.http import connection as connections
-from frontend.keys import RECORDER
 from frontend.middleware import billing
-from frontend.prices import PRICES
 from frontend.usage.books import Books
 from frontend.usage.spool import Spool
 from tests.conftest import KEY, Client, ProductServer

@@ -15,10 +15,10 @@ from sqlalchemy import select
 
 from frontend.access import api_key
 from frontend.access.registry import Registry
-from frontend.config import Settings
+from frontend.catalogue.prices import PRICES
+from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.database.tables import USAGE_EVENTS
-from frontend.prices import PRICES
 from frontend.usage.books import Books
 from tests.conftest import KEY, Client, running
 from tests.fakes import FakeTriton, add_key

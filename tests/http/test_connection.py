@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from aiohttp import web
 
-from frontend.config import Settings
+from frontend.app_keys import HELD
+from frontend.config.settings import Settings
 from frontend.http import connection as connections
-from frontend.keys import HELD
 from tests.conftest import Client, running
 from tests.fakes import FakeTriton
 from tests.raw import answer as read_answer

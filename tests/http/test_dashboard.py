@@ -8,7 +8,7 @@ import pytest
 
 from frontend.access import api_key
 from frontend.access.registry import Registry
-from frontend.config import Settings
+from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.usage.books import Books
 from frontend.usage.events import UsageEvent

@@ -10,8 +10,8 @@ import pytest
 from aiohttp import FormData
 from numpy.typing import NDArray
 
-from frontend.config import Settings
-from frontend.triton import Arrays
+from frontend.config.settings import Settings
+from frontend.dispatch.triton import Arrays
 from tests.conftest import running
 from tests.fakes import FakeTriton
 from tests.speech import encode, say

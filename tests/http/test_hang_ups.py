@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from frontend.dispatch.triton import Arrays
 from frontend.http import connection as connections
-from frontend.triton import Arrays
 from tests.conftest import Client
 from tests.eventually import until
 from tests.fakes import FakeTriton

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from frontend.config import Settings
-from frontend.config_tables import SettingsError
+from frontend.config.settings import Settings
+from frontend.config.tables import SettingsError
+from frontend.dispatch.triton import Arrays
 from frontend.pages.health import TRITON_MODELS, Required
-from frontend.triton import Arrays
 from tests.conftest import Client, running
 from tests.fakes import FakeTriton
 

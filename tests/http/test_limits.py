@@ -7,7 +7,7 @@ import pytest
 
 from frontend.access import api_key
 from frontend.access.registry import Registry
-from frontend.config import Settings
+from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from tests.clocks import LimitsClock
 from tests.conftest import Client

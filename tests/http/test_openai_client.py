@@ -12,10 +12,10 @@ import pytest
 from frontend.access import api_key
 from frontend.access.limits import Limiter, LocalCounters
 from frontend.access.registry import Registry
-from frontend.config import Settings
+from frontend.app_keys import LIMITER
+from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.errors import BadGateway
-from frontend.keys import LIMITER
 from tests.conftest import KEY, Client
 from tests.fakes import FakeTriton, add_key
 from tests.speech import encode, say

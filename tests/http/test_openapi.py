@@ -6,7 +6,7 @@ from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from frontend.app import create_app
-from frontend.config import Settings
+from frontend.config.settings import Settings
 from frontend.errors import ApiError
 from frontend.pages.openapi import document
 from tests.conftest import Client

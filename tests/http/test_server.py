@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from frontend.config import Settings
+from frontend.config.settings import Settings
+from frontend.dispatch.triton import Arrays
 from frontend.http import arrival
 from frontend.http import connection as connections
-from frontend.triton import Arrays
 from tests.conftest import KEY, Client, running
 from tests.eventually import until
 from tests.fakes import FakeTriton

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from frontend.config import Settings
+from frontend.config.settings import Settings
 from tests.conftest import Client, running
 from tests.fakes import FakeTriton
 from tests.speech import decoded

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from frontend.config import Settings
+from frontend.app_keys import DISPATCHER, THREADS
+from frontend.config.settings import Settings
 from frontend.dispatch.model_queue import Turn
-from frontend.keys import DISPATCHER, THREADS
 from tests.conftest import Client, running
 from tests.fakes import FakeTriton
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from aiohttp import FormData
 
-from frontend import debts
-from frontend.config import Settings
+from frontend.access import debts
+from frontend.config.settings import Settings
 from frontend.http import form
 from tests.conftest import Client, running
 from tests.fakes import FakeTriton

@@ -12,12 +12,12 @@ from aiohttp.test_utils import TestClient
 from sqlalchemy import func, select
 
 from frontend.app import create_app
-from frontend.config import Settings
+from frontend.app_keys import BILL
+from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.database.tables import USAGE_EVENTS
 from frontend.errors import BadGateway
 from frontend.http.arrival import CONTENT
-from frontend.keys import BILL
 from frontend.usage.bill import UnchargedError
 from tests.conftest import KEY, Client, ProductServer
 from tests.fakes import FakeTriton

@@ -15,8 +15,8 @@ from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.model_queue import Bounds, Turn
 from frontend.dispatch.scheduler import Rules
 from frontend.dispatch.shares import FixedShares
+from frontend.dispatch.triton import Triton, text_tensor
 from frontend.operations.transcription.pipeline import INPUTS
-from frontend.triton import Triton, text_tensor
 from scripts.local_triton.server import LocalTriton
 from tests.conftest import ROOT
 from tests.eventually import until

@@ -1,6 +1,8 @@
 """Imports point one way, as the architecture says, and every module can be imported alone."""
 
 import ast
+import graphlib
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,60 +11,101 @@ import pytest
 
 from tests.conftest import ROOT
 
-# From the ground up: a module may import from its own layer's files listed before it, and from lower layers.
-LAYERS = [
-    {"errors", "prices"},
-    {"config_tables", "config", "observe"},
-    {"logs"},
-    {"shared_memory"},
-    {"audio", "text", "offload", "gather", "fields", "background", "pauses", "schemas", "debts"},
-    {"database", "dispatch"},
-    {"triton", "http"},
-    {"access"},
-    {"usage"},
-    {"packed_model"},
-    {"operations.protocol", "operations.languages", "operations.voices", "operations.metering"},
-    {"operations.pipeline", "operations.openapi"},
-    {"keys"},
-    {"operations.handler", "middleware", "pages"},
-    {"app", "server", "workers", "commands"},
-    {"__main__"},
+# From the ground up: a module imports from its own room and from those before it.
+ORDER = [
+    "errors",
+    "catalogue",
+    "config",
+    "observe",
+    "processes",
+    "audio",
+    "text",
+    "database",
+    "dispatch",
+    "http",
+    "access",
+    "usage",
+    "operations.packed_model",
+    "operations.protocols",
+    "operations.pipelines",
+    "app_keys",
+    "operations.handlers",
+    "middleware",
+    "pages",
+    "app",
+    "commands",
+    "__main__",
 ]
-MODULES = sorted((ROOT / "frontend").rglob("*.py"))
+# The files of an operation, which are those of its folder in this order.
+OF_AN_OPERATION = {"pipeline": "pipelines", "openapi": "pipelines", "handler": "handlers"}
+FRONTEND = ROOT / "frontend"
+MODULES = sorted(path for path in FRONTEND.rglob("*.py") if path.name != "__init__.py")
 
 
-def _layer(parts: tuple[str, ...]) -> int:
-    name = f"operations.{parts[2]}" if parts[0] == "operations" and len(parts) > 2 else parts[0]
-    return next(level for level, names in enumerate(LAYERS) if name in names)
+def _name(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts)
 
 
-def _imports(path: Path) -> set[tuple[str, ...]]:
+def _place(module: str) -> int:
+    """The module's room, by its number in the order."""
+    _, room, *rest = module.split(".")
+    if room == "operations":
+        room += f".{rest[0] if len(rest) == 1 else OF_AN_OPERATION.get(rest[1], 'protocols')}"
+    return ORDER.index(room)
+
+
+def _imports(path: Path) -> set[str]:
     found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "frontend":
-            base = tuple((node.module or "").split("."))[1:]
+            base = ROOT.joinpath(*str(node.module).split("."))
             for alias in node.names:
-                deeper = ROOT.joinpath("frontend", *base, f"{alias.name}.py")
-                found.add((*base, alias.name) if deeper.exists() else base)
+                found.add(f"{node.module}.{alias.name}" if (base / f"{alias.name}.py").exists() else str(node.module))
     return found
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_imports_point_downwards(path: Path) -> None:
-    parts = path.relative_to(ROOT / "frontend").with_suffix("").parts
-    if parts[-1] == "__init__":
-        assert _imports(path) == set()
-        return
-    for imported in _imports(path):
-        same_folder = imported[:-1] == parts[:-1]
-        assert _layer(imported) < _layer(parts) or (same_folder and _layer(imported) == _layer(parts)), imported
+@pytest.mark.parametrize("path", MODULES, ids=_name)
+def test_a_module_imports_from_its_own_room_and_those_before_it(path: Path) -> None:
+    assert not {name for name in _imports(path) if _place(name) > _place(_name(path))}
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    graphlib.TopologicalSorter({_name(path): _imports(path) for path in MODULES}).prepare()
+
+
+def test_packages_import_nothing() -> None:
+    assert not {str(path) for path in FRONTEND.rglob("__init__.py") if _imports(path)}
+
+
+def test_every_module_is_imported_alone() -> None:
+    code = """
+import importlib, os, sys
+for module in sys.argv[1:]:
+    child = os.fork()
+    if not child:
+        importlib.import_module(module)
+        os._exit(0)
+    if os.waitpid(child, 0)[1]:
+        sys.exit(f"{module} cannot be imported alone")
+"""
+    # What all need is loaded once.
+    libraries = "import aiohttp.web, numpy, sqlalchemy.ext.asyncio, tritonclient.grpc.aio\n"
+    names = [_name(path) for path in MODULES if "migrations" not in path.parts]
+    ran = subprocess.run(
+        [sys.executable, "-c", libraries + code, *names],
+        cwd=ROOT,
+        env={**os.environ, "GRPC_ENABLE_FORK_SUPPORT": "0"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
 
 
 def test_rooms_of_operations_do_not_import_each_other() -> None:
-    for path in (ROOT / "frontend" / "operations").rglob("*.py"):
-        room = path.relative_to(ROOT / "frontend" / "operations").parts[0]
-        for imported in _imports(path):
-            assert imported[0] != "operations" or imported[1] == room, (path, imported)
+    for path in (FRONTEND / "operations").glob("*/*.py"):
+        others = {name for name in _imports(path) if name.count(".") == 3 and name.split(".")[1] == "operations"}
+        assert all(name.split(".")[2] == path.parent.name for name in others), path
 
 
 def test_only_one_module_speaks_to_triton() -> None:

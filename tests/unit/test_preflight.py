@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from frontend.config_tables import SettingsError
+from frontend.config.tables import SettingsError
 from scripts import preflight
 from scripts.export_models import checkpoints
 from scripts.export_models.sources import FolderSource, HubSource

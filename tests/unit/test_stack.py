@@ -6,7 +6,7 @@ import pytest
 
 from frontend.access.registry import Registry
 from frontend.commands.database import with_registry
-from frontend.config import Settings
+from frontend.config.settings import Settings
 from scripts.stack import Stack, new_key, with_defaults
 
 

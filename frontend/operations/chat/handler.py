@@ -2,9 +2,9 @@
 
 from aiohttp import web
 
+from frontend.app_keys import BILL, CHAT, HOLDING, JSON_BODIES, SETTINGS, TEXT, TURN
 from frontend.http.answers import sending
 from frontend.http.json import INLINE_BYTES, read_bytes
-from frontend.keys import BILL, CHAT, HOLDING, JSON_BODIES, SETTINGS, TEXT, TURN
 from frontend.operations.chat import protocol
 from frontend.operations.chat.metering import StreamMeter, estimate, tokens_of
 from frontend.operations.chat.pipeline import CHAT_MODEL, ChatAnswer

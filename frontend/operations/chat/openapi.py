@@ -1,6 +1,6 @@
 """What the OpenAPI document says of chat, where an upstream is set."""
 
-from frontend.schemas import Schema, json_content, post
+from frontend.http.schemas import Schema, json_content, post
 
 _BODY = json_content({"type": "object"})
 _ANSWER = {"content": {"application/json": {"schema": {}}, "text/event-stream": {"schema": {"type": "string"}}}}

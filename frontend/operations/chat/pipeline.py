@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import aiohttp
 
-from frontend.config import Settings
+from frontend.config.settings import Settings
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.model_queue import Turn
 from frontend.errors import BadGateway
-from frontend.observe import log, request_id
+from frontend.observe.logs import log, request_id
 from frontend.operations.chat.protocol import ChatRequest, refusal
 
 _CONNECT_SECONDS = 5.0

@@ -2,8 +2,8 @@
 
 from aiohttp import web
 
+from frontend.app_keys import BILL, EMBEDDINGS, HOLDING, JSON_BODIES, TURN
 from frontend.http.rendering import json_response
-from frontend.keys import BILL, EMBEDDINGS, HOLDING, JSON_BODIES, TURN
 from frontend.operations.embeddings import protocol
 
 

@@ -1,7 +1,7 @@
 """What the OpenAPI document says of embeddings."""
 
+from frontend.http.schemas import Schema, answer_object, json_content, post, reference, request_object
 from frontend.operations.embeddings import protocol
-from frontend.schemas import Schema, answer_object, json_content, post, reference, request_object
 
 _TEXT = {"type": "string", "minLength": 1}
 _BODY = request_object(

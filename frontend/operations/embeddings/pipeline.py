@@ -1,11 +1,11 @@
 """From texts to vectors: tokenize, pack, one row a text."""
 
-from frontend.config import Settings
+from frontend.config.settings import Settings
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.model_queue import Turn
 from frontend.dispatch.pool import Pool
 from frontend.operations.embeddings.protocol import MODEL, EmbeddingRequest, Embeddings
-from frontend.packed_model import PackedModel
+from frontend.operations.packed_model import PackedModel
 from frontend.text.tokens import TextTokenizer
 from frontend.usage.bill import Reserves
 

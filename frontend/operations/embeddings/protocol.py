@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from frontend import fields
+from frontend.http import fields
 
 MODEL = "embed-m3"
 MOST_INPUTS = 32

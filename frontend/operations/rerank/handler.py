@@ -2,8 +2,8 @@
 
 from aiohttp import web
 
+from frontend.app_keys import BILL, HOLDING, JSON_BODIES, RERANK, TURN
 from frontend.http.rendering import json_response
-from frontend.keys import BILL, HOLDING, JSON_BODIES, RERANK, TURN
 from frontend.operations.rerank import protocol
 
 

@@ -1,7 +1,7 @@
 """What the OpenAPI document says of rerank."""
 
+from frontend.http.schemas import Schema, answer_object, json_content, post, reference, request_object
 from frontend.operations.rerank import protocol
-from frontend.schemas import Schema, answer_object, json_content, post, reference, request_object
 
 _BODY = request_object(
     {

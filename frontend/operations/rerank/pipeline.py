@@ -3,12 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from frontend.config import Settings
+from frontend.config.settings import Settings
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.model_queue import Turn
 from frontend.dispatch.pool import Pool
+from frontend.operations.packed_model import PackedModel
 from frontend.operations.rerank.protocol import MODEL, Ranking, RerankRequest
-from frontend.packed_model import PackedModel
 from frontend.text.tokens import TextTokenizer
 from frontend.usage.bill import Reserves
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from frontend import fields
 from frontend.errors import InvalidRequest
+from frontend.http import fields
 
 MODEL = "rerank-v2-m3"
 MOST_DOCUMENTS = 32

@@ -2,9 +2,9 @@
 
 from aiohttp import web
 
+from frontend.app_keys import BILL, HOLDING, JSON_BODIES, SPEECH, TURN
 from frontend.http.json import Converts
 from frontend.http.rendering import json_response
-from frontend.keys import BILL, HOLDING, JSON_BODIES, SPEECH, TURN
 from frontend.operations.speech import protocol
 
 

@@ -1,8 +1,8 @@
 """What the OpenAPI document says of speech."""
 
+from frontend.http.schemas import Schema, answer_object, get, json_content, post, reference, request_object
 from frontend.operations.speech import protocol
 from frontend.operations.speech.voices import CATALOGUE, DEFAULTS_BY_LANGUAGE
-from frontend.schemas import Schema, answer_object, get, json_content, post, reference, request_object
 
 _VOICE = {"enum": list(CATALOGUE)}
 _TEXT = {"type": "string", "minLength": 1, "maxLength": protocol.LONGEST_INPUT}

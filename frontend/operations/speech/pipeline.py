@@ -7,19 +7,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frontend.audio.encode import AudioFile, Mp3File, Samples, WavFile, to_int16
-from frontend.config import Settings
+from frontend.config.settings import Settings
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.model_queue import Turn
 from frontend.dispatch.pool import Pool
+from frontend.dispatch.triton import bad_answer
 from frontend.dispatch.window import Work
 from frontend.errors import InvalidRequest
-from frontend.gather import gather_or_cancel
 from frontend.http.held import Holding
-from frontend.offload import TaskKilledError
 from frontend.operations.speech.protocol import SpeechRequest
 from frontend.operations.speech.voices import CATALOGUE, Voice
+from frontend.processes.gather import gather_or_cancel
+from frontend.processes.offload import TaskKilledError
 from frontend.text.phonemes import MOST_IDS, Alphabet, phonemize_first, phonemize_rest
-from frontend.triton import bad_answer
 from frontend.usage.bill import Reserves
 
 INPUTS = ("input", "input_lengths", "scales")

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from frontend import fields
 from frontend.errors import InvalidRequest, TooLarge
+from frontend.http import fields
 from frontend.operations.speech.voices import CATALOGUE, DEFAULTS_BY_LANGUAGE
 
 MODELS = ("tts-1", "tts-1-hd")

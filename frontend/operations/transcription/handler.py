@@ -2,9 +2,9 @@
 
 from aiohttp import web
 
+from frontend.app_keys import BILL, HOLDING, SETTINGS, THREADS, TRANSCRIPTION, TURN, UNPAID
 from frontend.http.form import Form, Shape, read_form
 from frontend.http.rendering import json_response
-from frontend.keys import BILL, HOLDING, SETTINGS, THREADS, TRANSCRIPTION, TURN, UNPAID
 from frontend.operations.transcription import protocol
 from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest
 

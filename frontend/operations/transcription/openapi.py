@@ -1,8 +1,8 @@
 """What the OpenAPI document says of transcription."""
 
+from frontend.http.schemas import Schema, answer_object, form, json_content, post, reference
 from frontend.operations.transcription import protocol
 from frontend.operations.transcription.languages import CODES
-from frontend.schemas import Schema, answer_object, form, json_content, post, reference
 
 _FILE = {
     "type": "string",

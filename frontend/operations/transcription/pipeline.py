@@ -9,23 +9,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from frontend.access.debts import Stint, Unpaid
 from frontend.audio.decode import DamagedAudioError, TooLongError, UnknownCodecError, UnknownFormatError
 from frontend.audio.prepare import SAMPLE_BYTES, Limits, Prepared, SpokenWindow, prepare, room_for
 from frontend.audio.sniff import ACCEPTED, recognise
-from frontend.config import Settings
-from frontend.debts import Stint, Unpaid
+from frontend.config.settings import Settings
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.model_queue import Turn
 from frontend.dispatch.pool import Pool
+from frontend.dispatch.triton import Arrays, bad_answer, text_tensor
 from frontend.dispatch.window import Work
 from frontend.errors import InvalidRequest, TooLarge, UnsupportedMedia
-from frontend.gather import gather_or_cancel
 from frontend.http.held import Holding
-from frontend.offload import TaskKilledError
 from frontend.operations.transcription.languages import iso_code, token_code
 from frontend.operations.transcription.protocol import MODELS, Segment, Transcription, TranscriptionRequest, Word
-from frontend.shared_memory import SharedBytes
-from frontend.triton import Arrays, bad_answer, text_tensor
+from frontend.processes.gather import gather_or_cancel
+from frontend.processes.offload import TaskKilledError
+from frontend.processes.shared_memory import SharedBytes
 from frontend.usage.bill import Reserves
 
 INPUTS = ("audio", "language", "prompt", "temperature", "word_timestamps")

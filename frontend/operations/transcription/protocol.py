@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from frontend import fields
 from frontend.errors import InvalidRequest
+from frontend.http import fields
 from frontend.http.form import Form, Shape
 from frontend.operations.transcription.languages import CODES, iso_code
-from frontend.shared_memory import SharedBytes
+from frontend.processes.shared_memory import SharedBytes
 
 LARGEST_FILE = 25 * 1024 * 1024
 OPENAI_FILE = "file"

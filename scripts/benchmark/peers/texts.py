@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from frontend.triton import Triton
+from frontend.dispatch.triton import Triton
 from scripts.benchmark.inputs import Call
 from scripts.benchmark.lookalikes.text import words
 from scripts.benchmark.peers.repository import PADDED, Checkpoints, put_padded, put_text

@@ -12,9 +12,9 @@ from limits import RateLimitItemPerMinute
 from frontend.access.caller import Caller
 from frontend.access.counters import Limit, RedisCounters, Taken, within_ticks
 from frontend.access.limits import Counters, Limiter, LocalCounters, SharedCounters
-from frontend.config_tables import LIMITS
+from frontend.config.tables import LIMITS
 from frontend.errors import BadGateway, RateLimited
-from frontend.observe import LIMITER_DEGRADED
+from frontend.observe.metrics import LIMITER_DEGRADED
 from tests.clocks import LimitsClock
 from tests.redis import RedisServer
 

@@ -5,7 +5,7 @@ import pytest
 from frontend.access import api_key
 from frontend.access.registry import Registry
 from frontend.commands.database import with_database, with_registry
-from frontend.config import Settings
+from frontend.config.settings import Settings
 from frontend.usage.events import UsageEvent
 from tests.unit.commands.conftest import Terminal
 from tests.unit.usage.conftest import write

@@ -6,7 +6,7 @@ import pytest
 from frontend.dispatch.model_queue import Bounds, ModelQueue, Turn
 from frontend.dispatch.pool import Pool
 from frontend.dispatch.scheduler import Rules
-from frontend.offload import Threads
+from frontend.processes.offload import Threads
 
 
 async def test_a_thread_whose_caller_has_gone_keeps_its_slot_until_it_ends() -> None:

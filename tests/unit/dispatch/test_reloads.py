@@ -11,7 +11,7 @@ from frontend.dispatch import reloads
 from frontend.dispatch.locks import LocalLocks
 from frontend.dispatch.reloads import Reloads
 from frontend.errors import BadGateway, Unreached
-from frontend.pauses import Pauses
+from frontend.processes.pauses import Pauses
 from tests.eventually import until
 
 

@@ -14,20 +14,20 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from frontend.config import Settings
+from frontend.config.settings import Settings
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.model_queue import Bounds, Turn
 from frontend.dispatch.pool import Pool
 from frontend.dispatch.scheduler import Rules
 from frontend.dispatch.shares import FixedShares
+from frontend.dispatch.triton import Arrays
 from frontend.http.held import Held, Holding
-from frontend.offload import Threads
 from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.speech.protocol import SpeechRequest
 from frontend.operations.speech.voices import CATALOGUE, Voice
+from frontend.processes.offload import Threads
 from frontend.text.phonemes import phonemize_first
 from frontend.text.sentences import split
-from frontend.triton import Arrays
 from tests.conftest import ROOT
 from tests.fakes import FakeTriton
 

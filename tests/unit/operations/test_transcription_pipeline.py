@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from frontend.audio.prepare import Prepared, SpokenWindow
+from frontend.dispatch.triton import Arrays
 from frontend.operations.transcription.pipeline import WindowLength, assemble
 from frontend.operations.transcription.protocol import Segment, TranscriptionRequest, Word
-from frontend.shared_memory import SharedBytes
-from frontend.triton import Arrays
+from frontend.processes.shared_memory import SharedBytes
 
 # Two seconds of speech, five seconds into the file, then one second, twenty seconds into it.
 WINDOWS = [SpokenWindow(5.0, 0, 32_000), SpokenWindow(20.0, 32_000, 48_000)]

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.database.tables import USAGE_EVENTS
 from frontend.errors import InsufficientQuota
-from frontend.observe import USAGE_UNWRITABLE
+from frontend.observe.metrics import USAGE_UNWRITABLE
 from frontend.usage.books import Books
 from frontend.usage.ledger import Repeats
 from frontend.usage.recorder import Recorder

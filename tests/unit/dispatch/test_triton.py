@@ -7,8 +7,8 @@ import grpc
 import pytest
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
+from frontend.dispatch.triton import Triton
 from frontend.errors import BadGateway, Unreached
-from frontend.triton import Triton
 from scripts.local_triton.checks import free_port
 
 MODELS = ["whisper", "embedder"]

@@ -11,9 +11,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from frontend.logs import JsonLines, QueuedLines
-from frontend.observe import LOG_DROPPED, request_id
+from frontend.observe.logs import JsonLines, QueuedLines, request_id
+from frontend.observe.metrics import LOG_DROPPED
 from tests.conftest import ROOT
+
+LOGS = "from frontend.observe.logs import *; set_up_logging('INFO'); "
 
 
 class _Reader:
@@ -87,13 +89,15 @@ def test_a_long_text_is_cut(logger: logging.Logger, reader: _Reader) -> None:
 
 
 def test_the_last_lines_are_written_at_the_end() -> None:
-    code = "from frontend.logs import *; set_up_logging('INFO'); [logging.info('line %d', n) for n in range(500)]"
+    code = (
+        "from frontend.observe.logs import *; set_up_logging('INFO'); [logging.info('line %d', n) for n in range(500)]"
+    )
     ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert len(ended.stderr.splitlines()) == 500
 
 
 def test_a_process_ends_though_nobody_reads_its_log() -> None:
-    code = "from frontend.logs import *; set_up_logging('INFO'); [logging.info('x' * 999) for n in range(5000)]"
+    code = LOGS + "[logging.info('x' * 999) for n in range(5000)]"
     reading, writing = os.pipe()
     try:
         ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, stderr=writing, check=False, timeout=60)
@@ -104,7 +108,9 @@ def test_a_process_ends_though_nobody_reads_its_log() -> None:
 
 
 def test_a_warning_is_a_line_like_any_other() -> None:
-    code = "from frontend.logs import *; set_up_logging('INFO'); import warnings; warnings.warn('a\\nb\\x1b[2J')"
+    code = (
+        "from frontend.observe.logs import *; set_up_logging('INFO'); import warnings; warnings.warn('a\\nb\\x1b[2J')"
+    )
     written = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stderr
     (line,) = written.splitlines()
     assert "a\nb\x1b[2J" in json.loads(line)["message"]

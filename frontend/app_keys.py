@@ -3,10 +3,10 @@
 from aiohttp import web
 
 from frontend.access.caller import Caller, Identifies
+from frontend.access.debts import Unpaid, WrongKeys
 from frontend.access.limits import Limiter
 from frontend.access.registry import Registry
-from frontend.config import Settings
-from frontend.debts import Unpaid, WrongKeys
+from frontend.config.settings import Settings
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.model_queue import Turn
 from frontend.dispatch.pool import Pool

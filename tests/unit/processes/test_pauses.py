@@ -1,6 +1,6 @@
 """What dies is started again in good time."""
 
-from frontend.pauses import Pauses
+from frontend.processes.pauses import Pauses
 
 
 def test_the_first_new_start_is_at_once() -> None:

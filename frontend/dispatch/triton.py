@@ -13,7 +13,7 @@ from tritonclient.utils import InferenceServerException, np_to_triton_dtype, tri
 
 from frontend.dispatch.backends import Capacity, Trial
 from frontend.errors import BadAnswer, BadGateway, BrokenModel, Internal, Unreached
-from frontend.observe import log
+from frontend.observe.logs import log
 
 _LARGEST_MESSAGE = 2**31 - 1
 _CHANNEL = [

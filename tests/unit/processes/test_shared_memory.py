@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from frontend.offload import Offload
-from frontend.shared_memory import Attached, SharedBytes
+from frontend.processes.offload import Offload
+from frontend.processes.shared_memory import Attached, SharedBytes
 
 
 def _read(shared: Attached) -> bytes:

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from frontend.config import Settings, names_set
-from frontend.config_tables import SettingsError
+from frontend.config.settings import Settings, names_set
+from frontend.config.tables import SettingsError
 
 
 def test_reads_a_variable_by_its_field_name() -> None:

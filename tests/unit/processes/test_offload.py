@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import numpy as np
 import pytest
 
-from frontend.offload import Offload, TaskKilledError, Threads
+from frontend.processes.offload import Offload, TaskKilledError, Threads
 
 
 def _sleep(seconds: float) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from frontend.prices import PRICES, Price, to_micro
+from frontend.catalogue.prices import PRICES, Price, to_micro
 
 TIERS = ("free", "pro", "company")
 # Requests a minute, by the name of the limit; the contract's numbers.

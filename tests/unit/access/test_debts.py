@@ -3,8 +3,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from frontend import debts as module
-from frontend.debts import Debts, Unpaid, WrongKeys
+from frontend.access import debts as module
+from frontend.access.debts import Debts, Unpaid, WrongKeys
 from frontend.errors import RateLimited
 
 

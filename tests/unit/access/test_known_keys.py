@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator, Collection
 
 import pytest
 
-from frontend.access import api_key, keys
+from frontend.access import api_key, known_keys
 from frontend.access.caller import Caller
-from frontend.access.keys import KnownKeys
+from frontend.access.known_keys import KnownKeys
 from frontend.access.registry import Registry
 from frontend.errors import BadGateway, Unauthorized
 
@@ -41,8 +41,8 @@ def registry() -> FakeRegistry:
 
 @pytest.fixture
 async def known(registry: FakeRegistry, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[KnownKeys]:
-    monkeypatch.setattr(keys, "_REFRESH_SECONDS", 0.05)
-    monkeypatch.setattr(keys, "_LOOKUP_SECONDS", 0.2)
+    monkeypatch.setattr(known_keys, "_REFRESH_SECONDS", 0.05)
+    monkeypatch.setattr(known_keys, "_LOOKUP_SECONDS", 0.2)
     known = KnownKeys(registry)
     known.start()
     yield known
@@ -122,7 +122,7 @@ async def test_other_keys_get_502_while_the_database_is_away(
 async def test_a_key_that_is_not_used_is_forgotten(
     known: KnownKeys, registry: FakeRegistry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keys, "_IDLE_SECONDS", 0.0)
+    monkeypatch.setattr(known_keys, "_IDLE_SECONDS", 0.0)
     await known.identify(KEY)
     await asyncio.sleep(0.15)
     asked = registry.asked

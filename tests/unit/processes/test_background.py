@@ -1,6 +1,6 @@
 import asyncio
 
-from frontend.background import Repeating
+from frontend.processes.background import Repeating
 
 
 class Work:

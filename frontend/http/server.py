@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import uvloop
 from aiohttp import web
 
-from frontend.config import Settings
+from frontend.config.settings import Settings
 from frontend.http.connection import Runner
 
 

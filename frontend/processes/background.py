@@ -5,7 +5,8 @@ from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from typing import Any
 
-from frontend.observe import LOOP_DELAY_SECONDS, log
+from frontend.observe.logs import log
+from frontend.observe.metrics import LOOP_DELAY_SECONDS
 
 _MEASURED_SECONDS = 0.01
 

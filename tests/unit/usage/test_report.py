@@ -5,7 +5,7 @@ import pytest
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from frontend.usage.books import Books, Scope, Sum
-from frontend.usage.reports import FIRST_DAY, LAST_DAY, cells, report, to_csv
+from frontend.usage.report import FIRST_DAY, LAST_DAY, cells, report, to_csv
 
 
 @pytest.mark.parametrize("cell", ["a;b", "a,b", 'a"b', "a\nb", "a\rb", "plain", ""])

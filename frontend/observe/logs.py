@@ -1,6 +1,7 @@
-"""Log lines as JSON, written by a thread: whoever reads standard error too slowly, or not at all, holds up nobody."""
+"""The log: lines of JSON, written by a thread, so that whoever reads standard error too slowly holds up nobody."""
 
 import contextlib
+import contextvars
 import logging
 import os
 import queue
@@ -10,13 +11,32 @@ from typing import Any
 
 import orjson
 
-from frontend.observe import LOG_DROPPED, request_id
+from frontend.observe.metrics import LOG_DROPPED
 
+log = logging.getLogger("quartet")
+# The id of the request that a line belongs to.
+request_id: contextvars.ContextVar[str] = contextvars.ContextVar("request_id", default="-")
 _MOST_LINES = 4096
 # Bounds what waits, with the number of lines.
 _LONGEST_TEXT = 4000
 _LAST_WORDS_SECONDS = 2.0
 _STANDARD_ERROR = 2
+
+
+class Outage:
+    """Whether something is away; one line in the log when it goes, one when it is back."""
+
+    def __init__(self, gone: str, back: str) -> None:
+        self._gone, self._back = gone, back
+        self.away = False
+
+    def note(self, error: BaseException | None, **fields: object) -> None:
+        """What the last try came to; ``fields`` go with the line."""
+        if error is not None and not self.away:
+            log.error(self._gone, extra={"fields": {"details": str(error), **fields}})
+        elif error is None and self.away:
+            log.info(self._back)
+        self.away = error is not None
 
 
 class JsonLines(logging.Formatter):

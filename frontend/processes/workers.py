@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import FrameType
 
-from frontend.config import Settings
-from frontend.observe import METRICS_FOLDER, forget_process, log
-from frontend.pauses import Pauses
+from frontend.config.settings import Settings
+from frontend.observe.logs import log
+from frontend.observe.metrics import METRICS_FOLDER, forget_process
+from frontend.processes.pauses import Pauses
 
 _LOOK_SECONDS = 0.1
 # Longer than a worker itself waits for its requests to end.

@@ -5,7 +5,7 @@ import datetime
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from frontend.prices import to_chf
+from frontend.catalogue.prices import to_chf
 from frontend.usage.books import GROUPS, Books, Scope, Sum
 
 FIRST_DAY, LAST_DAY = "0001-01-01", "9999-12-31"

@@ -5,16 +5,16 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from frontend.config import Settings
+from frontend.config.settings import Settings
 from frontend.dispatch.backends import Trial
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.model_queue import Turn
 from frontend.dispatch.pool import Pool
+from frontend.dispatch.triton import bad_answer
 from frontend.dispatch.window import Work
-from frontend.gather import gather_or_cancel
+from frontend.processes.gather import gather_or_cancel
 from frontend.text.packed import packed_inputs
 from frontend.text.tokens import Ids, pack, work
-from frontend.triton import bad_answer
 
 # Below this many characters a thread costs more than the tokenizing.
 _INLINE_CHARACTERS = 2000

@@ -1,7 +1,5 @@
-"""The log, the id of the request that a line belongs to, and every metric there is."""
+"""Every metric there is."""
 
-import contextvars
-import logging
 import os
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -9,11 +7,6 @@ from prometheus_client.multiprocess import MultiProcessCollector, mark_process_d
 
 # Where several workers add up their metrics; prometheus_client itself reads this variable when it is imported.
 METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-
-request_id: contextvars.ContextVar[str] = contextvars.ContextVar("request_id", default="-")
-log = logging.getLogger("quartet")
-# What answers call the server: the framework and its version are nobody's business.
-SERVER = "quartet"
 
 REQUEST_SECONDS = Histogram(
     "quartet_request_seconds",
@@ -82,22 +75,6 @@ HELD_BYTES = Gauge(
     "quartet_held_bytes", "Bytes of bodies, samples and answers that are held.", multiprocess_mode="livesum"
 )
 LOG_DROPPED = Counter("quartet_log_dropped_total", "Log lines that nobody read in time.")
-
-
-class Outage:
-    """Whether something is away; one line in the log when it goes, one when it is back."""
-
-    def __init__(self, gone: str, back: str) -> None:
-        self._gone, self._back = gone, back
-        self.away = False
-
-    def note(self, error: BaseException | None, **fields: object) -> None:
-        """What the last try came to; ``fields`` go with the line."""
-        if error is not None and not self.away:
-            log.error(self._gone, extra={"fields": {"details": str(error), **fields}})
-        elif error is None and self.away:
-            log.info(self._back)
-        self.away = error is not None
 
 
 def metrics() -> bytes:

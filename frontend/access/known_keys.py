@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from frontend.access import api_key
 from frontend.access.caller import Caller, refuse
 from frontend.access.registry import Registry
-from frontend.background import Repeating, cancel_all, forget_outcome
 from frontend.database.engine import DATABASE_FAILURES
 from frontend.errors import BadGateway
-from frontend.observe import Outage
+from frontend.observe.logs import Outage
+from frontend.processes.background import Repeating, cancel_all, forget_outcome
 
 # One query reads every key that is in use again, this often; a revoked one ends within this and the query's time.
 _REFRESH_SECONDS = 1.5

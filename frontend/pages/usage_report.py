@@ -6,11 +6,11 @@ from typing import TypeVar
 
 from aiohttp import web
 
-from frontend import fields
 from frontend.errors import InvalidRequest
+from frontend.http import fields
 from frontend.http.rendering import json_response
 from frontend.usage.books import Books, Scope
-from frontend.usage.reports import FIRST_DAY, LAST_DAY, cells, parse_day, parse_groups, report, to_csv
+from frontend.usage.report import FIRST_DAY, LAST_DAY, cells, parse_day, parse_groups, report, to_csv
 
 PARAMETERS = ("first", "last", "by", "format")
 # More is for the command line.

@@ -10,8 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from frontend.config_tables import LIMITS, SettingsError, TritonSetting, tables_of
-from frontend.prices import PRICES, Price
+from frontend.catalogue.prices import PRICES, Price
+from frontend.config.tables import LIMITS, SettingsError, TritonSetting, tables_of
 
 PREFIX = "QUARTET_"
 CONFIG_FILE = f"{PREFIX}CONFIG"

@@ -1,0 +1,1 @@
+"""What is offered: models, voices, endpoints and what they cost."""

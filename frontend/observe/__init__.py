@@ -1,0 +1,1 @@
+"""What the running service tells of itself: metrics and log lines."""

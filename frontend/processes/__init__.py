@@ -1,0 +1,1 @@
+"""Work beside the event loop: other processes, threads, what is repeated, and memory that is shared."""
