@@ -14,6 +14,8 @@ from frontend.access.known_keys import KnownKeys
 from frontend.access.limits import Limiter, LocalCounters, SharedCounters
 from frontend.access.registry import Registry
 from frontend.audio.detector import load_detector
+from frontend.catalogue.endpoints import ADMIN_KEY, API_KEY, AUTH, LIMIT_OF_PATH, MOBILE_TOKEN
+from frontend.catalogue.models import CHAT, EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
@@ -24,7 +26,6 @@ from frontend.dispatch.pool import Pool
 from frontend.dispatch.scheduler import Rules
 from frontend.dispatch.shares import FixedShares, SharedShares
 from frontend.dispatch.triton import Triton
-from frontend.dispatch.window import Work
 from frontend.http.held import Held
 from frontend.http.json import JsonBodies
 from frontend.middleware.auth import auth_middleware
@@ -35,21 +36,15 @@ from frontend.middleware.query import query_middleware
 from frontend.middleware.request_id import add_headers, request_id_middleware
 from frontend.middleware.turns import turns_middleware
 from frontend.operations.chat import handler as chat
-from frontend.operations.chat.pipeline import CHAT_MODEL, ChatPipeline
+from frontend.operations.chat.pipeline import ChatPipeline
 from frontend.operations.embeddings import handler as embeddings
-from frontend.operations.embeddings.pipeline import TRITON_MODEL as EMBEDDER
 from frontend.operations.embeddings.pipeline import EmbeddingPipeline
-from frontend.operations.packed_model import work_of
 from frontend.operations.rerank import handler as rerank
-from frontend.operations.rerank.pipeline import TRITON_MODEL as RERANKER
 from frontend.operations.rerank.pipeline import RerankPipeline
 from frontend.operations.speech import handler as speech
-from frontend.operations.speech.pipeline import WORK as SPEECH_WORK
 from frontend.operations.speech.pipeline import SpeechPipeline
-from frontend.operations.speech.voices import CATALOGUE
 from frontend.operations.transcription import handler as transcription
-from frontend.operations.transcription.pipeline import TranscriptionPipeline, WindowLength
-from frontend.operations.transcription.protocol import MODELS as STT_MODELS
+from frontend.operations.transcription.pipeline import TranscriptionPipeline
 from frontend.pages import admin, dashboard, docs, health, home, metrics, models, openapi, usage_report
 from frontend.processes.background import Repeating, measure_loop_delay
 from frontend.processes.offload import Offload, Threads
@@ -68,30 +63,24 @@ _TEXT_SECONDS = 20.0
 # Frontends that cannot hear of each other look after a dead model at moments that lie so far apart at most.
 _APART_SECONDS = 2.0
 
-# The limit that each throttled path counts under, by the names of the settings' [limits].
-_LIMITS = {
-    "/v1/chat/completions": "chat",
-    "/v1/responses": "responses",
-    "/v1/audio/transcriptions": "transcriptions",
-    "/v1/audio/speech": "speech",
-    "/v1/embeddings": "embeddings",
-    "/v1/rerank": "rerank",
-    "/api/v1/audio/transcribe": "mobile_transcribe",
-    "/api/v1/audio/synthesize": "mobile_synthesize",
-}
-
 # The query parameters of each path that has some.
 _QUERIES = {
     "/dashboard/data/usage": usage_report.PARAMETERS,
     "/admin/v1/usage": (*usage_report.PARAMETERS, *admin.SCOPE),
 }
 
-# Who may call what begins like this; all else is open.
+# Who knows the tokens of those who may call.
 _KNOWN_BY = {
-    "/v1/": keys.API_KEYS,
-    "/api/v1/": keys.TOKENS,
-    "/admin/v1/": keys.ADMIN,
-    "/dashboard/data/": keys.API_KEYS,
+    API_KEY: keys.API_KEYS,
+    MOBILE_TOKEN: keys.TOKENS,
+    ADMIN_KEY: keys.ADMIN,
+}
+_ROUTES = {
+    TRANSCRIPTIONS: transcription.ROUTES,
+    SPEECH: speech.ROUTES,
+    EMBEDDINGS: embeddings.ROUTES,
+    RERANK: rerank.ROUTES,
+    CHAT: chat.ROUTES,
 }
 
 
@@ -149,17 +138,6 @@ async def _watch(app: web.Application) -> AsyncIterator[None]:
     await watching.close()
 
 
-def _works(settings: Settings) -> dict[str, Work]:
-    """How the work of each Triton model is counted and cut."""
-    lengths = {model: WindowLength.of(settings.model_repository, model) for model in STT_MODELS.values()}
-    return {
-        **{model: length.work for model, length in lengths.items()},
-        **{f"piper_{voice}": SPEECH_WORK for voice in CATALOGUE},
-        EMBEDDER: work_of(settings),
-        RERANKER: work_of(settings),
-    }
-
-
 async def _dispatch(app: web.Application) -> AsyncIterator[None]:
     """Who goes next: the queues before the models, and the workers of this process."""
     settings = app[keys.SETTINGS]
@@ -170,7 +148,7 @@ async def _dispatch(app: web.Application) -> AsyncIterator[None]:
         locks = SharedLocks(settings.redis)
     rules = Rules(settings.queue_age_seconds, hold_seconds=settings.queue_hold_seconds)
     bounds = Bounds(settings.queue_per_key, settings.queue_per_tier)
-    dispatcher = Dispatcher(rules, bounds, shares, _works(settings), locks, settings.request_seconds)
+    dispatcher = Dispatcher(rules, bounds, shares, locks, settings.request_seconds)
     if isinstance(shares, SharedShares):
         await shares.start()
     audio = Offload(settings.audio_workers, tasks=_AUDIO_TASKS, seconds=_AUDIO_SECONDS, prepare=load_detector)
@@ -200,7 +178,7 @@ async def _operations(app: web.Application) -> AsyncIterator[None]:
     app[keys.EMBEDDINGS] = EmbeddingPipeline(settings, dispatcher, threads)
     app[keys.RERANK] = RerankPipeline(settings, dispatcher, threads)
     if settings.chat_upstream:
-        dispatcher.fix(CHAT_MODEL, settings.chat_concurrency)
+        dispatcher.fix(CHAT, settings.chat_concurrency)
         app[keys.CHAT] = ChatPipeline(settings, dispatcher)
     yield
     if settings.chat_upstream:
@@ -212,7 +190,7 @@ async def _tritons(app: web.Application) -> AsyncIterator[None]:
     settings, dispatcher = app[keys.SETTINGS], app[keys.DISPATCHER]
     tritons = [app[_CONNECT](backend.address) for backend in settings.tritons]
     for backend, triton in zip(settings.tritons, tritons, strict=True):
-        slots = backend.slots(health.TRITON_MODELS, settings.concurrency)
+        slots = backend.slots(settings.served.triton_models, settings.concurrency)
         await dispatcher.add(backend.name, triton, slots)
     yield
     await dispatcher.close()
@@ -226,8 +204,8 @@ def create_app(settings: Settings, connect: Callable[[str], Triton] = Triton) ->
         middlewares=[
             request_id_middleware,  # names everything that follows, refusals included
             errors_middleware,  # turns what the rest raises into answers
-            auth_middleware(_KNOWN_BY),  # before any body is read
-            limits_middleware(_LIMITS),
+            auth_middleware({prefix: _KNOWN_BY[auth] for prefix, auth in AUTH.items()}),  # before any body is read
+            limits_middleware(LIMIT_OF_PATH),
             query_middleware(_QUERIES),
             turns_middleware,
             billing_middleware,
@@ -237,14 +215,14 @@ def create_app(settings: Settings, connect: Callable[[str], Triton] = Triton) ->
     app[keys.SETTINGS] = settings
     app[_CONNECT] = connect
     app[metrics.METRICS] = metrics.MetricsPage()
-    app[health.REQUIRED] = health.Required.of(settings.ready_models)
+    app[health.REQUIRED] = health.Required.of(settings.ready_models, settings.served.triton_models)
     app.cleanup_ctx.extend([_access, _usage, _dispatch, _operations, _tritons, _watch])
     app.on_response_prepare.extend([add_headers, refuse_uncharged])
     pages = (home, health, models, metrics, openapi, docs, dashboard)
-    for room in (transcription, speech, embeddings, rerank, *pages):
-        app.add_routes(room.ROUTES)
-    if settings.chat_upstream:
-        app.add_routes(chat.ROUTES)
+    for operation in settings.operations:
+        app.add_routes(_ROUTES[operation])
+    for page in pages:
+        app.add_routes(page.ROUTES)
     if settings.admin_key:
         app.add_routes(admin.ROUTES)
     return app

@@ -16,7 +16,6 @@ from frontend.access.jwt import Tokens
 from frontend.access.registry import Registry
 from frontend.commands.database import with_registry
 from frontend.config.settings import PREFIX, Settings, names_set
-from frontend.pages.health import TRITON_MODELS
 from frontend.processes.pauses import Pauses
 from frontend.processes.workers import CANNOT_START
 from scripts import fit
@@ -94,8 +93,9 @@ class Stack:
 
     def _start_triton(self) -> None:
         self.triton.start()
-        with tqdm(total=len(TRITON_MODELS), desc="loading models", unit="model") as bar:
-            self.triton.load(TRITON_MODELS, lambda name: bar.update())
+        models = self._settings.served.triton_models
+        with tqdm(total=len(models), desc="loading models", unit="model") as bar:
+            self.triton.load(models, lambda name: bar.update())
 
     def _start_frontend(self) -> None:
         environment = {

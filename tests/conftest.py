@@ -18,9 +18,9 @@ from tokenizers import Tokenizer
 from frontend.access import api_key
 from frontend.access.jwt import Tokens
 from frontend.app import create_app
+from frontend.catalogue.endpoints import LIMITS
 from frontend.commands.database import with_registry
 from frontend.config.settings import CONFIG_FILE, PREFIX, Settings
-from frontend.config.tables import LIMITS
 from frontend.http.connection import Runner
 from scripts.local_triton.checks import free_port
 from scripts.stack import Stack

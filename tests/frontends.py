@@ -11,9 +11,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from frontend.access.jwt import Tokens
+from frontend.catalogue.endpoints import LIMITS
 from frontend.commands.database import with_registry
 from frontend.config.settings import CONFIG_FILE, PREFIX, Settings
-from frontend.config.tables import LIMITS
 from tests.conftest import JWT_SECRET, KEY, ROOT
 from tests.fakes import add_key
 

@@ -2,6 +2,7 @@
 
 import io
 import wave
+from collections.abc import Mapping
 from typing import Protocol
 
 import lameenc
@@ -24,7 +25,9 @@ def to_int16(audio: NDArray[np.float32], floor: float = 0.01) -> Samples:
 
 
 class AudioFile(Protocol):
-    """A file that is written from its start to its end."""
+    """A file that is written from its start to its end; ``kbps`` is the bit rate of what is compressed."""
+
+    def __init__(self, sample_rate: int, kbps: int) -> None: ...
 
     def add(self, samples: Samples) -> None:
         """More samples."""
@@ -36,7 +39,7 @@ class AudioFile(Protocol):
 class WavFile:
     """A WAV file with exact sizes: mono, 16 bit."""
 
-    def __init__(self, sample_rate: int) -> None:
+    def __init__(self, sample_rate: int, kbps: int) -> None:
         self._buffer = io.BytesIO()
         self._file = wave.open(self._buffer, "wb")  # noqa: SIM115 - it is written to until finish()
         self._file.setnchannels(1)
@@ -71,3 +74,7 @@ class Mp3File:
     def finish(self) -> bytes:
         self._buffer.write(self._encoder.flush())
         return self._buffer.getvalue()
+
+
+# By the catalogue's names of audio formats.
+ENCODERS: Mapping[str, type[AudioFile]] = {"wav": WavFile, "mp3": Mp3File}

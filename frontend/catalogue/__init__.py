@@ -1,1 +1,1 @@
-"""What is offered: models, voices, endpoints and what they cost."""
+"""What is offered: models, voices, audio formats, endpoints and what they cost. Everything else reads it here."""

@@ -1,7 +1,6 @@
 """What a model's work costs, in whole micro-CHF, and how such amounts are read and written."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -24,18 +23,6 @@ class Price:
         """Micro-CHF for ``quantity`` milliseconds, code points or tokens, rounded half up, once."""
         size = SIZES[self.unit]
         return (quantity * self.micro_chf + size // 2) // size
-
-
-# The contract's prices; it has none for text models and chat.
-PRICES: Mapping[str, Price] = {
-    "stt-1": Price("transcriptions", "minute", 6_000),
-    "stt-1-hd": Price("transcriptions", "minute", 6_000),
-    "tts-1": Price("speech", "million_characters", 5 * MICRO),
-    "tts-1-hd": Price("speech", "million_characters", 5 * MICRO),
-    "embed-m3": Price("embeddings", "million_tokens", 0),
-    "rerank-v2-m3": Price("rerank", "million_tokens", 0),
-    "chat": Price("chat", "million_tokens", 0),
-}
 
 
 def to_micro(text: str) -> int:

@@ -7,10 +7,11 @@ from typing import Any
 
 from frontend.access import api_key
 from frontend.access.registry import LONGEST_SECONDS, ROTATION_OVERLAP_SECONDS, KeyEntry, Registry
+from frontend.catalogue.endpoints import LIMITS
 from frontend.commands.database import with_registry
 from frontend.commands.tables import columns
 from frontend.config.settings import Settings
-from frontend.config.tables import LIMITS, MOST_REQUESTS, TIERS, SettingsError, check_limit
+from frontend.config.tables import MOST_REQUESTS, TIERS, SettingsError, check_limit
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 

@@ -10,8 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from frontend.catalogue.prices import PRICES, Price
-from frontend.config.tables import LIMITS, SettingsError, TritonSetting, tables_of
+from frontend.catalogue.endpoints import LIMITS
+from frontend.catalogue.models import CHAT, PRICES, Served
+from frontend.catalogue.prices import Price
+from frontend.config.tables import SettingsError, TritonSetting, tables_of
 
 PREFIX = "QUARTET_"
 CONFIG_FILE = f"{PREFIX}CONFIG"
@@ -92,6 +94,8 @@ class Settings:
     concurrency: int = _setting(0, "calls of a model at once on one Triton; 0 is what fills two batches", least=0)
     calls_at_once: int = _setting(8, "calls that one request may have under way at once", least=1)
     windows_at_once: int = _setting(1, "windows of one recording under way at once; more on a GPU", least=1)
+    models: str = _setting("all", "models that are served: all, or names with commas, such as stt-1,embed-m3")
+    voices: str = _setting("all", "voices that are served: all, or names with commas")
     ready_models: str = _setting("any", "models that /health/ready waits for: any, all, none, or names with commas")
     frontends: int = _setting(1, "frontends over the same Tritons, where no redis tells", least=1)
     queue_per_key: int = _setting(256, "calls of a key that may wait for a model", least=1)
@@ -135,7 +139,22 @@ class Settings:
             raise SettingsError(f"{PREFIX}WORKERS: more than one need {PREFIX}REDIS, or each would count for itself")
         if settings.chat_upstream and not settings.chat_upstream.startswith(("http://", "https://")):
             raise SettingsError(f"{PREFIX}CHAT_UPSTREAM: must begin with http:// or https://")
+        for name, text in (("models", settings.models), ("voices", settings.voices)):
+            try:
+                Served.of(**{name: text})
+            except ValueError as error:
+                raise SettingsError(f"{PREFIX}{name.upper()}: {error}") from None
         return settings
+
+    @cached_property
+    def served(self) -> Served:
+        """What of the catalogue this deployment serves."""
+        return Served.of(self.models, self.voices)
+
+    @cached_property
+    def operations(self) -> frozenset[str]:
+        """The operations that there are endpoints for."""
+        return frozenset({model.operation for model in self.served.models} | ({CHAT} if self.chat_upstream else set()))
 
     @property
     def tritons(self) -> Sequence[TritonSetting]:

@@ -4,20 +4,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from frontend.catalogue.prices import PRICES, Price, to_micro
+from frontend.catalogue.endpoints import LIMITS
+from frontend.catalogue.models import PRICES
+from frontend.catalogue.prices import Price, to_micro
 
 TIERS = ("free", "pro", "company")
-# Requests a minute, by the name of the limit; the contract's numbers.
-LIMITS = {
-    "chat": 60,
-    "responses": 60,
-    "transcriptions": 30,
-    "speech": 120,
-    "embeddings": 120,
-    "rerank": 120,
-    "mobile_transcribe": 30,
-    "mobile_synthesize": 60,
-}
 # More is no limit, and does not fit a database's integers.
 MOST_REQUESTS = 1_000_000_000
 _BACKEND = {"address", "models", "concurrency"}

@@ -24,7 +24,7 @@ _KEY_SHARE = 0.5
 class Dispatcher:
     """The queues of all models over all backends; made inside the event loop that uses it.
 
-    ``works`` are by model; ``locks`` keep frontends from loading the same model at once. One call to a Triton has
+    ``locks`` keep frontends from loading the same model at once. One call to a Triton has
     ``call_seconds`` at most, whatever its request has.
     """
 
@@ -33,20 +33,23 @@ class Dispatcher:
         rules: Rules,
         bounds: Bounds,
         shares: Shares,
-        works: Mapping[str, Work] | None = None,
         locks: Locks | None = None,
         call_seconds: float = math.inf,
     ) -> None:
         self._rules, self._bounds, self._shares = rules, bounds, shares
         self._locks, self._call_seconds = locks or LocalLocks(), call_seconds
         self._trials: dict[str, Trial] = {}
-        self._windows = {model: Window(work, _PIECE_SECONDS) for model, work in (works or {}).items()}
+        self._windows: dict[str, Window] = {}
         self._queues: dict[str, ModelQueue] = {}
         self._backends: dict[str, Backend] = {}
 
-    def try_with(self, model: str, trial: Trial) -> None:
-        """Give a model calls on a Triton that is added from here on only where its trial goes well."""
-        self._trials[model] = trial
+    def declare(self, model: str, work: Work, trial: Trial | None = None) -> None:
+        """How the work of a model is counted and cut; a Triton that is added later is given calls of it after a
+        ``trial`` that goes well.
+        """
+        self._windows[model] = Window(work, _PIECE_SECONDS)
+        if trial is not None:
+            self._trials[model] = trial
 
     async def add(self, name: str, server: Triton, models: Mapping[str, int]) -> None:
         """Send calls to ``server`` too; see ``Backend`` for ``models``."""

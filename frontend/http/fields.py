@@ -1,6 +1,6 @@
 """Checks of single request parameters, shared by every protocol; each error names its parameter."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from frontend.errors import InvalidRequest
@@ -42,11 +42,11 @@ def choice(values: Mapping[str, Any], name: str, allowed: Collection[str], defau
     return value
 
 
-def model(values: Mapping[str, Any], allowed: Collection[str], default: str) -> str:
-    """A model of this endpoint."""
+def model(values: Mapping[str, Any], allowed: Sequence[str]) -> str:
+    """A model of this endpoint; the first where absent."""
     value = text(values, "model")
     if value is None:
-        return default
+        return allowed[0]
     if value not in allowed:
         message = f"unknown model: {value[:64]}; this endpoint has {', '.join(allowed)}"
         raise InvalidRequest(message, param="model", code="model_not_found")

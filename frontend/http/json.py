@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from aiohttp import web
 
+from frontend.catalogue.models import Served
 from frontend.config.settings import Settings
 from frontend.dispatch.model_queue import Turn
 from frontend.dispatch.pool import Pool
@@ -16,8 +17,9 @@ from frontend.http.held import Holding
 from frontend.processes.offload import TaskKilledError
 
 Parsed = TypeVar("Parsed")
-# Takes a JSON object and makes a request of it, or raises an error of ours; other processes find it by its name.
-Converts = Callable[[Mapping[str, Any]], Parsed]
+# Makes a request of a JSON object and of what is served, or raises an error of ours; other processes find it by its
+# name.
+Converts = Callable[[Mapping[str, Any], Served], Parsed]
 
 _DEEPEST = 32
 _LONGEST_NAME = 256
@@ -82,9 +84,9 @@ def parse_json(data: bytes | bytearray) -> dict[str, Any]:
     return {key: item for key, item in value.items() if item is not None}
 
 
-def convert(data: bytes | bytearray, converts: Converts[Parsed]) -> Parsed:
+def convert(data: bytes | bytearray, converts: Converts[Parsed], served: Served) -> Parsed:
     """Parse a body and make a request of it."""
-    return converts(parse_json(data))
+    return converts(parse_json(data), served)
 
 
 async def read_bytes(request: web.Request, settings: Settings, holding: Holding) -> bytearray:
@@ -119,9 +121,10 @@ class JsonBodies:
 
     async def parse(self, data: bytes | bytearray, turn: Turn, converts: Converts[Parsed]) -> Parsed:
         """Make a request of a body that has arrived."""
+        served = self._settings.served
         if len(data) <= INLINE_BYTES:
-            return convert(data, converts)
+            return convert(data, converts, served)
         try:
-            return await self._pool.run(turn, convert, data, converts)
+            return await self._pool.run(turn, convert, data, converts, served)
         except TaskKilledError:
             raise InvalidRequest("the request body is not valid JSON") from None

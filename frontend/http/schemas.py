@@ -1,8 +1,17 @@
 """Pieces of JSON Schema that the operations' parts of the OpenAPI document share."""
 
+from dataclasses import dataclass, field
 from typing import Any
 
 Schema = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What an operation adds to the document: paths, and the schemas that they refer to."""
+
+    paths: Schema
+    schemas: Schema = field(default_factory=dict)
 
 
 def answer_object(properties: Schema, *optional: str) -> Schema:

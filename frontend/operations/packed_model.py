@@ -5,7 +5,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from frontend.catalogue.models import Model
 from frontend.config.settings import Settings
+from frontend.config.tables import SettingsError
 from frontend.dispatch.backends import Trial
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.model_queue import Turn
@@ -14,7 +16,7 @@ from frontend.dispatch.triton import bad_answer
 from frontend.dispatch.window import Work
 from frontend.processes.gather import gather_or_cancel
 from frontend.text.packed import packed_inputs
-from frontend.text.tokens import Ids, pack, work
+from frontend.text.tokens import Ids, TextTokenizer, pack, work
 
 # Below this many characters a thread costs more than the tokenizing.
 _INLINE_CHARACTERS = 2000
@@ -22,30 +24,30 @@ _INLINE_CHARACTERS = 2000
 _BLOCK = 512
 
 
-def work_of(settings: Settings) -> Work:
-    """How the work of a text model is cut: in tokens."""
-    return Work(least=_BLOCK, most=settings.token_budget, divisible=True)
-
-
 class PackedModel:
     """One packed text model of a Triton: ``output`` has a row of ``width`` for each text; ``threads`` tokenize.
 
-    ``trial`` are short texts for it: an int8 graph gives no numbers on a processor that would get them wrong.
+    Its work is counted in tokens. A text of one letter tries it: an int8 graph gives no numbers on a processor that
+    would get them wrong.
     """
 
     def __init__(
         self,
         dispatcher: Dispatcher,
         threads: Pool,
-        model: str,
+        model: Model,
         output: str,
         width: tuple[int, ...],
-        trial: list[Ids],
         settings: Settings,
     ) -> None:
         self._dispatcher, self._threads, self._calls_at_once = dispatcher, threads, settings.calls_at_once
-        self._model, self._output, self._width = model, output, width
-        dispatcher.try_with(model, Trial(packed_inputs(trial), [output]))
+        self._model, self._output, self._width = model.triton_model, output, width
+        self.tokenizer = TextTokenizer(settings.model_repository / self._model / "1")
+        if self.tokenizer.max_tokens != model.max_tokens:
+            found = f"{self._model} takes {self.tokenizer.max_tokens} tokens of a text"
+            raise SettingsError(f"{found}, and the catalogue has {model.max_tokens}: export it again")
+        trial = Trial(packed_inputs(self.tokenizer.texts(["a"])), [output])
+        dispatcher.declare(self._model, Work(_BLOCK, settings.token_budget, divisible=True), trial)
 
     async def tokenize(self, function: Callable[[], list[Ids]], characters: int, turn: Turn) -> list[Ids]:
         """Run a tokenizer call: in a thread when the text is long, since the event loop never waits for it."""

@@ -19,6 +19,7 @@ from frontend.access.registry import (
     check_name,
 )
 from frontend.app_keys import BOOKS, HOLDING, JSON_BODIES, REGISTRY, TURN
+from frontend.catalogue.models import Served
 from frontend.catalogue.prices import to_chf, to_micro
 from frontend.config.tables import MOST_REQUESTS, TIERS, SettingsError, check_limit
 from frontend.errors import InvalidRequest, NotFound
@@ -31,8 +32,12 @@ SCOPE = ("org", "key")
 _KEY = ("name", "tier", "org", "limits", "expires_in")
 
 
+def _as_given(values: Mapping[str, Any], served: Served) -> dict[str, Any]:
+    return dict(values)
+
+
 async def _body(request: web.Request, known: tuple[str, ...]) -> dict[str, Any]:
-    values = await request.app[JSON_BODIES].read(request, request[HOLDING], request[TURN], dict)
+    values = await request.app[JSON_BODIES].read(request, request[HOLDING], request[TURN], _as_given)
     fields.refuse_unknown(values, known)
     return values
 

@@ -4,14 +4,12 @@ from aiohttp import web
 
 from frontend.access.caller import Caller
 from frontend.app_keys import BOOKS, CALLER, LIMITER, SETTINGS
+from frontend.catalogue.endpoints import API_KEY, ENDPOINTS
 from frontend.catalogue.prices import to_chf
 from frontend.http.rendering import json_response
 from frontend.pages import usage_report
 from frontend.pages.static_files import STATIC, page_routes, policy
 
-# What an API key cannot call: mobile apps come with tokens.
-_MOBILE = ("mobile_transcribe", "mobile_synthesize")
-_CHAT = ("chat", "responses")
 _FOLDER = STATIC / "dashboard"
 _PARTS = {path.name: path for path in _FOLDER.iterdir() if path.suffix in (".js", ".css")}
 
@@ -21,7 +19,9 @@ async def account(request: web.Request) -> web.Response:
     caller: Caller = request[CALLER]
     balance = await request.app[BOOKS].balance(caller.org) if caller.org is not None else None
     limits = await request.app[LIMITER].look(caller)
-    hidden = _MOBILE if request.app[SETTINGS].chat_upstream else _MOBILE + _CHAT
+    # Mobile apps come with tokens.
+    operations = request.app[SETTINGS].operations
+    hidden = {each.limit for each in ENDPOINTS if each.auth != API_KEY or each.operation not in operations}
     return json_response(
         {
             "key": caller.name,

@@ -1,20 +1,14 @@
 """GET /health/live and /health/ready."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from aiohttp import web
 
-from frontend.app_keys import DISPATCHER, RECORDER
+from frontend.app_keys import DISPATCHER, RECORDER, SETTINGS
 from frontend.config.tables import SettingsError
 from frontend.dispatch.backends import State
 from frontend.http.rendering import json_response
-from frontend.operations.embeddings.pipeline import TRITON_MODEL as EMBEDDER
-from frontend.operations.rerank.pipeline import TRITON_MODEL as RERANKER
-from frontend.operations.speech.voices import CATALOGUE
-from frontend.operations.transcription.protocol import MODELS as STT_MODELS
-
-TRITON_MODELS = (*STT_MODELS.values(), *(f"piper_{voice}" for voice in CATALOGUE), EMBEDDER, RERANKER)
 
 
 @dataclass(frozen=True)
@@ -25,14 +19,14 @@ class Required:
     any_one: bool = False
 
     @classmethod
-    def of(cls, setting: str) -> "Required":
-        """Read the setting; ``SettingsError`` where it names a model that there is not."""
+    def of(cls, setting: str, served: Sequence[str]) -> "Required":
+        """Read the setting; ``SettingsError`` where it names a model that is not ``served``."""
         if setting in ("any", "none"):
             return cls(any_one=setting == "any")
-        names = TRITON_MODELS if setting == "all" else [name.strip() for name in setting.split(",")]
+        names = served if setting == "all" else [name.strip() for name in setting.split(",")]
         for name in names:
-            if name not in TRITON_MODELS:
-                raise SettingsError(f"QUARTET_READY_MODELS: there is no model {name!r}; {', '.join(TRITON_MODELS)}")
+            if name not in served:
+                raise SettingsError(f"QUARTET_READY_MODELS: there is no model {name!r}; {', '.join(served)}")
         return cls(frozenset(names))
 
     def met_by(self, states: Mapping[str, State]) -> bool:
@@ -55,7 +49,7 @@ async def live(request: web.Request) -> web.Response:
 
 async def ready(request: web.Request) -> web.Response:
     """This process can serve: the models are there that the settings ask for, and charges can be written down."""
-    states = request.app[DISPATCHER].states(TRITON_MODELS)
+    states = request.app[DISPATCHER].states(request.app[SETTINGS].served.triton_models)
     is_ready = request.app[REQUIRED].met_by(states) and request.app[RECORDER].can_charge
     body = {"status": "ready" if is_ready else "not ready", "models": states}
     return json_response(body, status=200 if is_ready else 503)

@@ -4,14 +4,10 @@ from typing import Any
 
 from aiohttp import web
 
+from frontend.app_keys import SETTINGS
 from frontend.errors import NotFound
 from frontend.http.rendering import json_response
-from frontend.operations.embeddings.protocol import MODEL as EMBEDDING_MODEL
-from frontend.operations.rerank.protocol import MODEL as RERANK_MODEL
-from frontend.operations.speech.protocol import MODELS as SPEECH_MODELS
-from frontend.operations.transcription.protocol import MODELS as STT_MODELS
 
-NAMES = (*STT_MODELS, *SPEECH_MODELS, EMBEDDING_MODEL, RERANK_MODEL)
 # OpenAI's clients expect a creation time; ours is the day the interface was fixed.
 _CREATED = 1_787_011_200
 
@@ -22,13 +18,13 @@ def _entry(name: str) -> dict[str, Any]:
 
 async def list_models(request: web.Request) -> web.Response:
     """Every model name that an endpoint accepts."""
-    return json_response({"object": "list", "data": [_entry(name) for name in NAMES]})
+    return json_response({"object": "list", "data": [_entry(name) for name in request.app[SETTINGS].served.ids()]})
 
 
 async def get_model(request: web.Request) -> web.Response:
     """One of them."""
     name = request.match_info["name"]
-    if name not in NAMES:
+    if name not in request.app[SETTINGS].served.ids():
         raise NotFound(f"unknown model: {name[:64]}", param="model", code="model_not_found")
     return json_response(_entry(name))
 

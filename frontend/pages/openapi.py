@@ -6,6 +6,9 @@ from typing import Any
 from aiohttp import web
 
 from frontend.app_keys import SETTINGS
+from frontend.catalogue.endpoints import API_KEY, ENDPOINTS, LIMIT_OF_PATH, MOBILE_TOKEN, auth_of
+from frontend.catalogue.models import CHAT, EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS, Served
+from frontend.config.settings import Settings
 from frontend.errors import (
     ApiError,
     BadGateway,
@@ -21,13 +24,12 @@ from frontend.errors import (
     UploadTimeout,
 )
 from frontend.http.rendering import json_response
-from frontend.http.schemas import answer_object, get, json_content, reference
+from frontend.http.schemas import Part, Schema, answer_object, get, json_content, reference
 from frontend.operations.chat import openapi as chat
 from frontend.operations.embeddings import openapi as embeddings
 from frontend.operations.rerank import openapi as rerank
 from frontend.operations.speech import openapi as speech
 from frontend.operations.transcription import openapi as transcription
-from frontend.pages.models import NAMES
 
 _ALWAYS: tuple[type[ApiError], ...] = (InvalidRequest, Unauthorized, Internal, BadGateway)
 _WITH_BODY: tuple[type[ApiError], ...] = (UploadTimeout, TooLarge, UnsupportedMedia, RateLimited)
@@ -43,7 +45,14 @@ _MEANINGS: dict[type[ApiError], str] = {
     Internal: "An unforeseen fault; the log has it under the request id.",
     BadGateway: "A model's backend is unreachable, late or overloaded.",
 }
-_NO_LIMITS = ("/v1/models", "/v1/models/{name}", "/api/v1/audio/voices")
+# In the document's order.
+_PARTS = {
+    TRANSCRIPTIONS: transcription.describe,
+    SPEECH: speech.describe,
+    EMBEDDINGS: embeddings.describe,
+    RERANK: rerank.describe,
+    CHAT: chat.describe,
+}
 _INTEGER = {"schema": {"type": "integer"}}
 _HEADERS: dict[str, Any] = {
     "X-Request-Id": {"schema": {"type": "string"}, "description": "The caller's own where it is well formed."},
@@ -52,14 +61,6 @@ _HEADERS: dict[str, Any] = {
     "X-RateLimit-Reset": {**_INTEGER, "description": "Seconds until all that is counted has left the window."},
     "Retry-After": {**_INTEGER, "description": "Seconds to wait."},
 }
-_MODEL = answer_object(
-    {
-        "id": {"enum": list(NAMES)},
-        "object": {"const": "model"},
-        "created": {"type": "integer"},
-        "owned_by": {"type": "string"},
-    }
-)
 _MODELS = answer_object({"object": {"const": "list"}, "data": {"type": "array", "items": reference("Model")}})
 _ERROR = answer_object(
     {
@@ -74,10 +75,31 @@ _ERROR = answer_object(
     }
 )
 _NAME = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
+_CHAT_PATHS = [endpoint.path for endpoint in ENDPOINTS if endpoint.operation == CHAT]
+_SECURITY = {
+    API_KEY: {"type": "http", "scheme": "bearer", "description": "An API key: quartet keys create"},
+    MOBILE_TOKEN: {
+        "type": "http",
+        "scheme": "bearer",
+        "bearerFormat": "JWT",
+        "description": "A mobile app's token.",
+    },
+}
 _MODEL_PATHS = {
     "/v1/models": get("The models there are", json_content(reference("ModelList"))),
     "/v1/models/{name}": get("One model", json_content(reference("Model")), parameters=[_NAME]),
 }
+
+
+def _model(served: Served) -> Schema:
+    return answer_object(
+        {
+            "id": {"enum": list(served.ids())},
+            "object": {"const": "model"},
+            "created": {"type": "integer"},
+            "owned_by": {"type": "string"},
+        }
+    )
 
 
 def _refs(names: list[str]) -> dict[str, Any]:
@@ -86,14 +108,14 @@ def _refs(names: list[str]) -> dict[str, Any]:
 
 def _complete(path: str, operation: dict[str, Any]) -> None:
     """Add what all operations have in common: security, refusals, headers."""
-    mobile = path.startswith("/api/")
-    operation["security"] = [{"mobileToken" if mobile else "apiKey": []}]
-    operation["tags"] = ["mobile" if mobile else "developer"]
+    auth = auth_of(path)
+    operation["security"] = [{auth: []}]
+    operation["tags"] = ["mobile" if auth == MOBILE_TOKEN else "developer"]
     kinds = [*_ALWAYS, *(_WITH_BODY if "requestBody" in operation else ())]
-    if "{" in path or path.startswith(("/v1/chat", "/v1/responses")):
+    if "{" in path or path in _CHAT_PATHS:
         kinds.append(NotFound)
     headers = ["X-Request-Id"]
-    if path not in _NO_LIMITS:
+    if path in LIMIT_OF_PATH:
         headers += ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"]
     responses = operation["responses"]
     responses["200"].update(description="The answer.", headers=_refs(headers))
@@ -106,17 +128,14 @@ def _refusal(kind: type[ApiError]) -> dict[str, Any]:
     return {"description": _MEANINGS[kind], "headers": _refs(headers), **json_content(reference("Error"))}
 
 
-def document(*, with_chat: bool) -> dict[str, Any]:
-    """The whole document; chat is in it where an upstream answers it."""
-    parts = [transcription.PATHS, speech.PATHS, embeddings.PATHS, rerank.PATHS, _MODEL_PATHS]
-    paths = copy.deepcopy({path: item for part in parts for path, item in part.items()})
-    if with_chat:
-        paths.update(copy.deepcopy(chat.PATHS))
+def document(settings: Settings) -> dict[str, Any]:
+    """The whole document, of what is served."""
+    parts = [describe(settings.served) for name, describe in _PARTS.items() if name in settings.operations]
+    paths = copy.deepcopy({path: item for part in (*parts, Part(_MODEL_PATHS)) for path, item in part.paths.items()})
     for path, item in paths.items():
         for operation in item.values():
             _complete(path, operation)
-    schemas = transcription.SCHEMAS | speech.SCHEMAS | embeddings.SCHEMAS | rerank.SCHEMAS
-    bearer = {"type": "http", "scheme": "bearer"}
+    schemas = {name: schema for part in parts for name, schema in part.schemas.items()}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -126,20 +145,17 @@ def document(*, with_chat: bool) -> dict[str, Any]:
         },
         "paths": paths,
         "components": {
-            "schemas": schemas | {"Model": _MODEL, "ModelList": _MODELS, "Error": _ERROR},
+            "schemas": schemas | {"Model": _model(settings.served), "ModelList": _MODELS, "Error": _ERROR},
             "responses": {kind.__name__: _refusal(kind) for kind in _MEANINGS},
             "headers": _HEADERS,
-            "securitySchemes": {
-                "apiKey": {**bearer, "description": "An API key: quartet keys create"},
-                "mobileToken": {**bearer, "bearerFormat": "JWT", "description": "A mobile app's token."},
-            },
+            "securitySchemes": _SECURITY,
         },
     }
 
 
 async def openapi(request: web.Request) -> web.Response:
     """The document of this frontend."""
-    return json_response(document(with_chat=bool(request.app[SETTINGS].chat_upstream)))
+    return json_response(document(request.app[SETTINGS]))
 
 
 ROUTES = [web.get("/openapi.json", openapi)]

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from frontend.access.registry import MissingError, RegistryError
-from frontend.catalogue.prices import PRICES
+from frontend.catalogue.models import PRICES
 from frontend.database.engine import READ
 from frontend.database.tables import KEYS, ORGS, TOPUPS, USAGE_DAYS, USAGE_EVENTS, WALLET_LEASES, WALLETS
 from frontend.usage import leases

@@ -15,14 +15,16 @@ from urllib.parse import urlsplit
 import aiohttp
 import uvloop
 
+from frontend.catalogue.models import MODELS
 from frontend.dispatch.triton import Triton
-from frontend.operations.embeddings.pipeline import OUTPUT, TRITON_MODEL
+from frontend.operations.embeddings.pipeline import OUTPUT
 from frontend.text.packed import packed_inputs
 from frontend.text.tokens import TextTokenizer
 from scripts.benchmark.target import Target, own_product
 from scripts.state import REPOSITORY
 
 _TEXT = "a cat on a mat"
+_MODEL = MODELS["embed-m3"].triton_model
 _CALLS, _WARM_UP = 1000, 100
 _DEADLINE = 10.0
 _CONNECTIONS, _SECONDS, _RUNS = 16, 3.0, 5
@@ -30,14 +32,14 @@ _CONNECTIONS, _SECONDS, _RUNS = 16, 3.0, 5
 
 async def added(target: Target) -> tuple[float, float]:
     """Median milliseconds of a bare gRPC call, and of the HTTP call."""
-    ids = TextTokenizer(REPOSITORY / TRITON_MODEL / "1").texts([_TEXT])
+    ids = TextTokenizer(REPOSITORY / _MODEL / "1").texts([_TEXT])
     triton = Triton(target.grpc)
     grpc_ms: list[float] = []
     http_ms: list[float] = []
     async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {target.key}"}) as session:
         for _ in range(_CALLS + _WARM_UP):
             started = time.perf_counter()
-            await triton.infer(TRITON_MODEL, packed_inputs(ids), [OUTPUT], _DEADLINE)
+            await triton.infer(_MODEL, packed_inputs(ids), [OUTPUT], _DEADLINE)
             between = time.perf_counter()
             async with session.post(f"{target.address}/embeddings", json={"input": _TEXT}) as response:
                 await response.read()

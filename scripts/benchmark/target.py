@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from frontend.catalogue.endpoints import LIMITS
 from frontend.config.settings import CONFIG_FILE, PREFIX
-from frontend.config.tables import LIMITS
 from scripts.local_triton.checks import free_port
 from scripts.stack import Stack
 from scripts.state import REPOSITORY

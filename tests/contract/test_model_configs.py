@@ -7,14 +7,16 @@ import pytest
 from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2
 
+from frontend.catalogue.models import MODELS, Served
 from frontend.operations.embeddings import pipeline as embeddings
 from frontend.operations.rerank import pipeline as rerank
 from frontend.operations.speech import pipeline as speech
 from frontend.operations.transcription import pipeline as transcription
-from frontend.pages.health import TRITON_MODELS
 from frontend.text import packed
 from tests.conftest import ROOT
 
+TRITON_MODELS = Served.of().triton_models
+TEXT = {model.operation: model.triton_model for model in MODELS.values() if model.max_tokens}
 REPOSITORY = ROOT / "model_repository"
 CONFIGS = sorted([*REPOSITORY.glob("*/config.pbtxt"), *REPOSITORY.glob("*/configs/*.pbtxt")])
 PIPER = [name for name in TRITON_MODELS if name.startswith("piper_")]
@@ -63,7 +65,7 @@ def test_every_served_model_has_a_folder() -> None:
 
 @pytest.mark.parametrize(
     ("name", "output"),
-    [(embeddings.TRITON_MODEL, embeddings.OUTPUT), (rerank.TRITON_MODEL, rerank.OUTPUT)],
+    [(TEXT["embeddings"], embeddings.OUTPUT), (TEXT["rerank"], rerank.OUTPUT)],
 )
 def test_the_text_models_take_and_give_what_the_pipelines_say(name: str, output: str) -> None:
     config = _config(name)
@@ -90,7 +92,7 @@ def test_both_whispers_run_the_same_code() -> None:
     assert turbo == large
 
 
-@pytest.mark.parametrize("name", [embeddings.TRITON_MODEL, rerank.TRITON_MODEL])
+@pytest.mark.parametrize("name", TEXT.values())
 def test_a_long_text_leaves_an_instance_to_short_ones(name: str) -> None:
     config = _config(name)
     assert sum(group.count for group in config.instance_group) == 2

@@ -16,7 +16,7 @@ from frontend.access import api_key
 from frontend.access.registry import Registry
 from frontend.app import create_app
 from frontend.app_keys import RECORDER
-from frontend.catalogue.prices import PRICES
+from frontend.catalogue.models import PRICES
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.database.tables import USAGE_EVENTS

@@ -15,7 +15,7 @@ from sqlalchemy import select
 
 from frontend.access import api_key
 from frontend.access.registry import Registry
-from frontend.catalogue.prices import PRICES
+from frontend.catalogue.models import PRICES
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.database.tables import USAGE_EVENTS

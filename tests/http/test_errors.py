@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from aiohttp import FormData
 
-from frontend.app import _LIMITS
+from frontend.catalogue.endpoints import LIMIT_OF_PATH
 from frontend.errors import BadGateway
 from frontend.http import json
 from tests.conftest import Client
@@ -109,7 +109,7 @@ async def test_an_unknown_query_parameter_is_400_and_named_on_every_path(
         response = await client.request(method, f"{path}?user=me&x", headers=headers)
         error = await _error(response)
         assert (response.status, error["param"], error["message"]) == (400, "user", "unknown parameter: user"), path
-        assert path not in _LIMITS or "X-RateLimit-Limit" in response.headers
+        assert path not in LIMIT_OF_PATH or "X-RateLimit-Limit" in response.headers
 
 
 @pytest.mark.parametrize("query", ["=x", "%ff=1", "%00", "a" * 5000])

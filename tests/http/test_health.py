@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from frontend.catalogue.models import Served
 from frontend.config.settings import Settings
 from frontend.config.tables import SettingsError
 from frontend.dispatch.triton import Arrays
-from frontend.pages.health import TRITON_MODELS, Required
+from frontend.pages.health import Required
 from tests.conftest import Client, running
 from tests.fakes import FakeTriton
 
+TRITON_MODELS = Served.of().triton_models
 VOICE, EMBEDDER = "piper_amy", "m3_embedder"
 
 
@@ -75,7 +77,7 @@ async def test_which_models_must_be_there_is_a_setting(settings: Settings, setti
 
 def test_a_model_that_there_is_not_cannot_be_waited_for() -> None:
     with pytest.raises(SettingsError, match="QUARTET_READY_MODELS: there is no model 'whisper'"):
-        Required.of("whisper")
+        Required.of("whisper", TRITON_MODELS)
 
 
 @pytest.mark.parametrize(("setting", "status"), [("any", 503), ("whisper_turbo", 200), (EMBEDDER, 503)])

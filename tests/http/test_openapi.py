@@ -15,13 +15,17 @@ UNDOCUMENTED = {"/", "/health/live", "/health/ready", "/metrics", "/openapi.json
 UNDOCUMENTED |= {"/dashboard", "/dashboard/{name}", "/dashboard/data/account", "/dashboard/data/usage"}
 
 
+def _settings(with_chat: bool) -> Settings:
+    return Settings(chat_upstream="http://127.0.0.1:1/v1" if with_chat else "")
+
+
 def _operations(with_chat: bool = True) -> list[tuple[str, str, dict[str, Any]]]:
-    paths = document(with_chat=with_chat)["paths"]
+    paths = document(_settings(with_chat))["paths"]
     return [(method, path, operation) for path, item in paths.items() for method, operation in item.items()]
 
 
 def test_the_document_is_valid_openapi() -> None:
-    OpenAPIV31SpecValidator(document(with_chat=True)).validate()
+    OpenAPIV31SpecValidator(document(_settings(True))).validate()
 
 
 @pytest.mark.parametrize("upstream", ["", "http://127.0.0.1:1/v1"])
@@ -39,7 +43,7 @@ def test_every_type_of_error_is_in_it() -> None:
     def kinds(kind: type[ApiError]) -> set[str]:
         return {kind.type}.union(*map(kinds, kind.__subclasses__()))
 
-    error = document(with_chat=True)["components"]["schemas"]["Error"]["properties"]["error"]
+    error = document(_settings(True))["components"]["schemas"]["Error"]["properties"]["error"]
     assert set(error["properties"]["type"]["enum"]) == kinds(ApiError)
 
 
@@ -53,7 +57,7 @@ def test_every_operation_names_its_refusals() -> None:
 
 async def test_it_is_served_without_a_key(client: Client) -> None:
     response = await client.get("/openapi.json", headers={"Authorization": ""})
-    assert (await response.json()) == document(with_chat=False)
+    assert (await response.json()) == document(Settings())
 
 
 @pytest.mark.parametrize(
@@ -67,7 +71,7 @@ async def test_it_is_served_without_a_key(client: Client) -> None:
 )
 async def test_an_answer_fits_its_schema(client: Client, path: str, body: dict[str, Any]) -> None:
     response = await client.post(path, json=body)
-    whole = document(with_chat=False)
+    whole = document(Settings())
     answer = whole["paths"][path]["post"]["responses"][str(response.status)]
     if "$ref" in answer:
         answer = whole["components"]["responses"][answer["$ref"].rsplit("/", 1)[1]]

@@ -3,11 +3,12 @@
 from aiohttp import web
 
 from frontend.app_keys import BILL, CHAT, HOLDING, JSON_BODIES, SETTINGS, TEXT, TURN
+from frontend.catalogue.models import CHAT as MODEL
 from frontend.http.answers import sending
 from frontend.http.json import INLINE_BYTES, read_bytes
 from frontend.operations.chat import protocol
 from frontend.operations.chat.metering import StreamMeter, estimate, tokens_of
-from frontend.operations.chat.pipeline import CHAT_MODEL, ChatAnswer
+from frontend.operations.chat.pipeline import ChatAnswer
 from frontend.usage.bill import Bill
 
 _STREAM = "text/event-stream"
@@ -19,7 +20,7 @@ async def forward(request: web.Request) -> web.StreamResponse:
     body = await read_bytes(request, settings, request[HOLDING])
     wishes = await request.app[JSON_BODIES].parse(body, turn, protocol.parse)
     # No more tokens than bytes come from the request.
-    await request[BILL].reserve(CHAT_MODEL, len(body) + (wishes.output_tokens or settings.chat_output_tokens))
+    await request[BILL].reserve(MODEL, len(body) + (wishes.output_tokens or settings.chat_output_tokens))
     path = request.path.removeprefix("/v1")
     async with request.app[CHAT].run(protocol.outgoing(path, body, wishes), turn) as answer:
         if answer.content_type == _STREAM:

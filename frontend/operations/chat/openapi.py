@@ -1,12 +1,17 @@
 """What the OpenAPI document says of chat, where an upstream is set."""
 
-from frontend.http.schemas import Schema, json_content, post
+from frontend.catalogue.models import Served
+from frontend.http.schemas import Part, json_content, post
 
 _BODY = json_content({"type": "object"})
 _ANSWER = {"content": {"application/json": {"schema": {}}, "text/event-stream": {"schema": {"type": "string"}}}}
 _TEXT = "Forwarded as it is to the server that chat_upstream names, streaming included."
 
-PATHS: Schema = {
-    "/v1/chat/completions": post("Chat completions", _BODY, _ANSWER, description=_TEXT),
-    "/v1/responses": post("Responses", _BODY, _ANSWER, description=_TEXT),
-}
+
+def describe(served: Served) -> Part:
+    return Part(
+        {
+            "/v1/chat/completions": post("Chat completions", _BODY, _ANSWER, description=_TEXT),
+            "/v1/responses": post("Responses", _BODY, _ANSWER, description=_TEXT),
+        }
+    )

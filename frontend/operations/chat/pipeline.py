@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import aiohttp
 
+from frontend.catalogue.models import CHAT
 from frontend.config.settings import Settings
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.model_queue import Turn
@@ -17,7 +18,6 @@ from frontend.operations.chat.protocol import ChatRequest, refusal
 _CONNECT_SECONDS = 5.0
 _LARGEST_ERROR = 256 * 1024
 _LARGEST_ANSWER = 16 * 1024 * 1024
-CHAT_MODEL = "chat"
 _AWAY = "the chat backend is temporarily unreachable, retry with backoff"
 
 
@@ -54,7 +54,7 @@ class ChatPipeline:
     @asynccontextmanager
     async def run(self, request: ChatRequest, turn: Turn) -> AsyncIterator[ChatAnswer]:
         """The upstream's successful answer; its slot is held until it is left, at the turn's deadline at the latest."""
-        async with self._dispatcher.slot(CHAT_MODEL, turn):
+        async with self._dispatcher.slot(CHAT, turn):
             try:
                 async with asyncio.timeout_at(turn.deadline), await self._call(request) as response:
                     yield ChatAnswer(response.content_type, _pieces(response))

@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 
+from frontend.catalogue.models import Served
 from frontend.errors import ApiError, BadGateway, InvalidRequest, NotFound, RateLimited, TooLarge
 
 COMPLETIONS = "/chat/completions"
@@ -33,7 +34,7 @@ class ChatRequest:
     body: bytes | bytearray
 
 
-def parse(values: Mapping[str, Any]) -> Wishes:
+def parse(values: Mapping[str, Any], served: Served) -> Wishes:
     """Any JSON object will do: what else it says is the upstream's affair."""
     tokens = [value for name in _MOST_OUTPUT if (value := _count(values.get(name))) is not None]
     choices = min(_count(values.get("n")) or 1, _MOST_CHOICES)

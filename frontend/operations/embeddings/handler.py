@@ -12,7 +12,7 @@ async def embed(request: web.Request) -> web.Response:
     turn = request[TURN]
     parsed = await request.app[JSON_BODIES].read(request, request[HOLDING], turn, protocol.parse_openai)
     answer = await request.app[EMBEDDINGS].run(parsed, turn, request[BILL].reserve)
-    return json_response(protocol.render_openai(answer, parsed.encoding_format))
+    return json_response(protocol.render_openai(answer, parsed))
 
 
 ROUTES = [web.post("/v1/embeddings", embed)]

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from frontend.catalogue.models import EMBEDDINGS, Served
 from frontend.http import fields
 
-MODEL = "embed-m3"
 MOST_INPUTS = 32
 _PARAMETERS = ("input", "model", "encoding_format", "dimensions")
 
@@ -19,13 +19,14 @@ _PARAMETERS = ("input", "model", "encoding_format", "dimensions")
 class EmbeddingRequest:
     """Texts to embed, none empty."""
 
+    model: str
     texts: list[str]
     encoding_format: str
 
 
 @dataclass(frozen=True)
 class Embeddings:
-    """``vectors`` float32 [texts, 1024], L2-normalised, and the tokens they cost."""
+    """``vectors`` float32 [texts, width], L2-normalised, and the tokens they cost."""
 
     vectors: NDArray[np.float32]
     tokens: int
@@ -38,25 +39,25 @@ def _parse_input(values: Mapping[str, Any]) -> list[str]:
     return fields.strings(wrapped, "input", MOST_INPUTS, empty_allowed=False)
 
 
-def parse_openai(values: Mapping[str, Any]) -> EmbeddingRequest:
+def parse_openai(values: Mapping[str, Any], served: Served) -> EmbeddingRequest:
     """The developer endpoint's JSON."""
     fields.refuse_unknown(values, _PARAMETERS)
-    fields.model(values, (MODEL,), MODEL)
     fields.positive_integer(values, "dimensions")
     return EmbeddingRequest(
+        model=fields.model(values, served.ids(EMBEDDINGS)),
         texts=_parse_input(values),
         encoding_format=fields.choice(values, "encoding_format", ("float", "base64"), "float"),
     )
 
 
-def render_openai(answer: Embeddings, encoding_format: str) -> dict[str, Any]:
+def render_openai(answer: Embeddings, request: EmbeddingRequest) -> dict[str, Any]:
     """OpenAI's list; base64 holds the vector's little-endian float32 bytes."""
     rows: list[Any] = list(np.ascontiguousarray(answer.vectors, "<f4"))
-    if encoding_format == "base64":
+    if request.encoding_format == "base64":
         rows = [base64.b64encode(row.tobytes()).decode("ascii") for row in rows]
     return {
         "object": "list",
         "data": [{"object": "embedding", "index": index, "embedding": row} for index, row in enumerate(rows)],
-        "model": MODEL,
+        "model": request.model,
         "usage": {"prompt_tokens": answer.tokens, "total_tokens": answer.tokens},
     }

@@ -1,47 +1,58 @@
 """What the OpenAPI document says of rerank."""
 
-from frontend.http.schemas import Schema, answer_object, json_content, post, reference, request_object
+from collections.abc import Collection
+
+from frontend.catalogue.models import RERANK, Model, Served
+from frontend.http.schemas import Part, Schema, answer_object, json_content, post, reference, request_object
 from frontend.operations.rerank import protocol
 
-_BODY = request_object(
-    {
-        "query": {"type": "string", "minLength": 1},
-        "documents": {
-            "type": "array",
-            "minItems": 1,
-            "maxItems": protocol.MOST_DOCUMENTS,
-            "items": {"type": "string"},
-            "description": "A document is cut where it and the query are over 8192 tokens.",
-        },
-        "top_n": {"anyOf": [{"type": "integer", "minimum": 1}, {"enum": ["", None]}], "description": "All if absent."},
-        "return_documents": {"enum": [True, False, "", None], "default": False},
-        "model": {"enum": [protocol.MODEL, "", None]},
-    },
-    "query",
-    "documents",
-)
 
-SCHEMAS: Schema = {
-    "Ranking": answer_object(
+def _body(models: Collection[Model]) -> Schema:
+    tokens = max(model.max_tokens for model in models)
+    return request_object(
         {
-            "object": {"const": "list"},
-            "model": {"const": protocol.MODEL},
-            "results": {"type": "array", "items": reference("RankedDocument")},
-            "usage": answer_object({"total_tokens": {"type": "integer"}}),
-        }
-    ),
-    "RankedDocument": answer_object(
-        {
-            "index": {"type": "integer", "minimum": 0, "description": "Its place among the documents of the request."},
-            "relevance_score": {"type": "number", "minimum": 0, "maximum": 1},
-            "document": answer_object({"text": {"type": "string"}}),
+            "query": {"type": "string", "minLength": 1},
+            "documents": {
+                "type": "array",
+                "minItems": 1,
+                "maxItems": protocol.MOST_DOCUMENTS,
+                "items": {"type": "string"},
+                "description": f"A document is cut where it and the query are over {tokens} tokens.",
+            },
+            "top_n": {
+                "anyOf": [{"type": "integer", "minimum": 1}, {"enum": ["", None]}],
+                "description": "All if absent.",
+            },
+            "return_documents": {"enum": [True, False, "", None], "default": False},
+            "model": {"enum": [*(model.id for model in models), "", None]},
         },
-        "document",
-    ),
-}
-
-PATHS: Schema = {
-    "/v1/rerank": post(
-        "Order documents by their relevance to a query", json_content(_BODY), json_content(reference("Ranking"))
+        "query",
+        "documents",
     )
-}
+
+
+def _schemas(models: Collection[Model]) -> Schema:
+    return {
+        "Ranking": answer_object(
+            {
+                "object": {"const": "list"},
+                "model": {"enum": [model.id for model in models]},
+                "results": {"type": "array", "items": reference("RankedDocument")},
+                "usage": answer_object({"total_tokens": {"type": "integer"}}),
+            }
+        ),
+        "RankedDocument": answer_object(
+            {
+                "index": {"type": "integer", "minimum": 0, "description": "Its place among the request's documents."},
+                "relevance_score": {"type": "number", "minimum": 0, "maximum": 1},
+                "document": answer_object({"text": {"type": "string"}}),
+            },
+            "document",
+        ),
+    }
+
+
+def describe(served: Served) -> Part:
+    models = served.by_id(RERANK).values()
+    summary, answer = "Order documents by their relevance to a query", json_content(reference("Ranking"))
+    return Part({"/v1/rerank": post(summary, json_content(_body(models)), answer)}, _schemas(models))

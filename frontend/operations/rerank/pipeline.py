@@ -3,36 +3,34 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from frontend.catalogue.models import RERANK
 from frontend.config.settings import Settings
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.model_queue import Turn
 from frontend.dispatch.pool import Pool
 from frontend.operations.packed_model import PackedModel
-from frontend.operations.rerank.protocol import MODEL, Ranking, RerankRequest
-from frontend.text.tokens import TextTokenizer
+from frontend.operations.rerank.protocol import Ranking, RerankRequest
 from frontend.usage.bill import Reserves
 
-TRITON_MODEL = "m3_reranker"
 OUTPUT = "score"
 
 
 class RerankPipeline:
-    """Scores pairs with the packed reranker of a Triton."""
+    """Scores pairs with the packed rerankers of a Triton."""
 
     def __init__(self, settings: Settings, dispatcher: Dispatcher, threads: Pool) -> None:
-        self._tokenizer = TextTokenizer(settings.model_repository / TRITON_MODEL / "1")
-        trial = self._tokenizer.pairs("a", ["b"])
-        self._model = PackedModel(dispatcher, threads, TRITON_MODEL, OUTPUT, (), trial, settings)
+        self._models = {
+            name: PackedModel(dispatcher, threads, model, OUTPUT, (), settings)
+            for name, model in settings.served.by_id(RERANK).items()
+        }
 
     async def run(self, request: RerankRequest, turn: Turn, reserve: Reserves) -> Ranking:
         """The documents in order of relevance, at most ``top_n`` of them."""
-        characters = len(request.query) + sum(map(len, request.documents))
-        pairs = await self._model.tokenize(
-            lambda: self._tokenizer.pairs(request.query, request.documents), characters, turn
-        )
+        model, characters = self._models[request.model], len(request.query) + sum(map(len, request.documents))
+        pairs = await model.tokenize(lambda: model.tokenizer.pairs(request.query, request.documents), characters, turn)
         tokens = sum(map(len, pairs))
-        await reserve(MODEL, tokens)
-        scores = await self._model.rows(pairs, turn)
+        await reserve(request.model, tokens)
+        scores = await model.rows(pairs, turn)
         return Ranking(order(scores)[: request.top_n], tokens)
 
 

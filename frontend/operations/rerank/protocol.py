@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from frontend.catalogue.models import RERANK, Served
 from frontend.errors import InvalidRequest
 from frontend.http import fields
 
-MODEL = "rerank-v2-m3"
 MOST_DOCUMENTS = 32
 _PARAMETERS = ("query", "documents", "top_n", "return_documents", "model")
 
@@ -16,6 +16,7 @@ _PARAMETERS = ("query", "documents", "top_n", "return_documents", "model")
 class RerankRequest:
     """A query and its candidates; ``top_n`` None means all."""
 
+    model: str
     query: str
     documents: list[str]
     top_n: int | None
@@ -30,14 +31,15 @@ class Ranking:
     tokens: int
 
 
-def parse(values: Mapping[str, Any]) -> RerankRequest:
+def parse(values: Mapping[str, Any], served: Served) -> RerankRequest:
     """The endpoint's JSON."""
     fields.refuse_unknown(values, _PARAMETERS)
-    fields.model(values, (MODEL,), MODEL)
+    model = fields.model(values, served.ids(RERANK))
     query = fields.text(values, "query")
     if query is None:
         raise InvalidRequest("query must be a string that is not empty", param="query")
     return RerankRequest(
+        model=model,
         query=query,
         documents=fields.strings(values, "documents", MOST_DOCUMENTS, empty_allowed=True),
         top_n=fields.positive_integer(values, "top_n"),
@@ -53,4 +55,4 @@ def render(answer: Ranking, request: RerankRequest) -> dict[str, Any]:
         if request.return_documents:
             result["document"] = {"text": request.documents[index]}
         results.append(result)
-    return {"object": "list", "model": MODEL, "results": results, "usage": {"total_tokens": answer.tokens}}
+    return {"object": "list", "model": request.model, "results": results, "usage": {"total_tokens": answer.tokens}}

@@ -2,7 +2,8 @@
 
 from aiohttp import web
 
-from frontend.app_keys import BILL, HOLDING, JSON_BODIES, SPEECH, TURN
+from frontend.app_keys import BILL, HOLDING, JSON_BODIES, SETTINGS, SPEECH, TURN
+from frontend.catalogue.voices import AUDIO_FORMATS
 from frontend.http.json import Converts
 from frontend.http.rendering import json_response
 from frontend.operations.speech import protocol
@@ -12,7 +13,7 @@ async def _speak(request: web.Request, converts: Converts[protocol.SpeechRequest
     turn, holding = request[TURN], request[HOLDING]
     parsed = await request.app[JSON_BODIES].read(request, holding, turn, converts)
     audio = await request.app[SPEECH].run(parsed, turn, request[BILL].reserve, holding)
-    return web.Response(body=audio, content_type=protocol.FORMATS[parsed.response_format])
+    return web.Response(body=audio, content_type=AUDIO_FORMATS[parsed.response_format])
 
 
 async def speak(request: web.Request) -> web.Response:
@@ -27,7 +28,7 @@ async def speak_mobile(request: web.Request) -> web.Response:
 
 async def voices(request: web.Request) -> web.Response:
     """The voices there are, and the default one of each language."""
-    return json_response(protocol.render_voices())
+    return json_response(protocol.render_voices(request.app[SETTINGS].served))
 
 
 ROUTES = [

@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from frontend.audio.encode import AudioFile, Mp3File, Samples, WavFile, to_int16
+from frontend.audio.encode import ENCODERS, Samples, to_int16
+from frontend.catalogue.voices import AUDIO_FORMATS
 from frontend.config.settings import Settings
+from frontend.config.tables import SettingsError
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.model_queue import Turn
 from frontend.dispatch.pool import Pool
@@ -16,7 +18,7 @@ from frontend.dispatch.window import Work
 from frontend.errors import InvalidRequest
 from frontend.http.held import Holding
 from frontend.operations.speech.protocol import SpeechRequest
-from frontend.operations.speech.voices import CATALOGUE, Voice
+from frontend.operations.speech.voices import PiperVoice
 from frontend.processes.gather import gather_or_cancel
 from frontend.processes.offload import TaskKilledError
 from frontend.text.phonemes import MOST_IDS, Alphabet, phonemize_first, phonemize_rest
@@ -25,7 +27,7 @@ from frontend.usage.bill import Reserves
 INPUTS = ("input", "input_lengths", "scales")
 OUTPUT = "output"
 # A voice's work is counted in phoneme ids.
-WORK = Work(least=MOST_IDS / 4, most=4 * MOST_IDS)
+_WORK = Work(least=MOST_IDS / 4, most=4 * MOST_IDS)
 # What a slow speaker needs for a character, at 22,050 samples of two bytes a second.
 _BYTES_PER_CHARACTER = 4000
 
@@ -39,7 +41,11 @@ class SpeechPipeline:
         self._settings, self._dispatcher = settings, dispatcher
         self._phonemizers, self._encoders = phonemizers, encoders
         repository = settings.model_repository
-        self._voices = {name: Voice.load(entry, repository) for name, entry in CATALOGUE.items()}
+        if lacking := AUDIO_FORMATS.keys() - ENCODERS.keys():
+            raise SettingsError(f"the catalogue's audio format {min(lacking)!r} has no encoder")
+        self._voices = {voice.name: PiperVoice.load(voice, repository) for voice in settings.served.voices}
+        for voice in self._voices.values():
+            dispatcher.declare(voice.model, _WORK)
 
     async def run(self, request: SpeechRequest, turn: Turn, reserve: Reserves, holding: Holding) -> bytes:
         """The whole audio file."""
@@ -58,7 +64,7 @@ class SpeechPipeline:
             raise InvalidRequest(f"{name} holds nothing that can be spoken", param=name)
         return await self._encode(spoken, voice, request.response_format, turn)
 
-    async def _say(self, voice: Voice, phonemize: _Phonemizes, text: str, turn: Turn) -> list[Samples]:
+    async def _say(self, voice: PiperVoice, phonemize: _Phonemizes, text: str, turn: Turn) -> list[Samples]:
         ids = await self._phonemizers.run(turn, phonemize, text, voice.alphabet)
         self._dispatcher.refuse_late(voice.model, turn, sum(map(len, ids)), self._settings.calls_at_once)
         # The longest first: the last to be spoken, for which no other is left beside it, are then short ones.
@@ -67,7 +73,7 @@ class SpeechPipeline:
         spoken = await gather_or_cancel(calls, self._settings.calls_at_once)
         return [audio for _, audio in sorted(zip(order, spoken, strict=True), key=lambda pair: pair[0])]
 
-    async def _sentence(self, voice: Voice, ids: list[int], turn: Turn) -> Samples:
+    async def _sentence(self, voice: PiperVoice, ids: list[int], turn: Turn) -> Samples:
         inputs: dict[str, NDArray[Any]] = {
             "input": np.array([ids], np.int64),
             "input_lengths": np.array([len(ids)], np.int64),
@@ -81,11 +87,9 @@ class SpeechPipeline:
             raise bad_answer(voice.model, "a sentence without samples")
         return to_int16(audio)
 
-    async def _encode(self, spoken: list[Samples], voice: Voice, response_format: str, turn: Turn) -> bytes:
+    async def _encode(self, spoken: list[Samples], voice: PiperVoice, response_format: str, turn: Turn) -> bytes:
         """A file of the sentences with pauses between them; a sentence at a time, so that others have their turns."""
-        file: AudioFile = WavFile(voice.sample_rate)
-        if response_format == "mp3":
-            file = Mp3File(voice.sample_rate, self._settings.mp3_kbps)
+        file = ENCODERS[response_format](voice.sample_rate, self._settings.mp3_kbps)
         pause = np.zeros(int(self._settings.sentence_pause_seconds * voice.sample_rate), np.int16)
         for place, sentence in enumerate(spoken):
             await self._encoders.run(turn, file.add, np.concatenate([pause, sentence]) if place else sentence)

@@ -5,12 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from frontend.catalogue.models import SPEECH, Served
+from frontend.catalogue.voices import AUDIO_FORMATS
 from frontend.errors import InvalidRequest, TooLarge
 from frontend.http import fields
-from frontend.operations.speech.voices import CATALOGUE, DEFAULTS_BY_LANGUAGE
 
-MODELS = ("tts-1", "tts-1-hd")
-FORMATS = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 LONGEST_INPUT = 5000
 _PARAMETERS = ("input", "voice", "model", "response_format", "speed", "language")
 SLOWEST, FASTEST = 0.5, 2.0
@@ -23,23 +22,24 @@ class SpeechRequest:
     text: str
     voice: str
     response_format: str
-    model: str = MODELS[0]
+    model: str
     text_field: str = "input"
 
 
-def parse_voice(voice: str | None, language: str | None) -> str:
+def parse_voice(voice: str | None, language: str | None, served: Served) -> str:
     """The voice that was asked for, else the default of the language."""
+    names, defaults = [known.name for known in served.voices], served.defaults_by_language
     if voice is not None:
-        if voice not in CATALOGUE:
-            message = f"unknown voice: {voice[:64]}; voices are {', '.join(CATALOGUE)}"
+        if voice not in names:
+            message = f"unknown voice: {voice[:64]}; voices are {', '.join(names)}"
             raise InvalidRequest(message, param="voice")
         return voice
     if language is None:
-        raise InvalidRequest(f"missing parameter: voice; voices are {', '.join(CATALOGUE)}", param="voice")
-    if language.lower() not in DEFAULTS_BY_LANGUAGE:
+        raise InvalidRequest(f"missing parameter: voice; voices are {', '.join(names)}", param="voice")
+    if language.lower() not in defaults:
         message = f"there is no default voice for language {language[:16]}"
         raise InvalidRequest(message, param="language")
-    return DEFAULTS_BY_LANGUAGE[language.lower()]
+    return defaults[language.lower()]
 
 
 def parse_text(values: Mapping[str, Any], name: str) -> str:
@@ -61,31 +61,32 @@ def _check_speed(values: Mapping[str, Any]) -> None:
         raise InvalidRequest(f"speed must be a number from {SLOWEST} to {FASTEST}", param="speed")
 
 
-def parse_openai(values: Mapping[str, Any]) -> SpeechRequest:
+def parse_openai(values: Mapping[str, Any], served: Served) -> SpeechRequest:
     """The developer endpoint's JSON."""
     fields.refuse_unknown(values, _PARAMETERS)
-    model = fields.model(values, MODELS, MODELS[0])
+    model = fields.model(values, served.ids(SPEECH))
     _check_speed(values)
     return SpeechRequest(
         text=parse_text(values, "input"),
-        voice=parse_voice(fields.text(values, "voice"), fields.text(values, "language")),
-        response_format=fields.choice(values, "response_format", tuple(FORMATS), "wav"),
+        voice=parse_voice(fields.text(values, "voice"), fields.text(values, "language"), served),
+        response_format=fields.choice(values, "response_format", AUDIO_FORMATS, "wav"),
         model=model,
     )
 
 
-def parse_mobile(values: Mapping[str, Any]) -> SpeechRequest:
+def parse_mobile(values: Mapping[str, Any], served: Served) -> SpeechRequest:
     """The mobile endpoint's JSON."""
     fields.refuse_unknown(values, ("text", "voice", "format"))
     return SpeechRequest(
         text=parse_text(values, "text"),
-        voice=parse_voice(fields.text(values, "voice"), None),
-        response_format=fields.choice(values, "format", tuple(FORMATS), "mp3"),
+        voice=parse_voice(fields.text(values, "voice"), None, served),
+        response_format=fields.choice(values, "format", AUDIO_FORMATS, "mp3"),
+        model=served.ids(SPEECH)[0],
         text_field="text",
     )
 
 
-def render_voices() -> dict[str, Any]:
+def render_voices(served: Served) -> dict[str, Any]:
     """The voice list of the mobile endpoint."""
-    voices = [{"name": v.name, "language": v.language, "gender": v.gender} for v in CATALOGUE.values()]
-    return {"voices": voices, "defaults_by_language": DEFAULTS_BY_LANGUAGE}
+    voices = [{"name": v.name, "language": v.language, "gender": v.gender} for v in served.voices]
+    return {"voices": voices, "defaults_by_language": served.defaults_by_language}

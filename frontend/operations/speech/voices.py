@@ -1,40 +1,17 @@
-"""The voice catalogue of the contract, and each voice's phoneme alphabet and sample rate from its exported files."""
+"""What a voice's exported files say of it: its phoneme alphabet, its sample rate, how lively it speaks."""
 
 import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from frontend.catalogue.voices import Voice
 from frontend.text.phonemes import Alphabet
 
 
 @dataclass(frozen=True)
-class CatalogueEntry:
-    """A voice as clients know it."""
-
-    name: str
-    language: str
-    gender: str
-
-
-CATALOGUE = {
-    entry.name: entry
-    for entry in (
-        CatalogueEntry("paola", "it", "female"),
-        CatalogueEntry("riccardo", "it", "male"),
-        CatalogueEntry("amy", "en", "female"),
-        CatalogueEntry("ryan", "en", "male"),
-        CatalogueEntry("thorsten", "de", "male"),
-        CatalogueEntry("siwis", "fr", "female"),
-    )
-}
-DEFAULTS_BY_LANGUAGE = {"it": "paola", "en": "amy", "de": "thorsten", "fr": "siwis", "rm": "paola"}
-
-
-@dataclass(frozen=True)
-class Voice:
+class PiperVoice:
     """A voice as Triton has it: ``scales`` are noise, length and duration-noise, in Piper's order."""
 
-    entry: CatalogueEntry
     model: str
     alphabet: Alphabet
     sample_rate: int
@@ -42,16 +19,14 @@ class Voice:
     multi_speaker: bool
 
     @classmethod
-    def load(cls, entry: CatalogueEntry, repository: Path) -> "Voice":
+    def load(cls, voice: Voice, repository: Path) -> "PiperVoice":
         """Read ``voice.json``, which is Piper's own ``.onnx.json``; old files leave keys out."""
-        model = f"piper_{entry.name}"
-        path = repository / model / "1" / "voice.json"
+        path = repository / voice.triton_model / "1" / "voice.json"
         settings = json.loads(path.read_text(encoding="utf-8"))
         inference = settings.get("inference", {})
         return cls(
-            entry=entry,
-            model=model,
-            alphabet=Alphabet(entry.language, settings["espeak"]["voice"], settings["phoneme_id_map"]),
+            model=voice.triton_model,
+            alphabet=Alphabet(voice.language, settings["espeak"]["voice"], settings["phoneme_id_map"]),
             sample_rate=int(settings["audio"]["sample_rate"]),
             scales=(
                 float(inference.get("noise_scale", 0.667)),

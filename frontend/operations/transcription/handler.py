@@ -21,7 +21,7 @@ async def _run(request: web.Request, parsed: TranscriptionRequest) -> Transcript
 async def transcribe(request: web.Request) -> web.Response:
     """A file in, its text out."""
     async with request.app[UNPAID].paced(request[TURN].key):
-        parsed = protocol.parse_openai(await _form(request, protocol.OPENAI_FORM))
+        parsed = protocol.parse_openai(await _form(request, protocol.OPENAI_FORM), request.app[SETTINGS].served)
         answer = await _run(request, parsed)
     threads, turn = request.app[THREADS], request[TURN]
     rendered = await threads.run(turn, protocol.render_openai, answer, parsed.response_format)
@@ -33,7 +33,8 @@ async def transcribe(request: web.Request) -> web.Response:
 async def transcribe_mobile(request: web.Request) -> web.Response:
     """The same, in the words of the mobile API."""
     async with request.app[UNPAID].paced(request[TURN].key):
-        parsed, with_segments = protocol.parse_mobile(await _form(request, protocol.MOBILE_FORM))
+        form = await _form(request, protocol.MOBILE_FORM)
+        parsed, with_segments = protocol.parse_mobile(form, request.app[SETTINGS].served)
         answer = await _run(request, parsed)
     threads, turn = request.app[THREADS], request[TURN]
     return json_response(await threads.run(turn, protocol.render_mobile, answer, parsed, with_segments))

@@ -1,6 +1,9 @@
 """What the OpenAPI document says of transcription."""
 
-from frontend.http.schemas import Schema, answer_object, form, json_content, post, reference
+from collections.abc import Sequence
+
+from frontend.catalogue.models import TRANSCRIPTIONS, Served
+from frontend.http.schemas import Part, Schema, answer_object, form, json_content, post, reference
 from frontend.operations.transcription import protocol
 from frontend.operations.transcription.languages import CODES
 
@@ -14,22 +17,6 @@ _LANGUAGE = {
     "enum": [*sorted(CODES), ""],
     "description": "ISO-639-1 code, in any case; detected where it is absent.",
 }
-_FORM = form(
-    {
-        "file": _FILE,
-        "model": {"type": "string", "enum": [*protocol.MODELS, ""], "default": "stt-1"},
-        "language": _LANGUAGE,
-        "prompt": {"type": "string", "maxLength": protocol.LONGEST_PROMPT, "description": "Context that biases."},
-        "response_format": {"type": "string", "enum": [*protocol.FORMATS, ""], "default": "json"},
-        "temperature": {"type": "number", "minimum": 0, "maximum": 1, "default": 0},
-        "timestamp_granularities[]": {
-            "type": "array",
-            "items": {"type": "string", "enum": list(protocol.GRANULARITIES)},
-            "description": "Needs response_format=verbose_json. Also taken without the brackets.",
-        },
-    },
-    "file",
-)
 _MOBILE_FORM = form(
     {
         "audio": _FILE,
@@ -42,7 +29,7 @@ _SECONDS = {"type": "number", "description": "Seconds from the start of the audi
 _PROBABILITY = {"type": "number", "minimum": 0, "maximum": 1}
 _SEGMENTS = {"type": "array", "items": reference("Segment")}
 
-SCHEMAS: Schema = {
+_SCHEMAS: Schema = {
     "Transcription": answer_object({"text": {"type": "string"}}),
     "VerboseTranscription": answer_object(
         {
@@ -91,9 +78,35 @@ _ANSWER = {
     }
 }
 
-PATHS: Schema = {
-    "/v1/audio/transcriptions": post("Speech to text", _multipart(_FORM), _ANSWER),
-    "/api/v1/audio/transcribe": post(
-        "Speech to text, for mobile apps", _multipart(_MOBILE_FORM), json_content(reference("MobileTranscription"))
-    ),
-}
+
+def _form(models: Sequence[str]) -> Schema:
+    return form(
+        {
+            "file": _FILE,
+            "model": {"type": "string", "enum": [*models, ""], "default": models[0]},
+            "language": _LANGUAGE,
+            "prompt": {"type": "string", "maxLength": protocol.LONGEST_PROMPT, "description": "Context that biases."},
+            "response_format": {"type": "string", "enum": [*protocol.FORMATS, ""], "default": "json"},
+            "temperature": {"type": "number", "minimum": 0, "maximum": 1, "default": 0},
+            "timestamp_granularities[]": {
+                "type": "array",
+                "items": {"type": "string", "enum": list(protocol.GRANULARITIES)},
+                "description": "Needs response_format=verbose_json. Also taken without the brackets.",
+            },
+        },
+        "file",
+    )
+
+
+def describe(served: Served) -> Part:
+    return Part(
+        {
+            "/v1/audio/transcriptions": post("Speech to text", _multipart(_form(served.ids(TRANSCRIPTIONS))), _ANSWER),
+            "/api/v1/audio/transcribe": post(
+                "Speech to text, for mobile apps",
+                _multipart(_MOBILE_FORM),
+                json_content(reference("MobileTranscription")),
+            ),
+        },
+        _SCHEMAS,
+    )

@@ -13,6 +13,7 @@ from frontend.access.debts import Stint, Unpaid
 from frontend.audio.decode import DamagedAudioError, TooLongError, UnknownCodecError, UnknownFormatError
 from frontend.audio.prepare import SAMPLE_BYTES, Limits, Prepared, SpokenWindow, prepare, room_for
 from frontend.audio.sniff import ACCEPTED, recognise
+from frontend.catalogue.models import TRANSCRIPTIONS
 from frontend.config.settings import Settings
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.model_queue import Turn
@@ -22,7 +23,7 @@ from frontend.dispatch.window import Work
 from frontend.errors import InvalidRequest, TooLarge, UnsupportedMedia
 from frontend.http.held import Holding
 from frontend.operations.transcription.languages import iso_code, token_code
-from frontend.operations.transcription.protocol import MODELS, Segment, Transcription, TranscriptionRequest, Word
+from frontend.operations.transcription.protocol import Segment, Transcription, TranscriptionRequest, Word
 from frontend.processes.gather import gather_or_cancel
 from frontend.processes.offload import TaskKilledError
 from frontend.processes.shared_memory import SharedBytes
@@ -64,13 +65,16 @@ class TranscriptionPipeline:
     ) -> None:
         self._settings, self._dispatcher, self._decoders, self._threads = settings, dispatcher, decoders, threads
         self._unpaid = unpaid
-        self._lengths = {model: WindowLength.of(settings.model_repository, model) for model in MODELS.values()}
+        self._models = {name: model.triton_model for name, model in settings.served.by_id(TRANSCRIPTIONS).items()}
+        self._lengths = {model: WindowLength.of(settings.model_repository, model) for model in self._models.values()}
+        for model, length in self._lengths.items():
+            dispatcher.declare(model, length.work)
 
     async def run(
         self, request: TranscriptionRequest, turn: Turn, reserve: Reserves, holding: Holding
     ) -> Transcription:
         """The transcript of a file; one without speech is empty and free, and never reaches Triton."""
-        model = MODELS[request.model]
+        model = self._models[request.model]
         samples = SharedBytes(room_for(self._settings.max_audio_seconds))
         holding.closing.callback(samples.close)
         stint = self._unpaid.work(turn.key)

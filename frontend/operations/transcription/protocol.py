@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from frontend.catalogue.models import TRANSCRIPTIONS, Served
 from frontend.errors import InvalidRequest
 from frontend.http import fields
 from frontend.http.form import Form, Shape
@@ -15,7 +16,6 @@ from frontend.processes.shared_memory import SharedBytes
 LARGEST_FILE = 25 * 1024 * 1024
 OPENAI_FILE = "file"
 MOBILE_FILE = "audio"
-MODELS = {"stt-1": "whisper_turbo", "stt-1-hd": "whisper_large_v3"}
 FORMATS = ("json", "verbose_json", "text")
 GRANULARITIES = ("word", "segment")
 LONGEST_PROMPT = 1024
@@ -34,8 +34,8 @@ class TranscriptionRequest:
     """One file to transcribe; empty ``language`` and ``prompt`` mean none. ``file_field`` is what errors call it."""
 
     file: SharedBytes = field(repr=False)
+    model: str
     file_field: str = OPENAI_FILE
-    model: str = "stt-1"
     language: str = ""
     prompt: str = ""
     response_format: str = "json"
@@ -124,10 +124,10 @@ def check_file(file: SharedBytes | None, name: str) -> SharedBytes:
     return file
 
 
-def parse_openai(form: Form) -> TranscriptionRequest:
+def parse_openai(form: Form, served: Served) -> TranscriptionRequest:
     """The developer endpoint's form."""
     scalars, granularities = _collect(form)
-    model = fields.model(scalars, tuple(MODELS), "stt-1")
+    model = fields.model(scalars, served.ids(TRANSCRIPTIONS))
     response_format = fields.choice(scalars, "response_format", FORMATS, "json")
     for granularity in granularities:
         if granularity not in GRANULARITIES:
@@ -150,7 +150,7 @@ def parse_openai(form: Form) -> TranscriptionRequest:
     )
 
 
-def parse_mobile(form: Form) -> tuple[TranscriptionRequest, bool]:
+def parse_mobile(form: Form, served: Served) -> tuple[TranscriptionRequest, bool]:
     """The mobile endpoint's form, and whether the segments are wanted."""
     scalars = _scalars(form.fields)
     with_segments = (fields.text(scalars, "with_segments") or "false").lower()
@@ -158,6 +158,7 @@ def parse_mobile(form: Form) -> tuple[TranscriptionRequest, bool]:
         raise InvalidRequest("with_segments must be true or false", param="with_segments")
     request = TranscriptionRequest(
         file=check_file(form.file, MOBILE_FILE),
+        model=served.ids(TRANSCRIPTIONS)[0],
         file_field=MOBILE_FILE,
         language=parse_language(fields.text(scalars, "language")),
     )

@@ -12,7 +12,7 @@ from limits import RateLimitItemPerMinute
 from frontend.access.caller import Caller
 from frontend.access.counters import Limit, RedisCounters, Taken, within_ticks
 from frontend.access.limits import Counters, Limiter, LocalCounters, SharedCounters
-from frontend.config.tables import LIMITS
+from frontend.catalogue.endpoints import LIMITS
 from frontend.errors import BadGateway, RateLimited
 from frontend.observe.metrics import LIMITER_DEGRADED
 from tests.clocks import LimitsClock

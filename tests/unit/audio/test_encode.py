@@ -23,7 +23,7 @@ def test_near_silence_is_not_blown_up() -> None:
 
 
 def test_wav_sizes_are_exact() -> None:
-    written = WavFile(22_050)
+    written = WavFile(22_050, 64)
     for part in (RAMP, RAMP[:100]):
         written.add(to_int16(part))
     with wave.open(io.BytesIO(written.finish())) as file:
@@ -34,7 +34,7 @@ def test_wav_sizes_are_exact() -> None:
 
 
 def test_wav_samples_are_those_that_were_added() -> None:
-    written = WavFile(16_000)
+    written = WavFile(16_000, 64)
     for part in ([1, 2], [3]):
         written.add(np.array(part, np.int16))
     assert np.frombuffer(written.finish()[-6:], "<i2").tolist() == [1, 2, 3]

@@ -1,6 +1,7 @@
 import pytest
 
-from frontend.catalogue.prices import PRICES, to_chf, to_micro
+from frontend.catalogue.models import PRICES
+from frontend.catalogue.prices import to_chf, to_micro
 
 
 def test_a_minute_of_audio_costs_what_the_contract_says() -> None:

@@ -27,6 +27,8 @@ def test_ignores_variables_of_other_programs() -> None:
         ("QUARTET_CHAT_UPSTREAM", "localhost:8000"),
         ("QUARTET_REDIS_OUTAGE", "panic"),
         ("QUARTET_LIMITS", "embeddings=5"),
+        ("QUARTET_MODELS", "stt-1,whisper"),
+        ("QUARTET_VOICES", "alloy"),
     ],
 )
 def test_a_bad_setting_is_refused_by_name(name: str, value: str) -> None:

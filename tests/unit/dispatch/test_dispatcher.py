@@ -196,7 +196,8 @@ async def test_slots_are_those_that_are_ours(first: FakeTriton) -> None:
 
 async def _two_lanes(server: FakeTriton, *, stops: bool = False) -> Dispatcher:
     server.takes = Capacity(64, lanes=2, stops=stops)
-    made = Dispatcher(Rules(), Bounds(), FixedShares(1, {}), {"embedder": Work(100, 1000, divisible=True)})
+    made = Dispatcher(Rules(), Bounds(), FixedShares(1, {}))
+    made.declare("embedder", Work(100, 1000, divisible=True))
     await made.add("first", server, {"embedder": 0})
     return made
 

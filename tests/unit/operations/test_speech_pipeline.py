@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from frontend.catalogue.voices import VOICES
 from frontend.config.settings import Settings
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.model_queue import Bounds, Turn
@@ -24,7 +25,7 @@ from frontend.dispatch.triton import Arrays
 from frontend.http.held import Held, Holding
 from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.speech.protocol import SpeechRequest
-from frontend.operations.speech.voices import CATALOGUE, Voice
+from frontend.operations.speech.voices import PiperVoice
 from frontend.processes.offload import Threads
 from frontend.text.phonemes import phonemize_first
 from frontend.text.sentences import split
@@ -86,7 +87,8 @@ async def _say(triton: ToldTriton, phonemizer: Any, text: str, response_format: 
     async with asyncio.timeout(5):
         turn = Turn("key", 3, None, asyncio.get_running_loop().time() + 10)
         with Holding(Held(10**9), "key") as holding:
-            answer = await pipeline.run(SpeechRequest(text, "amy", response_format), turn, AsyncMock(), holding)
+            request = SpeechRequest(text, "amy", response_format, "tts-1")
+            answer = await pipeline.run(request, turn, AsyncMock(), holding)
     await dispatcher.close()
     await threads.close()
     return answer
@@ -138,7 +140,7 @@ async def test_the_bit_rate_of_mp3_is_a_setting(kbps: int) -> None:
 
 def _repository(folder: Path, **values: Any) -> Path:
     """The six voices' settings with some others."""
-    for name in CATALOGUE:
+    for name in VOICES:
         source = ROOT / "model_repository" / f"piper_{name}" / "1" / "voice.json"
         target = folder / f"piper_{name}" / "1" / "voice.json"
         target.parent.mkdir(parents=True)
@@ -170,5 +172,5 @@ async def test_a_sentence_goes_out_with_its_length_and_the_voices_scales(tmp_pat
 
 
 def test_a_voice_that_leaves_its_scales_out_has_pipers(tmp_path: Path) -> None:
-    voice = Voice.load(CATALOGUE["amy"], _repository(tmp_path, inference={}))
+    voice = PiperVoice.load(VOICES["amy"], _repository(tmp_path, inference={}))
     assert voice.scales == (0.667, 1.0, 0.8)

@@ -47,7 +47,7 @@ def file() -> Iterator[SharedBytes]:
 
 @pytest.fixture
 def request_of_words(file: SharedBytes) -> TranscriptionRequest:
-    return TranscriptionRequest(file, words=True)
+    return TranscriptionRequest(file, "stt-1", words=True)
 
 
 def test_segments_of_all_windows_count_on_and_have_times_of_the_file(request_of_words: TranscriptionRequest) -> None:
@@ -67,7 +67,7 @@ def test_words_of_all_windows_have_times_of_the_file(request_of_words: Transcrip
 
 
 def test_words_that_nobody_asked_for_are_not_there(file: SharedBytes) -> None:
-    assert assemble(PREPARED, ANSWERS, TranscriptionRequest(file)).words is None
+    assert assemble(PREPARED, ANSWERS, TranscriptionRequest(file, "stt-1")).words is None
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_the_language_is_that_of_most_of_the_speech(
 
 
 def test_a_language_that_was_given_is_answered(file: SharedBytes) -> None:
-    assert assemble(PREPARED, ANSWERS, TranscriptionRequest(file, language="fr")).language == "fr"
+    assert assemble(PREPARED, ANSWERS, TranscriptionRequest(file, "stt-1", language="fr")).language == "fr"
 
 
 def test_the_duration_is_that_of_the_file(request_of_words: TranscriptionRequest) -> None:

@@ -1,0 +1,101 @@
+"""The models that callers can name: what each does, which Triton model does it, and what it costs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from frontend.catalogue.prices import MICRO, Price
+from frontend.catalogue.voices import DEFAULTS_BY_LANGUAGE, VOICES, Voice
+
+TRANSCRIPTIONS, SPEECH, EMBEDDINGS, RERANK, CHAT = "transcriptions", "speech", "embeddings", "rerank", "chat"
+# What the work of each operation is priced by.
+_UNITS = {
+    TRANSCRIPTIONS: "minute",
+    SPEECH: "million_characters",
+    EMBEDDINGS: "million_tokens",
+    RERANK: "million_tokens",
+    CHAT: "million_tokens",
+}
+
+_Item = TypeVar("_Item")
+
+
+@dataclass(frozen=True)
+class Model:
+    """``micro_chf`` is its price by the operation's unit. A model for speech has a Triton model for each voice instead.
+
+    A text model takes ``max_tokens`` of a text; an embedder gives vectors of ``width`` numbers.
+    """
+
+    id: str
+    operation: str
+    micro_chf: int = 0
+    triton_model: str = ""
+    max_tokens: int = 0
+    width: int = 0
+
+    @property
+    def price(self) -> Price:
+        return Price(self.operation, _UNITS[self.operation], self.micro_chf)
+
+
+# The first of an operation is the one for callers who name none.
+MODELS: Mapping[str, Model] = {
+    model.id: model
+    for model in (
+        Model("stt-1", TRANSCRIPTIONS, 6_000, "whisper_turbo"),
+        Model("stt-1-hd", TRANSCRIPTIONS, 6_000, "whisper_large_v3"),
+        Model("tts-1", SPEECH, 5 * MICRO),
+        Model("tts-1-hd", SPEECH, 5 * MICRO),
+        Model("embed-m3", EMBEDDINGS, triton_model="m3_embedder", max_tokens=8192, width=1024),
+        Model("rerank-v2-m3", RERANK, triton_model="m3_reranker", max_tokens=8192),
+        Model("chat", CHAT),
+    )
+}
+PRICES: Mapping[str, Price] = {model.id: model.price for model in MODELS.values()}
+
+
+@dataclass(frozen=True)
+class Served:
+    """What a deployment serves of the models and voices, in the catalogue's order."""
+
+    models: tuple[Model, ...]
+    voices: tuple[Voice, ...]
+
+    @classmethod
+    def of(cls, models: str = "all", voices: str = "all") -> "Served":
+        """``all``, or names with commas; ``ValueError`` for a name that there is not."""
+        named = {model.id: model for model in MODELS.values() if model.operation != CHAT}
+        found = _named(named, models)
+        speaks = any(model.operation == SPEECH for model in found)
+        return cls(tuple(found), tuple(_named(VOICES, voices)) if speaks else ())
+
+    def ids(self, operation: str | None = None) -> tuple[str, ...]:
+        """What callers can name: all of it, or what does one operation."""
+        return tuple(model.id for model in self.models if operation in (None, model.operation))
+
+    def by_id(self, operation: str) -> dict[str, Model]:
+        return {model.id: model for model in self.models if model.operation == operation}
+
+    @property
+    def defaults_by_language(self) -> dict[str, str]:
+        names = {voice.name for voice in self.voices}
+        return {language: voice for language, voice in DEFAULTS_BY_LANGUAGE.items() if voice in names}
+
+    @property
+    def triton_models(self) -> tuple[str, ...]:
+        """The Triton models that do the work of it."""
+        found: list[str] = []
+        for model in self.models:
+            speaks = model.operation == SPEECH
+            found += [voice.triton_model for voice in self.voices] if speaks else [model.triton_model]
+        return tuple(dict.fromkeys(found))
+
+
+def _named(known: Mapping[str, _Item], names: str) -> list[_Item]:
+    if names == "all":
+        return list(known.values())
+    wanted = {name.strip() for name in names.split(",")}
+    if unknown := wanted - known.keys():
+        raise ValueError(f"there is no {min(unknown)!r}; there are {', '.join(known)}")
+    return [item for name, item in known.items() if name in wanted]

@@ -1,0 +1,42 @@
+"""The voices that callers can name, and the audio formats that they speak in."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+TRITON_PREFIX = "piper_"
+
+
+@dataclass(frozen=True)
+class Voice:
+    """A voice as callers know it."""
+
+    name: str
+    language: str
+    gender: str
+
+    @property
+    def triton_model(self) -> str:
+        return f"{TRITON_PREFIX}{self.name}"
+
+
+VOICES: Mapping[str, Voice] = {
+    voice.name: voice
+    for voice in (
+        Voice("paola", "it", "female"),
+        Voice("riccardo", "it", "male"),
+        Voice("amy", "en", "female"),
+        Voice("ryan", "en", "male"),
+        Voice("thorsten", "de", "male"),
+        Voice("siwis", "fr", "female"),
+    )
+}
+# The voice of a language where a caller names none.
+DEFAULTS_BY_LANGUAGE: Mapping[str, str] = {
+    "it": "paola",
+    "en": "amy",
+    "de": "thorsten",
+    "fr": "siwis",
+    "rm": "paola",
+}
+# The content type of each audio format of answers.
+AUDIO_FORMATS: Mapping[str, str] = {"wav": "audio/wav", "mp3": "audio/mpeg"}
