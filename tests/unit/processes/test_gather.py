@@ -1,0 +1,48 @@
+import asyncio
+
+import pytest
+
+from frontend.processes.gather import gather_or_cancel
+
+
+async def _after(turns: int, value: int) -> int:
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    return value
+
+
+async def test_results_come_in_the_order_of_the_calls() -> None:
+    assert await gather_or_cancel(_after(3 - number, number) for number in range(3)) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("at_once", [1, 3])
+async def test_no_more_run_side_by_side_than_may(at_once: int) -> None:
+    running, most = 0, 0
+
+    async def call() -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0)
+        running -= 1
+
+    await gather_or_cancel((call() for _ in range(10)), at_once)
+    assert most == at_once
+
+
+async def test_the_first_error_is_raised_as_itself_and_ends_the_others() -> None:
+    ended = asyncio.Event()
+
+    async def forever() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async def fails() -> None:
+        await asyncio.sleep(0)
+        raise LookupError("gone")
+
+    with pytest.raises(LookupError, match="gone"):
+        await gather_or_cancel([forever(), fails()])
+    assert ended.is_set()
