@@ -104,7 +104,7 @@ bench: check-export ## measure every operation under load; BENCH="--operations e
 tune: check-export ## sweep a model's settings for a latency target; TUNE="--model m3_embedder --p95 1.0"
 	@$(MAKE) --no-print-directory $(VENV)/installed-bench
 	@$(EXPORT)
-	@$(BIN)/python -m scripts.benchmark.tune $(TUNE)
+	@$(BIN)/python -m scripts.benchmark.product.tune $(TUNE)
 
 bench-peers: $(VENV)/installed-peers-text $(VENV)/installed-peers-audio demo ## beside infinity, sentence-transformers, faster-whisper and Piper's server; PEERS="--cases speech"
 	@$(BIN)/python -m scripts.benchmark.peers $(PEERS)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from scripts.benchmark.model_control import Knobs
-from scripts.benchmark.target import Target
-from scripts.benchmark.tune import parser, sweep
+from scripts.benchmark.common.target import Target
+from scripts.benchmark.product.model_control import Knobs
+from scripts.benchmark.product.tune import parser, sweep
 from scripts.stack import Stack
 
 pytestmark = pytest.mark.triton

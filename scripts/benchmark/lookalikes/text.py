@@ -19,6 +19,7 @@ from transformers import (
 
 WORDS = 5000
 _FIRST_WORD = 4
+_SHORTEST = 8
 _POSITIONS = 8194
 _PIPELINE = ("Transformer", "Pooling", "Normalize")
 
@@ -26,6 +27,12 @@ _PIPELINE = ("Transformer", "Pooling", "Normalize")
 def words(rng: np.random.Generator, count: int) -> str:
     """A text of ``count`` words of the vocabulary."""
     return " ".join(f"w{word}" for word in rng.integers(0, WORDS, count))
+
+
+def lengths(rng: np.random.Generator, count: int, longest: int = 500) -> list[int]:
+    """Numbers of tokens, evenly spread over the orders of magnitude from 8 to ``longest``."""
+    found: list[int] = np.exp(rng.uniform(np.log(_SHORTEST), np.log(longest), count)).astype(int).tolist()
+    return found
 
 
 def _tokenizer() -> XLMRobertaTokenizerFast:

@@ -85,7 +85,7 @@ class _Residual(nn.Module):
         return x
 
 
-class _Stage(nn.Module):
+class _UpsamplingStage(nn.Module):
     """One step of the decoder up in time, from ``channels`` to half of them."""
 
     def __init__(self, channels: int, rate: int, kernel: int) -> None:
@@ -106,12 +106,12 @@ class _Decoder(nn.Sequential):
 
     def __init__(self) -> None:
         widths = [_CHANNELS >> step for step in range(len(_UPSAMPLING) + 1)]
-        stages = (_Stage(width, *step) for width, step in zip(widths, _UPSAMPLING, strict=False))
+        stages = (_UpsamplingStage(width, *step) for width, step in zip(widths, _UPSAMPLING, strict=False))
         last = nn.Conv1d(widths[-1], 1, 7, padding=3)
         super().__init__(nn.Conv1d(_WIDTH, _CHANNELS, 7, padding=3), *stages, nn.LeakyReLU(), last, nn.Tanh())
 
 
-class Voice(nn.Module):
+class Vits(nn.Module):
     """Phoneme ids INT64 [1, ids] to samples FP32 [1, 1, 1, samples], with the inputs of Piper's files."""
 
     def __init__(self) -> None:
@@ -139,7 +139,7 @@ def write(path: Path, settings: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     example = (torch.ones(1, 20, dtype=torch.int64), torch.tensor([20]), torch.tensor([0.667, 1.0, 0.8]))
     torch.onnx.export(
-        Voice().eval(),
+        Vits().eval(),
         example,
         str(path),
         input_names=["input", "input_lengths", "scales"],

@@ -1,0 +1,1 @@
+"""The product beside what people use today."""

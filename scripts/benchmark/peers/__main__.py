@@ -12,7 +12,6 @@ import warnings
 from dataclasses import replace
 from pathlib import Path
 
-from scripts.benchmark import machine
 from scripts.benchmark.peers import audio, ratios, texts
 from scripts.benchmark.peers.sides import Bench
 
@@ -35,7 +34,7 @@ def _measure(bench: Bench, names: list[str], sides: str, runs: int) -> None:
             its = ratios.compare(replace(case, sides=chosen), runs)
         print(f"\n{ratios.table(its)}\n", flush=True)
         found += its
-        ratios.write(bench.folder / "results", machine.describe(), found)
+        ratios.write(bench.folder / "results", found)
 
 
 def main() -> int:

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from scripts.benchmark.inputs import Call, clip, speech_text
-from scripts.benchmark.peers.repository import COMPUTE_TYPE, VOICE, Checkpoints, put_voice, put_whisper
+from scripts.benchmark.common.inputs import Call, clip, speech_text
+from scripts.benchmark.common.target import Target, own_product
+from scripts.benchmark.lookalikes.repository import COMPUTE_TYPE, VOICE, Checkpoints, put_voice, put_whisper
 from scripts.benchmark.peers.sides import Bench, Case, HttpSide, Side, WorkerSide, server, worker
-from scripts.benchmark.target import Target, own_product
 
 _CALLERS = 8
 _THREADS = 2

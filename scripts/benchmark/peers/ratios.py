@@ -1,38 +1,28 @@
 """Sides in turn, round after round, and how many times as fast as each the product was."""
 
-import json
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from tqdm import tqdm
 
+from scripts.benchmark.common import output
+from scripts.benchmark.common.summary import Spread
 from scripts.benchmark.peers.sides import Case
-from scripts.benchmark.plots import plot
 
 PRODUCT = "Quartet"
 
 
 @dataclass(frozen=True)
-class Ratio:
-    """How many times as fast as a side the product was: the median of the rounds, the least and the most."""
-
-    median: float
-    least: float
-    most: float
-
-
-@dataclass(frozen=True)
 class Row:
-    """One side: the median of what it did in a second, and the ratios of each side that is the product's to it."""
+    """One side: the median of what it did in a second, and how many times as fast each of the product's sides was."""
 
     case: str
     side: str
     rate: float
     unit: str
-    ratios: dict[str, Ratio]
+    ratios: dict[str, Spread]
     seconds: list[float]
 
 
@@ -48,13 +38,11 @@ def compare(case: Case, runs: int) -> list[Row]:
 
 
 def rows(case: Case, seconds: Mapping[str, list[float]]) -> list[Row]:
-    """Compare within each round, since the machine differs from one to the next."""
+    """What the rounds of a case come to, one side a row."""
     found = []
     for name, its in seconds.items():
-        ratios = {}
-        for product in (side for side in seconds if side.startswith(PRODUCT)):
-            each = [other / own for own, other in zip(seconds[product], its, strict=True)]
-            ratios[product] = Ratio(statistics.median(each), min(each), max(each))
+        products = (side for side in seconds if side.startswith(PRODUCT))
+        ratios = {product: Spread.of_ratios(its, seconds[product]) for product in products}
         found.append(Row(case.name, name, case.units / statistics.median(its), case.unit, ratios, its))
     return found
 
@@ -65,25 +53,21 @@ def table(found: Sequence[Row]) -> str:
     for case in dict.fromkeys(row.case for row in found):
         its = [row for row in found if row.case == case]
         products = list(its[0].ratios)
-        heads = " | ".join(f"{product} is so many times as fast" for product in products)
-        lines += ["", f"| {case} | {its[0].unit} a second | {heads} |", "|---|---" + "|---" * len(products) + "|"]
+        heads = (f"{product} is so many times as fast" for product in products)
+        lines += ["", output.head((case, f"{its[0].unit} a second", *heads))]
         for row in its:
-            cells = (f"{ratio.median:.2f} ({ratio.least:.2f} to {ratio.most:.2f})" for ratio in row.ratios.values())
-            lines.append(f"| {row.side} | {row.rate:.1f} | {' | '.join(cells)} |")
+            lines.append(output.line((row.side, f"{row.rate:.1f}", *(f"{its:.2f}" for its in row.ratios.values()))))
     return "\n".join(lines[1:])
 
 
-def write(folder: Path, machine: dict[str, Any], found: Sequence[Row]) -> None:
+def write(folder: Path, found: Sequence[Row]) -> None:
     """``peers.json``, ``peers.md`` and ``peers.png`` in ``folder``."""
-    folder.mkdir(parents=True, exist_ok=True)
-    whole = {"machine": machine, "rows": [asdict(row) for row in found]}
-    (folder / "peers.json").write_text(json.dumps(whole, indent=2) + "\n", encoding="utf-8")
-    (folder / "peers.md").write_text(table(found) + "\n", encoding="utf-8")
+    output.write(folder / "peers", table(found), {"rows": [asdict(row) for row in found]})
     _plot(folder / "peers.png", found)
 
 
 def _plot(path: Path, found: Sequence[Row]) -> None:
-    with plot(path, 1 + 0.35 * len(found)) as axes:
+    with output.plot(path, 1 + 0.35 * len(found)) as axes:
         names = [f"{row.case}: {row.side}" for row in found]
         first = [next(iter(row.ratios.values())) for row in found]
         errors = [[its.median - its.least for its in first], [its.most - its.median for its in first]]

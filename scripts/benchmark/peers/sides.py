@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from scripts.benchmark import load
-from scripts.benchmark.inputs import Call
-from scripts.benchmark.target import Target
+from scripts.benchmark.common import load
+from scripts.benchmark.common.inputs import Call
+from scripts.benchmark.common.target import Target
 from scripts.local_triton.checks import free_port
 from scripts.local_triton.child import start_child, stop_child
 

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from frontend.dispatch.triton import Triton
-from scripts.benchmark.inputs import Call
-from scripts.benchmark.lookalikes.text import words
-from scripts.benchmark.peers.repository import PADDED, Checkpoints, put_padded, put_text
+from scripts.benchmark.common.inputs import Call
+from scripts.benchmark.common.target import Target, own_product
+from scripts.benchmark.lookalikes.repository import PADDED, Checkpoints, put_padded, put_text
+from scripts.benchmark.lookalikes.text import lengths, words
 from scripts.benchmark.peers.sides import Bench, Case, HttpSide, Side, WorkerSide, server, worker
-from scripts.benchmark.target import Target, own_product
 from scripts.export_models.encoder import Precision
 
 _CALLERS, _TEXTS_A_CALL = 16, 4
-_SHORTEST, _LONGEST = 8, 500
+_LONGEST = 500
 _RERANKERS, _DOCUMENTS = 8, 32
 _LONGEST_PASSAGE = 150
 _QUERY = 8
@@ -33,8 +33,7 @@ PRECISIONS: tuple[Precision, ...] = ("int8", "fp32")
 
 
 def _mixed(rng: np.random.Generator, count: int, longest: int) -> list[str]:
-    lengths = np.exp(rng.uniform(np.log(_SHORTEST), np.log(longest), count)).astype(int)
-    return [words(rng, length - 2) for length in lengths]
+    return [words(rng, length - 2) for length in lengths(rng, count, longest)]
 
 
 def _tokens(texts: list[str]) -> int:
@@ -71,20 +70,8 @@ class PaddedSide:
 @contextmanager
 def _infinity(bench: Bench, checkpoint: Path) -> Iterator[Target]:
     command = (bench.text_peers / "infinity_emb", "v2", "--model-id", checkpoint, "--served-model-name", "m")
-    options = (
-        "--engine",
-        "torch",
-        "--no-model-warmup",
-        "--device",
-        "cpu",
-        "--url-prefix",
-        "/v1",
-        "--host",
-        "127.0.0.1",
-        "--port",
-        "{port}",
-    )
-    with server((*command, *options), "/health", bench.log("infinity")) as address:
+    options = "--engine torch --no-model-warmup --device cpu --url-prefix /v1 --host 127.0.0.1 --port {port}"
+    with server((*command, *options.split()), "/health", bench.log("infinity")) as address:
         yield Target(f"{address}/v1", "", "")
 
 

@@ -1,4 +1,4 @@
-"""Who is served when everything is full: python -m scripts.benchmark.tiers --seconds 30
+"""Who is served when everything is full: python -m scripts.benchmark.probes.tiers --seconds 30
 
 Callers of every tier, and one whose organisation has a floor, want more of one voice than a Triton has slots for; then
 two equal keys do, one of them with four times as many callers.
@@ -6,7 +6,6 @@ two equal keys do, one of them with four times as many callers.
 
 import argparse
 import asyncio
-import statistics
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,12 +13,15 @@ from dataclasses import dataclass
 from frontend.access.registry import Registry
 from frontend.commands.database import with_registry
 from frontend.config.settings import Settings
-from scripts.benchmark.inputs import Call
-from scripts.benchmark.load import Sample, closed, connected
-from scripts.benchmark.target import Target, own_product
+from scripts.benchmark.common.inputs import Call
+from scripts.benchmark.common.load import Sample, closed, connected
+from scripts.benchmark.common.output import head, line
+from scripts.benchmark.common.summary import summary
+from scripts.benchmark.common.target import Target, own_product
 
 _MODEL = "piper_amy"
 _FLOOR = 2
+_HEAD = ("key", "tier", "callers", "answers", "share", "median s", "p95 s", "failed")
 _CONFIG = f"[floors.{_MODEL}]\nfloor = {_FLOOR}\n"
 # Long enough that the model, not the way to it, is what everybody waits for.
 _SENTENCE = "Every tier is served in its turn and nobody waits for ever " * 5
@@ -62,16 +64,14 @@ def _measure(target: Target, title: str, groups: Sequence[Group], seconds: float
     async def together() -> list[list[Sample]]:
         return await asyncio.gather(*(_answers(target, keys[group], group.callers, seconds) for group in groups))
 
-    print(f"\n{title}\n| key | tier | callers | answers | share | median s | p95 s | failed |")
-    print("|---|---|---|---|---|---|---|---|")
+    print(f"\n{title}\n{head(_HEAD)}")
     found = asyncio.run(together())
     every = sum(len(samples) for samples in found)
     for group, samples in zip(groups, found, strict=True):
-        times = sorted(sample.seconds for sample in samples)
-        failed = sum(sample.status != 200 for sample in samples)
-        row = (group.name, group.tier, group.callers, len(samples), f"{len(samples) / every:.0%}")
-        quantiles = f"{statistics.median(times):.2f} | {times[int(0.95 * len(times))]:.2f}" if times else "- | -"
-        print(f"| {' | '.join(map(str, row))} | {quantiles} | {failed} |", flush=True)
+        its = summary(samples)
+        times = (f"{its.percentile(name):.2f}" for name in ("p50", "p95"))
+        shared = (group.name, group.tier, group.callers, its.calls, f"{its.calls / every:.0%}")
+        print(line((*shared, *times, its.failed)), flush=True)
 
 
 def main() -> int:

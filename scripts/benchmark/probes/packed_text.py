@@ -1,14 +1,13 @@
 """The packed graph of a model of M3's size against a padded one of the same weights, in one process.
 
-python -m scripts.benchmark.packed_text --runs 5
-python -m scripts.benchmark.packed_text --longest
+python -m scripts.benchmark.probes.packed_text --runs 5
+python -m scripts.benchmark.probes.packed_text --longest
 
 The weights are random: speed does not depend on them. The padded side is Hugging Face's model in torch on texts sorted
 by length, in batches of 8, which is what sentence-transformers does. The runs alternate; the ratios are of medians.
 """
 
 import argparse
-import statistics
 import sys
 import tempfile
 import time
@@ -16,23 +15,22 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from transformers import XLMRobertaModel
 
+from scripts.benchmark.common.summary import Spread
 from scripts.benchmark.lookalikes import text
-from scripts.export_models import text_models
-from scripts.export_models.calibration import calibrate
+from scripts.benchmark.lookalikes.repository import packed_graph
 from scripts.export_models.encoder import Precision
 from scripts.export_models.export_text import LONGEST_TEXT
 from scripts.export_models.graph import save
 from scripts.export_models.text_checks import session
 
-_SHORTEST, _LONGEST = 8, 500
 _PADDED_BATCH = 8
-_CALIBRATED_ON = 16
 _PRECISIONS: tuple[Precision, ...] = ("fp32", "int8")
 
 Ids = list[NDArray[np.int32]]
@@ -40,10 +38,9 @@ Encode = Callable[[Ids], NDArray[np.float32]]
 
 
 def texts(count: int, seed: int) -> Ids:
-    """Token ids of ``count`` texts, their lengths evenly spread over the orders of magnitude from 8 to 500."""
+    """Token ids of ``count`` texts."""
     rng = np.random.default_rng(seed)
-    lengths = np.exp(rng.uniform(np.log(_SHORTEST), np.log(_LONGEST), count)).astype(int)
-    return [rng.integers(10, text.WORDS, length).astype(np.int32) for length in lengths]
+    return [rng.integers(10, text.WORDS, length).astype(np.int32) for length in text.lengths(rng, count)]
 
 
 def padded(model: XLMRobertaModel) -> Encode:
@@ -72,8 +69,7 @@ def export(model: XLMRobertaModel, precision: Precision, folder: Path) -> Path:
     """Write our graph of the model."""
     path = folder / precision / "model.onnx"
     path.parent.mkdir()
-    calibration = calibrate(model, texts(_CALIBRATED_ON, 2)) if precision == "int8" else None
-    save(text_models.embedder(text_models.checkpoint_of(model, calibration), precision, "cls"), path)
+    save(packed_graph(model, precision), path)
     return path
 
 
@@ -100,10 +96,8 @@ def _compare(sides: dict[str, Encode], ids: Ids, runs: int) -> None:
             times[name].append(_seconds(encode, ids))
     slowest = next(iter(sides))
     for name, its in times.items():
-        ratios = [one / other for one, other in zip(times[slowest], its, strict=True)]
-        spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
-        rate = tokens / statistics.median(its)
-        print(f"{name}: {rate:.0f} tokens/s, {statistics.median(ratios):.2f} times {slowest} ({spread})", flush=True)
+        ratio = Spread.of_ratios(times[slowest], its)
+        print(f"{name}: {tokens / median(its):.0f} tokens/s, {ratio:.2f} times {slowest}", flush=True)
 
 
 def _loss(exact: NDArray[np.float32], other: NDArray[np.float32]) -> float:

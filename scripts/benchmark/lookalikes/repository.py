@@ -4,9 +4,11 @@ import json
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
+from onnx import ModelProto
 from transformers import AutoModel, AutoModelForSequenceClassification
 
 from scripts.benchmark.lookalikes import text, voice, whisper
@@ -95,6 +97,14 @@ def _own_copy(target: Path, replaced: str) -> Path:
     return model
 
 
+def packed_graph(model: Any, precision: Precision, *, reranker: bool = False) -> ModelProto:
+    """Our graph of a look-alike in torch."""
+    rng = np.random.default_rng(2)
+    ids = [rng.integers(4, text.WORDS, 100).astype(np.int32) for _ in range(_CALIBRATED_ON)]
+    its = text_models.checkpoint_of(model, calibrate(model.base_model, ids) if precision == "int8" else None)
+    return text_models.reranker(its, precision) if reranker else text_models.embedder(its, precision, "cls")
+
+
 def put_text(target: Path, checkpoint: Path, precision: Precision, *, reranker: bool) -> Path:
     """Our graph of the embedder or reranker; gives the folder with ``model.onnx``."""
     name = "m3_reranker" if reranker else "m3_embedder"
@@ -103,12 +113,7 @@ def put_text(target: Path, checkpoint: Path, precision: Precision, *, reranker: 
     if stamp.read(target, name) == wanted:
         return target / name / "1"
     kind = AutoModelForSequenceClassification if reranker else AutoModel
-    model = kind.from_pretrained(checkpoint).eval()
-    rng = np.random.default_rng(2)
-    ids = [rng.integers(4, text.WORDS, 100).astype(np.int32) for _ in range(_CALIBRATED_ON)]
-    found = calibrate(model.base_model, ids) if precision == "int8" else {}
-    its = text_models.checkpoint_of(model, found)
-    graph = text_models.reranker(its, precision) if reranker else text_models.embedder(its, precision, "cls")
+    graph = packed_graph(kind.from_pretrained(checkpoint).eval(), precision, reranker=reranker)
     # Only now: whoever breaks this off in the minutes before finds the repository whole.
     folder = _own_copy(target, name) / "1"
     export_text.write(graph, precision, checkpoint, folder)

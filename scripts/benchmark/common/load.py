@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import aiohttp
 
-from scripts.benchmark.inputs import Call
+from scripts.benchmark.common.inputs import Call
 
 _LONGEST_SECONDS = 600.0
 

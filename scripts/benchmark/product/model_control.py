@@ -1,7 +1,7 @@
 """A model of a running Triton, loaded with other settings than its file has."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import aiohttp
@@ -15,6 +15,10 @@ class Knobs:
     max_batch_size: int | None
     instances: int
     threads: int
+
+    def words(self) -> list[str]:
+        """Each as it is written in a table."""
+        return ["-" if value is None else str(value) for value in astuple(self)]
 
 
 def overridden(config: dict[str, Any], knobs: Knobs, threads_parameter: str) -> dict[str, Any]:

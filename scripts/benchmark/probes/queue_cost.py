@@ -1,6 +1,6 @@
 """What waiting costs: processor time a call spends in the queue of its model, with many others waiting.
 
-python -m scripts.benchmark.queue_cost --waiting 10000
+python -m scripts.benchmark.probes.queue_cost --waiting 10000
 """
 
 import argparse
@@ -13,6 +13,7 @@ import uvloop
 
 from frontend.dispatch.model_queue import Bounds, ModelQueue, Turn
 from frontend.dispatch.scheduler import Rules
+from scripts.benchmark.common.summary import Spread
 
 _SLOTS, _KEYS = 64, 500
 
@@ -49,9 +50,8 @@ def main() -> int:
     parser.add_argument("--calls", type=int, default=20_000)
     parser.add_argument("--runs", type=int, default=5)
     arguments = parser.parse_args()
-    found = sorted(uvloop.run(microseconds(arguments.waiting, arguments.calls)) for _ in range(arguments.runs))
-    print(f"{arguments.waiting} waiting: {found[len(found) // 2]:.1f} microseconds a call", end=" ")
-    print(f"({found[0]:.1f} to {found[-1]:.1f})")
+    found = Spread.of(uvloop.run(microseconds(arguments.waiting, arguments.calls)) for _ in range(arguments.runs))
+    print(f"{arguments.waiting} waiting: {found:.1f} microseconds a call")
     return 0
 
 

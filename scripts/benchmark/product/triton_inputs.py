@@ -1,4 +1,4 @@
-"""Requests as Triton's own tools read them: python -m scripts.benchmark.triton_inputs m3_embedder > inputs.json
+"""Requests as Triton's own tools read them: python -m scripts.benchmark.product.triton_inputs m3_embedder > inputs.json
 
 ``perf_analyzer --input-data inputs.json`` sends them to Triton past the frontend; they are those of ``make bench``.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 from frontend.text.packed import packed_inputs
 from frontend.text.tokens import TextTokenizer
-from scripts.benchmark.inputs import calls
+from scripts.benchmark.common.inputs import calls
 from scripts.state import REPOSITORY
 
 _REQUESTS = 32

@@ -1,6 +1,6 @@
 """Short recordings on a Whisper of turbo's size: beside a long one, and in short windows.
 
-python -m scripts.benchmark.clips
+python -m scripts.benchmark.probes.clips
 
 One caller sends clips of 5 to 15 s one after the other, first to an idle server, then while a file of ten minutes is
 being transcribed. Then a clip of 5 s is sent to the same model with windows of at least 30 s and of at least 5 s: once
@@ -9,15 +9,16 @@ with the answer of 40 tokens that all clips have, and once with 20, which is wha
 
 import argparse
 import asyncio
-import statistics
 import sys
 from pathlib import Path
+from statistics import median
 
-from scripts.benchmark import load
-from scripts.benchmark.inputs import Call, clip
+from scripts.benchmark.common import load
+from scripts.benchmark.common.inputs import Call, clip
+from scripts.benchmark.common.summary import Spread, summary
+from scripts.benchmark.common.target import Target, own_product
 from scripts.benchmark.lookalikes import whisper
-from scripts.benchmark.peers.repository import Checkpoints, put_whisper
-from scripts.benchmark.target import Target, own_product
+from scripts.benchmark.lookalikes.repository import Checkpoints, put_whisper
 
 _FILE_SECONDS = 600.0
 _SHORT_SECONDS = 5.0
@@ -32,9 +33,10 @@ def _call(seed: int, shortest: float, longest: float) -> Call:
 
 def p95(samples: list[load.Sample]) -> float:
     """Seconds that 95 of 100 calls took at most; ``SystemExit`` if any failed."""
-    if failed := [sample.status for sample in samples if sample.status != 200]:
-        raise SystemExit(f"answers with {failed}")
-    return statistics.quantiles((sample.seconds for sample in samples), n=20, method="inclusive")[-1]
+    its = summary(samples)
+    if its.errors:
+        raise SystemExit(f"answers with {its.errors}")
+    return its.percentile("p95")
 
 
 async def beside(target: Target, runs: int, count: int) -> tuple[list[float], list[float]]:
@@ -66,13 +68,12 @@ async def seconds_of_a_short_clip(target: Target, runs: int) -> list[float]:
 
 
 def _tell_beside(idle: list[float], busy: list[float]) -> None:
-    ratios = [one / other for one, other in zip(busy, idle, strict=True)]
-    print(f"p95 of clips: idle {statistics.median(idle):.2f} s, beside ten minutes {statistics.median(busy):.2f} s")
-    print(f"that is {statistics.median(ratios):.2f} times ({min(ratios):.2f} to {max(ratios):.2f})", flush=True)
+    print(f"p95 of clips: idle {median(idle):.2f} s, beside ten minutes {median(busy):.2f} s")
+    print(f"that is {Spread.of_ratios(busy, idle):.2f} times", flush=True)
 
 
 def _tell_short(tokens: int, took: dict[float, list[float]]) -> None:
-    long, short = (statistics.median(took[least]) for least in (30.0, 5.0))
+    long, short = (median(took[least]) for least in (30.0, 5.0))
     print(f"a clip of 5 s with {tokens} tokens: {long:.2f} s in windows of 30 s, {short:.2f} s in windows of 5 s")
     print(f"that is {long / short:.2f} times as fast", flush=True)
 

@@ -1,7 +1,7 @@
 """Which settings of a model hold a latency target, and what each of them gives: through Triton's model control.
 
-    python -m scripts.benchmark.tune --model m3_embedder --p95 1.0
-    python -m scripts.benchmark.tune --model m3_embedder --url http://host:8080/v1 --triton http://host:8000 --key KEY
+    python -m scripts.benchmark.product.tune --model m3_embedder --p95 1.0
+    python -m scripts.benchmark.product.tune --url http://host:8080/v1 --triton http://host:8000 --key KEY
 
 Every combination is loaded over the one before, warmed up and measured by callers who wait for their answers, through
 the frontend. In the end the model is loaded as its file says; nothing is written there.
@@ -10,7 +10,6 @@ the frontend. In the end the model is loaded as its file says; nothing is writte
 import argparse
 import asyncio
 import itertools
-import json
 import os
 import sys
 from collections.abc import Callable
@@ -20,12 +19,12 @@ from typing import Any
 
 import aiohttp
 
-from scripts.benchmark import load, machine, report
-from scripts.benchmark.inputs import OPERATIONS, calls
-from scripts.benchmark.model_control import Control, Knobs, overridden
-from scripts.benchmark.plots import plot
-from scripts.benchmark.target import Target, own_product
-from scripts.benchmark.triton_counts import TritonCounts, between
+from scripts.benchmark.common import load, output
+from scripts.benchmark.common.inputs import OPERATIONS, calls
+from scripts.benchmark.common.summary import summary
+from scripts.benchmark.common.target import Target, own_product
+from scripts.benchmark.product.model_control import Control, Knobs, overridden
+from scripts.benchmark.product.triton_counts import TritonCounts, between
 
 _DIFFERENT_CALLS = 64
 _LOAD_SECONDS = 600.0
@@ -66,11 +65,8 @@ async def _try(target: Target, knobs: Knobs, operation: str, arguments: argparse
         before = await triton.read()
         samples = await load.closed(client, requests, arguments.callers, arguments.seconds)
         counted = between(before, await triton.read())
-    run = report.result(operation, "", OPERATIONS[operation].unit, samples, counted)
-    batch = counted.get(arguments.model, {}).get("mean_batch", 0.0)
-    return Tried(
-        knobs, run.latency.get("p95", float("inf")), run.units_a_second, run.unit, batch, sum(run.errors.values())
-    )
+    its, batch = summary(samples), counted.get(arguments.model, {}).get("mean_batch", 0.0)
+    return Tried(knobs, its.percentile("p95"), its.units_a_second, OPERATIONS[operation].unit, batch, its.failed)
 
 
 async def sweep(target: Target, arguments: argparse.Namespace, heard: Callable[[str], None]) -> list[Tried]:
@@ -95,16 +91,13 @@ async def sweep(target: Target, arguments: argparse.Namespace, heard: Callable[[
     return found
 
 
-_HEAD = (
-    "| delay us | max batch | instances | threads | p95 ms | throughput/s | mean batch | holds |\n" + "|---" * 8 + "|"
-)
+_HEAD = output.head(("delay us", "max batch", "instances", "threads", "p95 ms", "throughput/s", "mean batch", "holds"))
 
 
 def row(tried: Tried, p95: float) -> str:
     """A line of the table."""
-    knobs = ("-" if value is None else str(value) for value in asdict(tried.knobs).values())
-    numbers = f"{1000 * tried.p95:.0f} | {tried.units_a_second:.0f} {tried.unit} | {tried.mean_batch:.2f}"
-    return f"| {' | '.join(knobs)} | {numbers} | {'yes' if tried.holds(p95) else 'no'} |"
+    numbers = (f"{1000 * tried.p95:.0f}", f"{tried.units_a_second:.0f} {tried.unit}", f"{tried.mean_batch:.2f}")
+    return output.line((*tried.knobs.words(), *numbers, "yes" if tried.holds(p95) else "no"))
 
 
 def table(found: list[Tried], p95: float) -> str:
@@ -114,13 +107,12 @@ def table(found: list[Tried], p95: float) -> str:
 
 
 def _plot(path: Path, found: list[Tried], p95: float) -> None:
-    with plot(path) as axes:
+    with output.plot(path) as axes:
         for holds, colour in ((True, "tab:green"), (False, "tab:gray")):
             its = [tried for tried in found if tried.holds(p95) is holds]
             axes.scatter([1000 * tried.p95 for tried in its], [tried.units_a_second for tried in its], c=colour)
         for tried in found:
-            label = "/".join("-" if value is None else str(value) for value in asdict(tried.knobs).values())
-            axes.annotate(label, (1000 * tried.p95, tried.units_a_second), fontsize=7)
+            axes.annotate("/".join(tried.knobs.words()), (1000 * tried.p95, tried.units_a_second), fontsize=7)
         axes.axvline(1000 * p95, color="black", linewidth=0.8)
         axes.set(
             xlabel="p95 in milliseconds", ylabel=f"{found[0].unit} a second", title="delay/batch/instances/threads"
@@ -129,12 +121,9 @@ def _plot(path: Path, found: list[Tried], p95: float) -> None:
 
 
 def _write(arguments: argparse.Namespace, found: list[Tried]) -> None:
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    whole = {"machine": machine.describe(), "model": arguments.model, "p95": arguments.p95}
-    whole["tried"] = [asdict(tried) for tried in found]
     stem = arguments.out / arguments.model
-    stem.with_suffix(".json").write_text(json.dumps(whole, indent=2) + "\n", encoding="utf-8")
-    stem.with_suffix(".md").write_text(table(found, arguments.p95) + "\n", encoding="utf-8")
+    numbers = {"model": arguments.model, "p95": arguments.p95, "tried": [asdict(tried) for tried in found]}
+    output.write(stem, table(found, arguments.p95), numbers)
     _plot(stem.with_suffix(".png"), found, arguments.p95)
 
 

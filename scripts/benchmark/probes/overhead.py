@@ -1,6 +1,6 @@
 """What the frontend adds to a call, and how many requests it answers where no model is needed.
 
-python -m scripts.benchmark.overhead
+python -m scripts.benchmark.probes.overhead
 
 Calls alternate, so that a noisy machine disturbs both alike: one short embedding over gRPC straight to Triton, and the
 same over HTTP through the frontend.
@@ -20,7 +20,8 @@ from frontend.dispatch.triton import Triton
 from frontend.operations.embeddings.pipeline import OUTPUT
 from frontend.text.packed import packed_inputs
 from frontend.text.tokens import TextTokenizer
-from scripts.benchmark.target import Target, own_product
+from scripts.benchmark.common.summary import Spread
+from scripts.benchmark.common.target import Target, own_product
 from scripts.state import REPOSITORY
 
 _TEXT = "a cat on a mat"
@@ -74,8 +75,8 @@ def main() -> int:
     with own_product() as target:
         grpc_ms, http_ms = uvloop.run(added(target))
         print(f"gRPC {grpc_ms:.2f} ms, HTTP {http_ms:.2f} ms, the frontend adds {http_ms - grpc_ms:.2f} ms (medians)")
-        rates = sorted(uvloop.run(requests_a_second(target)) for _ in range(_RUNS))
-        print(f"requests a second without a model: {rates[_RUNS // 2]:.0f} (from {rates[0]:.0f} to {rates[-1]:.0f})")
+        rates = Spread.of(uvloop.run(requests_a_second(target)) for _ in range(_RUNS))
+        print(f"requests a second without a model: {rates:.0f}")
     return 0
 
 

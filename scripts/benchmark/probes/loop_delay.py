@@ -1,6 +1,6 @@
 """How promptly the frontend's event loop answers while all four operations run at full load.
 
-python -m scripts.benchmark.loop_delay
+python -m scripts.benchmark.probes.loop_delay
 """
 
 import asyncio
@@ -11,9 +11,10 @@ from urllib.parse import urlsplit
 import aiohttp
 import uvloop
 
-from scripts.benchmark import load
-from scripts.benchmark.inputs import OPERATIONS, calls
-from scripts.benchmark.target import Target, own_product
+from scripts.benchmark.common import load
+from scripts.benchmark.common.inputs import OPERATIONS, calls
+from scripts.benchmark.common.summary import summary
+from scripts.benchmark.common.target import Target, own_product
 
 _SECONDS = 60.0
 _CALLERS = 8
@@ -41,7 +42,7 @@ async def measure(target: Target) -> None:
         samples = await asyncio.gather(*loads)
     after = await _buckets(target)
     for name, its in zip(OPERATIONS, samples, strict=True):
-        print(f"{name}: {len(its)} calls, {sum(sample.status != 200 for sample in its)} of them failed")
+        print(f"{name}: {len(its)} calls, {summary(its).failed} of them failed")
     for share in _SHARES:
         print(f"{100 * share:g} % of the timers were at most {1000 * bound(before, after, share):g} ms late")
 

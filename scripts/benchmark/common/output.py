@@ -1,0 +1,81 @@
+"""What is written of a measurement: the machine it was made on, its numbers, a table and a plot."""
+
+import importlib.metadata
+import json
+import platform
+import subprocess
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from scripts.machine import memory_bytes, processors
+
+_PACKAGES = ("aiohttp", "uvloop", "tritonclient", "onnxruntime", "ctranslate2", "tokenizers", "numpy", "piper-tts")
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "-"
+
+
+def _cpu() -> str:
+    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+def _commit() -> str:
+    done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "-"
+
+
+def _machine() -> dict[str, Any]:
+    return {
+        "cpu": _cpu(),
+        "cores": processors(),
+        "memory_gib": round(memory_bytes() / 1024**3, 1),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "commit": _commit(),
+        "packages": {name: _version(name) for name in _PACKAGES},
+    }
+
+
+def line(cells: Iterable[object]) -> str:
+    """A line of a Markdown table."""
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def head(names: Sequence[str]) -> str:
+    """The first two lines of a Markdown table."""
+    return f"{line(names)}\n|{'---|' * len(names)}"
+
+
+def write(stem: Path, table: str, numbers: dict[str, Any]) -> None:
+    """``stem``.json with the machine and the numbers, and ``stem``.md with the table."""
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    whole = json.dumps({"machine": _machine(), **numbers}, indent=2)
+    stem.with_suffix(".json").write_text(f"{whole}\n", encoding="utf-8")
+    stem.with_suffix(".md").write_text(f"{table}\n", encoding="utf-8")
+
+
+@contextmanager
+def plot(path: Path, height: float = 5) -> Iterator[Any]:
+    """Axes nine inches wide and ``height`` high, written to ``path`` as the block ends."""
+    # Imported where one is drawn: most of a benchmark does without.
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(9, height))
+    try:
+        yield axes
+        figure.tight_layout()
+        figure.savefig(path, dpi=120)
+    finally:
+        pyplot.close(figure)

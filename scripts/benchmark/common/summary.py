@@ -1,0 +1,73 @@
+"""What samples of calls, and rounds of a measurement, come to."""
+
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from scripts.benchmark.common.load import Sample
+
+_PERCENTILES = (50, 90, 95, 99)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Of a run's calls: ``latency`` has seconds of those that succeeded, ``errors`` counts the others by status."""
+
+    calls: int
+    seconds: float
+    calls_a_second: float
+    units_a_second: float
+    latency: dict[str, float]
+    errors: dict[str, int]
+
+    @property
+    def failed(self) -> int:
+        return sum(self.errors.values())
+
+    def percentile(self, name: str) -> float:
+        """Seconds of ``p50``, ``p90``, ``p95`` or ``p99``; infinite where no call succeeded."""
+        return self.latency.get(name, float("inf"))
+
+
+def summary(samples: Sequence[Sample]) -> Summary:
+    """Throughput counts what succeeded, from the first call's due time to the last answer."""
+    good = [sample for sample in samples if sample.status == 200]
+    begun = min((sample.due for sample in samples), default=0.0)
+    seconds = max((sample.due + sample.seconds for sample in samples), default=0.0) - begun
+    times = np.array([sample.seconds for sample in good])
+    latency = {f"p{p}": round(float(np.percentile(times, p)), 5) for p in _PERCENTILES} if good else {}
+    if good:
+        latency |= {"mean": round(float(times.mean()), 5), "max": round(float(times.max()), 5)}
+    return Summary(
+        calls=len(samples),
+        seconds=round(seconds, 3),
+        calls_a_second=round(len(good) / seconds, 2) if seconds else 0.0,
+        units_a_second=round(sum(sample.units for sample in good) / seconds, 1) if seconds else 0.0,
+        latency=latency,
+        errors={str(status): n for status, n in Counter(s.status for s in samples if s.status != 200).items()},
+    )
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A figure of several rounds: the median, the least and the most."""
+
+    median: float
+    least: float
+    most: float
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> "Spread":
+        its = list(values)
+        return cls(statistics.median(its), min(its), max(its))
+
+    @classmethod
+    def of_ratios(cls, ones: Iterable[float], others: Iterable[float]) -> "Spread":
+        """One by the other within each round, since the machine differs from one round to the next."""
+        return cls.of(one / other for one, other in zip(ones, others, strict=True))
+
+    def __format__(self, form: str) -> str:
+        return f"{self.median:{form}} ({self.least:{form}} to {self.most:{form}})"

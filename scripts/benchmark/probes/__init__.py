@@ -1,0 +1,1 @@
+"""One question each, whose answer a document cites."""

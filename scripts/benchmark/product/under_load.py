@@ -1,0 +1,159 @@
+"""Every operation under three shapes of load: python -m scripts.benchmark --operations speech --callers 16
+
+Without ``--url`` it starts the product itself, with limits out of the way. With it, any server that speaks OpenAI's
+protocol can be measured; ``--model operation=name`` names its models.
+"""
+
+import argparse
+import asyncio
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scripts.benchmark.common import load, output
+from scripts.benchmark.common.inputs import OPERATIONS, calls
+from scripts.benchmark.common.load import Sample
+from scripts.benchmark.common.summary import Summary, summary
+from scripts.benchmark.common.target import Target, own_product
+from scripts.benchmark.product.triton_counts import Counts, TritonCounts, between
+
+_DIFFERENT_CALLS = 64
+_WARM_UP_CALLS = 4
+_SHAPES = ("closed", "open", "burst")
+_HEAD = ("operation", "load", "calls/s", "units/s", "p50 ms", "p95 ms", "p99 ms", "errors", "mean batch", "queue ms")
+
+
+@dataclass(frozen=True)
+class Run:
+    """An operation under one shape of load, and what Triton counted meanwhile."""
+
+    operation: str
+    shape: str
+    samples: Sequence[Sample]
+    triton: Counts
+
+    @property
+    def unit(self) -> str:
+        return OPERATIONS[self.operation].unit
+
+    @property
+    def summary(self) -> Summary:
+        return summary(self.samples)
+
+    def numbers(self) -> dict[str, Any]:
+        """What the JSON file has of it."""
+        named = {"operation": self.operation, "shape": self.shape, "unit": self.unit, "triton": self.triton}
+        return {**named, **asdict(self.summary)}
+
+    def line(self) -> str:
+        """Its line of the table."""
+        its = self.summary
+        busiest: dict[str, float] = max(self.triton.values(), key=lambda model: model["requests"], default={})
+        return output.line(
+            (
+                self.operation,
+                self.shape,
+                f"{its.calls_a_second:.1f}",
+                f"{its.units_a_second:.0f} {self.unit}",
+                *(f"{1000 * its.percentile(name):.1f}" for name in ("p50", "p95", "p99")),
+                its.failed,
+                f"{busiest['mean_batch']:.2f}" if busiest else "-",
+                f"{busiest['queue_ms']:.2f}" if busiest else "-",
+            )
+        )
+
+
+def write(folder: Path, runs: Sequence[Run]) -> str:
+    """``results.json``, ``results.md`` and ``latency.png`` in ``folder``; answers the table."""
+    table = "\n".join([output.head(_HEAD), *(run.line() for run in runs)])
+    output.write(folder / "results", table, {"results": [run.numbers() for run in runs]})
+    _plot(folder / "latency.png", runs)
+    return table
+
+
+def _plot(path: Path, runs: Sequence[Run]) -> None:
+    """The share of calls answered within a time, one line a run."""
+    with output.plot(path) as axes:
+        for run in runs:
+            times = np.sort([1000 * sample.seconds for sample in run.samples if sample.status == 200])
+            if len(times):
+                axes.plot(times, np.arange(1, len(times) + 1) / len(times), label=f"{run.operation}, {run.shape}")
+        axes.set(xscale="log", xlabel="milliseconds", ylabel="share of calls answered", ylim=(0, 1))
+        axes.grid(True, which="both", alpha=0.3)
+        axes.legend()
+
+
+async def _send(client: load.Client, operation: str, shape: str, arguments: argparse.Namespace) -> list[Sample]:
+    model = dict(arguments.model).get(operation, "")
+    requests = calls(operation, _DIFFERENT_CALLS, arguments.seed, model)
+    await load.burst(client, requests[:_WARM_UP_CALLS])
+    if shape == "open":
+        return await load.poisson(client, requests, arguments.rate, arguments.seconds, arguments.seed)
+    if shape == "burst":
+        return await load.burst(client, calls(operation, arguments.burst, arguments.seed, model))
+    return await load.closed(client, requests, arguments.callers, arguments.seconds)
+
+
+def _described(shape: str, arguments: argparse.Namespace) -> str:
+    words = {"closed": f"{arguments.callers} callers", "open": f"{arguments.rate:g}/s Poisson"}
+    return words.get(shape, f"burst of {arguments.burst}")
+
+
+async def _measure(target: Target, arguments: argparse.Namespace) -> None:
+    triton = TritonCounts(target.triton)
+    runs = []
+    async with load.connected(target.address, target.key) as client:
+        for operation in arguments.operations:
+            for shape in arguments.shapes:
+                before = await triton.read()
+                samples = await _send(client, operation, shape, arguments)
+                counted = between(before, await triton.read())
+                runs.append(Run(operation, _described(shape, arguments), samples, counted))
+                print(runs[-1].line(), flush=True)
+    print(f"\n{write(arguments.out, runs)}\n\nwritten to {arguments.out}")
+
+
+def _several(allowed: Sequence[str], text: str) -> list[str]:
+    names = text.split(",")
+    for name in names:
+        if name not in allowed:
+            raise argparse.ArgumentTypeError(f"{name!r}: choose from {', '.join(allowed)}")
+    return names
+
+
+def _model(text: str) -> tuple[str, str]:
+    operation, _, name = text.partition("=")
+    if operation not in OPERATIONS or not name:
+        raise argparse.ArgumentTypeError(f"{text!r}: write embeddings=name")
+    return operation, name
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description="Load Quartet, or another server, and measure.")
+    parser.add_argument("--url", default="", help="a base address with /v1; without it the product is started")
+    parser.add_argument("--key", default=os.environ.get("QUARTET_API_KEY", ""), help="the API key for --url")
+    parser.add_argument("--triton", default="", help="Triton's HTTP address, for its own counts, with --url")
+    parser.add_argument("--model", action="append", type=_model, default=[], help="embeddings=name, with --url")
+    parser.add_argument("--operations", type=lambda text: _several(tuple(OPERATIONS), text), default=list(OPERATIONS))
+    parser.add_argument("--shapes", type=lambda text: _several(_SHAPES, text), default=list(_SHAPES))
+    parser.add_argument("--callers", type=int, default=16, help="callers of the closed loop")
+    parser.add_argument("--rate", type=float, default=5.0, help="arrivals a second of the open loop")
+    parser.add_argument("--burst", type=int, default=32, help="calls of the burst")
+    parser.add_argument("--seconds", type=float, default=15.0, help="how long the closed and the open loop last")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=Path("build/bench"))
+    return parser
+
+
+def main() -> int:
+    arguments = _parser().parse_args()
+    if arguments.url:
+        asyncio.run(_measure(Target(arguments.url, arguments.key, arguments.triton), arguments))
+        return 0
+    with own_product() as target:
+        asyncio.run(_measure(target, arguments))
+    return 0

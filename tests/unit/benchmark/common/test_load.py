@@ -1,0 +1,80 @@
+"""Three shapes of load, against a small server whose times are known."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from scripts.benchmark.common import load
+from scripts.benchmark.common.inputs import Call
+
+CALL = Call("/embeddings", 10, {"input": "a"})
+
+
+class Server:
+    """Answers after ``delay`` seconds; ``most`` is how many calls were under way at once."""
+
+    def __init__(self) -> None:
+        self.delay, self.answered, self.under_way, self.most = 0.02, 0, 0, 0
+        app = web.Application()
+        app.router.add_post("/v1/embeddings", self._answer)
+        self.server = TestServer(app)
+
+    async def _answer(self, request: web.Request) -> web.Response:
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        await asyncio.sleep(self.delay)
+        self.under_way -= 1
+        self.answered += 1
+        return web.json_response({})
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    running = Server()
+    await running.server.start_server()
+    yield running
+    await running.server.close()
+
+
+@pytest.fixture
+async def client(server: Server) -> AsyncIterator[load.Client]:
+    async with load.connected(str(server.server.make_url("/v1")), "key") as connected:
+        yield connected
+
+
+async def test_a_closed_loop_never_has_more_calls_than_callers(client: load.Client, server: Server) -> None:
+    samples = await load.closed(client, [CALL], 4, 0.3)
+    assert server.most == 4
+    assert len(samples) == server.answered
+
+
+async def test_an_open_loop_does_not_wait_for_answers(client: load.Client, server: Server) -> None:
+    server.delay = 0.5
+    samples = await load.poisson(client, [CALL], 50, 0.5, seed=1)
+    assert server.most > 4
+    assert 10 <= len(samples) <= 40
+
+
+async def test_time_counts_from_when_a_call_was_due(client: load.Client, server: Server) -> None:
+    sample = await client.send(CALL, time.perf_counter() - 1)
+    assert sample.seconds >= 1
+
+
+async def test_a_burst_sends_all_at_once(client: load.Client, server: Server) -> None:
+    await load.burst(client, [CALL] * 9)
+    assert server.most == 9
+
+
+async def test_a_server_that_is_away_is_a_sample_too() -> None:
+    async with load.connected("http://127.0.0.1:1/v1", "") as client:
+        assert (await client.send(CALL, time.perf_counter())).status == 0
+
+
+async def test_every_call_is_sent_once_whatever_the_callers(client: load.Client, server: Server) -> None:
+    samples = await load.each_once(client, [Call("/embeddings", units, CALL.body) for units in range(7)], 3)
+    assert sorted(sample.units for sample in samples) == list(range(7))
+    assert (server.answered, server.most) == (7, 3)

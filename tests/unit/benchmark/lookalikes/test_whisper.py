@@ -1,0 +1,34 @@
+"""Look-alikes of the real sizes, here made small: what makes them fit for a comparison."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scripts.benchmark.lookalikes import whisper
+from scripts.export_models.export_whisper import convert
+from scripts.export_models.whisper_code import recognizer_module
+
+
+@pytest.fixture(scope="module")
+def converted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("whisper")
+    whisper.write(folder / "source", layers=1, width=64)
+    convert(folder / "source", folder / "converted", "int8")
+    return folder / "converted"
+
+
+@pytest.mark.parametrize("seconds", [3, 12, 30])
+def test_every_window_has_the_same_number_of_tokens(converted: Path, seconds: int) -> None:
+    module = recognizer_module()
+    recognizer = module.Recognizer(converted, compute_type="int8")
+    audio = np.random.default_rng(seconds).normal(size=seconds * 16_000).astype(np.float32) * 0.1
+    (answer,) = recognizer.transcribe([module.Window(audio, language="en")])
+    assert "".join(segment.text for segment in answer.segments) == "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN"
+
+
+def test_no_window_is_doubted_and_decoded_again(converted: Path) -> None:
+    module = recognizer_module()
+    recognizer = module.Recognizer(converted, compute_type="int8")
+    (answer,) = recognizer.transcribe([module.Window(np.zeros(80_000, np.float32), language="en")])
+    assert answer.avg_logprob > -0.1

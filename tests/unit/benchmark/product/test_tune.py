@@ -1,0 +1,43 @@
+"""The sweep of a model's settings: what is loaded, and what is said of it."""
+
+from typing import Any
+
+from scripts.benchmark.product.model_control import Knobs
+from scripts.benchmark.product.tune import Tried, combinations, parser, row, table
+
+CONFIG: dict[str, Any] = {"max_batch_size": 32, "dynamic_batching": {}}
+
+
+def _tried(p95: float, rate: float, errors: int = 0) -> Tried:
+    return Tried(Knobs(0, 8, 1, 2), p95, rate, "words", 3.5, errors)
+
+
+def test_every_combination_is_tried() -> None:
+    arguments = parser().parse_args(["--delays", "0,10", "--batches", "1,8", "--instances", "1", "--threads", "2"])
+    assert combinations(CONFIG, arguments) == [
+        Knobs(0, 1, 1, 2),
+        Knobs(0, 8, 1, 2),
+        Knobs(10, 1, 1, 2),
+        Knobs(10, 8, 1, 2),
+    ]
+
+
+def test_a_model_that_cannot_batch_has_no_delay_and_no_batch_size() -> None:
+    arguments = parser().parse_args(["--instances", "1,2", "--threads", "1"])
+    found = combinations({**CONFIG, "max_batch_size": 0}, arguments)
+    assert found == [Knobs(None, None, 1, 1), Knobs(None, None, 2, 1)]
+
+
+def test_a_target_is_held_only_without_errors() -> None:
+    assert _tried(0.9, 10).holds(1.0)
+    assert not _tried(1.1, 10).holds(1.0)
+    assert not _tried(0.9, 10, errors=1).holds(1.0)
+
+
+def test_those_that_hold_the_target_come_first_and_the_fastest_before() -> None:
+    slow, fast, late = _tried(0.5, 10), _tried(0.9, 20), _tried(2, 99)
+    assert table([slow, late, fast], 1.0).splitlines()[2:] == [row(its, 1.0) for its in (fast, slow, late)]
+
+
+def test_a_row_tells_the_knobs_and_what_they_gave() -> None:
+    assert row(_tried(0.25, 1234), 1.0) == "| 0 | 8 | 1 | 2 | 250 | 1234 words | 3.50 | yes |"
