@@ -33,7 +33,7 @@ check-python:
 
 # What can be told to be wrong is told before anything is installed.
 check-%: check-python
-	@$(ANY_PYTHON) -m scripts.preflight $* $(CHOICE) $(if $(filter run,$*),$(OWN))
+	@$(ANY_PYTHON) -m scripts.run.preflight $* $(CHOICE) $(if $(filter run,$*),$(OWN))
 
 $(VENV)/base: scripts/install/requirements.txt
 	@$(MAKE) --no-print-directory check-python
@@ -78,7 +78,7 @@ lint: $(VENV)/installed-tests ## ruff and mypy strict
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@cd model_repository/whisper_turbo/1 && ../../../$(BIN)/mypy --config-file ../../../pyproject.toml features.py transcript.py first_step.py encoders.py recognizer.py
-	@cd scripts/local_triton/backends/onnxruntime && ../../../../$(BIN)/mypy --explicit-package-bases --config-file ../../../../pyproject.toml checks.py batching.py session.py watch.py
+	@cd scripts/local_triton/backends/onnxruntime && ../../../../$(BIN)/mypy --explicit-package-bases --config-file ../../../../pyproject.toml model_config.py batching.py session.py watch.py
 
 $(VENV)/installed-browser: tests/requirements.txt
 	@command -v chromium >/dev/null || { echo "installing Chromium, for the tests of the dashboard"; \

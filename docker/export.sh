@@ -10,4 +10,4 @@ runtimes=()
 python -m scripts.export_models --repository "${MODELS_FOLDER:-/models}" --work "${WORK_FOLDER:-/work}" \
   "${runtimes[@]}" "$@"
 # After the export, which writes configurations of its own.
-exec python -m scripts.fit --repository "${MODELS_FOLDER:-/models}"
+exec python -m scripts.run.fit --repository "${MODELS_FOLDER:-/models}"

@@ -23,7 +23,7 @@ from frontend.commands.database import with_registry
 from frontend.config.settings import CONFIG_FILE, PREFIX, Settings
 from frontend.http.connection import Runner
 from scripts.local_triton.checks import free_port
-from scripts.stack import Stack
+from scripts.run.stack import Stack
 from tests.clocks import LimitsClock
 from tests.databases import PostgresServer
 from tests.fakes import FakeTriton, add_key

@@ -6,7 +6,7 @@ import pytest
 
 from frontend.access import api_key
 from frontend.commands.database import with_registry
-from scripts.stack import Stack
+from scripts.run.stack import Stack
 from tests.fakes import add_key
 from tests.faults.attacks.cases import ATTACKS, FREE_SECONDS, PATIENCE, Scene, seconds_until_free
 

@@ -7,7 +7,7 @@ import openai
 import pytest
 
 from scripts.local_triton.server import LocalTriton
-from scripts.stack import Stack
+from scripts.run.stack import Stack
 
 
 def send(triton: LocalTriton, signal: int) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scripts.stack import Stack
+from scripts.run.stack import Stack
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.triton

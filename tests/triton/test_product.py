@@ -15,7 +15,7 @@ import tritonclient.grpc as grpc_client
 from numpy.typing import NDArray
 
 from scripts.export_models.demo.sentences import sentences, words
-from scripts.stack import Stack
+from scripts.run.stack import Stack
 from tests.speech import CONTAINERS, decoded, encode, say
 
 pytestmark = pytest.mark.triton

@@ -8,7 +8,7 @@ import pytest
 import tritonclient.grpc.aio as grpc_client
 from numpy.typing import NDArray
 
-from scripts.stack import Stack
+from scripts.run.stack import Stack
 
 pytestmark = pytest.mark.triton
 

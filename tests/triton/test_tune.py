@@ -10,7 +10,7 @@ import pytest
 from scripts.benchmark.common.target import Target
 from scripts.benchmark.product.model_control import Knobs
 from scripts.benchmark.product.tune import parser, sweep
-from scripts.stack import Stack
+from scripts.run.stack import Stack
 
 pytestmark = pytest.mark.triton
 

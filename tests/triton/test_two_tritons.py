@@ -16,7 +16,7 @@ import pytest
 from frontend.config.settings import PREFIX
 from scripts.local_triton.checks import free_port
 from scripts.local_triton.server import LocalTriton
-from scripts.state import REPOSITORY
+from scripts.run.state import REPOSITORY
 from tests.conftest import KEY, ROOT
 from tests.frontends import prepare
 from tests.triton.conftest import send

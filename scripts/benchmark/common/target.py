@@ -10,8 +10,8 @@ from pathlib import Path
 from frontend.catalogue.endpoints import LIMITS
 from frontend.config.settings import CONFIG_FILE, PREFIX
 from scripts.local_triton.checks import free_port
-from scripts.stack import Stack
-from scripts.state import REPOSITORY
+from scripts.run.stack import Stack
+from scripts.run.state import REPOSITORY
 
 
 @dataclass(frozen=True)

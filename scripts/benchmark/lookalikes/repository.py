@@ -19,7 +19,7 @@ from scripts.export_models.encoder import Precision
 from scripts.export_models.export_piper import export_piper
 from scripts.export_models.export_whisper import convert
 from scripts.export_models.stamp import Stamp
-from scripts.state import REPOSITORY
+from scripts.run.state import REPOSITORY
 
 PADDED = "padded_embedder"
 VOICE = "amy"

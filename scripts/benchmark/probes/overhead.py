@@ -22,7 +22,7 @@ from frontend.text.packed import packed_inputs
 from frontend.text.tokens import TextTokenizer
 from scripts.benchmark.common.summary import Spread
 from scripts.benchmark.common.target import Target, own_product
-from scripts.state import REPOSITORY
+from scripts.run.state import REPOSITORY
 
 _TEXT = "a cat on a mat"
 _MODEL = MODELS["embed-m3"].triton_model

@@ -12,7 +12,7 @@ from typing import Any
 from frontend.text.packed import packed_inputs
 from frontend.text.tokens import TextTokenizer
 from scripts.benchmark.common.inputs import calls
-from scripts.state import REPOSITORY
+from scripts.run.state import REPOSITORY
 
 _REQUESTS = 32
 

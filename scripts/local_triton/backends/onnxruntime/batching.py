@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from checks import Plan
+from model_config import Plan
 from numpy.typing import NDArray
 
 Arrays = dict[str, NDArray[Any]]

@@ -14,13 +14,13 @@ import triton_python_backend_utils as pb_utils
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import batching
-import checks
 import session as sessions
+from model_config import TensorInfo, check, shape_of
 from watch import Watch
 
 
 def _describe(tensors):
-    return [checks.TensorInfo(tensor.name, tensor.type, checks.shape_of(tensor.shape)) for tensor in tensors]
+    return [TensorInfo(tensor.name, tensor.type, shape_of(tensor.shape)) for tensor in tensors]
 
 
 def _failure(message, code):
@@ -47,7 +47,7 @@ class TritonPythonModel:
             providers=sessions.providers(args["model_instance_kind"], int(args["model_instance_device_id"])),
         )
         self._config, self._watch = config, Watch()
-        self._plan = checks.check(config, _describe(self._session.get_inputs()), _describe(self._session.get_outputs()))
+        self._plan = check(config, _describe(self._session.get_inputs()), _describe(self._session.get_outputs()))
         self._nothing = batching.nothing(
             self._plan,
             {tensor["name"]: pb_utils.triton_string_to_numpy(tensor["data_type"]) for tensor in config["output"]},

@@ -10,10 +10,10 @@ import subprocess
 import sys
 
 from frontend.config.tables import SettingsError
-from scripts import preflight
 from scripts.local_triton.checks import PreflightError
 from scripts.local_triton.child import die_with_parent
-from scripts.state import REPOSITORY, State, models_in_use
+from scripts.run import preflight
+from scripts.run.state import REPOSITORY, StateFolder, models_in_use
 
 # The README's section on the demo models says more.
 DEMO_BOUNDS = """\
@@ -38,11 +38,11 @@ def _export(choice: preflight.Choice) -> None:
 
 def _run(choice: preflight.Choice) -> int:
     preflight.check(choice, os.environ)
-    with State(choice.state).claimed(preflight.port_of(choice.port)):
+    with StateFolder(choice.state).claimed(preflight.port_of(choice.port)):
         if choice.models == "demo":
             print(DEMO_BOUNDS, flush=True)
         # Heavy: what can be refused has been refused before it is loaded.
-        from scripts import launch
+        from scripts.run import launch
 
         stack = launch.prepare(choice)
         if stack is None:

@@ -7,7 +7,7 @@ import pytest
 from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2
 
-from scripts.fit import CONFIG_NAME, Fit
+from scripts.run.fit import CONFIG_NAME, Fit
 from tests.conftest import ROOT
 
 GB = 10**9

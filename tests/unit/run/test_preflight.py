@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from frontend.config.tables import SettingsError
-from scripts import preflight
 from scripts.export_models import checkpoints
 from scripts.export_models.sources import FolderSource, HubSource
 from scripts.local_triton.checks import PreflightError, free_port
-from scripts.preflight import Choice
+from scripts.run import preflight
+from scripts.run.preflight import Choice
 from tests.conftest import ROOT
 
 RUN = Choice("run")
@@ -83,7 +83,9 @@ def test_the_first_start_says_what_it_takes() -> None:
 
 
 def test_it_needs_nothing_but_the_standard_library() -> None:
-    code = "import sys; sys.path.append('.'); import scripts.preflight, scripts.run, scripts.install.__main__"
+    code = (
+        "import sys; sys.path.append('.'); import scripts.run.preflight, scripts.run.__main__, scripts.install.__main__"
+    )
     subprocess.run([sys.executable, "-I", "-S", "-c", code], cwd=ROOT, check=True)
 
 

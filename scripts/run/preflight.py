@@ -1,6 +1,6 @@
 """What can be told to be wrong before anything is installed, exported or started; each in one sentence.
 
-    python -m scripts.preflight run --port 8080 --models demo
+    python -m scripts.run.preflight run --port 8080 --models demo
 
 Only the standard library is needed: a machine that has nothing yet runs this first.
 """
@@ -17,13 +17,13 @@ from pathlib import Path
 
 from frontend.config.settings import Settings
 from frontend.config.tables import SettingsError
-from scripts import state
 from scripts.export_models.checkpoints import VOICE_FILES, SourceError
 from scripts.export_models.plan import MODELS, checkpoints_of
 from scripts.export_models.sources import FolderSource, HubSource, Source
 from scripts.local_triton import checks
 from scripts.local_triton.checks import PreflightError
 from scripts.machine import memory_bytes
+from scripts.run import state
 
 _GB = 10**9
 _SOURCES = ("demo", "hub", "folder")
@@ -86,7 +86,7 @@ def check(choice: Choice, environ: Mapping[str, str]) -> None:
     if choice.action == "run":
         port = port_of(choice.port)
         Settings.from_env(environ)
-        state.State(choice.state).check()
+        state.StateFolder(choice.state).check()
         state.check_models(choice.models_text)
         checks.check_port(port)
         checks.check_glibc()

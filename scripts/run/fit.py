@@ -1,6 +1,6 @@
 """Threads and instances that suit this machine, in the place of the committed ones, which are for two processors.
 
-    python -m scripts.fit --repository model_repository
+    python -m scripts.run.fit --repository model_repository
 
 writes ``configs/machine.pbtxt`` beside each ``config.pbtxt`` that this machine wants otherwise. Triton takes it under
 ``--model-config-name=machine``, and ``config.pbtxt`` where there is none.

@@ -18,11 +18,11 @@ from frontend.commands.database import with_registry
 from frontend.config.settings import PREFIX, Settings, names_set
 from frontend.processes.pauses import Pauses
 from frontend.processes.workers import CANNOT_START
-from scripts import fit
 from scripts.local_triton.checks import PreflightError, check_port
 from scripts.local_triton.child import start_child, stop_child
 from scripts.local_triton.server import LocalTriton, TritonFailedError
-from scripts.state import BUILD, REPOSITORY
+from scripts.run import fit
+from scripts.run.state import BUILD, REPOSITORY
 
 _READY_SECONDS = 60
 _STOP_SECONDS = 20

@@ -7,7 +7,7 @@ import pytest
 from frontend.access.registry import Registry
 from frontend.commands.database import with_registry
 from frontend.config.settings import Settings
-from scripts.stack import Stack, new_key, with_defaults
+from scripts.run.stack import Stack, new_key, with_defaults
 
 
 def test_what_was_set_is_kept(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from frontend.database.engine import DATABASE_FAILURES, DatabaseUrlError
 from frontend.database.migrate import MigrationError
 from scripts.local_triton.checks import PreflightError
 from scripts.local_triton.server import TritonFailedError
-from scripts.preflight import Choice, port_of
-from scripts.stack import Stack
+from scripts.run.preflight import Choice, port_of
+from scripts.run.stack import Stack
 
 _WATCH_SECONDS = 0.2
 

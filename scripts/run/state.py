@@ -51,7 +51,7 @@ def _rewrite(file: IO[str], text: str) -> None:
     file.flush()
 
 
-class State:
+class StateFolder:
     """The folder with the keys, logs and database of one Quartet."""
 
     def __init__(self, folder: Path) -> None:

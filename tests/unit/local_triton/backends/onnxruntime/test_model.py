@@ -11,9 +11,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from tests.conftest import ROOT
+from tests.unit.local_triton.backends.onnxruntime.stand_in import BACKEND
 
-BACKEND = ROOT / "scripts" / "local_triton" / "backends" / "onnxruntime"
 CANCELLED, INTERNAL = 1, 13
 
 
@@ -59,7 +58,6 @@ def instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     vars(utils)["get_input_tensor_by_name"] = lambda request, name: Tensor(name, request.values)
     vars(utils)["triton_string_to_numpy"] = {"TYPE_FP32": np.float32}.__getitem__
     monkeypatch.setitem(sys.modules, "triton_python_backend_utils", utils)
-    monkeypatch.syspath_prepend(str(BACKEND))
     spec = importlib.util.spec_from_file_location("stand_in_model", BACKEND / "model.py")
     assert spec is not None
     assert spec.loader is not None
