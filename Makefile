@@ -12,7 +12,7 @@ STATE ?= build
 # Some images set it: every start would compile all libraries anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help check-python install run export demo prepare-test test lint bench bench-peers tune mutants format clean
+.PHONY: help check-python install run export demo prepare-test test lint bench bench-peers tune mutants pictures format clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -111,6 +111,13 @@ bench-peers: $(VENV)/installed-peers-text $(VENV)/installed-peers-audio demo ## 
 
 mutants: $(VENV)/installed-tests demo ## put faults of one line in and see which test notices; MUTANTS="--only frontend/usage"
 	@$(BIN)/python -m tests.mutants $(MUTANTS)
+
+pictures: $(patsubst %.dot,%.svg,$(wildcard docs/pictures/*.dot)) ## draw docs/pictures, with Graphviz (apt-get install graphviz)
+	@:
+
+# Each ends with a digest of what it was drawn from, by which a test knows one that was not drawn anew.
+docs/pictures/%.svg: docs/pictures/%.dot
+	@dot -Tsvg $< > $@ && echo "<!-- $$(sha256sum < $< | cut -d' ' -f1) -->" >> $@ || { rm -f $@; exit 1; }
 
 format: $(VENV)/installed-tests ## put the code into shape
 	@$(BIN)/ruff check --fix .
