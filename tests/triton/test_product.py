@@ -81,7 +81,7 @@ def test_words_have_times(client: openai.OpenAI) -> None:
 
 
 def test_a_long_recording_comes_back_complete_in_order_and_on_time(client: openai.OpenAI) -> None:
-    """Five minutes made of many sentences."""
+    """Two minutes made of many sentences."""
     pieces: list[NDArray[np.float32]] = []
     spans: list[tuple[float, float, str]] = []
     clock = 0.0
@@ -91,7 +91,7 @@ def test_a_long_recording_comes_back_complete_in_order_and_on_time(client: opena
         spans.append((clock + loud[0] / 16_000, clock + loud[-1] / 16_000, text))
         pieces += [audio, np.zeros(8_000, np.float32)]
         clock += len(audio) / 16_000 + 0.5
-        if clock > 300:
+        if clock > 120:
             break
     answer = client.audio.transcriptions.create(
         model="stt-1", file=("long", encode(np.concatenate(pieces), "mp3")), response_format="verbose_json"
@@ -122,7 +122,7 @@ def test_rerank_puts_the_answer_first(stack: Stack) -> None:
     assert [result["index"] for result in answer["results"]] == [1, 0]
 
 
-@pytest.mark.parametrize("text", ["Grüezi, wie gaht's? 👍", "Straße " * 5000, "東京は大きい。", " "])
+@pytest.mark.parametrize("text", ["Grüezi, wie gaht's? 👍", "Straße " * 500, "東京は大きい。", " "])
 def test_any_text_is_embedded(client: openai.OpenAI, text: str) -> None:
     answer = client.embeddings.create(model="embed-m3", input=text)
     assert np.linalg.norm(answer.data[0].embedding) == pytest.approx(1, abs=1e-4)
