@@ -1,15 +1,19 @@
 """A body on its way: whether it is wanted at all, how fast it must come, and how much of it may."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
-from aiohttp import web
+from aiohttp import hdrs, web
+from aiohttp.http_parser import RawRequestMessage
+from multidict import CIMultiDict, CIMultiDictProxy
 
 from frontend.config.settings import Settings
 from frontend.errors import ApiError, InvalidRequest, UnsupportedMedia, UploadTimeout
 
-EXPECTED = web.RequestKey("expected", bool)
+_Factory = Callable[..., web.BaseRequest]
+_EXPECTED = web.RequestKey("expected", bool)
 # A digest of what the body says, the same when a client sends it again.
 CONTENT = web.RequestKey("content", bytes)
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -23,9 +27,25 @@ def refuse_encoding(request: web.Request) -> None:
         raise UnsupportedMedia("a compressed request body is not accepted")
 
 
+def without_expect(factory: _Factory) -> _Factory:
+    """Make requests without ``Expect``, which aiohttp answers before key and size are known, and 404 is."""
+
+    def make(message: RawRequestMessage, *rest: Any) -> web.BaseRequest:
+        expected = message.headers.get(hdrs.EXPECT)
+        if expected is not None:
+            headers = CIMultiDict(message.headers)
+            del headers[hdrs.EXPECT]
+            message = message._replace(headers=CIMultiDictProxy(headers))
+        request = factory(message, *rest)
+        request[_EXPECTED] = expected is not None and expected.lower() == "100-continue"
+        return request
+
+    return make
+
+
 async def invite(request: web.Request) -> None:
     """Tell a client that waits for ``100 Continue`` to send its body: it is known and the size is right."""
-    if request.get(EXPECTED):
+    if request.get(_EXPECTED):
         await request.writer.write(_CONTINUE)
         # The answer itself has not begun.
         request.writer.output_size = 0

@@ -5,6 +5,18 @@ from typing import Any
 
 from frontend.errors import InvalidRequest
 
+_LONGEST_NAME = 256
+
+
+def check_name(name: str) -> None:
+    """400 for a parameter's name that no answer could repeat."""
+    try:
+        size = len(name.encode("utf-8"))
+    except UnicodeEncodeError:
+        raise InvalidRequest("a parameter's name is not valid Unicode") from None
+    if size > _LONGEST_NAME:
+        raise InvalidRequest("a parameter's name is too long")
+
 
 def refuse_unknown(names: Collection[str], known: Collection[str]) -> None:
     """400 for the first name that the endpoint's table does not have."""

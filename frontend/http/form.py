@@ -13,7 +13,6 @@ from frontend.errors import ApiError, InvalidRequest, TooLarge
 from frontend.http import fields
 from frontend.http.arrival import CONTENT, in_time, invite, pieces, refuse_encoding
 from frontend.http.held import Holding
-from frontend.http.json import check_name
 from frontend.processes.shared_memory import SharedBytes
 
 _LONGEST_FIELD = 64 * 1024
@@ -137,7 +136,7 @@ def _decoded(name: str) -> str:
         decoded = name.encode(_ANY_BYTES).decode("utf-8")
     except UnicodeDecodeError:
         raise InvalidRequest("a parameter's name is not valid Unicode") from None
-    check_name(decoded)
+    fields.check_name(decoded)
     return decoded
 
 

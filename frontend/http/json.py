@@ -12,6 +12,7 @@ from frontend.config.settings import Settings
 from frontend.dispatch.model_queue import Turn
 from frontend.dispatch.pool import Pool
 from frontend.errors import InvalidRequest, TooLarge
+from frontend.http import fields
 from frontend.http.arrival import CONTENT, in_time, invite, pieces, refuse_encoding
 from frontend.http.held import Holding
 from frontend.processes.offload import TaskKilledError
@@ -22,27 +23,16 @@ Parsed = TypeVar("Parsed")
 Converts = Callable[[Mapping[str, Any], Served], Parsed]
 
 _DEEPEST = 32
-_LONGEST_NAME = 256
 # The worst body of this length takes a few milliseconds.
 INLINE_BYTES = 32 * 1024
 # A character of text takes four bytes where one of them is far from Latin.
 _BYTES_PER_BYTE = 5
 
 
-def check_name(name: str) -> None:
-    """400 for a parameter's name that no answer could repeat."""
-    try:
-        size = len(name.encode("utf-8"))
-    except UnicodeEncodeError:
-        raise InvalidRequest("a parameter's name is not valid Unicode") from None
-    if size > _LONGEST_NAME:
-        raise InvalidRequest("a parameter's name is too long")
-
-
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for key, value in pairs:
-        check_name(key)
+        fields.check_name(key)
         if key in result:
             raise InvalidRequest(f"parameter given twice: {key}", param=key)
         result[key] = value

@@ -1,10 +1,13 @@
 """JSON answers, written by orjson: arrays of float32 go out without a detour over Python floats."""
 
+import uuid
 from collections.abc import Mapping
 from typing import Any
 
 import orjson
 from aiohttp import web
+
+from frontend.errors import ApiError
 
 # What answers call the server: the framework and its version are nobody's business.
 SERVER = "quartet"
@@ -15,3 +18,25 @@ def json_response(value: Any, *, status: int = 200, headers: Mapping[str, str] |
     """A JSON response with its exact length."""
     body = orjson.dumps(value, option=_OPTIONS)
     return web.Response(body=body, status=status, headers=headers, content_type="application/json")
+
+
+def error_response(failure: ApiError) -> web.Response:
+    """An error as a client reads it."""
+    return json_response(failure.body(), status=failure.status, headers=failure.headers)
+
+
+def refusal(failure: ApiError) -> web.Response:
+    """The last answer of a connection, to what is no request: no middleware adds the contract's headers to it."""
+    answer = error_response(failure)
+    answer.headers.update({"X-Request-Id": uuid.uuid4().hex, "Server": SERVER})
+    answer.force_close()
+    return answer
+
+
+def refusal_bytes(failure: ApiError) -> bytes:
+    """The same for who is answered without being read."""
+    answer = refusal(failure)
+    assert isinstance(answer.body, bytes)
+    headers = {**answer.headers, "Content-Length": str(len(answer.body)), "Connection": "close"}
+    head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    return f"HTTP/1.1 {answer.status} {answer.reason}\r\n{head}\r\n".encode() + answer.body

@@ -7,8 +7,6 @@ from aiohttp.http_parser import RawRequestMessage
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
-# What is kept of a request's head at most, to be looked at here.
-LONGEST_HEAD = 32 * 1024
 # Those that routes have.
 METHODS = ("GET", "HEAD", "POST", "PATCH", "DELETE")
 _REQUEST_LINE = re.compile(rb"([!#-'*+.^_`|~0-9A-Za-z-]{1,64}) (/[!-~]*) HTTP/1\.[01]\r\n")

@@ -6,7 +6,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from frontend.access.registry import MissingError, RegistryError
 from frontend.errors import ApiError, BadGateway, Internal, InvalidRequest, MethodNotAllowed, NotFound, TooLarge
-from frontend.http.rendering import json_response
+from frontend.http.rendering import error_response
 from frontend.observe.logs import log, request_id
 
 _OF_STATUS: dict[int, type[ApiError]] = {404: NotFound, 405: MethodNotAllowed, 413: TooLarge}
@@ -51,4 +51,4 @@ async def errors_middleware(request: web.Request, handler: Handler) -> web.Strea
     except Exception:
         log.exception("unforeseen error")
         failure = _unforeseen()
-    return json_response(failure.body(), status=failure.status, headers=failure.headers)
+    return error_response(failure)

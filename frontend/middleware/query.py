@@ -7,7 +7,6 @@ from aiohttp.typedefs import Handler, Middleware
 
 from frontend.errors import InvalidRequest
 from frontend.http import fields
-from frontend.http.json import check_name
 
 
 def query_middleware(known: Mapping[str, Collection[str]]) -> Middleware:
@@ -17,7 +16,7 @@ def query_middleware(known: Mapping[str, Collection[str]]) -> Middleware:
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
         if request.query_string and request.match_info.http_exception is None:
             for name in request.query:
-                check_name(name)
+                fields.check_name(name)
                 fields.refuse_unknown([name], known.get(request.path, ()))
                 if len(request.query.getall(name)) > 1:
                     raise InvalidRequest(f"parameter given twice: {name}", param=name)

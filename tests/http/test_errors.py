@@ -8,7 +8,7 @@ from aiohttp import FormData
 
 from frontend.catalogue.endpoints import LIMIT_OF_PATH
 from frontend.errors import BadGateway
-from frontend.http import json
+from frontend.http import fields
 from tests.conftest import Client
 from tests.fakes import FakeTriton
 
@@ -167,7 +167,7 @@ async def test_a_fault_of_ours_in_reading_json_is_500(
     def fail(name: str) -> None:
         raise error
 
-    monkeypatch.setattr(json, "check_name", fail)
+    monkeypatch.setattr(fields, "check_name", fail)
     assert (await client.post(EMBED, json={"input": "x"})).status == 500
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from frontend.config.settings import Settings
 from frontend.dispatch.triton import Arrays
-from frontend.http import arrival
+from frontend.http import admission, arrival
 from frontend.http import connection as connections
 from tests.conftest import KEY, Client, running
 from tests.eventually import until
@@ -274,7 +274,7 @@ async def test_of_many_clients_that_close_at_once_few_are_taken_to_wait(client: 
     for _ in range(10):
         async with connection(client.server.port) as (_, writer):
             writer.write(request)
-    await until(lambda: len(server.connections) == connections._HALF_CLOSED_AT_ONCE)
+    await until(lambda: len(server.connections) == admission.HALF_CLOSED_AT_ONCE)
     going.set()
     await until(lambda: not server.connections)
     assert (await _until_the_end(client.server.port, request)).startswith(b"HTTP/1.1 200 ")

@@ -1,0 +1,47 @@
+"""Which connections are let in: so many in all and of one address, and few of an address that are half closed."""
+
+from collections import Counter
+
+from frontend.config.settings import Settings
+from frontend.observe.metrics import CONNECTIONS, CONNECTIONS_REFUSED
+
+# One who writes no more and waits looks the same as one who has gone: so few of an address are believed to wait that
+# those who drop many requests keep nothing busy.
+HALF_CLOSED_AT_ONCE = 1
+
+
+class Admission:
+    """Counts the open connections of this process."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._most = settings.connections
+        self._most_of_address = settings.connections_per_address or settings.connections
+        self._open = 0
+        self._of_address: Counter[str] = Counter()
+        self._half_closed: Counter[str] = Counter()
+
+    def enter(self, address: str) -> bool:
+        """Whether one more connection from there is within the bounds; it is counted then."""
+        if self._open >= self._most or self._of_address[address] >= self._most_of_address:
+            CONNECTIONS_REFUSED.inc()
+            return False
+        self._of_address[address] += 1
+        self._open += 1
+        CONNECTIONS.set(self._open)
+        return True
+
+    def half_close(self, address: str) -> bool:
+        """Whether one more caller there who writes no more is believed to wait for its answer; it is counted then."""
+        if self._half_closed[address] >= HALF_CLOSED_AT_ONCE:
+            return False
+        self._half_closed[address] += 1
+        return True
+
+    def leave(self, address: str, *, half_closed: bool) -> None:
+        """A connection that was let in has ended."""
+        self._open -= 1
+        CONNECTIONS.set(self._open)
+        for counted, count in ((self._of_address, 1), (self._half_closed, int(half_closed))):
+            counted[address] -= count
+            if not counted[address]:
+                del counted[address]
