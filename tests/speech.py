@@ -4,16 +4,20 @@ import io
 import struct
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
 import av
 import numpy as np
 import soundfile
 import soxr
+from aiohttp import FormData
+from aiohttp.test_utils import TestClient
 from numpy.typing import NDArray
 
 from frontend.audio.decode import decode
 from scripts.export_models.demo.espeak import Espeak
 
+TRANSCRIBE = "/v1/audio/transcriptions"
 SAMPLE_RATE = 16_000
 # Container, codec, sample rate and sample format of every accepted kind of file that PyAV can write.
 CONTAINERS = {
@@ -141,3 +145,14 @@ def decoded(data: bytes, seconds: float = 60) -> NDArray[np.int16]:
     """What the product decodes a file to, of at most so many seconds."""
     samples = np.zeros(int(seconds * SAMPLE_RATE), np.int16)
     return samples[: decode(io.BytesIO(data), samples)]
+
+
+async def transcribe(client: TestClient[Any, Any], file: bytes | None, name: Any = "a.wav", **fields: Any) -> Any:
+    """The answer to a file that is sent with these text fields, some of them more than once."""
+    form = FormData(default_to_multipart=True)
+    for key, values in fields.items():
+        for value in values if isinstance(values, list) else [values]:
+            form.add_field(key, value)
+    if file is not None:
+        form.add_field("file", io.BytesIO(file), filename=name, content_type="text/plain")
+    return await client.post(TRANSCRIBE, data=form)

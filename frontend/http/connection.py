@@ -1,7 +1,7 @@
 """Connections: what of aiohttp's is taken as it is, and what its parser, its timers and its end are made to do instead.
 
-This is the one module that relies on the inside of aiohttp: ``tests/http/test_connection.py`` names the version and
-every private name.
+This is the one module that relies on the inside of aiohttp: ``tests/unit/http/test_connection.py`` names the version
+and every private name.
 """
 
 import asyncio

@@ -64,6 +64,7 @@ def parse_json(data: bytes | bytearray) -> dict[str, Any]:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         raise InvalidRequest("the request body is not valid UTF-8") from None
+    # orjson keeps the last of two values of a key, and makes floats of long integers.
     try:
         value = json.loads(text, object_pairs_hook=_no_duplicates, parse_constant=_no_constant)
     except (ValueError, RecursionError):

@@ -8,7 +8,8 @@ from frontend.access import api_key
 from frontend.commands.database import with_registry
 from scripts.run.stack import Stack
 from tests.fakes import add_key
-from tests.faults.attacks.cases import ATTACKS, FREE_SECONDS, PATIENCE, Scene, seconds_until_free
+from tests.faults.attacks.cases import ATTACKS
+from tests.faults.attacks.scene import FREE_SECONDS, PATIENCE, Scene, seconds_until_free
 
 pytestmark = pytest.mark.triton
 

@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from frontend.config.settings import PREFIX
-from tests.faults import cases_audio, cases_http
+from tests.faults import cases_audio, cases_http, cases_keys
 from tests.frontends import Frontend, prepare, running
 from tests.raw import Answer, ask, head
 
@@ -24,8 +24,8 @@ TYPES = {
 CASES = {
     **cases_http.http(),
     **cases_http.json_bodies(),
-    **cases_http.keys(),
-    **cases_http.tokens(),
+    **cases_keys.keys(),
+    **cases_keys.tokens(),
     **cases_audio.forms(),
     **cases_audio.files(),
 }

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import aiohttp
 import numpy as np
 import pytest
 from aiohttp import web
@@ -37,25 +36,6 @@ def _post(path: str, body: dict[str, object]) -> bytes:
 
 def _spoken() -> bytes:
     return _post(SPEECH, {"input": "Hello.", "voice": "amy"})
-
-
-def test_aiohttp_is_the_version_whose_inside_is_relied_on() -> None:
-    assert aiohttp.__version__ == "3.14.5"
-    relied_on = (
-        "_process_keepalive",
-        "_pause_reading_for_buffer",
-        "_resume_reading_if_drained",
-        "pause_writing",
-        "resume_writing",
-        "resume_reading",
-        "finish_response",
-        "handle_error",
-        "eof_received",
-    )
-    assert [name for name in relied_on if not callable(getattr(web.RequestHandler, name, None))] == []
-    slots = {name for kind in web.RequestHandler.__mro__ for name in getattr(kind, "__slots__", ())}
-    assert {"_buffer_paused", "_reading_paused", "_keepalive_handle", "_lingering_time", "transport"} <= slots
-    assert {"_messages", "_request_count"} <= slots
 
 
 async def test_connections_beyond_the_bound_of_an_address_are_turned_away(client: Client) -> None:

@@ -29,7 +29,8 @@ from frontend.config.settings import PREFIX, Settings
 from scripts.local_triton.checks import free_port
 from tests.conftest import ROOT
 from tests.fakes import add_key
-from tests.faults.attacks.cases import ATTACKS, FREE_SECONDS, PATIENCE, Scene, seconds_until_free
+from tests.faults.attacks.cases import ATTACKS
+from tests.faults.attacks.scene import FREE_SECONDS, PATIENCE, Scene, seconds_until_free
 from tests.faults.attacks.witness import memory
 
 _START_SECONDS = 300

@@ -1,6 +1,7 @@
 import pytest
 
 from frontend.errors import InvalidRequest
+from frontend.http import fields
 from frontend.http.json import parse_json
 
 
@@ -34,3 +35,13 @@ def test_a_duplicate_key_is_named() -> None:
 
 def test_brackets_in_strings_are_no_nesting() -> None:
     assert parse_json(b'{"a": "' + b"[" * 100 + b'"}') == {"a": "[" * 100}
+
+
+@pytest.mark.parametrize("error", [AssertionError(), KeyError("a"), IndexError(), RuntimeError()])
+def test_a_fault_of_ours_is_not_told_as_the_bodys(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def fail(name: str) -> None:
+        raise error
+
+    monkeypatch.setattr(fields, "check_name", fail)
+    with pytest.raises(type(error)):
+        parse_json(b'{"a": 1}')

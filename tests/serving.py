@@ -1,0 +1,35 @@
+"""One handler behind the product's connections, for what needs no application."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
+
+from frontend.config.settings import Settings
+from frontend.http.connection import Runner
+from frontend.middleware.errors import errors_middleware
+
+
+@asynccontextmanager
+async def serving(
+    handler: Handler,
+    settings: Settings | None = None,
+    middlewares: Sequence[Middleware] = (errors_middleware,),
+    parts: Mapping[web.AppKey[Any], Any] | None = None,
+) -> AsyncIterator[int]:
+    """The port where ``handler`` answers every ``GET`` and ``POST`` of ``/known`` and of ``/known/{name}``."""
+    app = web.Application(middlewares=middlewares)
+    for key, part in (parts or {}).items():
+        app[key] = part
+    for path in ("/known", "/known/{name}"):
+        app.router.add_get(path, handler)
+        app.router.add_post(path, handler)
+    runner = Runner(app, settings or Settings())
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        yield runner.addresses[0][1]
+    finally:
+        await runner.cleanup()

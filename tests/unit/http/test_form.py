@@ -1,0 +1,112 @@
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+import pytest
+from aiohttp import StreamReader
+from aiohttp.test_utils import make_mocked_request
+
+from frontend.config.settings import Settings
+from frontend.errors import ApiError, InvalidRequest, TooLarge
+from frontend.http import form
+from frontend.http.arrival import CONTENT
+from frontend.http.form import Shape, read_form
+from frontend.http.held import Held, Holding
+
+SHAPE = Shape("file", ("language", "prompt"), 1024 * 1024)
+FIELD = b'--x\r\nContent-Disposition: form-data; name="prompt"\r\n\r\n'
+FILE = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\n\r\n'
+END = b"\r\n--x--\r\n"
+
+
+class _Body:
+    """A request's body that comes in these pieces."""
+
+    def __init__(self, pieces: tuple[bytes, ...]) -> None:
+        self._pieces = pieces
+        self.total_bytes = 0
+
+    async def iter_any(self) -> AsyncIterator[bytes]:
+        for piece in self._pieces:
+            self.total_bytes += len(piece)
+            yield piece
+
+
+async def _read(*pieces: bytes, boundary: str = "x") -> tuple[list[tuple[str, str]], bytes, bytes]:
+    """The form's fields, its file, and the digest of what it says."""
+    headers = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
+    request = make_mocked_request("POST", "/", headers=headers, payload=cast(StreamReader, _Body(pieces)))
+    with Holding(Held(1 << 30), "a") as holding:
+        made = await read_form(request, Settings(), holding, SHAPE)
+        return made.fields, made.file.read(made.file.size) if made.file else b"", request[CONTENT]
+
+
+async def _refusal(*pieces: bytes, **more: str) -> ApiError:
+    with pytest.raises(ApiError) as refused:
+        await _read(*pieces, **more)
+    return refused.value
+
+
+async def test_fields_and_file_come_however_the_body_is_cut() -> None:
+    whole = FIELD + "Grüezi".encode() + b"\r\n" + FILE + bytes(range(256)) + END
+    for size in (1, 7, len(whole)):
+        pieces = [whole[start : start + size] for start in range(0, len(whole), size)]
+        assert (await _read(*pieces))[:2] == ([("prompt", "Grüezi")], bytes(range(256)))
+
+
+async def test_the_digest_is_of_what_is_said_and_not_of_the_boundary() -> None:
+    body = FIELD + b"a\r\n" + FILE + b"b" + END
+    digest = (await _read(body))[2]
+    assert (await _read(body.replace(b"--x", b"--yz"), boundary="yz"))[2] == digest
+    assert (await _read(FIELD + b"b\r\n" + FILE + b"a" + END))[2] != digest
+
+
+async def test_a_field_is_taken_up_to_its_bound_and_not_a_byte_longer() -> None:
+    assert (await _read(FIELD + b"a" * 65_536 + END))[0] == [("prompt", "a" * 65_536)]
+    refusal = await _refusal(FIELD + b"a" * 65_537 + END)
+    assert (type(refusal), refusal.param, refusal.message) == (InvalidRequest, "prompt", "prompt is too long")
+
+
+async def test_a_file_is_taken_up_to_its_bound_and_not_a_byte_longer() -> None:
+    assert len((await _read(FILE + bytes(SHAPE.largest_file) + END))[1]) == SHAPE.largest_file
+    assert type(await _refusal(FILE + bytes(SHAPE.largest_file + 1) + END)) is TooLarge
+
+
+async def test_what_comes_before_the_first_part_is_short() -> None:
+    form = FIELD + b"a" + END
+    assert (await _read(b"p" * 60_000, b"\r\n" + form))[0] == [("prompt", "a")]
+    assert type(await _refusal(b"p" * 60_000, b"p" * 10_000, b"\r\n" + form)) is InvalidRequest
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"--x\r\nnonsense",
+        FIELD + b"a",
+        FIELD + b"\xff" + END,
+        b"--x\r\nContent-Disposition: form-data\r\n\r\na" + END,
+        b'--x\r\nContent-Disposition: form-data; name="\xff"\r\n\r\na' + END,
+        FIELD.replace(b'"prompt"', b'"prompt"\r\nContent-Type: multipart/mixed; boundary=y') + b"a" + END,
+        FIELD.replace(b'"prompt"', b'"prompt"; filename="a"') + b"a" + END,
+        FIELD.replace(b"prompt", b"stream") + b"a" + END,
+        FILE + b"a\r\n" + FILE + b"b" + END,
+        (FIELD + b"a\r\n") * 65 + END,
+    ],
+)
+async def test_a_malformed_form_is_400(body: bytes) -> None:
+    assert type(await _refusal(body)) is InvalidRequest
+
+
+@pytest.mark.parametrize("boundary", ["", "x" * 71, "ü"])
+async def test_a_boundary_is_of_1_to_70_characters_of_ascii(boundary: str) -> None:
+    assert type(await _refusal(FIELD + b"a" + END, boundary=boundary)) is InvalidRequest
+
+
+@pytest.mark.parametrize("error", [AssertionError(), KeyError("a"), IndexError(), RuntimeError(), ValueError("a")])
+async def test_a_fault_of_ours_is_not_told_as_the_forms(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def fail(*arguments: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(form._Reader, "take", fail)
+    with pytest.raises(type(error)):
+        await _read(FIELD + b"a" + END)

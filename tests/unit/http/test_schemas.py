@@ -1,0 +1,11 @@
+from frontend.http.schemas import answer_object, request_object
+
+
+def test_an_answer_has_every_property_but_the_optional_ones() -> None:
+    schema = answer_object({"a": {}, "b": {}}, "b")
+    assert (schema["required"], schema["additionalProperties"]) == (["a"], False)
+
+
+def test_an_unknown_parameter_of_a_request_may_be_null_alone() -> None:
+    schema = request_object({"a": {}, "b": {}}, "a")
+    assert (schema["required"], schema["additionalProperties"]) == (["a"], {"type": "null"})

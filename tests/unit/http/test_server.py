@@ -1,0 +1,51 @@
+import os
+import resource
+import socket
+import threading
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+from aiohttp import web
+
+from frontend.config.settings import Settings
+from frontend.http.server import Inherited, serve
+
+
+async def _hello(request: web.Request) -> web.Response:
+    return web.Response(text="hello")
+
+
+@pytest.fixture(autouse=True)
+def _open_files() -> Iterator[None]:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_a_worker_tells_that_it_has_started_and_ends_with_its_parent() -> None:
+    app = web.Application()
+    app.router.add_get("/", _hello)
+    (alive, parent), (told, started) = os.pipe(), os.pipe()
+    answers: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        address = f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+        def live_and_die() -> None:
+            answers.append(os.read(told, 1))
+            try:
+                with urllib.request.urlopen(address, timeout=20) as response:
+                    answers.append(response.read())
+            finally:
+                os.close(parent)
+
+        other = threading.Thread(target=live_and_die)
+        other.start()
+        serve(app, Settings(), Inherited(listening, alive, started))
+        other.join()
+    for end in (alive, told, started):
+        os.close(end)
+    assert answers == [b".", b"hello"]
+    # Each connection is a file: as many as the system lets a process have.
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert soft == hard
