@@ -43,7 +43,7 @@ def without_expect(factory: _Factory) -> _Factory:
     return make
 
 
-async def invite(request: web.Request) -> None:
+async def _invite(request: web.Request) -> None:
     """Tell a client that waits for ``100 Continue`` to send its body: it is known and the size is right."""
     if request.get(_EXPECTED):
         await request.writer.write(_CONTINUE)
@@ -51,7 +51,7 @@ async def invite(request: web.Request) -> None:
         request.writer.output_size = 0
 
 
-async def pieces(request: web.Request, most: int, too_large: ApiError) -> AsyncIterator[bytes]:
+async def _pieces(request: web.Request, most: int, too_large: ApiError) -> AsyncIterator[bytes]:
     """The body as it comes; ``too_large`` is raised behind ``most`` bytes."""
     arrived = 0
     async for piece in request.content.iter_any():
@@ -62,7 +62,7 @@ async def pieces(request: web.Request, most: int, too_large: ApiError) -> AsyncI
 
 
 @asynccontextmanager
-async def in_time(request: web.Request, settings: Settings) -> AsyncIterator[None]:
+async def _in_time(request: web.Request, settings: Settings) -> AsyncIterator[None]:
     """While the body is read: 408 when it takes too long in all, or comes slower than the lowest rate."""
     loop = asyncio.get_running_loop()
     window = min(_RATE_SECONDS, settings.body_seconds)
@@ -91,3 +91,15 @@ async def in_time(request: web.Request, settings: Settings) -> AsyncIterator[Non
         raise UploadTimeout("the request body did not arrive in time") from None
     except (web.RequestPayloadError, ConnectionError):
         raise InvalidRequest("the request body broke off") from None
+
+
+@asynccontextmanager
+async def arriving(
+    request: web.Request, settings: Settings, most: int, too_large: ApiError
+) -> AsyncIterator[AsyncIterator[bytes]]:
+    """The pieces of a body of at most so many bytes, which whoever waits to be invited to send it is."""
+    if (request.content_length or 0) > most:
+        raise too_large
+    await _invite(request)
+    async with _in_time(request, settings):
+        yield _pieces(request, most, too_large)

@@ -11,7 +11,7 @@ from multipart import MultipartSegment, ParserError, ParserLimitReached, PushMul
 from frontend.config.settings import Settings
 from frontend.errors import ApiError, InvalidRequest, TooLarge
 from frontend.http import fields
-from frontend.http.arrival import CONTENT, in_time, invite, pieces, refuse_encoding
+from frontend.http.arrival import CONTENT, arriving, refuse_encoding
 from frontend.http.held import Holding
 from frontend.processes.shared_memory import SharedBytes
 
@@ -159,13 +159,9 @@ async def read_form(request: web.Request, settings: Settings, holding: Holding, 
     """Read multipart/form-data; the bytes of its file live as long as ``holding``."""
     refuse_encoding(request)
     parser, reader = _parser(request), _Reader(shape, holding)
-    most = shape.largest_file + _OVERHEAD
-    if (request.content_length or 0) > most:
-        raise shape.too_large()
-    await invite(request)
-    async with in_time(request, settings):
+    async with arriving(request, settings, shape.largest_file + _OVERHEAD, shape.too_large()) as pieces:
         try:
-            await _read(pieces(request, most, shape.too_large()), parser, reader)
+            await _read(pieces, parser, reader)
         except (ParserError, ParserLimitReached):
             raise InvalidRequest(_MALFORMED) from None
     request[CONTENT] = reader.digest.digest()

@@ -13,7 +13,7 @@ from frontend.dispatch.model_queue import Turn
 from frontend.dispatch.pool import Pool
 from frontend.errors import InvalidRequest, TooLarge
 from frontend.http import fields
-from frontend.http.arrival import CONTENT, in_time, invite, pieces, refuse_encoding
+from frontend.http.arrival import CONTENT, arriving, refuse_encoding
 from frontend.http.held import Holding
 from frontend.processes.offload import TaskKilledError
 
@@ -87,12 +87,9 @@ async def read_bytes(request: web.Request, settings: Settings, holding: Holding)
     refuse_encoding(request)
     if request.content_type.startswith("multipart/"):
         raise InvalidRequest("this endpoint takes JSON, not multipart/form-data")
-    if (request.content_length or 0) > limit:
-        raise too_large
     data, digest = bytearray(), hashlib.sha256()
-    await invite(request)
-    async with in_time(request, settings):
-        async for piece in pieces(request, limit, too_large):
+    async with arriving(request, settings, limit, too_large) as pieces:
+        async for piece in pieces:
             holding.add(_BYTES_PER_BYTE * len(piece))
             data += piece
             digest.update(piece)
