@@ -4,7 +4,6 @@ import asyncio
 import dataclasses
 import json
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ from frontend.app_keys import HELD
 from frontend.config.settings import Settings
 from frontend.http import connection as connections
 from tests.conftest import Client, running
+from tests.eventually import until
 from tests.fakes import FakeTriton
 from tests.raw import answer as read_answer
 from tests.raw import ask, connection, head
@@ -94,12 +94,6 @@ async def test_a_body_without_end_that_nobody_asked_for_is_not_read_for_long(
             await _send_on(writer)
 
 
-async def _until(holds: Callable[[], bool], seconds: float) -> None:
-    async with asyncio.timeout(seconds):
-        while not holds():  # noqa: ASYNC110 - what is looked at has no event
-            await asyncio.sleep(0.02)
-
-
 def _held(client: Client) -> int:
     return client.app[HELD]._total
 
@@ -108,9 +102,9 @@ async def test_an_answer_that_nobody_reads_is_given_up_with_its_connection(clien
     triton.spoil = lambda arrays: {"output": LONG}
     async with connection(client.server.port) as (_, writer):
         writer.write(_spoken())
-        await _until(lambda: _held(client) > 1_000_000, 5)
+        await until(lambda: _held(client) > 1_000_000)
         started = time.monotonic()
-        await _until(lambda: _held(client) == 0, 5)
+        await until(lambda: _held(client) == 0)
         assert time.monotonic() - started > 0.5
 
 
@@ -130,7 +124,7 @@ async def test_an_answer_that_is_read_at_a_crawl_is_broken_off(settings: Setting
     triton.spoil = lambda arrays: {"output": LONG}
     async with running(crawling, triton) as client, connection(client.server.port) as (reader, writer):
         writer.write(_spoken())
-        await _until(lambda: _held(client) > 1_000_000, 5)
+        await until(lambda: _held(client) > 1_000_000)
         started = time.monotonic()
         while _held(client):
             await reader.read(20_000)
