@@ -9,7 +9,7 @@ from frontend.database.tables import WALLET_LEASES, WALLETS
 
 
 @dataclass(frozen=True)
-class Taken:
+class Grant:
     """What a holder has of a wallet, and what others hold that might come back; None where the holder has enough."""
 
     amount: int
@@ -39,7 +39,7 @@ async def _set(connection: AsyncConnection, holder: str, org: str, amount: int) 
         await connection.execute(sa.insert(WALLET_LEASES).values(holder=holder, org=org, amount=amount))
 
 
-async def take(connection: AsyncConnection, holder: str, org: str, wanted: int) -> Taken:
+async def take(connection: AsyncConnection, holder: str, org: str, wanted: int) -> Grant:
     """Let the holder have ``wanted`` at least: half of what nobody holds, or more; nothing where there is too little.
 
     Where others hold some, they learn that it is wanted.
@@ -48,20 +48,20 @@ async def take(connection: AsyncConnection, holder: str, org: str, wanted: int) 
     amount = await _amount(connection, holder, org)
     least = wanted - amount
     if least <= 0:
-        return Taken(amount, None)
+        return Grant(amount, None)
     wallet = sa.update(WALLETS).where(WALLETS.c.org == org)
     if balance >= least:
         part = max(least, balance // 2)
         await connection.execute(wallet.values(balance=balance - part, wanted_by=None))
         await _set(connection, holder, org, amount + part)
-        return Taken(amount + part, None)
+        return Grant(amount + part, None)
     others = sa.select(sa.func.sum(WALLET_LEASES.c.amount)).where(
         WALLET_LEASES.c.org == org, WALLET_LEASES.c.holder != holder
     )
     held = int(await connection.scalar(others) or 0)
     if held:
         await connection.execute(wallet.values(wanted_by=holder))
-    return Taken(amount, held)
+    return Grant(amount, held)
 
 
 async def give_back(connection: AsyncConnection, holder: str, org: str, keep: int = 0) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 import orjson
 
 from frontend.observe.logs import log
+from frontend.usage.ballast import Ballast
 from frontend.usage.events import UsageEvent
-from frontend.usage.reserve import Reserve
 
 _SUFFIX = ".spool"
 _TABLE = "CREATE TABLE IF NOT EXISTS charges (place INTEGER PRIMARY KEY AUTOINCREMENT, event BLOB)"
@@ -47,7 +47,7 @@ class Spool:
         for pragma in _PRAGMAS:
             self._database.execute(f"PRAGMA {pragma}")
         self._database.execute(_TABLE)
-        self._reserve = Reserve(self._path.with_suffix(".reserve"))
+        self._ballast = Ballast(self._path.with_suffix(".reserve"))
 
     @classmethod
     def orphans(cls, folder: Path) -> "Iterator[Spool]":
@@ -89,7 +89,7 @@ class Spool:
                 change()
                 return
             except sqlite3.OperationalError:
-                if not self._reserve.give_up(keep_last=keep_last):
+                if not self._ballast.give_up(keep_last=keep_last):
                     raise
 
     def oldest(self, most: int) -> list[tuple[int, UsageEvent]]:
@@ -104,7 +104,7 @@ class Spool:
     @property
     def has_room(self) -> bool:
         """Whether no charge had to go into the room held back since ``tidy`` filled it."""
-        return self._reserve.whole
+        return self._ballast.whole
 
     def tidy(self) -> None:
         """Shorten SQLite's log where it has grown, and hold room back. May wait for the disk: for a thread."""
@@ -112,7 +112,7 @@ class Spool:
         if log.exists() and (log.stat().st_size > _LONG_LOG or not self.has_room):
             with closing(sqlite3.connect(self._path, isolation_level=None)) as connection:
                 self._make(lambda: connection.execute("PRAGMA wal_checkpoint(PASSIVE)"), keep_last=False)
-        self._reserve.fill()
+        self._ballast.fill()
 
     def touch(self) -> None:
         """Write a page as a charge does, to see whether that goes."""
@@ -121,7 +121,7 @@ class Spool:
     def close(self) -> None:
         """Let go of it; an empty one is deleted, another is left for whoever claims it."""
         empty = len(self) == 0
-        self._reserve.close()
+        self._ballast.close()
         self._database.close()
         if empty:
             for path in (self._path, _lock_path(self._path)):

@@ -10,10 +10,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from frontend.access.registry import Registry
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
+from frontend.usage.ballast import Ballast
 from frontend.usage.books import Books
 from frontend.usage.events import UsageEvent
 from frontend.usage.ledger import Ledger, Repeats
-from frontend.usage.reserve import Reserve
 from frontend.usage.spool import Spool
 
 Makes = Callable[..., UsageEvent]
@@ -65,23 +65,23 @@ def mended(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
 
 class FullDisk:
-    """A disk on which a spool finds no room for more pages than it has, but for what its reserve gives up."""
+    """A disk on which a spool finds no room for more pages than it has, but for what its ballast gives up."""
 
     def __init__(self, spool: Spool, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._spool, give_up = spool, Reserve.give_up
+        self._spool, give_up = spool, Ballast.give_up
 
-        def make_room(reserve: Reserve, *, keep_last: bool) -> bool:
-            given = give_up(reserve, keep_last=keep_last)
+        def make_room(ballast: Ballast, *, keep_last: bool) -> bool:
+            given = give_up(ballast, keep_last=keep_last)
             if given:
                 self._limit(16)
             return given
 
-        def no_room(reserve: Reserve) -> None:
+        def no_room(ballast: Ballast) -> None:
             raise OSError(errno.ENOSPC, "No space left on device")
 
         self._limit(0)
-        monkeypatch.setattr(Reserve, "give_up", make_room)
-        monkeypatch.setattr(Reserve, "fill", no_room)
+        monkeypatch.setattr(Ballast, "give_up", make_room)
+        monkeypatch.setattr(Ballast, "fill", no_room)
 
     def _limit(self, more: int) -> None:
         (pages,) = self._spool._database.execute("PRAGMA page_count").fetchone()

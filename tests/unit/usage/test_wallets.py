@@ -231,7 +231,7 @@ async def test_a_lease_is_never_taken_for_more_than_it_is_when_charges_are_writt
     await wallets.reserve("acme", 30, _soon())
     wallets.spend("acme", 30)
 
-    async def beside(connection: AsyncConnection, holder: str, org: str, wanted: int) -> leases.Taken:
+    async def beside(connection: AsyncConnection, holder: str, org: str, wanted: int) -> leases.Grant:
         monkeypatch.undo()
         if paid_first:
             await leases.spend(connection, holder, org, 30)
@@ -247,24 +247,3 @@ async def test_a_lease_is_never_taken_for_more_than_it_is_when_charges_are_writt
     assert wallets._accounts["acme"].lease <= lease.amount
     await wallets.reserve("acme", 30, _soon())
     assert not await _granted(wallets.reserve("acme", 1, _soon()))
-
-
-async def test_what_was_wanted_and_has_come_is_wanted_no_more(engine: AsyncEngine, books: Books) -> None:
-    await books.top_up("acme", 100, None)
-    async with engine.begin() as connection:
-        await leases.take(connection, "holder", "acme", 50)
-        await leases.take(connection, "other", "acme", 5)
-        await leases.take(connection, "other", "acme", 85)
-        wanted = [await leases.wanted(connection, name) for name in ("holder", "other")]
-        await leases.give_back(connection, "holder", "acme", 10)
-        await leases.take(connection, "other", "acme", 85)
-        wanted.append(await leases.wanted(connection, "holder"))
-    assert wanted == [["acme"], [], []]
-
-
-async def test_to_keep_more_than_there_is_takes_no_more(engine: AsyncEngine, books: Books) -> None:
-    await books.top_up("acme", 100, None)
-    async with engine.begin() as connection:
-        await leases.take(connection, "holder", "acme", 50)
-        await leases.give_back(connection, "holder", "acme", 70)
-    assert [lease.amount for lease in await books.leases()] == [50]

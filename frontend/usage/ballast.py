@@ -9,7 +9,7 @@ _SLICE = 1024 * 1024
 _SIZE = 8 * _SLICE
 
 
-class Reserve:
+class Ballast:
     """A file whose length is the room held back: none, until it is first filled."""
 
     def __init__(self, path: Path) -> None:
