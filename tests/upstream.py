@@ -1,6 +1,7 @@
 """A small OpenAI-compatible chat server: it says what it received, streams, refuses and breaks off on demand."""
 
 import asyncio
+import dataclasses
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -8,8 +9,19 @@ from typing import Any
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from frontend.catalogue.models import PRICES
+from frontend.config.settings import Settings
+
 KEY = "upstream-key"
 USAGE = {"prompt_tokens": 11, "completion_tokens": 22, "total_tokens": 33}
+
+
+PATH = "/v1/chat/completions"
+
+
+def chat(said: str, **more: Any) -> dict[str, Any]:
+    """A request for what ``said`` says."""
+    return {"model": "m", "messages": [{"role": "user", "content": said}], **more}
 
 
 def _refused(said: str) -> dict[str, Any]:
@@ -30,6 +42,17 @@ class Upstream:
     @property
     def address(self) -> str:
         return str(self.server.make_url("/v1"))
+
+    def serves(self, settings: Settings) -> Settings:
+        """Settings of a frontend that has this upstream, at a micro-CHF a token."""
+        return dataclasses.replace(
+            settings,
+            chat_upstream=self.address,
+            chat_upstream_key=KEY,
+            chat_concurrency=4,
+            write_seconds=1.0,
+            prices={**PRICES, "chat": dataclasses.replace(PRICES["chat"], micro_chf=1_000_000)},
+        )
 
     async def _response(self, request: web.Request) -> web.StreamResponse:
         body = await self._note(request)

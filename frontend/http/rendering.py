@@ -11,13 +11,18 @@ from frontend.errors import ApiError
 
 # What answers call the server: the framework and its version are nobody's business.
 SERVER = "quartet"
+JSON: Mapping[str, str] = {"Content-Type": "application/json"}
 _OPTIONS = orjson.OPT_SERIALIZE_NUMPY
+
+
+def render_json(value: Any) -> bytes:
+    """The body of a JSON answer."""
+    return orjson.dumps(value, option=_OPTIONS)
 
 
 def json_response(value: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
     """A JSON response with its exact length."""
-    body = orjson.dumps(value, option=_OPTIONS)
-    return web.Response(body=body, status=status, headers=headers, content_type="application/json")
+    return web.Response(body=render_json(value), status=status, headers={**JSON, **(headers or {})})
 
 
 def error_response(failure: ApiError) -> web.Response:

@@ -1,19 +1,19 @@
-"""What it costs: reserved before the work, charged as the answer goes out, and for answers that go out alone."""
+"""Who pays for a request, and that no answer goes out for which nobody does."""
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from frontend.app_keys import BILL, CALLER, HOLDING, RECORDER, SETTINGS, TURN
+from frontend.app_keys import BILLING, CALLER, RECORDER, SETTINGS, TURN
 from frontend.http.answers import CHARGED, deliver
 from frontend.http.arrival import CONTENT
 from frontend.observe.logs import request_id
-from frontend.usage.bill import Bill, UnchargedError
+from frontend.usage.bill import Billing, UnchargedError
 from frontend.usage.events import Identity
 
 
 @web.middleware
 async def billing_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Every request of a known caller has a bill; most of what is asked stays off it."""
+    """What a known caller asks may have a price; an answer that its handler has not delivered itself has none."""
     if CALLER not in request:
         return await handler(request)
 
@@ -21,33 +21,30 @@ async def billing_middleware(request: web.Request, handler: Handler) -> web.Stre
         return Identity(request_id.get(), request.path, request[CONTENT])
 
     app, caller = request.app, request[CALLER]
-    with Bill(app[RECORDER], app[SETTINGS].prices, caller, request[TURN], identity) as request[BILL]:
+    with Billing(app[RECORDER], app[SETTINGS].prices, caller, request[TURN], identity) as request[BILLING]:
         try:
-            return await _charged(request, await handler(request))
+            return await _free(request, await handler(request))
         except web.HTTPException as raised:
-            if raised.status < 400 and request[BILL].open:
-                raise UnchargedError from raised
-            raise
+            if raised.status >= 400:
+                raise
+            return await _free(request, raised)
         except UnchargedError:
-            if request[BILL].answering and request.transport is not None:
+            if request[BILLING].answering and request.transport is not None:
                 # No other answer can follow one that was begun.
                 request.transport.abort()
             raise
 
 
-async def _charged(request: web.Request, answer: web.StreamResponse) -> web.StreamResponse:
-    bill, settings = request[BILL], request.app[SETTINGS]
-    if answer.status >= 400:
-        # A failure is free, also one that is not raised.
-        bill.let_go()
-    if isinstance(answer, web.Response) and isinstance(answer.body, bytes | bytearray):
-        answer = await deliver(request, answer, bill, request[HOLDING], settings)
-    if bill.open:
-        raise UnchargedError
+async def _free(request: web.Request, answer: web.StreamResponse) -> web.StreamResponse:
+    if not answer.prepared:
+        # Here it can still become another answer.
+        request[BILLING].refuse_free(answer.status)
+        if isinstance(answer, web.Response) and isinstance(answer.body, bytes):
+            return await deliver(request, answer.headers, answer.body, status=answer.status)
     return answer
 
 
 async def refuse_uncharged(request: web.Request, answer: web.StreamResponse) -> None:
     """Before an answer's first byte goes out, whoever sends it."""
-    if BILL in request:
-        request[BILL].answer_begins(is_charged=request.get(CHARGED) is answer)
+    if BILLING in request:
+        request[BILLING].answer_begins(answer.status, is_charged=request.get(CHARGED) is answer)

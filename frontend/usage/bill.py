@@ -1,8 +1,8 @@
-"""What one request costs: reserved before its work, charged with the last byte of its answer, else let go."""
+"""What a request costs: reserved before its work, charged as its answer goes out, else let go."""
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from types import TracebackType
 from typing import Protocol
 
 from frontend.access.caller import Caller
@@ -13,31 +13,15 @@ from frontend.usage.events import Identity, UsageEvent, event_id
 from frontend.usage.recorder import Recorder
 
 
-class Reserves(Protocol):
-    """How a pipeline says what its work will be, before it begins."""
-
-    async def __call__(self, model: str, quantity: int) -> None: ...
-
-
-@dataclass(frozen=True)
-class _Item:
-    """``known_by`` is the quantity before the work, which is the same whenever a request is repeated."""
-
-    model: str
-    quantity: int
-    price: Price
-    amount: int
-    known_by: int
-
-
 class UnchargedError(RuntimeError):
     """An answer that has a price would go out without being charged: a fault of ours."""
 
 
-class Bill:
-    """Of one request, whose ``turn`` says until when the database is waited for; nothing is owed before ``charge``.
+class Billing:
+    """Of one request, which has one bill at most; ``turn`` says until when the database is waited for.
 
-    ``identity`` tells what the request is known by, once its body has arrived.
+    ``identity`` tells what the request is known by, once its body has arrived. At its end, what is not charged is let
+    go.
     """
 
     def __init__(
@@ -48,81 +32,109 @@ class Bill:
         turn: Turn,
         identity: Callable[[], Identity],
     ) -> None:
-        self._recorder, self._prices, self._caller, self._turn = recorder, prices, caller, turn
-        self._identity = identity
-        self._item: _Item | None = None
+        self._prices = prices
+        self.recorder, self.caller, self.turn, self.identity = recorder, caller, turn, identity
+        self._bill: Bill | None = None
         # Whether an answer was begun, which is too late for anything that has a price.
         self.answering = False
 
-    def __enter__(self) -> "Bill":
+    def __enter__(self) -> "Billing":
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.let_go()
+        if self._bill is not None:
+            self._bill.let_go()
+
+    def reserve(self, model: str, quantity: int) -> "Bill":
+        """To be entered before the work; ``BadGateway`` where what it costs could not be written down in the end."""
+        if self.answering or self._bill is not None:
+            raise UnchargedError
+        if not self.recorder.can_charge:
+            raise BadGateway("usage cannot be recorded for the moment, retry with backoff")
+        self._bill = Bill(self, model, self._prices[model], quantity)
+        return self._bill
+
+    def answer_begins(self, status: int, *, is_charged: bool) -> None:
+        """The first byte goes out; ``is_charged`` tells whether it will be charged for."""
+        self.answering = True
+        if not is_charged:
+            self.refuse_free(status)
+
+    def refuse_free(self, status: int) -> None:
+        """``UnchargedError`` where an answer would be free for which work was begun; only a failure is."""
+        if status < 400 and self._bill is not None and not self._bill.charged:
+            raise UnchargedError
+
+
+class Bill:
+    """For ``quantity`` ms of audio, code points or tokens of a model.
+
+    ``async with`` is for the work: money is taken from the wallet before it, and let go at once where it fails.
+    Otherwise the bill stays open until the answer goes out.
+    """
+
+    def __init__(self, billing: Billing, model: str, price: Price, quantity: int) -> None:
+        self._billing, self._payer = billing, billing.caller.payer
+        self._model, self._price = model, price
+        # What is known before the work is the same whenever a request is repeated.
+        self._known_by = self._quantity = quantity
+        self._reserved = price.amount(quantity)
+        self._open = False
+        self.charged = False
+
+    async def __aenter__(self) -> "Bill":
+        """``InsufficientQuota`` where the wallet has less, ``BadGateway`` where nobody can tell in time."""
+        if self._payer is not None:
+            wallets, deadline = self._billing.recorder.wallets, self._billing.turn.deadline
+            await wallets.reserve(self._payer, self._reserved, deadline)
+        self._open = True
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self.let_go()
 
     def let_go(self) -> None:
         """Owe nothing: what was reserved and not charged is free for others."""
-        if self._item is not None and self._caller.payer is not None:
-            self._recorder.wallets.release(self._caller.payer, self._item.amount)
-        self._item = None
-
-    @property
-    def open(self) -> bool:
-        """Whether there is something to charge."""
-        return self._item is not None
-
-    async def reserve(self, model: str, quantity: int) -> None:
-        """``quantity`` ms of audio, code points or tokens of a model.
-
-        Raises ``InsufficientQuota`` where a wallet has less than they cost, ``BadGateway`` where what they cost could
-        not be written down in the end.
-        """
-        if self.answering or self.open:
-            raise UnchargedError
-        if not self._recorder.can_charge:
-            raise BadGateway("usage cannot be recorded for the moment, retry with backoff")
-        price = self._prices[model]
-        item = _Item(model, quantity, price, price.amount(quantity), quantity)
-        if self._caller.payer is not None:
-            await self._recorder.wallets.reserve(self._caller.payer, item.amount, self._turn.deadline)
-        self._item = item
-
-    def answer_begins(self, *, is_charged: bool) -> None:
-        """The first byte goes out; ``UnchargedError`` where there is something to charge and nobody who will."""
-        self.answering = True
-        if self.open and not is_charged:
-            raise UnchargedError
+        if self._open and self._payer is not None:
+            self._billing.recorder.wallets.release(self._payer, self._reserved)
+        self._open = False
 
     def settle(self, quantity: int) -> None:
         """The work was ``quantity`` in the end; what a wallet pays is what was reserved for it at most."""
-        item, payer = self._item, self._caller.payer
-        if item is None:
-            return
-        amount = item.price.amount(quantity)
-        if payer is not None:
-            amount = min(amount, item.amount)
-            self._recorder.wallets.release(payer, item.amount - amount)
-        self._item = replace(item, quantity=quantity, amount=amount)
+        self._quantity = quantity
 
     def charge(self) -> None:
-        """Write the charge down, where there is one; a second time changes nothing."""
-        item, caller = self._item, self._caller
-        if item is None:
+        """Write the charge down, on the spot; nothing happens where nothing is open any more."""
+        if not self._open:
             return
-        identity = self._identity()
+        billing, price = self._billing, self._price
+        caller, identity, amount = billing.caller, billing.identity(), price.amount(self._quantity)
+        if self._payer is not None:
+            amount = min(amount, self._reserved)
         event = UsageEvent(
-            id=event_id(caller.id, identity, item.model, item.known_by),
+            id=event_id(caller.id, identity, self._model, self._known_by),
             request_id=identity.request_id,
             key_id=caller.id,
             org=caller.org,
-            operation=item.price.operation,
-            model=item.model,
-            quantity=item.quantity,
-            unit=item.price.unit,
-            price=item.price.micro_chf,
-            amount=item.amount,
+            operation=price.operation,
+            model=self._model,
+            quantity=self._quantity,
+            unit=price.unit,
+            price=price.micro_chf,
+            amount=amount,
             prepaid=caller.prepaid,
             at=int(time.time()),
         )
-        self._recorder.charge(event)
-        self._item = None
+        billing.recorder.charge(event)
+        self._open, self.charged = False, True
+        if self._payer is not None:
+            billing.recorder.wallets.release(self._payer, self._reserved - amount)
+
+
+class Reserves(Protocol):
+    """How a pipeline says what its work will be, before it begins."""
+
+    def __call__(self, model: str, quantity: int) -> Bill: ...

@@ -6,47 +6,25 @@ import json
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from typing import Any
 
 import aiohttp
 import openai
 import pytest
-from sqlalchemy import select
 
 from frontend.access import api_key
 from frontend.access.registry import Registry
-from frontend.catalogue.models import PRICES
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
-from frontend.database.tables import USAGE_EVENTS
-from frontend.usage.books import Books
 from tests.conftest import KEY, Client, running
 from tests.fakes import FakeTriton, add_key
 from tests.raw import connection, head
 from tests.upstream import KEY as UPSTREAM_KEY
-from tests.upstream import Upstream
-
-CHAT = "/v1/chat/completions"
-
-
-@pytest.fixture
-async def upstream() -> AsyncIterator[Upstream]:
-    running = Upstream()
-    await running.server.start_server()
-    yield running
-    await running.server.close()
+from tests.upstream import PATH, Upstream, chat
 
 
 @pytest.fixture
 def settings(settings: Settings, upstream: Upstream) -> Settings:
-    return dataclasses.replace(
-        settings,
-        chat_upstream=upstream.address,
-        chat_upstream_key=UPSTREAM_KEY,
-        chat_concurrency=4,
-        write_seconds=1.0,
-        prices={**PRICES, "chat": dataclasses.replace(PRICES["chat"], micro_chf=1_000_000)},
-    )
+    return upstream.serves(settings)
 
 
 @pytest.fixture
@@ -54,10 +32,6 @@ async def openai_client(client: Client) -> AsyncIterator[openai.AsyncOpenAI]:
     base = str(client.make_url("/v1"))
     async with openai.AsyncOpenAI(base_url=base, api_key=KEY, max_retries=0) as connected:
         yield connected
-
-
-def _chat(said: str, **more: Any) -> dict[str, Any]:
-    return {"model": "m", "messages": [{"role": "user", "content": said}], **more}
 
 
 async def test_a_completion_comes_through(openai_client: openai.AsyncOpenAI) -> None:
@@ -82,17 +56,17 @@ async def test_a_stream_comes_through_piece_by_piece(openai_client: openai.Async
 
 
 async def test_the_upstream_gets_its_own_key_and_our_request_id(client: Client, upstream: Upstream) -> None:
-    await client.post(CHAT, json=_chat("hi"), headers={"X-Request-Id": "r-1"})
+    await client.post(PATH, json=chat("hi"), headers={"X-Request-Id": "r-1"})
     _, headers, body = upstream.received[0]
     assert headers["Authorization"] == f"Bearer {UPSTREAM_KEY}"
     assert headers["X-Request-Id"] == "r-1"
-    assert body == _chat("hi")
+    assert body == chat("hi")
     assert KEY not in str(dict(headers))
 
 
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_an_answer_carries_request_id_and_limits(client: Client, streamed: bool) -> None:
-    response = await client.post(CHAT, json=_chat("hi", stream=streamed), headers={"X-Request-Id": "r-1"})
+    response = await client.post(PATH, json=chat("hi", stream=streamed), headers={"X-Request-Id": "r-1"})
     assert response.headers["X-Request-Id"] == "r-1"
     assert "X-RateLimit-Remaining" in response.headers
 
@@ -117,40 +91,40 @@ async def test_an_answer_carries_request_id_and_limits(client: Client, streamed:
     ],
 )
 async def test_a_refusal_becomes_one_of_the_contract(client: Client, said: str, status: int, kind: str) -> None:
-    response = await client.post(CHAT, json=_chat(said))
+    response = await client.post(PATH, json=chat(said))
     error = (await response.json())["error"]
     assert (response.status, error["type"]) == (status, kind)
     assert (error["message"] == f"refused with {said}") == (status < 500)
 
 
 async def test_a_429_of_the_upstream_says_when_to_come_back(client: Client) -> None:
-    assert (await client.post(CHAT, json=_chat("429"))).headers["Retry-After"] == "7"
+    assert (await client.post(PATH, json=chat("429"))).headers["Retry-After"] == "7"
 
 
 async def test_a_refusal_that_is_no_json_is_not_passed_on(client: Client) -> None:
-    response = await client.post(CHAT, json=_chat("nonsense"))
+    response = await client.post(PATH, json=chat("nonsense"))
     assert (response.status, "<html>" in await response.text()) == (400, False)
 
 
 async def test_a_redirection_is_not_followed(client: Client, upstream: Upstream) -> None:
-    await client.post(CHAT, json=_chat("307"))
-    assert [path for path, _, _ in upstream.received] == [CHAT]
+    await client.post(PATH, json=chat("307"))
+    assert [path for path, _, _ in upstream.received] == [PATH]
 
 
 @pytest.mark.parametrize("size", [0, 100_000])
 async def test_a_refusal_in_pieces_is_read_to_its_end(client: Client, size: int) -> None:
-    error = (await (await client.post(CHAT, json=_chat(f"pieces {size}"))).json())["error"]
+    error = (await (await client.post(PATH, json=chat(f"pieces {size}"))).json())["error"]
     assert (error["message"], error["param"]) == ("refused with pieces", "messages")
 
 
 async def test_a_refusal_that_is_too_long_is_told_in_our_words(client: Client) -> None:
-    error = (await (await client.post(CHAT, json=_chat("pieces 300000"))).json())["error"]
+    error = (await (await client.post(PATH, json=chat("pieces 300000"))).json())["error"]
     assert error["message"] == "the chat backend refused the request"
 
 
 async def test_an_upstream_that_is_away_is_502(client: Client, upstream: Upstream) -> None:
     await upstream.server.close()
-    response = await client.post(CHAT, json=_chat("hi"))
+    response = await client.post(PATH, json=chat("hi"))
     assert response.status == 502
     assert int(response.headers["Retry-After"]) >= 1
 
@@ -165,19 +139,19 @@ async def test_a_stream_that_breaks_off_is_no_whole_answer(openai_client: openai
 
 
 async def test_a_caller_who_hangs_up_ends_the_call_upstream(client: Client, upstream: Upstream) -> None:
-    response = await client.post(CHAT, json=_chat("wait", stream=True))
+    response = await client.post(PATH, json=chat("wait", stream=True))
     await response.content.readany()
     response.close()
     await asyncio.wait_for(upstream.cancelled.wait(), 5)
 
 
 async def test_a_body_that_is_no_object_never_reaches_the_upstream(client: Client, upstream: Upstream) -> None:
-    assert (await client.post(CHAT, data=b"[1]")).status == 400
+    assert (await client.post(PATH, data=b"[1]")).status == 400
     assert upstream.received == []
 
 
 async def test_a_wrong_key_never_reaches_the_upstream(client: Client, upstream: Upstream) -> None:
-    assert (await client.post(CHAT, json=_chat("hi"), headers={"Authorization": "Bearer x"})).status == 401
+    assert (await client.post(PATH, json=chat("hi"), headers={"Authorization": "Bearer x"})).status == 401
     assert upstream.received == []
 
 
@@ -185,95 +159,14 @@ async def test_a_cookie_of_the_upstream_does_not_come_back_with_anothers_request
     client: Client, upstream: Upstream
 ) -> None:
     for said in ("mine", "yours"):
-        answer = await client.post(CHAT, json=_chat(said))
+        answer = await client.post(PATH, json=chat(said))
         assert "Set-Cookie" not in answer.headers
     assert ["Cookie" in headers for _, headers, _ in upstream.received] == [False, False]
 
 
-async def _rows(client: Client, settings: Settings) -> list[tuple[str, int, int]]:
-    """(operation, tokens, amount) of every charge, after the application has ended."""
-    await client.close()
-    engine = open_engine(settings.database)
-    async with engine.connect() as connection:
-        columns = USAGE_EVENTS.c
-        rows = await connection.execute(select(columns.operation, columns.quantity, columns.amount))
-        found = [(row[0], row[1], row[2]) for row in rows]
-    await engine.dispose()
-    return found
-
-
-async def test_an_answer_is_charged_by_the_usage_that_the_upstream_tells(client: Client, settings: Settings) -> None:
-    await client.post(CHAT, json=_chat("hi"))
-    assert await _rows(client, settings) == [("chat", 33, 33)]
-
-
-async def test_a_response_is_charged_by_its_usage(client: Client, settings: Settings) -> None:
-    await client.post("/v1/responses", json={"model": "m", "input": "hi"})
-    assert await _rows(client, settings) == [("chat", 7, 7)]
-
-
-async def test_an_answer_without_usage_is_charged_by_its_length(client: Client, settings: Settings) -> None:
-    answer = await client.post(CHAT, data=(asked := json.dumps(_chat("silent")).encode()))
-    size = len(asked) + len(await answer.read())
-    ((_, tokens, _),) = await _rows(client, settings)
-    assert tokens == -(-size // 4)
-
-
-async def test_a_stream_is_charged_by_its_usage_which_its_client_did_not_ask_for(
-    client: Client, settings: Settings, upstream: Upstream
-) -> None:
-    answer = await client.post(CHAT, json=_chat("hi", stream=True))
-    text = await answer.text()
-    assert (text.count("data: {"), '"usage"' in text, text.endswith("data: [DONE]\n\n")) == (3, False, True)
-    assert upstream.received[0][2]["stream_options"] == {"include_usage": True}
-    assert await _rows(client, settings) == [("chat", 33, 33)]
-
-
-async def test_a_stream_tells_its_usage_to_a_client_who_asked_for_it(client: Client, settings: Settings) -> None:
-    asked = _chat("hi", stream=True, stream_options={"include_usage": True})
-    text = await (await client.post(CHAT, json=asked)).text()
-    assert '"total_tokens": 33' in text
-    assert await _rows(client, settings) == [("chat", 33, 33)]
-
-
-async def test_a_caller_who_hangs_up_in_a_stream_pays_for_what_came(client: Client, settings: Settings) -> None:
-    response = await client.post(CHAT, json=_chat("wait", stream=True))
-    await response.content.readany()
-    response.close()
-    await asyncio.sleep(0.2)
-    ((_, tokens, _),) = await _rows(client, settings)
-    assert 20 < tokens < 200
-
-
-async def test_a_stream_that_the_upstream_breaks_off_is_free(client: Client, settings: Settings) -> None:
-    response = await client.post(CHAT, json=_chat("a break b", stream=True))
-    with pytest.raises(aiohttp.ClientError):
-        await response.read()
-    assert await _rows(client, settings) == []
-
-
-async def test_a_refusal_is_free(client: Client, settings: Settings) -> None:
-    assert (await client.post(CHAT, json=_chat("400"))).status == 400
-    assert await _rows(client, settings) == []
-
-
-async def test_a_wallet_reserves_what_may_be_made_and_pays_what_was(client: Client, settings: Settings) -> None:
-    engine, key = open_engine(settings.database), api_key.new_key()
-    await Registry(engine).create_org("acme", None)
-    await add_key(Registry(engine), key, org="acme")
-    books, headers = Books(engine), {"Authorization": f"Bearer {key}"}
-    await books.top_up("acme", 1_000, None)
-    assert (await client.post(CHAT, json=_chat("hi"), headers=headers)).status == 429
-    assert (await client.post(CHAT, json=_chat("hi", max_tokens=100), headers=headers)).status == 200
-    assert (await client.post(CHAT, json=_chat("hi", max_tokens=2, n=400), headers=headers)).status == 200
-    await client.close()
-    assert await books.balance("acme") == 1_000 - 2 * 33
-    await engine.dispose()
-
-
 async def test_streams_that_nobody_reads_give_their_slots_back(client: Client, upstream: Upstream) -> None:
-    body = json.dumps(_chat("endless", stream=True)).encode()
-    asked = head("POST", CHAT, f"Content-Length: {len(body)}") + body
+    body = json.dumps(chat("endless", stream=True)).encode()
+    asked = head("POST", PATH, f"Content-Length: {len(body)}") + body
     async with AsyncExitStack() as unread:
         for _ in range(2):
             _, writer = await unread.enter_async_context(connection(client.server.port))
@@ -282,17 +175,17 @@ async def test_streams_that_nobody_reads_give_their_slots_back(client: Client, u
             await asyncio.sleep(0.01)
         await asyncio.wait_for(upstream.cancelled.wait(), 10)
         async with asyncio.timeout(10):
-            assert (await client.post(CHAT, json=_chat("hi"))).status == 200
+            assert (await client.post(PATH, json=chat("hi"))).status == 200
 
 
 async def test_one_key_leaves_half_of_the_slots_to_others(client: Client, settings: Settings) -> None:
     engine, key = open_engine(settings.database), api_key.new_key()
     await add_key(Registry(engine), key)
     await engine.dispose()
-    waiting = [await client.post(CHAT, json=_chat("wait", stream=True)) for _ in range(2)]
-    third = asyncio.create_task(client.post(CHAT, json=_chat("hi")))
+    waiting = [await client.post(PATH, json=chat("wait", stream=True)) for _ in range(2)]
+    third = asyncio.create_task(client.post(PATH, json=chat("hi")))
     await asyncio.sleep(0.2)
-    other = await client.post(CHAT, json=_chat("hi"), headers={"Authorization": f"Bearer {key}"})
+    other = await client.post(PATH, json=chat("hi"), headers={"Authorization": f"Bearer {key}"})
     assert (other.status, third.done()) == (200, False)
     for response in waiting:
         response.close()
@@ -300,7 +193,7 @@ async def test_one_key_leaves_half_of_the_slots_to_others(client: Client, settin
 
 
 async def test_a_stream_that_never_ends_is_broken_off(client: Client, upstream: Upstream) -> None:
-    response = await client.post(CHAT, json=_chat("endless", stream=True))
+    response = await client.post(PATH, json=chat("endless", stream=True))
     with pytest.raises(aiohttp.ClientError):
         await response.read()
     assert response.content.total_bytes < 20_000_000
@@ -309,6 +202,6 @@ async def test_a_stream_that_never_ends_is_broken_off(client: Client, upstream: 
 
 async def test_an_upstream_that_is_late_is_502_at_the_deadline(settings: Settings, triton: FakeTriton) -> None:
     async with running(dataclasses.replace(settings, request_seconds=1.0), triton) as client:
-        response = await client.post(CHAT, json=_chat("wait", stream=True))
+        response = await client.post(PATH, json=chat("wait", stream=True))
         with pytest.raises(aiohttp.ClientError):
             await asyncio.wait_for(response.read(), 5)

@@ -2,17 +2,23 @@
 
 from aiohttp import web
 
-from frontend.app_keys import BILL, EMBEDDINGS, HOLDING, JSON_BODIES, TURN
-from frontend.http.rendering import json_response
+from frontend.app_keys import BILLING, EMBEDDINGS, HOLDING, JSON_BODIES, TURN
+from frontend.http.answers import deliver
+from frontend.http.rendering import JSON, render_json
 from frontend.operations.embeddings import protocol
+from frontend.usage.bill import Bill
 
 
-async def embed(request: web.Request) -> web.Response:
-    """Texts in, vectors out."""
+async def _vectors(request: web.Request) -> tuple[bytes, Bill]:
     turn = request[TURN]
     parsed = await request.app[JSON_BODIES].read(request, request[HOLDING], turn, protocol.parse_openai)
-    answer = await request.app[EMBEDDINGS].run(parsed, turn, request[BILL].reserve)
-    return json_response(protocol.render_openai(answer, parsed))
+    answer, bill = await request.app[EMBEDDINGS].run(parsed, turn, request[BILLING].reserve)
+    return render_json(protocol.render_openai(answer, parsed)), bill
+
+
+async def embed(request: web.Request) -> web.StreamResponse:
+    """Texts in, vectors out."""
+    return await deliver(request, JSON, *await _vectors(request))
 
 
 ROUTES = [web.post("/v1/embeddings", embed)]

@@ -7,7 +7,7 @@ from frontend.dispatch.model_queue import Turn
 from frontend.dispatch.pool import Pool
 from frontend.operations.embeddings.protocol import EmbeddingRequest, Embeddings
 from frontend.operations.packed_model import PackedModel
-from frontend.usage.bill import Reserves
+from frontend.usage.bill import Bill, Reserves
 
 OUTPUT = "embedding"
 
@@ -21,10 +21,10 @@ class EmbeddingPipeline:
             for name, model in settings.served.by_id(EMBEDDINGS).items()
         }
 
-    async def run(self, request: EmbeddingRequest, turn: Turn, reserve: Reserves) -> Embeddings:
-        """One vector a text, in order."""
+    async def run(self, request: EmbeddingRequest, turn: Turn, reserve: Reserves) -> tuple[Embeddings, Bill]:
+        """One vector a text, in order, and what they cost."""
         texts, model = request.texts, self._models[request.model]
         ids = await model.tokenize(lambda: model.tokenizer.texts(texts), sum(map(len, texts)), turn)
         tokens = sum(map(len, ids))
-        await reserve(request.model, tokens)
-        return Embeddings(await model.rows(ids, turn), tokens)
+        async with reserve(request.model, tokens) as bill:
+            return Embeddings(await model.rows(ids, turn), tokens), bill

@@ -2,17 +2,23 @@
 
 from aiohttp import web
 
-from frontend.app_keys import BILL, HOLDING, JSON_BODIES, RERANK, TURN
-from frontend.http.rendering import json_response
+from frontend.app_keys import BILLING, HOLDING, JSON_BODIES, RERANK, TURN
+from frontend.http.answers import deliver
+from frontend.http.rendering import JSON, render_json
 from frontend.operations.rerank import protocol
+from frontend.usage.bill import Bill
 
 
-async def rerank(request: web.Request) -> web.Response:
-    """A query and documents in, the documents' order out."""
+async def _order(request: web.Request) -> tuple[bytes, Bill]:
     turn = request[TURN]
     parsed = await request.app[JSON_BODIES].read(request, request[HOLDING], turn, protocol.parse)
-    answer = await request.app[RERANK].run(parsed, turn, request[BILL].reserve)
-    return json_response(protocol.render(answer, parsed))
+    answer, bill = await request.app[RERANK].run(parsed, turn, request[BILLING].reserve)
+    return render_json(protocol.render(answer, parsed)), bill
+
+
+async def rerank(request: web.Request) -> web.StreamResponse:
+    """A query and documents in, the documents' order out."""
+    return await deliver(request, JSON, *await _order(request))
 
 
 ROUTES = [web.post("/v1/rerank", rerank)]

@@ -10,7 +10,7 @@ from frontend.dispatch.model_queue import Turn
 from frontend.dispatch.pool import Pool
 from frontend.operations.packed_model import PackedModel
 from frontend.operations.rerank.protocol import Ranking, RerankRequest
-from frontend.usage.bill import Reserves
+from frontend.usage.bill import Bill, Reserves
 
 OUTPUT = "score"
 
@@ -24,14 +24,14 @@ class RerankPipeline:
             for name, model in settings.served.by_id(RERANK).items()
         }
 
-    async def run(self, request: RerankRequest, turn: Turn, reserve: Reserves) -> Ranking:
-        """The documents in order of relevance, at most ``top_n`` of them."""
+    async def run(self, request: RerankRequest, turn: Turn, reserve: Reserves) -> tuple[Ranking, Bill]:
+        """The documents in order of relevance, at most ``top_n`` of them, and what that costs."""
         model, characters = self._models[request.model], len(request.query) + sum(map(len, request.documents))
         pairs = await model.tokenize(lambda: model.tokenizer.pairs(request.query, request.documents), characters, turn)
         tokens = sum(map(len, pairs))
-        await reserve(request.model, tokens)
-        scores = await model.rows(pairs, turn)
-        return Ranking(order(scores)[: request.top_n], tokens)
+        async with reserve(request.model, tokens) as bill:
+            scores = await model.rows(pairs, turn)
+            return Ranking(order(scores)[: request.top_n], tokens), bill
 
 
 def order(scores: NDArray[np.float32]) -> list[tuple[int, float]]:

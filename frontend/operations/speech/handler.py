@@ -2,28 +2,32 @@
 
 from aiohttp import web
 
-from frontend.app_keys import BILL, HOLDING, JSON_BODIES, SETTINGS, SPEECH, TURN
+from frontend.app_keys import BILLING, HOLDING, JSON_BODIES, SETTINGS, SPEECH, TURN
 from frontend.catalogue.voices import AUDIO_FORMATS
+from frontend.http.answers import deliver
 from frontend.http.json import Converts
 from frontend.http.rendering import json_response
 from frontend.operations.speech import protocol
+from frontend.usage.bill import Bill
+
+_Parses = Converts[protocol.SpeechRequest]
 
 
-async def _speak(request: web.Request, converts: Converts[protocol.SpeechRequest]) -> web.Response:
+async def _speech(request: web.Request, parses: _Parses) -> tuple[dict[str, str], bytes, Bill]:
     turn, holding = request[TURN], request[HOLDING]
-    parsed = await request.app[JSON_BODIES].read(request, holding, turn, converts)
-    audio = await request.app[SPEECH].run(parsed, turn, request[BILL].reserve, holding)
-    return web.Response(body=audio, content_type=AUDIO_FORMATS[parsed.response_format])
+    parsed = await request.app[JSON_BODIES].read(request, holding, turn, parses)
+    audio, bill = await request.app[SPEECH].run(parsed, turn, request[BILLING].reserve, holding)
+    return {"Content-Type": AUDIO_FORMATS[parsed.response_format]}, audio, bill
 
 
-async def speak(request: web.Request) -> web.Response:
+async def speak(request: web.Request) -> web.StreamResponse:
     """Text in, an audio file out."""
-    return await _speak(request, protocol.parse_openai)
+    return await deliver(request, *await _speech(request, protocol.parse_openai))
 
 
-async def speak_mobile(request: web.Request) -> web.Response:
+async def speak_mobile(request: web.Request) -> web.StreamResponse:
     """The same, in the words of the mobile API."""
-    return await _speak(request, protocol.parse_mobile)
+    return await deliver(request, *await _speech(request, protocol.parse_mobile))
 
 
 async def voices(request: web.Request) -> web.Response:

@@ -22,7 +22,7 @@ from frontend.operations.speech.voices import PiperVoice
 from frontend.processes.gather import gather_or_cancel
 from frontend.processes.offload import TaskKilledError
 from frontend.text.phonemes import MOST_IDS, Alphabet, phonemize_first, phonemize_rest
-from frontend.usage.bill import Reserves
+from frontend.usage.bill import Bill, Reserves
 
 INPUTS = ("input", "input_lengths", "scales")
 OUTPUT = "output"
@@ -47,10 +47,13 @@ class SpeechPipeline:
         for voice in self._voices.values():
             dispatcher.declare(voice.model, _WORK)
 
-    async def run(self, request: SpeechRequest, turn: Turn, reserve: Reserves, holding: Holding) -> bytes:
-        """The whole audio file."""
-        await reserve(request.model, len(request.text))
-        holding.add(_BYTES_PER_CHARACTER * len(request.text))
+    async def run(self, request: SpeechRequest, turn: Turn, reserve: Reserves, holding: Holding) -> tuple[bytes, Bill]:
+        """The whole audio file, and what it costs."""
+        async with reserve(request.model, len(request.text)) as bill:
+            holding.add(_BYTES_PER_CHARACTER * len(request.text))
+            return await self._file(request, turn), bill
+
+    async def _file(self, request: SpeechRequest, turn: Turn) -> bytes:
         voice, name = self._voices[request.voice], request.text_field
         try:
             # The first sentence is spoken while the others are phonemized.

@@ -27,7 +27,7 @@ from frontend.operations.transcription.protocol import Segment, Transcription, T
 from frontend.processes.gather import gather_or_cancel
 from frontend.processes.offload import TaskKilledError
 from frontend.processes.shared_memory import SharedBytes
-from frontend.usage.bill import Reserves
+from frontend.usage.bill import Bill, Reserves
 
 INPUTS = ("audio", "language", "prompt", "temperature", "word_timestamps")
 _SEGMENTS = ("segment_start", "segment_end", "segment_text", "segment_avg_logprob", "segment_no_speech_prob")
@@ -72,8 +72,8 @@ class TranscriptionPipeline:
 
     async def run(
         self, request: TranscriptionRequest, turn: Turn, reserve: Reserves, holding: Holding
-    ) -> Transcription:
-        """The transcript of a file; one without speech is empty and free, and never reaches Triton."""
+    ) -> tuple[Transcription, Bill | None]:
+        """The transcript of a file, and what it costs: one without speech is empty, free and never reaches Triton."""
         model = self._models[request.model]
         samples = SharedBytes(room_for(self._settings.max_audio_seconds))
         holding.closing.callback(samples.close)
@@ -81,19 +81,19 @@ class TranscriptionPipeline:
         prepared = await self._prepare(request, samples, self._lengths[model], turn, stint)
         words: list[Word] | None = [] if request.words else None
         if not prepared.windows:
-            return Transcription("", request.language, prepared.duration, (), words)
+            return Transcription("", request.language, prepared.duration, (), words), None
         samples.shrink(SAMPLE_BYTES * prepared.windows[-1].end)
         holding.add(samples.size)
         turn.extend(self._settings.audio_second_seconds * prepared.duration)
         work = sum(self._cost(model, window) for window in prepared.windows)
         self._dispatcher.refuse_late(model, turn, work, self._settings.windows_at_once)
-        await reserve(request.model, round(prepared.duration * 1000))
-        calls = (self._window(model, request, samples, window, turn) for window in prepared.windows)
-        answers = await gather_or_cancel(calls, self._settings.windows_at_once)
-        # Hours of words take longer than the event loop may be held.
-        transcription = await self._threads.run(turn, assemble, prepared, answers, request)
+        async with reserve(request.model, round(prepared.duration * 1000)) as bill:
+            calls = (self._window(model, request, samples, window, turn) for window in prepared.windows)
+            answers = await gather_or_cancel(calls, self._settings.windows_at_once)
+            # Hours of words take longer than the event loop may be held.
+            transcription = await self._threads.run(turn, assemble, prepared, answers, request)
         stint.paid()
-        return transcription
+        return transcription, bill
 
     async def _prepare(
         self, request: TranscriptionRequest, samples: SharedBytes, length: WindowLength, turn: Turn, stint: Stint

@@ -7,7 +7,7 @@ import wave
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from unittest.mock import AsyncMock
+from unittest.mock import MagicMock
 
 import av
 import numpy as np
@@ -87,8 +87,8 @@ async def _say(triton: ToldTriton, phonemizer: Any, text: str, response_format: 
     async with asyncio.timeout(5):
         turn = Turn("key", 3, None, asyncio.get_running_loop().time() + 10)
         with Holding(Held(10**9), "key") as holding:
-            request = SpeechRequest(text, "amy", response_format, "tts-1")
-            answer = await pipeline.run(request, turn, AsyncMock(), holding)
+            asked = SpeechRequest(text, "amy", response_format, "tts-1")
+            answer, _ = await pipeline.run(asked, turn, MagicMock(), holding)
     await dispatcher.close()
     await threads.close()
     return answer

@@ -1,0 +1,33 @@
+"""A caller of an organisation, and what the application has charged."""
+
+from typing import Any
+
+from sqlalchemy import select
+
+from frontend.access import api_key
+from frontend.config.settings import Settings
+from frontend.database.engine import open_engine
+from frontend.database.tables import USAGE_EVENTS
+from tests.conftest import KEY, Client
+
+ORG_KEY = api_key.new_key()
+TEXT = "Hello there."
+# At 5 micro-CHF a code point.
+COST = 5 * len(TEXT)
+
+
+async def charges(client: Client, settings: Settings) -> list[dict[str, Any]]:
+    """Every row of the ledger, after the application has ended."""
+    await client.close()
+    engine = open_engine(settings.database)
+    async with engine.connect() as connection:
+        rows = [dict(row._mapping) for row in await connection.execute(select(USAGE_EVENTS))]
+    await engine.dispose()
+    return rows
+
+
+async def speak(client: Client, text: str = TEXT, *, key: str = KEY, **headers: str) -> tuple[int, Any]:
+    """The status and, where it is no audio, the error."""
+    headers["Authorization"] = f"Bearer {key}"
+    async with client.post("/v1/audio/speech", json={"input": text, "voice": "amy"}, headers=headers) as response:
+        return response.status, (await response.read() if response.status == 200 else (await response.json())["error"])

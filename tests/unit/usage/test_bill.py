@@ -1,0 +1,156 @@
+from typing import Any, cast
+
+import pytest
+
+from frontend.access.caller import Caller
+from frontend.catalogue.prices import Price
+from frontend.dispatch.model_queue import Turn
+from frontend.errors import BadGateway, InsufficientQuota
+from frontend.usage.bill import Billing, UnchargedError
+from frontend.usage.events import Identity, UsageEvent
+
+_PRICES = {"chat": Price("chat", "million_tokens", 1_000_000)}
+_PREPAID = Caller("key", "name", org="acme", prepaid=True)
+
+
+class PurseRecorder:
+    """Notes charges, and has one purse that is its wallets too."""
+
+    def __init__(self, free: int = 100) -> None:
+        self.free = free
+        self.charges: list[UsageEvent] = []
+        self.can_charge = True
+        self.wallets = self
+
+    async def reserve(self, org: str, amount: int, deadline: float) -> None:
+        if amount > self.free:
+            raise InsufficientQuota("no")
+        self.free -= amount
+
+    def release(self, org: str, amount: int) -> None:
+        self.free += amount
+
+    def charge(self, event: UsageEvent) -> None:
+        self.charges.append(event)
+
+
+@pytest.fixture
+def recorder() -> PurseRecorder:
+    return PurseRecorder()
+
+
+def _billing(recorder: PurseRecorder, caller: Caller = _PREPAID) -> Billing:
+    identity = Identity("request", "/v1/chat/completions", b"content")
+    return Billing(cast(Any, recorder), _PRICES, caller, Turn("key", 1, None, 0.0), lambda: identity)
+
+
+@pytest.fixture
+def billing(recorder: PurseRecorder) -> Billing:
+    return _billing(recorder)
+
+
+async def test_money_is_held_back_from_before_the_work_until_the_end_of_the_request(
+    recorder: PurseRecorder, billing: Billing
+) -> None:
+    free = []
+    with billing:
+        async with billing.reserve("chat", 30):
+            free.append(recorder.free)
+        free.append(recorder.free)
+    assert (free, recorder.free, recorder.charges) == ([70, 70], 100, [])
+
+
+async def test_work_that_fails_lets_its_money_go_at_once(recorder: PurseRecorder, billing: Billing) -> None:
+    with billing:
+        with pytest.raises(BadGateway):
+            async with billing.reserve("chat", 30):
+                raise BadGateway("no")
+        assert recorder.free == 100
+
+
+async def test_work_that_the_wallet_does_not_cover_does_not_begin(recorder: PurseRecorder, billing: Billing) -> None:
+    with billing, pytest.raises(InsufficientQuota):
+        async with billing.reserve("chat", 101):
+            pytest.fail("the work was begun")
+    assert recorder.free == 100
+
+
+async def test_what_could_not_be_written_down_is_refused_and_takes_no_money(
+    recorder: PurseRecorder, billing: Billing
+) -> None:
+    recorder.can_charge = False
+    with pytest.raises(BadGateway):
+        billing.reserve("chat", 30)
+    assert recorder.free == 100
+
+
+async def test_a_bill_is_charged_once(recorder: PurseRecorder, billing: Billing) -> None:
+    with billing:
+        async with billing.reserve("chat", 30) as bill:
+            bill.charge()
+        bill.charge()
+    assert ([event.amount for event in recorder.charges], recorder.free) == ([30], 70)
+
+
+async def test_what_was_let_go_is_not_charged(recorder: PurseRecorder, billing: Billing) -> None:
+    async with billing.reserve("chat", 30) as bill:
+        bill.let_go()
+        bill.charge()
+    assert (recorder.charges, recorder.free) == ([], 100)
+
+
+@pytest.mark.parametrize(("made", "paid"), [(10, 10), (50, 30)])
+async def test_a_wallet_pays_what_was_made_and_never_more_than_was_reserved(
+    recorder: PurseRecorder, billing: Billing, made: int, paid: int
+) -> None:
+    async with billing.reserve("chat", 30) as bill:
+        bill.settle(made)
+        bill.charge()
+    (event,) = recorder.charges
+    assert (event.quantity, event.amount, recorder.free) == (made, paid, 100 - paid)
+
+
+async def test_without_a_wallet_all_that_was_made_is_recorded(recorder: PurseRecorder) -> None:
+    async with _billing(recorder, Caller("key", "name")).reserve("chat", 3_000) as bill:
+        bill.settle(5_000)
+        bill.charge()
+    assert ([event.amount for event in recorder.charges], recorder.free) == ([5_000], 100)
+
+
+async def test_a_request_is_known_by_what_was_known_before_its_work(recorder: PurseRecorder) -> None:
+    for made in (10, 20):
+        async with _billing(recorder).reserve("chat", 30) as bill:
+            bill.settle(made)
+            bill.charge()
+    assert len({event.id for event in recorder.charges}) == 1
+
+
+async def test_a_request_has_one_bill(billing: Billing) -> None:
+    async with billing.reserve("chat", 1):
+        with pytest.raises(UnchargedError):
+            billing.reserve("chat", 1)
+
+
+async def test_a_bill_comes_before_the_answer(billing: Billing) -> None:
+    billing.answer_begins(200, is_charged=False)
+    with pytest.raises(UnchargedError):
+        billing.reserve("chat", 1)
+
+
+@pytest.mark.parametrize("status", [200, 304])
+@pytest.mark.parametrize("failed", [False, True])
+async def test_no_answer_is_free_whose_work_was_begun(billing: Billing, status: int, failed: bool) -> None:
+    async with billing.reserve("chat", 1) as bill:
+        if failed:
+            bill.let_go()
+    with pytest.raises(UnchargedError):
+        billing.answer_begins(status, is_charged=False)
+
+
+async def test_a_failure_is_free(billing: Billing) -> None:
+    async with billing.reserve("chat", 1):
+        billing.answer_begins(400, is_charged=False)
+
+
+async def test_an_answer_that_has_no_work_is_free(billing: Billing) -> None:
+    billing.answer_begins(200, is_charged=False)
