@@ -10,9 +10,10 @@ RUN python -m pip install --no-cache-dir -r scripts/export_models/requirements.t
     && install --directory --owner quartet /models /work
 # The oldest ONNX Runtime that exports are checked on, apart from what changes more often.
 COPY scripts/__init__.py /app/scripts/__init__.py
-COPY scripts/export_models/__init__.py scripts/export_models/checkpoints.py scripts/export_models/runtimes.py \
-    /app/scripts/export_models/
-RUN python -m scripts.export_models.runtimes /opt/runtimes
+COPY scripts/export_models/__init__.py scripts/export_models/checkpoints.py /app/scripts/export_models/
+COPY scripts/export_models/graphs/__init__.py scripts/export_models/graphs/runtimes.py \
+    /app/scripts/export_models/graphs/
+RUN python -m scripts.export_models.graphs.runtimes /opt/runtimes
 COPY scripts /app/scripts
 COPY model_repository /app/model_repository
 COPY docker/export.sh /app/export.sh

@@ -17,11 +17,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from scripts.export_models import lanes, plan, runtimes, stamp
+from scripts.export_models import lanes, plan, stamp
 from scripts.export_models.checkpoints import Checkpoint, SourceError, in_words
 from scripts.export_models.fingerprints import Fingerprints, weights_of
-from scripts.export_models.parity import table
-from scripts.export_models.progress import SILENT
+from scripts.export_models.graphs import runtimes
+from scripts.export_models.graphs.parity import table
+from scripts.export_models.graphs.progress import SILENT
 from scripts.export_models.progress_line import ProgressLine
 from scripts.export_models.sources import Source
 from scripts.export_models.stamp import Digests

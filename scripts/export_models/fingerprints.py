@@ -6,16 +6,16 @@ from pathlib import Path
 
 from scripts.export_models import plan, stamp
 from scripts.export_models.checkpoints import Checkpoint, files_read, voice_files
-from scripts.export_models.fast_int8 import int8_is_fast
+from scripts.export_models.graphs.fast_int8 import int8_is_fast
 from scripts.export_models.sources import Source
 from scripts.export_models.stamp import Digests
 
 _HERE = Path(__file__).parent
-_MODULES = {"text": "export_text", "whisper": "export_whisper", "voices": "export_piper"}
+_MODULES = {"text": "text.export", "whisper": "whisper.export", "voices": "voices.export"}
 _VOICES_OF_THE_DEMO = "scripts.export_models.demo.voices"
 _GRAMMARS = sorted((_HERE / "demo" / "grammar").glob("*.toml"))
 # What the code reads beside the weights.
-_DATA = {"text": [_HERE / "calibration.txt"], "whisper": _GRAMMARS, "voices": []}
+_DATA = {"text": [_HERE / "text" / "calibration.txt"], "whisper": _GRAMMARS, "voices": []}
 _TOOLS = {
     "text": ("onnx", "onnxruntime", "torch", "transformers"),
     "whisper": ("ctranslate2", "espeakng-loader", "onnx", "onnxruntime", "torch", "transformers"),

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 
 from scripts.export_models.checkpoints import SourceError
-from scripts.export_models.parity import Check
+from scripts.export_models.graphs.parity import Check
 from scripts.export_models.progress_line import ProgressLine
 from scripts.export_models.worker import Job
 from scripts.local_triton.child import die_with_parent

@@ -27,7 +27,7 @@ from scripts.export_models.checkpoints import (
     check_voice,
     in_words,
 )
-from scripts.export_models.progress import SILENT, Progress
+from scripts.export_models.graphs.progress import SILENT, Progress
 
 HUB_ADDRESS = "https://huggingface.co"
 _READ = 1 << 20

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from scripts.export_models import plan, sources, stamp
 from scripts.export_models.checkpoints import Checkpoint, SourceError, voice_files
-from scripts.export_models.conditions import Conditions
-from scripts.export_models.parity import Check
-from scripts.export_models.progress import Progress
-from scripts.export_models.runtimes import OtherRuntime
+from scripts.export_models.graphs.conditions import Conditions
+from scripts.export_models.graphs.parity import Check
+from scripts.export_models.graphs.progress import Progress
+from scripts.export_models.graphs.runtimes import OtherRuntime
 
 if TYPE_CHECKING:
-    from scripts.export_models import export_text
+    from scripts.export_models.text.export import Choice
 
 
 @dataclass(frozen=True)
@@ -86,17 +86,17 @@ def _export(job: Job, model: str, progress: Progress, fetched: dict[Checkpoint, 
     runtimes = [OtherRuntime(version, Path(job.runtimes)) for version in job.versions]
     conditions = Conditions(job.threads, progress, runtimes)
     if voice := plan.voice_of(model):
-        from scripts.export_models.export_piper import export_piper
+        from scripts.export_models.voices.export import export_piper
 
         return export_piper(model, voice_files(folder, voice)[0], target, conditions)
     if checkpoint.kind == "whisper":
-        from scripts.export_models.export_whisper import export_whisper
+        from scripts.export_models.whisper.export import export_whisper
 
         return export_whisper(model, folder, target / "1", job.compute_type, conditions)
-    from scripts.export_models import export_text
+    from scripts.export_models.text.export import export_embedder, export_reranker
 
-    export = export_text.export_embedder if model == "m3_embedder" else export_text.export_reranker
-    return export(folder, target / "1", cast("export_text.Choice", job.precision), conditions)
+    export = export_embedder if model == "m3_embedder" else export_reranker
+    return export(folder, target / "1", cast("Choice", job.precision), conditions)
 
 
 @contextmanager

@@ -85,7 +85,7 @@ def test_both_sides_of_triton_pin_the_same_numpy() -> None:
 
 def test_the_export_image_checks_on_the_runtime_that_it_has() -> None:
     text = (ROOT / "docker" / "export.Dockerfile").read_text(encoding="utf-8")
-    (installed,) = re.findall(r"^RUN python -m scripts\.export_models\.runtimes (\S+)$", text, re.MULTILINE)
+    (installed,) = re.findall(r"^RUN python -m scripts\.export_models\.graphs\.runtimes (\S+)$", text, re.MULTILINE)
     assert re.findall(r"^ENV RUNTIMES_FOLDER=(\S+)$", text, re.MULTILINE) == [installed]
 
 

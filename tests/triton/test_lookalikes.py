@@ -17,8 +17,8 @@ from tritonclient.utils import InferenceServerException
 
 from scripts.export_models import __main__ as export
 from scripts.export_models.checkpoints import EMBEDDER, WHISPER_LARGE
-from scripts.export_models.export_whisper import convert
-from scripts.export_models.fast_int8 import int8_is_fast
+from scripts.export_models.graphs.fast_int8 import int8_is_fast
+from scripts.export_models.whisper.export import convert
 from scripts.local_triton.server import LocalTriton
 from tests import lookalikes
 from tests.conftest import ROOT

@@ -39,7 +39,7 @@ class CTranslateEncoder:
 
 
 class GraphEncoder:
-    """The graph that ``scripts/export_models/whisper_encoder.py`` writes."""
+    """The graph that ``scripts/export_models/whisper/encoder.py`` writes."""
 
     together = False
 

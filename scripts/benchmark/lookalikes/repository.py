@@ -12,13 +12,14 @@ from onnx import ModelProto
 from transformers import AutoModel, AutoModelForSequenceClassification
 
 from scripts.benchmark.lookalikes import text, voice, whisper
-from scripts.export_models import export_text, stamp, text_models
-from scripts.export_models.calibration import calibrate
-from scripts.export_models.conditions import Conditions
-from scripts.export_models.encoder import Precision
-from scripts.export_models.export_piper import export_piper
-from scripts.export_models.export_whisper import convert
+from scripts.export_models import stamp
+from scripts.export_models.graphs.conditions import Conditions
 from scripts.export_models.stamp import Stamp
+from scripts.export_models.text import export, models
+from scripts.export_models.text.calibration import calibrate
+from scripts.export_models.text.encoder import Precision
+from scripts.export_models.voices.export import export_piper
+from scripts.export_models.whisper.export import convert
 from scripts.run.state import REPOSITORY
 
 PADDED = "padded_embedder"
@@ -101,22 +102,22 @@ def packed_graph(model: Any, precision: Precision, *, reranker: bool = False) ->
     """Our graph of a look-alike in torch."""
     rng = np.random.default_rng(2)
     ids = [rng.integers(4, text.WORDS, 100).astype(np.int32) for _ in range(_CALIBRATED_ON)]
-    its = text_models.checkpoint_of(model, calibrate(model.base_model, ids) if precision == "int8" else None)
-    return text_models.reranker(its, precision) if reranker else text_models.embedder(its, precision, "cls")
+    its = models.checkpoint_of(model, calibrate(model.base_model, ids) if precision == "int8" else None)
+    return models.reranker(its, precision) if reranker else models.embedder(its, precision, "cls")
 
 
 def put_text(target: Path, checkpoint: Path, precision: Precision, *, reranker: bool) -> Path:
     """Our graph of the embedder or reranker; gives the folder with ``model.onnx``."""
     name = "m3_reranker" if reranker else "m3_embedder"
     settings = {"look-alike": str(checkpoint), "precision": precision}
-    wanted = Stamp(stamp.fingerprint(settings, {}, stamp.code_of("scripts.export_models.export_text")))
+    wanted = Stamp(stamp.fingerprint(settings, {}, stamp.code_of("scripts.export_models.text.export")))
     if stamp.read(target, name) == wanted:
         return target / name / "1"
     kind = AutoModelForSequenceClassification if reranker else AutoModel
     graph = packed_graph(kind.from_pretrained(checkpoint).eval(), precision, reranker=reranker)
     # Only now: whoever breaks this off in the minutes before finds the repository whole.
     folder = _own_copy(target, name) / "1"
-    export_text.write(graph, precision, checkpoint, folder)
+    export.write(graph, precision, checkpoint, folder)
     stamp.write(target, name, wanted)
     return folder
 

@@ -17,7 +17,7 @@ from scripts.benchmark.common.target import Target, own_product
 from scripts.benchmark.lookalikes.repository import PADDED, Checkpoints, put_padded, put_text
 from scripts.benchmark.lookalikes.text import lengths, words
 from scripts.benchmark.peers.sides import Bench, Case, HttpSide, Side, WorkerSide, server, worker
-from scripts.export_models.encoder import Precision
+from scripts.export_models.text.encoder import Precision
 
 _CALLERS, _TEXTS_A_CALL = 16, 4
 _LONGEST = 500

@@ -25,10 +25,10 @@ from transformers import XLMRobertaModel
 from scripts.benchmark.common.summary import Spread
 from scripts.benchmark.lookalikes import text
 from scripts.benchmark.lookalikes.repository import packed_graph
-from scripts.export_models.encoder import Precision
-from scripts.export_models.export_text import LONGEST_TEXT
-from scripts.export_models.graph import save
-from scripts.export_models.text_checks import session
+from scripts.export_models.graphs.builder import save
+from scripts.export_models.text.checks import session
+from scripts.export_models.text.encoder import Precision
+from scripts.export_models.text.export import LONGEST_TEXT
 
 _PADDED_BATCH = 8
 _PRECISIONS: tuple[Precision, ...] = ("fp32", "int8")

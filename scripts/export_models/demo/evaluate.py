@@ -16,7 +16,7 @@ import jiwer
 from scripts.export_models.demo.sentences import FIRST_UNSEEN_SEED, sentences, words
 from scripts.export_models.demo.speech_corpus import Speakers
 from scripts.export_models.demo.voices import VOICES
-from scripts.export_models.whisper_code import recognizer_module
+from scripts.export_models.whisper.served import recognizer_module
 
 _MOST_WORD_ERROR = 0.03
 _LEAST_LANGUAGE = 0.98

@@ -9,7 +9,7 @@ from onnx import TensorProto, helper
 from piper.phoneme_ids import DEFAULT_PHONEME_ID_MAP
 
 from scripts.export_models.demo.units import SILENCE, Diphone, is_modifier
-from scripts.export_models.graph import Graph
+from scripts.export_models.graphs.builder import Graph
 
 IDS = 256
 _NONE = -1

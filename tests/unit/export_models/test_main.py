@@ -17,8 +17,8 @@ import pytest
 from scripts.export_models import __main__ as export
 from scripts.export_models import lanes, stamp, worker
 from scripts.export_models.checkpoints import EMBEDDER, VOICE_FILES, VOICES, Checkpoint
-from scripts.export_models.parity import Check, not_checked
-from scripts.export_models.runtimes import OtherRuntime
+from scripts.export_models.graphs.parity import Check, not_checked
+from scripts.export_models.graphs.runtimes import OtherRuntime
 from scripts.export_models.sources import FolderSource
 from scripts.export_models.stamp import Stamp
 from scripts.export_models.worker import Job
@@ -149,7 +149,7 @@ def test_models_of_one_checkpoint_fetch_it_once(tmp_path: Path, monkeypatch: pyt
             return tmp_path
 
     monkeypatch.setattr(worker, "source_of", lambda *_: Counting(tmp_path))
-    monkeypatch.setattr("scripts.export_models.export_piper.export_piper", lambda *_: [Check("m", "w", 0, 1)])
+    monkeypatch.setattr("scripts.export_models.voices.export.export_piper", lambda *_: [Check("m", "w", 0, 1)])
     models = ("piper_amy", "piper_ryan")
     for model in models:
         (tmp_path / model / "1").mkdir(parents=True)

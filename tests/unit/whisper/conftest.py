@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from scripts.export_models.export_whisper import convert
-from scripts.export_models.whisper_code import recognizer_module
+from scripts.export_models.whisper.export import convert
+from scripts.export_models.whisper.served import recognizer_module
 from tests.conftest import ROOT
 
 CHECKPOINT = ROOT / "scripts" / "export_models" / "demo" / "whisper"

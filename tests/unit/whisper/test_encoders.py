@@ -5,8 +5,8 @@ import ctranslate2
 import numpy as np
 import pytest
 
-from scripts.export_models.export_whisper import convert
-from scripts.export_models.whisper_code import recognizer_module
+from scripts.export_models.whisper.export import convert
+from scripts.export_models.whisper.served import recognizer_module
 from tests.unit.whisper.conftest import CHECKPOINT
 
 FLAGS = ["fpu", "fp"]

@@ -8,8 +8,8 @@ import onnx
 import pytest
 from transformers import WhisperForConditionalGeneration
 
-from scripts.export_models import export_whisper, whisper_checks
-from scripts.export_models.fast_int8 import int8_is_fast
+from scripts.export_models.graphs.fast_int8 import int8_is_fast
+from scripts.export_models.whisper import checks, export
 from tests.speech import say
 from tests.unit.whisper.conftest import CHECKPOINT
 
@@ -17,7 +17,7 @@ SENTENCE = "The meeting was moved from Monday to Friday."
 
 
 def test_encoder_outputs_and_greedy_tokens_are_those_of_transformers(module: ModuleType, converted: Path) -> None:
-    encoded, tokens = whisper_checks.compare(CHECKPOINT, converted, "demo", "float32", spoken=2)
+    encoded, tokens = checks.compare(CHECKPOINT, converted, "demo", "float32", spoken=2)
     assert (encoded.passed, tokens.passed) == (True, True)
 
 
@@ -123,18 +123,18 @@ def test_an_unknown_language_is_refused(module: ModuleType, recognizer: Any) -> 
 
 @pytest.mark.parametrize("encoder_graph", [False, int8_is_fast()])
 def test_int8_weights_hear_the_same_words(module: ModuleType, tmp_path: Path, encoder_graph: bool) -> None:
-    export_whisper.convert(CHECKPOINT, tmp_path / "int8", "int8", encoder_graph=encoder_graph)
-    encoded, tokens = whisper_checks.compare(CHECKPOINT, tmp_path / "int8", "demo", "int8", spoken=2)
+    export.convert(CHECKPOINT, tmp_path / "int8", "int8", encoder_graph=encoder_graph)
+    encoded, tokens = checks.compare(CHECKPOINT, tmp_path / "int8", "demo", "int8", spoken=2)
     assert (encoded.passed, tokens.passed) == (True, True)
 
 
 def test_an_encoder_that_is_not_the_checkpoint_s_fails_its_export(module: ModuleType, tmp_path: Path) -> None:
-    export_whisper.convert(CHECKPOINT, tmp_path / "int8", "int8", encoder_graph=True)
+    export.convert(CHECKPOINT, tmp_path / "int8", "int8", encoder_graph=True)
     path = tmp_path / "int8" / "encoder.onnx"
     graph = onnx.load(path)
     last = [node for node in graph.graph.node if node.op_type == "LayerNormalization"][-1]
     scales = next(tensor for tensor in graph.graph.initializer if tensor.name == last.input[1])
     scales.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(scales) * 1.5, scales.name))
     onnx.save(graph, path)
-    encoded, _ = whisper_checks.compare(CHECKPOINT, tmp_path / "int8", "demo", "int8", spoken=2)
+    encoded, _ = checks.compare(CHECKPOINT, tmp_path / "int8", "demo", "int8", spoken=2)
     assert not encoded.passed

@@ -12,7 +12,7 @@ import numpy as np
 import soundfile
 from line_server import serve
 
-from scripts.export_models.whisper_code import recognizer_module
+from scripts.export_models.whisper.served import recognizer_module
 
 _PROMPT = ["<|startoftranscript|>", "<|en|>", "<|transcribe|>"]
 _WINDOW = 30 * 16_000

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from scripts.benchmark.lookalikes import whisper
-from scripts.export_models.export_whisper import convert
-from scripts.export_models.whisper_code import recognizer_module
+from scripts.export_models.whisper.export import convert
+from scripts.export_models.whisper.served import recognizer_module
 
 
 @pytest.fixture(scope="module")

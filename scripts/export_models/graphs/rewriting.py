@@ -1,0 +1,105 @@
+"""What the rewritings of a finished ONNX graph have in common: what is in it, and what takes the place of what."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import onnx
+from numpy.typing import NDArray
+from onnx import helper, numpy_helper
+
+from scripts.export_models.graphs.builder import Graph
+
+CONVOLUTIONS = {"Conv", "ConvTranspose"}
+ELEMENTWISE = {"Add", "Sub", "Mul", "Div", "LeakyRelu", "Relu", "Tanh", "Sigmoid"}
+
+# What takes the place of a node, given the weights of its graph; nothing where it stays.
+Build = Callable[[onnx.NodeProto, dict[str, NDArray[Any]]], Graph | None]
+
+
+def replace_nodes(graph: onnx.GraphProto, nodes: Sequence[onnx.NodeProto]) -> None:
+    """Give a graph other nodes, some of which may be its own."""
+    del graph.node[:]
+    graph.node.extend(nodes)
+
+
+def drop_unused(graph: onnx.GraphProto) -> None:
+    """Leave out the weights and constants of a graph that nothing in it reads any more."""
+    read = {name for node in graph.node for name in read_by(node)} | {output.name for output in graph.output}
+    replace_nodes(graph, [node for node in graph.node if node.op_type != "Constant" or node.output[0] in read])
+    kept = [weight for weight in graph.initializer if weight.name in read]
+    del graph.initializer[:]
+    graph.initializer.extend(kept)
+
+
+def constants_of(graph: onnx.GraphProto) -> dict[str, NDArray[Any]]:
+    """Every tensor that is the same in each run, by its name: initializers and the values of Constant nodes."""
+    tensors = {weight.name: weight for weight in graph.initializer}
+    for node in graph.node:
+        for attribute in node.attribute:
+            if node.op_type == "Constant" and attribute.name == "value":
+                tensors[node.output[0]] = attribute.t
+    return {name: numpy_helper.to_array(tensor) for name, tensor in tensors.items()}
+
+
+def channels_of(graph: onnx.GraphProto) -> dict[str, int]:
+    """How many channels the pictures have that convolutions give, and those that are made of them alone."""
+    constants = constants_of(graph)
+    found: dict[str, int] = {}
+    for node in graph.node:
+        if node.op_type in CONVOLUTIONS and node.input[1] in constants:
+            out, within = constants[node.input[1]].shape[:2]
+            found[node.output[0]] = out if node.op_type == "Conv" else within * attributes_of(node).get("group", 1)
+        elif node.op_type in ELEMENTWISE:
+            given = {found.get(name) for name in node.input if name not in constants}
+            if len(given) == 1 and (count := given.pop()) is not None:
+                found[node.output[0]] = count
+    return found
+
+
+def attributes_of(node: onnx.NodeProto) -> dict[str, Any]:
+    return {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
+
+
+def read_by(node: onnx.NodeProto) -> list[str]:
+    """The tensors that a node reads, those that its subgraphs take from around them included."""
+    names = list(node.input)
+    for attribute in node.attribute:
+        for inner in attribute.g.node:
+            names += read_by(inner)
+        names += [output.name for output in attribute.g.output]
+    return names
+
+
+def replace_each(model: onnx.ModelProto, kind: str, build: Build) -> int:
+    """Put what ``build`` gives for a node and its graph's weights in the place of each node of a kind, loops included.
+
+    A node stays for which it gives nothing. The answer is how many were replaced.
+    """
+    return sum(_replace_each(graph, kind, build) for graph in _graphs(model.graph))
+
+
+def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.GRAPH:
+                yield from _graphs(attribute.g)
+
+
+def _replace_each(graph: onnx.GraphProto, kind: str, build: Build) -> int:
+    weights = {weight.name: numpy_helper.to_array(weight) for weight in graph.initializer}
+    nodes: list[onnx.NodeProto] = []
+    count = 0
+    for node in graph.node:
+        known = node.op_type == kind and all(name in weights for name in node.input[1:])
+        built = build(node, weights) if known else None
+        if built is None:
+            nodes.append(node)
+        else:
+            nodes += built.nodes
+            graph.initializer.extend(built.weights)
+            count += 1
+    if count:
+        replace_nodes(graph, nodes)
+        drop_unused(graph)
+    return count

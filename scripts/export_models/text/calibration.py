@@ -1,0 +1,107 @@
+"""What the linear layers of an encoder are given: measured on texts of many kinds, for the int8 weights."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from scripts.export_models.graphs.progress import SILENT, Progress
+
+_TEXTS = Path(__file__).with_name("calibration.txt")
+_HELD_OUT_EVERY = 5
+_ROWS_KEPT = 8
+# Query, key and value are given the same, so it is measured once.
+_MEASURED = ("attention.self.query", "attention.output.dense", "intermediate.dense", "output.dense")
+
+
+@dataclass
+class Inputs:
+    """Of one layer's inputs: ``low``, ``high`` and ``total`` [in], ``products`` [in, in], and some ``rows`` [n, in]."""
+
+    low: NDArray[np.float32]
+    high: NDArray[np.float32]
+    total: NDArray[np.float64]
+    products: NDArray[np.float32]
+    count: int = 0
+    rows: list[NDArray[np.float32]] = field(default_factory=list)
+
+    @classmethod
+    def of_width(cls, width: int) -> "Inputs":
+        edge = np.full(width, np.inf, np.float32)
+        return cls(edge, -edge, np.zeros(width), np.zeros((width, width), np.float32))
+
+    def add(self, given: torch.Tensor) -> None:
+        """Count rows [n, in] in."""
+        rows = given.numpy()
+        self.low = np.minimum(self.low, rows.min(axis=0))
+        self.high = np.maximum(self.high, rows.max(axis=0))
+        self.total += rows.sum(axis=0)
+        self.products += (given.T @ given).numpy()
+        self.count += len(rows)
+        self.rows.append(rows[:: max(1, len(rows) // _ROWS_KEPT)].copy())
+
+    @property
+    def mean(self) -> NDArray[np.float32]:
+        mean: NDArray[np.float32] = (self.total / self.count).astype(np.float32)
+        return mean
+
+    @property
+    def moment(self) -> NDArray[np.float64]:
+        """The mean of the products of each two inputs, [in, in]."""
+        return self.products.astype(np.float64) / self.count
+
+    @property
+    def sample(self) -> NDArray[np.float32]:
+        return np.concatenate(self.rows)
+
+
+Calibration = dict[str, Inputs]
+
+
+def texts() -> list[str]:
+    """What is calibrated on: prose, questions, code and letters, in many languages."""
+    return [line for at, line in enumerate(_lines()) if at % _HELD_OUT_EVERY]
+
+
+def held_out() -> list[str]:
+    """Texts of the same kinds that no calibration has seen."""
+    return _lines()[::_HELD_OUT_EVERY]
+
+
+def _lines() -> list[str]:
+    return _TEXTS.read_text(encoding="utf-8").splitlines()
+
+
+@contextmanager
+def _measuring(encoder: Any, into: Calibration) -> Iterator[None]:
+    def measure(name: str) -> Any:
+        def hook(_: Any, given: tuple[torch.Tensor, ...]) -> None:
+            rows = given[0].reshape(-1, given[0].shape[-1])
+            into.setdefault(name, Inputs.of_width(rows.shape[1])).add(rows)
+
+        return hook
+
+    hooks = [
+        module.register_forward_pre_hook(measure(name))
+        for name, module in encoder.named_modules()
+        if isinstance(module, torch.nn.Linear) and name.endswith(_MEASURED)
+    ]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def calibrate(encoder: Any, ids: Sequence[NDArray[np.int32]], progress: Progress = SILENT) -> Calibration:
+    """Run a Hugging Face encoder over token ids, and measure what each of its linear layers is given, by its name."""
+    found: Calibration = {}
+    with torch.inference_mode(), _measuring(encoder, found):
+        for text in progress.over(ids, "calibrating"):
+            encoder(input_ids=torch.from_numpy(text.astype(np.int64))[None])
+    return found

@@ -1,0 +1,208 @@
+"""BERT and XLM-RoBERTa encoders as packed graphs: the texts of a batch lie end to end and are never padded.
+
+The graph reads ``input_ids`` INT32 [tokens] and ``lengths`` INT32 [texts]. Everything but attention works on
+[tokens, width]; attention runs text by text in a Loop over ONNX Runtime's MultiHeadAttention, without a mask, which is
+its flash-attention path on the CPU (Dao et al. 2022).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper
+
+from scripts.export_models.graphs.builder import MICROSOFT, Graph
+from scripts.export_models.graphs.progress import SILENT, Progress
+
+Precision = Literal["fp32", "int8", "fp16"]
+Weights = dict[str, NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
+class EncoderShape:
+    """What of a Hugging Face configuration the graph needs."""
+
+    layers: int
+    heads: int
+    width: int
+    epsilon: float
+    first_position: int
+
+    @classmethod
+    def of(cls, config: Any) -> "EncoderShape":
+        """From a ``BertConfig`` or ``XLMRobertaConfig``; XLM-R counts positions from pad id + 1."""
+        if config.model_type not in ("bert", "xlm-roberta"):
+            raise ValueError(f"no packed graph for a model of type {config.model_type!r}")
+        if config.hidden_act != "gelu" or config.position_embedding_type != "absolute":
+            raise ValueError("only gelu and absolute positions are known")
+        first = config.pad_token_id + 1 if config.model_type == "xlm-roberta" else 0
+        return cls(
+            layers=config.num_hidden_layers,
+            heads=config.num_attention_heads,
+            width=config.hidden_size,
+            epsilon=config.layer_norm_eps,
+            first_position=first,
+        )
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Where the texts lie, as INT64 tensors: ``lengths`` and ``starts`` [texts], ``text_of`` and ``place`` [tokens]."""
+
+    lengths: str
+    starts: str
+    text_of: str
+    place: str
+    total: str
+
+
+def packing(g: Graph, lengths: str, tokens: str) -> Packing:
+    """Derive starts, and for each token its text and its place in it. ``lengths`` INT64, ``tokens`` any [tokens]."""
+    ends = g.op("CumSum", lengths, g.constant(0))
+    starts = g.op("Sub", ends, lengths)
+    total = g.op("Shape", tokens)
+    text_of = g.running_index(starts, total)
+    count = g.op("Squeeze", total)
+    every = g.op("Range", g.constant(0), count, g.constant(1))
+    place = g.op("Sub", every, g.op("Gather", starts, text_of))
+    return Packing(lengths, starts, text_of, place, total)
+
+
+@dataclass(frozen=True)
+class Linear:
+    """``x @ weight + bias``: ``weight`` [in, out], ``bias`` [out]."""
+
+    weight: NDArray[np.float32]
+    bias: NDArray[np.float32]
+
+    @classmethod
+    def joined(cls, layers: Sequence["Linear"]) -> "Linear":
+        """Layers of the same input side by side, as one."""
+        weight = np.concatenate([layer.weight for layer in layers], axis=1)
+        return cls(weight, np.concatenate([layer.bias for layer in layers]))
+
+    def columns(self, which: NDArray[np.int64] | slice) -> "Linear":
+        """The layer with only these outputs, or with its outputs in this order."""
+        return Linear(self.weight[:, which], self.bias[which])
+
+
+def query_key_value(layer: str) -> list[str]:
+    """The names of the three linear layers that a layer's attention begins with."""
+    return [f"{layer}.attention.self.{part}" for part in ("query", "key", "value")]
+
+
+class PackedEncoder:
+    """Builds one encoder into a graph from the state dict of its Hugging Face model, in fp32."""
+
+    _float: type[np.floating[Any]] = np.float32
+
+    def __init__(self, g: Graph, shape: EncoderShape, weights: Weights, progress: Progress = SILENT) -> None:
+        self._g, self._shape, self._weights, self._progress = g, shape, weights, progress
+
+    def _layer_of(self, name: str) -> Linear:
+        return Linear(self._weights[f"{name}.weight"].T, self._weights[f"{name}.bias"])
+
+    def linear(self, x: str, *names: str) -> str:
+        """One matrix product for the layers ``names`` side by side, with their biases."""
+        layer = Linear.joined([self._layer_of(name) for name in names])
+        product = self._g.op("MatMul", x, self._g.weight(layer.weight.astype(self._float), "weight"))
+        return self._g.op("Add", product, self._g.weight(layer.bias.astype(self._float), "bias"))
+
+    def _norm(self, x: str, name: str) -> str:
+        return self._normalised(x, self._weights[f"{name}.weight"], self._weights[f"{name}.bias"])
+
+    def _normalised(self, x: str, scale: NDArray[np.float32], shift: NDArray[np.float32]) -> str:
+        weights = (self._g.weight(array.astype(self._float), "norm") for array in (scale, shift))
+        return self._g.op("LayerNormalization", x, *weights, axis=-1, epsilon=self._shape.epsilon)
+
+    def _embed(self, ids: str, place: str) -> str:
+        g, shape, w = self._g, self._shape, self._weights
+        table = w["embeddings.position_embeddings.weight"][shape.first_position :]
+        positions = table + w["embeddings.token_type_embeddings.weight"][0]
+        words = g.weight(w["embeddings.word_embeddings.weight"].astype(self._float), "words")
+        # A text longer than the positions that were trained starts over with the first one.
+        wrapped = g.op("Mod", place, g.constant(len(table)))
+        where = g.op("Gather", g.weight(positions.astype(self._float), "positions"), wrapped)
+        return g.op("Add", g.op("Gather", words, ids), where)
+
+    def build(self, ids: str, pack: Packing, *, first_token_only: bool) -> str:
+        """The last hidden states [tokens, width], or [texts, width] of the first tokens alone."""
+        x, norm = self._embed(ids, pack.place), "embeddings.LayerNorm"
+        for layer in self._progress.over(range(self._shape.layers), "building layers"):
+            name = f"encoder.layer.{layer}"
+            last = first_token_only and layer == self._shape.layers - 1
+            x, norm = self._layer(x, norm, name, pack, pack.starts if last else ""), f"{name}.output.LayerNorm"
+        return self._norm(x, norm)
+
+    def _layer(self, x: str, norm: str, name: str, pack: Packing, rows: str) -> str:
+        """One layer, from the sum that ``norm`` is yet to normalise to the next such sum; of ``rows`` alone, if given.
+
+        What is handed on is not normalised, since int8 normalises it twice, in two ways.
+        """
+        g = self._g
+        x = self._norm(x, norm)
+        attended = self._attend(self.linear(x, *query_key_value(name)), pack)
+        if rows:
+            attended, x = g.op("Gather", attended, rows), g.op("Gather", x, rows)
+        dense = self.linear(attended, f"{name}.attention.output.dense")
+        x = self._norm(g.op("Add", dense, x), f"{name}.attention.output.LayerNorm")
+        inner = g.op("Gelu", self.linear(x, f"{name}.intermediate.dense"), domain=MICROSOFT)
+        return g.op("Add", self.linear(inner, f"{name}.output.dense"), x)
+
+    def _attend(self, qkv: str, pack: Packing) -> str:
+        """Attention of each text by itself; memory grows with the longest text, not with its square."""
+        g = self._g
+        texts = g.op("SplitToSequence", qkv, pack.lengths, axis=0)
+
+        def text(body: Graph, index: str) -> str:
+            batched = body.op("Unsqueeze", body.op("SequenceAt", texts, index), body.constant([0]))
+            q, k, v = body.ops("Split", [batched], 3, axis=2)
+            answer = body.op("MultiHeadAttention", q, k, v, domain=MICROSOFT, num_heads=self._shape.heads)
+            return body.op("Squeeze", answer, body.constant([0]))
+
+        return g.collect("text", g.op("Squeeze", g.op("Shape", pack.lengths)), text)
+
+
+def normalise(g: Graph, x: str) -> str:
+    """Divide each row by its Euclidean length."""
+    length = g.op("ReduceL2", x, axes=[-1], keepdims=1)
+    return g.op("Div", x, g.op("Max", length, g.constant(1e-12, np.float32)))
+
+
+def mean_by_text(g: Graph, hidden: str, pack: Packing) -> str:
+    """The mean of each text's rows: [tokens, width] to [texts, width].
+
+    A Loop, because ONNX Runtime's ScatterND adds from several threads at once and loses some, and because a
+    difference of running sums would depend on the texts before.
+    """
+    texts = g.op("SplitToSequence", hidden, pack.lengths, axis=0)
+    body = Graph(prefix=g.name("mean") + "_")
+    rows = body.op("SequenceAt", texts, "index")
+    body.op("ReduceMean", rows, output="mean", axes=[0], keepdims=0)
+    body.op("Identity", "go_on", output="still_on")
+    loop = helper.make_graph(
+        body.nodes,
+        "each_mean",
+        [
+            helper.make_tensor_value_info("index", TensorProto.INT64, []),
+            helper.make_tensor_value_info("go_on", TensorProto.BOOL, []),
+        ],
+        [
+            helper.make_tensor_value_info("still_on", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("mean", TensorProto.FLOAT, None),
+        ],
+        body.weights,
+    )
+    count = g.op("Squeeze", g.op("Shape", pack.lengths))
+    return g.op("Loop", count, g.constant(True, np.bool_), body=loop)
+
+
+def text_inputs() -> list[onnx.ValueInfoProto]:
+    """The two ragged inputs that every text model has."""
+    return [
+        helper.make_tensor_value_info("input_ids", TensorProto.INT32, ["tokens"]),
+        helper.make_tensor_value_info("lengths", TensorProto.INT32, ["texts"]),
+    ]

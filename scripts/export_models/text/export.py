@@ -1,0 +1,210 @@
+"""Export the embedder and the reranker, and compare both with the Hugging Face models they come from."""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import onnx
+import torch
+from numpy.typing import NDArray
+from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
+
+from scripts.export_models.checkpoints import SourceError
+from scripts.export_models.graphs.builder import save
+from scripts.export_models.graphs.conditions import ALONE, Conditions
+from scripts.export_models.graphs.fast_int8 import int8_is_fast
+from scripts.export_models.graphs.parity import Check, not_checked
+from scripts.export_models.graphs.progress import Progress
+from scripts.export_models.graphs.sessions import elsewhere
+from scripts.export_models.text import calibration, checks, models
+from scripts.export_models.text.calibration import Calibration, calibrate
+from scripts.export_models.text.checks import Ids, Run, packed, session
+from scripts.export_models.text.encoder import Precision
+
+LONGEST_TEXT = 8192
+
+Choice = Precision | Literal["auto"]
+
+
+@dataclass(frozen=True)
+class TextModel:
+    """A model on its way into the repository: its graph in any precision, and the original to compare it with."""
+
+    name: str
+    graph: Callable[[Precision, Calibration, Progress], onnx.ModelProto]
+    calibration: Callable[[Progress], Calibration]
+    reference: Callable[[NDArray[np.int32]], NDArray[np.float32]]
+    of_every_length: Ids
+    held_out: Ids
+
+
+def export_embedder(source: Path, target: Path, choice: Choice, conditions: Conditions = ALONE) -> list[Check]:
+    """Write ``model.onnx`` and the tokenizer of ``m3_embedder`` into ``target``."""
+    return export(_embedder(source), source, target, choice, conditions)
+
+
+def export_reranker(source: Path, target: Path, choice: Choice, conditions: Conditions = ALONE) -> list[Check]:
+    """Write ``model.onnx`` and the tokenizer of ``m3_reranker``; an encoder without a head gives the demo's."""
+    config = json.loads((source / "config.json").read_text(encoding="utf-8"))
+    trained = "SequenceClassification" in config["architectures"][0]
+    model = _reranker(source) if trained else _demo_reranker(source)
+    return export(model, source, target, choice, conditions)
+
+
+def export(model: TextModel, source: Path, target: Path, choice: Choice, conditions: Conditions = ALONE) -> list[Check]:
+    """Write one model; ``auto`` is int8 where that is fast and loses little, and else fp32."""
+    if choice != "auto":
+        return _export(model, source, target, choice, conditions)
+    if not int8_is_fast():
+        conditions.progress.note("fp32, since int8 is no faster on this processor")
+        return _export(model, source, target, "fp32", conditions)
+    checks = _export(model, source, target, "int8", conditions)
+    lost = [check for check in checks if check.failed]
+    if not lost:
+        return checks
+    conditions.progress.note(f"fp32, since {lost[0].what} is {lost[0].difference:.1e}, over {lost[0].limit:.0e}")
+    return _export(model, source, target, "fp32", conditions)
+
+
+def write(graph: onnx.ModelProto, precision: Precision, source: Path, target: Path) -> None:
+    """Put a graph, the tokenizer of its checkpoint and its settings into ``target``."""
+    save(graph, target / "model.onnx")
+    shutil.copy(source / "tokenizer.json", target / "tokenizer.json")
+    settings = json.dumps({"max_tokens": LONGEST_TEXT, "precision": precision}, indent=1)
+    (target / "quartet.json").write_text(settings + "\n", encoding="utf-8")
+
+
+def _export(model: TextModel, source: Path, target: Path, precision: Precision, conditions: Conditions) -> list[Check]:
+    progress, written = conditions.progress, target / "model.onnx"
+    graph = model.graph(precision, model.calibration(progress) if precision == "int8" else {}, progress)
+    write(graph, precision, source, target)
+    if precision == "fp16":
+        # PackedMultiHeadAttention exists on CUDA alone, so there is nothing to run on a processor.
+        return [not_checked(model.name, "fp16: runs on CUDA alone")]
+    texts = model.held_out if precision == "int8" else model.of_every_length
+    wanted = np.stack([model.reference(text) for text in progress.over(texts, "computing the original's answers")])
+    checks = _compared(model, session(written, conditions.threads), precision, wanted)
+    for at, other in enumerate(conditions.others):
+        progress.step(f"comparing on {other}", at, len(conditions.others))
+        with elsewhere(other, written, conditions.threads) as infer:
+            found = _compared(model, packed(infer), precision, wanted)
+        checks += [replace(check, what=f"{check.what} on {other}") for check in found]
+    return checks
+
+
+def _compared(model: TextModel, run: Run, precision: Precision, wanted: NDArray[np.float32]) -> list[Check]:
+    """What a text model is held to on one ONNX Runtime; ``wanted`` are the original's answers."""
+    company = checks.company(model.name, run, model.of_every_length)
+    if precision == "int8":
+        return [company, *checks.close(model.name, run, model.held_out, wanted)]
+    return [company, checks.exact(model.name, run, model.of_every_length, wanted)]
+
+
+def pooling_of(source: Path) -> models.Pooling:
+    """How a checkpoint makes one vector of a text's, as sentence-transformers writes it down; M3 takes the first."""
+    path = source / "1_Pooling" / "config.json"
+    if not path.is_file():
+        return "cls"
+    settings = json.loads(path.read_text(encoding="utf-8"))
+    chosen = {name for name, on in settings.items() if name.startswith("pooling_mode_") and on}
+    if chosen == {"pooling_mode_mean_tokens"}:
+        return "mean"
+    if chosen == {"pooling_mode_cls_token"}:
+        return "cls"
+    raise SourceError(f"{path} asks for a pooling that is neither the first token nor the mean: {sorted(chosen)}")
+
+
+def _usable_positions(config: Any) -> int:
+    return int(config.max_position_embeddings) - (2 if config.model_type == "xlm-roberta" else 0)
+
+
+def _tokenised(tokenizer: Any, texts: list[tuple[str, ...]], longest: int) -> Ids:
+    return [np.array(tokenizer(*text, truncation=True, max_length=longest).input_ids, np.int32) for text in texts]
+
+
+def _singles(lines: list[str]) -> list[tuple[str, ...]]:
+    return [(line,) for line in lines]
+
+
+def _pairs(lines: list[str]) -> list[tuple[str, ...]]:
+    """Each line with the next, which have little in common, and the halves of each, which have much."""
+    return [*zip(lines, lines[1:], strict=False), *((line[: len(line) // 2], line[len(line) // 2 :]) for line in lines)]
+
+
+def _embedder(source: Path) -> TextModel:
+    model, tokenizer = AutoModel.from_pretrained(source).float().eval(), AutoTokenizer.from_pretrained(source)
+    positions, pooling = _usable_positions(model.config), pooling_of(source)
+
+    def reference(text: NDArray[np.int32]) -> NDArray[np.float32]:
+        with torch.inference_mode():
+            hidden = model(input_ids=torch.from_numpy(text.astype(np.int64))[None]).last_hidden_state[0]
+        pooled = hidden[0] if pooling == "cls" else hidden.mean(0)
+        vector = np.zeros(models.EMBEDDING_WIDTH, np.float32)
+        vector[: len(pooled)] = torch.nn.functional.normalize(pooled, dim=0).numpy()
+        return vector
+
+    return TextModel(
+        "m3_embedder",
+        lambda precision, found, progress: models.embedder(
+            models.checkpoint_of(model, found, progress), precision, pooling
+        ),
+        lambda progress: calibrate(model, _tokenised(tokenizer, _singles(calibration.texts()), positions), progress),
+        reference,
+        checks.of_every_length(tokenizer, positions, pair=False),
+        _tokenised(tokenizer, _singles(calibration.held_out()), positions),
+    )
+
+
+def _reranker(source: Path) -> TextModel:
+    model = AutoModelForSequenceClassification.from_pretrained(source).float().eval()
+    tokenizer, positions = AutoTokenizer.from_pretrained(source), _usable_positions(model.config)
+
+    def reference(text: NDArray[np.int32]) -> NDArray[np.float32]:
+        with torch.inference_mode():
+            logits = model(input_ids=torch.from_numpy(text.astype(np.int64))[None]).logits
+        return np.array(torch.sigmoid(logits[0, 0]).item(), np.float32)
+
+    return TextModel(
+        "m3_reranker",
+        lambda precision, found, progress: models.reranker(models.checkpoint_of(model, found, progress), precision),
+        lambda progress: calibrate(
+            model.base_model, _tokenised(tokenizer, _pairs(calibration.texts()), positions), progress
+        ),
+        reference,
+        checks.of_every_length(tokenizer, positions, pair=True),
+        _tokenised(tokenizer, _pairs(calibration.held_out()), positions),
+    )
+
+
+def _demo_reranker(source: Path) -> TextModel:
+    model, tokenizer = AutoModel.from_pretrained(source).float().eval(), AutoTokenizer.from_pretrained(source)
+    start, separator, positions = tokenizer.cls_token_id, tokenizer.sep_token_id, _usable_positions(model.config)
+
+    def mean(ids: list[int]) -> torch.Tensor:
+        with torch.inference_mode():
+            hidden = model(input_ids=torch.tensor(ids)[None]).last_hidden_state[0].mean(0)
+        return torch.nn.functional.normalize(hidden, dim=0)
+
+    def reference(text: NDArray[np.int32]) -> NDArray[np.float32]:
+        ids = text.tolist()
+        cut = ids.index(separator)
+        cosine = mean(ids[: cut + 1]) @ mean([start, *ids[cut + 1 :]])
+        return np.array(models.demo_score(cosine.item()), np.float32)
+
+    def graph(precision: Precision, found: Calibration, progress: Progress) -> onnx.ModelProto:
+        its = models.checkpoint_of(model, found, progress)
+        return models.demo_reranker(its, start, separator, precision)
+
+    return TextModel(
+        "m3_reranker",
+        graph,
+        # The encoder is given the halves of a pair, each as a text by itself.
+        lambda progress: calibrate(model, _tokenised(tokenizer, _singles(calibration.texts()), positions), progress),
+        reference,
+        checks.of_every_length(tokenizer, positions, pair=True),
+        _tokenised(tokenizer, _pairs(calibration.held_out()), positions),
+    )

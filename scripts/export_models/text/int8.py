@@ -1,0 +1,139 @@
+"""The packed encoder with its matrix products in integers. A row's answer depends on that row alone, so a text's vector
+is the same in any company.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from onnx import TensorProto
+
+from scripts.export_models.graphs.builder import MICROSOFT, Graph
+from scripts.export_models.graphs.progress import SILENT, Progress
+from scripts.export_models.text.calibration import Calibration
+from scripts.export_models.text.encoder import EncoderShape, Linear, PackedEncoder, Packing, Weights, query_key_value
+from scripts.export_models.text.quantise import Smoothing, column_scales, rounded, smoothing, zero_point
+
+# What the second feed-forward layer is given differs most between channels: each quarter of them has its own steps.
+_GROUPS = 4
+# Products in each sum that shows whether sums are exact.
+_PROBE = 64
+
+Array = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows in uint8 [rows, in] around ``zero``, and the ``step`` of each [rows, 1]."""
+
+    quantised: str
+    step: str
+    zero: str
+
+
+def quantise_rows(g: Graph, x: str, zero: int) -> Rows:
+    """Quantise each row of ``x`` by its own extremes, in few passes: beside the product they are half of the time."""
+    highest = g.op("Div", g.op("ReduceMax", x, axes=[-1], keepdims=0), g.constant(255 - zero, np.float32))
+    lowest = g.op("Div", g.op("ReduceMin", x, axes=[-1], keepdims=0), g.constant(-zero, np.float32))
+    step = g.op("Max", highest, lowest, g.constant(1e-12, np.float32))
+    middle = g.op("Expand", g.constant(zero, np.uint8), g.op("Shape", step))
+    quantised = g.op("QuantizeLinear", x, step, middle, axis=0)
+    return Rows(quantised, g.op("Unsqueeze", step, g.constant([1])), g.constant(zero, np.uint8))
+
+
+def product(g: Graph, rows: Rows, weight: NDArray[np.int8], scales: Array) -> str:
+    """``rows @ (weight * scales)`` as FP32: ``weight`` [in, out], ``scales`` [out].
+
+    uint8 by int8 is the pair that has fast kernels; int8 by int8 falls to one that is 18 times slower.
+    """
+    one = g.constant(1, np.float32)
+    inputs = (rows.quantised, g.weight(weight, "int8"), one, g.weight(scales, "scales"), rows.zero)
+    return g.op("Mul", g.op("MatMulIntegerToFloat", *inputs, domain=MICROSOFT), rows.step)
+
+
+def if_exact(g: Graph, x: str) -> str:
+    """``x``, or NaN on a processor that would give wrong numbers without a word.
+
+    Kernels for x86-64 without VNNI add two products in 16 bits, which saturate: those of the largest numbers tell.
+    """
+    rows = g.constant(np.full((8, _PROBE), 255), np.uint8)
+    columns = g.constant(np.full((_PROBE, 16), 127), np.int8)
+    least = g.op("ReduceMin", g.cast(g.op("MatMulInteger", rows, columns), TensorProto.FLOAT), keepdims=0)
+    exact = g.op("Equal", least, g.constant(_PROBE * 255 * 127, np.float32))
+    return g.op("Mul", x, g.op("Where", exact, g.constant(1, np.float32), g.constant(np.nan, np.float32)))
+
+
+class Int8Encoder(PackedEncoder):
+    """Builds one encoder from its weights and from what its linear layers are given."""
+
+    def __init__(
+        self,
+        g: Graph,
+        shape: EncoderShape,
+        weights: Weights,
+        calibration: Calibration,
+        progress: Progress = SILENT,
+    ) -> None:
+        super().__init__(g, shape, weights, progress)
+        self._calibration = calibration
+
+    def _layer(self, x: str, norm: str, name: str, pack: Packing, rows: str) -> str:
+        g = self._g
+        attended, x = self._attention(x, norm, name, pack)
+        if rows:
+            attended, x = g.op("Gather", attended, rows), g.op("Gather", x, rows)
+        total = g.op("Add", attended, x)
+        return self._feed_forward(total, f"{name}.attention.output.LayerNorm", name)
+
+    def _attention(self, x: str, norm: str, name: str, pack: Packing) -> tuple[str, str]:
+        """Attention's answer and the normalised ``x``."""
+        dense = f"{name}.attention.output.dense"
+        query, key, value = query_key_value(name)
+        output = self._layer_of(dense)
+        # Each row of weights adds up to one, so what is done to the values is done to their weighted mean.
+        inner = smoothing(self._calibration[dense], output.weight)
+        values = self._layer_of(value)
+        joined = Linear.joined([self._layer_of(query), self._layer_of(key), inner.giving(values)])
+        # The three share their input; an error in the values shows most in the end.
+        outer = smoothing(self._calibration[query], values.weight)
+        attended = self._attend(self._linear(self._smooth_norm(x, norm, outer), joined, query, outer), pack)
+        return self._linear(attended, output, dense, inner), self._norm(x, norm)
+
+    def _feed_forward(self, x: str, norm: str, name: str) -> str:
+        """Both layers group by group: the first one's outputs are the second one's inputs, sorted by their reach."""
+        g, first, second = self._g, f"{name}.intermediate.dense", f"{name}.output.dense"
+        inputs, inner = self._calibration[first], self._calibration[second]
+        order = np.argsort(-np.maximum(inner.high, -inner.low))
+        smooth = smoothing(inputs, self._layer_of(first).weight)
+        wide = smooth.given(self._layer_of(first)).columns(order)
+        scales = column_scales(wide.weight, 1)
+        widening = np.split(rounded(wide.weight, scales, smooth.moment(inputs)), _GROUPS, axis=1)
+        narrow = self._layer_of(second)
+        steps = column_scales(narrow.weight[order], _GROUPS)
+        narrowing = np.split(rounded(narrow.weight[order], steps, inner.moment[np.ix_(order, order)]), _GROUPS)
+        rows = quantise_rows(g, self._smooth_norm(x, norm, smooth), zero_point(smooth.sample(inputs)))
+        answer, sample = self._norm(x, norm), inner.sample[:, order]
+        for group, channels in enumerate(np.split(np.arange(len(order)), _GROUPS)):
+            some = product(g, rows, widening[group], scales[0, channels])
+            active = g.op("Gelu", g.op("Add", some, self._bias(wide.bias[channels])), domain=MICROSOFT)
+            part = quantise_rows(g, active, zero_point(sample[:, channels]))
+            answer = g.op("Add", answer, product(g, part, narrowing[group], steps[group]))
+        return g.op("Add", answer, self._bias(narrow.bias))
+
+    def _bias(self, bias: Array) -> str:
+        return self._g.weight(bias, "bias")
+
+    def _smooth_norm(self, x: str, name: str, smooth: Smoothing) -> str:
+        """What ``_norm`` gives, prepared: one pass more over ``x``, and none over the wider rows of a product."""
+        scale = self._weights[f"{name}.weight"] / smooth.scale
+        shift = (self._weights[f"{name}.bias"] - smooth.shift) / smooth.scale
+        return self._normalised(x, scale, shift)
+
+    def _linear(self, x: str, layer: Linear, measured: str, smooth: Smoothing) -> str:
+        """``layer`` of ``x``, which was prepared by ``smooth``; ``measured`` names its inputs in the calibration."""
+        inputs = self._calibration[measured]
+        prepared = smooth.given(layer)
+        scales = column_scales(prepared.weight, 1)
+        weight = rounded(prepared.weight, scales, smooth.moment(inputs))
+        rows = quantise_rows(self._g, x, zero_point(smooth.sample(inputs)))
+        return self._g.op("Add", product(self._g, rows, weight, scales[0]), self._bias(prepared.bias))

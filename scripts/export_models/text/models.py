@@ -1,0 +1,152 @@
+"""The embedder and the reranker as packed ONNX graphs, and the demo's stand-ins for both."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+from scripts.export_models.graphs.builder import Graph
+from scripts.export_models.graphs.progress import SILENT, Progress
+from scripts.export_models.text.blocks import Build, in_blocks
+from scripts.export_models.text.calibration import Calibration
+from scripts.export_models.text.cuda import CudaEncoder
+from scripts.export_models.text.encoder import (
+    EncoderShape,
+    PackedEncoder,
+    Packing,
+    Precision,
+    Weights,
+    mean_by_text,
+    normalise,
+    packing,
+    text_inputs,
+)
+from scripts.export_models.text.int8 import Int8Encoder, if_exact
+
+EMBEDDING_WIDTH = 1024
+# Cosine of all-MiniLM-L6-v2 to a score: unrelated pairs lie near 0.05, good answers above 0.5.
+_DEMO_SLOPE, _DEMO_MIDDLE = 12.0, 0.35
+
+Pooling = Literal["cls", "mean"]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """An encoder's Hugging Face configuration, its weights by name, without the model's prefix, and for int8 what its
+    layers are given.
+    """
+
+    config: Any
+    weights: Weights
+    calibration: Calibration
+    progress: Progress = SILENT
+
+    def encoder(self, g: Graph, precision: Precision) -> PackedEncoder:
+        """Its packed encoder in that precision."""
+        shape = EncoderShape.of(self.config)
+        if precision == "int8":
+            return Int8Encoder(g, shape, self.weights, self.calibration, self.progress)
+        return (CudaEncoder if precision == "fp16" else PackedEncoder)(g, shape, self.weights, self.progress)
+
+
+def checkpoint_of(model: Any, calibration: Calibration | None = None, progress: Progress = SILENT) -> Checkpoint:
+    """Take configuration and weights out of a ``transformers`` model."""
+    prefix = f"{model.base_model_prefix}."
+    weights = {name.removeprefix(prefix): value.float().numpy() for name, value in model.state_dict().items()}
+    return Checkpoint(model.config, weights, calibration or {}, progress)
+
+
+def _by_block(g: Graph, precision: Precision, build: Build) -> str:
+    """What ``build`` makes of the graph's inputs: in blocks on a processor, in one go on CUDA."""
+    ids, lengths = g.cast("input_ids", TensorProto.INT64), g.cast("lengths", TensorProto.INT64)
+    if precision == "fp16":
+        return build(g, ids, lengths)
+    built = in_blocks(g, ids, lengths, build)
+    return if_exact(g, built) if precision == "int8" else built
+
+
+def _pooled(g: Graph, checkpoint: Checkpoint, precision: Precision, pooling: Pooling, ids: str, pack: Packing) -> str:
+    hidden = checkpoint.encoder(g, precision).build(ids, pack, first_token_only=pooling == "cls")
+    return hidden if pooling == "cls" else mean_by_text(g, hidden, pack)
+
+
+def embedder(checkpoint: Checkpoint, precision: Precision, pooling: Pooling) -> onnx.ModelProto:
+    """``input_ids``, ``lengths`` to ``embedding`` FP32 [texts, 1024], L2-normalised; narrower models end in zeros."""
+    g = Graph()
+
+    def vectors(part: Graph, ids: str, lengths: str) -> str:
+        pooled = _pooled(part, checkpoint, precision, pooling, ids, packing(part, lengths, ids))
+        vector = normalise(part, pooled)
+        missing = EMBEDDING_WIDTH - checkpoint.config.hidden_size
+        return part.op("Pad", vector, part.constant([0, 0, 0, missing])) if missing else vector
+
+    g.op("Identity", _by_block(g, precision, vectors), output="embedding")
+    output = helper.make_tensor_value_info("embedding", TensorProto.FLOAT, ["texts", EMBEDDING_WIDTH])
+    return g.model(text_inputs(), [output])
+
+
+def _score_model(precision: Precision, logits: Build) -> onnx.ModelProto:
+    g = Graph()
+    g.op("Sigmoid", _by_block(g, precision, logits), output="score")
+    return g.model(text_inputs(), [helper.make_tensor_value_info("score", TensorProto.FLOAT, ["texts"])])
+
+
+def reranker(checkpoint: Checkpoint, precision: Precision) -> onnx.ModelProto:
+    """``input_ids``, ``lengths`` of pairs to ``score`` FP32 [pairs], the sigmoid of XLM-R's classification head."""
+
+    def logits(part: Graph, ids: str, lengths: str) -> str:
+        pooled = _pooled(part, checkpoint, precision, "cls", ids, packing(part, lengths, ids))
+        # The head is tiny beside the encoder and decides the order: it stays in full precision.
+        head = checkpoint.encoder(part, "fp32")
+        inner = part.op("Tanh", head.linear(pooled, "classifier.dense"))
+        return part.op("Squeeze", head.linear(inner, "classifier.out_proj"), part.constant([1]))
+
+    return _score_model(precision, logits)
+
+
+def _split_pairs(g: Graph, ids: str, pack: Packing, start_id: int, separator_id: int) -> tuple[str, Packing]:
+    """Make ``[CLS] a [SEP] b [SEP]`` into the two texts ``[CLS] a [SEP]`` and ``[CLS] b [SEP]``.
+
+    The first separator of a pair is taken twice; its copy becomes the start token of the second text.
+    """
+    separator = g.cast(g.op("Equal", ids, g.constant(separator_id)), TensorProto.INT64)
+    before = g.op("CumSum", separator, g.constant(0), exclusive=1)
+    seen = g.op("Sub", before, g.op("Gather", g.op("Gather", before, pack.starts), pack.text_of))
+    first = g.op("Mul", separator, g.cast(g.op("Equal", seen, g.constant(0)), TensorProto.INT64))
+    copies = g.op("Add", first, g.constant(1))
+    ends = g.op("CumSum", copies, g.constant(0))
+    total = g.op("Gather", ends, g.constant([-1]))
+    source = g.running_index(g.op("Sub", ends, copies), total)
+    previous = g.op("Concat", g.constant([-1]), g.op("Slice", source, g.constant([0]), g.constant([-1])), axis=0)
+    is_copy = g.op("Equal", source, previous)
+    both = g.op("Where", is_copy, g.constant(start_id), g.op("Gather", ids, source))
+    cut = g.op("Compress", pack.place, g.cast(first, TensorProto.BOOL), axis=0)
+    left = g.op("Add", cut, g.constant(1))
+    right = g.op("Sub", pack.lengths, cut)
+    columns = [g.op("Unsqueeze", side, g.constant([1])) for side in (left, right)]
+    lengths = g.op("Reshape", g.op("Concat", *columns, axis=1), g.constant([-1]))
+    return both, packing(g, lengths, both)
+
+
+def demo_score(cosine: float) -> float:
+    """The demo reranker's score of a cosine, as the graph computes it."""
+    return 1 / (1 + math.exp(-_DEMO_SLOPE * (cosine - _DEMO_MIDDLE)))
+
+
+def demo_reranker(checkpoint: Checkpoint, start_id: int, separator_id: int, precision: Precision) -> onnx.ModelProto:
+    """A reranker made of an embedder: the cosine of a pair's two halves, as a score between 0 and 1."""
+
+    def logits(part: Graph, ids: str, lengths: str) -> str:
+        both, halves = _split_pairs(part, ids, packing(part, lengths, ids), start_id, separator_id)
+        pooled = _pooled(part, checkpoint, precision, "mean", both, halves)
+        width = checkpoint.config.hidden_size
+        pairs = part.op("Reshape", normalise(part, pooled), part.constant([-1, 2, width]))
+        left, right = part.ops("Split", [pairs], 2, axis=1)
+        cosine = part.op("ReduceSum", part.op("Mul", left, right), part.constant([1, 2]), keepdims=0)
+        shifted = part.op("Sub", cosine, part.constant(_DEMO_MIDDLE, np.float32))
+        return part.op("Mul", shifted, part.constant(_DEMO_SLOPE, np.float32))
+
+    return _score_model(precision, logits)

@@ -1,0 +1,172 @@
+"""The stages of a vocoder stretch by stretch, so that what goes from layer to layer stays in a processor's caches.
+
+A stage is an upsampling convolution with all that follows it up to the next one. At audio's rate the tensors of one
+sentence are some 20 MB each, which makes every layer wait for memory. Each stretch is computed with as much of its
+neighbours as its convolutions reach, and that margin is cut off: the samples stay the same.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper
+
+from scripts.export_models.graphs.builder import Graph
+from scripts.export_models.graphs.rewriting import (
+    ELEMENTWISE,
+    attributes_of,
+    channels_of,
+    constants_of,
+    read_by,
+    replace_nodes,
+)
+from scripts.export_models.voices.upsampling import steps
+
+# Of one stretch, behind the upsampling. At 32 channels it is half a megabyte, which two tensors of fit in a cache.
+_SAMPLES = 4096
+_TIME = 3
+_UPSAMPLING = "ConvTranspose"
+
+
+def in_stretches(model: onnx.ModelProto) -> int:
+    """Rewrite a model, whose convolutions are over pictures, in place, and answer how many stages it had."""
+    # A rewritten graph has copies of the nodes, so each stage is looked for in what the one before left.
+    outputs = [node.output[0] for node in model.graph.node if node.op_type == _UPSAMPLING]
+    count = 0
+    for output in outputs:
+        upsampling = next(node for node in model.graph.node if output in node.output)
+        if (stage := _stage(model.graph, upsampling)) is not None:
+            _rewrite(model.graph, stage)
+            count += 1
+    return count
+
+
+@dataclass
+class _Stage:
+    """The ``nodes`` from tensor ``start`` to tensor ``end``, which has ``factor`` samples for each of ``start``.
+
+    They depend on the sample of ``start`` they belong to and on as many before and after it as ``margins`` says.
+    """
+
+    start: str
+    factor: int
+    end: str = ""
+    nodes: list[onnx.NodeProto] = field(default_factory=list)
+    margins: tuple[int, int] = (0, 0)
+
+    def holds(self, node: onnx.NodeProto) -> bool:
+        return bool(node.output) and node.output[0] in {own.output[0] for own in self.nodes}
+
+
+def _stage(graph: onnx.GraphProto, upsampling: onnx.NodeProto) -> _Stage | None:
+    """The stage that begins with a node, if it is one whose samples depend on their surroundings alone."""
+    constants = constants_of(graph)
+    if upsampling.op_type != _UPSAMPLING or upsampling.input[1] not in constants:
+        return None
+    size = constants[upsampling.input[1]].shape[-1]
+    shape = steps(upsampling, size)
+    if shape is None:
+        return None
+    stride, pad = shape
+    stage = _Stage(upsampling.input[0], stride, nodes=[upsampling])
+    reach = {upsampling.output[0]: (0, 0)}
+    for node in graph.node:
+        inputs = [name for name in node.input if name not in constants]
+        if not inputs or not all(name in reach for name in inputs):
+            continue
+        own = _own_reach(node, constants)
+        if own is not None:
+            before, after = (max(reach[name][side] for name in inputs) for side in (0, 1))
+            reach[node.output[0]] = (before + own[0], after + own[1])
+            stage.nodes.append(node)
+    ends = _read_outside(graph, stage)
+    if len(ends) != 1:
+        return None
+    stage.end = ends.pop()
+    before, after = reach[stage.end]
+    stage.margins = (-(-(before + size - 1 - pad) // stride), -(-(after + pad) // stride))
+    return stage
+
+
+def _own_reach(node: onnx.NodeProto, constants: dict[str, NDArray[Any]]) -> tuple[int, int] | None:
+    """How far a node looks back and ahead; nothing for one that may look anywhere or changes the length."""
+    if node.op_type in ELEMENTWISE:
+        single = all(constants[name].size == 1 for name in node.input if name in constants)
+        return (0, 0) if single else None
+    if node.op_type != "Conv" or node.input[1] not in constants:
+        return None
+    attributes = attributes_of(node)
+    reach = (constants[node.input[1]].shape[-1] - 1) * attributes.get("dilations", [1])[-1]
+    before, after = attributes.get("pads", [0] * 4)[1::2]
+    return (before, after) if before + after == reach and attributes.get("strides", [1])[-1] == 1 else None
+
+
+def _read_outside(graph: onnx.GraphProto, stage: _Stage) -> set[str]:
+    """Which of the stage's tensors others read."""
+    read = {name for node in graph.node if not stage.holds(node) for name in read_by(node)}
+    return {node.output[0] for node in stage.nodes} & (read | {output.name for output in graph.output})
+
+
+def _rewrite(graph: onnx.GraphProto, stage: _Stage) -> None:
+    """Put a loop in the place of the stage's nodes."""
+    g = Graph(prefix=f"{stage.end}_")
+    each = max(1, _SAMPLES // stage.factor)
+    count = g.op(
+        "Squeeze", g.op("Div", g.op("Add", g.size(stage.start, _TIME), g.constant([each - 1])), g.constant([each]))
+    )
+
+    def stretch(body: Graph, number: str) -> str:
+        axis, factor = body.constant([_TIME]), body.constant([stage.factor])
+        first = body.op("Reshape", body.op("Mul", number, body.constant(each)), body.constant([1]))
+        begin = body.op("Max", body.op("Sub", first, body.constant([stage.margins[0]])), body.constant([0]))
+        end = body.op("Add", first, body.constant([each + stage.margins[1]]))
+        given = body.op("Slice", stage.start, begin, end, axis)
+        whole = body.name("whole")
+        for node in stage.nodes:
+            body.nodes.append(_renamed(node, {stage.start: given, stage.end: whole}))
+        cut = body.op("Mul", body.op("Sub", first, begin), factor)
+        return body.op("Slice", whole, cut, body.op("Add", cut, body.constant([each * stage.factor])), axis)
+
+    g.op("Identity", g.collect("stretch", count, stretch, axis=_TIME), output=stage.end)
+    (body,) = (attribute.g for node in g.nodes for attribute in node.attribute if attribute.name == "body")
+    _tell_lengths(graph, stage, body)
+    _keep_inside(graph, stage, body)
+    last = max(index for index, node in enumerate(graph.node) if stage.holds(node))
+    nodes: list[onnx.NodeProto] = []
+    for index, node in enumerate(graph.node):
+        if index == last:
+            nodes += g.nodes
+        elif not stage.holds(node):
+            nodes.append(node)
+    replace_nodes(graph, nodes)
+    graph.initializer.extend(g.weights)
+
+
+def _renamed(node: onnx.NodeProto, names: dict[str, str]) -> onnx.NodeProto:
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
+    for field_of in (copy.input, copy.output):
+        field_of[:] = [names.get(name, name) for name in field_of]
+    return copy
+
+
+def _keep_inside(graph: onnx.GraphProto, stage: _Stage, body: onnx.GraphProto) -> None:
+    """Move the stage's weights into the loop: ONNX Runtime lays out those of convolutions that it finds beside them."""
+    read = {name for node in stage.nodes for name in node.input}
+    others = {name for node in graph.node if not stage.holds(node) for name in read_by(node)}
+    body.initializer.extend(weight for weight in graph.initializer if weight.name in read - others)
+    kept = [weight for weight in graph.initializer if weight.name not in read - others]
+    del graph.initializer[:]
+    graph.initializer.extend(kept)
+
+
+def _tell_lengths(graph: onnx.GraphProto, stage: _Stage, body: onnx.GraphProto) -> None:
+    """Give all of the stage's tensors one length: only what it knows to be as long does ONNX Runtime add in passing."""
+    channels, length = channels_of(graph), f"{stage.end}_length"
+    for node in stage.nodes:
+        name = node.output[0]
+        if name in channels and name != stage.end:
+            body.value_info.append(
+                helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, channels[name], 1, length])
+            )

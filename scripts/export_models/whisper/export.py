@@ -1,0 +1,114 @@
+"""Convert a Whisper checkpoint and compare its greedy decoding with ``transformers``' generate.
+
+CTranslate2 decodes it and, in most precisions, encodes too; in int8 a processor encodes with a graph of our own.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import ctranslate2
+import numpy as np
+import onnx
+from transformers import WhisperForConditionalGeneration
+
+from scripts.export_models.graphs.builder import save
+from scripts.export_models.graphs.conditions import ALONE, Conditions
+from scripts.export_models.graphs.fast_int8 import FAST_INT8, int8_is_fast
+from scripts.export_models.graphs.parity import Check
+from scripts.export_models.graphs.progress import SILENT, Progress
+from scripts.export_models.whisper import checks
+from scripts.export_models.whisper.encoder import whisper_encoder
+from scripts.export_models.whisper.served import recognizer_module
+
+# Of a checkpoint's files, those that are no weights.
+_SETTINGS = {".json", ".txt"}
+_STOCK_WINDOW_SECONDS = 30.0
+
+
+def convert(
+    source: Path, target: Path, compute_type: str, *, encoder_graph: bool = False, progress: Progress = SILENT
+) -> None:
+    """Write CTranslate2's files, the tokenizer and ``quartet.json`` into ``target``.
+
+    With ``encoder_graph`` the encoder is a graph beside them, in int8, and what CTranslate2 has can only decode.
+    ``min_window_seconds`` is 30 for stock checkpoints, which never saw a shorter window; a checkpoint tuned for
+    shorter ones says so in a ``quartet.json`` of its own, and so does one that hears worse behind a prompt.
+    """
+    if encoder_graph:
+        with _encoder_taken_out(source, progress) as (encoder, rest):
+            progress.step("converting the decoder", 0, 1)
+            _convert(rest, target, compute_type)
+        save(encoder, target / recognizer_module("encoders").GRAPH)
+    else:
+        progress.step("converting", 0, 1)
+        _convert(source, target, compute_type)
+    extractor = json.loads((source / "preprocessor_config.json").read_text(encoding="utf-8"))
+    config = json.loads((source / "config.json").read_text(encoding="utf-8"))
+    seconds = float(extractor["chunk_length"])
+    own = source / "quartet.json"
+    tuned = json.loads(own.read_text(encoding="utf-8")) if own.is_file() else {}
+    settings = {
+        "window_seconds": seconds,
+        "min_window_seconds": tuned.get("min_window_seconds", min(seconds, _STOCK_WINDOW_SECONDS)),
+        "beam_size": tuned.get("beam_size", 1),
+        "prompts": tuned.get("prompts", True),
+        "mel_bins": extractor["feature_size"],
+        "max_target_positions": config["max_target_positions"],
+    }
+    if encoder_graph:
+        settings["processor_flags"] = sorted(FAST_INT8)
+    if not ctranslate2.models.Whisper(str(target), device="cpu").is_multilingual:
+        settings["languages"] = write_first_step(source, target)
+    (target / "quartet.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+
+
+def _convert(source: Path, target: Path, compute_type: str) -> None:
+    converter = ctranslate2.converters.TransformersConverter(str(source), copy_files=["tokenizer.json"])
+    converter.convert(str(target), quantization=compute_type, force=True)
+
+
+@contextmanager
+def _encoder_taken_out(source: Path, progress: Progress) -> Iterator[tuple[onnx.ModelProto, Path]]:
+    """A checkpoint's encoder as a graph, and the rest as a checkpoint in a folder that ends with the block.
+
+    One layer stays in the rest, since CTranslate2 reads no encoder without.
+    """
+    model = WhisperForConditionalGeneration.from_pretrained(source)
+    encoder = model.model.encoder
+    graph = whisper_encoder(model.config, encoder.state_dict(), progress)
+    encoder.layers = encoder.layers[:1]
+    model.config.encoder_layers = 1
+    with TemporaryDirectory() as name:
+        rest = Path(name)
+        model.save_pretrained(rest)
+        for file in source.iterdir():
+            if file.suffix in _SETTINGS and not (rest / file.name).exists():
+                shutil.copy(file, rest)
+        yield graph, rest
+
+
+def write_first_step(source: Path, target: Path) -> list[str]:
+    """Keep the decoder of a checkpoint that CTranslate2 takes for English-only, so that languages can be told.
+
+    Returns the codes of the checkpoint's languages.
+    """
+    model = WhisperForConditionalGeneration.from_pretrained(source).float()
+    weights = {name: value.numpy() for name, value in model.model.decoder.state_dict().items()}
+    counts = {"heads": model.config.decoder_attention_heads, "layers": model.config.decoder_layers}
+    np.savez(target / "first_step.npz", **weights, **{name: np.array(value) for name, value in counts.items()})
+    return [token.strip("<|>") for token in model.generation_config.lang_to_id]
+
+
+def export_whisper(
+    name: str, source: Path, target: Path, compute_type: str, conditions: Conditions = ALONE
+) -> list[Check]:
+    """Write the model's ``whisper`` folder below ``target`` and compare it with ``source``."""
+    folder = target / "whisper"
+    shutil.rmtree(folder, ignore_errors=True)
+    graph = compute_type == "int8" and int8_is_fast()
+    convert(source, folder, compute_type, encoder_graph=graph, progress=conditions.progress)
+    return checks.compare(source, folder, name, compute_type, conditions)

@@ -1,0 +1,42 @@
+from pathlib import Path
+
+import numpy as np
+import onnxruntime as ort
+import pytest
+from onnx import TensorProto, helper
+
+from scripts.export_models.graphs import builder
+from scripts.export_models.graphs.builder import Graph, save
+
+
+def _write(path: Path) -> None:
+    g = Graph()
+    g.op("Add", "x", g.weight(np.arange(400, dtype=np.float32), "w"), output="y")
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [400]) for name in "xy")
+    save(g.model([x], [y]), path)
+
+
+def _answer(path: Path) -> float:
+    session = ort.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    (y,) = session.run(None, {"x": np.ones(400, np.float32)})
+    return float(y[-1])
+
+
+def test_small_weights_are_in_the_file(tmp_path: Path) -> None:
+    _write(tmp_path / "model.onnx")
+    assert [file.name for file in tmp_path.iterdir()] == ["model.onnx"]
+
+
+def test_large_weights_lie_beside_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(builder, "_LARGEST_SINGLE_FILE", 1000)
+    _write(tmp_path / "model.onnx")
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["model.onnx", "model.onnx.data"]
+    assert _answer(tmp_path / "model.onnx") == 400
+
+
+def test_a_file_beside_an_earlier_model_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(builder, "_LARGEST_SINGLE_FILE", 1000)
+    _write(tmp_path / "model.onnx")
+    monkeypatch.undo()
+    _write(tmp_path / "model.onnx")
+    assert [file.name for file in tmp_path.iterdir()] == ["model.onnx"]

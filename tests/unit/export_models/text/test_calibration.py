@@ -1,0 +1,42 @@
+"""What an encoder's linear layers are given."""
+
+import numpy as np
+import torch
+from transformers import BertConfig, BertModel
+
+from scripts.export_models.text.calibration import calibrate, held_out, texts
+
+IDS = [np.array([1, 5, 6, 2], np.int32), np.array([1, 7, 2], np.int32)]
+
+
+def _encoder() -> BertModel:
+    torch.manual_seed(0)
+    config = BertConfig(vocab_size=20, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16)
+    return BertModel(config).eval()
+
+
+def test_no_text_is_both_calibrated_on_and_held_out() -> None:
+    assert not set(texts()) & set(held_out())
+
+
+def test_the_first_layers_inputs_are_the_embeddings() -> None:
+    encoder = _encoder()
+    found = calibrate(encoder, IDS)["encoder.layer.0.attention.self.query"]
+    with torch.inference_mode():
+        rows = torch.cat([encoder.embeddings(torch.from_numpy(ids.astype(np.int64))[None])[0] for ids in IDS]).numpy()
+    assert found.count == 7
+    assert np.allclose(found.low, rows.min(axis=0), atol=1e-6)
+    assert np.allclose(found.high, rows.max(axis=0), atol=1e-6)
+    assert np.allclose(found.mean, rows.mean(axis=0), atol=1e-6)
+    assert np.allclose(found.moment, rows.T @ rows / 7, atol=1e-6)
+
+
+def test_each_layer_that_is_given_something_else_is_measured() -> None:
+    names = [name.removeprefix("encoder.layer.0.") for name in calibrate(_encoder(), IDS)]
+    assert names == ["attention.self.query", "attention.output.dense", "intermediate.dense", "output.dense"]
+
+
+def test_an_encoder_keeps_no_hooks() -> None:
+    encoder = _encoder()
+    calibrate(encoder, IDS)
+    assert not any(module._forward_pre_hooks for module in encoder.modules())

@@ -1,0 +1,211 @@
+"""Which precision ``auto`` takes, and what is written."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from transformers import BertConfig, BertModel, XLMRobertaModel
+
+from scripts.export_models.checkpoints import SourceError
+from scripts.export_models.graphs.conditions import Conditions
+from scripts.export_models.graphs.fast_int8 import int8_is_fast
+from scripts.export_models.graphs.progress import Progress
+from scripts.export_models.graphs.runtimes import OtherRuntime
+from scripts.export_models.text import export as text_export
+from scripts.export_models.text import models
+from scripts.export_models.text.calibration import calibrate
+from scripts.export_models.text.checks import session
+from scripts.export_models.text.export import TextModel, export
+from tests import lookalikes
+
+TEXTS = [np.array([1, *range(5, 5 + length), 2], np.int32) for length in (1, 4, 9)]
+
+
+class Heard(Progress):
+    """Keeps the names of the steps, each once, and the notes."""
+
+    def __init__(self) -> None:
+        self.steps: list[str] = []
+        self.notes: list[str] = []
+
+    def step(self, name: str, done: int, total: int) -> None:
+        if name not in self.steps:
+            self.steps.append(name)
+
+    def note(self, line: str) -> None:
+        self.notes.append(line)
+
+
+def _text_model(scale: float = 1.0) -> TextModel:
+    """A tiny embedder; with another ``scale`` than 1 its original gives other vectors than its graph."""
+    torch.manual_seed(0)
+    config = BertConfig(vocab_size=20, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16)
+    model = BertModel(config).eval()
+
+    def reference(text: NDArray[np.int32]) -> NDArray[np.float32]:
+        with torch.inference_mode():
+            hidden = model(input_ids=torch.from_numpy(text.astype(np.int64))[None]).last_hidden_state[0, 0]
+        vector = np.zeros(1024, np.float32)
+        vector[:8] = torch.nn.functional.normalize(hidden, dim=0).numpy() * scale
+        return vector
+
+    return TextModel(
+        "m3_embedder",
+        lambda precision, found, progress: models.embedder(
+            models.checkpoint_of(model, found, progress), precision, "cls"
+        ),
+        lambda progress: calibrate(model, TEXTS, progress),
+        reference,
+        TEXTS,
+        TEXTS,
+    )
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    (tmp_path / "tokenizer.json").write_text("{}", encoding="utf-8")
+    return tmp_path
+
+
+def _written(target: Path) -> str:
+    precision: str = json.loads((target / "quartet.json").read_text(encoding="utf-8"))["precision"]
+    return precision
+
+
+def _cpu(monkeypatch: pytest.MonkeyPatch, *, fast: bool) -> None:
+    monkeypatch.setattr(text_export, "int8_is_fast", lambda: fast)
+
+
+def test_auto_is_int8_where_that_is_fast(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _cpu(monkeypatch, fast=True)
+    checks = export(_text_model(), source, tmp_path / "out", "auto")
+    assert _written(tmp_path / "out") == "int8"
+    assert all(check.passed for check in checks)
+
+
+def test_auto_is_fp32_where_int8_is_no_faster(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _cpu(monkeypatch, fast=False)
+    export(_text_model(), source, tmp_path / "out", "auto")
+    assert _written(tmp_path / "out") == "fp32"
+
+
+def test_auto_is_fp32_where_int8_loses_too_much(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _cpu(monkeypatch, fast=True)
+    heard = Heard()
+    export(_text_model(scale=0.9), source, tmp_path / "out", "auto", Conditions(progress=heard))
+    assert _written(tmp_path / "out") == "fp32"
+    assert heard.notes == ["fp32, since int8: 1 - cosine is 1.0e-01, over 1e-03"]
+
+
+def test_what_runs_on_cuda_alone_is_neither_passed_nor_failed(source: Path, tmp_path: Path) -> None:
+    (check,) = export(_text_model(), source, tmp_path / "out", "fp16")
+    assert (check.passed, check.failed) == (False, False)
+
+
+def test_the_steps_of_an_export_are_told(source: Path, tmp_path: Path) -> None:
+    heard = Heard()
+    export(_text_model(), source, tmp_path / "out", "int8", Conditions(progress=heard))
+    assert heard.steps == ["calibrating", "building layers", "computing the original's answers"]
+
+
+def _same_runtime(folder: Path, *, worker: str = "") -> OtherRuntime:
+    """A runtime whose interpreter is this one; ``worker`` is run in the place of the real one."""
+    runtime = OtherRuntime("1.19.2", folder)
+    runtime.python.parent.mkdir(parents=True)
+    (folder / "worker.py").write_text(worker, encoding="utf-8")
+    program = f'shift; exec {sys.executable} {folder / "worker.py"} "$@"' if worker else f'exec {sys.executable} "$@"'
+    runtime.python.write_text(f"#!/bin/sh\n{program}\n", encoding="utf-8")
+    runtime.python.chmod(0o755)
+    return runtime
+
+
+def test_every_check_is_made_on_another_runtime_too(source: Path, tmp_path: Path) -> None:
+    others = [_same_runtime(tmp_path / "runtimes")]
+    checks = export(_text_model(), source, tmp_path / "out", "int8", Conditions(others=others))
+    here, there = checks[: len(checks) // 2], checks[len(checks) // 2 :]
+    assert [f"{check.what} on ONNX Runtime 1.19.2" for check in here] == [check.what for check in there]
+    assert [check.difference for check in here] == [check.difference for check in there]
+
+
+WRONG = """
+import sys, numpy as np
+for line in sys.stdin:
+    asked, answered = line.split()
+    vectors = np.zeros((len(np.load(asked)["lengths"]), 1024), np.float32)
+    vectors[:, 0] = 1
+    np.save(answered, vectors)
+    print("ok", flush=True)
+"""
+
+
+def test_int8_that_is_wrong_on_another_runtime_alone_is_not_taken(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _cpu(monkeypatch, fast=True)
+    others = [_same_runtime(tmp_path / "runtimes", worker=WRONG)]
+    checks = export(_text_model(), source, tmp_path / "out", "auto", Conditions(others=others))
+    assert _written(tmp_path / "out") == "fp32"
+    assert [check.passed for check in checks] == [True, True, True, False]
+
+
+def test_a_graph_that_another_runtime_cannot_load_is_a_sentence(source: Path, tmp_path: Path) -> None:
+    others = [_same_runtime(tmp_path / "runtimes", worker="raise SystemExit(1)")]
+    with pytest.raises(SourceError, match=r"does not run on ONNX Runtime 1\.19\.2"):
+        export(_text_model(), source, tmp_path / "out", "fp32", Conditions(others=others))
+
+
+MEAN = {"pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True, "pooling_mode_max_tokens": False}
+
+
+@pytest.mark.parametrize(
+    ("settings", "pooling"),
+    [(None, "cls"), (MEAN, "mean"), (dict.fromkeys(MEAN, False) | {"pooling_mode_cls_token": True}, "cls")],
+)
+def test_pooling_is_the_checkpoints(tmp_path: Path, settings: dict[str, bool] | None, pooling: str) -> None:
+    if settings is not None:
+        (tmp_path / "1_Pooling").mkdir()
+        (tmp_path / "1_Pooling" / "config.json").write_text(json.dumps(settings), encoding="utf-8")
+    assert text_export.pooling_of(tmp_path) == pooling
+
+
+def test_a_pooling_that_no_graph_has_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "1_Pooling").mkdir()
+    settings = dict.fromkeys(MEAN, False) | {"pooling_mode_max_tokens": True}
+    (tmp_path / "1_Pooling" / "config.json").write_text(json.dumps(settings), encoding="utf-8")
+    with pytest.raises(SourceError, match="pooling_mode_max_tokens"):
+        text_export.pooling_of(tmp_path)
+
+
+@pytest.mark.parametrize("mean", [True, False])
+def test_the_exported_vector_is_the_checkpoints_pooling_of_its_hidden_states(tmp_path: Path, mean: bool) -> None:
+    """The export's own check takes the pooling from where the graph does; here it is written down."""
+    folder = tmp_path / "checkpoint"
+    lookalikes.text_model(folder, reranker=False)
+    if mean:
+        (folder / "1_Pooling").mkdir()
+        (folder / "1_Pooling" / "config.json").write_text(json.dumps(MEAN), encoding="utf-8")
+    checks = text_export.export_embedder(folder, tmp_path / "out", "fp32")
+    assert all(check.passed for check in checks)
+    text = np.array([0, 7, 9, 11, 2], np.int32)
+    vector = session(tmp_path / "out" / "model.onnx")([text])[0, :64]
+    with torch.inference_mode():
+        model = XLMRobertaModel.from_pretrained(folder).eval()
+        hidden = model(input_ids=torch.from_numpy(text.astype(np.int64))[None]).last_hidden_state[0]
+    wanted = hidden.mean(0) if mean else hidden[0]
+    assert np.abs(vector - torch.nn.functional.normalize(wanted, dim=0).numpy()).max() < 1e-5
+
+
+def test_int8_that_was_asked_for_and_loses_too_much_fails(source: Path, tmp_path: Path) -> None:
+    checks = export(_text_model(scale=0.9), source, tmp_path / "out", "int8")
+    assert _written(tmp_path / "out") == "int8"
+    assert not all(check.passed for check in checks)
+
+
+@pytest.mark.parametrize(("flags", "fast"), [("fma avx512_vnni", True), ("fma avx2", False), ("asimddp", True)])
+def test_fast_int8_is_read_from_the_processors_flags(tmp_path: Path, flags: str, fast: bool) -> None:
+    (tmp_path / "cpuinfo").write_text(f"flags\t\t: {flags}\n", encoding="utf-8")
+    assert int8_is_fast(tmp_path / "cpuinfo") is fast
