@@ -16,7 +16,8 @@ os.environ.setdefault("GOMP_SPINCOUNT", "30000")
 # ONNX Runtime tells Microsoft of its use, unless this stands in the environment before it is loaded.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
-from recognizer import InvalidWindowError, Recognizer, Transcript, Window
+from recognizer import Recognizer
+from windows import InvalidWindowError, Transcript, Window
 
 
 def _scalar(request, name):

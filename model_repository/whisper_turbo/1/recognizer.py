@@ -8,7 +8,6 @@ demands the start token at one place); windows that look wrong are decoded again
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,22 +15,18 @@ import ctranslate2
 import numpy as np
 from encoders import encoder_in
 from features import SAMPLE_RATE, LogMel
-from first_step import FirstStep
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from transcript import (
-    Segment,
-    Word,
     compression_ratio,
     decode_pieces,
     place_words,
     split_segments,
     token_times,
 )
+from windows import InvalidWindowError, Job, Transcript, Window
 
 _FALLBACK_TEMPERATURES = (0.2, 0.4, 0.6, 0.8, 1.0)
-# CTranslate2 divides float32 scores by the temperature: less overflows, and would decide as 0 does.
-_LEAST_TEMPERATURE = 0.001
 _LEAST_LOGPROB = -1.0
 _MOST_COMPRESSION = 2.4
 _NO_SPEECH = 0.6
@@ -43,50 +38,6 @@ _TASK_TOKENS = 3
 _QUANTUM_SECONDS = 0.5
 _SILENT_TAIL_SECONDS = 0.3
 _LATEST_FIRST_TIMESTAMP = 50
-
-
-@dataclass(frozen=True)
-class Window:
-    """One request: mono audio [samples] at 16 kHz and how to read it; an empty language is detected."""
-
-    audio: NDArray[np.float32]
-    language: str = ""
-    prompt: str = ""
-    temperature: float = 0.0
-    word_timestamps: bool = False
-
-    @property
-    def sampling_temperature(self) -> float:
-        """The temperature, or 0 (greedy) where it is too low to sample at."""
-        return self.temperature if self.temperature >= _LEAST_TEMPERATURE else 0.0
-
-
-@dataclass
-class Transcript:
-    """The answer to one window."""
-
-    language: str
-    segments: list[Segment]
-    avg_logprob: float
-    no_speech_prob: float
-    words: list[Word] = field(default_factory=list)
-    tokens: list[int] = field(default_factory=list)
-
-
-@dataclass
-class _Job:
-    """A window on its way: its encoder output [1, frames, width] and the prompt that starts its decoding."""
-
-    window: Window
-    frames: int
-    encoded: Any
-    language: str = ""
-    prompt: list[int] = field(default_factory=list)
-    result: Transcript | None = None
-
-
-class InvalidWindowError(ValueError):
-    """A window that the caller got wrong; the message may be shown."""
 
 
 class Recognizer:
@@ -125,10 +76,6 @@ class Recognizer:
         self._start = self._id("<|startoftranscript|>")
         self._end = self._id("<|endoftext|>")
         self.first_timestamp = self._id("<|notimestamps|>") + 1
-        self._first_step: FirstStep | None = None
-        if (folder / "first_step.npz").is_file():
-            languages = {code: self._id(f"<|{code}|>") for code in settings["languages"]}
-            self._first_step = FirstStep(folder / "first_step.npz", languages, self._start)
 
     def _id(self, token: str) -> int:
         identity = self._tokenizer.token_to_id(token)
@@ -182,9 +129,9 @@ class Recognizer:
         rounded = -(-(samples + int(_SILENT_TAIL_SECONDS * SAMPLE_RATE)) // quantum) * quantum
         return min(max(rounded, self._least_samples), self._window_samples)
 
-    def _encode(self, windows: list[Window]) -> list[_Job]:
+    def _encode(self, windows: list[Window]) -> list[Job]:
         """Windows of a length are encoded together where that is faster."""
-        jobs: dict[int, _Job] = {}
+        jobs: dict[int, Job] = {}
         by_length: dict[int, list[int]] = defaultdict(list)
         for index, window in enumerate(windows):
             by_length[self._padded_samples(len(window.audio))].append(index)
@@ -193,33 +140,29 @@ class Recognizer:
                 features = np.stack([self._log_mel(windows[i].audio, samples) for i in group])
                 encoded = self._encoder.encode(features)
                 for row, index in enumerate(group):
-                    jobs[index] = _Job(windows[index], encoded.shape[1], encoded[row : row + 1])
+                    jobs[index] = Job(windows[index], encoded.shape[1], encoded[row : row + 1])
         return [jobs[index] for index in range(len(windows))]
 
     @staticmethod
-    def _stack(jobs: list[_Job]) -> Any:
+    def _stack(jobs: list[Job]) -> Any:
         stacked = np.ascontiguousarray(np.concatenate([job.encoded for job in jobs]))
         return ctranslate2.StorageView.from_array(stacked)
 
-    def _groups(self, jobs: Iterable[_Job], key: Callable[[_Job], Any]) -> list[list[_Job]]:
-        groups: dict[Any, list[_Job]] = defaultdict(list)
+    def _groups(self, jobs: Iterable[Job], key: Callable[[Job], Any]) -> list[list[Job]]:
+        groups: dict[Any, list[Job]] = defaultdict(list)
         for job in jobs:
             groups[key(job)].append(job)
         return list(groups.values())
 
-    def _detect_languages(self, jobs: list[_Job]) -> None:
+    def _detect_languages(self, jobs: list[Job]) -> None:
         for job in jobs:
             job.language = job.window.language
         unknown = [job for job in jobs if not job.language]
-        if self._first_step is not None:
-            for job in unknown:
-                job.language = self._first_step.detect(job.encoded[0])
-            return
         for group in self._groups(unknown, lambda job: job.frames):
             for job, ranking in zip(group, self._model.detect_language(self._stack(group)), strict=True):
                 job.language = ranking[0][0].strip("<|>")
 
-    def _prompt(self, job: _Job) -> list[int]:
+    def _prompt(self, job: Job) -> list[int]:
         task = [self._start, self._id(f"<|{job.language}|>"), self._id("<|transcribe|>")]
         text = job.window.prompt.strip()
         if not text or not self._takes_prompts:
@@ -227,13 +170,13 @@ class Recognizer:
         previous = self._tokenizer.encode(" " + text, add_special_tokens=False).ids
         return [self._id("<|startofprev|>"), *previous[-(self._context // 2 - 1) :], *task]
 
-    def _decode_together(self, jobs: list[_Job], override: float | None, beam_size: int | None = None) -> None:
+    def _decode_together(self, jobs: list[Job], override: float | None, beam_size: int | None = None) -> None:
         """Decode at the temperature each caller gave, or all at ``override``."""
 
-        def temperature_of(job: _Job) -> float:
+        def temperature_of(job: Job) -> float:
             return job.window.sampling_temperature if override is None else override
 
-        def alike(job: _Job) -> tuple[int, int, float]:
+        def alike(job: Job) -> tuple[int, int, float]:
             return job.frames, len(job.prompt), temperature_of(job)
 
         for group in self._groups(jobs, alike):
@@ -257,7 +200,7 @@ class Recognizer:
             for job, result in zip(group, results, strict=True):
                 self._keep(job, result)
 
-    def _keep(self, job: _Job, result: Any) -> None:
+    def _keep(self, job: Job, result: Any) -> None:
         tokens = list(result.sequences_ids[0])
         seconds = len(job.window.audio) / SAMPLE_RATE
         segments = split_segments(tokens, self.first_timestamp, self._end, seconds)
@@ -268,7 +211,7 @@ class Recognizer:
         job.result = Transcript(job.language, segments, logprob, result.no_speech_prob, tokens=tokens)
 
     @staticmethod
-    def _is_doubtful(job: _Job) -> bool:
+    def _is_doubtful(job: Job) -> bool:
         result = job.result
         assert result is not None
         if result.no_speech_prob > _NO_SPEECH:
@@ -277,14 +220,14 @@ class Recognizer:
         return result.avg_logprob < _LEAST_LOGPROB or compression_ratio(text) > _MOST_COMPRESSION
 
     @staticmethod
-    def _finished(job: _Job) -> Transcript:
+    def _finished(job: Job) -> Transcript:
         result = job.result
         assert result is not None
         if result.no_speech_prob > _NO_SPEECH and result.avg_logprob < _LEAST_LOGPROB:
             return Transcript(result.language, [], result.avg_logprob, result.no_speech_prob)
         return result
 
-    def _align(self, jobs: list[_Job]) -> None:
+    def _align(self, jobs: list[Job]) -> None:
         """Word times from the cross-attention of the checkpoint's alignment heads."""
         spoken = [job for job in jobs if job.result and job.result.segments]
         for group in self._groups(spoken, lambda job: (job.frames, job.language)):

@@ -33,7 +33,9 @@ def tokenizer() -> WhisperTokenizerFast:
     """Whisper's special tokens at Whisper's own ids, behind 50,257 text pieces of which 256 are bytes."""
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
     vocabulary = {piece: index for index, piece in enumerate(letters)}
-    vocabulary.update({f"Ġfiller{index}": index for index in range(len(letters), _TEXT_PIECES)})
+    vocabulary.update({f"Ġfiller{index}": index for index in range(len(letters), _TEXT_PIECES - 1)})
+    # By the empty piece CTranslate2 knows that a Whisper is multilingual.
+    vocabulary[""] = _TEXT_PIECES - 1
     bpe = Tokenizer(models.BPE(vocabulary, []))
     bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     bpe.decoder = decoders.ByteLevel()

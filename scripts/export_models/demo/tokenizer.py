@@ -1,4 +1,8 @@
-"""The demo Whisper's tokenizer: a small byte-level BPE, then Whisper's own special tokens in Whisper's order."""
+"""The demo Whisper's tokenizer: a small byte-level BPE, then Whisper's own special tokens in Whisper's order.
+
+As in every multilingual Whisper one piece of text is empty: by that CTranslate2 knows that a model has languages. Here
+it is the piece of a byte that no UTF-8 text has.
+"""
 
 import json
 from pathlib import Path
@@ -11,6 +15,8 @@ from scripts.export_models.demo.sentences import LANGUAGES, sentences
 
 TEXT_PIECES = 600
 TIMESTAMP_STEP_SECONDS = 0.02
+# The byte 0xFF, as byte-level BPE writes it.
+_UNUSED_PIECE = "ÿ"
 _CORPUS_SEED = 5
 _CORPUS_SENTENCES = 4000
 
@@ -44,7 +50,10 @@ def build(folder: Path, window_seconds: float) -> WhisperTokenizerFast:
     )
     texts = (" " + text for language in LANGUAGES for text in sentences(language, _CORPUS_SEED, _CORPUS_SENTENCES))
     bpe.train_from_iterator(texts, trainer)
-    model = json.loads(bpe.to_str())["model"]
+    trained = json.loads(bpe.to_str())
+    model = trained["model"]
+    model["vocab"][""] = model["vocab"].pop(_UNUSED_PIECE)
+    bpe = Tokenizer.from_str(json.dumps(trained))
     tokens = special_tokens(window_seconds)
     first_timestamp = tokens.index("<|notimestamps|>") + 1
     bpe.add_special_tokens(tokens[:first_timestamp])

@@ -11,10 +11,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import ctranslate2
-import numpy as np
 import onnx
 from transformers import WhisperForConditionalGeneration
 
+from scripts.export_models.checkpoints import SourceError
 from scripts.export_models.graphs.builder import save
 from scripts.export_models.graphs.conditions import ALONE, Conditions
 from scripts.export_models.graphs.fast_int8 import FAST_INT8, int8_is_fast
@@ -61,14 +61,17 @@ def convert(
     }
     if encoder_graph:
         settings["processor_flags"] = sorted(FAST_INT8)
-    if not ctranslate2.models.Whisper(str(target), device="cpu").is_multilingual:
-        settings["languages"] = write_first_step(source, target)
     (target / "quartet.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
 
 
 def _convert(source: Path, target: Path, compute_type: str) -> None:
     converter = ctranslate2.converters.TransformersConverter(str(source), copy_files=["tokenizer.json"])
     converter.convert(str(target), quantization=compute_type, force=True)
+    if not ctranslate2.models.Whisper(str(target), device="cpu").is_multilingual:
+        raise SourceError(
+            f"{source} is no multilingual Whisper: CTranslate2 finds no empty token in its vocabulary, by which it "
+            "knows one, and would refuse to detect a language"
+        )
 
 
 @contextmanager
@@ -89,18 +92,6 @@ def _encoder_taken_out(source: Path, progress: Progress) -> Iterator[tuple[onnx.
             if file.suffix in _SETTINGS and not (rest / file.name).exists():
                 shutil.copy(file, rest)
         yield graph, rest
-
-
-def write_first_step(source: Path, target: Path) -> list[str]:
-    """Keep the decoder of a checkpoint that CTranslate2 takes for English-only, so that languages can be told.
-
-    Returns the codes of the checkpoint's languages.
-    """
-    model = WhisperForConditionalGeneration.from_pretrained(source).float()
-    weights = {name: value.numpy() for name, value in model.model.decoder.state_dict().items()}
-    counts = {"heads": model.config.decoder_attention_heads, "layers": model.config.decoder_layers}
-    np.savez(target / "first_step.npz", **weights, **{name: np.array(value) for name, value in counts.items()})
-    return [token.strip("<|>") for token in model.generation_config.lang_to_id]
 
 
 def export_whisper(

@@ -281,10 +281,9 @@ def test_a_window_without_text_has_no_words(recognizer: Any, decoder: ScriptedDe
     assert recognizer.transcribe([window(word_timestamps=True)])[0].words == []
 
 
-def test_ctranslate2_tells_the_languages_of_a_stock_checkpoint(
-    recognizer: Any, decoder: ScriptedDecoder, window: Any, monkeypatch: pytest.MonkeyPatch
+def test_languages_that_nobody_gave_are_detected_together(
+    recognizer: Any, decoder: ScriptedDecoder, window: Any
 ) -> None:
-    monkeypatch.setattr(recognizer, "_first_step", None)
     results = recognizer.transcribe([window(language=""), window(), window(language="")])
     assert [result.language for result in results] == ["fr", "en", "fr"]
     assert decoder.asked_for_languages == [2]

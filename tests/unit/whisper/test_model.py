@@ -75,7 +75,7 @@ class Recognizer:
 
     def transcribe(self, windows: Sequence[Any]) -> list[Any]:
         self.batches.append(list(windows))
-        code = self.code
+        code, parts = self.code, importlib.import_module("transcript")
         if any(window.prompt == "bad" for window in windows):
             raise code.InvalidWindowError("a bad window")
         if any(window.prompt == "broken" for window in windows):
@@ -83,10 +83,10 @@ class Recognizer:
         return [
             code.Transcript(
                 "de",
-                [code.Segment(0.0, 1.0, [1], window.prompt), code.Segment(2.0, 3.0, [2], "ö")],
+                [parts.Segment(0.0, 1.0, [1], window.prompt), parts.Segment(2.0, 3.0, [2], "ö")],
                 avg_logprob=-0.5,
                 no_speech_prob=0.25,
-                words=[code.Word(0.25, 0.5, "a", 0.75, 0), code.Word(2.25, 2.5, "ö", 0.125, 1)],
+                words=[parts.Word(0.25, 0.5, "a", 0.75, 0), parts.Word(2.25, 2.5, "ö", 0.125, 1)],
             )
             for window in windows
         ]

@@ -1,4 +1,3 @@
-import importlib
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -6,7 +5,6 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from transformers import WhisperForConditionalGeneration
 
 from scripts.export_models.graphs.fast_int8 import int8_is_fast
 from scripts.export_models.whisper import checks, export
@@ -38,25 +36,6 @@ def test_a_window_is_transcribed(module: ModuleType, recognizer: Any) -> None:
 def test_the_language_is_detected(module: ModuleType, recognizer: Any, language: str, voice: str, text: str) -> None:
     (result,) = recognizer.transcribe([module.Window(say(text, voice))])
     assert result.language == language
-
-
-def test_the_first_step_in_numpy_is_the_decoders_own(module: ModuleType, converted: Path, recognizer: Any) -> None:
-    import torch
-
-    first_step = importlib.import_module("first_step")
-    model = WhisperForConditionalGeneration.from_pretrained(CHECKPOINT).float().eval()
-    encoded = np.random.default_rng(0).normal(size=(150, 128)).astype(np.float32)
-    settings = model.generation_config
-    with torch.inference_mode():
-        hidden = model.model.decoder(
-            input_ids=torch.tensor([[settings.decoder_start_token_id]]),
-            encoder_hidden_states=torch.from_numpy(encoded)[None],
-        )[0]
-        logits = model.proj_out(hidden)[0, 0].numpy()
-    languages = {code.strip("<|>"): int(token) for code, token in settings.lang_to_id.items()}
-    ours = first_step.FirstStep(converted / "first_step.npz", languages, settings.decoder_start_token_id)
-    wanted = max(languages, key=lambda code: logits[languages[code]])
-    assert ours.detect(encoded) == wanted
 
 
 def test_a_window_has_the_same_text_in_company(module: ModuleType, recognizer: Any) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts.export_models.checkpoints import SourceError
 from scripts.export_models.whisper import checks
 from scripts.export_models.whisper import export as whisper_export
 from scripts.export_models.whisper.export import export_whisper
@@ -42,6 +43,15 @@ def test_what_a_checkpoint_says_of_itself_is_exported_and_the_rest_is_whispers_o
     whisper_export.convert(source, tmp_path / "target", "float32")
     settings = json.loads((tmp_path / "target" / "quartet.json").read_text(encoding="utf-8"))
     assert settings.items() >= exported.items()
+
+
+def test_a_checkpoint_whose_languages_nobody_could_detect_is_refused(tmp_path: Path) -> None:
+    source = tmp_path / "checkpoint"
+    shutil.copytree(CHECKPOINT, source)
+    tokenizer = (source / "tokenizer.json").read_text(encoding="utf-8")
+    (source / "tokenizer.json").write_text(tokenizer.replace('"": ', '"ÿ": '), encoding="utf-8")
+    with pytest.raises(SourceError, match="no multilingual Whisper: CTranslate2 finds no empty token"):
+        whisper_export.convert(source, tmp_path / "target", "float32")
 
 
 def test_the_demo_takes_no_prompts() -> None:

@@ -1,0 +1,55 @@
+"""What the recognizer is given, what it answers, and what it keeps of a window on the way."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from transcript import Segment, Word
+
+# CTranslate2 divides float32 scores by the temperature: less overflows, and would decide as 0 does.
+_LEAST_TEMPERATURE = 0.001
+
+
+@dataclass(frozen=True)
+class Window:
+    """One request: mono audio [samples] at 16 kHz and how to read it; an empty language is detected."""
+
+    audio: NDArray[np.float32]
+    language: str = ""
+    prompt: str = ""
+    temperature: float = 0.0
+    word_timestamps: bool = False
+
+    @property
+    def sampling_temperature(self) -> float:
+        """The temperature, or 0 (greedy) where it is too low to sample at."""
+        return self.temperature if self.temperature >= _LEAST_TEMPERATURE else 0.0
+
+
+@dataclass
+class Transcript:
+    """The answer to one window."""
+
+    language: str
+    segments: list[Segment]
+    avg_logprob: float
+    no_speech_prob: float
+    words: list[Word] = field(default_factory=list)
+    tokens: list[int] = field(default_factory=list)
+
+
+@dataclass
+class Job:
+    """A window on its way: its encoder output [1, frames, width] and the prompt that starts its decoding."""
+
+    window: Window
+    frames: int
+    encoded: Any
+    language: str = ""
+    prompt: list[int] = field(default_factory=list)
+    result: Transcript | None = None
+
+
+class InvalidWindowError(ValueError):
+    """A window that the caller got wrong; the message may be shown."""
