@@ -1,18 +1,32 @@
-"""A Piper voice of medium size with random weights: VITS without its duration predictor (Kim et al. 2021).
+"""A Piper voice with random weights: VITS without its duration predictor (Kim et al. 2021).
 
-Encoder, flow and HiFi-GAN decoder have the layers and widths of Piper's medium quality, which is nearly all of its
+Encoder, flow and HiFi-GAN decoder have the layers and widths of one of Piper's qualities, which is nearly all of its
 work. Each phoneme id lasts as long as the next, so that the same text has the same length for everyone.
 """
 
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
-_SYMBOLS, _WIDTH, _INNER, _HEADS, _LAYERS = 256, 192, 768, 2, 6
+
+@dataclass(frozen=True)
+class Quality:
+    """Channels of the encoder and flow, of the encoder's inner layers, and of the decoder's first."""
+
+    width: int
+    inner: int
+    decoder: int
+
+
+MEDIUM = Quality(192, 768, 256)
+X_LOW = Quality(96, 384, 256)
+# Of no real voice: for tests, in a hundredth of the time.
+TINY = Quality(32, 64, 128)
+_SYMBOLS, _HEADS, _LAYERS = 256, 2, 6
 _COUPLINGS, _FLOW_LAYERS, _FLOW_KERNEL = 4, 4, 5
-_CHANNELS = 256
 _UPSAMPLING = ((8, 16), (8, 16), (4, 8))
 _RESIDUAL = ((3, (1, 2)), (5, (2, 6)), (7, (3, 12)))
 _SLOPE = 0.1
@@ -23,18 +37,18 @@ _FRAMES_AN_ID = 3
 class _EncoderLayer(nn.Module):
     """Attention and a feed-forward of convolutions."""
 
-    def __init__(self) -> None:
+    def __init__(self, quality: Quality) -> None:
         super().__init__()
-        self.joined, self.output = nn.Linear(_WIDTH, 3 * _WIDTH), nn.Linear(_WIDTH, _WIDTH)
-        self.wide = nn.Conv1d(_WIDTH, _INNER, 3, padding=1)
-        self.narrow = nn.Conv1d(_INNER, _WIDTH, 3, padding=1)
-        self.first, self.second = nn.LayerNorm(_WIDTH), nn.LayerNorm(_WIDTH)
+        width, inner = quality.width, quality.inner
+        self.joined, self.output = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.wide, self.narrow = nn.Conv1d(width, inner, 3, padding=1), nn.Conv1d(inner, width, 3, padding=1)
+        self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
 
     def forward(self, x: Tensor) -> Tensor:
         q, k, v = (
-            part.view(1, -1, _HEADS, _WIDTH // _HEADS).transpose(1, 2) for part in self.joined(x).chunk(3, dim=2)
+            part.view(1, -1, _HEADS, part.shape[2] // _HEADS).transpose(1, 2) for part in self.joined(x).chunk(3, dim=2)
         )
-        attended = nn.functional.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(1, -1, _WIDTH)
+        attended = nn.functional.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
         x = self.first(x + self.output(attended))
         inner = torch.relu(self.wide(x.transpose(1, 2)))
         return self.second(x + self.narrow(inner).transpose(1, 2))
@@ -43,12 +57,12 @@ class _EncoderLayer(nn.Module):
 class _Wave(nn.Module):
     """WaveNet's gated layers, as the flow's couplings have them."""
 
-    def __init__(self) -> None:
+    def __init__(self, width: int) -> None:
         super().__init__()
         self.wide = nn.ModuleList(
-            nn.Conv1d(_WIDTH, 2 * _WIDTH, _FLOW_KERNEL, padding=_FLOW_KERNEL // 2) for _ in range(_FLOW_LAYERS)
+            nn.Conv1d(width, 2 * width, _FLOW_KERNEL, padding=_FLOW_KERNEL // 2) for _ in range(_FLOW_LAYERS)
         )
-        self.narrow = nn.ModuleList(nn.Conv1d(_WIDTH, 2 * _WIDTH, 1) for _ in range(_FLOW_LAYERS))
+        self.narrow = nn.ModuleList(nn.Conv1d(width, 2 * width, 1) for _ in range(_FLOW_LAYERS))
 
     def forward(self, x: Tensor) -> Tensor:
         answer = torch.zeros_like(x)
@@ -60,10 +74,10 @@ class _Wave(nn.Module):
 
 
 class _Coupling(nn.Module):
-    def __init__(self) -> None:
+    def __init__(self, width: int) -> None:
         super().__init__()
-        self.before, self.wave = nn.Conv1d(_WIDTH // 2, _WIDTH, 1), _Wave()
-        self.after = nn.Conv1d(_WIDTH, _WIDTH // 2, 1)
+        self.before, self.wave = nn.Conv1d(width // 2, width, 1), _Wave(width)
+        self.after = nn.Conv1d(width, width // 2, 1)
 
     def forward(self, x: Tensor) -> Tensor:
         kept, moved = x.chunk(2, dim=1)
@@ -104,24 +118,25 @@ class _UpsamplingStage(nn.Module):
 class _Decoder(nn.Sequential):
     """HiFi-GAN: frames [1, width, frames] to samples [1, 1, samples]."""
 
-    def __init__(self) -> None:
-        widths = [_CHANNELS >> step for step in range(len(_UPSAMPLING) + 1)]
+    def __init__(self, quality: Quality) -> None:
+        widths = [quality.decoder >> step for step in range(len(_UPSAMPLING) + 1)]
         stages = (_UpsamplingStage(width, *step) for width, step in zip(widths, _UPSAMPLING, strict=False))
         last = nn.Conv1d(widths[-1], 1, 7, padding=3)
-        super().__init__(nn.Conv1d(_WIDTH, _CHANNELS, 7, padding=3), *stages, nn.LeakyReLU(), last, nn.Tanh())
+        super().__init__(nn.Conv1d(quality.width, widths[0], 7, padding=3), *stages, nn.LeakyReLU(), last, nn.Tanh())
 
 
 class Vits(nn.Module):
     """Phoneme ids INT64 [1, ids] to samples FP32 [1, 1, 1, samples], with the inputs of Piper's files."""
 
-    def __init__(self) -> None:
+    def __init__(self, quality: Quality = MEDIUM) -> None:
         super().__init__()
         torch.manual_seed(0)
-        self.words = nn.Embedding(_SYMBOLS, _WIDTH)
-        self.encoder = nn.Sequential(*(_EncoderLayer() for _ in range(_LAYERS)))
-        self.project = nn.Conv1d(_WIDTH, 2 * _WIDTH, 1)
-        self.flow = nn.ModuleList(_Coupling() for _ in range(_COUPLINGS))
-        self.decoder = _Decoder()
+        width = quality.width
+        self.words = nn.Embedding(_SYMBOLS, width)
+        self.encoder = nn.Sequential(*(_EncoderLayer(quality) for _ in range(_LAYERS)))
+        self.project = nn.Conv1d(width, 2 * width, 1)
+        self.flow = nn.ModuleList(_Coupling(width) for _ in range(_COUPLINGS))
+        self.decoder = _Decoder(quality)
 
     def forward(self, ids: Tensor, lengths: Tensor, scales: Tensor) -> Tensor:
         hidden = self.encoder(self.words(ids)).transpose(1, 2)
@@ -134,12 +149,12 @@ class Vits(nn.Module):
         return self.decoder(x).unsqueeze(1) + unused
 
 
-def write(path: Path, settings: Path) -> None:
+def write(path: Path, settings: Path, quality: Quality = MEDIUM) -> None:
     """``path`` (``.onnx``) and ``path.json``, a copy of the ``settings`` of a voice of the same sample rate."""
     path.parent.mkdir(parents=True, exist_ok=True)
     example = (torch.ones(1, 20, dtype=torch.int64), torch.tensor([20]), torch.tensor([0.667, 1.0, 0.8]))
     torch.onnx.export(
-        Vits().eval(),
+        Vits(quality).eval(),
         example,
         str(path),
         input_names=["input", "input_lengths", "scales"],

@@ -70,20 +70,26 @@ def read_by(node: onnx.NodeProto) -> list[str]:
     return names
 
 
+def nodes_of(model: onnx.ModelProto, *kinds: str) -> list[onnx.NodeProto]:
+    """The nodes of these kinds, those inside of loops included."""
+    return [node for graph in graphs_in(model.graph) for node in graph.node if node.op_type in kinds]
+
+
 def replace_each(model: onnx.ModelProto, kind: str, build: Build) -> int:
     """Put what ``build`` gives for a node and its graph's weights in the place of each node of a kind, loops included.
 
     A node stays for which it gives nothing. The answer is how many were replaced.
     """
-    return sum(_replace_each(graph, kind, build) for graph in _graphs(model.graph))
+    return sum(_replace_each(graph, kind, build) for graph in graphs_in(model.graph))
 
 
-def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+def graphs_in(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    """A graph and all that lie in it, as the bodies of loops do."""
     yield graph
     for node in graph.node:
         for attribute in node.attribute:
             if attribute.type == onnx.AttributeProto.GRAPH:
-                yield from _graphs(attribute.g)
+                yield from graphs_in(attribute.g)
 
 
 def _replace_each(graph: onnx.GraphProto, kind: str, build: Build) -> int:

@@ -15,6 +15,7 @@ from scripts.export_models.graphs.rewriting import (
     channels_of,
     constants_of,
     drop_unused,
+    nodes_of,
     read_by,
     replace_nodes,
 )
@@ -24,14 +25,21 @@ _BLOCK = 16
 _SLOPE = 0.01
 
 
+def found(model: onnx.ModelProto) -> int:
+    """How many convolutions to add: one behind each transposed one, two for each activation that is behind none."""
+    convolved = {output for node in nodes_of(model, "Conv") for output in node.output}
+    activations = [node for node in nodes_of(model, "LeakyRelu") if node.input[0] not in convolved]
+    return len(nodes_of(model, "ConvTranspose")) + 2 * len(activations)
+
+
 def keep_blocked(model: onnx.ModelProto) -> int:
     """Rewrite a model, whose convolutions are over pictures, in place, and answer how many convolutions were added."""
-    rewriting = _Rewriting(model.graph)
+    rewriting = _BlockedLayout(model.graph)
     rewriting.run()
     return rewriting.count
 
 
-class _Rewriting:
+class _BlockedLayout:
     def __init__(self, graph: onnx.GraphProto) -> None:
         self._graph = graph
         self._channels = {name: count for name, count in channels_of(graph).items() if count % _BLOCK == 0}

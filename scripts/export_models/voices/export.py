@@ -1,10 +1,13 @@
 """Put Piper voices into the model repository, each with a configuration generated from the file's own shapes."""
 
 import json
+from collections.abc import Sequence
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
 import onnx
 import onnxruntime as ort
 
@@ -12,12 +15,7 @@ from scripts.export_models.checkpoints import SourceError
 from scripts.export_models.graphs.conditions import ALONE, Conditions
 from scripts.export_models.graphs.parity import Check
 from scripts.export_models.graphs.sessions import Arrays, elsewhere, here
-from scripts.export_models.voices.blocked_layout import keep_blocked
-from scripts.export_models.voices.phases import in_phases
-from scripts.export_models.voices.pictures import as_pictures
-from scripts.export_models.voices.stretches import in_stretches
-from scripts.export_models.voices.tiles import in_tiles
-from scripts.export_models.voices.upsampling import interleaved
+from scripts.export_models.voices import checks, passes
 
 _KINDS = {"tensor(int64)": "TYPE_INT64", "tensor(float)": "TYPE_FP32"}
 _COMMENTS = {
@@ -46,9 +44,7 @@ parameters {{ key: "inter_op_thread_count" value {{ string_value: "1" }} }}
 parameters {{ key: "enable_mem_pattern" value {{ string_value: "0" }} }}
 version_policy {{ latest {{ num_versions: 1 }} }}
 """
-_REWRITINGS = (in_tiles, as_pictures, keep_blocked, in_stretches, in_phases, interleaved)
 _INSTANCES = 2
-_LARGEST_DIFFERENCE = 1e-4
 
 
 class VoiceError(SourceError):
@@ -73,16 +69,6 @@ def config_text(name: str, session: Any) -> str:
     return _TEMPLATE.format(name=name, instances=_INSTANCES, **sides)
 
 
-def _spoken(session: Any, ids: np.ndarray) -> Arrays:
-    """The inputs that make a voice say ``ids`` without any noise."""
-    inputs = {
-        "input": ids[None],
-        "input_lengths": np.array([len(ids)], np.int64),
-        "scales": np.array([0, 1, 0], np.float32),
-    }
-    return inputs | ({"sid": np.array([0], np.int64)} if len(session.get_inputs()) > 3 else {})
-
-
 def export_piper(name: str, source: Path, target: Path, conditions: Conditions = ALONE) -> list[Check]:
     """Put the voice ``source`` (``.onnx``, with ``.onnx.json`` beside it) into ``<target>/1`` and write its config.
 
@@ -93,23 +79,28 @@ def export_piper(name: str, source: Path, target: Path, conditions: Conditions =
     voice = json.loads(source.with_name(source.name + ".json").read_text(encoding="utf-8"))
     folder = target / "1"
     folder.mkdir(parents=True, exist_ok=True)
-    model = onnx.load(source)
-    for rewrite in conditions.progress.over(_REWRITINGS, "rewriting"):
-        rewrite(model)
-    written = folder / "model.onnx"
-    onnx.save(model, written)
+    original, model = onnx.load(source), onnx.load(source)
+    passes.rewrite(model, conditions.progress)
+    onnx.save(model, folder / "model.onnx")
     (folder / "voice.json").write_text(json.dumps(voice, ensure_ascii=False), encoding="utf-8")
     (target / "config.pbtxt").write_text(text, encoding="utf-8")
-    symbols = [ids[0] for symbol, ids in voice["phoneme_id_map"].items() if symbol in "ahnot"]
-    inputs = _spoken(session, np.array([1, 0, *(part for symbol in symbols for part in (symbol, 0)), 2], np.int64))
-    before = here(source, conditions.threads)(inputs)
-    checks = [_compared(name, before, here(written, conditions.threads)(inputs), "ours and the original")]
-    for other in conditions.others:
-        with elsewhere(other, written, conditions.threads) as infer:
-            checks.append(_compared(name, before, infer(inputs), f"ours on {other} and the original"))
-    return checks
+    symbols = [symbol for ids in voice["phoneme_id_map"].values() for symbol in ids]
+    spoken = checks.utterances(symbols, speakers=len(session.get_inputs()) > 3)
+    return _compared(name, original, model, spoken, conditions)
 
 
-def _compared(name: str, before: np.ndarray, after: np.ndarray, what: str) -> Check:
-    difference = float(np.abs(before - after).max()) if before.shape == after.shape else float("inf")
-    return Check(name, f"{after.size} samples, {what}", difference, _LARGEST_DIFFERENCE)
+def _compared(
+    name: str, original: onnx.ModelProto, model: onnx.ModelProto, spoken: Sequence[Arrays], conditions: Conditions
+) -> list[Check]:
+    """Both with the same noise, on this ONNX Runtime and on others."""
+    threads = conditions.threads
+    with TemporaryDirectory() as folder:
+        paths = [Path(folder, "original.onnx"), Path(folder, "ours.onnx")]
+        for each, path in zip((original, model), paths, strict=True):
+            checks.with_seeds(each, path)
+        before, after = (lambda path=path: nullcontext(here(path, threads)) for path in paths)
+        found = checks.compare(name, spoken, before, after)
+        for other in conditions.others:
+            there = partial(elsewhere, other, paths[1], threads)
+            found += checks.compare(name, spoken, before, there, f" on {other}")
+    return found

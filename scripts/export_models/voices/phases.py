@@ -10,12 +10,19 @@ import onnx
 from numpy.typing import NDArray
 
 from scripts.export_models.graphs.builder import Graph
-from scripts.export_models.graphs.rewriting import attributes_of, replace_each
+from scripts.export_models.graphs.rewriting import attributes_of, constants_of, graphs_in, replace_each
 
 _PHASES = 16
 _TIME = 3
 
 Array = NDArray[np.float32]
+
+
+def found(model: onnx.ModelProto) -> int:
+    """How many convolutions have one output channel."""
+    graphs = [(graph, constants_of(graph)) for graph in graphs_in(model.graph)]
+    kernels = [weights.get(n.input[1]) for graph, weights in graphs for n in graph.node if n.op_type == "Conv"]
+    return sum(kernel is not None and len(kernel) == 1 for kernel in kernels)
 
 
 def in_phases(model: onnx.ModelProto) -> int:

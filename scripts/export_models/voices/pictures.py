@@ -18,6 +18,7 @@ from scripts.export_models.graphs.rewriting import (
     attributes_of,
     constants_of,
     drop_unused,
+    nodes_of,
     read_by,
     replace_nodes,
 )
@@ -28,14 +29,19 @@ _HEIGHT = 2
 _BY_DIMENSION = {"kernel_shape": 1, "dilations": 1, "strides": 1, "output_padding": 0}
 
 
+def found(model: onnx.ModelProto) -> int:
+    """How many convolutions there are, over whatever."""
+    return len(nodes_of(model, *CONVOLUTIONS))
+
+
 def as_pictures(model: onnx.ModelProto) -> int:
     """Rewrite a model in place, and answer how many convolutions it had."""
-    rewriting = _Rewriting(model.graph)
+    rewriting = _Pictures(model.graph)
     rewriting.run()
     return rewriting.count
 
 
-class _Rewriting:
+class _Pictures:
     """``wide`` names for tensors [batch, channels, time] their forms [batch, channels, 1, time]."""
 
     def __init__(self, graph: onnx.GraphProto) -> None:

@@ -11,7 +11,7 @@ from tests.conftest import ROOT
 def test_a_look_alike_in_the_place_of_a_model_leaves_the_demos_repository_as_it_is(tmp_path: Path) -> None:
     demo = ROOT / "model_repository" / "piper_amy"
     before = {path: path.read_bytes() for path in demo.rglob("*") if path.is_file()}
-    voice.write(tmp_path / "amy.onnx", demo / "1" / "voice.json")
+    voice.write(tmp_path / "amy.onnx", demo / "1" / "voice.json", voice.TINY)
     put_voice(tmp_path / "repository", tmp_path / "amy.onnx")
     written = tmp_path / "repository" / "piper_amy" / "config.pbtxt"
     assert written.read_bytes() != before[demo / "config.pbtxt"]

@@ -1,16 +1,12 @@
 """Convolutions over time as convolutions over pictures of height one."""
 
-from pathlib import Path
-
 import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from scripts.benchmark.lookalikes import voice
 from scripts.export_models.voices.pictures import as_pictures
-from tests.conftest import ROOT
 
 RNG = np.random.default_rng(1)
 
@@ -109,19 +105,3 @@ def test_a_model_without_convolutions_is_left_as_it_is() -> None:
     before = model.SerializeToString()
     assert as_pictures(model) == 0
     assert model.SerializeToString() == before
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_a_vocoder_says_the_same(tmp_path: Path) -> None:
-    path = tmp_path / "voice.onnx"
-    voice.write(path, ROOT / "model_repository" / "piper_amy" / "1" / "voice.json")
-    model = onnx.load(path)
-    inputs = {
-        "input": RNG.integers(1, 100, (1, 40)),
-        "input_lengths": np.array([40]),
-        "scales": np.array([0, 1, 0], np.float32),
-    }
-    (before,) = ort.InferenceSession(str(path)).run(None, inputs)
-    assert as_pictures(model) > 70
-    (after,) = ort.InferenceSession(model.SerializeToString()).run(None, inputs)
-    assert np.abs(before - after).max() < 1e-6

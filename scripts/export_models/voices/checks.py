@@ -1,0 +1,76 @@
+"""What an exported voice is held to: the original's samples, for sentences of every length, with the same noise."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+
+from scripts.export_models.graphs.parity import Check
+from scripts.export_models.graphs.rewriting import nodes_of
+from scripts.export_models.graphs.sessions import Arrays, Infer
+
+_UTTERANCES = 24
+_LONGEST = 300
+_NOISE, _LENGTH, _DURATION_NOISE = 0.667, 1.0, 0.8
+_NOISES = ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
+_SEED = "seed"
+_LARGEST_DIFFERENCE = 1e-4
+# Where a rounding moves the length of a phoneme over its edge, the sound is another from there on.
+_OTHER_LENGTHS = 1 / _UTTERANCES
+
+Open = Callable[[], AbstractContextManager[Infer]]
+
+
+def utterances(symbols: Sequence[int], speakers: bool) -> list[Arrays]:
+    """The inputs of 24 sentences of 1 to 300 phoneme ids of ``symbols``, as they are served."""
+    rng = np.random.default_rng(24)
+    lengths = np.unique(np.geomspace(1, _LONGEST, _UTTERANCES + 4).astype(np.int64))[-_UTTERANCES:]
+    scales = np.array([_NOISE, _LENGTH, _DURATION_NOISE], np.float32)
+    speaker = {"sid": np.array([0], np.int64)} if speakers else {}
+    return [
+        {"input": rng.choice(symbols, (1, n)), "input_lengths": np.array([n]), "scales": scales, **speaker}
+        for n in lengths
+    ]
+
+
+def with_seeds(model: onnx.ModelProto, path: Path) -> None:
+    """Write a model to ``path`` that draws the same noise in each session, in the order of its calls."""
+    for number, node in enumerate(nodes_of(model, *_NOISES)):
+        kept = [attribute for attribute in node.attribute if attribute.name != _SEED]
+        del node.attribute[:]
+        node.attribute.extend([*kept, onnx.helper.make_attribute(_SEED, float(number + 1))])
+    onnx.save(model, path)
+
+
+def compare(name: str, spoken: Sequence[Arrays], original: Open, ours: Open, where: str = "") -> list[Check]:
+    """The largest difference of a sample over all utterances, and how many of these have another length."""
+    differences: list[float] = []
+    waiting = list(reversed(spoken))
+    while waiting:
+        with original() as before, ours() as after:
+            differences += _until_lengths_differ(waiting, before, after)
+    others = len(spoken) - len(differences)
+    largest = float(np.max(differences, initial=0.0))
+    return [
+        Check(name, f"{len(differences)} utterances to {_LONGEST} ids, samples{where}", largest, _LARGEST_DIFFERENCE),
+        Check(name, f"utterances of another length{where}", others / len(spoken), _OTHER_LENGTHS),
+    ]
+
+
+def _until_lengths_differ(waiting: list[Arrays], before: Infer, after: Infer) -> list[float]:
+    """Speak the last of ``waiting`` in turn, up to one that has another length: behind it the noise is another too."""
+    found: list[float] = []
+    while waiting:
+        inputs = waiting.pop()
+        wanted, got = before(inputs), after(inputs)
+        if wanted.shape != got.shape:
+            break
+        found.append(_largest(wanted, got))
+    return found
+
+
+def _largest(wanted: NDArray[np.float32], got: NDArray[np.float32]) -> float:
+    return float(np.abs(wanted - got).max(initial=0.0))

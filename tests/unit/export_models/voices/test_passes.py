@@ -1,0 +1,81 @@
+"""The passes over a whole voice: each finds what it is for, and says so where it does not."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+from onnx import helper
+
+from scripts.export_models.checkpoints import SourceError
+from scripts.export_models.voices import passes
+from scripts.export_models.voices.passes import PASSES, Pass
+from tests.conftest import ROOT
+
+
+def _said(model: onnx.ModelProto) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+    inputs = {"input": np.arange(1, 41)[None], "input_lengths": np.array([40])}
+    answer: np.ndarray[tuple[int, ...], np.dtype[np.float32]] = ort.InferenceSession(model.SerializeToString()).run(
+        None, {**inputs, "scales": np.array([0, 1, 0], np.float32)}
+    )[0]
+    return answer
+
+
+@pytest.mark.parametrize("count", range(1, len(PASSES) + 1), ids=[each.name for each in PASSES])
+def test_the_sound_is_the_same_behind_each_pass(source: Path, count: int) -> None:
+    model = onnx.load(source)
+    before = _said(model)
+    for each in PASSES[:count]:
+        each.run(model)
+    assert np.abs(_said(model) - before).max() < 1e-6
+
+
+def test_each_pass_finds_all_that_a_voice_has_for_it(source: Path) -> None:
+    model = onnx.load(source)
+    found = {}
+    for each in PASSES:
+        found[each.name] = each.found(model)
+        each.run(model)
+    # Three upsamplings; each but the first, and the end, have an activation behind a sum, the residual blocks have 15.
+    assert found == {"pictures": 96, "blocked layout": 27, "stretches": 3, "phases": 1, "upsampling": 3}
+
+
+def _counting(found: int, rewritten: int) -> Pass:
+    return Pass("phases", "places", lambda _: found, lambda _: rewritten)
+
+
+@pytest.mark.parametrize(("found", "rewritten"), [(3, 2), (0, 0), (1, 2)])
+def test_a_pass_that_does_not_match_a_voice_is_a_sentence(found: int, rewritten: int) -> None:
+    with pytest.raises(SourceError) as caught:
+        _counting(found, rewritten).run(onnx.ModelProto())
+    assert str(caught.value) == f"the pass 'phases' rewrote {rewritten} of the voice's {found} places"
+
+
+def _upsampling(model: onnx.ModelProto) -> onnx.NodeProto:
+    return next(node for node in model.graph.node if node.op_type == "ConvTranspose")
+
+
+def test_a_voice_whose_upsampling_is_of_another_kind_is_refused(source: Path) -> None:
+    model = onnx.load(source)
+    node = _upsampling(model)
+    pads = next(attribute for attribute in node.attribute if attribute.name == "pads")
+    pads.ints[:] = [pads.ints[0] + 1, pads.ints[1]]
+    with pytest.raises(SourceError, match="the pass 'stretches' rewrote 2 of the voice's 3 upsampling stages"):
+        passes.rewrite(model)
+
+
+def test_a_voice_whose_kernels_are_computed_is_refused(source: Path) -> None:
+    model = onnx.load(source)
+    node = _upsampling(model)
+    model.graph.node.insert(0, helper.make_node("Identity", [node.input[1]], ["computed"]))
+    _upsampling(model).input[1] = "computed"
+    with pytest.raises(SourceError, match="the pass 'pictures' rewrote 95 of the voice's 96 convolutions"):
+        passes.rewrite(model)
+
+
+def test_a_voice_without_convolutions_is_left_as_it_is() -> None:
+    model = onnx.load(ROOT / "model_repository" / "piper_amy" / "1" / "model.onnx")
+    before = model.SerializeToString()
+    passes.rewrite(model)
+    assert model.SerializeToString() == before
