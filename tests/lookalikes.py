@@ -98,6 +98,8 @@ def text_model(folder: Path, *, reranker: bool) -> None:
         type_vocab_size=1,
         num_labels=1,
     )
+    if not reranker:
+        (folder / "quartet.json").write_text('{"padded_to": 1024}', encoding="utf-8")
     torch.manual_seed(1)
     model = XLMRobertaForSequenceClassification(config) if reranker else XLMRobertaModel(config)
     model.save_pretrained(folder)

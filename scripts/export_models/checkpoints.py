@@ -123,15 +123,15 @@ def check_voice(folder: Path, voice: str) -> None:
     model, settings = voice_files(folder, voice)
     if not model.is_file() or not model.stat().st_size:
         raise SourceError(f"{model} is missing or empty")
-    if "phoneme_id_map" not in _json(settings):
+    if "phoneme_id_map" not in read_json(settings):
         raise SourceError(f"{settings} is no Piper voice's: it has no phoneme_id_map")
 
 
 def check_model(folder: Path, kind: Kind) -> None:
     """Refuse the folder of a text model or a Whisper that lacks a file or holds one that cannot be its own."""
     for name in _NEEDED[kind]:
-        _json(folder / name)
-    found = _json(folder / "config.json").get("model_type")
+        read_json(folder / name)
+    found = read_json(folder / "config.json").get("model_type")
     if found not in _MODEL_TYPES[kind]:
         wanted = " or ".join(_MODEL_TYPES[kind])
         raise SourceError(f"{folder / 'config.json'} describes a model of type {found!r}, not {wanted}")
@@ -142,7 +142,8 @@ def check_model(folder: Path, kind: Kind) -> None:
         raise SourceError(f"{weights[0]} is empty")
 
 
-def _json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a file; ``SourceError`` where there is none."""
     try:
         text = path.read_text(encoding="utf-8")
         content = json.loads(text) if text.strip() else None

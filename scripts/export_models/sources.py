@@ -6,13 +6,14 @@ resume where they broke off, and every file is checked against the hash that the
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -28,11 +29,14 @@ from scripts.export_models.checkpoints import (
     in_words,
 )
 from scripts.export_models.graphs.progress import SILENT, Progress
+from scripts.export_models.plan import CHECKPOINTS
+from scripts.export_models.text.promised import PROMISES, check_promise
 
 HUB_ADDRESS = "https://huggingface.co"
 _READ = 1 << 20
 _HUB_SECONDS = 10
 _LOOK_SECONDS = 1.0
+_DEMO = Path(__file__).parent / "demo"
 
 
 class Source(Protocol):
@@ -53,11 +57,14 @@ class FolderSource:
     def check(self, checkpoints: Sequence[Checkpoint], voices: Sequence[str]) -> None:
         for checkpoint in checkpoints:
             folder = self.fetch(checkpoint)
-            if checkpoint.kind != "voices":
-                check_model(folder, checkpoint.kind)
-            else:
+            if checkpoint.kind == "voices":
                 for voice in voices:
                     check_voice(folder, voice)
+                continue
+            check_model(folder, checkpoint.kind)
+            for model in PROMISES:
+                if CHECKPOINTS[model] == checkpoint:
+                    check_promise(model, folder)
 
     def fetch(self, checkpoint: Checkpoint) -> Path:
         folder = self._folder / checkpoint.repository
@@ -161,10 +168,22 @@ class DemoSource:
 
     def fetch(self, checkpoint: Checkpoint) -> Path:
         if checkpoint in (WHISPER_TURBO, WHISPER_LARGE):
-            return Path(__file__).parent / "demo" / "whisper"
-        if checkpoint in (EMBEDDER, RERANKER):
-            return _minilm()
-        return self._voices()
+            return _DEMO / "whisper"
+        return self._text() if checkpoint in (EMBEDDER, RERANKER) else self._voices()
+
+    def _text(self) -> Path:
+        """MiniLM's files, and beside them what is made of its 384 numbers and 512 positions."""
+        folder = self._work / "text"
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in _minilm().iterdir():
+            link = folder / path.name
+            # Another process may be making the same ones.
+            with suppress(FileExistsError):
+                if not link.exists():
+                    link.unlink(missing_ok=True)
+                    link.symlink_to(path)
+        shutil.copy(_DEMO / "text.json", folder / "quartet.json")
+        return folder
 
     def _voices(self) -> Path:
         root = self._work / "voices"

@@ -117,7 +117,7 @@ def put_text(target: Path, checkpoint: Path, precision: Precision, *, reranker: 
     graph = packed_graph(kind.from_pretrained(checkpoint).eval(), precision, reranker=reranker)
     # Only now: whoever breaks this off in the minutes before finds the repository whole.
     folder = _own_copy(target, name) / "1"
-    export.write(graph, precision, checkpoint, folder)
+    export.write(name, graph, precision, checkpoint, folder)
     stamp.write(target, name, wanted)
     return folder
 

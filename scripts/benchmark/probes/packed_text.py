@@ -28,9 +28,10 @@ from scripts.benchmark.lookalikes.repository import packed_graph
 from scripts.export_models.graphs.builder import save
 from scripts.export_models.text.checks import session
 from scripts.export_models.text.encoder import Precision
-from scripts.export_models.text.export import LONGEST_TEXT
+from scripts.export_models.text.promised import PROMISES
 
 _PADDED_BATCH = 8
+_MOST_TOKENS = PROMISES["m3_embedder"].max_tokens
 _PRECISIONS: tuple[Precision, ...] = ("fp32", "int8")
 
 Ids = list[NDArray[np.int32]]
@@ -75,7 +76,7 @@ def export(model: XLMRobertaModel, precision: Precision, folder: Path) -> Path:
 
 def longest(path: Path, threads: int) -> tuple[float, float]:
     """Seconds that one text of 8192 tokens takes, and the most memory in GiB that this process has had."""
-    ids = [np.random.default_rng(0).integers(10, text.WORDS, LONGEST_TEXT).astype(np.int32)]
+    ids = [np.random.default_rng(0).integers(10, text.WORDS, _MOST_TOKENS).astype(np.int32)]
     seconds = _seconds(session(path, threads), ids)
     # Not getrusage, which goes on counting what the parent had before it started this process.
     status = Path("/proc/self/status").read_text(encoding="utf-8")
@@ -121,7 +122,7 @@ def main() -> int:
                 # A process of its own: the making of the model must not count.
                 with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
                     seconds, gib = alone.submit(longest, path, arguments.threads).result()
-                print(f"{precision}: {LONGEST_TEXT} tokens in {seconds:.1f} s with {gib:.2f} GiB", flush=True)
+                print(f"{precision}: {_MOST_TOKENS} tokens in {seconds:.1f} s with {gib:.2f} GiB", flush=True)
             return 0
         sides: dict[str, Encode] = {"padded torch": padded(model)}
         for precision in _PRECISIONS:

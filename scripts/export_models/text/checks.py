@@ -1,4 +1,4 @@
-"""What an exported text model is held to: its original's answers, and the same answers in any company."""
+"""What an exported text model is held to: its original's answers, and the same answers in any batch."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -53,11 +53,11 @@ def of_every_length(tokenizer: Any, longest: int, *, pair: bool) -> Ids:
     return texts
 
 
-def company(name: str, run: Run, texts: Ids) -> Check:
-    """The largest change of a row between travelling alone and with all the others."""
+def batch_invariant(name: str, run: Run, texts: Ids) -> Check:
+    """The largest change of a row between a batch of its own and one with all the others."""
     together = run(texts)
     change = max(float(np.abs(run([text])[0] - row).max()) for text, row in zip(texts, together, strict=True))
-    return Check(name, "text alone and in company", change, _EXACT_LIMIT)
+    return Check(name, "text alone and in a batch", change, _EXACT_LIMIT)
 
 
 def exact(name: str, run: Run, texts: Ids, wanted: NDArray[np.float32]) -> Check:

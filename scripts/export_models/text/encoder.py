@@ -5,7 +5,6 @@ The graph reads ``input_ids`` INT32 [tokens] and ``lengths`` INT32 [texts]. Ever
 its flash-attention path on the CPU (Dao et al. 2022).
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,10 +14,10 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
 from scripts.export_models.graphs.builder import MICROSOFT, Graph
+from scripts.export_models.graphs.linear import Linear, Weights
 from scripts.export_models.graphs.progress import SILENT, Progress
 
 Precision = Literal["fp32", "int8", "fp16"]
-Weights = dict[str, NDArray[np.float32]]
 
 
 @dataclass(frozen=True)
@@ -69,24 +68,6 @@ def packing(g: Graph, lengths: str, tokens: str) -> Packing:
     every = g.op("Range", g.constant(0), count, g.constant(1))
     place = g.op("Sub", every, g.op("Gather", starts, text_of))
     return Packing(lengths, starts, text_of, place, total)
-
-
-@dataclass(frozen=True)
-class Linear:
-    """``x @ weight + bias``: ``weight`` [in, out], ``bias`` [out]."""
-
-    weight: NDArray[np.float32]
-    bias: NDArray[np.float32]
-
-    @classmethod
-    def joined(cls, layers: Sequence["Linear"]) -> "Linear":
-        """Layers of the same input side by side, as one."""
-        weight = np.concatenate([layer.weight for layer in layers], axis=1)
-        return cls(weight, np.concatenate([layer.bias for layer in layers]))
-
-    def columns(self, which: NDArray[np.int64] | slice) -> "Linear":
-        """The layer with only these outputs, or with its outputs in this order."""
-        return Linear(self.weight[:, which], self.bias[which])
 
 
 def query_key_value(layer: str) -> list[str]:

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 
-from scripts.export_models.checkpoints import SourceError
+from scripts.export_models.checkpoints import SourceError, read_json
 from scripts.export_models.graphs.builder import save
 from scripts.export_models.graphs.conditions import ALONE, Conditions
 from scripts.export_models.graphs.fast_int8 import int8_is_fast
@@ -24,8 +24,7 @@ from scripts.export_models.text import calibration, checks, models
 from scripts.export_models.text.calibration import Calibration, calibrate
 from scripts.export_models.text.checks import Ids, Run, packed, session
 from scripts.export_models.text.encoder import Precision
-
-LONGEST_TEXT = 8192
+from scripts.export_models.text.promised import PROMISES, StandIn, check_promise, usable_positions
 
 Choice = Precision | Literal["auto"]
 
@@ -44,12 +43,14 @@ class TextModel:
 
 def export_embedder(source: Path, target: Path, choice: Choice, conditions: Conditions = ALONE) -> list[Check]:
     """Write ``model.onnx`` and the tokenizer of ``m3_embedder`` into ``target``."""
+    check_promise("m3_embedder", source)
     return export(_embedder(source), source, target, choice, conditions)
 
 
 def export_reranker(source: Path, target: Path, choice: Choice, conditions: Conditions = ALONE) -> list[Check]:
     """Write ``model.onnx`` and the tokenizer of ``m3_reranker``; an encoder without a head gives the demo's."""
-    config = json.loads((source / "config.json").read_text(encoding="utf-8"))
+    check_promise("m3_reranker", source)
+    config = read_json(source / "config.json")
     trained = "SequenceClassification" in config["architectures"][0]
     model = _reranker(source) if trained else _demo_reranker(source)
     return export(model, source, target, choice, conditions)
@@ -70,18 +71,18 @@ def export(model: TextModel, source: Path, target: Path, choice: Choice, conditi
     return _export(model, source, target, "fp32", conditions)
 
 
-def write(graph: onnx.ModelProto, precision: Precision, source: Path, target: Path) -> None:
-    """Put a graph, the tokenizer of its checkpoint and its settings into ``target``."""
+def write(name: str, graph: onnx.ModelProto, precision: Precision, source: Path, target: Path) -> None:
+    """Put the graph of the model ``name``, the tokenizer of its checkpoint and its settings into ``target``."""
     save(graph, target / "model.onnx")
     shutil.copy(source / "tokenizer.json", target / "tokenizer.json")
-    settings = json.dumps({"max_tokens": LONGEST_TEXT, "precision": precision}, indent=1)
+    settings = json.dumps({"max_tokens": PROMISES[name].max_tokens, "precision": precision}, indent=1)
     (target / "quartet.json").write_text(settings + "\n", encoding="utf-8")
 
 
 def _export(model: TextModel, source: Path, target: Path, precision: Precision, conditions: Conditions) -> list[Check]:
     progress, written = conditions.progress, target / "model.onnx"
     graph = model.graph(precision, model.calibration(progress) if precision == "int8" else {}, progress)
-    write(graph, precision, source, target)
+    write(model.name, graph, precision, source, target)
     if precision == "fp16":
         # PackedMultiHeadAttention exists on CUDA alone, so there is nothing to run on a processor.
         return [not_checked(model.name, "fp16: runs on CUDA alone")]
@@ -98,10 +99,10 @@ def _export(model: TextModel, source: Path, target: Path, precision: Precision, 
 
 def _compared(model: TextModel, run: Run, precision: Precision, wanted: NDArray[np.float32]) -> list[Check]:
     """What a text model is held to on one ONNX Runtime; ``wanted`` are the original's answers."""
-    company = checks.company(model.name, run, model.of_every_length)
+    alone = checks.batch_invariant(model.name, run, model.of_every_length)
     if precision == "int8":
-        return [company, *checks.close(model.name, run, model.held_out, wanted)]
-    return [company, checks.exact(model.name, run, model.of_every_length, wanted)]
+        return [alone, *checks.close(model.name, run, model.held_out, wanted)]
+    return [alone, checks.exact(model.name, run, model.of_every_length, wanted)]
 
 
 def pooling_of(source: Path) -> models.Pooling:
@@ -116,10 +117,6 @@ def pooling_of(source: Path) -> models.Pooling:
     if chosen == {"pooling_mode_cls_token"}:
         return "cls"
     raise SourceError(f"{path} asks for a pooling that is neither the first token nor the mean: {sorted(chosen)}")
-
-
-def _usable_positions(config: Any) -> int:
-    return int(config.max_position_embeddings) - (2 if config.model_type == "xlm-roberta" else 0)
 
 
 def _tokenised(tokenizer: Any, texts: list[tuple[str, ...]], longest: int) -> Ids:
@@ -137,20 +134,23 @@ def _pairs(lines: list[str]) -> list[tuple[str, ...]]:
 
 def _embedder(source: Path) -> TextModel:
     model, tokenizer = AutoModel.from_pretrained(source).float().eval(), AutoTokenizer.from_pretrained(source)
-    positions, pooling = _usable_positions(model.config), pooling_of(source)
+    positions, pooling, padded_to = (
+        usable_positions(source),
+        pooling_of(source),
+        StandIn.of(source).padded_to,
+    )
 
     def reference(text: NDArray[np.int32]) -> NDArray[np.float32]:
         with torch.inference_mode():
             hidden = model(input_ids=torch.from_numpy(text.astype(np.int64))[None]).last_hidden_state[0]
         pooled = hidden[0] if pooling == "cls" else hidden.mean(0)
-        vector = np.zeros(models.EMBEDDING_WIDTH, np.float32)
-        vector[: len(pooled)] = torch.nn.functional.normalize(pooled, dim=0).numpy()
-        return vector
+        vector = torch.nn.functional.normalize(pooled, dim=0).numpy()
+        return np.pad(vector, (0, max(0, padded_to - len(vector))))
 
     return TextModel(
         "m3_embedder",
         lambda precision, found, progress: models.embedder(
-            models.checkpoint_of(model, found, progress), precision, pooling
+            models.checkpoint_of(model, found, progress), precision, pooling, padded_to
         ),
         lambda progress: calibrate(model, _tokenised(tokenizer, _singles(calibration.texts()), positions), progress),
         reference,
@@ -161,7 +161,7 @@ def _embedder(source: Path) -> TextModel:
 
 def _reranker(source: Path) -> TextModel:
     model = AutoModelForSequenceClassification.from_pretrained(source).float().eval()
-    tokenizer, positions = AutoTokenizer.from_pretrained(source), _usable_positions(model.config)
+    tokenizer, positions = AutoTokenizer.from_pretrained(source), usable_positions(source)
 
     def reference(text: NDArray[np.int32]) -> NDArray[np.float32]:
         with torch.inference_mode():
@@ -182,7 +182,11 @@ def _reranker(source: Path) -> TextModel:
 
 def _demo_reranker(source: Path) -> TextModel:
     model, tokenizer = AutoModel.from_pretrained(source).float().eval(), AutoTokenizer.from_pretrained(source)
-    start, separator, positions = tokenizer.cls_token_id, tokenizer.sep_token_id, _usable_positions(model.config)
+    start, separator, positions = (
+        tokenizer.cls_token_id,
+        tokenizer.sep_token_id,
+        usable_positions(source),
+    )
 
     def mean(ids: list[int]) -> torch.Tensor:
         with torch.inference_mode():

@@ -1,66 +1,21 @@
 """The packed encoder with its matrix products in integers. A row's answer depends on that row alone, so a text's vector
-is the same in any company.
+is the same in any batch.
 """
-
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from onnx import TensorProto
 
 from scripts.export_models.graphs.builder import MICROSOFT, Graph
+from scripts.export_models.graphs.linear import Linear, Weights, column_scales, product, quantise_rows
 from scripts.export_models.graphs.progress import SILENT, Progress
 from scripts.export_models.text.calibration import Calibration
-from scripts.export_models.text.encoder import EncoderShape, Linear, PackedEncoder, Packing, Weights, query_key_value
-from scripts.export_models.text.quantise import Smoothing, column_scales, rounded, smoothing, zero_point
+from scripts.export_models.text.encoder import EncoderShape, PackedEncoder, Packing, query_key_value
+from scripts.export_models.text.quantise import Smoothing, rounded, smoothing, zero_point
 
 # What the second feed-forward layer is given differs most between channels: each quarter of them has its own steps.
 _GROUPS = 4
-# Products in each sum that shows whether sums are exact.
-_PROBE = 64
 
 Array = NDArray[np.float32]
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Rows in uint8 [rows, in] around ``zero``, and the ``step`` of each [rows, 1]."""
-
-    quantised: str
-    step: str
-    zero: str
-
-
-def quantise_rows(g: Graph, x: str, zero: int) -> Rows:
-    """Quantise each row of ``x`` by its own extremes, in few passes: beside the product they are half of the time."""
-    highest = g.op("Div", g.op("ReduceMax", x, axes=[-1], keepdims=0), g.constant(255 - zero, np.float32))
-    lowest = g.op("Div", g.op("ReduceMin", x, axes=[-1], keepdims=0), g.constant(-zero, np.float32))
-    step = g.op("Max", highest, lowest, g.constant(1e-12, np.float32))
-    middle = g.op("Expand", g.constant(zero, np.uint8), g.op("Shape", step))
-    quantised = g.op("QuantizeLinear", x, step, middle, axis=0)
-    return Rows(quantised, g.op("Unsqueeze", step, g.constant([1])), g.constant(zero, np.uint8))
-
-
-def product(g: Graph, rows: Rows, weight: NDArray[np.int8], scales: Array) -> str:
-    """``rows @ (weight * scales)`` as FP32: ``weight`` [in, out], ``scales`` [out].
-
-    uint8 by int8 is the pair that has fast kernels; int8 by int8 falls to one that is 18 times slower.
-    """
-    one = g.constant(1, np.float32)
-    inputs = (rows.quantised, g.weight(weight, "int8"), one, g.weight(scales, "scales"), rows.zero)
-    return g.op("Mul", g.op("MatMulIntegerToFloat", *inputs, domain=MICROSOFT), rows.step)
-
-
-def if_exact(g: Graph, x: str) -> str:
-    """``x``, or NaN on a processor that would give wrong numbers without a word.
-
-    Kernels for x86-64 without VNNI add two products in 16 bits, which saturate: those of the largest numbers tell.
-    """
-    rows = g.constant(np.full((8, _PROBE), 255), np.uint8)
-    columns = g.constant(np.full((_PROBE, 16), 127), np.int8)
-    least = g.op("ReduceMin", g.cast(g.op("MatMulInteger", rows, columns), TensorProto.FLOAT), keepdims=0)
-    exact = g.op("Equal", least, g.constant(_PROBE * 255 * 127, np.float32))
-    return g.op("Mul", x, g.op("Where", exact, g.constant(1, np.float32), g.constant(np.nan, np.float32)))
 
 
 class Int8Encoder(PackedEncoder):

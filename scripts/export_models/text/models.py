@@ -9,6 +9,7 @@ import onnx
 from onnx import TensorProto, helper
 
 from scripts.export_models.graphs.builder import Graph
+from scripts.export_models.graphs.linear import Weights, if_exact
 from scripts.export_models.graphs.progress import SILENT, Progress
 from scripts.export_models.text.blocks import Build, in_blocks
 from scripts.export_models.text.calibration import Calibration
@@ -18,15 +19,13 @@ from scripts.export_models.text.encoder import (
     PackedEncoder,
     Packing,
     Precision,
-    Weights,
     mean_by_text,
     normalise,
     packing,
     text_inputs,
 )
-from scripts.export_models.text.int8 import Int8Encoder, if_exact
+from scripts.export_models.text.int8 import Int8Encoder
 
-EMBEDDING_WIDTH = 1024
 # Cosine of all-MiniLM-L6-v2 to a score: unrelated pairs lie near 0.05, good answers above 0.5.
 _DEMO_SLOPE, _DEMO_MIDDLE = 12.0, 0.35
 
@@ -34,7 +33,7 @@ Pooling = Literal["cls", "mean"]
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class Trained:
     """An encoder's Hugging Face configuration, its weights by name, without the model's prefix, and for int8 what its
     layers are given.
     """
@@ -52,11 +51,11 @@ class Checkpoint:
         return (CudaEncoder if precision == "fp16" else PackedEncoder)(g, shape, self.weights, self.progress)
 
 
-def checkpoint_of(model: Any, calibration: Calibration | None = None, progress: Progress = SILENT) -> Checkpoint:
+def checkpoint_of(model: Any, calibration: Calibration | None = None, progress: Progress = SILENT) -> Trained:
     """Take configuration and weights out of a ``transformers`` model."""
     prefix = f"{model.base_model_prefix}."
     weights = {name.removeprefix(prefix): value.float().numpy() for name, value in model.state_dict().items()}
-    return Checkpoint(model.config, weights, calibration or {}, progress)
+    return Trained(model.config, weights, calibration or {}, progress)
 
 
 def _by_block(g: Graph, precision: Precision, build: Build) -> str:
@@ -68,23 +67,23 @@ def _by_block(g: Graph, precision: Precision, build: Build) -> str:
     return if_exact(g, built) if precision == "int8" else built
 
 
-def _pooled(g: Graph, checkpoint: Checkpoint, precision: Precision, pooling: Pooling, ids: str, pack: Packing) -> str:
+def _pooled(g: Graph, checkpoint: Trained, precision: Precision, pooling: Pooling, ids: str, pack: Packing) -> str:
     hidden = checkpoint.encoder(g, precision).build(ids, pack, first_token_only=pooling == "cls")
     return hidden if pooling == "cls" else mean_by_text(g, hidden, pack)
 
 
-def embedder(checkpoint: Checkpoint, precision: Precision, pooling: Pooling) -> onnx.ModelProto:
-    """``input_ids``, ``lengths`` to ``embedding`` FP32 [texts, 1024], L2-normalised; narrower models end in zeros."""
-    g = Graph()
+def embedder(checkpoint: Trained, precision: Precision, pooling: Pooling, padded_to: int = 0) -> onnx.ModelProto:
+    """``input_ids``, ``lengths`` to ``embedding`` FP32 [texts, width], L2-normalised, then zeros if ``padded_to``."""
+    g, width = Graph(), checkpoint.config.hidden_size
+    missing = padded_to - width if padded_to else 0
 
     def vectors(part: Graph, ids: str, lengths: str) -> str:
         pooled = _pooled(part, checkpoint, precision, pooling, ids, packing(part, lengths, ids))
         vector = normalise(part, pooled)
-        missing = EMBEDDING_WIDTH - checkpoint.config.hidden_size
         return part.op("Pad", vector, part.constant([0, 0, 0, missing])) if missing else vector
 
     g.op("Identity", _by_block(g, precision, vectors), output="embedding")
-    output = helper.make_tensor_value_info("embedding", TensorProto.FLOAT, ["texts", EMBEDDING_WIDTH])
+    output = helper.make_tensor_value_info("embedding", TensorProto.FLOAT, ["texts", width + missing])
     return g.model(text_inputs(), [output])
 
 
@@ -94,7 +93,7 @@ def _score_model(precision: Precision, logits: Build) -> onnx.ModelProto:
     return g.model(text_inputs(), [helper.make_tensor_value_info("score", TensorProto.FLOAT, ["texts"])])
 
 
-def reranker(checkpoint: Checkpoint, precision: Precision) -> onnx.ModelProto:
+def reranker(checkpoint: Trained, precision: Precision) -> onnx.ModelProto:
     """``input_ids``, ``lengths`` of pairs to ``score`` FP32 [pairs], the sigmoid of XLM-R's classification head."""
 
     def logits(part: Graph, ids: str, lengths: str) -> str:
@@ -136,7 +135,7 @@ def demo_score(cosine: float) -> float:
     return 1 / (1 + math.exp(-_DEMO_SLOPE * (cosine - _DEMO_MIDDLE)))
 
 
-def demo_reranker(checkpoint: Checkpoint, start_id: int, separator_id: int, precision: Precision) -> onnx.ModelProto:
+def demo_reranker(checkpoint: Trained, start_id: int, separator_id: int, precision: Precision) -> onnx.ModelProto:
     """A reranker made of an embedder: the cosine of a pair's two halves, as a score between 0 and 1."""
 
     def logits(part: Graph, ids: str, lengths: str) -> str:

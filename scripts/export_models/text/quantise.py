@@ -12,10 +12,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from scripts.export_models.graphs.linear import LARGEST, Linear
 from scripts.export_models.text.calibration import Inputs
-from scripts.export_models.text.encoder import Linear
 
-_LARGEST = 127
 # Both were tried on texts that were held out: weaker damping fits the calibration's texts and loses on others.
 _DAMPING = 0.3
 _TO_WEIGHTS = np.float32(0.6)
@@ -66,12 +65,6 @@ def zero_point(sample: Array) -> int:
     return int(candidates[(np.maximum(below, above) ** 2).mean(axis=0).argmin()])
 
 
-def column_scales(weight: Array, groups: int) -> Array:
-    """The step of each column within each of ``groups`` equal stretches of inputs, [groups, out]."""
-    stretches = np.abs(weight).reshape(groups, -1, weight.shape[1]).max(axis=1)
-    return np.maximum(stretches, 1e-12) / _LARGEST
-
-
 def rounded(weight: Array, scales: Array, moment: NDArray[np.float64]) -> NDArray[np.int8]:
     """GPTQ: int8 [in, out], such that ``x @ (rounded * scales)`` is nearest for inputs of this ``moment`` [in, in].
 
@@ -89,7 +82,7 @@ def rounded(weight: Array, scales: Array, moment: NDArray[np.float64]) -> NDArra
         end = min(begin + _BLOCK, len(left))
         errors = torch.empty_like(left[begin:end])
         for at in range(begin, end):
-            answer[at] = torch.clamp(torch.round(left[at] / steps[at]), -_LARGEST, _LARGEST)
+            answer[at] = torch.clamp(torch.round(left[at] / steps[at]), -LARGEST, LARGEST)
             errors[at - begin] = (left[at] - answer[at] * steps[at]) / spread[at, at]
             left[at + 1 : end] -= torch.outer(spread[at, at + 1 : end], errors[at - begin])
         left[end:] -= spread[begin:end, end:].T @ errors

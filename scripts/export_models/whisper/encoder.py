@@ -14,10 +14,8 @@ from onnx import TensorProto, helper
 from transformers import WhisperConfig
 
 from scripts.export_models.graphs.builder import MICROSOFT, Graph
+from scripts.export_models.graphs.linear import Linear, Rows, Weights, column_scales, product, quantise_rows
 from scripts.export_models.graphs.progress import SILENT, Progress
-from scripts.export_models.text.encoder import Linear, Weights
-from scripts.export_models.text.int8 import Rows, product, quantise_rows
-from scripts.export_models.text.quantise import column_scales
 
 _EPSILON = 1e-5
 _MIDDLE = 128

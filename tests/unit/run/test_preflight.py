@@ -97,9 +97,9 @@ def folder(tmp_path: Path) -> Path:
         for name in checkpoint.files:
             path = tmp_path / "checkpoints" / checkpoint.repository / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(
-                json.dumps({"model_type": kinds.get(checkpoint, "xlm-roberta"), "phoneme_id_map": {}}), encoding="utf-8"
-            )
+            said = {"model_type": kinds.get(checkpoint, "xlm-roberta"), "phoneme_id_map": {}}
+            sizes = {"hidden_size": 1024, "max_position_embeddings": 8194}
+            path.write_text(json.dumps(said | sizes), encoding="utf-8")
     return tmp_path / "checkpoints"
 
 
@@ -110,4 +110,11 @@ def test_a_folder_of_checkpoints_passes(folder: Path) -> None:
 def test_what_is_wrong_in_a_folder_is_named(folder: Path) -> None:
     (folder / "openai/whisper-large-v3/config.json").write_text("")
     with pytest.raises(PreflightError, match=r"config\.json is empty"):
+        preflight.check_source(FolderSource(folder))
+
+
+def test_an_embedder_that_is_not_as_wide_as_callers_are_told_is_named(folder: Path) -> None:
+    config = folder / "BAAI" / "bge-m3" / "config.json"
+    config.write_text(config.read_text(encoding="utf-8").replace("1024", "768"), encoding="utf-8")
+    with pytest.raises(PreflightError, match="gives vectors of 768 numbers, and m3_embedder promises 1024"):
         preflight.check_source(FolderSource(folder))

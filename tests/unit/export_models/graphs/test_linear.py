@@ -7,7 +7,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from scripts.export_models.graphs.builder import Graph
 from scripts.export_models.graphs.fast_int8 import int8_is_fast
-from scripts.export_models.text.int8 import if_exact, quantise_rows
+from scripts.export_models.graphs.linear import if_exact, quantise_rows
 
 
 def _guarded() -> onnx.ModelProto:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from scripts.export_models.text.checks import Ids, close, company, disorder, exact
+from scripts.export_models.text.checks import Ids, batch_invariant, close, disorder, exact
 
 TEXTS = [np.array(ids, np.int32) for ids in ([1, 2], [1, 5, 2], [1, 7, 9, 2], [3])]
 
@@ -22,12 +22,12 @@ WANTED = _vectors(TEXTS)
 
 
 def test_the_same_vectors_pass_every_check() -> None:
-    same = [company("m", _vectors, TEXTS), exact("m", _vectors, TEXTS, WANTED)]
+    same = [batch_invariant("m", _vectors, TEXTS), exact("m", _vectors, TEXTS, WANTED)]
     assert all(check.passed for check in [*same, *close("m", _vectors, TEXTS, WANTED)])
 
 
-def test_rows_that_depend_on_their_company_fail() -> None:
-    assert not company("m", lambda texts: _vectors(texts) * len(texts), TEXTS).passed
+def test_rows_that_depend_on_their_batch_fail() -> None:
+    assert not batch_invariant("m", lambda texts: _vectors(texts) * len(texts), TEXTS).passed
 
 
 def test_a_vector_that_is_a_little_off_is_not_exact() -> None:

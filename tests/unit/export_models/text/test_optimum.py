@@ -28,4 +28,4 @@ def test_packed_and_padded_graphs_give_the_same_vectors(tmp_path: Path) -> None:
     wanted = hidden / np.linalg.norm(hidden, axis=1, keepdims=True)
     model = XLMRobertaModel.from_pretrained(tmp_path / "source").eval()
     save(models.embedder(models.checkpoint_of(model), "fp32", "cls"), tmp_path / "model.onnx")
-    assert np.abs(session(tmp_path / "model.onnx")(texts)[:, :64] - wanted).max() < 1e-5
+    assert np.abs(session(tmp_path / "model.onnx")(texts) - wanted).max() < 1e-5

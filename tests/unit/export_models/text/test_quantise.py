@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from scripts.export_models.graphs.linear import Linear, column_scales
 from scripts.export_models.text.calibration import Inputs
-from scripts.export_models.text.encoder import Linear
-from scripts.export_models.text.quantise import column_scales, rounded, smoothing, zero_point
+from scripts.export_models.text.quantise import rounded, smoothing, zero_point
 
 RNG = np.random.default_rng(3)
 WEIGHT = RNG.normal(size=(16, 8)).astype(np.float32)
