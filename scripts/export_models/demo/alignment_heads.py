@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from transformers import GenerationConfig, WhisperForConditionalGeneration, WhisperTokenizerFast
 
 from scripts.export_models.demo.speech_corpus import Corpus, Window
-from scripts.export_models.demo.train_whisper import WINDOW_SECONDS, MelSpectrogram, encode
+from scripts.export_models.demo.train_whisper import encode
+from scripts.export_models.demo.training_examples import WINDOW_SECONDS, MelSpectrogram
 
 _WINDOWS = 40
 _KEPT = 2

@@ -45,7 +45,7 @@ class Grammar:
         return text[0].upper() + text[1:]
 
     def variation(self, rng: random.Random) -> str:
-        """A sentence that no template gives: words in other company, so that a model learns to hear them."""
+        """A sentence that no template gives: words beside other words, so that a model learns to hear them."""
         if rng.random() < 0.5:
             return self._addressed(rng)
         phrases = [rng.choice(self.slots[rng.choice(list(self.slots))]) for _ in range(rng.randint(2, 4))]

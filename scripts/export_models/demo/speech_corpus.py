@@ -1,7 +1,7 @@
 """Synthetic speech to train the demo Whisper on: windows of sentences with the time of each.
 
 Half of the sentences are spoken by the demo voices through their ONNX graphs, half by espeak-ng itself in several
-variants, rates and pitches; some put the words of the vocabulary into other company than the grammar does. Then come
+variants, rates and pitches; some put the words of the vocabulary into other sentences than the grammar does. Then come
 speed, gain, band limits, noise, pauses and windows without speech.
 """
 

@@ -38,7 +38,7 @@ def test_the_language_is_detected(module: ModuleType, recognizer: Any, language:
     assert result.language == language
 
 
-def test_a_window_has_the_same_text_in_company(module: ModuleType, recognizer: Any) -> None:
+def test_a_window_has_the_same_text_in_a_batch(module: ModuleType, recognizer: Any) -> None:
     texts = [SENTENCE, "I will cook dinner tonight.", "We need five apples and ten eggs."]
     windows = [module.Window(say(text)) for text in texts]
     together = [[s.text for s in result.segments] for result in recognizer.transcribe(windows)]

@@ -1,4 +1,4 @@
-"""The demo's sentences and voices."""
+"""The demo's voices."""
 
 import subprocess
 import sys
@@ -8,9 +8,6 @@ import numpy as np
 import onnxruntime as ort
 import pytest
 
-from scripts.export_models.demo.espeak import Espeak
-from scripts.export_models.demo.sentences import LANGUAGES, load_grammar, sentences, words
-from scripts.export_models.demo.units import symbols
 from scripts.export_models.demo.voices import VOICES
 from tests.conftest import ROOT
 
@@ -24,38 +21,6 @@ espeak = Espeak()
 for voice in VOICES[:2]:
     build(voice, espeak, Path(sys.argv[1]))
 """
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_the_vocabulary_has_300_words_or_more(language: str) -> None:
-    assert len(load_grammar(language).vocabulary()) >= 300
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_sentences_use_the_stated_vocabulary_alone(language: str) -> None:
-    known = set(load_grammar(language).vocabulary())
-    assert {word for text in sentences(language, 5, 500) for word in words(text)} <= known
-
-
-def test_the_same_seed_gives_the_same_sentences() -> None:
-    assert list(sentences("de", 7, 20)) == list(sentences("de", 7, 20))
-
-
-def test_another_seed_gives_other_sentences() -> None:
-    assert list(sentences("de", 7, 20)) != list(sentences("de", 8, 20))
-
-
-def test_the_command_prints_as_many_as_asked_for() -> None:
-    command = [sys.executable, "-m", "scripts.export_models.demo.sentences", "--language", "fr", "--seed", "7"]
-    printed = subprocess.run([*command, "--count", "5"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert printed.splitlines() == list(sentences("fr", 7, 5))
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"), [("ˈoʊ", ["o", "ʊ"]), ("uː", ["uː"]), ("ˈɛ̃", ["ɛ̃"]), ("ə-", ["ə"]), ("", [])]
-)
-def test_a_phoneme_name_is_split_into_symbols_with_their_marks(name: str, expected: list[str]) -> None:
-    assert symbols(name) == expected
 
 
 def _voice(name: str) -> Path:
@@ -96,12 +61,6 @@ def test_any_ids_are_spoken_without_an_error(ids: list[int]) -> None:
     output = _speak("thorsten", ids)
     assert output.shape[:3] == (1, 1, 1)
     assert np.isfinite(output).all()
-
-
-def test_an_instance_speaks_on_after_another_is_gone() -> None:
-    first = Espeak()
-    Espeak().speak("something else", "de")
-    assert len(first.speak("hello", "en-us").samples) > 1000
 
 
 def test_voices_built_twice_are_the_same(tmp_path: Path) -> None:

@@ -1,0 +1,64 @@
+"""A signal ends an export with all that it started, and the end of a process is told."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+
+@contextmanager
+def _exporting(work: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A running export of a model that takes a while, and the id of its worker, which has begun."""
+    command = [sys.executable, "-m", "scripts.export_models", "--only", "m3_embedder", "--precision", "fp32"]
+    places = ["--repository", str(work / "repository"), "--work", str(work / "work")]
+    (work / "repository" / "m3_embedder" / "1").mkdir(parents=True)
+    process = subprocess.Popen([*command, *places], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "m3_embedder: loading\n"
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="utf-8").split()
+        (child,) = map(int, children)
+        yield process, child
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_an_export_with_its_processes(tmp_path: Path, number: signal.Signals) -> None:
+    with _exporting(tmp_path) as (process, child):
+        handle = os.pidfd_open(child)
+        process.send_signal(number)
+        _, said = process.communicate(timeout=30)
+        # Whoever is told to end ends its own first.
+        with pytest.raises(ProcessLookupError):
+            signal.pidfd_send_signal(handle, 0)
+        os.close(handle)
+    assert process.returncode == 128 + number
+    assert said.splitlines()[-1] == f"export stopped by {number.name}"
+    assert "Traceback" not in said
+
+
+def test_a_killed_export_leaves_no_process_behind(tmp_path: Path) -> None:
+    with _exporting(tmp_path) as (process, child):
+        handle = os.pidfd_open(child)
+        process.kill()
+        process.wait(30)
+        assert select.select([handle], [], [], 30)[0]
+        os.close(handle)
+
+
+def test_a_worker_that_is_killed_is_one_sentence(tmp_path: Path) -> None:
+    with _exporting(tmp_path) as (process, child):
+        os.kill(child, signal.SIGKILL)
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == 2
+    assert said.splitlines()[-1].startswith("export stopped: a process of the export was killed: there was not enough")
