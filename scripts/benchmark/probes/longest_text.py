@@ -1,0 +1,59 @@
+"""What the longest text takes of a model of M3's size: seconds, and the memory of everything in the process.
+
+python -m scripts.benchmark.probes.longest_text
+
+The weights are random: speed does not depend on them.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+
+from scripts.benchmark.lookalikes import text
+from scripts.benchmark.lookalikes.repository import packed_graph
+from scripts.export_models.graphs.builder import save
+from scripts.export_models.text.checks import session
+from scripts.export_models.text.encoder import Precision
+from scripts.export_models.text.promised import PROMISES
+
+_MOST_TOKENS = PROMISES["m3_embedder"].max_tokens
+_PRECISIONS: tuple[Precision, ...] = ("fp32", "int8")
+
+
+def measure(path: Path, threads: int) -> tuple[float, float]:
+    """Seconds that one text of 8192 tokens takes, and the most memory in GiB that this process has had."""
+    ids = [np.random.default_rng(0).integers(10, text.WORDS, _MOST_TOKENS).astype(np.int32)]
+    run = session(path, threads)
+    started = time.perf_counter()
+    run(ids)
+    seconds = time.perf_counter() - started
+    # Not getrusage, which goes on counting what the parent had before it started this process.
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    return seconds, int(status.partition("VmHWM:")[2].split()[0]) / 2**20
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="The longest text, and the memory it takes.")
+    parser.add_argument("--layers", type=int, default=24)
+    parser.add_argument("--threads", type=int, default=2)
+    arguments = parser.parse_args()
+    model = text.model(arguments.layers)
+    for precision in _PRECISIONS:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model.onnx"
+            save(packed_graph(model, precision), path)
+            # A process of its own: the making of the model must not count.
+            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
+                seconds, gib = alone.submit(measure, path, arguments.threads).result()
+        print(f"{precision}: {_MOST_TOKENS} tokens in {seconds:.1f} s with {gib:.2f} GiB", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
