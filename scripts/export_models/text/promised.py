@@ -48,7 +48,7 @@ def check_promise(model: str, folder: Path) -> None:
     """Refuse a checkpoint whose vectors are of another width, or whose texts are shorter, than callers are told."""
     promise, its, positions = PROMISES[model], StandIn.of(folder), usable_positions(folder)
     width = int(read_json(folder / "config.json").get("hidden_size", 0))
-    if promise.width and (its.padded_to or width) != promise.width:
+    if promise.width and width != promise.width and not width < its.padded_to == promise.width:
         raise SourceError(f"{folder} gives vectors of {width} numbers, and {model} promises {promise.width}")
     if max(positions, its.stretched_to) < promise.max_tokens:
         raise SourceError(f"{folder} has {positions} positions, and {model} takes texts of {promise.max_tokens} tokens")

@@ -30,6 +30,14 @@ def test_an_embedder_of_another_width_is_refused(tmp_path: Path, width: int) -> 
     assert str(caught.value) == f"{tmp_path} gives vectors of {width} numbers, and m3_embedder promises 1024"
 
 
+@pytest.mark.parametrize(("width", "padded_to"), [(384, 768), (2048, 1024)])
+def test_a_stand_in_that_is_not_padded_to_the_promised_width_is_refused(
+    tmp_path: Path, width: int, padded_to: int
+) -> None:
+    with pytest.raises(SourceError, match=f"gives vectors of {width} numbers"):
+        check_promise("m3_embedder", _folder(tmp_path, {"padded_to": padded_to}, hidden_size=width))
+
+
 def test_a_rerankers_width_is_its_own(tmp_path: Path) -> None:
     check_promise("m3_reranker", _folder(tmp_path, hidden_size=768))
 
