@@ -13,7 +13,7 @@ CONVOLUTIONS = {"Conv", "ConvTranspose"}
 ELEMENTWISE = {"Add", "Sub", "Mul", "Div", "LeakyRelu", "Relu", "Tanh", "Sigmoid"}
 
 # What takes the place of a node, given the weights of its graph; nothing where it stays.
-Build = Callable[[onnx.NodeProto, dict[str, NDArray[Any]]], Graph | None]
+Replacement = Callable[[onnx.NodeProto, dict[str, NDArray[Any]]], Graph | None]
 
 
 def replace_nodes(graph: onnx.GraphProto, nodes: Sequence[onnx.NodeProto]) -> None:
@@ -75,7 +75,7 @@ def nodes_of(model: onnx.ModelProto, *kinds: str) -> list[onnx.NodeProto]:
     return [node for graph in graphs_in(model.graph) for node in graph.node if node.op_type in kinds]
 
 
-def replace_each(model: onnx.ModelProto, kind: str, build: Build) -> int:
+def replace_each(model: onnx.ModelProto, kind: str, build: Replacement) -> int:
     """Put what ``build`` gives for a node and its graph's weights in the place of each node of a kind, loops included.
 
     A node stays for which it gives nothing. The answer is how many were replaced.
@@ -92,7 +92,7 @@ def graphs_in(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
                 yield from graphs_in(attribute.g)
 
 
-def _replace_each(graph: onnx.GraphProto, kind: str, build: Build) -> int:
+def _replace_each(graph: onnx.GraphProto, kind: str, build: Replacement) -> int:
     weights = {weight.name: numpy_helper.to_array(weight) for weight in graph.initializer}
     nodes: list[onnx.NodeProto] = []
     count = 0

@@ -1,0 +1,74 @@
+"""What is in a graph, loops included, and what takes the place of what."""
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from scripts.export_models.graphs.builder import Graph
+from scripts.export_models.graphs.rewriting import (
+    channels_of,
+    constants_of,
+    drop_unused,
+    nodes_of,
+    read_by,
+    replace_each,
+)
+
+KERNEL = np.zeros((32, 16, 1, 3), np.float32)
+
+
+def _model(*nodes: onnx.NodeProto) -> onnx.ModelProto:
+    weights = [numpy_helper.from_array(KERNEL, "w"), numpy_helper.from_array(np.array(2, np.float32), "two")]
+    tensors = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in "xy"]
+    return helper.make_model(helper.make_graph(list(nodes), "test", tensors[:1], tensors[1:], weights))
+
+
+def _branch(*nodes: onnx.NodeProto) -> onnx.NodeProto:
+    """A node whose subgraph takes what it reads from around it."""
+    graph = helper.make_graph(list(nodes), "branch", [], [helper.make_tensor_value_info("z", TensorProto.FLOAT, None)])
+    return helper.make_node("If", ["x"], ["y"], then_branch=graph, else_branch=graph)
+
+
+CONV = helper.make_node("Conv", ["x", "w"], ["a"])
+DOUBLED = helper.make_node("Mul", ["a", "two"], ["y"])
+INNER = helper.make_node("Mul", ["x", "two"], ["z"])
+
+
+def test_nodes_inside_of_subgraphs_are_found() -> None:
+    assert [node.output[0] for node in nodes_of(_model(_branch(INNER)), "Mul")] == ["z", "z"]
+
+
+def test_a_node_reads_what_its_subgraphs_take_from_around_it() -> None:
+    assert {"x", "two"} <= set(read_by(_branch(INNER)))
+
+
+def test_weights_that_a_subgraph_alone_reads_are_kept() -> None:
+    graph = _model(_branch(INNER)).graph
+    drop_unused(graph)
+    assert [weight.name for weight in graph.initializer] == ["two"]
+
+
+def test_constants_are_initializers_and_the_values_of_nodes() -> None:
+    constant = helper.make_node("Constant", [], ["three"], value=numpy_helper.from_array(np.array(3.0)))
+    found = constants_of(_model(constant, CONV).graph)
+    assert (set(found), found["three"].item()) == ({"w", "two", "three"}, 3.0)
+
+
+@pytest.mark.parametrize(("kind", "count"), [("Conv", 32), ("ConvTranspose", 16)])
+def test_channels_are_told_of_convolutions_and_of_what_is_made_of_them(kind: str, count: int) -> None:
+    graph = _model(helper.make_node(kind, ["x", "w"], ["a"]), DOUBLED).graph
+    assert channels_of(graph) == {"a": count, "y": count}
+
+
+def test_a_node_is_replaced_where_there_is_something_for_it() -> None:
+    def twice(node: onnx.NodeProto, weights: dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float32]]]) -> Graph:
+        g = Graph(prefix="new_")
+        g.op("Add", node.input[0], node.input[0], output=node.output[0])
+        return g
+
+    model = _model(CONV, DOUBLED)
+    assert replace_each(model, "Mul", twice) == 1
+    assert [node.op_type for node in model.graph.node] == ["Conv", "Add"]
+    assert [weight.name for weight in model.graph.initializer] == ["w"]
+    assert replace_each(model, "Conv", lambda *_: None) == 0
