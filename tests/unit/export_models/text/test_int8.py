@@ -1,0 +1,56 @@
+"""The packed encoder in integers."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from scripts.export_models.text import models
+from scripts.export_models.text.calibration import calibrate
+from scripts.export_models.text.checks import Run
+from tests.unit.export_models.text.small import first_token, load, texts, xlmr
+
+
+@pytest.fixture(scope="module")
+def int8(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    model = xlmr()
+    checkpoint = models.checkpoint_of(model, calibrate(model, texts((50, 200))))
+    return load(models.embedder(checkpoint, "int8", "cls"), tmp_path_factory.mktemp("int8"))
+
+
+def test_int8_is_the_same_to_the_bit_in_any_batch(int8: Run) -> None:
+    given = texts((3, 40, 500))
+    together = int8(given)
+    assert all((int8([text])[0] == row).all() for text, row in zip(given, together, strict=True))
+
+
+def test_int8_stays_close_to_fp32(int8: Run, embedder: tuple[Any, Run]) -> None:
+    given = texts((3, 40, 500))
+    assert (1 - (int8(given) * embedder[1](given)).sum(axis=1)).max() < 1e-4
+
+
+def _with_outliers(model: Any) -> Any:
+    """Give a few channels the size that trained encoders give them, by way of the normalisations."""
+    with torch.no_grad():
+        for name, weights in model.named_parameters():
+            if name.endswith("LayerNorm.weight"):
+                weights[[3, 17]] = 25.0
+    return model
+
+
+def test_int8_stays_close_where_some_channels_are_large(tmp_path: Path) -> None:
+    model = _with_outliers(xlmr())
+    checkpoint = models.checkpoint_of(model, calibrate(model, texts((50, 200))))
+    run = load(models.embedder(checkpoint, "int8", "cls"), tmp_path)
+    given = texts((3, 40, 500))
+    wanted = np.stack([first_token(model, text) for text in given])
+    assert (1 - (run(given) * wanted).sum(axis=1)).max() < 1e-3
+
+
+def test_int8_multiplies_in_integers_alone_but_for_attention() -> None:
+    model = xlmr()
+    checkpoint = models.checkpoint_of(model, calibrate(model, texts((50,))))
+    kinds = [node.op_type for node in models.embedder(checkpoint, "int8", "cls").graph.node]
+    assert "MatMul" not in kinds
