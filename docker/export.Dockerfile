@@ -15,6 +15,9 @@ COPY scripts/export_models/graphs/__init__.py scripts/export_models/graphs/runti
     /app/scripts/export_models/graphs/
 RUN python -m scripts.export_models.graphs.runtimes /opt/runtimes
 COPY scripts /app/scripts
+# What is offered: the export checks its own list against it.
+COPY frontend/__init__.py /app/frontend/__init__.py
+COPY frontend/catalogue /app/frontend/catalogue
 COPY model_repository /app/model_repository
 COPY docker/export.sh /app/export.sh
 

@@ -106,6 +106,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _export(options: Options) -> int:
+    plan.check_catalogue()
     if options.source == "folder" and options.folder is None:
         raise SourceError("--source folder needs --folder")
     source = source_of(options.source, str(options.folder or ""), options.work, SILENT)

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from frontend.catalogue.models import Served
+from frontend.catalogue.voices import TRITON_PREFIX
 from scripts.export_models.checkpoints import (
     EMBEDDER,
     RERANKER,
@@ -11,15 +13,15 @@ from scripts.export_models.checkpoints import (
     WHISPER_LARGE,
     WHISPER_TURBO,
     Checkpoint,
+    SourceError,
 )
 
-VOICE_PREFIX = "piper_"
 CHECKPOINTS = {
     "m3_embedder": EMBEDDER,
     "m3_reranker": RERANKER,
     "whisper_turbo": WHISPER_TURBO,
     "whisper_large_v3": WHISPER_LARGE,
-    **{f"{VOICE_PREFIX}{voice}": VOICES for voice in VOICE_FILES},
+    **{f"{TRITON_PREFIX}{voice}": VOICES for voice in VOICE_FILES},
 }
 MODELS = tuple(CHECKPOINTS)
 # Models of more memory are given two threads each at least: that is faster for them than one beside another, and takes
@@ -51,9 +53,15 @@ class Lane:
     threads: int
 
 
+def check_catalogue() -> None:
+    """``SourceError`` where the models here are not those of the catalogue."""
+    if differing := set(MODELS) ^ set(Served.of().triton_models):
+        raise SourceError(f"frontend/catalogue and scripts/export_models differ: {', '.join(sorted(differing))}")
+
+
 def voice_of(model: str) -> str:
     """The voice that a model speaks with, or nothing for a model that is no voice."""
-    return model.removeprefix(VOICE_PREFIX) if model.startswith(VOICE_PREFIX) else ""
+    return model.removeprefix(TRITON_PREFIX) if model.startswith(TRITON_PREFIX) else ""
 
 
 def checkpoints_of(models: Sequence[str]) -> list[Checkpoint]:

@@ -95,6 +95,8 @@ def test_the_export_script_fills_an_empty_volume(tmp_path: Path) -> None:
     ignored = shutil.ignore_patterns("*.onnx", "whisper", "tokenizer.json", "exported.json", "__pycache__")
     shutil.copytree(ROOT / "model_repository", app / "model_repository", ignore=ignored, symlinks=True)
     shutil.copytree(ROOT / "scripts", app / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "frontend" / "catalogue", app / "frontend" / "catalogue")
+    shutil.copy(ROOT / "frontend" / "__init__.py", app / "frontend")
     shutil.copy(ROOT / "docker" / "export.sh", app)
     models = tmp_path / "models"
     models.mkdir()

@@ -10,7 +10,7 @@ import argparse
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from piper.phoneme_ids import DEFAULT_PHONEME_ID_MAP
 from tqdm import tqdm
 
+from frontend.catalogue import voices as catalogue
 from scripts.export_models.checkpoints import VOICE_FILES
 from scripts.export_models.demo.espeak import Espeak, Utterance
 from scripts.export_models.demo.sentences import sentences
@@ -41,26 +42,44 @@ _VOWELS = {
 }
 
 
+_ESPEAK_VOICES = {"en": "en-us"}
+
+
+class Sound(NamedTuple):
+    """How a voice sounds: its espeak-ng variant, pitch (0 to 100), rate (words a minute), sample rate (hertz)."""
+
+    variant: str
+    pitch: int
+    rate: int = 150
+    sample_rate: int = 22050
+
+
 @dataclass(frozen=True)
 class DemoVoice:
-    """One voice: its espeak-ng variant, pitch (0 to 100), rate (words a minute), sample rate (hertz)."""
+    """One voice of the catalogue."""
 
     name: str
     language: str
-    espeak_voice: str
-    variant: str
-    pitch: int
-    rate: int
-    sample_rate: int
+    sound: Sound
+
+    @property
+    def espeak_voice(self) -> str:
+        return _ESPEAK_VOICES.get(self.language, self.language)
 
 
-VOICES = (
-    DemoVoice("paola", "it", "it", "f2", 60, 150, 22050),
-    DemoVoice("riccardo", "it", "it", "m3", 38, 155, 16000),
-    DemoVoice("amy", "en", "en-us", "f3", 58, 150, 22050),
-    DemoVoice("ryan", "en", "en-us", "m2", 36, 155, 22050),
-    DemoVoice("thorsten", "de", "de", "m3", 34, 145, 22050),
-    DemoVoice("siwis", "fr", "fr", "f4", 62, 150, 22050),
+_SOUNDS = {
+    "paola": Sound("f2", 60),
+    "riccardo": Sound("m3", 38, 155, 16000),
+    "amy": Sound("f3", 58),
+    "ryan": Sound("m2", 36, 155),
+    "thorsten": Sound("m3", 34, 145),
+    "siwis": Sound("f4", 62),
+}
+# Of a voice that has no sound of its own.
+_SOUNDS_BY_GENDER = {"female": Sound("f1", 56), "male": Sound("m1", 40)}
+VOICES = tuple(
+    DemoVoice(voice.name, voice.language, _SOUNDS.get(voice.name, _SOUNDS_BY_GENDER[voice.gender]))
+    for voice in catalogue.VOICES.values()
 )
 
 
@@ -91,24 +110,28 @@ def _record(espeak: Espeak, voice: DemoVoice) -> tuple[dict[tuple[str, str], Dip
     found = []
     espeak.seed(_CORPUS_SEED)
     period = 0
-    scale = voice.sample_rate / espeak.sample_rate
+    scale = voice.sound.sample_rate / espeak.sample_rate
     for text in _corpus(voice.language):
         spoken = espeak.speak(
-            text, f"{voice.espeak_voice}+{voice.variant}", rate=voice.rate, pitch=voice.pitch, pitch_range=0
+            text,
+            f"{voice.espeak_voice}+{voice.sound.variant}",
+            rate=voice.sound.rate,
+            pitch=voice.sound.pitch,
+            pitch_range=0,
         )
         if scale != 1:
-            resampled = soxr.resample(spoken.samples, espeak.sample_rate, voice.sample_rate)
+            resampled = soxr.resample(spoken.samples, espeak.sample_rate, voice.sound.sample_rate)
             phones = [type(p)(p.name, int(p.start * scale), int(p.end * scale)) for p in spoken.phones]
             spoken = Utterance(resampled, phones)
-        period = period or _pitch_period(spoken.samples, voice.sample_rate)
-        found += list(cut(spoken, period, voice.sample_rate))
+        period = period or _pitch_period(spoken.samples, voice.sound.sample_rate)
+        found += list(cut(spoken, period, voice.sound.sample_rate))
     return choose(found), period
 
 
 def _config(voice: DemoVoice) -> dict[str, Any]:
     """The ``.onnx.json`` of a voice, with the keys that Piper's own files have."""
     return {
-        "audio": {"sample_rate": voice.sample_rate, "quality": "demo"},
+        "audio": {"sample_rate": voice.sound.sample_rate, "quality": "demo"},
         "espeak": {"voice": voice.espeak_voice},
         "language": {"code": voice.language},
         "inference": {"noise_scale": 0.0, "length_scale": 1.0, "noise_w": 0.0},
@@ -124,7 +147,7 @@ def _config(voice: DemoVoice) -> dict[str, Any]:
 def build(voice: DemoVoice, espeak: Espeak, folder: Path) -> Path:
     """Write the voice under the name of Piper's own below ``folder``, with its JSON beside it; returns the model."""
     diphones, period = _record(espeak, voice)
-    model = build_graph(pool(diphones, period, voice.sample_rate), period)
+    model = build_graph(pool(diphones, period, voice.sound.sample_rate), period)
     path = folder / f"{VOICE_FILES[voice.name]}.onnx"
     path.parent.mkdir(parents=True, exist_ok=True)
     onnx.save(model, str(path))

@@ -3,21 +3,14 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from frontend.catalogue.models import MODELS
 from scripts.export_models.checkpoints import SourceError, read_json
 
 # Where XLM-RoBERTa counts its positions from.
 _FIRST_POSITION = {"xlm-roberta": 2}
 
 
-@dataclass(frozen=True)
-class Promise:
-    """A model takes ``max_tokens`` of a text; an embedder gives vectors of ``width`` numbers."""
-
-    max_tokens: int
-    width: int = 0
-
-
-PROMISES = {"m3_embedder": Promise(8192, 1024), "m3_reranker": Promise(8192)}
+PROMISES = {model.triton_model: model for model in MODELS.values() if model.max_tokens}
 
 
 @dataclass(frozen=True)

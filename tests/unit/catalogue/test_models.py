@@ -3,7 +3,6 @@
 import pytest
 
 from frontend.catalogue.models import MODELS, PRICES, Served
-from scripts.export_models import plan
 
 
 def test_a_deployment_serves_everything_but_chat_by_default() -> None:
@@ -38,7 +37,3 @@ def test_a_model_that_there_is_not_cannot_be_served(names: str) -> None:
 
 def test_every_model_has_a_price() -> None:
     assert PRICES.keys() == MODELS.keys()
-
-
-def test_the_export_makes_every_triton_model_of_the_catalogue() -> None:
-    assert set(plan.MODELS) == set(Served.of().triton_models)

@@ -3,6 +3,7 @@
 import pytest
 
 from scripts.export_models import plan
+from scripts.export_models.checkpoints import SourceError
 from scripts.export_models.plan import Lane, Work
 
 GIB = 1 << 30
@@ -56,3 +57,10 @@ def test_the_longest_work_goes_to_whoever_is_free_first() -> None:
 def test_the_time_of_all_is_that_of_the_longest_process() -> None:
     todo = [Work(("a",), 60, 5e9), Work(("b",), 20, 5e9), Work(("c",), 20, 5e9)]
     assert plan.seconds_in_all(todo, [Lane(("a",), 2), Lane(("b", "c"), 2)]) == 30
+
+
+def test_the_export_makes_every_model_of_the_catalogue_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan.check_catalogue()
+    monkeypatch.setattr(plan, "MODELS", (*plan.MODELS, "piper_alba"))
+    with pytest.raises(SourceError, match="frontend/catalogue and scripts/export_models differ: piper_alba"):
+        plan.check_catalogue()
