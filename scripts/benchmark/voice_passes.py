@@ -1,6 +1,6 @@
 """What each pass over a voice's graph gives, in time and memory, on look-alikes of two of Piper's qualities.
 
-    python -m scripts.benchmark.voice_passes --rounds 15
+    python -m scripts.benchmark.voice_passes --rounds 25 --ids 100 --quality medium
 
 A pass is left out of all, and put alone behind the one that the others need ("pictures"). Every round runs every graph
 on each sentence once, on one thread, and counts its processor time; told are medians of the ratios. Memory is that of a
@@ -29,6 +29,7 @@ _QUALITIES = {"medium": voice.MEDIUM, "x_low": voice.X_LOW}
 _SETTINGS = Path("model_repository/piper_amy/1/voice.json")
 # In phoneme ids, 29 of which are a second.
 _SENTENCES = (30, 100, 300)
+_LONGEST = 300
 _AS_EXPORTED, _ALL = "as exported", "all passes"
 
 
@@ -62,12 +63,12 @@ def said(ids: int) -> Arrays:
     return {"input": given, "input_lengths": np.array([ids]), "scales": np.array([0.667, 1, 0.8], np.float32)}
 
 
-def times(graphs: dict[str, Path], rounds: int) -> dict[str, list[list[float]]]:
+def times(graphs: dict[str, Path], rounds: int, lengths: Sequence[int]) -> dict[str, list[list[float]]]:
     """By graph and sentence the milliseconds of each round, the first of which is left out."""
     sessions = {name: here(path, 1) for name, path in graphs.items()}
-    found: dict[str, list[list[float]]] = {name: [[] for _ in _SENTENCES] for name in graphs}
+    found: dict[str, list[list[float]]] = {name: [[] for _ in lengths] for name in graphs}
     for _ in range(rounds + 1):
-        for at, ids in enumerate(_SENTENCES):
+        for at, ids in enumerate(lengths):
             inputs = said(ids)
             for name, run in sessions.items():
                 started = time.process_time()
@@ -96,19 +97,25 @@ def measure_memory(path: str) -> None:
     before = _megabytes("VmRSS")
     session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     loaded = _megabytes("VmRSS")
-    session.run(None, said(_SENTENCES[-1]))
+    session.run(None, said(_LONGEST))
     print(json.dumps([loaded - before, _megabytes("VmHWM") - before]))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure the passes over voices.")
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--ids", type=int, action="append", help="a sentence of so many phoneme ids")
+    parser.add_argument("--quality", choices=_QUALITIES, action="append")
     arguments = parser.parse_args()
-    for name, quality in _QUALITIES.items():
+    lengths = arguments.ids or _SENTENCES
+    for name in arguments.quality or _QUALITIES:
         with tempfile.TemporaryDirectory() as folder:
-            graphs = write(Path(folder), quality)
-            measured = times(graphs, arguments.rounds)
-            print(f"\n{name}: sentences of {_SENTENCES} ids, times as long as with all passes; MB loaded, at the most")
+            graphs = write(Path(folder), _QUALITIES[name])
+            measured = times(graphs, arguments.rounds, lengths)
+            print(
+                f"\n{name}: sentences of {lengths} ids, times as long as with all passes; MB loaded, at the most",
+                flush=True,
+            )
             for graph, sentences in measured.items():
                 pairs = zip(sentences, measured[_ALL], strict=True)
                 ratios = [statistics.median(a / b for a, b in zip(*pair, strict=True)) for pair in pairs]
@@ -116,7 +123,10 @@ def main() -> None:
                 milliseconds = statistics.median(sentences[-1])
                 loaded, most = memory(graphs[graph])
                 size = graphs[graph].stat().st_size / 1e6
-                print(f"{graph:28} {shown}  {milliseconds:6.0f} ms  {loaded:4.0f} {most:4.0f} MB, file {size:.0f} MB")
+                print(
+                    f"{graph:28} {shown}  {milliseconds:6.0f} ms  {loaded:4.0f} {most:4.0f} MB, file {size:.0f} MB",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":
