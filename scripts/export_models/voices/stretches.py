@@ -3,6 +3,8 @@
 A stage is an upsampling convolution with all that follows it up to the next one. At audio's rate the tensors of one
 sentence are some 20 MB each, which makes every layer wait for memory. Each stretch is computed with as much of its
 neighbours as its convolutions reach, and that margin is cut off: the samples stay the same.
+
+Without this pass alone a sentence takes 15 % more time, and one of 10 s 190 MB more.
 """
 
 from dataclasses import dataclass, field
