@@ -99,7 +99,7 @@ def text_model(folder: Path, *, reranker: bool) -> None:
         num_labels=1,
     )
     if not reranker:
-        (folder / "quartet.json").write_text('{"padded_to": 1024}', encoding="utf-8")
+        (folder / "quartet.json").write_text('{"stands_in": true}', encoding="utf-8")
     torch.manual_seed(1)
     model = XLMRobertaForSequenceClassification(config) if reranker else XLMRobertaModel(config)
     model.save_pretrained(folder)

@@ -18,10 +18,6 @@ from pathlib import Path
 from typing import Protocol
 
 from scripts.export_models.checkpoints import (
-    EMBEDDER,
-    RERANKER,
-    WHISPER_LARGE,
-    WHISPER_TURBO,
     Checkpoint,
     SourceError,
     check_model,
@@ -163,13 +159,13 @@ class DemoSource:
         self._work, self._progress = work, progress
 
     def check(self, checkpoints: Sequence[Checkpoint], voices: Sequence[str]) -> None:
-        if not {EMBEDDER, RERANKER}.isdisjoint(checkpoints):
+        if any(checkpoint.kind == "text" for checkpoint in checkpoints):
             _minilm()
 
     def fetch(self, checkpoint: Checkpoint) -> Path:
-        if checkpoint in (WHISPER_TURBO, WHISPER_LARGE):
+        if checkpoint.kind == "whisper":
             return _DEMO / "whisper"
-        return self._text() if checkpoint in (EMBEDDER, RERANKER) else self._voices()
+        return self._text() if checkpoint.kind == "text" else self._voices()
 
     def _text(self) -> Path:
         """MiniLM's files, and beside them what is made of its 384 numbers and 512 positions."""

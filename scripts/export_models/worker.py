@@ -15,6 +15,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from frontend.catalogue.models import EMBEDDINGS
 from scripts.export_models import plan, sources, stamp
 from scripts.export_models.checkpoints import Checkpoint, SourceError, voice_files
 from scripts.export_models.graphs.conditions import Conditions
@@ -94,9 +95,10 @@ def _export(job: Job, model: str, progress: Progress, fetched: dict[Checkpoint, 
 
         return export_whisper(model, folder, target / "1", job.compute_type, conditions)
     from scripts.export_models.text.export import export_embedder, export_reranker
+    from scripts.export_models.text.promised import PROMISES
 
-    export = export_embedder if model == "m3_embedder" else export_reranker
-    return export(folder, target / "1", cast("Choice", job.precision), conditions)
+    export = export_embedder if PROMISES[model].operation == EMBEDDINGS else export_reranker
+    return export(model, folder, target / "1", cast("Choice", job.precision), conditions)
 
 
 @contextmanager

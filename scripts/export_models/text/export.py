@@ -24,7 +24,7 @@ from scripts.export_models.text import calibration, checks, models
 from scripts.export_models.text.calibration import Calibration, calibrate
 from scripts.export_models.text.checks import Ids, Run, packed, session
 from scripts.export_models.text.encoder import Precision
-from scripts.export_models.text.promised import PROMISES, StandIn, check_promise, usable_positions
+from scripts.export_models.text.promised import PROMISES, check_promise, usable_positions
 
 Choice = Precision | Literal["auto"]
 
@@ -41,18 +41,22 @@ class TextModel:
     held_out: Ids
 
 
-def export_embedder(source: Path, target: Path, choice: Choice, conditions: Conditions = ALONE) -> list[Check]:
-    """Write ``model.onnx`` and the tokenizer of ``m3_embedder`` into ``target``."""
-    check_promise("m3_embedder", source)
-    return export(_embedder(source), source, target, choice, conditions)
+def export_embedder(
+    name: str, source: Path, target: Path, choice: Choice, conditions: Conditions = ALONE
+) -> list[Check]:
+    """Write ``model.onnx`` and the tokenizer of the embedder ``name`` into ``target``."""
+    check_promise(name, source)
+    return export(_embedder(name, source), source, target, choice, conditions)
 
 
-def export_reranker(source: Path, target: Path, choice: Choice, conditions: Conditions = ALONE) -> list[Check]:
-    """Write ``model.onnx`` and the tokenizer of ``m3_reranker``; an encoder without a head gives the demo's."""
-    check_promise("m3_reranker", source)
+def export_reranker(
+    name: str, source: Path, target: Path, choice: Choice, conditions: Conditions = ALONE
+) -> list[Check]:
+    """Write ``model.onnx`` and the tokenizer of the reranker ``name``; an encoder without a head gives the demo's."""
+    check_promise(name, source)
     config = read_json(source / "config.json")
     trained = "SequenceClassification" in config["architectures"][0]
-    model = _reranker(source) if trained else _demo_reranker(source)
+    model = _reranker(name, source) if trained else _demo_reranker(name, source)
     return export(model, source, target, choice, conditions)
 
 
@@ -132,25 +136,21 @@ def _pairs(lines: list[str]) -> list[tuple[str, ...]]:
     return [*zip(lines, lines[1:], strict=False), *((line[: len(line) // 2], line[len(line) // 2 :]) for line in lines)]
 
 
-def _embedder(source: Path) -> TextModel:
+def _embedder(name: str, source: Path) -> TextModel:
     model, tokenizer = AutoModel.from_pretrained(source).float().eval(), AutoTokenizer.from_pretrained(source)
-    positions, pooling, padded_to = (
-        usable_positions(source),
-        pooling_of(source),
-        StandIn.of(source).padded_to,
-    )
+    positions, pooling, width = usable_positions(source), pooling_of(source), PROMISES[name].width
 
     def reference(text: NDArray[np.int32]) -> NDArray[np.float32]:
         with torch.inference_mode():
             hidden = model(input_ids=torch.from_numpy(text.astype(np.int64))[None]).last_hidden_state[0]
         pooled = hidden[0] if pooling == "cls" else hidden.mean(0)
         vector = torch.nn.functional.normalize(pooled, dim=0).numpy()
-        return np.pad(vector, (0, max(0, padded_to - len(vector))))
+        return np.pad(vector, (0, width - len(vector)))
 
     return TextModel(
-        "m3_embedder",
+        name,
         lambda precision, found, progress: models.embedder(
-            models.checkpoint_of(model, found, progress), precision, pooling, padded_to
+            models.checkpoint_of(model, found, progress), precision, pooling, width
         ),
         lambda progress: calibrate(model, _tokenised(tokenizer, _singles(calibration.texts()), positions), progress),
         reference,
@@ -159,7 +159,7 @@ def _embedder(source: Path) -> TextModel:
     )
 
 
-def _reranker(source: Path) -> TextModel:
+def _reranker(name: str, source: Path) -> TextModel:
     model = AutoModelForSequenceClassification.from_pretrained(source).float().eval()
     tokenizer, positions = AutoTokenizer.from_pretrained(source), usable_positions(source)
 
@@ -169,7 +169,7 @@ def _reranker(source: Path) -> TextModel:
         return np.array(torch.sigmoid(logits[0, 0]).item(), np.float32)
 
     return TextModel(
-        "m3_reranker",
+        name,
         lambda precision, found, progress: models.reranker(models.checkpoint_of(model, found, progress), precision),
         lambda progress: calibrate(
             model.base_model, _tokenised(tokenizer, _pairs(calibration.texts()), positions), progress
@@ -180,7 +180,7 @@ def _reranker(source: Path) -> TextModel:
     )
 
 
-def _demo_reranker(source: Path) -> TextModel:
+def _demo_reranker(name: str, source: Path) -> TextModel:
     model, tokenizer = AutoModel.from_pretrained(source).float().eval(), AutoTokenizer.from_pretrained(source)
     start, separator, positions = (
         tokenizer.cls_token_id,
@@ -204,7 +204,7 @@ def _demo_reranker(source: Path) -> TextModel:
         return models.demo_reranker(its, start, separator, precision)
 
     return TextModel(
-        "m3_reranker",
+        name,
         graph,
         # The encoder is given the halves of a pair, each as a text by itself.
         lambda progress: calibrate(model, _tokenised(tokenizer, _singles(calibration.texts()), positions), progress),

@@ -72,10 +72,10 @@ def _pooled(g: Graph, checkpoint: Trained, precision: Precision, pooling: Poolin
     return hidden if pooling == "cls" else mean_by_text(g, hidden, pack)
 
 
-def embedder(checkpoint: Trained, precision: Precision, pooling: Pooling, padded_to: int = 0) -> onnx.ModelProto:
-    """``input_ids``, ``lengths`` to ``embedding`` FP32 [texts, width], L2-normalised, then zeros if ``padded_to``."""
+def embedder(checkpoint: Trained, precision: Precision, pooling: Pooling, promised: int = 0) -> onnx.ModelProto:
+    """``input_ids``, ``lengths`` to ``embedding`` FP32 [texts, width], L2-normalised, padded to ``promised``."""
     g, width = Graph(), checkpoint.config.hidden_size
-    missing = padded_to - width if padded_to else 0
+    missing = max(0, promised - width)
 
     def vectors(part: Graph, ids: str, lengths: str) -> str:
         pooled = _pooled(part, checkpoint, precision, pooling, ids, packing(part, lengths, ids))

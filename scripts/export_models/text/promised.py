@@ -1,6 +1,5 @@
 """What callers are told of the text models, and that a checkpoint keeps it. Needs no library."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from frontend.catalogue.models import MODELS
@@ -13,22 +12,13 @@ _FIRST_POSITION = {"xlm-roberta": 2}
 PROMISES = {model.triton_model: model for model in MODELS.values() if model.max_tokens}
 
 
-@dataclass(frozen=True)
-class StandIn:
-    """What a small checkpoint in the place of a real one says of itself, in a ``quartet.json`` of its own.
+def stands_in(folder: Path) -> bool:
+    """Whether a small checkpoint says, in a ``quartet.json`` of its own, that it is in the place of a real one.
 
-    Its vectors are ``padded_to`` so many numbers with zeros; texts of up to ``stretched_to`` tokens are taken, whose
-    positions start over; 0 is not at all.
+    Its vectors are padded with zeros to what is promised, and the positions of texts over its own start over.
     """
-
-    padded_to: int = 0
-    stretched_to: int = 0
-
-    @classmethod
-    def of(cls, folder: Path) -> "StandIn":
-        path = folder / "quartet.json"
-        given = read_json(path) if path.is_file() else {}
-        return cls(int(given.get("padded_to", 0)), int(given.get("stretched_to", 0)))
+    path = folder / "quartet.json"
+    return path.is_file() and read_json(path).get("stands_in") is True
 
 
 def usable_positions(folder: Path) -> int:
@@ -39,9 +29,9 @@ def usable_positions(folder: Path) -> int:
 
 def check_promise(model: str, folder: Path) -> None:
     """Refuse a checkpoint whose vectors are of another width, or whose texts are shorter, than callers are told."""
-    promise, its, positions = PROMISES[model], StandIn.of(folder), usable_positions(folder)
+    promise, positions, small = PROMISES[model], usable_positions(folder), stands_in(folder)
     width = int(read_json(folder / "config.json").get("hidden_size", 0))
-    if promise.width and width != promise.width and not width < its.padded_to == promise.width:
+    if promise.width and not (width == promise.width or (small and width < promise.width)):
         raise SourceError(f"{folder} gives vectors of {width} numbers, and {model} promises {promise.width}")
-    if max(positions, its.stretched_to) < promise.max_tokens:
+    if positions < promise.max_tokens and not small:
         raise SourceError(f"{folder} has {positions} positions, and {model} takes texts of {promise.max_tokens} tokens")

@@ -187,7 +187,7 @@ def test_the_exported_vector_is_the_checkpoints_pooling_of_its_hidden_states(tmp
     if mean:
         (folder / "1_Pooling").mkdir()
         (folder / "1_Pooling" / "config.json").write_text(json.dumps(MEAN), encoding="utf-8")
-    checks = text_export.export_embedder(folder, tmp_path / "out", "fp32")
+    checks = text_export.export_embedder("m3_embedder", folder, tmp_path / "out", "fp32")
     assert all(check.passed for check in checks)
     text = np.array([0, 7, 9, 11, 2], np.int32)
     vector = session(tmp_path / "out" / "model.onnx")([text])[0, :64]

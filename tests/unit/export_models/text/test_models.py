@@ -34,7 +34,7 @@ def test_a_vector_does_not_depend_on_its_batch(embedder: tuple[Any, Run]) -> Non
 
 def test_a_narrower_model_that_is_padded_ends_in_zeros(tmp_path: Path, embedder: tuple[Any, Run]) -> None:
     model, run = embedder
-    padded = load(models.embedder(models.checkpoint_of(model), "fp32", "cls", padded_to=100), tmp_path)(texts((9,)))
+    padded = load(models.embedder(models.checkpoint_of(model), "fp32", "cls", promised=100), tmp_path)(texts((9,)))
     assert padded.shape == (1, 100)
     assert (padded[:, :64] == run(texts((9,)))).all()
     assert not padded[:, 64:].any()
