@@ -12,7 +12,7 @@ import onnx
 from scripts.export_models.checkpoints import SourceError
 from scripts.export_models.graphs.progress import SILENT, Progress
 from scripts.export_models.graphs.rewriting import CONVOLUTIONS
-from scripts.export_models.voices import blocked_layout, pictures, stretches, upsampling
+from scripts.export_models.voices import pictures, stretches, upsampling
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,6 @@ class Pass:
 
 PASSES = (
     Pass("pictures", "convolutions", pictures.found, pictures.as_pictures),
-    Pass("blocked layout", "upsamplings and activations", blocked_layout.found, blocked_layout.keep_blocked),
     Pass("stretches", "upsampling stages", stretches.found, stretches.in_stretches),
     Pass("upsampling", "transposed convolutions", upsampling.found, upsampling.interleaved),
 )
