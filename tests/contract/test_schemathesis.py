@@ -51,7 +51,17 @@ def _run(address: str, folder: Path, paths: str, checks: list[str], examples: in
         "--checks",
         ",".join(checks),
     ]
-    command += ["--max-examples", str(examples), "--seed", "1", "--no-color", "--warnings", "off"]
+    command += [
+        "--max-examples",
+        str(examples),
+        "--seed",
+        "1",
+        "--no-color",
+        "--warnings",
+        "off",
+        "--request-timeout",
+        "60",
+    ]
     command += ["--report", "json", "--report-json-path", str(folder / REPORT), "--suppress-health-check", "all"]
     environ = {**os.environ, "SCHEMATHESIS_HOOKS": "tests.contract.schemathesis_hooks", "PYTHONPATH": str(ROOT)}
     return subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
