@@ -14,7 +14,7 @@ SAMPLE_BYTES = 2
 
 
 @dataclass(frozen=True)
-class Limits:
+class WindowRules:
     """How to read a file: decibels below full scale, a probability, seconds."""
 
     silence_dbfs: float
@@ -50,7 +50,7 @@ def room_for(seconds: float) -> int:
     return SAMPLE_BYTES * (int(seconds * SAMPLE_RATE) + FRAME)
 
 
-def prepare(upload: Attached, into: Attached, limits: Limits) -> Prepared:
+def prepare(upload: Attached, into: Attached, limits: WindowRules) -> Prepared:
     """Decode a file and leave the windows of its speech, end to end, in ``into``; raises the errors of ``decode``.
 
     ``into`` has room for the longest file that is taken.

@@ -64,7 +64,7 @@ class State(StrEnum):
     AWAY = "away"
 
 
-class Triton(Reloadable, Protocol):
+class InferenceServer(Reloadable, Protocol):
     """A server that answers calls and probes; it raises ``BadGateway`` and its kinds."""
 
     async def infer(self, model: str, inputs: Inputs, outputs: Sequence[str], seconds: float) -> Outputs:
@@ -91,7 +91,7 @@ class Backend:
     def __init__(
         self,
         name: str,
-        server: Triton,
+        server: InferenceServer,
         models: Mapping[str, int],
         changed: Changed,
         own: Own,

@@ -5,12 +5,12 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 
-from frontend.dispatch.backends import Backend, Inputs, Outputs, State, Trial, Triton
+from frontend.dispatch.backends import Backend, InferenceServer, Inputs, Outputs, State, Trial
 from frontend.dispatch.locks import LocalLocks, Locks
 from frontend.dispatch.model_queue import Bounds, ModelQueue, Turn
 from frontend.dispatch.scheduler import Rules
 from frontend.dispatch.shares import Demand, Shares
-from frontend.dispatch.window import Window, Work
+from frontend.dispatch.window import CongestionWindow, Work
 from frontend.errors import Unreached
 from frontend.observe.metrics import MODEL_READY
 
@@ -39,7 +39,7 @@ class Dispatcher:
         self._rules, self._bounds, self._shares = rules, bounds, shares
         self._locks, self._call_seconds = locks or LocalLocks(), call_seconds
         self._trials: dict[str, Trial] = {}
-        self._windows: dict[str, Window] = {}
+        self._windows: dict[str, CongestionWindow] = {}
         self._queues: dict[str, ModelQueue] = {}
         self._backends: dict[str, Backend] = {}
 
@@ -47,11 +47,11 @@ class Dispatcher:
         """How the work of a model is counted and cut; a Triton that is added later is given calls of it after a
         ``trial`` that goes well.
         """
-        self._windows[model] = Window(work, _PIECE_SECONDS)
+        self._windows[model] = CongestionWindow(work, _PIECE_SECONDS)
         if trial is not None:
             self._trials[model] = trial
 
-    async def add(self, name: str, server: Triton, models: Mapping[str, int]) -> None:
+    async def add(self, name: str, server: InferenceServer, models: Mapping[str, int]) -> None:
         """Send calls to ``server`` too; see ``Backend`` for ``models``."""
         for model in models:
             MODEL_READY.labels(model)

@@ -10,7 +10,7 @@ from typing import TypeVar
 from frontend.dispatch.scheduler import Rules, Scheduler
 from frontend.dispatch.shares import Demand
 from frontend.dispatch.turns import Ticket
-from frontend.dispatch.window import Window
+from frontend.dispatch.window import CongestionWindow
 from frontend.errors import BadGateway
 from frontend.observe.metrics import QUEUE_PIECE, QUEUE_REFUSED, QUEUE_RUNNING, QUEUE_SECONDS, QUEUE_WAITING
 from frontend.processes.background import cancel_all, forget_outcome
@@ -69,7 +69,7 @@ class ModelQueue:
         rules: Rules,
         bounds: Bounds,
         floors: Mapping[str, int] | None = None,
-        window: Window | None = None,
+        window: CongestionWindow | None = None,
     ) -> None:
         self._model, self._scheduler = model, Scheduler(rules, floors)
         self._bounds, self._window = bounds, window

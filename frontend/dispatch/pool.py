@@ -10,7 +10,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Workers(Protocol):
+class Executor(Protocol):
     """Runs functions beside the event loop; ``grace`` is how many seconds one has to end whose caller has gone."""
 
     grace: float
@@ -23,7 +23,7 @@ class Workers(Protocol):
 class Pool:
     """``queue`` lets in as many as there are ``workers``."""
 
-    def __init__(self, queue: ModelQueue, workers: Workers) -> None:
+    def __init__(self, queue: ModelQueue, workers: Executor) -> None:
         self._queue, self._workers = queue, workers
 
     async def run(

@@ -27,7 +27,7 @@ class Work:
     divisible: bool = False
 
 
-class Window:
+class CongestionWindow:
     """The piece of one model: a call is to be under way for ``seconds``, and not for half of that if more fits."""
 
     def __init__(self, work: Work, seconds: float) -> None:

@@ -208,7 +208,7 @@ def _counted(count: int, one: str, many: str) -> str:
 
 
 def _announced(
-    options: Options, works: Sequence[plan.Work], shares: Sequence[plan.Lane], sizes: Mapping[Checkpoint, int]
+    options: Options, works: Sequence[plan.Task], shares: Sequence[plan.Lane], sizes: Mapping[Checkpoint, int]
 ) -> str:
     """What is about to happen, before it does: how much is read, on what, and for how long."""
     minutes = plan.seconds_in_all(works, shares) / 60

@@ -37,7 +37,7 @@ _SECONDS_A_GB = {"text": 300.0, "whisper": 500.0, "voices": 60.0}
 
 
 @dataclass(frozen=True)
-class Work:
+class Task:
     """Models that one process exports one after the other; ``seconds`` are of one processor, ``memory`` is in bytes."""
 
     models: tuple[str, ...]
@@ -69,7 +69,7 @@ def checkpoints_of(models: Sequence[str]) -> list[Checkpoint]:
     return list(dict.fromkeys(CHECKPOINTS[model] for model in models))
 
 
-def works(models: Sequence[str], sizes: Mapping[Checkpoint, int]) -> list[Work]:
+def works(models: Sequence[str], sizes: Mapping[Checkpoint, int]) -> list[Task]:
     """The work of each checkpoint of ``sizes`` bytes; voices stay together, since they are fetched together."""
     found = []
     for checkpoint, size in sizes.items():
@@ -77,11 +77,11 @@ def works(models: Sequence[str], sizes: Mapping[Checkpoint, int]) -> list[Work]:
         groups = [members] if checkpoint.kind == "voices" else [[member] for member in members]
         memory = _BASE_MEMORY + size * _MEMORY_A_BYTE[checkpoint.kind]
         seconds = _BASE_SECONDS + size / 1e9 * _SECONDS_A_GB[checkpoint.kind]
-        found += [Work(tuple(group), seconds, memory) for group in groups]
+        found += [Task(tuple(group), seconds, memory) for group in groups]
     return found
 
 
-def share_out(todo: Sequence[Work], processors: int, memory: int) -> list[Lane]:
+def share_out(todo: Sequence[Task], processors: int, memory: int) -> list[Lane]:
     """As many processes side by side as processors and memory allow."""
     threads_each = 2 if any(work.memory > _LARGE for work in todo) else 1
     count = max(1, min(len(todo), processors // threads_each))
@@ -93,14 +93,14 @@ def share_out(todo: Sequence[Work], processors: int, memory: int) -> list[Lane]:
     return [Lane(tuple(model for work in share for model in work.models), threads) for share in shares]
 
 
-def _split(todo: Sequence[Work], count: int) -> list[list[Work]]:
+def _split(todo: Sequence[Task], count: int) -> list[list[Task]]:
     """Longest first, each to whoever is free first."""
-    shares: list[list[Work]] = [[] for _ in range(count)]
+    shares: list[list[Task]] = [[] for _ in range(count)]
     for work in sorted(todo, key=lambda work: -work.seconds):
         min(shares, key=lambda share: sum(other.seconds for other in share)).append(work)
     return shares
 
 
-def seconds_in_all(todo: Sequence[Work], lanes: Sequence[Lane]) -> float:
+def seconds_in_all(todo: Sequence[Task], lanes: Sequence[Lane]) -> float:
     """How long the longest lane takes, about."""
     return max(sum(w.seconds for w in todo if w.models[0] in lane.models) / lane.threads for lane in lanes)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from frontend.access.debts import Stint, Unpaid
 from frontend.audio.decode import DamagedAudioError, TooLongError, UnknownCodecError, UnknownFormatError
-from frontend.audio.prepare import SAMPLE_BYTES, Limits, Prepared, SpokenWindow, prepare, room_for
+from frontend.audio.prepare import SAMPLE_BYTES, Prepared, SpokenWindow, WindowRules, prepare, room_for
 from frontend.audio.sniff import ACCEPTED, recognise
 from frontend.catalogue.models import TRANSCRIPTIONS
 from frontend.config.settings import Settings
@@ -102,7 +102,7 @@ class TranscriptionPipeline:
         kind = recognise(file.read)
         if kind.accepted is False:
             raise _unsupported(kind.content_type, param)
-        limits = Limits(
+        limits = WindowRules(
             silence_dbfs=settings.silence_dbfs,
             speech_probability=settings.speech_probability,
             window_seconds=length.window_seconds,

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from transformers import GenerationConfig, WhisperForConditionalGeneration, WhisperTokenizerFast
 
-from scripts.export_models.demo.speech_corpus import Corpus, Window
+from scripts.export_models.demo.speech_corpus import Clip, Corpus
 from scripts.export_models.demo.train_whisper import encode
 from scripts.export_models.demo.training_examples import WINDOW_SECONDS, MelSpectrogram
 
@@ -24,7 +24,7 @@ _KEPT = 2
 _SEED = 900_001
 
 
-def _attention(model: WhisperForConditionalGeneration, tokenizer: WhisperTokenizerFast, window: Window) -> torch.Tensor:
+def _attention(model: WhisperForConditionalGeneration, tokenizer: WhisperTokenizerFast, window: Clip) -> torch.Tensor:
     """Cross-attention [layers, heads, text tokens, frames] of a window of one sentence."""
     task = [f"<|{window.language}|>", "<|transcribe|>", "<|notimestamps|>"]
     start = tokenizer.convert_tokens_to_ids(["<|startoftranscript|>", *task])

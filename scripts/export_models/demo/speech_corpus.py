@@ -45,7 +45,7 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Window:
+class Clip:
     """A training window: float32 audio of shape [samples] at 16 kHz, its language, prompt and sentences."""
 
     audio: Audio
@@ -162,19 +162,19 @@ class Corpus:
         self._grammars = {language: load_grammar(language) for language in LANGUAGES}
         self._longest = int(window_seconds * SAMPLE_RATE)
 
-    def __iter__(self) -> Iterator[Window]:
+    def __iter__(self) -> Iterator[Clip]:
         while True:
             yield self._silent_window() if self._rng.random() < 0.03 else self._spoken_window()
 
-    def _silent_window(self) -> Window:
+    def _silent_window(self) -> Clip:
         length = self._rng.randint(SAMPLE_RATE // 2, self._longest)
         audio = np.zeros(length, np.float32)
         if self._rng.random() < 0.8:
             level = 10 ** self._rng.uniform(-4, -0.7)
             audio = np.float32(level) * _noise(length, self._rng, self._generator)
-        return Window(audio, self._rng.choice(LANGUAGES), "", ())
+        return Clip(audio, self._rng.choice(LANGUAGES), "", ())
 
-    def _spoken_window(self) -> Window:
+    def _spoken_window(self) -> Clip:
         rng = self._rng
         language = rng.choice(LANGUAGES)
         grammar = self._grammars[language]
@@ -198,4 +198,4 @@ class Corpus:
             pieces.append(np.zeros(rng.randint(0, self._longest - length), np.float32))
         prompt = grammar.sentence(rng) if rng.random() < 0.12 else ""
         audio = _degrade(np.concatenate(pieces), rng, self._generator)
-        return Window(audio, language, prompt, tuple(spans))
+        return Clip(audio, language, prompt, tuple(spans))

@@ -13,7 +13,7 @@ from torch.utils.data import IterableDataset
 from transformers.audio_utils import mel_filter_bank
 
 from scripts.export_models.demo import tokenizer as demo_tokenizer
-from scripts.export_models.demo.speech_corpus import SAMPLE_RATE, Corpus, Span, Window
+from scripts.export_models.demo.speech_corpus import SAMPLE_RATE, Clip, Corpus, Span
 
 WINDOW_SECONDS = 8.0
 MEL_BINS = 80
@@ -58,7 +58,7 @@ class Examples(IterableDataset[dict[str, Tensor]]):
             for index in order.permutation(len(batches)):
                 yield self._collate(batches[index], mel)
 
-    def _collate(self, windows: list[Window], mel: MelSpectrogram) -> dict[str, Tensor]:
+    def _collate(self, windows: list[Clip], mel: MelSpectrogram) -> dict[str, Tensor]:
         longest = max(len(window.audio) for window in windows)
         # A multiple of a tenth of a second, as a served window has.
         length = min(math.ceil(longest / 1600) * 1600, int(WINDOW_SECONDS * SAMPLE_RATE))
@@ -79,7 +79,7 @@ class Examples(IterableDataset[dict[str, Tensor]]):
             "ctc_lengths": torch.tensor([len(c) for c in ctc]),
         }
 
-    def _sequence(self, window: Window) -> tuple[list[int], list[int], list[int]]:
+    def _sequence(self, window: Clip) -> tuple[list[int], list[int], list[int]]:
         """Decoder tokens, the labels of all but the first, and the text pieces alone."""
         token = self._tokenizer.convert_tokens_to_ids
 

@@ -25,7 +25,7 @@ Numbers = NDArray[np.int64]
 
 
 @dataclass
-class Pool:
+class DiphonePool:
     """Sound units in one array: unit ``i`` is ``sound[starts[i] : starts[i] + lengths[i]]`` and a tail to fade.
 
     ``pairs`` INT64 [classes, classes, 2] names the one or two units that join two classes of symbols, or -1.
@@ -38,7 +38,7 @@ class Pool:
     pairs: Numbers
 
 
-def pool(diphones: dict[tuple[str, str], Diphone], fade: int, sample_rate: int) -> Pool:
+def pool(diphones: dict[tuple[str, str], Diphone], fade: int, sample_rate: int) -> DiphonePool:
     """Lay the diphones end to end; a pair that was never recorded is joined from two half phonemes."""
     classes = [SILENCE, *sorted({symbol for pair in diphones for symbol in pair} - {SILENCE})]
     number = {symbol: index for index, symbol in enumerate(classes)}
@@ -71,7 +71,7 @@ def pool(diphones: dict[tuple[str, str], Diphone], fade: int, sample_rate: int) 
             lengths.append(length)
         row_or_column = unit_of[:, None] if side == "left" else unit_of[None, :]
         pairs[:, :, index] = np.where(unrecorded, row_or_column, pairs[:, :, index])
-    return Pool(classes, np.concatenate(sound), starts, lengths, pairs)
+    return DiphonePool(classes, np.concatenate(sound), starts, lengths, pairs)
 
 
 def _class_of(symbol: str, number: dict[str, int]) -> int | None:
@@ -119,7 +119,7 @@ def _keep(g: Graph, values: str, flags: str) -> str:
     return g.op("Compress", values, g.cast(flags, TensorProto.BOOL), axis=0)
 
 
-def _classes(g: Graph, voice: Pool) -> str:
+def _classes(g: Graph, voice: DiphonePool) -> str:
     """Phoneme ids to classes of symbols, with silence at both ends: INT64 [classes]."""
     keep, modifies, class_of = (g.weight(table, "table") for table in _symbol_tables(voice.classes))
     flat = g.op("Reshape", "input", g.constant([-1]))
@@ -134,7 +134,7 @@ def _classes(g: Graph, voice: Pool) -> str:
     return g.op("Concat", g.constant([0]), phones, g.constant([0]), axis=0)
 
 
-def _units(g: Graph, classes: str, voice: Pool) -> str:
+def _units(g: Graph, classes: str, voice: DiphonePool) -> str:
     """Classes to the sound units that join each to the next: INT64 [units]."""
     left = g.op("Slice", classes, g.constant([0]), g.constant([-1]), g.constant([0]))
     right = g.op("Slice", classes, g.constant([1]), g.constant([_LAST]), g.constant([0]))
@@ -144,7 +144,7 @@ def _units(g: Graph, classes: str, voice: Pool) -> str:
     return g.op("Compress", flat, g.op("GreaterOrEqual", flat, g.constant(0)), axis=0)
 
 
-def _samples(g: Graph, units: str, voice: Pool, fade: int) -> str:
+def _samples(g: Graph, units: str, voice: DiphonePool, fade: int) -> str:
     """Units to samples: each begins while the one before fades over ``fade`` samples."""
     codes, decode = (g.weight(array, "sound") for array in _mu_law(voice.sound))
     starts = g.op("Gather", g.weight(np.array(voice.starts, np.int64), "starts"), units)
@@ -169,7 +169,7 @@ def _samples(g: Graph, units: str, voice: Pool, fade: int) -> str:
     return g.op("Add", tail, g.op("Mul", g.op("Sub", body, tail), gain))
 
 
-def build_graph(voice: Pool, fade: int) -> onnx.ModelProto:
+def build_graph(voice: DiphonePool, fade: int) -> onnx.ModelProto:
     """The model with Piper's tensors; ``scales`` is taken without effect, since these voices have one way to speak."""
     g = Graph()
     speech = _samples(g, _units(g, _classes(g, voice), voice), voice, fade)

@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 from frontend.audio import detector
 from frontend.audio.decode import TooLongError
-from frontend.audio.prepare import SAMPLE_BYTES, Limits, Prepared, SpokenWindow, prepare, room_for
+from frontend.audio.prepare import SAMPLE_BYTES, Prepared, SpokenWindow, WindowRules, prepare, room_for
 from frontend.processes.shared_memory import SharedBytes
 from tests.speech import AlwaysSure, encode, say
 
-LIMITS = Limits(silence_dbfs=-50.0, speech_probability=0.5, window_seconds=8.0, min_window_seconds=2.0)
+LIMITS = WindowRules(silence_dbfs=-50.0, speech_probability=0.5, window_seconds=8.0, min_window_seconds=2.0)
 SPEECH = say("Good morning everybody, this is a test.")
 PAUSE = np.zeros(24_000, np.float32)
 

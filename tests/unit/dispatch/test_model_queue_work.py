@@ -9,7 +9,7 @@ import pytest
 from frontend.dispatch.model_queue import Bounds, ModelQueue, Turn
 from frontend.dispatch.scheduler import Rules
 from frontend.dispatch.shares import Demand
-from frontend.dispatch.window import Window, Work
+from frontend.dispatch.window import CongestionWindow, Work
 from frontend.errors import BadGateway
 
 
@@ -103,7 +103,7 @@ async def test_a_key_has_no_more_than_its_share_while_slots_are_free() -> None:
 
 
 async def test_calls_under_way_hold_two_pieces_a_lane_at_most() -> None:
-    window = Window(Work(100, 100), 1.0)
+    window = CongestionWindow(Work(100, 100), 1.0)
     queue = ModelQueue("m", Rules(), Bounds(), None, window)
     queue.set_limit("a", 64, lanes=2)
     begun, over = 0, asyncio.Event()
@@ -122,7 +122,7 @@ async def test_calls_under_way_hold_two_pieces_a_lane_at_most() -> None:
 
 
 async def test_one_call_a_lane_goes_however_much_work_it_is() -> None:
-    queue = ModelQueue("m", Rules(), Bounds(), None, Window(Work(1, 1), 1.0))
+    queue = ModelQueue("m", Rules(), Bounds(), None, CongestionWindow(Work(1, 1), 1.0))
     queue.set_limit("a", 64, lanes=2)
     begun, over = 0, asyncio.Event()
 
@@ -140,7 +140,7 @@ async def test_one_call_a_lane_goes_however_much_work_it_is() -> None:
 
 
 async def test_work_that_would_be_late_is_refused_and_side_by_side_it_may_be_in_time() -> None:
-    queue = ModelQueue("m", Rules(), Bounds(), window=Window(Work(100, 100), 1.0))
+    queue = ModelQueue("m", Rules(), Bounds(), window=CongestionWindow(Work(100, 100), 1.0))
     queue.set_limit("a", 4)
     queue.refuse_late(_turn(seconds=1), 10_000, at_once=1)
 

@@ -4,7 +4,7 @@ import pytest
 
 from scripts.export_models import plan
 from scripts.export_models.checkpoints import SourceError
-from scripts.export_models.plan import Lane, Work
+from scripts.export_models.plan import Lane, Task
 
 GIB = 1 << 30
 DEMO = plan.works(plan.MODELS, dict.fromkeys(plan.checkpoints_of(plan.MODELS), 50000000))
@@ -50,12 +50,12 @@ def test_voices_stay_in_one_process() -> None:
 
 
 def test_the_longest_work_goes_to_whoever_is_free_first() -> None:
-    todo = [Work((name,), seconds, 5e9) for name, seconds in (("a", 5), ("b", 4), ("c", 3), ("d", 3))]
+    todo = [Task((name,), seconds, 5e9) for name, seconds in (("a", 5), ("b", 4), ("c", 3), ("d", 3))]
     assert [lane.models for lane in plan.share_out(todo, 4, 64 * GIB)] == [("a", "d"), ("b", "c")]
 
 
 def test_the_time_of_all_is_that_of_the_longest_process() -> None:
-    todo = [Work(("a",), 60, 5e9), Work(("b",), 20, 5e9), Work(("c",), 20, 5e9)]
+    todo = [Task(("a",), 60, 5e9), Task(("b",), 20, 5e9), Task(("c",), 20, 5e9)]
     assert plan.seconds_in_all(todo, [Lane(("a",), 2), Lane(("b", "c"), 2)]) == 30
 
 
