@@ -11,6 +11,8 @@ import pytest
 import yaml
 
 from frontend.config.settings import PREFIX, Settings
+from scripts.export_models.checkpoints import VOICES
+from tests import lookalikes
 from tests.conftest import ROOT
 
 DOCKERFILES = sorted((ROOT / "docker").glob("*.Dockerfile"))
@@ -106,7 +108,9 @@ def test_the_export_script_fills_an_empty_volume(tmp_path: Path) -> None:
         "MODELS_FOLDER": str(models),
         "WORK_FOLDER": str(tmp_path / "work"),
     }
-    command = ["bash", str(app / "export.sh"), "--source", "demo", "--only", "piper_amy"]
+    lookalikes.voices(tmp_path / "checkpoints" / VOICES.repository)
+    source = ["--source", "folder", "--folder", str(tmp_path / "checkpoints")]
+    command = ["bash", str(app / "export.sh"), *source, "--only", "piper_amy"]
     subprocess.run(command, env=environment, check=True, capture_output=True)
     assert (models / "piper_amy" / "1" / "model.onnx").is_file()
     assert (models / "whisper_large_v3" / "1" / "model.py").is_symlink()
