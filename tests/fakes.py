@@ -1,6 +1,8 @@
 """A Triton whose answers can be worked out in the head, and keys that tests know beforehand."""
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -32,6 +34,8 @@ class FakeTriton(Triton):
         self.failure: ApiError | None = None
         self.up = True
         self.spoil: Callable[[Arrays], Arrays] = lambda arrays: arrays
+        # What each call waits for.
+        self.wait: Callable[[], Awaitable[object]] = partial(asyncio.sleep, 0)
 
     async def close(self) -> None:
         return
@@ -52,6 +56,7 @@ class FakeTriton(Triton):
         self, model: str, inputs: Mapping[str, NDArray[Any]], outputs: Sequence[str], seconds: float
     ) -> Arrays:
         self.calls.append((model, dict(inputs)))
+        await self.wait()
         if self.failure is not None:
             raise self.failure
         return checked(model, self.spoil(self._answer(model, inputs, outputs)))

@@ -46,6 +46,11 @@ def head(method: str, path: str, *lines: str, key: str = KEY) -> bytes:
     ).encode()
 
 
+def post(path: str, body: bytes, *lines: str) -> bytes:
+    """A whole request with a body."""
+    return head("POST", path, f"Content-Length: {len(body)}", *lines) + body
+
+
 async def answer(reader: asyncio.StreamReader) -> Answer:
     """Read one answer."""
     status, headers = await _read_head(reader)

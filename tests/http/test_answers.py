@@ -17,10 +17,12 @@ from frontend.http import connection as connections
 from frontend.usage.books import Books
 from frontend.usage.spool import Spool
 from tests.charges import COST, ORG_KEY, charges, speak
-from tests.conftest import KEY, Client
+from tests.conftest import Client
 from tests.eventually import until
 from tests.fakes import FakeTriton
-from tests.raw import connection, head
+from tests.raw import connection, post
+
+SPOKEN = post("/v1/audio/speech", b'{"input": "Hello there.", "voice": "amy"}')
 
 
 async def test_a_caller_who_hangs_up_before_the_answer_is_not_charged(
@@ -28,13 +30,11 @@ async def test_a_caller_who_hangs_up_before_the_answer_is_not_charged(
 ) -> None:
     # This one is quick: it is not to be taken for a caller who only writes no more.
     monkeypatch.setattr(connections, "_HALF_CLOSE_SECONDS", 0.0)
-    body = b'{"input": "Hello there.", "voice": "amy"}'
-    head = f"POST /v1/audio/speech HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\nContent-Length: {len(body)}"
     answering = asyncio.Event()
     triton.spoil = lambda arrays: answering.set() or arrays  # type: ignore[func-returns-value]
     with socket.create_connection(("127.0.0.1", client.port or 0)) as caller:
         caller.setblocking(False)
-        await asyncio.get_running_loop().sock_sendall(caller, f"{head}\r\n\r\n".encode() + body)
+        await asyncio.get_running_loop().sock_sendall(caller, SPOKEN)
         await answering.wait()
     assert await charges(client, settings) == []
 
@@ -43,9 +43,8 @@ async def test_a_caller_who_hangs_up_before_the_answer_is_not_charged(
 async def _half_read(client: Client, triton: FakeTriton) -> AsyncIterator[None]:
     """An answer of minutes, of which a caller has read some and goes on reading nothing."""
     triton.spoil = lambda arrays: {"output": np.ones((1, 1, 1, 22_050 * 420), np.float32)}
-    body = b'{"input": "Hello there.", "voice": "amy"}'
     async with connection(client.port) as (reader, writer):
-        writer.write(head("POST", "/v1/audio/speech", f"Content-Length: {len(body)}") + body)
+        writer.write(SPOKEN)
         await reader.readexactly(1_000)
         yield
 

@@ -166,7 +166,4 @@ async def test_a_change_of_price_leaves_what_was_charged(
     async with TestClient(ProductServer(app, changed)) as later:
         await speak(later)
         rows = await charges(later, settings)
-    assert sorted((row["price"], row["amount"]) for row in rows) == [
-        (5_000_000, COST),
-        (7_000_000, 7 * len(TEXT)),
-    ]
+    assert sorted((row["price"], row["amount"]) for row in rows) == [(5_000_000, COST), (7_000_000, 7 * len(TEXT))]

@@ -17,9 +17,8 @@ from tests.conftest import Client, running
 from tests.eventually import until
 from tests.fakes import FakeTriton
 from tests.raw import answer as read_answer
-from tests.raw import ask, connection, head
+from tests.raw import ask, connection, head, post
 
-EMBED, SPEECH = "/v1/embeddings", "/v1/audio/speech"
 # More sound than the kernel's buffers take: seven minutes.
 LONG = np.ones((1, 1, 1, 22_050 * 420), np.float32)
 
@@ -29,37 +28,16 @@ def settings(settings: Settings) -> Settings:
     return dataclasses.replace(settings, connections=6, connections_per_address=4, write_seconds=1.0)
 
 
-def _post(path: str, body: dict[str, object]) -> bytes:
-    data = json.dumps(body).encode()
-    return head("POST", path, f"Content-Length: {len(data)}") + data
-
-
-def _spoken() -> bytes:
-    return _post(SPEECH, {"input": "Hello.", "voice": "amy"})
+SPOKEN = post("/v1/audio/speech", b'{"input": "Hello.", "voice": "amy"}')
 
 
 async def test_connections_beyond_the_bound_of_an_address_are_turned_away(client: Client) -> None:
     port = client.server.port
-    async with (
-        connection(port),
-        connection(port),
-        connection(port),
-        connection(port),
-        connection(port) as (reader, _),
-    ):
+    async with connection(port), connection(port), connection(port), connection(port), connection(port) as (reader, _):
         refusal = await read_answer(reader)
         assert (refusal.status, refusal.error["type"]) == (502, "bad_gateway")
         assert int(refusal.headers["retry-after"]) >= 1
         assert await reader.read() == b""
-
-
-async def test_a_connection_that_ends_makes_room(client: Client) -> None:
-    port = client.server.port
-    for _ in range(3):
-        async with connection(port), connection(port), connection(port), connection(port):
-            await asyncio.sleep(0.05)
-        await asyncio.sleep(0.05)
-    assert (await ask(port, head("GET", "/v1/models"))).status == 200
 
 
 async def test_a_connection_without_an_address_makes_room_too(client: Client, tmp_path: Path) -> None:
@@ -101,7 +79,7 @@ def _held(client: Client) -> int:
 async def test_an_answer_that_nobody_reads_is_given_up_with_its_connection(client: Client, triton: FakeTriton) -> None:
     triton.spoil = lambda arrays: {"output": LONG}
     async with connection(client.server.port) as (_, writer):
-        writer.write(_spoken())
+        writer.write(SPOKEN)
         await until(lambda: _held(client) > 1_000_000)
         started = time.monotonic()
         await until(lambda: _held(client) == 0)
@@ -111,7 +89,7 @@ async def test_an_answer_that_nobody_reads_is_given_up_with_its_connection(clien
 async def test_an_answer_that_is_read_slowly_arrives_whole(client: Client, triton: FakeTriton) -> None:
     triton.spoil = lambda arrays: {"output": LONG}
     async with connection(client.server.port) as (reader, writer):
-        writer.write(_spoken())
+        writer.write(SPOKEN)
         await reader.readuntil(b"\r\n\r\n")
         left = 2 * LONG.size + 44
         while left:
@@ -123,7 +101,7 @@ async def test_an_answer_that_is_read_at_a_crawl_is_broken_off(settings: Setting
     crawling = dataclasses.replace(settings, min_answer_rate=100_000_000, write_seconds=2.0)
     triton.spoil = lambda arrays: {"output": LONG}
     async with running(crawling, triton) as client, connection(client.server.port) as (reader, writer):
-        writer.write(_spoken())
+        writer.write(SPOKEN)
         await until(lambda: _held(client) > 1_000_000)
         started = time.monotonic()
         while _held(client):
@@ -144,7 +122,10 @@ async def test_a_body_in_chunks_of_a_byte_is_read_as_any_other(client: Client) -
     chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in text)
     async with connection(client.server.port) as (reader, writer):
         writer.write(
-            head("POST", EMBED, "Transfer-Encoding: chunked") + chunks + b"0\r\n\r\n" + head("GET", "/v1/models")
+            head("POST", "/v1/embeddings", "Transfer-Encoding: chunked")
+            + chunks
+            + b"0\r\n\r\n"
+            + head("GET", "/v1/models")
         )
         assert (await read_answer(reader)).status == 200
         assert (await read_answer(reader)).status == 200

@@ -2,44 +2,20 @@
 
 import asyncio
 import dataclasses
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any
+from collections.abc import AsyncIterator
+from functools import partial
 
 import numpy as np
 import pytest
-from aiohttp import FormData
-from numpy.typing import NDArray
 
 from frontend.config.settings import Settings
-from frontend.dispatch.triton import Arrays
 from tests.conftest import running
 from tests.fakes import FakeTriton
-from tests.speech import encode, say
+from tests.speech import encode, say, transcribe
 
-PATH = "/v1/audio/transcriptions"
 _SPEECH = say("Good morning everybody, this is a test.")
 # One window of the demo's Whisper, and several.
 SHORT, LONG = (encode(np.concatenate([_SPEECH] * times), "wav") for times in (2, 12))
-
-
-class _SlowTriton(FakeTriton):
-    """Each call takes a while."""
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__()
-        self._seconds = seconds
-
-    async def infer(
-        self, model: str, inputs: Mapping[str, NDArray[Any]], outputs: Sequence[str], seconds: float
-    ) -> Arrays:
-        await asyncio.sleep(self._seconds)
-        return await super().infer(model, inputs, outputs, seconds)
-
-
-def _form(file: bytes) -> FormData:
-    form = FormData(default_to_multipart=True)
-    form.add_field("file", file, filename="a.wav")
-    return form
 
 
 async def test_what_the_body_takes_to_come_is_not_taken_from_the_request(
@@ -56,17 +32,21 @@ async def test_what_the_body_takes_to_come_is_not_taken_from_the_request(
 
 
 @pytest.mark.parametrize(("for_a_second", "status"), [(0.0, 502), (1.0, 200)])
-async def test_a_request_has_more_time_for_more_audio(settings: Settings, for_a_second: float, status: int) -> None:
+async def test_a_request_has_more_time_for_more_audio(
+    settings: Settings, triton: FakeTriton, for_a_second: float, status: int
+) -> None:
+    triton.wait = partial(asyncio.sleep, 0.5)
     brief = dataclasses.replace(settings, request_seconds=1.0, audio_second_seconds=for_a_second)
-    async with running(brief, _SlowTriton(0.5)) as client:
-        assert (await client.post(PATH, data=_form(LONG))).status == status
-
-
-async def test_what_cannot_be_done_in_time_is_refused_before_it_begins(settings: Settings) -> None:
-    brief, triton = dataclasses.replace(settings, request_seconds=3.0, audio_second_seconds=0.0), _SlowTriton(0.8)
     async with running(brief, triton) as client:
-        assert (await client.post(PATH, data=_form(SHORT))).status == 200
-        refused = await client.post(PATH, data=_form(LONG))
+        assert (await transcribe(client, LONG)).status == status
+
+
+async def test_what_cannot_be_done_in_time_is_refused_before_it_begins(settings: Settings, triton: FakeTriton) -> None:
+    triton.wait = partial(asyncio.sleep, 0.8)
+    brief = dataclasses.replace(settings, request_seconds=3.0, audio_second_seconds=0.0)
+    async with running(brief, triton) as client:
+        assert (await transcribe(client, SHORT)).status == 200
+        refused = await transcribe(client, LONG)
         assert refused.status == 502
         assert "would take about" in (await refused.json())["error"]["message"]
         assert len(triton.calls) == 1

@@ -1,20 +1,19 @@
 """A client that writes no more waits for its answer, or has gone."""
 
 import asyncio
-from typing import Any
+from functools import partial
 
 import pytest
 
-from frontend.dispatch.triton import Arrays
 from frontend.http import admission
 from frontend.http import connection as connections
 from tests.conftest import Client
 from tests.eventually import until
 from tests.fakes import FakeTriton
-from tests.raw import connection, head
+from tests.raw import connection, head, post
 
 EMBED = "/v1/embeddings"
-JSON = b'{"input": "a"}'
+REQUEST = post(EMBED, b'{"input": "a"}')
 
 
 async def _until_the_end(port: int | None, data: bytes) -> bytes:
@@ -26,69 +25,48 @@ async def _until_the_end(port: int | None, data: bytes) -> bytes:
 
 
 async def test_a_client_that_closes_its_writing_side_gets_its_answer(client: Client, triton: FakeTriton) -> None:
-    answering = triton.infer
-
-    async def infer(*arguments: Any) -> Arrays:
-        await asyncio.sleep(2 * connections._HALF_CLOSE_SECONDS)
-        return await answering(*arguments)
-
-    triton.infer = infer  # type: ignore[method-assign, assignment]
-    request = head("POST", EMBED, f"Content-Length: {len(JSON)}") + JSON
-    answer = await _until_the_end(client.server.port, request)
+    triton.wait = partial(asyncio.sleep, 2 * connections._HALF_CLOSE_SECONDS)
+    answer = await _until_the_end(client.server.port, REQUEST)
     assert answer.startswith(b"HTTP/1.1 200 ")
     assert b'"embedding"' in answer
 
 
 async def test_a_client_that_closes_its_writing_side_gets_all_its_answers(client: Client) -> None:
-    request = head("POST", EMBED, f"Content-Length: {len(JSON)}") + JSON
-    answers = await _until_the_end(client.server.port, request * 50)
+    answers = await _until_the_end(client.server.port, REQUEST * 50)
     assert answers.count(b"HTTP/1.1 200 ") == 50
 
 
 async def test_a_long_request_is_answered_though_its_client_closes_its_writing_side(client: Client) -> None:
     text = b'{"input": "' + b"word " * 100_000 + b'"}'
-    answer = await _until_the_end(client.server.port, head("POST", EMBED, f"Content-Length: {len(text)}") + text)
+    answer = await _until_the_end(client.server.port, post(EMBED, text))
     assert answer.startswith(b"HTTP/1.1 200 ")
 
 
 async def test_of_many_clients_that_close_at_once_few_are_taken_to_wait(client: Client, triton: FakeTriton) -> None:
-    going, answering = asyncio.Event(), triton.infer
-
-    async def infer(*arguments: Any) -> Arrays:
-        await going.wait()
-        return await answering(*arguments)
-
-    triton.infer = infer  # type: ignore[method-assign, assignment]
-    request = head("POST", EMBED, f"Content-Length: {len(JSON)}") + JSON
+    going = asyncio.Event()
+    triton.wait = going.wait
     assert client.server.runner is not None
     server = client.server.runner.server
     assert server is not None
     for _ in range(10):
         async with connection(client.server.port) as (_, writer):
-            writer.write(request)
+            writer.write(REQUEST)
     await until(lambda: len(server.connections) == admission.HALF_CLOSED_AT_ONCE)
     going.set()
     await until(lambda: not server.connections)
-    assert (await _until_the_end(client.server.port, request)).startswith(b"HTTP/1.1 200 ")
+    assert (await _until_the_end(client.server.port, REQUEST)).startswith(b"HTTP/1.1 200 ")
 
 
-@pytest.mark.parametrize("data", [b"", b"GET /v1/mod", head("POST", EMBED, "Content-Length: 100") + JSON])
+@pytest.mark.parametrize("data", [b"", b"GET /v1/mod", head("POST", EMBED, "Content-Length: 100") + b"{"])
 async def test_a_client_that_closes_before_its_request_is_whole_gets_none(client: Client, data: bytes) -> None:
     assert await _until_the_end(client.server.port, data) == b""
 
 
 async def test_a_client_that_closes_its_writing_side_later_has_hung_up(client: Client, triton: FakeTriton) -> None:
-    called = asyncio.Event()
-
-    async def infer(*arguments: Any) -> Arrays:
-        called.set()
-        await asyncio.sleep(30)
-        return {}
-
-    triton.infer = infer  # type: ignore[method-assign, assignment]
+    triton.wait = asyncio.Event().wait
     async with connection(client.server.port) as (reader, writer):
-        writer.write(head("POST", EMBED, f"Content-Length: {len(JSON)}") + JSON)
-        await called.wait()
+        writer.write(REQUEST)
+        await until(lambda: bool(triton.calls))
         await asyncio.sleep(2 * connections._HALF_CLOSE_SECONDS)
         writer.write_eof()
         assert await asyncio.wait_for(reader.read(), 10) == b""

@@ -2,32 +2,19 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from frontend.dispatch.triton import Arrays
 from frontend.http import connection as connections
 from tests.conftest import Client
 from tests.eventually import until
 from tests.fakes import FakeTriton
-from tests.raw import connection, head
+from tests.raw import connection, head, post
 
 EMBED, SPEECH = "/v1/embeddings", "/v1/audio/speech"
 _TEXT = b'{"input": "hello"}'
 _SPOKEN = b'{"input": "hello", "voice": "amy"}'
-
-
-class _FrozenTriton(FakeTriton):
-    async def infer(
-        self, model: str, inputs: Mapping[str, NDArray[Any]], outputs: Sequence[str], seconds: float
-    ) -> Arrays:
-        self.calls.append((model, dict(inputs)))
-        await asyncio.Event().wait()
-        raise AssertionError
 
 
 def _statuses(caplog: pytest.LogCaptureFixture) -> list[int]:
@@ -47,18 +34,16 @@ def _log(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "quartet")
 
 
-class TestWhileTheModelWorks:
-    @pytest.fixture
-    def triton(self) -> FakeTriton:
-        return _FrozenTriton()
-
-    async def test_it_is_noted(self, client: Client, triton: FakeTriton, caplog: pytest.LogCaptureFixture) -> None:
-        async with connection(client.server.port) as (_, writer):
-            writer.write(head("POST", EMBED, f"Content-Length: {len(_TEXT)}") + _TEXT)
-            await until(lambda: bool(triton.calls))
-            # Who ends at once what it sends may only want to say that there is no more to come.
-            await asyncio.sleep(2 * connections._HALF_CLOSE_SECONDS)
-        await _noted(client, caplog, EMBED)
+async def test_who_leaves_while_the_model_works_is_noted(
+    client: Client, triton: FakeTriton, caplog: pytest.LogCaptureFixture
+) -> None:
+    triton.wait = asyncio.Event().wait
+    async with connection(client.server.port) as (_, writer):
+        writer.write(post(EMBED, _TEXT))
+        await until(lambda: bool(triton.calls))
+        # Who ends at once what it sends may only want to say that there is no more to come.
+        await asyncio.sleep(2 * connections._HALF_CLOSE_SECONDS)
+    await _noted(client, caplog, EMBED)
 
 
 async def test_who_leaves_in_the_middle_of_its_body_is_noted(client: Client, caplog: pytest.LogCaptureFixture) -> None:
@@ -75,7 +60,7 @@ async def test_who_leaves_in_the_middle_of_its_answer_is_noted(
     # More sound than the kernel's buffers take: seven minutes.
     triton.spoil = lambda arrays: {"output": np.ones((1, 1, 1, 22_050 * 420), np.float32)}
     async with connection(client.server.port) as (reader, writer):
-        writer.write(head("POST", SPEECH, f"Content-Length: {len(_SPOKEN)}") + _SPOKEN)
+        writer.write(post(SPEECH, _SPOKEN))
         await reader.readuntil(b"\r\n\r\n")
         writer.transport.abort()
     await _noted(client, caplog, SPEECH)

@@ -3,12 +3,13 @@
 import asyncio
 import dataclasses
 import http.client
-from typing import Any
+from functools import partial
 
 import pytest
 
 from frontend.config.settings import Settings
 from tests.conftest import KEY, Client
+from tests.eventually import until
 from tests.fakes import FakeTriton
 from tests.raw import answer as read_answer
 from tests.raw import ask, connection, head
@@ -98,19 +99,10 @@ async def test_a_connection_stays_open_after_its_first_answer(client: Client) ->
             await asyncio.sleep(0.5)
 
 
-async def test_a_request_under_way_is_finished_when_the_server_ends(
-    client: Client, triton: FakeTriton, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    begun, infer = asyncio.Event(), triton.infer
-
-    async def slowly(*arguments: Any) -> Any:
-        begun.set()
-        await asyncio.sleep(1)
-        return await infer(*arguments)
-
-    monkeypatch.setattr(triton, "infer", slowly)
+async def test_a_request_under_way_is_finished_when_the_server_ends(client: Client, triton: FakeTriton) -> None:
+    triton.wait = partial(asyncio.sleep, 1)
     asked = asyncio.create_task(client.post(EMBED, json={"input": "a"}))
-    await begun.wait()
+    await until(lambda: bool(triton.calls))
     runner = client.server.runner
     assert runner is not None
     ended = asyncio.create_task(runner.cleanup())

@@ -18,10 +18,7 @@ def _turn(key: str = "k", tier: int = 3, seconds: float = 60.0, owner: str | Non
 
 
 def _queue(
-    slots: int = 1,
-    bounds: Bounds | None = None,
-    rules: Rules | None = None,
-    floors: Mapping[str, int] | None = None,
+    slots: int = 1, bounds: Bounds | None = None, rules: Rules | None = None, floors: Mapping[str, int] | None = None
 ) -> ModelQueue:
     queue = ModelQueue("m", rules or Rules(), bounds or Bounds(), floors)
     queue.set_limit("a", slots)

@@ -9,7 +9,7 @@ from frontend.config.settings import Settings
 from frontend.http import arrival
 from frontend.http.held import Held, Holding
 from frontend.http.json import read_bytes
-from tests.raw import Answer, ask, connection, head
+from tests.raw import Answer, ask, connection, head, post
 from tests.raw import answer as read_answer
 from tests.serving import serving
 
@@ -29,7 +29,7 @@ async def port() -> AsyncIterator[int]:
 
 
 async def _post(port: int, body: bytes, *lines: str) -> Answer:
-    return await ask(port, head("POST", "/known", f"Content-Length: {len(body)}", *lines) + body)
+    return await ask(port, post("/known", body, *lines))
 
 
 async def _drip(port: int, piece: bytes, length: int) -> Answer:
@@ -46,11 +46,6 @@ async def _drip(port: int, piece: bytes, length: int) -> Answer:
 async def test_an_unknown_expectation_is_ignored(port: int) -> None:
     answer = await _post(port, b"abc", "Expect: wonders")
     assert (answer.status, answer.body, answer.continued) == (200, b"3", False)
-
-
-async def test_who_waits_to_be_invited_is(port: int) -> None:
-    answer = await _post(port, b"abc", "Expect: 100-Continue")
-    assert (answer.status, answer.body, answer.continued) == (200, b"3", True)
 
 
 @pytest.mark.parametrize("coding", ["", " ", "identity", "Identity", "identity, identity"])
@@ -77,14 +72,12 @@ async def test_a_body_that_stops_coming_is_408(port: int, caplog: pytest.LogCapt
     assert not [record for record in caplog.records if record.exc_info]
 
 
-async def test_a_body_below_the_lowest_rate_is_408(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("piece", "length", "status"), [(10, 40_000, 408), (1_000, 30_000, 200)])
+async def test_a_body_below_the_lowest_rate_is_408(
+    port: int, monkeypatch: pytest.MonkeyPatch, piece: int, length: int, status: int
+) -> None:
     monkeypatch.setattr(arrival, "_RATE_SECONDS", 0.2)
-    assert (await _drip(port, b"x" * 10, 40_000)).status == 408
-
-
-async def test_a_body_above_the_lowest_rate_is_taken(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrival, "_RATE_SECONDS", 0.2)
-    assert (await _drip(port, b"x" * 1_000, 30_000)).status == 200
+    assert (await _drip(port, b"x" * piece, length)).status == status
 
 
 async def test_a_body_that_stalls_is_408_though_it_began_fast(monkeypatch: pytest.MonkeyPatch) -> None:

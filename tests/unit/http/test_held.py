@@ -6,13 +6,6 @@ from frontend.errors import BadGateway
 from frontend.http.held import Held, Holding
 
 
-def test_what_is_within_the_bounds_is_held() -> None:
-    held = Held(100)
-    with Holding(held, "a") as first, Holding(held, "b") as second:
-        first.add(50)
-        second.add(50)
-
-
 def test_beyond_the_bound_of_all_nobody_adds_to_what_is_held() -> None:
     held = Held(100)
     with Holding(held, "a") as first, Holding(held, "b") as second, Holding(held, "c") as third:

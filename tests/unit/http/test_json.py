@@ -1,8 +1,10 @@
+import numpy as np
 import pytest
 
 from frontend.errors import InvalidRequest
 from frontend.http import fields
 from frontend.http.json import parse_json
+from frontend.http.rendering import json_response
 
 
 def test_null_is_the_same_as_absent() -> None:
@@ -45,3 +47,7 @@ def test_a_fault_of_ours_is_not_told_as_the_bodys(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(fields, "check_name", fail)
     with pytest.raises(type(error)):
         parse_json(b'{"a": 1}')
+
+
+def test_an_array_is_written_with_the_digits_of_its_type() -> None:
+    assert json_response({"a": np.array([0.1], np.float32)}).body == b'{"a":[0.1]}'

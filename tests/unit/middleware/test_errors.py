@@ -39,13 +39,3 @@ async def test_a_redirection_is_no_error() -> None:
 
     async with serving(redirect) as port:
         assert (await ask(port, head("GET", "/known"))).status == 302
-
-
-async def test_a_path_and_a_method_that_are_none_are_told_apart() -> None:
-    async def hello(request: web.Request) -> web.Response:
-        return web.Response()
-
-    async with serving(hello) as port:
-        assert (await ask(port, head("GET", "/unknown"))).status == 404
-        refusal = await ask(port, head("DELETE", "/known"))
-    assert (refusal.status, refusal.headers["allow"]) == (405, "GET,HEAD,POST")
