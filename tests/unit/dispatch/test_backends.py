@@ -96,12 +96,18 @@ def heard() -> Heard:
 
 
 @pytest.fixture
-async def backend(server: FakeServer, heard: Heard) -> AsyncIterator[Backend]:
+async def made(server: FakeServer, heard: Heard) -> AsyncIterator[Backend]:
+    """One that has not started."""
     trials = {"embedder": Trial({}, [])}
     made = Backend("a", server, {"embedder": 0, "whisper": 3}, heard, lambda model, slots: slots, LocalLocks(), trials)
-    await made.start()
     yield made
     await made.close()
+
+
+@pytest.fixture
+async def backend(made: Backend) -> Backend:
+    await made.start()
+    return made
 
 
 async def test_slots_are_those_that_were_set_or_what_fills_two_batches(backend: Backend, heard: Heard) -> None:
@@ -159,16 +165,6 @@ async def test_late_probes_that_do_not_follow_each_other_change_nothing(
     assert heard.slots == {}
 
 
-async def test_one_refused_connection_takes_a_server_out(server: FakeServer, heard: Heard) -> None:
-    made = Backend("a", server, {"embedder": 0}, heard, lambda model, slots: slots, LocalLocks(), {})
-    await made.probe()
-    await heard.until({"embedder": 64})
-    server.away = True
-    await made.probe()
-    assert heard.slots == {"embedder": 0}
-    await made.close()
-
-
 async def test_a_call_that_never_arrived_takes_the_server_out_and_a_probe_puts_it_back(
     backend: Backend, server: FakeServer, heard: Heard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,28 +212,21 @@ async def test_a_model_that_has_calls_is_not_asked_whether_it_lives(backend: Bac
     assert server.asked == ["embedder"]
 
 
-async def test_a_model_with_wrong_numbers_gets_no_calls(server: FakeServer, heard: Heard) -> None:
+async def test_a_model_with_wrong_numbers_gets_no_calls(made: Backend, server: FakeServer, heard: Heard) -> None:
     server.wrong.add("embedder")
-    models = {"embedder": 0, "whisper": 0}
-    made = Backend("a", server, models, heard, lambda model, slots: slots, LocalLocks(), {"embedder": Trial({}, [])})
     await made.start()
-    assert heard.slots == {"whisper": 16}
-    assert [made.state(model) for model in models] == [State.UNFIT, State.READY]
-    await made.close()
+    assert heard.slots == {"whisper": 3}
+    assert [made.state(model) for model in ("embedder", "whisper")] == [State.UNFIT, State.READY]
 
 
 async def test_a_model_whose_numbers_were_wrong_is_tried_again(
-    server: FakeServer, heard: Heard, monkeypatch: pytest.MonkeyPatch
+    made: Backend, server: FakeServer, heard: Heard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(backends, "_UNFIT_SECONDS", 0.0)
     server.wrong.add("embedder")
-    made = Backend(
-        "a", server, {"embedder": 0}, heard, lambda model, slots: slots, LocalLocks(), {"embedder": Trial({}, [])}
-    )
     await made.start()
     server.wrong.clear()
-    await heard.until({"embedder": 64})
-    await made.close()
+    await heard.until({"embedder": 64, "whisper": 3})
 
 
 async def test_what_is_known_of_a_model_is_found_out_again_when_it_was_away(

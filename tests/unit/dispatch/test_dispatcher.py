@@ -126,13 +126,6 @@ async def test_a_call_that_reaches_nobody_is_tried_twice_at_most(
     assert first.calls + second.calls == 2
 
 
-async def test_a_model_whose_process_died_is_loaded_anew(dispatcher: Dispatcher, first: FakeTriton) -> None:
-    first.failure = BrokenModel("dead")
-    with pytest.raises(BadGateway, match="dead"):
-        await _call(dispatcher)
-    await until(lambda: first.reloaded == ["embedder"])
-
-
 async def test_the_state_of_a_model_is_the_best_that_any_backend_has(
     dispatcher: Dispatcher, first: FakeTriton, second: FakeTriton
 ) -> None:

@@ -3,133 +3,75 @@
 import asyncio
 import random
 import time
-from collections.abc import Mapping
 
 import pytest
 
-from frontend.dispatch.model_queue import Bounds, ModelQueue, Turn
+from frontend.dispatch.model_queue import Bounds
 from frontend.dispatch.scheduler import Rules
 from frontend.dispatch.shares import Demand
 from frontend.errors import BadGateway
-
-
-def _turn(key: str = "k", tier: int = 3, seconds: float = 60.0, owner: str | None = None) -> Turn:
-    return Turn(key, tier, owner, asyncio.get_running_loop().time() + seconds)
-
-
-def _queue(
-    slots: int = 1, bounds: Bounds | None = None, rules: Rules | None = None, floors: Mapping[str, int] | None = None
-) -> ModelQueue:
-    queue = ModelQueue("m", rules or Rules(), bounds or Bounds(), floors)
-    queue.set_limit("a", slots)
-    return queue
-
-
-async def test_a_free_slot_names_its_backend() -> None:
-    async with _queue().slot(_turn()) as backend:
-        assert backend == "a"
-
-
-async def test_tiers_go_in_order() -> None:
-    queue, order = _queue(), []
-
-    async def call(name: str, tier: int) -> None:
-        async with queue.slot(_turn(name, tier)):
-            order.append(name)
-
-    async with queue.slot(_turn()):
-        calls = [asyncio.create_task(call(name, tier)) for name, tier in (("free", 3), ("pro", 2), ("company", 1))]
-        await asyncio.sleep(0)
-    await asyncio.gather(*calls)
-    assert order == ["company", "pro", "free"]
+from tests.unit.dispatch.queues import queue_of, turn, waiting
 
 
 async def test_who_waits_is_answered_at_its_deadline() -> None:
-    queue = _queue()
-    async with queue.slot(_turn()):
+    queue = queue_of()
+    async with queue.slot(turn()):
         started = time.monotonic()
         with pytest.raises(BadGateway) as refused:
-            async with queue.slot(_turn(seconds=0.1)):
+            async with queue.slot(turn(seconds=0.1)):
                 pass
     assert time.monotonic() - started > 0.05
     assert int(refused.value.headers["Retry-After"]) >= 1
 
 
 async def test_a_key_that_waits_too_often_is_refused_and_others_are_not() -> None:
-    queue = _queue(bounds=Bounds(key=2, tier=10))
-    async with queue.slot(_turn()):
-        waiting = [asyncio.create_task(queue.slot(_turn("greedy")).__aenter__()) for _ in range(2)]
-        await asyncio.sleep(0)
+    queue = queue_of(bounds=Bounds(key=2, tier=10))
+    async with waiting(queue, turn("greedy"), turn("greedy"), turn("modest")):
         with pytest.raises(BadGateway, match="too many calls"):
-            await queue.slot(_turn("greedy")).__aenter__()
-        modest = asyncio.create_task(queue.slot(_turn("modest")).__aenter__())
-        await asyncio.sleep(0)
-        assert not modest.done()
-    for task in (*waiting, modest):
-        task.cancel()
-    await asyncio.gather(*waiting, modest, return_exceptions=True)
+            await queue.slot(turn("greedy")).__aenter__()
 
 
 async def test_a_full_tier_leaves_room_for_the_others() -> None:
-    queue = _queue(bounds=Bounds(key=10, tier=2))
-    async with queue.slot(_turn()):
-        waiting = [asyncio.create_task(queue.slot(_turn(str(n))).__aenter__()) for n in range(2)]
-        await asyncio.sleep(0)
+    queue = queue_of(bounds=Bounds(key=10, tier=2))
+    async with waiting(queue, turn("first"), turn("second"), turn("company", 1)):
         with pytest.raises(BadGateway, match="too many calls"):
-            await queue.slot(_turn("third")).__aenter__()
-        company = asyncio.create_task(queue.slot(_turn("company", 1)).__aenter__())
-        await asyncio.sleep(0)
-        assert not company.done()
-    for task in (*waiting, company):
-        task.cancel()
-    await asyncio.gather(*waiting, company, return_exceptions=True)
+            await queue.slot(turn("third")).__aenter__()
 
 
 async def test_who_could_not_be_served_in_time_is_refused_at_the_door() -> None:
-    queue = _queue()
-    async with queue.slot(_turn()):
+    queue = queue_of()
+    async with queue.slot(turn()):
         await asyncio.sleep(0.2)
-    async with queue.slot(_turn()):
-        waiting = [asyncio.create_task(queue.slot(_turn()).__aenter__()) for _ in range(20)]
-        await asyncio.sleep(0)
+    async with waiting(queue, *(turn() for _ in range(20))):
         started = time.monotonic()
         with pytest.raises(BadGateway) as refused:
-            await queue.slot(_turn(seconds=2)).__aenter__()
+            await queue.slot(turn(seconds=2)).__aenter__()
         # Not when the deadline had come.
         assert time.monotonic() - started < 2
         assert 4 <= int(refused.value.headers["Retry-After"]) <= 8
-    for task in waiting:
-        task.cancel()
-    await asyncio.gather(*waiting, return_exceptions=True)
 
 
 async def test_without_a_backend_nobody_is_kept_waiting() -> None:
-    queue = _queue(0)
-    with pytest.raises(BadGateway):
-        await queue.slot(_turn()).__aenter__()
+    with pytest.raises(BadGateway) as refused:
+        await queue_of(0).slot(turn()).__aenter__()
+    assert refused.value.headers["Retry-After"] == "1"
 
 
 @pytest.mark.parametrize(("wait", "retry_after"), [(0.0, 1), (0.2, 1), (7.2, 8), (299.5, 300), (86_400.0, 300)])
 async def test_a_refusal_names_the_expected_wait_within_bounds(
     monkeypatch: pytest.MonkeyPatch, wait: float, retry_after: int
 ) -> None:
-    queue = _queue(bounds=Bounds(key=0))
+    queue = queue_of(bounds=Bounds(key=0))
     monkeypatch.setattr(queue._scheduler, "expected_wait", lambda tier: wait)
     with pytest.raises(BadGateway) as refused:
-        await queue.slot(_turn()).__aenter__()
+        await queue.slot(turn()).__aenter__()
     assert refused.value.headers["Retry-After"] == str(retry_after)
 
 
-async def test_without_a_backend_a_refusal_names_one_second() -> None:
-    with pytest.raises(BadGateway) as refused:
-        await _queue(0).slot(_turn()).__aenter__()
-    assert refused.value.headers["Retry-After"] == "1"
-
-
 async def test_a_backend_that_comes_back_serves_those_who_wait() -> None:
-    queue = _queue(1)
-    async with queue.slot(_turn()):
-        waiting = asyncio.create_task(queue.slot(_turn()).__aenter__())
+    queue = queue_of(1)
+    async with queue.slot(turn()):
+        waiting = asyncio.create_task(queue.slot(turn()).__aenter__())
         await asyncio.sleep(0)
         queue.set_limit("a", 0)
     assert not waiting.done()
@@ -139,19 +81,19 @@ async def test_a_backend_that_comes_back_serves_those_who_wait() -> None:
 
 
 async def test_slots_held_for_a_floor_come_free_without_anybody_moving() -> None:
-    queue = _queue(1, rules=Rules(hold_seconds=0.2), floors={"acme": 1})
-    async with queue.slot(_turn(owner="acme")):
+    queue = queue_of(1, rules=Rules(hold_seconds=0.2), floors={"acme": 1})
+    async with queue.slot(turn(owner="acme")):
         pass
     started = time.monotonic()
-    async with asyncio.timeout(2), queue.slot(_turn()):
+    async with asyncio.timeout(2), queue.slot(turn()):
         assert time.monotonic() - started > 0.1
 
 
 async def test_callers_who_leave_at_any_moment_leak_no_slot() -> None:
-    queue, rng = _queue(3), random.Random(5)
+    queue, rng = queue_of(3), random.Random(5)
 
     async def call() -> None:
-        async with queue.slot(_turn(str(rng.randrange(5)), rng.randint(1, 3))):
+        async with queue.slot(turn(str(rng.randrange(5)), rng.randint(1, 3))):
             await asyncio.sleep(rng.random() / 500)
 
     tasks = []
@@ -162,20 +104,20 @@ async def test_callers_who_leave_at_any_moment_leak_no_slot() -> None:
         if rng.random() < 0.5:
             asyncio.get_running_loop().call_later(rng.random() / 100, rng.choice(tasks).cancel)
     await asyncio.gather(*tasks, return_exceptions=True)
-    async with asyncio.timeout(1), queue.slot(_turn()), queue.slot(_turn()), queue.slot(_turn()):
+    async with asyncio.timeout(1), queue.slot(turn()), queue.slot(turn()), queue.slot(turn()):
         assert queue._scheduler.free == 0
     assert queue._scheduler.free == 3
     assert not queue._granted
 
 
 async def test_a_floor_can_grow_while_calls_wait() -> None:
-    queue = _queue(2, rules=Rules(hold_seconds=60), floors={"acme": 0})
+    queue = queue_of(2, rules=Rules(hold_seconds=60), floors={"acme": 0})
     queue.set_floors({"acme": 1})
-    async with queue.slot(_turn("a", owner="acme")):
+    async with queue.slot(turn("a", owner="acme")):
         pass
-    async with queue.slot(_turn("b")):
+    async with queue.slot(turn("b")):
         with pytest.raises(BadGateway):
-            async with queue.slot(_turn("c", seconds=0.1)):
+            async with queue.slot(turn("c", seconds=0.1)):
                 pass
-        async with queue.slot(_turn("a", owner="acme")):
+        async with queue.slot(turn("a", owner="acme")):
             assert queue.demand == Demand(2, {"acme": 1})

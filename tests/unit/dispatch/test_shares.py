@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 from hypothesis import given, strategies
@@ -58,34 +59,36 @@ def test_a_lower_bound_that_is_met_anyway_changes_nothing() -> None:
     assert divide(8, {"a": 100, "b": 100}, {"a": 3}) == {"a": 4, "b": 4}
 
 
-@pytest.fixture
-async def pair(redis_server: RedisServer) -> AsyncIterator[tuple[SharedShares, SharedShares]]:
-    """Two frontends: the first wants 50 slots of a model, the second 2, one for acme, which has a floor of 4."""
-    floors = {"m": {"acme": 4}}
-    first = SharedShares(redis_server.url, lambda: {"m": Demand(50)}, floors)
-    second = SharedShares(redis_server.url, lambda: {"m": Demand(2, {"acme": 1})}, floors)
-    for shares in (first, second, first):
+Floors = dict[str, dict[str, int]]
+
+
+@asynccontextmanager
+async def _beating(server: RedisServer, floors: Floors, *demands: Demand) -> AsyncIterator[list[SharedShares]]:
+    """Frontends that want so much of a model, and know of each other."""
+    made = [SharedShares(server.url, lambda demand=demand: {"m": demand}, floors) for demand in demands]
+    for shares in (*made, made[0]):
         await shares.beat()
-    yield first, second
-    for shares in (first, second):
+    yield made
+    for shares in made:
         await shares.close()
 
 
-async def test_frontends_divide_the_slots_by_what_they_want(pair: tuple[SharedShares, SharedShares]) -> None:
+@pytest.fixture
+async def pair(redis_server: RedisServer) -> AsyncIterator[list[SharedShares]]:
+    """Two frontends: the first wants 50 slots of a model, the second 2, one for acme, which has a floor of 4."""
+    async with _beating(redis_server, {"m": {"acme": 4}}, Demand(50), Demand(2, {"acme": 1})) as made:
+        yield made
+
+
+async def test_frontends_divide_the_slots_by_what_they_want(pair: list[SharedShares]) -> None:
     first, second = pair
     assert (first.own("m", 16), second.own("m", 16)) == (14, 2)
 
 
 async def test_a_floor_lies_where_its_owner_calls(redis_server: RedisServer) -> None:
-    floors = {"m": {"acme": 6}}
-    first = SharedShares(redis_server.url, lambda: {"m": Demand(50)}, floors)
-    second = SharedShares(redis_server.url, lambda: {"m": Demand(9, {"acme": 9})}, floors)
-    for shares in (first, second, first):
-        await shares.beat()
-    assert (first.floors("m"), second.floors("m")) == ({"acme": 1}, {"acme": 5})
-    assert (first.own("m", 8), second.own("m", 8)) == (3, 5)
-    for shares in (first, second):
-        await shares.close()
+    async with _beating(redis_server, {"m": {"acme": 6}}, Demand(50), Demand(9, {"acme": 9})) as (first, second):
+        assert (first.floors("m"), second.floors("m")) == ({"acme": 1}, {"acme": 5})
+        assert (first.own("m", 8), second.own("m", 8)) == (3, 5)
 
 
 @pytest.mark.parametrize(
@@ -100,42 +103,30 @@ async def test_a_floor_lies_where_its_owner_calls(redis_server: RedisServer) -> 
 async def test_a_frontend_has_what_the_floors_of_its_callers_need(
     redis_server: RedisServer, floors: dict[str, int], owners: dict[str, int], slots: int, expected: tuple[int, int]
 ) -> None:
-    first = SharedShares(redis_server.url, lambda: {"m": Demand(50)}, {"m": floors})
-    second = SharedShares(redis_server.url, lambda: {"m": Demand(sum(owners.values()), owners)}, {"m": floors})
-    for shares in (first, second, first):
-        await shares.beat()
-    assert (first.own("m", slots), second.own("m", slots)) == expected
-    for shares in (first, second):
-        await shares.close()
+    demands = Demand(50), Demand(sum(owners.values()), owners)
+    async with _beating(redis_server, {"m": floors}, *demands) as (first, second):
+        assert (first.own("m", slots), second.own("m", slots)) == expected
 
 
 async def test_a_floor_that_nobody_uses_is_divided_evenly(redis_server: RedisServer) -> None:
-    pair = [SharedShares(redis_server.url, dict, {"m": {"acme": 4}}) for _ in range(2)]
-    for shares in (*pair, pair[0]):
-        await shares.beat()
-    assert [shares.floors("m") for shares in pair] == [{"acme": 2}, {"acme": 2}]
-    for shares in pair:
-        await shares.close()
+    async with _beating(redis_server, {"m": {"acme": 4}}, Demand(0), Demand(0)) as pair:
+        assert [shares.floors("m") for shares in pair] == [{"acme": 2}, {"acme": 2}]
 
 
-async def test_a_frontend_that_ends_leaves_its_slots_to_the_others(pair: tuple[SharedShares, SharedShares]) -> None:
+async def test_a_frontend_that_ends_leaves_its_slots_to_the_others(pair: list[SharedShares]) -> None:
     first, second = pair
     await second.close()
     await first.beat()
     assert first.own("m", 16) == 16
 
 
-async def test_a_frontend_that_is_killed_is_forgotten_after_three_seconds(
-    pair: tuple[SharedShares, SharedShares],
-) -> None:
+async def test_a_frontend_that_is_killed_is_forgotten_after_three_seconds(pair: list[SharedShares]) -> None:
     await asyncio.sleep(4.1)
     await pair[0].beat()
     assert pair[0].own("m", 16) == 16
 
 
-async def test_the_last_shares_hold_while_redis_is_away(
-    pair: tuple[SharedShares, SharedShares], redis_server: RedisServer
-) -> None:
+async def test_the_last_shares_hold_while_redis_is_away(pair: list[SharedShares], redis_server: RedisServer) -> None:
     first, _ = pair
     redis_server.kill()
     try:

@@ -20,13 +20,6 @@ def _take(turns: Turns) -> Ticket:
     return ticket
 
 
-def test_keys_with_equal_work_take_turns() -> None:
-    turns = Turns()
-    for key in "aaabbc":
-        _add(turns, key)
-    assert "".join(str(_take(turns).key) for _ in range(6)) == "abcaba"
-
-
 def test_a_key_with_small_calls_gets_as_much_work_done_as_one_with_large_ones() -> None:
     turns = Turns()
     for _ in range(100):

@@ -12,10 +12,6 @@ def ballast(tmp_path: Path) -> Ballast:
     return Ballast(tmp_path / "a.ballast")
 
 
-def test_nothing_is_held_back_before_it_is_filled(ballast: Ballast) -> None:
-    assert not ballast.whole
-
-
 def test_room_is_held_back_when_it_is_filled(ballast: Ballast, tmp_path: Path) -> None:
     ballast.fill()
     assert ballast.whole

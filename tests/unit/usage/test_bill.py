@@ -75,15 +75,6 @@ async def test_work_that_the_wallet_does_not_cover_does_not_begin(recorder: Purs
     assert recorder.free == 100
 
 
-async def test_what_could_not_be_written_down_is_refused_and_takes_no_money(
-    recorder: PurseRecorder, billing: Billing
-) -> None:
-    recorder.can_charge = False
-    with pytest.raises(BadGateway):
-        billing.reserve("chat", 30)
-    assert recorder.free == 100
-
-
 async def test_a_bill_is_charged_once(recorder: PurseRecorder, billing: Billing) -> None:
     with billing:
         async with billing.reserve("chat", 30) as bill:
@@ -117,14 +108,6 @@ async def test_without_a_wallet_all_that_was_made_is_recorded(recorder: PurseRec
     assert ([event.amount for event in recorder.charges], recorder.free) == ([5_000], 100)
 
 
-async def test_a_request_is_known_by_what_was_known_before_its_work(recorder: PurseRecorder) -> None:
-    for made in (10, 20):
-        async with _billing(recorder).reserve("chat", 30) as bill:
-            bill.settle(made)
-            bill.charge()
-    assert len({event.id for event in recorder.charges}) == 1
-
-
 async def test_a_request_has_one_bill(billing: Billing) -> None:
     async with billing.reserve("chat", 1):
         with pytest.raises(UnchargedError):
@@ -145,12 +128,3 @@ async def test_no_answer_is_free_whose_work_was_begun(billing: Billing, status: 
             bill.let_go()
     with pytest.raises(UnchargedError):
         billing.answer_begins(status, is_charged=False)
-
-
-async def test_a_failure_is_free(billing: Billing) -> None:
-    async with billing.reserve("chat", 1):
-        billing.answer_begins(400, is_charged=False)
-
-
-async def test_an_answer_that_has_no_work_is_free(billing: Billing) -> None:
-    billing.answer_begins(200, is_charged=False)

@@ -97,10 +97,6 @@ async def test_what_is_counted_in_one_unit_is_not_added_to_what_is_counted_in_an
     assert await books.usage(Scope(*_EVER), ["key"]) == [Sum(("key",), 5, 10, 1, 11_100, 25)]
 
 
-async def test_without_consumption_there_is_no_sum(books: Books) -> None:
-    assert await books.usage(Scope(*_EVER), []) == []
-
-
 async def test_more_sums_than_wanted_are_refused(engine: AsyncEngine, books: Books) -> None:
     await write(engine, event("a", at=0), event("b", at=100_000))
     assert len(await books.usage(Scope(*_EVER), ["day"], 2)) == 2

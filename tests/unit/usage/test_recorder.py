@@ -34,18 +34,19 @@ def _soon() -> float:
     return asyncio.get_running_loop().time() + 5
 
 
+@pytest.fixture
+async def recorder(engine: AsyncEngine, tmp_path: Path) -> AsyncIterator[Recorder]:
+    """One that runs."""
+    started = Recorder(engine, tmp_path / "usage", Repeats())
+    await started.start()
+    yield started
+    await started.close()
+
+
 async def _pay(recorder: Recorder) -> None:
     """One answer that costs acme 30."""
     await recorder.wallets.reserve("acme", 30, _soon())
     recorder.charge(event("a", 30))
-
-
-async def test_a_charge_is_in_the_database_soon(engine: AsyncEngine, tmp_path: Path) -> None:
-    recorder = Recorder(engine, tmp_path / "usage", Repeats())
-    await recorder.start()
-    recorder.charge(event("a", prepaid=False))
-    await _until_written(engine, ["a"])
-    await recorder.close()
 
 
 async def test_at_the_end_everything_is_written_and_no_file_is_left(engine: AsyncEngine, tmp_path: Path) -> None:
@@ -93,17 +94,14 @@ async def test_what_a_dead_frontend_left_is_settled_at_the_start(
 
 
 async def test_while_the_database_is_away_charges_wait_and_none_is_lost(
-    engine: AsyncEngine, tmp_path: Path, broken: Callable[[], None], mended: Callable[[], None]
+    recorder: Recorder, engine: AsyncEngine, broken: Callable[[], None], mended: Callable[[], None]
 ) -> None:
-    recorder = Recorder(engine, tmp_path / "usage", Repeats())
     broken()
-    await recorder.start()
     for name in "abc":
         recorder.charge(event(name, prepaid=False))
     await asyncio.sleep(0.5)
     mended()
     await _until_written(engine, ["a", "b", "c"])
-    await recorder.close()
 
 
 async def test_an_end_while_the_database_is_away_leaves_charges_for_the_next_start(
@@ -119,22 +117,9 @@ async def test_an_end_while_the_database_is_away_leaves_charges_for_the_next_sta
     orphan.close()
 
 
-@pytest.fixture
-async def recorder(engine: AsyncEngine, tmp_path: Path) -> AsyncIterator[Recorder]:
-    """One that runs."""
-    started = Recorder(engine, tmp_path / "usage", Repeats())
-    await started.start()
-    yield started
-    await started.close()
-
-
 def _may_begin(recorder: Recorder) -> tuple[bool, bool]:
     """Whether work may begin, as the recorder and as its metric say."""
     return recorder.can_charge, USAGE_UNWRITABLE._value.get() == 0
-
-
-async def test_work_may_begin_while_charges_can_be_written(recorder: Recorder) -> None:
-    assert _may_begin(recorder) == (True, True)
 
 
 async def test_after_a_charge_that_found_the_disk_full_no_work_begins_until_there_is_room(recorder: Recorder) -> None:

@@ -2,6 +2,7 @@ import contextlib
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,37 +22,27 @@ os.kill(os.getpid(), 9)
 """
 
 
-def test_what_is_added_can_be_read_in_order(tmp_path: Path) -> None:
-    spool = Spool(tmp_path)
-    for name in "cab":
-        spool.add(event(name))
-    assert spool.oldest(2) == [(1, event("c")), (2, event("a"))]
-    spool.close()
+@pytest.fixture
+def spool(tmp_path: Path) -> Iterator[Spool]:
+    made = Spool(tmp_path)
+    yield made
+    made.close()
 
 
-def test_what_is_removed_is_gone(tmp_path: Path) -> None:
-    spool = Spool(tmp_path)
+def test_what_is_removed_is_gone(spool: Spool) -> None:
     for name in "abc":
         spool.add(event(name))
+    assert spool.oldest(2) == [(1, event("a")), (2, event("b"))]
     spool.remove([1, 3])
     assert spool.oldest(9) == [(2, event("b"))]
-    spool.close()
 
 
-def test_no_place_is_given_twice(tmp_path: Path) -> None:
-    spool = Spool(tmp_path)
+def test_no_place_is_given_twice(spool: Spool) -> None:
     for name in "ab":
         spool.add(event(name))
     spool.remove([1, 2])
     spool.add(event("c"))
     assert spool.oldest(9) == [(3, event("c"))]
-    spool.close()
-
-
-def test_one_that_is_in_use_is_no_orphan(tmp_path: Path) -> None:
-    spool = Spool(tmp_path)
-    assert list(Spool.orphans(tmp_path)) == []
-    spool.close()
 
 
 def test_a_killed_process_leaves_its_charges_to_whoever_claims_them(tmp_path: Path) -> None:
@@ -82,22 +73,19 @@ def test_a_file_that_cannot_be_read_is_set_aside(tmp_path: Path) -> None:
 
 
 def test_a_charge_that_finds_the_disk_full_goes_into_the_room_held_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spool: Spool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spool = Spool(tmp_path)
     spool.tidy()
     assert spool.has_room
     FullDisk(spool, monkeypatch)
     for number in range(100):
         spool.add(event(str(number)))
     assert (len(spool), spool.has_room) == (100, False)
-    spool.close()
 
 
 def test_charges_can_be_removed_where_there_is_no_room_for_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spool: Spool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spool = Spool(tmp_path)
     spool.tidy()
     FullDisk(spool, monkeypatch)
     with contextlib.suppress(sqlite3.OperationalError):
@@ -106,33 +94,20 @@ def test_charges_can_be_removed_where_there_is_no_room_for_another(
     assert 0 < len(spool) < 10_000
     spool.remove([place for place, _ in spool.oldest(10_000)])
     assert len(spool) == 0
-    spool.close()
 
 
 def test_a_disk_that_is_full_is_noticed_before_a_charge_finds_it_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spool: Spool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spool = Spool(tmp_path)
     FullDisk(spool, monkeypatch)
     with pytest.raises(OSError, match="No space left"):
         spool.tidy()
-    spool.close()
-
-
-def test_a_spool_that_cannot_be_written_is_noticed_before_a_charge_finds_it_so(tmp_path: Path) -> None:
-    spool = Spool(tmp_path)
-    spool.touch()
-    spool._database.execute("PRAGMA query_only=1")
-    with pytest.raises(sqlite3.OperationalError):
-        spool.touch()
-    spool.close()
 
 
 def test_a_long_log_is_moved_into_the_file_and_gives_its_room_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, spool: Spool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("frontend.usage.spool._LONG_LOG", 0)
-    spool = Spool(tmp_path)
     for number in range(50):
         spool.add(event(str(number)))
     (log,) = tmp_path.glob("*.spool-wal")
@@ -140,4 +115,3 @@ def test_a_long_log_is_moved_into_the_file_and_gives_its_room_back(
     spool.tidy()
     spool.touch()
     assert (log.stat().st_size < size / 10, len(spool)) == (True, 50)
-    spool.close()

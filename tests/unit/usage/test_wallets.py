@@ -12,7 +12,7 @@ from frontend.access.registry import Registry
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 from frontend.database.tables import WALLETS
-from frontend.errors import ApiError, BadGateway, InsufficientQuota
+from frontend.errors import BadGateway, InsufficientQuota
 from frontend.usage import leases
 from frontend.usage.books import Books
 from frontend.usage.wallets import Wallets
@@ -23,6 +23,13 @@ def _soon(seconds: float = 5.0) -> float:
     return asyncio.get_running_loop().time() + seconds
 
 
+@pytest.fixture
+async def wallets(engine: AsyncEngine, books: Books) -> Wallets:
+    """Of a frontend, where acme has 100."""
+    await books.top_up("acme", 100, None)
+    return Wallets(engine, "holder")
+
+
 async def _granted(call: Awaitable[None]) -> bool:
     try:
         await call
@@ -31,43 +38,23 @@ async def _granted(call: Awaitable[None]) -> bool:
     return True
 
 
-async def test_what_there_is_can_be_reserved(engine: AsyncEngine, books: Books) -> None:
-    await books.top_up("acme", 100, None)
-    wallets = Wallets(engine, "holder")
-    await wallets.reserve("acme", 60, _soon())
-    await wallets.reserve("acme", 40, _soon())
-
-
-async def test_what_there_is_not_is_refused_in_the_contracts_words(engine: AsyncEngine, books: Books) -> None:
-    await books.top_up("acme", 100, None)
-    with pytest.raises(InsufficientQuota) as refused:
-        await Wallets(engine, "holder").reserve("acme", 101, _soon())
-    assert (refused.value.status, refused.value.type) == (429, "insufficient_quota")
-
-
 async def test_what_costs_nothing_is_granted_to_an_empty_wallet(engine: AsyncEngine) -> None:
     await Wallets(engine, "holder").reserve("acme", 0, _soon())
 
 
-async def test_what_is_released_can_be_reserved_again(engine: AsyncEngine, books: Books) -> None:
-    await books.top_up("acme", 100, None)
-    wallets = Wallets(engine, "holder")
+async def test_what_is_released_can_be_reserved_again(wallets: Wallets) -> None:
     await wallets.reserve("acme", 100, _soon())
     wallets.release("acme", 100)
     await wallets.reserve("acme", 100, _soon())
 
 
-async def test_what_is_charged_cannot_be_reserved_again(engine: AsyncEngine, books: Books) -> None:
-    await books.top_up("acme", 100, None)
-    wallets = Wallets(engine, "holder")
+async def test_what_is_charged_cannot_be_reserved_again(wallets: Wallets) -> None:
     await wallets.reserve("acme", 100, _soon())
     wallets.spend("acme", 100)
     assert not await _granted(wallets.reserve("acme", 1, _soon()))
 
 
-async def test_what_is_written_cannot_be_reserved_again(engine: AsyncEngine, books: Books) -> None:
-    await books.top_up("acme", 100, None)
-    wallets = Wallets(engine, "holder")
+async def test_what_is_written_cannot_be_reserved_again(engine: AsyncEngine, wallets: Wallets) -> None:
     await wallets.reserve("acme", 100, _soon())
     wallets.spend("acme", 100)
     async with engine.begin() as connection:
@@ -133,9 +120,7 @@ async def test_what_one_frontend_does_not_need_another_gets(engine: AsyncEngine,
     await asking
 
 
-async def test_who_hangs_up_while_the_database_is_asked_holds_nothing(engine: AsyncEngine, books: Books) -> None:
-    await books.top_up("acme", 100, None)
-    wallets = Wallets(engine, "holder")
+async def test_who_hangs_up_while_the_database_is_asked_holds_nothing(wallets: Wallets) -> None:
     asking = asyncio.create_task(wallets.reserve("acme", 100, _soon()))
     await asyncio.sleep(0)
     asking.cancel()
@@ -144,37 +129,26 @@ async def test_who_hangs_up_while_the_database_is_asked_holds_nothing(engine: As
     await wallets.reserve("acme", 100, _soon())
 
 
-async def test_while_the_database_is_away_a_lease_is_granted_from(
-    engine: AsyncEngine, books: Books, broken: Callable[[], None]
-) -> None:
-    await books.top_up("acme", 100, None)
-    wallets = Wallets(engine, "holder")
+async def test_while_the_database_is_away_a_lease_is_granted_from(wallets: Wallets, broken: Callable[[], None]) -> None:
     await wallets.reserve("acme", 10, _soon())
     broken()
     await wallets.reserve("acme", 30, _soon())
 
 
-async def test_beyond_it_a_caller_waits_until_the_deadline(
-    engine: AsyncEngine, books: Books, broken: Callable[[], None]
-) -> None:
-    await books.top_up("acme", 100, None)
+async def test_beyond_it_a_caller_waits_until_the_deadline(wallets: Wallets, broken: Callable[[], None]) -> None:
     broken()
     with pytest.raises(BadGateway):
-        await Wallets(engine, "holder").reserve("acme", 100, _soon(0.3))
+        await wallets.reserve("acme", 100, _soon(0.3))
 
 
 async def test_a_database_that_comes_back_is_noticed_by_those_who_wait(
-    engine: AsyncEngine, books: Books, broken: Callable[[], None], mended: Callable[[], None]
+    wallets: Wallets, broken: Callable[[], None], mended: Callable[[], None]
 ) -> None:
-    await books.top_up("acme", 100, None)
     broken()
-    waiting = asyncio.create_task(Wallets(engine, "holder").reserve("acme", 100, _soon()))
+    waiting = asyncio.create_task(wallets.reserve("acme", 100, _soon()))
     await asyncio.sleep(0.3)
     mended()
-    try:
-        await waiting
-    except ApiError:
-        pytest.fail("the caller was refused")
+    await waiting
 
 
 @pytest.fixture
@@ -224,10 +198,9 @@ async def test_what_others_want_of_a_wallet_comes_back_while_another_wallet_is_s
 
 @pytest.mark.parametrize("paid_first", [True, False])
 async def test_a_lease_is_never_taken_for_more_than_it_is_when_charges_are_written_beside(
-    engine: AsyncEngine, books: Books, monkeypatch: pytest.MonkeyPatch, paid_first: bool
+    books: Books, wallets: Wallets, monkeypatch: pytest.MonkeyPatch, paid_first: bool
 ) -> None:
-    await books.top_up("acme", 100, None)
-    wallets, take = Wallets(engine, "holder"), leases.take
+    take = leases.take
     await wallets.reserve("acme", 30, _soon())
     wallets.spend("acme", 30)
 
