@@ -5,15 +5,25 @@ from typing import Any
 from sqlalchemy import select
 
 from frontend.access import api_key
+from frontend.access.registry import Registry
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.database.tables import USAGE_EVENTS
 from tests.conftest import KEY, Client
+from tests.fakes import add_key
 
 ORG_KEY = api_key.new_key()
 TEXT = "Hello there."
 # At 5 micro-CHF a code point.
 COST = 5 * len(TEXT)
+
+
+async def other_key(settings: Settings, **values: Any) -> str:
+    """A new key with these values."""
+    key, engine = api_key.new_key(), open_engine(settings.database)
+    await add_key(Registry(engine), key, **values)
+    await engine.dispose()
+    return key
 
 
 async def charges(client: Client, settings: Settings) -> list[dict[str, Any]]:

@@ -133,10 +133,10 @@ def triton() -> FakeTriton:
     return FakeTriton()
 
 
-def running(settings: Settings, triton: FakeTriton) -> Client:
-    """The application over HTTP, with the right key in every request; to be entered."""
+def running(settings: Settings, triton: FakeTriton, key: str = KEY) -> Client:
+    """The application over HTTP, with a key in every request; to be entered."""
     app = create_app(settings, connect=lambda address: triton)
-    return TestClient(ProductServer(app, settings), headers={"Authorization": f"Bearer {KEY}"})
+    return TestClient(ProductServer(app, settings), headers={"Authorization": f"Bearer {key}"})
 
 
 @pytest.fixture

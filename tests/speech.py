@@ -147,7 +147,9 @@ def decoded(data: bytes, seconds: float = 60) -> NDArray[np.int16]:
     return samples[: decode(io.BytesIO(data), samples)]
 
 
-async def transcribe(client: TestClient[Any, Any], file: bytes | None, name: Any = "a.wav", **fields: Any) -> Any:
+async def transcribe(
+    client: TestClient[Any, Any], file: bytes | None, name: Any = "a.wav", headers: Any = None, **fields: Any
+) -> Any:
     """The answer to a file that is sent with these text fields, some of them more than once."""
     form = FormData(default_to_multipart=True)
     for key, values in fields.items():
@@ -155,4 +157,4 @@ async def transcribe(client: TestClient[Any, Any], file: bytes | None, name: Any
             form.add_field(key, value)
     if file is not None:
         form.add_field("file", io.BytesIO(file), filename=name, content_type="text/plain")
-    return await client.post(TRANSCRIBE, data=form)
+    return await client.post(TRANSCRIBE, data=form, headers=headers)

@@ -7,15 +7,13 @@ import time
 from pathlib import Path
 
 import jwt
-from aiohttp.test_utils import TestClient
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from frontend.access.registry import Registry
-from frontend.app import create_app
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
-from tests.conftest import KEY, ProductServer
+from tests.conftest import KEY, running
 from tests.databases import PostgresServer
 from tests.fakes import FakeTriton, add_key
 
@@ -27,7 +25,7 @@ async def test_keys_may_live_in_postgres(settings: Settings, postgres: PostgresS
     await add_key(Registry(engine), KEY)
     await engine.dispose()
     settings = dataclasses.replace(settings, database=address)
-    async with TestClient(ProductServer(create_app(settings, connect=FakeTriton), settings)) as client:
+    async with running(settings, FakeTriton()) as client:
         answers = [
             await client.get("/v1/models", headers={"Authorization": f"Bearer {key}"}) for key in (KEY, KEY[:-1])
         ]
@@ -42,7 +40,7 @@ async def test_mobile_tokens_may_be_signed_with_a_key_of_a_jwks(settings: Settin
     now = int(time.time())
     claims = {"sub": "a", "iat": now, "exp": now + 60, "aud": settings.jwt_audience, "iss": settings.jwt_issuer}
     tokens = [jwt.encode(claims, private, algorithm="EdDSA", headers={"kid": kid}) for kid in ("k1", "k2")]
-    async with TestClient(ProductServer(create_app(settings, connect=FakeTriton), settings)) as client:
+    async with running(settings, FakeTriton()) as client:
         answers = [
             await client.get("/api/v1/audio/voices", headers={"Authorization": f"Bearer {token}"}) for token in tokens
         ]
@@ -55,15 +53,14 @@ async def test_the_leeway_of_mobile_tokens_is_the_one_that_is_set(settings: Sett
     headers = {"Authorization": f"Bearer {jwt.encode(claims, settings.jwt_secret, algorithm='HS256')}"}
     statuses = []
     for leeway in (0.0, 300.0):
-        app = create_app(dataclasses.replace(settings, jwt_leeway_seconds=leeway), connect=FakeTriton)
-        async with TestClient(ProductServer(app, settings)) as client:
+        async with running(dataclasses.replace(settings, jwt_leeway_seconds=leeway), FakeTriton()) as client:
             statuses.append((await client.get("/api/v1/audio/voices", headers=headers)).status)
     assert statuses == [401, 200]
 
 
 async def test_refusals_of_many_wrong_keys_wait_and_the_right_key_does_not(settings: Settings) -> None:
     settings = dataclasses.replace(settings, wrong_keys_a_minute=10)
-    async with TestClient(ProductServer(create_app(settings, connect=FakeTriton), settings)) as client:
+    async with running(settings, FakeTriton()) as client:
 
         async def ask(key: str) -> tuple[int, float]:
             started = time.monotonic()

@@ -6,27 +6,23 @@ from typing import Any
 
 import numpy as np
 import pytest
-from aiohttp import FormData
 
 from frontend.dispatch.triton import Arrays
 from frontend.errors import BadGateway
 from tests.conftest import Client
 from tests.fakes import FakeTriton
-from tests.speech import encode, say
+from tests.speech import encode, say, transcribe
 
 WAV = encode(say("Good morning everybody, this is a test."), "wav")
 OPERATIONS = ["embeddings", "rerank", "speech", "transcriptions", "transcribe", "synthesize"]
 
 
 async def _call(client: Client, mobile: dict[str, str], operation: str) -> Any:
-    if operation in ("transcriptions", "transcribe"):
-        form = FormData()
-        form.add_field("file" if operation == "transcriptions" else "audio", io.BytesIO(WAV), filename="a")
-        if operation == "transcriptions":
-            form.add_field("response_format", "verbose_json")
-            form.add_field("timestamp_granularities[]", "word")
-            return await client.post("/v1/audio/transcriptions", data=form)
-        return await client.post("/api/v1/audio/transcribe", data=form, headers=mobile)
+    if operation == "transcriptions":
+        fields = {"response_format": "verbose_json", "timestamp_granularities[]": "word"}
+        return await transcribe(client, WAV, **fields)
+    if operation == "transcribe":
+        return await client.post("/api/v1/audio/transcribe", data={"audio": io.BytesIO(WAV)}, headers=mobile)
     if operation == "synthesize":
         body: dict[str, Any] = {"text": "Hello.", "voice": "amy"}
         return await client.post("/api/v1/audio/synthesize", json=body, headers=mobile)

@@ -4,10 +4,7 @@ import sqlite3
 from typing import Any
 
 import pytest
-from aiohttp import FormData
-from aiohttp.test_utils import TestClient
 
-from frontend.app import create_app
 from frontend.app_keys import RECORDER
 from frontend.catalogue.models import PRICES
 from frontend.config.settings import Settings
@@ -15,9 +12,9 @@ from frontend.errors import BadGateway
 from frontend.usage.books import Books
 from frontend.usage.spool import Spool
 from tests.charges import COST, ORG_KEY, TEXT, charges, speak
-from tests.conftest import Client, ProductServer
+from tests.conftest import Client, running
 from tests.fakes import FakeTriton
-from tests.speech import encode, say
+from tests.speech import encode, say, transcribe
 
 _REQUESTS: dict[str, tuple[str, dict[str, str]]] = {
     "tts-1": ("/v1/audio/speech", {"input": TEXT, "voice": "amy"}),
@@ -39,20 +36,15 @@ async def test_the_request_id_is_in_the_row(client: Client, settings: Settings) 
 
 
 async def test_transcription_costs_by_decoded_second(client: Client, settings: Settings) -> None:
-    form = FormData()
     wav = encode(say("one two three"), "wav")
-    form.add_field("file", wav, filename="a.wav")
-    form.add_field("response_format", "verbose_json")
-    answer = await (await client.post("/v1/audio/transcriptions", data=form)).json()
+    answer = await (await transcribe(client, wav, response_format="verbose_json")).json()
     (row,) = await charges(client, settings)
     milliseconds = round(answer["duration"] * 1000)
     assert (row["quantity"], row["amount"]) == (milliseconds, (milliseconds * 100 + 500) // 1000)
 
 
 async def test_silence_is_free_and_not_recorded(client: Client, settings: Settings) -> None:
-    form = FormData()
-    form.add_field("file", encode(0 * say("one two three"), "wav"), filename="a.wav")
-    assert (await client.post("/v1/audio/transcriptions", data=form)).status == 200
+    assert (await transcribe(client, encode(0 * say("one two three"), "wav"))).status == 200
     assert await charges(client, settings) == []
 
 
@@ -162,8 +154,7 @@ async def test_a_change_of_price_leaves_what_was_charged(
     await client.close()
     dear = dataclasses.replace(PRICES["tts-1"], micro_chf=7_000_000)
     changed = dataclasses.replace(settings, prices={**PRICES, "tts-1": dear})
-    app = create_app(changed, connect=lambda address: triton)
-    async with TestClient(ProductServer(app, changed)) as later:
+    async with running(changed, triton) as later:
         await speak(later)
         rows = await charges(later, settings)
     assert sorted((row["price"], row["amount"]) for row in rows) == [(5_000_000, COST), (7_000_000, 7 * len(TEXT))]

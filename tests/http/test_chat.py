@@ -11,12 +11,10 @@ import aiohttp
 import openai
 import pytest
 
-from frontend.access import api_key
-from frontend.access.registry import Registry
 from frontend.config.settings import Settings
-from frontend.database.engine import open_engine
+from tests.charges import other_key
 from tests.conftest import KEY, Client, running
-from tests.fakes import FakeTriton, add_key
+from tests.fakes import FakeTriton
 from tests.raw import connection, head
 from tests.upstream import KEY as UPSTREAM_KEY
 from tests.upstream import PATH, Upstream, chat
@@ -74,20 +72,11 @@ async def test_an_answer_carries_request_id_and_limits(client: Client, streamed:
 @pytest.mark.parametrize(
     ("said", "status", "kind"),
     [
-        ("400", 400, "invalid_request_error"),
-        ("422", 400, "invalid_request_error"),
+        *((said, 400, "invalid_request_error") for said in ("400", "422")),
         ("404", 404, "invalid_request_error"),
         ("413", 413, "request_too_large"),
         ("429", 429, "rate_limit_exceeded"),
-        ("401", 502, "bad_gateway"),
-        ("402", 502, "bad_gateway"),
-        ("403", 502, "bad_gateway"),
-        ("407", 502, "bad_gateway"),
-        ("408", 502, "bad_gateway"),
-        ("204", 502, "bad_gateway"),
-        ("307", 502, "bad_gateway"),
-        ("500", 502, "bad_gateway"),
-        ("503", 502, "bad_gateway"),
+        *((str(said), 502, "bad_gateway") for said in (401, 402, 403, 407, 408, 204, 307, 500, 503)),
     ],
 )
 async def test_a_refusal_becomes_one_of_the_contract(client: Client, said: str, status: int, kind: str) -> None:
@@ -179,9 +168,7 @@ async def test_streams_that_nobody_reads_give_their_slots_back(client: Client, u
 
 
 async def test_one_key_leaves_half_of_the_slots_to_others(client: Client, settings: Settings) -> None:
-    engine, key = open_engine(settings.database), api_key.new_key()
-    await add_key(Registry(engine), key)
-    await engine.dispose()
+    key = await other_key(settings)
     waiting = [await client.post(PATH, json=chat("wait", stream=True)) for _ in range(2)]
     third = asyncio.create_task(client.post(PATH, json=chat("hi")))
     await asyncio.sleep(0.2)

@@ -1,4 +1,4 @@
-"""The page at /, which leads to all that a person can look at."""
+"""The pages that a person can look at, and the one at /, which leads to all of them."""
 
 import re
 
@@ -25,11 +25,15 @@ async def test_a_link_leads_somewhere(client: Client, path: str) -> None:
         assert response.status == 200
 
 
-async def test_it_needs_nothing_from_elsewhere(client: Client) -> None:
-    async with client.get("/") as response:
+@pytest.mark.parametrize("path", ["/", "/docs", "/dashboard"])
+async def test_a_page_needs_no_key_and_nothing_from_elsewhere(client: Client, path: str) -> None:
+    async with client.get(path, headers={"Authorization": ""}) as response:
         text = await response.text()
-        assert not re.search(r'(src|href)="(?!/|data:)', text)
-        assert "default-src 'none'" in response.headers["Content-Security-Policy"]
+    assert "//" not in text.replace("data:,", "")
+    assert "default-src 'none'" in response.headers["Content-Security-Policy"]
+    for part in re.findall(r'(?:src|href)="(/[^"]+\.(?:js|css))"', text):
+        async with client.get(part, headers={"Authorization": ""}) as response:
+            assert (response.status, "'self'" in response.headers["Content-Security-Policy"]) == (200, True), part
 
 
 async def test_other_paths_are_still_unknown(client: Client) -> None:

@@ -6,12 +6,10 @@ from typing import Any
 import pytest
 
 from frontend.access import api_key
-from frontend.access.registry import Registry
 from frontend.config.settings import Settings
-from frontend.database.engine import open_engine
+from tests.charges import other_key
 from tests.clocks import LimitsClock
 from tests.conftest import Client
-from tests.fakes import add_key
 
 EMBED = "/v1/embeddings"
 HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
@@ -20,11 +18,7 @@ HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 @pytest.fixture
 async def limited(limits_clock: LimitsClock, settings: Settings, client: Client) -> dict[str, str]:
     """The header of a key that may embed five times a minute."""
-    key = api_key.new_key()
-    engine = open_engine(settings.database)
-    await add_key(Registry(engine), key, limits={"embeddings": 5})
-    await engine.dispose()
-    return {"Authorization": f"Bearer {key}"}
+    return {"Authorization": f"Bearer {await other_key(settings, limits={'embeddings': 5})}"}
 
 
 async def _ask(client: Client, headers: dict[str, str], body: Any = None) -> Any:

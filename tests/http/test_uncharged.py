@@ -39,10 +39,6 @@ async def _whole_by_hand(request: web.Request) -> web.StreamResponse:
     return answer
 
 
-async def _returned(request: web.Request) -> web.StreamResponse:
-    return web.Response(body=_SECRET)
-
-
 async def _without_bill(request: web.Request) -> web.StreamResponse:
     return await deliver(request, {}, _SECRET)
 
@@ -50,30 +46,6 @@ async def _without_bill(request: web.Request) -> web.StreamResponse:
 async def _let_go(request: web.Request) -> web.StreamResponse:
     request[BILL].let_go()
     return web.Response(body=_SECRET)
-
-
-async def _unprepared(request: web.Request) -> web.StreamResponse:
-    return web.StreamResponse()
-
-
-async def _file(request: web.Request) -> web.StreamResponse:
-    return web.FileResponse(Path(__file__))
-
-
-async def _payload(request: web.Request) -> web.StreamResponse:
-    return web.Response(body=aiohttp.payload.StringPayload(_SECRET.decode()))
-
-
-async def _not_modified(request: web.Request) -> web.StreamResponse:
-    return web.Response(status=304)
-
-
-async def _raised(request: web.Request) -> web.StreamResponse:
-    raise web.HTTPOk(text=_SECRET.decode())
-
-
-async def _raised_not_modified(request: web.Request) -> web.StreamResponse:
-    raise web.HTTPNotModified
 
 
 async def _charged_later(request: web.Request) -> web.StreamResponse:
@@ -86,84 +58,85 @@ async def _delivered(request: web.Request) -> web.StreamResponse:
     return await deliver(request, {}, _SECRET, request[BILL])
 
 
-async def _failed(request: web.Request) -> web.StreamResponse:
-    return web.Response(status=502, body=b"{}")
+def _returned(answer: Callable[[], web.StreamResponse]) -> Sends:
+    async def send(request: web.Request) -> web.StreamResponse:
+        return answer()
+
+    return send
 
 
-async def _failed_by_exception(request: web.Request) -> web.StreamResponse:
-    raise BadGateway("no")
+def _raised(error: Callable[[], Exception]) -> Sends:
+    async def send(request: web.Request) -> web.StreamResponse:
+        raise error()
+
+    return send
 
 
-async def _refused_by_exception(request: web.Request) -> web.StreamResponse:
-    raise web.HTTPNotFound
+SENDS: dict[str, Sends] = {
+    "a stream": _stream,
+    "by hand": _whole_by_hand,
+    "without its bill": _without_bill,
+    "let go": _let_go,
+    "whole": _returned(lambda: web.Response(body=_SECRET)),
+    "unprepared": _returned(web.StreamResponse),
+    "a file": _returned(lambda: web.FileResponse(Path(__file__))),
+    "a payload": _returned(lambda: web.Response(body=aiohttp.payload.StringPayload(_SECRET.decode()))),
+    "not modified": _returned(lambda: web.Response(status=304)),
+    "raised": _raised(lambda: web.HTTPOk(text=_SECRET.decode())),
+    "raised not modified": _raised(web.HTTPNotModified),
+}
+FAILS: dict[str, tuple[Sends, int]] = {
+    "returned": (_returned(lambda: web.Response(status=502, body=b"{}")), 502),
+    "our error": (_raised(lambda: BadGateway("no")), 502),
+    "aiohttp's error": (_raised(web.HTTPNotFound), 404),
+}
 
 
 @pytest.fixture
-async def client(settings: Settings) -> AsyncIterator[Client]:
-    """The application with a path of each kind: all but one reserve before they answer."""
+async def client(settings: Settings, request: pytest.FixtureRequest) -> AsyncIterator[Client]:
+    """The application with a path that sends as the test wants, which reserves before it answers unless it is later."""
+    send: Sends = request.param
 
-    def reserving(send: Sends) -> Sends:
-        async def handler(request: web.Request) -> web.StreamResponse:
-            request[CONTENT] = b""
-            if send is _charged_later:
-                return await send(request)
-            async with request[BILLING].reserve("tts-1", 10) as request[BILL]:
-                return await send(request)
-
-        return handler
+    async def handler(request: web.Request) -> web.StreamResponse:
+        request[CONTENT] = b""
+        if send is _charged_later:
+            return await send(request)
+        async with request[BILLING].reserve("tts-1", 10) as request[BILL]:
+            return await send(request)
 
     app = create_app(settings, connect=FakeTriton)
-    for name, send in globals().items():
-        if name.startswith("_") and isinstance(send, type(_stream)):
-            app.router.add_get(f"/v1/test/{name}", reserving(send))
+    app.router.add_get("/v1/test", handler)
     async with TestClient(ProductServer(app, settings), headers={"Authorization": f"Bearer {KEY}"}) as connected:
         yield connected
 
 
-async def _call(client: Client, send: Sends) -> tuple[int, bytes]:
-    async with client.get(f"/v1/test/{getattr(send, '__name__')}") as answer:  # noqa: B009 - a callable has none
+async def _call(client: Client) -> tuple[int, bytes]:
+    async with client.get("/v1/test") as answer:
         return answer.status, await answer.read()
 
 
-@pytest.mark.parametrize(
-    "send",
-    [
-        _stream,
-        _whole_by_hand,
-        _returned,
-        _without_bill,
-        _let_go,
-        _unprepared,
-        _file,
-        _payload,
-        _not_modified,
-        _raised,
-        _raised_not_modified,
-    ],
-)
-async def test_an_answer_that_nobody_charges_for_does_not_go_out(
-    client: Client, settings: Settings, send: Sends
-) -> None:
+@pytest.mark.parametrize("client", SENDS.values(), ids=SENDS, indirect=True)
+async def test_an_answer_that_nobody_charges_for_does_not_go_out(client: Client, settings: Settings) -> None:
     with contextlib.suppress(ServerDisconnectedError):
-        status, body = await _call(client, send)
+        status, body = await _call(client)
         assert (status, _SECRET in body) == (500, False)
     assert len(await charges(client, settings)) == 0
 
 
+@pytest.mark.parametrize("client", [_charged_later], indirect=True)
 async def test_work_cannot_be_begun_after_its_answer(client: Client, caplog: pytest.LogCaptureFixture) -> None:
     with contextlib.suppress(ServerDisconnectedError):
-        await _call(client, _charged_later)
+        await _call(client)
     assert [record.exc_info[0] for record in caplog.records if record.exc_info] == [UnchargedError]
 
 
+@pytest.mark.parametrize("client", [_delivered], indirect=True)
 async def test_an_answer_that_is_delivered_is_charged(client: Client, settings: Settings) -> None:
-    assert await _call(client, _delivered) == (200, _SECRET)
+    assert await _call(client) == (200, _SECRET)
     assert len(await charges(client, settings)) == 1
 
 
-@pytest.mark.parametrize(
-    ("send", "status"), [(_failed, 502), (_failed_by_exception, 502), (_refused_by_exception, 404)]
-)
-async def test_a_failure_is_free(client: Client, settings: Settings, send: Sends, status: int) -> None:
-    assert (await _call(client, send))[0] == status
+@pytest.mark.parametrize(("client", "status"), FAILS.values(), ids=FAILS, indirect=["client"])
+async def test_a_failure_is_free(client: Client, settings: Settings, status: int) -> None:
+    assert (await _call(client))[0] == status
     assert len(await charges(client, settings)) == 0

@@ -105,21 +105,24 @@ async def _work(unpaid: Unpaid, sleeper: Sleeper, seconds: float, *, paid: bool 
             stint.paid()
 
 
+async def _waits(unpaid: Unpaid, sleeper: Sleeper) -> float:
+    """For how many seconds the next request does."""
+    del sleeper.slept[:]
+    async with unpaid.paced("a"):
+        return sum(sleeper.slept)
+
+
 async def test_work_for_nothing_slows_the_next_request(sleeper: Sleeper) -> None:
     unpaid = Unpaid(0.1)
     await _work(unpaid, sleeper, 0.15)
-    del sleeper.slept[:]
-    async with unpaid.paced("a"):
-        assert sum(sleeper.slept) == pytest.approx(0.25)
+    assert await _waits(unpaid, sleeper) == pytest.approx(0.25)
 
 
 async def test_work_that_is_paid_for_slows_nothing(sleeper: Sleeper) -> None:
     unpaid = Unpaid(0.1)
     for _ in range(5):
         await _work(unpaid, sleeper, 0.1, paid=True)
-    del sleeper.slept[:]
-    async with unpaid.paced("a"):
-        assert sleeper.slept == []
+    assert await _waits(unpaid, sleeper) == 0
 
 
 async def test_what_is_paid_for_makes_up_for_as_much_that_is_not(sleeper: Sleeper) -> None:
@@ -127,9 +130,7 @@ async def test_what_is_paid_for_makes_up_for_as_much_that_is_not(sleeper: Sleepe
     await _work(unpaid, sleeper, 0.1)
     await _work(unpaid, sleeper, 0.2, paid=True)
     await _work(unpaid, sleeper, 0.05)
-    del sleeper.slept[:]
-    async with unpaid.paced("a"):
-        assert sleeper.slept == []
+    assert await _waits(unpaid, sleeper) == 0
 
 
 async def test_who_owes_too_much_is_told_when_to_come_again(sleeper: Sleeper) -> None:

@@ -28,16 +28,9 @@ def test_wav_sizes_are_exact() -> None:
         written.add(to_int16(part))
     with wave.open(io.BytesIO(written.finish())) as file:
         shape = (file.getnframes(), file.getframerate(), file.getnchannels(), file.getsampwidth())
-        samples = file.readframes(file.getnframes())
+        samples = np.frombuffer(file.readframes(file.getnframes()), "<i2")
     assert shape == (22_150, 22_050, 1, 2)
-    assert len(samples) == 2 * 22_150
-
-
-def test_wav_samples_are_those_that_were_added() -> None:
-    written = WavFile(16_000, 64)
-    for part in ([1, 2], [3]):
-        written.add(np.array(part, np.int16))
-    assert np.frombuffer(written.finish()[-6:], "<i2").tolist() == [1, 2, 3]
+    assert np.array_equal(samples, np.concatenate([to_int16(RAMP), to_int16(RAMP[:100])]))
 
 
 @pytest.mark.parametrize("rate", [16_000, 22_050])

@@ -83,21 +83,6 @@ def test_windows_are_joined_while_the_model_pads_them_anyway(least: float, windo
     assert len(cut_windows(probabilities, 0.5, len(probabilities) * FRAME, 8.0, least)) == windows
 
 
-def test_sentences_apart_become_windows_apart() -> None:
-    windows = cut_windows(_frames((2, 0.9), (0.6, 0), (2, 0.9)), 0.5, 80_000, 8.0, 1.0)
-    assert len(windows) == 2
-
-
-def test_a_short_pause_is_not_cut_at() -> None:
-    windows = cut_windows(_frames((2, 0.9), (0.2, 0), (2, 0.9)), 0.5, 80_000, 8.0, 1.0)
-    assert len(windows) == 1
-
-
-def test_windows_are_filled_up_to_what_the_model_pads_to() -> None:
-    windows = cut_windows(_frames((2, 0.9), (0.6, 0), (2, 0.9)), 0.5, 80_000, 30.0, 30.0)
-    assert len(windows) == 1
-
-
 def test_speech_without_a_pause_is_cut_at_its_quietest_frame() -> None:
     probabilities = _frames((6, 0.9), (0.04, 0.6), (6, 0.9))
     first, second = cut_windows(probabilities, 0.5, len(probabilities) * FRAME, 8.0, 8.0)

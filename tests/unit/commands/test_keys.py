@@ -102,30 +102,22 @@ def test_what_does_not_exist_is_an_error_of_one_line(terminal: Terminal, words: 
     assert line.isprintable()
 
 
-_NO_LIMITS = ["", "5", "embeddings", "embeddings=", "embeddings=0", "embeddings=x", "other=5", f"embeddings={10**30}"]
+_REFUSED: list[tuple[Callable[[str], object], list[str]]] = [
+    (limit, ["", "5", "embeddings", "embeddings=", "embeddings=0", "embeddings=x", "other=5", f"embeddings={10**30}"]),
+    (seconds, ["", "5", "d", "-5d", "1.5h", "5w", "36501d", f"{10**30}s", "\u0665d"]),
+    (positive, ["", "0", "-1", "+1", "1e3", "1_000", "\u0665", str(10**30)]),
+]
 
 
-@pytest.mark.parametrize("text", _NO_LIMITS)
-def test_a_limit_that_is_none_is_refused(text: str) -> None:
+@pytest.mark.parametrize(("read", "text"), [(read, text) for read, texts in _REFUSED for text in texts])
+def test_a_limit_a_duration_or_a_number_that_is_none_is_refused(read: Callable[[str], object], text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError):
-        limit(text)
+        read(text)
 
 
 @pytest.mark.parametrize(("text", "number"), [("90s", 90), ("15m", 900), ("24h", 86_400), ("30d", 2_592_000)])
 def test_a_duration_is_read(text: str, number: int) -> None:
     assert seconds(text) == number
-
-
-@pytest.mark.parametrize("text", ["", "5", "d", "-5d", "1.5h", "5w", "36501d", f"{10**30}s", "\u0665d"])
-def test_a_duration_that_is_none_is_refused(text: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError):
-        seconds(text)
-
-
-@pytest.mark.parametrize("text", ["", "0", "-1", "+1", "1e3", "1_000", "\u0665", str(10**30)])
-def test_a_number_that_is_none_is_refused(text: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError):
-        positive(text)
 
 
 @pytest.mark.parametrize(

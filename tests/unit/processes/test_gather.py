@@ -5,28 +5,20 @@ import pytest
 from frontend.processes.gather import gather_or_cancel
 
 
-async def _after(turns: int, value: int) -> int:
-    for _ in range(turns):
-        await asyncio.sleep(0)
-    return value
-
-
-async def test_results_come_in_the_order_of_the_calls() -> None:
-    assert await gather_or_cancel(_after(3 - number, number) for number in range(3)) == [0, 1, 2]
-
-
 @pytest.mark.parametrize("at_once", [1, 3])
-async def test_no_more_run_side_by_side_than_may(at_once: int) -> None:
+async def test_no_more_run_side_by_side_than_may_and_results_come_in_order(at_once: int) -> None:
     running, most = 0, 0
 
-    async def call() -> None:
+    async def call(number: int) -> int:
         nonlocal running, most
         running += 1
         most = max(most, running)
-        await asyncio.sleep(0)
+        for _ in range(10 - number):
+            await asyncio.sleep(0)
         running -= 1
+        return number
 
-    await gather_or_cancel((call() for _ in range(10)), at_once)
+    assert await gather_or_cancel((call(number) for number in range(10)), at_once) == list(range(10))
     assert most == at_once
 
 

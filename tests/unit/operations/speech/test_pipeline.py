@@ -33,20 +33,6 @@ from tests.conftest import ROOT
 from tests.fakes import FakeTriton
 
 
-class ToldTriton(FakeTriton):
-    """Says when it was called first."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.called = asyncio.Event()
-
-    async def infer(
-        self, model: str, inputs: Mapping[str, NDArray[Any]], outputs: Sequence[str], seconds: float
-    ) -> Arrays:
-        self.called.set()
-        return await super().infer(model, inputs, outputs, seconds)
-
-
 class SlowPhonemizer:
     """Gives each sentence as many ids as it has letters; all but the first wait until something was spoken."""
 
@@ -66,17 +52,22 @@ class SlowPhonemizer:
         return
 
 
-class LongTones(ToldTriton):
-    """Says each sentence as a tone of as many samples as it has ids."""
+class LongTones(FakeTriton):
+    """Says each sentence as a tone of as many samples as it has ids, and when it was called first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.called = asyncio.Event()
 
     async def infer(
         self, model: str, inputs: Mapping[str, NDArray[Any]], outputs: Sequence[str], seconds: float
     ) -> Arrays:
+        self.called.set()
         await super().infer(model, inputs, outputs, seconds)
         return {"output": np.ones((1, 1, 1, inputs["input"].shape[1]), np.float32)}
 
 
-async def _say(triton: ToldTriton, phonemizer: Any, text: str, response_format: str = "wav", **values: Any) -> bytes:
+async def _say(triton: LongTones, phonemizer: Any, text: str, response_format: str = "wav", **values: Any) -> bytes:
     """What amy says; ``values`` are settings."""
     settings = Settings(**{"model_repository": ROOT / "model_repository", **values})
     dispatcher = Dispatcher(Rules(), Bounds(), FixedShares(1, {}))
@@ -103,7 +94,7 @@ def _tones(answer: bytes) -> list[int]:
 
 
 async def test_the_first_sentence_is_spoken_before_the_rest_is_phonemized() -> None:
-    triton = ToldTriton()
+    triton = LongTones()
     phonemizer = SlowPhonemizer(triton.called)
     await _say(triton, phonemizer, "One. Three more. Five.")
     assert phonemizer.asked == [["One."], ["Three more.", "Five."]]
