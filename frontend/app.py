@@ -70,11 +70,7 @@ _QUERIES = {
 }
 
 # Who knows the tokens of those who may call.
-_KNOWN_BY = {
-    API_KEY: keys.API_KEYS,
-    MOBILE_TOKEN: keys.TOKENS,
-    ADMIN_KEY: keys.ADMIN,
-}
+_KNOWN_BY = {API_KEY: keys.API_KEYS, MOBILE_TOKEN: keys.TOKENS, ADMIN_KEY: keys.ADMIN}
 _ROUTES = {
     TRANSCRIPTIONS: transcription.ROUTES,
     SPEECH: speech.ROUTES,

@@ -31,12 +31,6 @@ VOICES: Mapping[str, Voice] = {
     )
 }
 # The voice of a language where a caller names none.
-DEFAULTS_BY_LANGUAGE: Mapping[str, str] = {
-    "it": "paola",
-    "en": "amy",
-    "de": "thorsten",
-    "fr": "siwis",
-    "rm": "paola",
-}
+DEFAULTS_BY_LANGUAGE: Mapping[str, str] = {"it": "paola", "en": "amy", "de": "thorsten", "fr": "siwis", "rm": "paola"}
 # The content type of each audio format of answers.
 AUDIO_FORMATS: Mapping[str, str] = {"wav": "audio/wav", "mp3": "audio/mpeg"}

@@ -29,12 +29,7 @@ class Dispatcher:
     """
 
     def __init__(
-        self,
-        rules: Rules,
-        bounds: Bounds,
-        shares: Shares,
-        locks: Locks | None = None,
-        call_seconds: float = math.inf,
+        self, rules: Rules, bounds: Bounds, shares: Shares, locks: Locks | None = None, call_seconds: float = math.inf
     ) -> None:
         self._rules, self._bounds, self._shares = rules, bounds, shares
         self._locks, self._call_seconds = locks or LocalLocks(), call_seconds

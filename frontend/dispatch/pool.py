@@ -26,13 +26,7 @@ class Pool:
     def __init__(self, queue: ModelQueue, workers: Executor) -> None:
         self._queue, self._workers = queue, workers
 
-    async def run(
-        self,
-        turn: Turn,
-        function: Callable[P, T],
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> T:
+    async def run(self, turn: Turn, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call ``function`` when it is the caller's turn; a caller who goes leaves it the workers' grace."""
         return await self.run_with((), turn, function, *args, **kwargs)
 

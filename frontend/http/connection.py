@@ -203,11 +203,7 @@ class Connection(web.RequestHandler):
         return finished
 
     def handle_error(
-        self,
-        request: web.BaseRequest,
-        status: int = 500,
-        exc: BaseException | None = None,
-        message: str | None = None,
+        self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> web.StreamResponse:
         """Bytes that are no HTTP request, or a fault outside of the middlewares."""
         if request.writer.output_size > 0:

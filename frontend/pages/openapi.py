@@ -78,12 +78,7 @@ _NAME = {"name": "name", "in": "path", "required": True, "schema": {"type": "str
 _CHAT_PATHS = [endpoint.path for endpoint in ENDPOINTS if endpoint.operation == CHAT]
 _SECURITY = {
     API_KEY: {"type": "http", "scheme": "bearer", "description": "An API key: quartet keys create"},
-    MOBILE_TOKEN: {
-        "type": "http",
-        "scheme": "bearer",
-        "bearerFormat": "JWT",
-        "description": "A mobile app's token.",
-    },
+    MOBILE_TOKEN: {"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "A mobile app's token."},
 }
 _MODEL_PATHS = {
     "/v1/models": get("The models there are", json_content(reference("ModelList"))),

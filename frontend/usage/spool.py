@@ -17,13 +17,7 @@ from frontend.usage.events import UsageEvent
 _SUFFIX = ".spool"
 _TABLE = "CREATE TABLE IF NOT EXISTS charges (place INTEGER PRIMARY KEY AUTOINCREMENT, event BLOB)"
 # Small pages: a charge takes 3 kB of the log, which gives its room back when it begins anew.
-_PRAGMAS = (
-    "page_size=1024",
-    "journal_mode=WAL",
-    "synchronous=NORMAL",
-    "wal_autocheckpoint=0",
-    "journal_size_limit=0",
-)
+_PRAGMAS = ("page_size=1024", "journal_mode=WAL", "synchronous=NORMAL", "wal_autocheckpoint=0", "journal_size_limit=0")
 # Written pages that are worth moving from SQLite's log into its file.
 _LONG_LOG = 4 * 1024 * 1024
 

@@ -54,7 +54,4 @@ async def transcribe_mobile(request: web.Request) -> web.StreamResponse:
     return await deliver(request, *await _transcript_mobile(request))
 
 
-ROUTES = [
-    web.post("/v1/audio/transcriptions", transcribe),
-    web.post("/api/v1/audio/transcribe", transcribe_mobile),
-]
+ROUTES = [web.post("/v1/audio/transcriptions", transcribe), web.post("/api/v1/audio/transcribe", transcribe_mobile)]
