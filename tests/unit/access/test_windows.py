@@ -71,19 +71,6 @@ def test_requests_pass_as_in_the_library_of_limits(limit: int, steps: list[tuple
                 assert ours.take(limits)[0] == theirs.hit(item, "a")
 
 
-@given(STEPS)
-def test_no_minute_lets_more_than_the_limit_pass(steps: list[tuple[int, int]]) -> None:
-    clock = _Clock()
-    ours = MemoryCounters(clock)
-    passed: dict[int, int] = {}
-    for milliseconds, requests in steps:
-        clock.now += milliseconds / 1000
-        for _ in range(requests):
-            taken, _counts = ours.take([(RateLimitItemPerMinute(10), ("embeddings", "a"))])
-            passed[int(clock.now // 60)] = passed.get(int(clock.now // 60), 0) + taken
-    assert all(number <= 10 for number in passed.values())
-
-
 def test_a_request_counts_under_all_limits_or_under_none() -> None:
     ours = MemoryCounters(lambda: 1_000_000_000.0)
     wide: Limit = (RateLimitItemPerMinute(10), ("embeddings", "a"))

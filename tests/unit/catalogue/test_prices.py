@@ -3,17 +3,12 @@ import pytest
 from frontend.catalogue.models import PRICES
 from frontend.catalogue.prices import to_chf, to_micro
 
-
-def test_a_minute_of_audio_costs_what_the_contract_says() -> None:
-    assert PRICES["stt-1"].amount(60_000) == to_micro("0.006")
+_COSTS = [("stt-1", 60_000, 6_000), ("stt-1-hd", 1_000, 100), ("tts-1", 1, 5)]
 
 
-def test_a_second_of_audio_is_a_hundred_micro_chf() -> None:
-    assert PRICES["stt-1-hd"].amount(1_000) == 100
-
-
-def test_a_character_is_five_micro_chf() -> None:
-    assert PRICES["tts-1"].amount(1) == 5
+@pytest.mark.parametrize(("model", "quantity", "amount"), _COSTS)
+def test_work_costs_what_the_contract_says(model: str, quantity: int, amount: int) -> None:
+    assert PRICES[model].amount(quantity) == amount
 
 
 @pytest.mark.parametrize(("milliseconds", "amount"), [(4, 0), (5, 1), (14, 1), (15, 2)])

@@ -1,8 +1,9 @@
 """Calls over several Tritons: where they go, and what a failure does."""
 
 import asyncio
-import dataclasses
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
 
 import numpy as np
 import pytest
@@ -80,6 +81,19 @@ async def dispatcher(first: FakeTriton, second: FakeTriton) -> AsyncIterator[Dis
     await made.close()
 
 
+@asynccontextmanager
+async def _under_way(calls: Iterable[Coroutine[Any, Any, Any]], *servers: FakeTriton) -> AsyncIterator[None]:
+    """Within it the servers that have been given these calls answer none."""
+    for server in servers:
+        server.going.clear()
+    tasks = [asyncio.create_task(call) for call in calls]
+    await asyncio.sleep(0.01)
+    yield
+    for server in servers:
+        server.going.set()
+    await asyncio.gather(*tasks)
+
+
 def _turn(seconds: float = 10.0) -> Turn:
     return Turn("key", 3, None, asyncio.get_running_loop().time() + seconds)
 
@@ -89,14 +103,8 @@ async def _call(dispatcher: Dispatcher, seconds: float = 10.0) -> str:
 
 
 async def test_calls_spread_over_all_backends(dispatcher: Dispatcher, first: FakeTriton, second: FakeTriton) -> None:
-    first.going.clear()
-    second.going.clear()
-    calls = [asyncio.create_task(_call(dispatcher)) for _ in range(4)]
-    await asyncio.sleep(0.01)
-    assert (first.calls, second.calls) == (2, 2)
-    first.going.set()
-    second.going.set()
-    await asyncio.gather(*calls)
+    async with _under_way((_call(dispatcher) for _ in range(4)), first, second):
+        assert (first.calls, second.calls) == (2, 2)
 
 
 async def test_a_call_that_never_arrived_is_answered_by_another(
@@ -152,21 +160,15 @@ async def test_whether_a_model_is_ready_stands_in_a_metric(
 async def test_inputs_are_made_only_when_a_slot_was_given(
     dispatcher: Dispatcher, first: FakeTriton, second: FakeTriton
 ) -> None:
-    first.going.clear()
-    second.going.clear()
-    made = 0
+    made: list[Inputs] = []
 
     def inputs() -> Inputs:
-        nonlocal made
-        made += 1
+        made.append({})
         return {}
 
-    calls = [asyncio.create_task(dispatcher.infer("embedder", inputs, ["out"], _turn())) for _ in range(20)]
-    await asyncio.sleep(0.01)
-    assert made == 4
-    first.going.set()
-    second.going.set()
-    await asyncio.gather(*calls)
+    calls = (dispatcher.infer("embedder", inputs, ["out"], _turn()) for _ in range(20))
+    async with _under_way(calls, first, second):
+        assert len(made) == 4
 
 
 async def test_a_call_has_only_the_time_that_the_queue_left(dispatcher: Dispatcher, first: FakeTriton) -> None:
@@ -177,13 +179,9 @@ async def test_a_call_has_only_the_time_that_the_queue_left(dispatcher: Dispatch
 async def test_slots_are_those_that_are_ours(first: FakeTriton) -> None:
     made = Dispatcher(Rules(), Bounds(), FixedShares(2, {}))
     await made.add("first", first, {"embedder": 0, "other": 1})
-    first.going.clear()
     models = ["embedder", "other"] * 9
-    calls = [asyncio.create_task(made.infer(model, dict, ["out"], _turn())) for model in models]
-    await asyncio.sleep(0.01)
-    assert first.calls == 2 + 1
-    first.going.set()
-    await asyncio.gather(*calls)
+    async with _under_way((made.infer(model, dict, ["out"], _turn()) for model in models), first):
+        assert first.calls == 2 + 1
     await made.close()
 
 
@@ -197,15 +195,10 @@ async def _two_lanes(server: FakeTriton, *, stops: bool = False) -> Dispatcher:
 
 async def test_a_call_much_longer_than_a_piece_leaves_a_lane_to_the_others(first: FakeTriton) -> None:
     made = await _two_lanes(first)
-    first.going.clear()
-    long = [asyncio.create_task(made.infer("embedder", dict, ["out"], _turn(), 5000)) for _ in range(3)]
-    await asyncio.sleep(0.01)
-    assert first.calls == 1
-    short = asyncio.create_task(made.infer("embedder", dict, ["out"], _turn(), 3))
-    await asyncio.sleep(0.01)
-    assert first.calls == 2
-    first.going.set()
-    await asyncio.gather(short, *long)
+    async with _under_way((made.infer("embedder", dict, ["out"], _turn(), 5000) for _ in range(3)), first):
+        assert first.calls == 1
+        async with _under_way([made.infer("embedder", dict, ["out"], _turn(), 3)], first):
+            assert first.calls == 2
     await made.close()
 
 
@@ -223,13 +216,3 @@ async def test_a_call_whose_caller_hangs_up_is_cancelled_where_that_stops_it(
     assert first.ended == ended
     assert made.demands()["embedder"].calls == 1 - ended
     await made.close()
-
-
-async def test_a_fixed_queue_leaves_half_to_other_keys(dispatcher: Dispatcher) -> None:
-    queue = dispatcher.fix("processes", 2)
-    async with queue.slot(_turn()):
-        second = asyncio.create_task(queue.slot(_turn()).__aenter__())
-        await asyncio.sleep(0)
-        async with asyncio.timeout(1), queue.slot(dataclasses.replace(_turn(), key="other")):
-            assert not second.done()
-    await second

@@ -46,6 +46,12 @@ def logger(reader: _Reader) -> Iterator[logging.Logger]:
     handler.close()
 
 
+def _logged(code: str) -> list[str]:
+    """The lines of a process that runs this."""
+    command = [sys.executable, "-c", LOGS + code]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stderr.splitlines()
+
+
 def _wait_for(reader: _Reader, lines: int) -> None:
     deadline = time.monotonic() + 10
     while len(reader.lines) < lines and time.monotonic() < deadline:
@@ -89,11 +95,7 @@ def test_a_long_text_is_cut(logger: logging.Logger, reader: _Reader) -> None:
 
 
 def test_the_last_lines_are_written_at_the_end() -> None:
-    code = (
-        "from frontend.observe.logs import *; set_up_logging('INFO'); [logging.info('line %d', n) for n in range(500)]"
-    )
-    ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert len(ended.stderr.splitlines()) == 500
+    assert len(_logged("[logging.info('line %d', n) for n in range(500)]")) == 500
 
 
 def test_a_process_ends_though_nobody_reads_its_log() -> None:
@@ -108,9 +110,5 @@ def test_a_process_ends_though_nobody_reads_its_log() -> None:
 
 
 def test_a_warning_is_a_line_like_any_other() -> None:
-    code = (
-        "from frontend.observe.logs import *; set_up_logging('INFO'); import warnings; warnings.warn('a\\nb\\x1b[2J')"
-    )
-    written = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stderr
-    (line,) = written.splitlines()
+    (line,) = _logged("import warnings; warnings.warn('a\\nb\\x1b[2J')")
     assert "a\nb\x1b[2J" in json.loads(line)["message"]
