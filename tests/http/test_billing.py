@@ -112,9 +112,7 @@ async def test_what_failed_is_free_for_others(client: Client, books: Books, trit
     assert (await speak(client, key=ORG_KEY))[0] == 200
 
 
-async def test_an_organisation_without_a_wallet_is_only_recorded(
-    client: Client, settings: Settings, books: Books
-) -> None:
+async def test_who_has_no_wallet_is_only_recorded(client: Client, settings: Settings, books: Books) -> None:
     await speak(client, key=ORG_KEY)
     (row,) = await charges(client, settings)
     assert (row["org"], row["prepaid"], await books.balance("acme")) == ("acme", False, None)
@@ -147,9 +145,7 @@ async def test_work_whose_charge_could_not_be_written_down_is_refused_before_it_
     assert len(await charges(client, settings)) == 1
 
 
-async def test_a_change_of_price_leaves_what_was_charged(
-    client: Client, settings: Settings, triton: FakeTriton
-) -> None:
+async def test_a_new_price_leaves_what_was_charged(client: Client, settings: Settings, triton: FakeTriton) -> None:
     await speak(client)
     await client.close()
     dear = dataclasses.replace(PRICES["tts-1"], micro_chf=7_000_000)

@@ -144,9 +144,7 @@ async def test_a_wrong_key_never_reaches_the_upstream(client: Client, upstream: 
     assert upstream.received == []
 
 
-async def test_a_cookie_of_the_upstream_does_not_come_back_with_anothers_request(
-    client: Client, upstream: Upstream
-) -> None:
+async def test_a_cookie_of_the_upstream_goes_to_nobody(client: Client, upstream: Upstream) -> None:
     for said in ("mine", "yours"):
         answer = await client.post(PATH, json=chat(said))
         assert "Set-Cookie" not in answer.headers

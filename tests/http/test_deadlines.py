@@ -18,9 +18,7 @@ _SPEECH = say("Good morning everybody, this is a test.")
 SHORT, LONG = (encode(np.concatenate([_SPEECH] * times), "wav") for times in (2, 12))
 
 
-async def test_what_the_body_takes_to_come_is_not_taken_from_the_request(
-    settings: Settings, triton: FakeTriton
-) -> None:
+async def test_what_a_body_takes_to_come_is_not_taken_from_the_work(settings: Settings, triton: FakeTriton) -> None:
     async def slowly() -> AsyncIterator[bytes]:
         for piece in (b'{"input": "hel', b'lo"', b"}"):
             yield piece

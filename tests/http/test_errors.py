@@ -71,9 +71,7 @@ _PATHS = [
 ]
 
 
-async def test_an_unknown_query_parameter_is_400_and_named_on_every_path(
-    client: Client, mobile: dict[str, str]
-) -> None:
+async def test_an_unknown_query_parameter_is_400_and_named_everywhere(client: Client, mobile: dict[str, str]) -> None:
     for method, path in _PATHS:
         headers = mobile if path.startswith("/api/") else {}
         response = await client.request(method, f"{path}?user=me&x", headers=headers)

@@ -108,9 +108,7 @@ async def test_a_refused_file_is_an_error_of_its_status(caller: openai.AsyncOpen
     assert refused.value.status_code == status
 
 
-async def test_a_502_is_tried_again_after_the_time_that_was_told(
-    caller: openai.AsyncOpenAI, triton: FakeTriton
-) -> None:
+async def test_a_502_is_tried_again_after_the_time_told(caller: openai.AsyncOpenAI, triton: FakeTriton) -> None:
     triton.failure = BadGateway("away")
     asyncio.get_running_loop().call_later(0.5, setattr, triton, "failure", None)
     started = time.monotonic()

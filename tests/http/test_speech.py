@@ -49,9 +49,7 @@ async def test_a_pause_lies_between_sentences(client: Client) -> None:
 @pytest.mark.parametrize(
     ("language", "model"), [("de", "piper_thorsten"), ("FR", "piper_siwis"), ("rm", "piper_paola")]
 )
-async def test_a_language_chooses_its_default_voice(
-    client: Client, triton: FakeTriton, language: str, model: str
-) -> None:
+async def test_a_language_has_a_default_voice(client: Client, triton: FakeTriton, language: str, model: str) -> None:
     await _post(client, voice=None, language=language)
     assert triton.calls[0][0] == model
 
@@ -78,9 +76,7 @@ async def test_a_voice_wins_over_a_language(client: Client, triton: FakeTriton) 
         ({"stream": False}, 400, "stream"),
     ],
 )
-async def test_a_bad_parameter_is_refused_and_named(
-    client: Client, body: dict[str, Any], status: int, param: str
-) -> None:
+async def test_a_bad_parameter_is_named(client: Client, body: dict[str, Any], status: int, param: str) -> None:
     response = await _post(client, **body)
     assert response.status == status
     assert (await response.json())["error"]["param"] == param

@@ -98,9 +98,7 @@ async def test_language_prompt_and_temperature_reach_the_model(client: Client, t
 
 
 @pytest.mark.parametrize("code", ["jv", "jw", "JV"])
-async def test_javanese_is_taken_by_both_codes_and_answered_by_one(
-    client: Client, triton: FakeTriton, code: str
-) -> None:
+async def test_javanese_has_two_codes_and_is_answered_by_one(client: Client, triton: FakeTriton, code: str) -> None:
     answer = await (await transcribe(client, WAV, language=code, response_format="verbose_json")).json()
     assert (triton.calls[0][1]["language"][0, 0], answer["language"]) == (b"jw", "jv")
 

@@ -56,18 +56,14 @@ async def test_a_key_that_is_known_is_answered_without_asking(jwks: Jwks, issuer
     assert issuer.asked == 1
 
 
-async def test_a_rotated_key_is_found_at_its_first_use(
-    jwks: Jwks, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_rotated_key_is_found_at_first_use(jwks: Jwks, issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_COOLDOWN_SECONDS", 0.0)
     issuer.kids = ["new"]
     assert await jwks.find("new")
     assert await jwks.find("old") is None
 
 
-async def test_unknown_names_do_not_flood_the_issuer(
-    jwks: Jwks, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_unknown_names_do_not_flood_issuers(jwks: Jwks, issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_COOLDOWN_SECONDS", 60.0)
     for number in range(50):
         assert await jwks.find(f"forged-{number}") is None
@@ -85,9 +81,7 @@ async def test_the_last_good_set_holds_when_the_issuer_fails(
 
 
 @pytest.mark.parametrize(("age", "holds"), [(86_000, True), (86_500, False)])
-async def test_the_last_good_set_holds_for_a_day_and_no_longer(
-    jwks: Jwks, issuer: Issuer, age: int, holds: bool
-) -> None:
+async def test_the_last_good_set_holds_for_a_day_and_no_more(jwks: Jwks, issuer: Issuer, age: int, holds: bool) -> None:
     issuer.status = 500
     jwks._read_at -= age
     assert [await jwks.find(kid) is not None for kid in ("old", None)] == [holds, holds]

@@ -101,9 +101,7 @@ async def test_a_key_that_expires_is_refused_at_once(known: KnownKeys, registry:
 
 
 @pytest.mark.parametrize("hangs", [False, True])
-async def test_known_keys_go_on_while_the_database_is_away(
-    known: KnownKeys, registry: FakeRegistry, hangs: bool
-) -> None:
+async def test_known_keys_go_on_without_the_database(known: KnownKeys, registry: FakeRegistry, hangs: bool) -> None:
     await known.identify(KEY)
     registry.hangs, registry.failure = hangs, OSError("away")
     await asyncio.sleep(0.4)
@@ -111,9 +109,7 @@ async def test_known_keys_go_on_while_the_database_is_away(
 
 
 @pytest.mark.parametrize("hangs", [False, True])
-async def test_other_keys_get_502_while_the_database_is_away(
-    known: KnownKeys, registry: FakeRegistry, hangs: bool
-) -> None:
+async def test_other_keys_get_502_without_the_database(known: KnownKeys, registry: FakeRegistry, hangs: bool) -> None:
     registry.hangs, registry.failure = hangs, OSError("away")
     with pytest.raises(BadGateway):
         await known.identify(KEY)

@@ -59,9 +59,7 @@ async def test_a_share_is_never_nothing(own_redis: RedisServer) -> None:
         assert await passed([counters], [limit_of(2, "a")], 10) == 1
 
 
-async def test_where_redis_tells_of_no_frontend_there_is_one(
-    own_redis: RedisServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_where_redis_tells_of_none_there_is_one(own_redis: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
     async def nobody(self: SharedCounters) -> int:
         return 0
 

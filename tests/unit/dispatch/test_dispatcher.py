@@ -157,9 +157,7 @@ async def test_whether_a_model_is_ready_stands_in_a_metric(
     await until(lambda: value() == 0)
 
 
-async def test_inputs_are_made_only_when_a_slot_was_given(
-    dispatcher: Dispatcher, first: FakeTriton, second: FakeTriton
-) -> None:
+async def test_inputs_are_made_for_a_given_slot(dispatcher: Dispatcher, first: FakeTriton, second: FakeTriton) -> None:
     made: list[Inputs] = []
 
     def inputs() -> Inputs:
@@ -203,9 +201,7 @@ async def test_a_call_much_longer_than_a_piece_leaves_a_lane_to_the_others(first
 
 
 @pytest.mark.parametrize(("stops", "ended"), [(True, 1), (False, 0)])
-async def test_a_call_whose_caller_hangs_up_is_cancelled_where_that_stops_it(
-    first: FakeTriton, stops: bool, ended: int
-) -> None:
+async def test_an_abandoned_call_is_cancelled_where_that_stops_it(first: FakeTriton, stops: bool, ended: int) -> None:
     made = await _two_lanes(first, stops=stops)
     first.going.clear()
     call = asyncio.create_task(made.infer("embedder", dict, ["out"], _turn(), 3))

@@ -51,9 +51,7 @@ async def test_the_lock_of_a_holder_that_was_killed_expires(
                 pass
 
 
-async def test_while_redis_is_away_each_frontend_may(
-    pair: tuple[SharedLocks, SharedLocks], redis_server: RedisServer
-) -> None:
+async def test_without_redis_each_one_may(pair: tuple[SharedLocks, SharedLocks], redis_server: RedisServer) -> None:
     redis_server.kill()
     try:
         async with pair[0].hold("whisper") as mine, pair[1].hold("whisper") as others:

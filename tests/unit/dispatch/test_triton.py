@@ -94,9 +94,7 @@ async def test_every_process_is_called_with_nothing_and_a_model_without_one_is_n
 
 
 @pytest.mark.parametrize("before", [[], [""]], ids=["the first", "the second"])
-async def test_a_model_of_which_one_process_is_dead_is_ailing(
-    triton: Triton, service: Service, before: list[str]
-) -> None:
+async def test_a_model_with_a_dead_process_is_ailing(triton: Triton, service: Service, before: list[str]) -> None:
     service.words = [*before, "Stub process 'whisper_0_0' is not healthy."]
     assert await triton.ailing(MODELS) == {"whisper"}
 

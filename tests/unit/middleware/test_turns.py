@@ -17,9 +17,7 @@ _OWNERS = {"org:acme", "key:4f", "org:None"}
         (Caller("1", "search"), None),
     ],
 )
-async def test_a_floor_is_found_by_what_a_caller_is_and_never_by_a_name_it_bears(
-    caller: Caller, owner: str | None
-) -> None:
+async def test_a_floor_is_found_by_what_a_caller_is_not_by_a_name_it_bears(caller: Caller, owner: str | None) -> None:
     assert turn_of(caller, _OWNERS, 1).owner == owner
 
 

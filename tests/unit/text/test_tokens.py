@@ -24,9 +24,7 @@ def reference() -> Tokenizer:
 
 
 @pytest.mark.parametrize("text", ["hello", "Grüezi, wie gaht's? 👍", " ", "a [SEP] b"])
-def test_a_text_has_the_ids_of_the_models_own_tokenizer(
-    tokenizer: TextTokenizer, reference: Tokenizer, text: str
-) -> None:
+def test_a_text_has_the_ids_of_the_models_tokenizer(tokenizer: TextTokenizer, reference: Tokenizer, text: str) -> None:
     assert tokenizer.texts([text])[0].tolist() == reference.encode(text).ids
 
 

@@ -79,9 +79,7 @@ async def test_consumption_of_days_outside_is_left_out(engine: AsyncEngine, book
     assert await books.usage(Scope("1970-01-02", "1970-01-02"), ["operation"]) == [Sum(("speech",), 1, 0, 1, 0, 4)]
 
 
-async def test_what_is_counted_in_one_unit_is_not_added_to_what_is_counted_in_another(
-    engine: AsyncEngine, books: Books
-) -> None:
+async def test_what_is_counted_in_one_unit_is_not_added_to_another(engine: AsyncEngine, books: Books) -> None:
     work = {"tts-1": "speech", "stt-1": "transcriptions", "embed-m3": "embeddings", "rerank-v2-m3": "rerank"}
     events = [
         replace(event(model, org=None), model=model, operation=operation, quantity=10**place)

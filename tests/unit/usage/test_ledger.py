@@ -121,9 +121,7 @@ async def test_a_charge_that_no_wallet_pays_is_only_recorded(engine: AsyncEngine
     assert (await books.balance("acme"), await _total(engine)) == (100, (1, 25))
 
 
-async def test_a_lease_that_was_given_up_is_paid_by_the_wallet_down_to_nothing(
-    engine: AsyncEngine, books: Books
-) -> None:
+async def test_a_lease_given_up_is_paid_by_the_wallet_down_to_nothing(engine: AsyncEngine, books: Books) -> None:
     await _ledger(engine, "lost").write(_placed(event("a", 25), event("b", 25)))
     assert (await books.leases(), await books.balance("acme")) == ([Lease("holder", "acme", 60)], 60)
 

@@ -79,9 +79,7 @@ async def test_a_request_that_is_repeated_costs_its_wallet_nothing_more(
     assert await books.balance("acme") == 70
 
 
-async def test_what_a_dead_frontend_left_is_settled_at_the_start(
-    engine: AsyncEngine, books: Books, tmp_path: Path
-) -> None:
+async def test_what_a_dead_one_left_is_settled_at_the_start(engine: AsyncEngine, books: Books, tmp_path: Path) -> None:
     await books.top_up("acme", 100, None)
     dead = Recorder(engine, tmp_path / "usage", Repeats())
     await dead.wallets.reserve("acme", 60, _soon())
@@ -134,9 +132,7 @@ async def test_after_a_charge_that_found_the_disk_full_no_work_begins_until_ther
     assert _may_begin(recorder) == (True, True)
 
 
-async def test_no_work_begins_while_the_spool_is_unwritable(
-    recorder: Recorder, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_no_work_begins_on_an_unwritable_spool(recorder: Recorder, caplog: pytest.LogCaptureFixture) -> None:
     recorder._spool._database.execute("PRAGMA query_only=1")
     for _ in range(2):
         await recorder._look()

@@ -23,9 +23,7 @@ def test_a_cell_that_would_be_a_formula_is_text(text: str) -> None:
 
 
 @pytest.mark.parametrize(("milliseconds", "seconds"), [(0, "0"), (2_761, "2.761"), (7_200_000, "7200"), (100, "0.1")])
-async def test_audio_is_told_to_the_millisecond(
-    monkeypatch: pytest.MonkeyPatch, milliseconds: int, seconds: str
-) -> None:
+async def test_audio_is_told_to_milliseconds(monkeypatch: pytest.MonkeyPatch, milliseconds: int, seconds: str) -> None:
     async def usage(*arguments: object) -> list[Sum]:
         return [Sum((), 1, milliseconds, 0, 0, 5)]
 

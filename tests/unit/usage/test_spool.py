@@ -72,9 +72,7 @@ def test_a_file_that_cannot_be_read_is_set_aside(tmp_path: Path) -> None:
     assert (tmp_path / "bad.broken").exists()
 
 
-def test_a_charge_that_finds_the_disk_full_goes_into_the_room_held_back(
-    spool: Spool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_charge_that_finds_the_disk_full_goes_into_the_ballast(spool: Spool, monkeypatch: pytest.MonkeyPatch) -> None:
     spool.tidy()
     assert spool.has_room
     FullDisk(spool, monkeypatch)
@@ -83,9 +81,7 @@ def test_a_charge_that_finds_the_disk_full_goes_into_the_room_held_back(
     assert (len(spool), spool.has_room) == (100, False)
 
 
-def test_charges_can_be_removed_where_there_is_no_room_for_another(
-    spool: Spool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_charges_can_be_removed_where_there_is_no_room_for_more(spool: Spool, monkeypatch: pytest.MonkeyPatch) -> None:
     spool.tidy()
     FullDisk(spool, monkeypatch)
     with contextlib.suppress(sqlite3.OperationalError):
@@ -96,9 +92,7 @@ def test_charges_can_be_removed_where_there_is_no_room_for_another(
     assert len(spool) == 0
 
 
-def test_a_disk_that_is_full_is_noticed_before_a_charge_finds_it_so(
-    spool: Spool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_noticed_before_a_charge_finds_it(spool: Spool, monkeypatch: pytest.MonkeyPatch) -> None:
     FullDisk(spool, monkeypatch)
     with pytest.raises(OSError, match="No space left"):
         spool.tidy()

@@ -92,9 +92,7 @@ async def _tend(frontends: list[Wallets], done: asyncio.Event) -> None:
             await wallets.tend()
 
 
-async def test_who_was_overtaken_tries_again(
-    engine: AsyncEngine, books: Books, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_who_is_overtaken_tries_again(engine: AsyncEngine, books: Books, monkeypatch: pytest.MonkeyPatch) -> None:
     await books.top_up("acme", 25, None)
     wallets, ask, quicker = Wallets(engine, "holder"), Wallets._ask, [True]
 

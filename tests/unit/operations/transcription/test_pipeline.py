@@ -79,9 +79,7 @@ def test_words_that_nobody_asked_for_are_not_there(file: SharedBytes) -> None:
         (([], []), ""),
     ],
 )
-def test_the_text_is_that_of_the_segments_a_space_apart(
-    request_of_words: TranscriptionRequest, texts: Any, whole: str
-) -> None:
+def test_the_text_is_the_segments_a_space_apart(request_of_words: TranscriptionRequest, texts: Any, whole: str) -> None:
     assert assemble(PREPARED, [_answer(some) for some in texts], request_of_words).text == whole
 
 
