@@ -118,15 +118,6 @@ async def test_an_upstream_that_is_away_is_502(client: Client, upstream: Upstrea
     assert int(response.headers["Retry-After"]) >= 1
 
 
-async def test_a_stream_that_breaks_off_is_no_whole_answer(openai_client: openai.AsyncOpenAI) -> None:
-    stream = await openai_client.chat.completions.create(
-        model="m", messages=[{"role": "user", "content": "a break b"}], stream=True
-    )
-    with pytest.raises(openai.APIConnectionError):
-        async for _ in stream:
-            pass
-
-
 async def test_a_caller_who_hangs_up_ends_the_call_upstream(client: Client, upstream: Upstream) -> None:
     response = await client.post(PATH, json=chat("wait", stream=True))
     await response.content.readany()
@@ -136,11 +127,6 @@ async def test_a_caller_who_hangs_up_ends_the_call_upstream(client: Client, upst
 
 async def test_a_body_that_is_no_object_never_reaches_the_upstream(client: Client, upstream: Upstream) -> None:
     assert (await client.post(PATH, data=b"[1]")).status == 400
-    assert upstream.received == []
-
-
-async def test_a_wrong_key_never_reaches_the_upstream(client: Client, upstream: Upstream) -> None:
-    assert (await client.post(PATH, json=chat("hi"), headers={"Authorization": "Bearer x"})).status == 401
     assert upstream.received == []
 
 

@@ -33,19 +33,6 @@ async def test_the_length_is_told(client: Client) -> None:
     assert int(response.headers["Content-Length"]) == len(await response.read())
 
 
-async def test_each_sentence_is_a_call_of_its_own(client: Client, triton: FakeTriton) -> None:
-    await _post(client, input="One. Two. Three.")
-    assert [model for model, _ in triton.calls] == ["piper_amy"] * 3
-
-
-async def test_a_pause_lies_between_sentences(client: Client) -> None:
-    async def frames(text: str) -> int:
-        with wave.open(io.BytesIO(await (await _post(client, input=text)).read())) as file:
-            return int(file.getnframes())
-
-    assert await frames("One. Two.") == 2 * await frames("One.") + int(0.2 * 22_050)
-
-
 @pytest.mark.parametrize(
     ("language", "model"), [("de", "piper_thorsten"), ("FR", "piper_siwis"), ("rm", "piper_paola")]
 )

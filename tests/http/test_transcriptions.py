@@ -61,20 +61,6 @@ async def test_noise_without_speech_never_reaches_triton(client: Client, triton:
     assert triton.calls == []
 
 
-async def test_parts_of_a_long_file_are_put_together_in_order(client: Client, triton: FakeTriton) -> None:
-    gap = np.zeros(16_000, np.float32)
-    answer = await (
-        await transcribe(
-            client, encode(np.concatenate([SPEECH, gap, SPEECH, gap, SPEECH]), "wav"), response_format="verbose_json"
-        )
-    ).json()
-    assert len(triton.calls) == 3
-    assert [segment["id"] for segment in answer["segments"]] == [0, 1, 2]
-    starts = [segment["start"] for segment in answer["segments"]]
-    assert starts == sorted(starts)
-    assert abs(starts[1] - (len(SPEECH) / 16_000 + 1)) < 0.5
-
-
 async def test_each_window_goes_out_with_its_own_sound_and_comes_back_with_its_own_time(
     client: Client, triton: FakeTriton
 ) -> None:

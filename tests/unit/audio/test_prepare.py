@@ -6,7 +6,6 @@ import pytest
 from numpy.typing import NDArray
 
 from frontend.audio import detector
-from frontend.audio.decode import TooLongError
 from frontend.audio.prepare import SAMPLE_BYTES, Prepared, SpokenWindow, WindowRules, prepare, room_for
 from frontend.processes.shared_memory import SharedBytes
 from tests.speech import AlwaysSure, encode, say
@@ -53,10 +52,6 @@ def test_windows_lie_end_to_end_and_hold_the_sound_of_their_place_in_the_file(pr
         assert preparing.kept(window) == whole[start : start + window.end - window.start].tolist()
 
 
-def test_a_window_is_as_long_as_its_samples() -> None:
-    assert SpokenWindow(5.0, 16_000, 40_000).seconds == 1.5
-
-
 def test_the_duration_is_that_of_the_whole_file(preparing: Preparing) -> None:
     audio = np.concatenate([PAUSE, SPEECH, PAUSE])
     assert preparing(audio).duration == len(audio) / 16_000
@@ -67,11 +62,6 @@ def test_a_file_of_the_greatest_length_is_taken_to_its_last_sample(preparing: Pr
     assert len(SPEECH) % 512
     (window,) = preparing(SPEECH, len(SPEECH) / 16_000).windows
     assert len(SPEECH) - 1_000 < window.end <= len(SPEECH)
-
-
-def test_a_sample_more_is_too_long(preparing: Preparing) -> None:
-    with pytest.raises(TooLongError):
-        preparing(SPEECH, (len(SPEECH) - 1) / 16_000)
 
 
 @pytest.mark.parametrize(("peak", "windows"), [(0.002, 0), (0.02, 1)])

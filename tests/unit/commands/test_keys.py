@@ -12,10 +12,6 @@ from frontend.config.settings import PREFIX
 from tests.unit.commands.conftest import Terminal
 
 
-def test_create_prints_the_key_on_its_last_line(terminal: Terminal) -> None:
-    assert api_key.well_formed(terminal.type("keys", "create")[-1])
-
-
 def test_the_key_is_never_printed_again(terminal: Terminal) -> None:
     key = terminal.type("keys", "create", "--name", "search", "--tier", "pro", "--limit", "embeddings=5")[-1]
     (_, row) = terminal.type("keys", "list")

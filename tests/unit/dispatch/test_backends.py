@@ -143,13 +143,6 @@ async def _after_probes(server: FakeServer, count: int) -> None:
     await until(lambda: server.probes >= last)
 
 
-async def test_one_late_probe_changes_nothing(backend: Backend, server: FakeServer, heard: Heard) -> None:
-    server.late = 1
-    heard.slots.clear()
-    await _after_probes(server, 2)
-    assert heard.slots == {}
-
-
 async def test_two_late_probes_in_a_row_take_a_server_out(backend: Backend, server: FakeServer, heard: Heard) -> None:
     server.late = 2
     await heard.until({"embedder": 0, "whisper": 0})

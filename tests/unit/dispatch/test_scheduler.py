@@ -1,6 +1,5 @@
 """What the order of a queue promises, rule by rule."""
 
-from collections import Counter
 from collections.abc import Mapping
 
 import pytest
@@ -87,30 +86,6 @@ def test_of_owners_below_their_floors_goes_first_who_has_the_least_part_of_it() 
         _enter(scheduler, owner, FREE, owner=owner)
     granted = [scheduler.grant(0.0) for _ in range(4)]
     assert [ticket.owner if ticket else None for ticket in granted] == ["small", "large", "large", "small"]
-
-
-def test_the_backend_with_the_most_free_slots_is_chosen() -> None:
-    scheduler = _scheduler(1)
-    scheduler.set_limit("b", 3)
-    backends = []
-    for _ in range(4):
-        _enter(scheduler, "k", FREE)
-        ticket = _granted(scheduler)
-        backends.append(ticket.backend)
-    assert Counter(backends) == {"b": 3, "a": 1}
-    assert backends[:2] == ["b", "b"]
-
-
-def test_a_backend_that_is_out_gets_nothing_and_what_it_has_is_given_back() -> None:
-    scheduler = _scheduler(2)
-    _enter(scheduler, "k", FREE)
-    running = _granted(scheduler)
-    scheduler.set_limit("a", 0)
-    _enter(scheduler, "k", FREE)
-    assert scheduler.grant(0.0) is None
-    scheduler.leave(running, 1.0)
-    scheduler.set_limit("a", 2)
-    assert scheduler.free == 2
 
 
 def test_leaving_twice_gives_back_one_slot() -> None:

@@ -13,17 +13,25 @@ from tests.redis import RedisServer
 DEMANDS = strategies.dictionaries(strategies.text("abcdef", min_size=1), strategies.integers(0, 100), min_size=1)
 
 
-def test_equal_demands_get_equal_shares() -> None:
-    assert divide(16, {"a": 50, "b": 50}) == {"a": 8, "b": 8}
-
-
-def test_who_wants_little_leaves_the_rest_to_the_others() -> None:
-    assert divide(16, {"a": 2, "b": 50, "c": 50}) == {"a": 2, "b": 7, "c": 7}
-
-
-def test_what_nobody_wants_is_divided_evenly() -> None:
-    assert divide(16, {"a": 0, "b": 0}) == {"a": 8, "b": 8}
-    assert divide(16, {"a": 4, "b": 0}) == {"a": 4 + 6, "b": 1 + 5}
+@pytest.mark.parametrize(
+    ("slots", "demands", "least", "shares"),
+    [
+        # Equal demands.
+        (16, {"a": 50, "b": 50}, {}, {"a": 8, "b": 8}),
+        # Who wants little leaves the rest to the others.
+        (16, {"a": 2, "b": 50, "c": 50}, {}, {"a": 2, "b": 7, "c": 7}),
+        # What nobody wants is divided evenly.
+        (16, {"a": 0, "b": 0}, {}, {"a": 8, "b": 8}),
+        (16, {"a": 4, "b": 0}, {}, {"a": 4 + 6, "b": 1 + 5}),
+        # A lower bound is given whatever the others want, and changes nothing where it is met anyway.
+        (8, {"a": 6, "b": 100}, {"a": 6}, {"a": 6, "b": 2}),
+        (8, {"a": 100, "b": 100}, {"a": 3}, {"a": 4, "b": 4}),
+    ],
+)
+def test_slots_are_divided_by_demand(
+    slots: int, demands: dict[str, int], least: dict[str, int], shares: dict[str, int]
+) -> None:
+    assert divide(slots, demands, least) == shares
 
 
 @given(strategies.integers(1, 200), DEMANDS)
@@ -49,14 +57,6 @@ def test_a_fixed_share_is_at_least_one() -> None:
 
 def test_a_fixed_share_of_a_floor_is_rounded_up() -> None:
     assert FixedShares(4, {"m": {"acme": 6}}).floors("m") == {"acme": 2}
-
-
-def test_a_lower_bound_is_given_whatever_the_others_want() -> None:
-    assert divide(8, {"a": 6, "b": 100}, {"a": 6}) == {"a": 6, "b": 2}
-
-
-def test_a_lower_bound_that_is_met_anyway_changes_nothing() -> None:
-    assert divide(8, {"a": 100, "b": 100}, {"a": 3}) == {"a": 4, "b": 4}
 
 
 Floors = dict[str, dict[str, int]]

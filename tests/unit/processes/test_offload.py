@@ -39,10 +39,6 @@ async def pool() -> AsyncIterator[Offload]:
     await offload.close()
 
 
-async def test_answers_what_the_function_answers(pool: Offload) -> None:
-    assert await pool.run(_add, 1, b=2) == 3
-
-
 async def test_a_task_that_overruns_is_killed_and_the_pool_goes_on() -> None:
     pool = Offload(1, tasks=100, seconds=2)
     with pytest.raises(TaskKilledError):

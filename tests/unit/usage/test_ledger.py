@@ -83,13 +83,6 @@ async def test_an_answer_that_is_brought_late_is_a_repeat_all_the_same(engine: A
     assert await _answers(engine) == [2]
 
 
-async def test_repeats_are_in_no_sum(engine: AsyncEngine) -> None:
-    await _ledger(engine).write(_placed(event("a"), event("a"), event("b")))
-    async with engine.connect() as connection:
-        rows = await connection.execute(select(USAGE_DAYS.c.requests, USAGE_DAYS.c.amount))
-        assert [tuple(row) for row in rows] == [(2, 10)]
-
-
 async def test_sums_by_day_count_a_charge_once(engine: AsyncEngine) -> None:
     ledger = _ledger(engine)
     await ledger.write(_placed(event("a", at=10), event("b", at=_DAY)))

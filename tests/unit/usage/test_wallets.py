@@ -48,15 +48,10 @@ async def test_what_is_released_can_be_reserved_again(wallets: Wallets) -> None:
     await wallets.reserve("acme", 100, _soon())
 
 
-async def test_what_is_charged_cannot_be_reserved_again(wallets: Wallets) -> None:
+async def test_what_is_charged_cannot_be_reserved_again(engine: AsyncEngine, wallets: Wallets) -> None:
     await wallets.reserve("acme", 100, _soon())
     wallets.spend("acme", 100)
     assert not await _granted(wallets.reserve("acme", 1, _soon()))
-
-
-async def test_what_is_written_cannot_be_reserved_again(engine: AsyncEngine, wallets: Wallets) -> None:
-    await wallets.reserve("acme", 100, _soon())
-    wallets.spend("acme", 100)
     async with engine.begin() as connection:
         await leases.spend(connection, "holder", "acme", 100)
     wallets.written(Counter(acme=100))

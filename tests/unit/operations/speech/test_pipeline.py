@@ -67,13 +67,21 @@ class LongTones(FakeTriton):
         return {"output": np.ones((1, 1, 1, inputs["input"].shape[1]), np.float32)}
 
 
-async def _say(triton: LongTones, phonemizer: Any, text: str, response_format: str = "wav", **values: Any) -> bytes:
+@pytest.fixture
+async def triton() -> LongTones:
+    return LongTones()
+
+
+async def _say(
+    triton: LongTones, text: str, response_format: str = "wav", phonemizer: Any = None, **values: Any
+) -> bytes:
     """What amy says; ``values`` are settings."""
     settings = Settings(**{"model_repository": ROOT / "model_repository", **values})
     dispatcher = Dispatcher(Rules(), Bounds(), FixedShares(1, {}))
     await dispatcher.add("triton", triton, {"piper_amy": 4})
     threads = Threads(1)
-    phonemizers, encoders = Pool(dispatcher.fix("text", 4), phonemizer), Pool(dispatcher.fix("threads", 2), threads)
+    phonemizers = Pool(dispatcher.fix("text", 4), phonemizer or SlowPhonemizer(triton.called))
+    encoders = Pool(dispatcher.fix("threads", 2), threads)
     pipeline = SpeechPipeline(settings, dispatcher, phonemizers, encoders)
     async with asyncio.timeout(5):
         turn = Turn("key", 3, None, asyncio.get_running_loop().time() + 10)
@@ -93,38 +101,29 @@ def _tones(answer: bytes) -> list[int]:
     return [int(length) for length in np.diff(edges)[::2]]
 
 
-async def test_the_first_sentence_is_spoken_before_the_rest_is_phonemized() -> None:
-    triton = LongTones()
+async def test_the_first_sentence_is_spoken_before_the_rest_is_phonemized(triton: LongTones) -> None:
     phonemizer = SlowPhonemizer(triton.called)
-    await _say(triton, phonemizer, "One. Three more. Five.")
+    await _say(triton, "One. Three more. Five.", phonemizer=phonemizer)
     assert phonemizer.asked == [["One."], ["Three more.", "Five."]]
     assert [inputs["input"].shape[1] for _, inputs in triton.calls] == [4, 11, 5]
 
 
-async def test_of_the_others_the_longest_is_spoken_first() -> None:
-    triton = LongTones()
-    await _say(triton, SlowPhonemizer(triton.called), "One. Five. Three more. Seventy.")
+async def test_of_the_others_the_longest_is_spoken_first_and_all_are_heard_in_order(triton: LongTones) -> None:
+    answer = await _say(triton, "One. Five. Three more. Seventy.")
     assert [inputs["input"].shape[1] for _, inputs in triton.calls] == [4, 11, 8, 5]
-
-
-async def test_sentences_are_heard_in_the_order_of_the_text() -> None:
-    triton = LongTones()
-    answer = await _say(triton, SlowPhonemizer(triton.called), "One. Five. Three more. Seventy.")
     assert _tones(answer) == [4, 5, 11, 8]
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.5])
-async def test_the_pause_between_sentences_is_a_setting(seconds: float) -> None:
-    triton = LongTones()
-    answer = await _say(triton, SlowPhonemizer(triton.called), "One. Five.", sentence_pause_seconds=seconds)
+async def test_the_pause_between_sentences_is_a_setting(triton: LongTones, seconds: float) -> None:
+    answer = await _say(triton, "One. Five.", sentence_pause_seconds=seconds)
     with wave.open(io.BytesIO(answer)) as file:
         assert file.getnframes() == 4 + 5 + int(seconds * 22_050)
 
 
 @pytest.mark.parametrize("kbps", [32, 128])
-async def test_the_bit_rate_of_mp3_is_a_setting(kbps: int) -> None:
-    triton = LongTones()
-    answer = await _say(triton, SlowPhonemizer(triton.called), "One.", "mp3", mp3_kbps=kbps)
+async def test_the_bit_rate_of_mp3_is_a_setting(triton: LongTones, kbps: int) -> None:
+    answer = await _say(triton, "One.", "mp3", mp3_kbps=kbps)
     with av.open(io.BytesIO(answer)) as file:
         assert file.streams.audio[0].bit_rate == kbps * 1000
 
@@ -141,20 +140,20 @@ def _repository(folder: Path, **values: Any) -> Path:
 
 
 @pytest.mark.parametrize(("speakers", "told"), [(1, False), (2, True)])
-async def test_a_voice_of_several_speakers_is_told_to_take_the_first(tmp_path: Path, speakers: int, told: bool) -> None:
-    triton = LongTones()
+async def test_a_voice_of_several_speakers_is_told_to_take_the_first(
+    triton: LongTones, tmp_path: Path, speakers: int, told: bool
+) -> None:
     repository = _repository(tmp_path, num_speakers=speakers)
-    await _say(triton, SlowPhonemizer(triton.called), "One.", model_repository=repository)
+    await _say(triton, "One.", model_repository=repository)
     ((_, inputs),) = triton.calls
     assert ("sid" in inputs) is told
     assert not told or inputs["sid"].tolist() == [0]
 
 
-async def test_a_sentence_goes_out_with_its_length_and_the_voices_scales(tmp_path: Path) -> None:
-    triton = LongTones()
+async def test_a_sentence_goes_out_with_its_length_and_the_voices_scales(triton: LongTones, tmp_path: Path) -> None:
     scales = {"noise_scale": 0.25, "length_scale": 1.5, "noise_w": 0.75}
     repository = _repository(tmp_path, inference=scales, audio={"sample_rate": 16_000})
-    answer = await _say(triton, SlowPhonemizer(triton.called), "One.", model_repository=repository)
+    answer = await _say(triton, "One.", model_repository=repository)
     ((_, inputs),) = triton.calls
     assert inputs["input_lengths"].tolist() == [4]
     assert inputs["scales"].tolist() == [0.25, 1.5, 0.75]
