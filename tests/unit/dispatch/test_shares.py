@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 import pytest
 from hypothesis import given, strategies
@@ -65,7 +66,7 @@ Floors = dict[str, dict[str, int]]
 @asynccontextmanager
 async def _beating(server: RedisServer, floors: Floors, *demands: Demand) -> AsyncIterator[list[SharedShares]]:
     """Frontends that want so much of a model, and know of each other."""
-    made = [SharedShares(server.url, lambda demand=demand: {"m": demand}, floors) for demand in demands]
+    made = [SharedShares(server.url, partial(dict, m=demand), floors) for demand in demands]
     for shares in (*made, made[0]):
         await shares.beat()
     yield made

@@ -6,7 +6,7 @@ import json
 import wave
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from unittest.mock import MagicMock
 
 import av
@@ -73,14 +73,14 @@ async def triton() -> LongTones:
 
 
 async def _say(
-    triton: LongTones, text: str, response_format: str = "wav", phonemizer: Any = None, **values: Any
+    triton: LongTones, text: str, response_format: str = "wav", phonemizer: SlowPhonemizer | None = None, **values: Any
 ) -> bytes:
     """What amy says; ``values`` are settings."""
     settings = Settings(**{"model_repository": ROOT / "model_repository", **values})
     dispatcher = Dispatcher(Rules(), Bounds(), FixedShares(1, {}))
     await dispatcher.add("triton", triton, {"piper_amy": 4})
     threads = Threads(1)
-    phonemizers = Pool(dispatcher.fix("text", 4), phonemizer or SlowPhonemizer(triton.called))
+    phonemizers = Pool(dispatcher.fix("text", 4), cast(Any, phonemizer or SlowPhonemizer(triton.called)))
     encoders = Pool(dispatcher.fix("threads", 2), threads)
     pipeline = SpeechPipeline(settings, dispatcher, phonemizers, encoders)
     async with asyncio.timeout(5):
