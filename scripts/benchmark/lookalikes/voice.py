@@ -22,7 +22,6 @@ class Quality:
 
 
 MEDIUM = Quality(192, 768, 256)
-X_LOW = Quality(96, 384, 256)
 # Of no real voice: for tests, in a hundredth of the time.
 TINY = Quality(32, 64, 128)
 _SYMBOLS, _HEADS, _LAYERS = 256, 2, 6

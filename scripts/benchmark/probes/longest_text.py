@@ -1,12 +1,8 @@
-"""What the longest text takes of a model of M3's size: seconds, and the memory of everything in the process.
+"""What the longest text takes of a model of M3's size: python -m scripts.benchmark.probes.longest_text
 
-python -m scripts.benchmark.probes.longest_text
-
-The weights are random: speed does not depend on them.
+Told are seconds, and the memory of everything in the process. The weights are random: speed does not depend on them.
 """
 
-import argparse
-import sys
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -24,12 +20,13 @@ from scripts.export_models.text.promised import PROMISES
 
 _MOST_TOKENS = PROMISES["m3_embedder"].max_tokens
 _PRECISIONS: tuple[Precision, ...] = ("fp32", "int8")
+_LAYERS, _THREADS = 24, 2
 
 
-def measure(path: Path, threads: int) -> tuple[float, float]:
+def measure(path: Path) -> tuple[float, float]:
     """Seconds that one text of 8192 tokens takes, and the most memory in GiB that this process has had."""
     ids = [np.random.default_rng(0).integers(10, text.WORDS, _MOST_TOKENS).astype(np.int32)]
-    run = session(path, threads)
+    run = session(path, _THREADS)
     started = time.perf_counter()
     run(ids)
     seconds = time.perf_counter() - started
@@ -38,22 +35,13 @@ def measure(path: Path, threads: int) -> tuple[float, float]:
     return seconds, int(status.partition("VmHWM:")[2].split()[0]) / 2**20
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description="The longest text, and the memory it takes.")
-    parser.add_argument("--layers", type=int, default=24)
-    parser.add_argument("--threads", type=int, default=2)
-    arguments = parser.parse_args()
-    model = text.model(arguments.layers)
+if __name__ == "__main__":
+    model = text.model(_LAYERS)
     for precision in _PRECISIONS:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model.onnx"
             save(packed_graph(model, precision), path)
             # A process of its own: the making of the model must not count.
             with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
-                seconds, gib = alone.submit(measure, path, arguments.threads).result()
+                seconds, gib = alone.submit(measure, path).result()
         print(f"{precision}: {_MOST_TOKENS} tokens in {seconds:.1f} s with {gib:.2f} GiB", flush=True)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

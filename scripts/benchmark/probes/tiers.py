@@ -1,12 +1,10 @@
-"""Who is served when everything is full: python -m scripts.benchmark.probes.tiers --seconds 30
+"""Who is served when everything is full: python -m scripts.benchmark.probes.tiers
 
 Callers of every tier, and one whose organisation has a floor, want more of one voice than a Triton has slots for; then
 two equal keys do, one of them with four times as many callers.
 """
 
-import argparse
 import asyncio
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -20,7 +18,7 @@ from scripts.benchmark.common.summary import summary
 from scripts.benchmark.common.target import Target, own_product
 
 _MODEL = "piper_amy"
-_FLOOR = 2
+_FLOOR, _SECONDS = 2, 30.0
 _HEAD = ("key", "tier", "callers", "answers", "share", "median s", "p95 s", "failed")
 _CONFIG = f"[floors.{_MODEL}]\nfloor = {_FLOOR}\n"
 # Long enough that the model, not the way to it, is what everybody waits for.
@@ -53,16 +51,16 @@ def _keys(target: Target, groups: Sequence[Group]) -> Mapping[Group, str]:
     return with_registry(Settings(database=target.database), make)
 
 
-async def _answers(target: Target, key: str, callers: int, seconds: float) -> list[Sample]:
+async def _answers(target: Target, key: str, callers: int) -> list[Sample]:
     async with connected(target.address, key) as client:
-        return await closed(client, [_CALL], callers, seconds)
+        return await closed(client, [_CALL], callers, _SECONDS)
 
 
-def _measure(target: Target, title: str, groups: Sequence[Group], seconds: float) -> None:
+def _measure(target: Target, title: str, groups: Sequence[Group]) -> None:
     keys = _keys(target, groups)
 
     async def together() -> list[list[Sample]]:
-        return await asyncio.gather(*(_answers(target, keys[group], group.callers, seconds) for group in groups))
+        return await asyncio.gather(*(_answers(target, keys[group], group.callers) for group in groups))
 
     print(f"\n{title}\n{head(_HEAD)}")
     found = asyncio.run(together())
@@ -74,16 +72,8 @@ def _measure(target: Target, title: str, groups: Sequence[Group], seconds: float
         print(line((*shared, *times, its.failed)), flush=True)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description="Measure who is served when everything is full.")
-    parser.add_argument("--seconds", type=float, default=30)
-    seconds = parser.parse_args().seconds
-    with own_product(config=_CONFIG) as target:
-        _measure(target, "Three tiers", TIERS, seconds)
-        _measure(target, f"A floor of {_FLOOR} slots, and a flood of the same tier", FLOOR, seconds)
-        _measure(target, "Two equal keys", EQUALS, seconds)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    with own_product(config=_CONFIG) as started:
+        _measure(started, "Three tiers", TIERS)
+        _measure(started, f"A floor of {_FLOOR} slots, and a flood of the same tier", FLOOR)
+        _measure(started, "Two equal keys", EQUALS)

@@ -15,13 +15,14 @@ CALL = Call("/embeddings", 10, {"input": "a"})
 
 
 class Server:
-    """Answers after ``delay`` seconds; ``most`` is how many calls were under way at once."""
+    """Answers its ``client`` after ``delay`` seconds; ``most`` is how many calls were under way at once."""
+
+    client: load.Client
 
     def __init__(self) -> None:
         self.delay, self.answered, self.under_way, self.most = 0.02, 0, 0, 0
-        app = web.Application()
-        app.router.add_post("/v1/embeddings", self._answer)
-        self.server = TestServer(app)
+        self.app = web.Application()
+        self.app.router.add_post("/v1/embeddings", self._answer)
 
     async def _answer(self, request: web.Request) -> web.Response:
         self.under_way += 1
@@ -34,38 +35,29 @@ class Server:
 
 @pytest.fixture
 async def server() -> AsyncIterator[Server]:
-    running = Server()
-    await running.server.start_server()
-    yield running
-    await running.server.close()
+    made = Server()
+    async with TestServer(made.app) as running, load.connected(str(running.make_url("/v1")), "key") as made.client:
+        yield made
 
 
-@pytest.fixture
-async def client(server: Server) -> AsyncIterator[load.Client]:
-    async with load.connected(str(server.server.make_url("/v1")), "key") as connected:
-        yield connected
+async def test_a_closed_loop_never_has_more_calls_than_callers(server: Server) -> None:
+    samples = await load.closed(server.client, [CALL], 4, 0.3)
+    assert (server.most, server.answered) == (4, len(samples))
 
 
-async def test_a_closed_loop_never_has_more_calls_than_callers(client: load.Client, server: Server) -> None:
-    samples = await load.closed(client, [CALL], 4, 0.3)
-    assert server.most == 4
-    assert len(samples) == server.answered
-
-
-async def test_an_open_loop_does_not_wait_for_answers(client: load.Client, server: Server) -> None:
+async def test_an_open_loop_does_not_wait_for_answers(server: Server) -> None:
     server.delay = 0.5
-    samples = await load.poisson(client, [CALL], 50, 0.5, seed=1)
+    samples = await load.poisson(server.client, [CALL], 50, 0.5, seed=1)
     assert server.most > 4
     assert 10 <= len(samples) <= 40
 
 
-async def test_time_counts_from_when_a_call_was_due(client: load.Client, server: Server) -> None:
-    sample = await client.send(CALL, time.perf_counter() - 1)
-    assert sample.seconds >= 1
+async def test_time_counts_from_when_a_call_was_due(server: Server) -> None:
+    assert (await server.client.send(CALL, time.perf_counter() - 1)).seconds >= 1
 
 
-async def test_a_burst_sends_all_at_once(client: load.Client, server: Server) -> None:
-    await load.burst(client, [CALL] * 9)
+async def test_a_burst_sends_all_at_once(server: Server) -> None:
+    await load.burst(server.client, [CALL] * 9)
     assert server.most == 9
 
 
@@ -74,7 +66,7 @@ async def test_a_server_that_is_away_is_a_sample_too() -> None:
         assert (await client.send(CALL, time.perf_counter())).status == 0
 
 
-async def test_every_call_is_sent_once_whatever_the_callers(client: load.Client, server: Server) -> None:
-    samples = await load.each_once(client, [Call("/embeddings", units, CALL.body) for units in range(7)], 3)
+async def test_every_call_is_sent_once_whatever_the_callers(server: Server) -> None:
+    samples = await load.each_once(server.client, [Call("/embeddings", units, CALL.body) for units in range(7)], 3)
     assert sorted(sample.units for sample in samples) == list(range(7))
     assert (server.answered, server.most) == (7, 3)

@@ -19,16 +19,11 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("seconds", [3, 12, 30])
-def test_every_window_has_the_same_number_of_tokens(converted: Path, seconds: int) -> None:
+def test_every_window_has_the_same_tokens_and_is_decoded_once(converted: Path, seconds: int) -> None:
     module = recognizer_module()
     recognizer = module.Recognizer(converted, compute_type="int8")
     audio = np.random.default_rng(seconds).normal(size=seconds * 16_000).astype(np.float32) * 0.1
     (answer,) = recognizer.transcribe([module.Window(audio, language="en")])
     assert "".join(segment.text for segment in answer.segments) == "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN"
-
-
-def test_no_window_is_doubted_and_decoded_again(converted: Path) -> None:
-    module = recognizer_module()
-    recognizer = module.Recognizer(converted, compute_type="int8")
-    (answer,) = recognizer.transcribe([module.Window(np.zeros(80_000, np.float32), language="en")])
+    # None is doubted and decoded again.
     assert answer.avg_logprob > -0.1

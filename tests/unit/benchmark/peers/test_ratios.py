@@ -18,27 +18,20 @@ class FixedSide:
         return next(self._seconds)
 
 
-def _case() -> Case:
+def _rows() -> list[ratios.Row]:
     sides = {"Quartet": FixedSide(9, 1, 2, 1), "peer": FixedSide(9, 3, 4, 8)}
-    return Case("embeddings", "tokens", 100, dict(sides))
+    return ratios.compare(Case("embeddings", "tokens", 100, dict(sides)), 3)
 
 
-def test_the_first_round_only_warms_up() -> None:
-    assert [row.seconds for row in ratios.compare(_case(), 3)] == [[1, 2, 1], [3, 4, 8]]
-
-
-def test_ratios_compare_within_a_round() -> None:
-    own, peer = ratios.compare(_case(), 3)
-    assert own.ratios["Quartet"] == Spread(1, 1, 1)
-    assert peer.ratios["Quartet"] == Spread(3, 2, 8)
-
-
-def test_rates_are_of_the_median_round() -> None:
-    assert [row.rate for row in ratios.compare(_case(), 3)] == [100, 25]
+def test_ratios_are_of_one_round_rates_of_the_median_and_the_first_round_only_warms_up() -> None:
+    assert [(row.seconds, row.ratios["Quartet"], row.rate) for row in _rows()] == [
+        ([1, 2, 1], Spread(1, 1, 1), 100),
+        ([3, 4, 8], Spread(3, 2, 8), 25),
+    ]
 
 
 def test_results_are_written_as_json_table_and_plot(tmp_path: Path) -> None:
-    ratios.write(tmp_path, ratios.compare(_case(), 3))
+    ratios.write(tmp_path, _rows())
     assert json.loads((tmp_path / "peers.json").read_text())["rows"][1]["ratios"]["Quartet"]["median"] == 3
     assert "| peer | 25.0 | 3.00 (2.00 to 8.00) |" in (tmp_path / "peers.md").read_text()
     assert (tmp_path / "peers.png").stat().st_size > 1000

@@ -1,30 +1,16 @@
 """The sweep of a model's settings: what is loaded, and what is said of it."""
 
-from typing import Any
-
 from scripts.benchmark.product.model_control import Knobs
 from scripts.benchmark.product.tune import Tried, combinations, parser, row, table
-
-CONFIG: dict[str, Any] = {"max_batch_size": 32, "dynamic_batching": {}}
 
 
 def _tried(p95: float, rate: float, errors: int = 0) -> Tried:
     return Tried(Knobs(0, 8, 1, 2), p95, rate, "words", 3.5, errors)
 
 
-def test_every_combination_is_tried() -> None:
-    arguments = parser().parse_args(["--delays", "0,10", "--batches", "1,8", "--instances", "1", "--threads", "2"])
-    assert combinations(CONFIG, arguments) == [
-        Knobs(0, 1, 1, 2),
-        Knobs(0, 8, 1, 2),
-        Knobs(10, 1, 1, 2),
-        Knobs(10, 8, 1, 2),
-    ]
-
-
 def test_a_model_that_cannot_batch_has_no_delay_and_no_batch_size() -> None:
     arguments = parser().parse_args(["--instances", "1,2", "--threads", "1"])
-    found = combinations({**CONFIG, "max_batch_size": 0}, arguments)
+    found = combinations({"max_batch_size": 0, "dynamic_batching": {}}, arguments)
     assert found == [Knobs(None, None, 1, 1), Knobs(None, None, 2, 1)]
 
 
