@@ -25,6 +25,7 @@ def scene(stack: Stack) -> Scene:
 @pytest.mark.parametrize(
     ("name", "scale"),
     [
+        ("a malformed tensor among good ones", 1.0),
         ("three times 32 long texts, given up", 1.0),
         ("five files of two hours", 0.1),
         ("200 uploads dropped", 0.3),
@@ -33,9 +34,12 @@ def scene(stack: Stack) -> Scene:
         ("500 rankings dropped", 0.1),
     ],
 )
-async def test_an_attack_keeps_nothing_and_makes_nobody_wait(scene: Scene, name: str, scale: float) -> None:
+async def test_an_attack_keeps_nothing_and_makes_nobody_wait(
+    stack: Stack, scene: Scene, name: str, scale: float
+) -> None:
     scene.scale = scale
     scene.waits.clear()
     await ATTACKS[name](scene)
     assert await seconds_until_free(scene) < FREE_SECONDS
+    assert stack.triton.alive()
     assert all(max(waits) < PATIENCE for waits in scene.waits.values()), scene.waits

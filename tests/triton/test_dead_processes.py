@@ -6,9 +6,9 @@ import os
 import signal
 import urllib.request
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 from frontend.dispatch.dispatcher import Dispatcher
@@ -21,7 +21,7 @@ from scripts.local_triton.server import LocalTriton
 from tests.conftest import ROOT
 from tests.eventually import until
 from tests.speech import say
-from tests.triton.conftest import send
+from tests.triton.conftest import processes, send
 
 pytestmark = pytest.mark.triton
 
@@ -53,29 +53,9 @@ async def dispatcher(triton: LocalTriton) -> AsyncIterator[Dispatcher]:
     await client.close()
 
 
-def _processes(triton: LocalTriton, model: str) -> list[int]:
-    """Those of a model's instances, by the prefix of this Triton and their names."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            arguments = entry.read_bytes().decode().split("\0")
-        except OSError:
-            continue
-        ours = any(argument.startswith(triton._prefix) for argument in arguments)
-        if ours and any(argument.startswith(f"{model}_0_") for argument in arguments):
-            found.append(int(entry.parent.name))
-    return found
-
-
-def _idle_seconds() -> float:
-    """For how long a processor of this machine has had nothing to do."""
-    fields = Path("/proc/stat").read_text(encoding="utf-8").splitlines()[0].split()
-    return int(fields[4]) / os.sysconf("SC_CLK_TCK")
-
-
 async def _kill_and_wait(triton: LocalTriton, dispatcher: Dispatcher, model: str) -> None:
     """Until the death of one process was found and the model is back."""
-    os.kill(_processes(triton, model)[0], signal.SIGKILL)
+    os.kill(processes(triton, model)[0], signal.SIGKILL)
     await until(lambda: dispatcher.states([model])[model] == "loading", _LONGEST)
     await until(lambda: dispatcher.states([model])[model] == "ready", _LONGEST)
 
@@ -84,9 +64,9 @@ async def _kill_and_wait(triton: LocalTriton, dispatcher: Dispatcher, model: str
 async def test_a_dead_process_is_back_within_ten_seconds_of_an_idle_processor(
     triton: LocalTriton, dispatcher: Dispatcher, model: str
 ) -> None:
-    idle = _idle_seconds()
+    idle = psutil.cpu_times().idle
     await _kill_and_wait(triton, dispatcher, model)
-    assert _idle_seconds() - idle < 10
+    assert psutil.cpu_times().idle - idle < 10
 
 
 async def test_a_whisper_that_came_back_hears_the_first_who_calls_it(

@@ -10,6 +10,7 @@ import time
 import urllib.request
 from pathlib import Path
 
+import psutil
 import pytest
 
 from scripts.local_triton.checks import free_port
@@ -21,25 +22,20 @@ _READY_SECONDS = 90
 _GONE_SECONDS = 40
 
 
-def _start(port: int, log: Path) -> subprocess.Popen[bytes]:
+def _product(port: int, folder: Path) -> list[str]:
+    return [sys.executable, "-m", "scripts.run", "--port", str(port), "--state", str(folder / "state")]
+
+
+def _start(command: list[str], log: Path) -> subprocess.Popen[bytes]:
+    """Until the product is ready."""
     with log.open("wb") as output:
-        run = subprocess.Popen(
-            [sys.executable, "-m", "scripts.run", "--port", str(port), "--state", str(log.parent / "state")],
-            cwd=ROOT,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    _wait_until_ready(run, log)
-    return run
-
-
-def _wait_until_ready(run: subprocess.Popen[bytes], log: Path) -> None:
+        run = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
     deadline = time.monotonic() + _READY_SECONDS
     while b"Ctrl-C stops" not in log.read_bytes():
         assert run.poll() is None, log.read_text()
         assert time.monotonic() < deadline, log.read_text()
         time.sleep(0.1)
+    return run
 
 
 def _left(family: dict[int, str]) -> list[str]:
@@ -52,14 +48,9 @@ def _left(family: dict[int, str]) -> list[str]:
 
 def test_the_product_ends_with_its_caller(tmp_path: Path) -> None:
     """As when 'make run' is killed: nobody is left to press Ctrl-C."""
-    port = free_port()
-    command = [sys.executable, "-m", "scripts.run", "--end-with-parent", "--port", str(port)]
-    command += ["--state", str(tmp_path / "state")]
+    command = [*_product(free_port(), tmp_path), "--end-with-parent"]
     code = f"import subprocess; subprocess.run({command!r})"
-    log = tmp_path / "log"
-    with log.open("wb") as output:
-        caller = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=output, stderr=subprocess.STDOUT)
-    _wait_until_ready(caller, log)
+    caller = _start([sys.executable, "-c", code], tmp_path / "log")
     family = _family(caller.pid)
     caller.kill()
     caller.wait()
@@ -68,23 +59,14 @@ def test_the_product_ends_with_its_caller(tmp_path: Path) -> None:
 
 def _family(root: int) -> dict[int, str]:
     """The process ``root`` and everything it started, with command lines."""
-    parents: dict[int, int] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                parents[int(entry.name)] = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-    family = {root}
-    while more := {pid for pid, parent in parents.items() if parent in family} - family:
-        family |= more
-    return {pid: Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode() for pid in family}
+    process = psutil.Process(root)
+    return {each.pid: " ".join(each.cmdline()) for each in (process, *process.children(recursive=True))}
 
 
 def _alive(pid: int) -> bool:
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
         return False
 
 
@@ -115,7 +97,7 @@ def _embeds(tmp_path: Path, port: int) -> bool:
 def test_what_dies_is_started_again_and_nothing_is_left_at_the_end(tmp_path: Path) -> None:
     shared_before = _shared_memory()
     port = free_port()
-    run = _start(port, tmp_path / "log")
+    run = _start(_product(port, tmp_path), tmp_path / "log")
     family = _family(run.pid)
     assert len(family) > 10
     for victim in ("bin/tritonserver", "frontend serve"):
@@ -136,7 +118,7 @@ def test_what_dies_is_started_again_and_nothing_is_left_at_the_end(tmp_path: Pat
 def test_nothing_is_left(end: str, tmp_path: Path) -> None:
     shared_before = _shared_memory()
     port = free_port()
-    run = _start(port, tmp_path / "log")
+    run = _start(_product(port, tmp_path), tmp_path / "log")
     family = _family(run.pid)
     os.kill(run.pid, signal.SIGTERM if end == "terminate" else signal.SIGKILL)
     status = run.wait(_GONE_SECONDS)

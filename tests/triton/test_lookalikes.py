@@ -23,7 +23,7 @@ from scripts.local_triton.server import LocalTriton
 from tests import lookalikes
 from tests.conftest import ROOT
 from tests.speech import say
-from tests.triton.conftest import send
+from tests.triton.conftest import processes, send
 
 pytestmark = pytest.mark.triton
 EXACT = ["--precision", "fp32", "--whisper-compute-type", "float32"]
@@ -102,13 +102,7 @@ def test_a_whisper_of_real_layout_detects_decodes_and_aligns(triton: LocalTriton
 
 
 def test_unload_and_load_bring_a_dead_stub_back(triton: LocalTriton) -> None:
-    stubs = [
-        int(entry.parent.name)
-        for entry in Path("/proc").glob("[0-9]*/cmdline")
-        if b"python_backend_stub" in (command := entry.read_bytes())
-        and b"m3_reranker" in command
-        and str(triton.ports.grpc).encode() in command
-    ]
+    stubs = processes(triton, "m3_reranker")
     assert len(stubs) == 2
     for stub in stubs:
         os.kill(stub, signal.SIGKILL)

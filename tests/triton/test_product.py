@@ -1,9 +1,6 @@
 """The whole product, called with the official OpenAI client: a real Triton answers with the demo models."""
 
 import asyncio
-import json
-import time
-import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -11,9 +8,9 @@ import jiwer
 import numpy as np
 import openai
 import pytest
-import tritonclient.grpc as grpc_client
 from numpy.typing import NDArray
 
+from scripts.benchmark.product.triton_counts import TritonCounts, between
 from scripts.export_models.demo.sentences import sentences, words
 from scripts.run.stack import Stack
 from tests.speech import CONTAINERS, decoded, encode, say
@@ -25,16 +22,6 @@ UNSEEN_SEED = 4_000_000
 PER_VOICE = 15
 WORD_ERROR = 0.05
 RIGHT_LANGUAGE = 0.98
-
-
-def _post(stack: Stack, path: str, body: dict[str, Any]) -> Any:
-    request = urllib.request.Request(
-        f"{stack.url}{path}",
-        data=json.dumps(body).encode(),
-        headers={"Authorization": f"Bearer {stack.api_key}", "Content-Type": "application/json"},
-    )
-    with urllib.request.urlopen(request) as answer:
-        return json.loads(answer.read())
 
 
 def test_what_the_voices_say_is_understood(client: openai.OpenAI) -> None:
@@ -113,12 +100,13 @@ def test_a_long_text_is_spoken_whole(client: openai.OpenAI, response_format: Any
     assert len(decoded(audio.content, 3600)) / 16_000 > 150
 
 
-def test_rerank_puts_the_answer_first(stack: Stack) -> None:
+def test_rerank_puts_the_answer_first(client: openai.OpenAI) -> None:
     documents = [
         "Hold the reset button of the router for ten seconds to restore its settings.",
         "If you forgot your login secret, choose a new one under account settings.",
     ]
-    answer = _post(stack, "/v1/rerank", {"query": "How do I reset my password?", "documents": documents})
+    body = {"query": "How do I reset my password?", "documents": documents}
+    answer = client.post("/rerank", cast_to=dict[str, Any], body=body)
     assert [result["index"] for result in answer["results"]] == [1, 0]
 
 
@@ -129,20 +117,8 @@ def test_any_text_is_embedded(client: openai.OpenAI, text: str) -> None:
     assert answer.usage.prompt_tokens <= 8192
 
 
-def _statistics(stack: Stack) -> tuple[int, int]:
-    """Requests and executions so far; Triton counts a moment after it has answered, so wait until they stand still."""
-    counts = (-1, -1)
-    with grpc_client.InferenceServerClient(f"127.0.0.1:{stack.triton.ports.grpc}") as triton:
-        while True:
-            (model,) = triton.get_inference_statistics("m3_embedder", as_json=True)["model_stats"]
-            latest = int(model["inference_count"]), int(model["execution_count"])
-            if latest == counts:
-                return counts
-            counts = latest
-            time.sleep(0.3)
-
-
 def test_callers_share_executions_and_their_vectors_do_not_change(client: openai.OpenAI, stack: Stack) -> None:
+    triton = TritonCounts(f"http://127.0.0.1:{stack.triton.ports.http}")
     rng = np.random.default_rng(3)
     vocabulary = [word for text in sentences("en", UNSEEN_SEED, 200) for word in words(text)]
     calls = [
@@ -154,13 +130,13 @@ def test_callers_share_executions_and_their_vectors_do_not_change(client: openai
         return np.array([row.embedding for row in client.embeddings.create(model="embed-m3", input=texts).data])
 
     alone = [embed(texts) for texts in calls]
-    before = _statistics(stack)
+    before = asyncio.run(triton.read())
     with ThreadPoolExecutor(16) as pool:
         together = list(pool.map(embed, calls))
-    after = _statistics(stack)
+    counted = between(before, asyncio.run(triton.read()))["m3_embedder"]
     assert max(np.abs(a - b).max() for a, b in zip(alone, together, strict=True)) < 1e-5
-    assert after[0] - before[0] == len(calls)
-    assert after[1] - before[1] < len(calls)
+    assert counted["requests"] == len(calls)
+    assert counted["executions"] < len(calls)
 
 
 async def test_the_async_client_is_answered_side_by_side(stack: Stack) -> None:

@@ -23,14 +23,9 @@ def _tensor(name: str, values: NDArray[np.int32]) -> grpc_client.InferInput:
     return tensor
 
 
-def _texts(lengths: list[int], missing: int = 0) -> list[grpc_client.InferInput]:
-    ids = np.arange(1, 1 + sum(lengths) - missing, dtype=np.int32)[None]
+def _texts(lengths: list[int]) -> list[grpc_client.InferInput]:
+    ids = np.arange(1, 1 + sum(lengths), dtype=np.int32)[None]
     return [_tensor("input_ids", ids), _tensor("lengths", np.array([lengths], np.int32))]
-
-
-async def _is_well(stack: Stack, client: grpc_client.InferenceServerClient) -> bool:
-    await client.infer(_MODEL, _texts([3]))
-    return stack.triton.alive()
 
 
 async def test_calls_that_are_dropped_together_do_not_kill_it(stack: Stack) -> None:
@@ -43,17 +38,8 @@ async def test_calls_that_are_dropped_together_do_not_kill_it(stack: Stack) -> N
         # The crash came seconds later.
         for _ in range(10):
             await asyncio.sleep(0.5)
-            assert await _is_well(stack, client)
-
-
-async def test_a_malformed_request_among_good_ones_does_not_kill_it(stack: Stack) -> None:
-    async with grpc_client.InferenceServerClient(f"127.0.0.1:{stack.triton.ports.grpc}") as client:
-        for _ in range(3):
-            calls = (client.infer(_MODEL, _texts([20], missing=7 if place == 8 else 0)) for place in range(17))
-            answers = await asyncio.gather(*calls, return_exceptions=True)
-            assert any(isinstance(answer, Exception) for answer in answers)
-            await asyncio.sleep(1)
-            assert await _is_well(stack, client)
+            await client.infer(_MODEL, _texts([3]))
+        assert stack.triton.alive()
 
 
 async def test_a_long_text_whose_caller_has_gone_is_not_computed_to_its_end(stack: Stack) -> None:
@@ -61,8 +47,8 @@ async def test_a_long_text_whose_caller_has_gone_is_not_computed_to_its_end(stac
         started = time.monotonic()
         await client.infer(_MODEL, _texts([_LONGEST]))
         whole = time.monotonic() - started
-        instances = 2
-        calls = [asyncio.ensure_future(client.infer(_MODEL, _texts([_LONGEST]))) for _ in range(instances)]
+        # One for each instance.
+        calls = [asyncio.ensure_future(client.infer(_MODEL, _texts([_LONGEST]))) for _ in range(2)]
         await asyncio.sleep(0.5)
         for call in calls:
             call.cancel()

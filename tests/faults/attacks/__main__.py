@@ -7,7 +7,6 @@ a company's calls answered within three seconds, and everything free within five
 
 import argparse
 import asyncio
-import json
 import os
 import subprocess
 import sys
@@ -15,7 +14,6 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
@@ -31,38 +29,11 @@ from tests.conftest import ROOT
 from tests.fakes import add_key
 from tests.faults.attacks.cases import ATTACKS
 from tests.faults.attacks.scene import FREE_SECONDS, PATIENCE, Scene, seconds_until_free
-from tests.faults.attacks.witness import memory
+from tests.faults.attacks.witness import Witness, memory
 
 _START_SECONDS = 300
 _MOST_HEALTH = 0.1
 _MOST_MEMORY = 1.5e9
-
-
-@dataclass(frozen=True)
-class Look:
-    """One look of the witness: seconds since 1970, and the seconds of a health call or the bytes of memory."""
-
-    at: float
-    health: float | None = None
-    memory: float | None = None
-
-
-class Witness:
-    """The process that looks on; everything it has seen is in a file."""
-
-    def __init__(self, url: str, pid: int, seen: Path) -> None:
-        self._seen = seen
-        command = [sys.executable, "-m", "tests.faults.attacks.witness", url, str(pid)]
-        with seen.open("wb") as file:
-            self._process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=file)
-
-    def looks(self, since: float) -> list[Look]:
-        lines = self._seen.read_text(encoding="utf-8").splitlines()
-        return [look for look in (Look(**json.loads(line)) for line in lines) if look.at >= since]
-
-    def close(self) -> None:
-        self._process.terminate()
-        self._process.wait()
 
 
 @contextmanager
@@ -140,9 +111,8 @@ def run(scene: Scene, pid: int, witness: Witness, names: list[str]) -> int:
             faults.append(str(error))
         seconds = time.time() - began
         free = asyncio.run(seconds_until_free(scene))
-        looks = witness.looks(began)
-        healths = [look.health for look in looks if look.health is not None]
-        above = max((look.memory for look in looks if look.memory is not None), default=rest) - rest
+        healths = witness.looks("health", began)
+        above = max(witness.looks("memory", began), default=rest) - rest
         faults += _faults(scene, healths, above, free, same_triton=_tritons(pid).keys() == before)
         waits = " ".join(f"{what} {max(took):.2f} s;" for what, took in scene.waits.items())
         print(
@@ -162,11 +132,8 @@ def main() -> int:
     chosen = [name for name in ATTACKS if not arguments.names or any(part in name for part in arguments.names)]
     with tempfile.TemporaryDirectory() as folder, product(Path(folder)) as (scene, pid):
         witness = Witness(scene.url, pid, Path(folder) / "seen")
-        try:
-            time.sleep(2)
-            failed = run(scene, pid, witness, chosen)
-        finally:
-            witness.close()
+        time.sleep(2)
+        failed = run(scene, pid, witness, chosen)
     print("everything held" if not failed else f"{failed} did not hold")
     return 1 if failed else 0
 

@@ -108,8 +108,10 @@ async def malformed_tensors(scene: Scene) -> None:
     async with grpc_client.InferenceServerClient(scene.grpc) as client:
         for _ in range(4):
             calls = (client.infer("m3_embedder", tensors(7 if place == 8 else 0)) for place in range(17))
-            await asyncio.gather(*calls, return_exceptions=True)
+            answers = await asyncio.gather(*calls, return_exceptions=True)
+            assert any(isinstance(answer, Exception) for answer in answers)
             await asyncio.sleep(1)
+            await client.infer("m3_embedder", tensors(0))
 
 
 def _at_once(data: Callable[[str, float], bytes], times: int = 8) -> Attack:

@@ -1,21 +1,15 @@
-"""What everybody else has of the service meanwhile, seen from a process of its own: ``python -m ...witness URL PID``.
-
-Prints a line of JSON for each look: the time, for how long ``/health/live`` took in seconds, and now and then the
-bytes of memory that belong to the product alone. Ends with its standard input.
-"""
+"""What everybody else has of the service meanwhile, seen from a process of its own."""
 
 import asyncio
 import json
-import os
-import sys
-import threading
 import time
+from multiprocessing import get_context
+from pathlib import Path
 
 import aiohttp
 import psutil
 
-_LOOK_SECONDS = 0.05
-_MEMORY_SECONDS = 1.0
+_LOOK_SECONDS = {"health": 0.05, "memory": 1.0}
 # What does not answer by then has been away.
 _LONGEST = 30.0
 
@@ -32,38 +26,44 @@ def memory(pid: int) -> int:
     return total
 
 
-def _tell(**values: float) -> None:
-    # In one piece, since two threads tell.
-    os.write(1, json.dumps({"at": time.time(), **values}).encode() + b"\n")
+async def _health(session: aiohttp.ClientSession, url: str) -> float:
+    began = time.monotonic()
+    try:
+        async with session.get(f"{url}/health/live") as response:
+            await response.read()
+            return time.monotonic() - began if response.status == 200 else _LONGEST
+    except (aiohttp.ClientError, TimeoutError):
+        return _LONGEST
 
 
-def _watch_memory(pid: int) -> None:
-    while True:
-        _tell(memory=memory(pid))
-        time.sleep(_MEMORY_SECONDS)
-
-
-async def _watch_health(url: str) -> None:
+async def _watch(url: str, pid: int, seen: Path) -> None:
     # A connection for each look: that is how probes and new callers come.
     connector = aiohttp.TCPConnector(force_close=True)
     async with aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(_LONGEST)) as session:
-        while True:
-            began = time.monotonic()
-            try:
-                async with session.get(f"{url}/health/live") as response:
-                    await response.read()
-                    passed = time.monotonic() - began if response.status == 200 else _LONGEST
-            except (aiohttp.ClientError, TimeoutError):
-                passed = _LONGEST
-            _tell(health=passed)
-            await asyncio.sleep(_LOOK_SECONDS)
+
+        async def look(what: str) -> None:
+            while True:
+                found = await (_health(session, url) if what == "health" else asyncio.to_thread(memory, pid))
+                file.write(json.dumps([time.time(), what, found]) + "\n")
+                await asyncio.sleep(_LOOK_SECONDS[what])
+
+        with seen.open("w", buffering=1) as file:
+            await asyncio.gather(*map(look, _LOOK_SECONDS))
 
 
-def main() -> None:
-    threading.Thread(target=_watch_memory, args=(int(sys.argv[2]),), daemon=True).start()
-    threading.Thread(target=lambda: asyncio.run(_watch_health(sys.argv[1])), daemon=True).start()
-    sys.stdin.read()
+def _run(url: str, pid: int, seen: Path) -> None:
+    asyncio.run(_watch(url, pid, seen))
 
 
-if __name__ == "__main__":
-    main()
+class Witness:
+    """The process that looks on; all its looks are in the file ``seen``."""
+
+    def __init__(self, url: str, pid: int, seen: Path) -> None:
+        self._seen = seen
+        self._process = get_context("spawn").Process(target=_run, args=(url, pid, seen), daemon=True)
+        self._process.start()
+
+    def looks(self, what: str, since: float) -> list[float]:
+        """Seconds of calls for ``health``, or bytes of ``memory``, since so many seconds after 1970."""
+        looks = map(json.loads, self._seen.read_text(encoding="utf-8").splitlines())
+        return [found for at, looked, found in looks if looked == what and at >= since]

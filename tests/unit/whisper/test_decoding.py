@@ -3,33 +3,18 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
+from scripts.export_models.whisper.served import recognizer_module
+
 GOOD, BAD = -0.2, -1.5
 LOUD, QUIET = 0.1, 0.9
 FALLBACKS = [0.2, 0.4, 0.6, 0.8, 1.0]
-
-
-@dataclass
-class Result:
-    """What CTranslate2 answers for a window."""
-
-    sequences_ids: list[list[int]]
-    scores: list[float]
-    no_speech_prob: float
-
-
-@dataclass
-class Aligned:
-    """Where the tokens of a window are: (token, frame) pairs."""
-
-    alignments: list[tuple[int, int]]
-    text_token_probs: list[float]
 
 
 @dataclass
@@ -55,22 +40,26 @@ class ScriptedDecoder:
     """
 
     tokenizer: Tokenizer
+    hear: Callable[[list[Any]], list[Any]]
     answer: Callable[[float], tuple[str, float, float]] = lambda temperature: ("hello", GOOD, LOUD)
     calls: list[Call] = field(default_factory=list)
     aligned: list[tuple[list[int], list[list[int]], list[int]]] = field(default_factory=list)
     asked_for_languages: list[int] = field(default_factory=list)
 
-    def generate(self, encoded: Any, prompts: list[list[int]], **settings: Any) -> list[Result]:
+    def generate(self, encoded: Any, prompts: list[list[int]], **settings: Any) -> list[SimpleNamespace]:
         call = Call(encoded.shape[0], encoded.shape[1], prompts, settings)
         self.calls.append(call)
         text, score, silence = self.answer(call.temperature)
         start, end = self.ids("<|0.00|>"), self.ids("<|1.00|>")
-        best, worse = ([*start, *self.ids(f" {words}"), *end] for words in (text, "another sample"))
-        return [Result([best, worse], [score, score - 1], silence) for _ in prompts]
+        samples = [[*start, *self.ids(f" {words}"), *end] for words in (text, "another sample")]
+        result = SimpleNamespace(sequences_ids=samples, scores=[score, score - 1], no_speech_prob=silence)
+        return [result for _ in prompts]
 
-    def align(self, encoded: Any, start: list[int], tokens: list[list[int]], frames: list[int]) -> list[Aligned]:
+    def align(self, encoded: Any, start: list[int], tokens: list[list[int]], frames: list[int]) -> list[Any]:
+        """Of each window (token, frame) pairs, and how probable its tokens are."""
         self.aligned.append((start, tokens, frames))
-        return [Aligned([(i, 10 * i) for i in range(len(ids) + 1)], [0.5] * len(ids)) for ids in tokens]
+        places = ([(i, 10 * i) for i in range(len(ids) + 1)] for ids in tokens)
+        return [SimpleNamespace(alignments=each, text_token_probs=[0.5] * (len(each) - 1)) for each in places]
 
     def detect_language(self, encoded: Any) -> list[list[tuple[str, float]]]:
         self.asked_for_languages.append(encoded.shape[0])
@@ -83,16 +72,24 @@ class ScriptedDecoder:
     def temperatures(self) -> list[float]:
         return [call.temperature for call in self.calls]
 
+    def transcribe(self, *windows: dict[str, Any]) -> list[Any]:
+        """What comes of windows of a second of noise, or of other ``seconds``, in English."""
+        return self.hear([_window(**window) for window in windows])
+
+    def one(self, **window: Any) -> Any:
+        (transcript,) = self.transcribe(window)
+        return transcript
+
+
+def _window(seconds: float = 1.0, language: str = "en", **values: Any) -> Any:
+    audio = np.random.default_rng(0).normal(0, 0.1, int(16_000 * seconds)).astype(np.float32)
+    return recognizer_module().Window(audio, language=language, **values)
+
 
 @pytest.fixture
-def recognizer(prompted: Any) -> Any:
-    return prompted
-
-
-@pytest.fixture
-def decoder(recognizer: Any, converted: Path, monkeypatch: pytest.MonkeyPatch) -> ScriptedDecoder:
-    decoder = ScriptedDecoder(Tokenizer.from_file(str(converted / "tokenizer.json")))
-    monkeypatch.setattr(recognizer, "_model", decoder)
+def decoder(prompted: Any, converted: Path, monkeypatch: pytest.MonkeyPatch) -> ScriptedDecoder:
+    decoder = ScriptedDecoder(Tokenizer.from_file(str(converted / "tokenizer.json")), prompted.transcribe)
+    monkeypatch.setattr(prompted, "_model", decoder)
     return decoder
 
 
@@ -100,128 +97,84 @@ def _text(transcript: Any) -> str:
     return "".join(segment.text for segment in transcript.segments).strip()
 
 
-@pytest.fixture
-def window(module: ModuleType) -> Callable[..., Any]:
-    """A second of noise, or of another length, in English."""
-
-    def make(seconds: float = 1.0, **values: Any) -> Any:
-        audio = np.random.default_rng(0).normal(0, 0.1, int(16_000 * seconds)).astype(np.float32)
-        return module.Window(audio, **{"language": "en", **values})
-
-    return make
-
-
-def test_a_sure_window_is_decoded_once(recognizer: Any, decoder: ScriptedDecoder, window: Any) -> None:
-    (result,) = recognizer.transcribe([window()])
-    assert decoder.temperatures == [0.0]
-    assert _text(result) == "hello"
-
-
-def test_an_unsure_window_is_decoded_again_until_it_is_sure(
-    recognizer: Any, decoder: ScriptedDecoder, window: Any
+@pytest.mark.parametrize(
+    ("answer", "tried", "text"),
+    [
+        (lambda t: ("hello", GOOD, LOUD), [0.0], "hello"),
+        (lambda t: (f"number {t}", GOOD if t == 0.4 else BAD, LOUD), [0.0, 0.2, 0.4], "number 0.4"),
+        (lambda t: ("hello" if t else "and then " * 20, GOOD, LOUD), [0.0, 0.2], "hello"),
+        (lambda t: ("last" if t == 1.0 else "before", BAD, LOUD), [0.0, *FALLBACKS], "last"),
+        (lambda t: ("hello", GOOD, QUIET), [0.0], "hello"),
+    ],
+    ids=["sure", "unsure", "repeats itself", "stays unsure", "sure, though the model takes it for silence"],
+)
+def test_a_window_is_decoded_until_it_is_sure(
+    decoder: ScriptedDecoder, answer: Any, tried: list[float], text: str
 ) -> None:
-    decoder.answer = lambda temperature: (f"number {temperature}", GOOD if temperature == 0.4 else BAD, LOUD)
-    (result,) = recognizer.transcribe([window()])
-    assert decoder.temperatures == [0.0, 0.2, 0.4]
-    assert result.avg_logprob > -0.3
+    decoder.answer = answer
+    assert _text(decoder.one()) == text
+    assert decoder.temperatures == tried
 
 
-def test_a_window_that_repeats_itself_is_decoded_again(recognizer: Any, decoder: ScriptedDecoder, window: Any) -> None:
-    decoder.answer = lambda temperature: ("hello" if temperature else "and then " * 20, GOOD, LOUD)
-    (result,) = recognizer.transcribe([window()])
-    assert decoder.temperatures == [0.0, 0.2]
-    assert _text(result) == "hello"
-
-
-def test_a_window_that_stays_unsure_has_the_last_answer(recognizer: Any, decoder: ScriptedDecoder, window: Any) -> None:
-    decoder.answer = lambda temperature: ("last" if temperature == 1.0 else "before", BAD, LOUD)
-    (result,) = recognizer.transcribe([window()])
-    assert decoder.temperatures == [0.0, *FALLBACKS]
-    assert _text(result) == "last"
-
-
-def test_the_best_of_five_samples_is_taken(recognizer: Any, decoder: ScriptedDecoder, window: Any) -> None:
-    recognizer.transcribe([window(temperature=0.3)])
+def test_the_best_of_five_samples_is_taken(decoder: ScriptedDecoder) -> None:
+    decoder.one(temperature=0.3)
     settings = decoder.calls[0].settings
     assert (settings["beam_size"], settings["num_hypotheses"], settings["sampling_topk"]) == (1, 5, 0)
     assert settings["sampling_temperature"] == pytest.approx(0.3)
 
 
-def test_a_search_has_the_beam_of_the_checkpoint(recognizer: Any, decoder: ScriptedDecoder, window: Any) -> None:
-    recognizer.transcribe([window()])
+def test_a_search_has_the_beam_of_the_checkpoint_and_begins_early(decoder: ScriptedDecoder) -> None:
+    decoder.one()
     settings = decoder.calls[0].settings
     assert settings["beam_size"] == 5
     assert "num_hypotheses" not in settings
+    # The first timestamp lies in the first second.
+    assert settings["max_initial_timestamp_index"] == 50
 
 
 @pytest.mark.parametrize("temperature", [0.001, 0.2, 1.0])
-def test_a_given_temperature_is_used(
-    recognizer: Any, decoder: ScriptedDecoder, window: Any, temperature: float
-) -> None:
-    recognizer.transcribe([window(temperature=temperature)])
+def test_who_gave_a_temperature_has_what_it_gives(decoder: ScriptedDecoder, temperature: float) -> None:
+    decoder.answer = lambda temperature: ("as asked", BAD, LOUD)
+    assert _text(decoder.one(temperature=temperature)) == "as asked"
     assert decoder.temperatures == [pytest.approx(temperature)]
 
 
-def test_who_gave_a_temperature_has_what_it_gives(recognizer: Any, decoder: ScriptedDecoder, window: Any) -> None:
-    decoder.answer = lambda temperature: ("as asked", BAD, LOUD)
-    (result,) = recognizer.transcribe([window(temperature=0.4)])
-    assert decoder.temperatures == pytest.approx([0.4])
-    assert _text(result) == "as asked"
-
-
-def test_the_doubtful_alone_are_decoded_again(recognizer: Any, decoder: ScriptedDecoder, window: Any) -> None:
+def test_the_doubtful_alone_are_decoded_again(decoder: ScriptedDecoder) -> None:
     decoder.answer = lambda temperature: (f"{temperature}", GOOD if temperature else BAD, LOUD)
-    asked_for, doubtful = recognizer.transcribe([window(temperature=0.7), window()])
-    assert [(call.windows, call.temperature) for call in decoder.calls] == [
-        (1, pytest.approx(0.7)),
-        (1, 0.0),
-        (1, 0.2),
-    ]
+    asked_for, doubtful = decoder.transcribe({"temperature": 0.7}, {})
+    assert decoder.temperatures == pytest.approx([0.7, 0.0, 0.2])
+    assert [call.windows for call in decoder.calls] == [1, 1, 1]
     assert asked_for.avg_logprob == doubtful.avg_logprob
 
 
-def test_a_window_without_speech_has_no_text_and_is_not_tried_again(
-    recognizer: Any, decoder: ScriptedDecoder, window: Any
-) -> None:
+def test_a_window_without_speech_has_no_text_and_is_not_tried_again(decoder: ScriptedDecoder) -> None:
     decoder.answer = lambda temperature: ("thank you for watching", BAD, QUIET)
-    (result,) = recognizer.transcribe([window()])
+    result = decoder.one()
     assert decoder.temperatures == [0.0]
     assert (result.segments, result.language, result.no_speech_prob) == ([], "en", QUIET)
 
 
-def test_what_is_sure_is_kept_though_the_model_takes_it_for_silence(
-    recognizer: Any, decoder: ScriptedDecoder, window: Any
-) -> None:
-    decoder.answer = lambda temperature: ("hello", GOOD, QUIET)
-    assert _text(recognizer.transcribe([window()])[0]) == "hello"
-
-
-def test_the_log_probability_is_that_of_the_tokens_and_the_end(
-    recognizer: Any, decoder: ScriptedDecoder, window: Any
-) -> None:
-    (result,) = recognizer.transcribe([window()])
+def test_the_log_probability_is_that_of_the_tokens_and_the_end(decoder: ScriptedDecoder) -> None:
+    result = decoder.one()
     assert result.avg_logprob == pytest.approx(GOOD * len(result.tokens) / (len(result.tokens) + 1))
 
 
-def test_a_prompt_stands_before_the_task(recognizer: Any, decoder: ScriptedDecoder, window: Any) -> None:
-    recognizer.transcribe([window(prompt=" Anna and Marco ")])
+def test_a_prompt_stands_before_the_task(decoder: ScriptedDecoder) -> None:
+    decoder.one(prompt=" Anna and Marco ")
     whole = "<|startofprev|> Anna and Marco<|startoftranscript|><|en|><|transcribe|>"
     assert decoder.calls[0].prompts == [decoder.ids(whole)]
 
 
-def test_of_a_long_prompt_the_end_is_kept(recognizer: Any, decoder: ScriptedDecoder, window: Any) -> None:
+def test_of_a_long_prompt_the_end_is_kept(decoder: ScriptedDecoder) -> None:
     prompt = " ".join(f"word{number}" for number in range(200))
-    recognizer.transcribe([window(prompt=prompt)])
+    decoder.one(prompt=prompt)
     (given,) = decoder.calls[0].prompts
     # Half of the demo's context of 224, less the token that begins it.
     assert given[1:-3] == decoder.ids(f" {prompt}")[-111:]
 
 
-def test_prompts_of_one_length_and_language_of_each_are_decoded_together(
-    recognizer: Any, decoder: ScriptedDecoder, window: Any
-) -> None:
-    windows = [window(), window(language="de"), window(prompt="Anna"), window(3.0)]
-    recognizer.transcribe(windows)
+def test_prompts_of_one_length_and_language_of_each_are_decoded_together(decoder: ScriptedDecoder) -> None:
+    decoder.transcribe({}, {"language": "de"}, {"prompt": "Anna"}, {"seconds": 3.0})
     assert [call.windows for call in decoder.calls] == [2, 1, 1]
 
 
@@ -229,38 +182,28 @@ def test_prompts_of_one_length_and_language_of_each_are_decoded_together(
     ("seconds", "prompt", "most"),
     [(1.0, 3, 49), (2.5, 3, 86), (8.0, 3, 112), (8.0, 115, 109), (1.0, 200, 24)],
 )
-def test_a_loop_ends_with_the_window_or_the_context(recognizer: Any, seconds: float, prompt: int, most: int) -> None:
-    assert recognizer.most_tokens(seconds, prompt) == most
+def test_a_loop_ends_with_the_window_or_the_context(prompted: Any, seconds: float, prompt: int, most: int) -> None:
+    assert prompted.most_tokens(seconds, prompt) == most
 
 
 @pytest.mark.parametrize(("prompt", "longest"), [("", 2 * 49), ("word " * 300, 115 + 49)])
-def test_the_decoder_may_give_as_many_tokens_as_that(
-    recognizer: Any, decoder: ScriptedDecoder, window: Any, prompt: str, longest: int
-) -> None:
-    recognizer.transcribe([window(prompt=prompt)])
+def test_the_decoder_may_give_as_many_tokens_as_that(decoder: ScriptedDecoder, prompt: str, longest: int) -> None:
+    decoder.one(prompt=prompt)
     assert decoder.calls[0].settings["max_length"] == longest
-
-
-def test_the_first_timestamp_lies_in_the_first_second(recognizer: Any, decoder: ScriptedDecoder, window: Any) -> None:
-    recognizer.transcribe([window()])
-    assert decoder.calls[0].settings["max_initial_timestamp_index"] == 50
 
 
 @pytest.mark.parametrize(
     ("seconds", "padded"), [(0.1, 2.0), (1.7, 2.0), (1.71, 2.5), (2.2, 2.5), (2.21, 3.0), (7.9, 8.0), (8.0, 8.0)]
 )
 def test_a_window_is_padded_to_half_seconds_with_a_silent_end(
-    recognizer: Any, decoder: ScriptedDecoder, window: Any, seconds: float, padded: float
+    decoder: ScriptedDecoder, seconds: float, padded: float
 ) -> None:
-    recognizer.transcribe([window(seconds)])
+    decoder.one(seconds=seconds)
     assert decoder.calls[0].frames == padded * 50
 
 
-def test_words_are_aligned_behind_the_task_of_their_language(
-    recognizer: Any, decoder: ScriptedDecoder, window: Any
-) -> None:
-    windows = [window(word_timestamps=True), window(language="de", word_timestamps=True), window()]
-    results = recognizer.transcribe(windows)
+def test_words_are_aligned_behind_the_task_of_their_language(decoder: ScriptedDecoder) -> None:
+    results = decoder.transcribe({"word_timestamps": True}, {"language": "de", "word_timestamps": True}, {})
     tasks = [decoder.ids(f"<|startoftranscript|><|{code}|><|transcribe|>") for code in ("en", "de")]
     assert [start for start, _, _ in decoder.aligned] == tasks
     assert [tokens for _, tokens, _ in decoder.aligned] == [[decoder.ids(" hello")]] * 2
@@ -268,22 +211,18 @@ def test_words_are_aligned_behind_the_task_of_their_language(
 
 
 @pytest.mark.parametrize(("seconds", "frames"), [(1.0, 102), (8.0, 800)])
-def test_words_are_looked_for_where_the_window_has_sound(
-    recognizer: Any, decoder: ScriptedDecoder, window: Any, seconds: float, frames: int
-) -> None:
+def test_words_are_looked_for_where_the_window_has_sound(decoder: ScriptedDecoder, seconds: float, frames: int) -> None:
     """In frames of a hundredth of a second, as CTranslate2 counts them."""
-    recognizer.transcribe([window(seconds, word_timestamps=True)])
+    decoder.one(seconds=seconds, word_timestamps=True)
     assert decoder.aligned[0][2] == [frames]
 
 
-def test_a_window_without_text_has_no_words(recognizer: Any, decoder: ScriptedDecoder, window: Any) -> None:
+def test_a_window_without_text_has_no_words(decoder: ScriptedDecoder) -> None:
     decoder.answer = lambda temperature: ("thank you for watching", BAD, QUIET)
-    assert recognizer.transcribe([window(word_timestamps=True)])[0].words == []
+    assert decoder.one(word_timestamps=True).words == []
 
 
-def test_languages_that_nobody_gave_are_detected_together(
-    recognizer: Any, decoder: ScriptedDecoder, window: Any
-) -> None:
-    results = recognizer.transcribe([window(language=""), window(), window(language="")])
+def test_languages_that_nobody_gave_are_detected_together(decoder: ScriptedDecoder) -> None:
+    results = decoder.transcribe({"language": ""}, {}, {"language": ""})
     assert [result.language for result in results] == ["fr", "en", "fr"]
     assert decoder.asked_for_languages == [2]
