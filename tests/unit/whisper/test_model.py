@@ -4,38 +4,16 @@ import importlib
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-
-@dataclass
-class Tensor:
-    name: str
-    values: NDArray[Any]
-
-    def as_numpy(self) -> NDArray[Any]:
-        return self.values
-
-
-class TritonError(Exception):
-    CANCELLED, INVALID_ARG, INTERNAL = "cancelled", "invalid", "internal"
-
-
-@dataclass
-class Response:
-    output_tensors: list[Tensor] = field(default_factory=list)
-    error: TritonError | None = None
-
-    def list_of(self, name: str) -> list[Any]:
-        (tensor,) = [tensor for tensor in self.output_tensors if tensor.name == name]
-        assert tensor.values.shape[0] == 1
-        return list(tensor.values[0].tolist())
+from tests import python_backend
+from tests.python_backend import Tensor, TritonError
 
 
 @dataclass
@@ -55,15 +33,6 @@ class Request:
 
     def is_cancelled(self) -> bool:
         return self.cancelled
-
-
-def _triton() -> ModuleType:
-    module = ModuleType("triton_python_backend_utils")
-    triton: Any = module
-    triton.Tensor, triton.InferenceResponse, triton.TritonError = Tensor, Response, TritonError
-    triton.get_input_tensor_by_name = Request.tensor
-    triton.Logger = type("Logger", (), {"log_error": staticmethod(lambda message: None)})
-    return module
 
 
 class Recognizer:
@@ -94,7 +63,7 @@ class Recognizer:
 
 @pytest.fixture
 def model(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
-    monkeypatch.setitem(sys.modules, "triton_python_backend_utils", _triton())
+    python_backend.put_in(monkeypatch, Request.tensor)
     monkeypatch.delitem(sys.modules, "model", raising=False)
     for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "ORT_DISABLE_TELEMETRY"):
         monkeypatch.setenv(name, "")

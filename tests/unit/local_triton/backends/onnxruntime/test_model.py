@@ -1,9 +1,7 @@
 """What the ONNX stand-in answers, with Triton's own module played by a few small classes."""
 
 import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -11,30 +9,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from tests import python_backend
+from tests.python_backend import Tensor, TritonError
 from tests.unit.local_triton.backends.onnxruntime.stand_in import BACKEND
-
-CANCELLED, INTERNAL = 1, 13
-
-
-class Tensor:
-    def __init__(self, name: str, values: Any) -> None:
-        self.name, self._values = name, values
-
-    def as_numpy(self) -> Any:
-        return self._values
-
-
-class TritonError(Exception):
-    CANCELLED, INTERNAL = CANCELLED, INTERNAL
-
-    def __init__(self, message: str, code: int) -> None:
-        super().__init__(message)
-        self.code = code
-
-
-class InferenceResponse:
-    def __init__(self, output_tensors: list[Tensor] | None = None, error: TritonError | None = None) -> None:
-        self.outputs, self.error = output_tensors or [], error
 
 
 class Request:
@@ -53,11 +30,7 @@ class Request:
 @pytest.fixture
 def instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """An instance of a model that doubles what it is given, and counts in ``sizes`` what each run had."""
-    utils = ModuleType("triton_python_backend_utils")
-    vars(utils).update(Tensor=Tensor, TritonError=TritonError, InferenceResponse=InferenceResponse)
-    vars(utils)["get_input_tensor_by_name"] = lambda request, name: Tensor(name, request.values)
-    vars(utils)["triton_string_to_numpy"] = {"TYPE_FP32": np.float32}.__getitem__
-    monkeypatch.setitem(sys.modules, "triton_python_backend_utils", utils)
+    python_backend.put_in(monkeypatch, lambda request, name: Tensor(name, request.values))
     spec = importlib.util.spec_from_file_location("stand_in_model", BACKEND / "model.py")
     assert spec is not None
     assert spec.loader is not None
@@ -83,7 +56,8 @@ def instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return started
 
 
-def _runs(instance: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+@pytest.fixture
+def runs(instance: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many requests each run of the model will have had."""
     runs: list[int] = []
     real = instance._run
@@ -96,36 +70,31 @@ def _runs(instance: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return runs
 
 
-def test_requests_are_answered_together_and_in_order(instance: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = _runs(instance, monkeypatch)
+def test_requests_are_answered_together_and_in_order(instance: Any, runs: list[int]) -> None:
     answers = instance.execute([Request(1, 2), Request(3, 4)])
-    assert [answer.outputs[0].as_numpy().tolist() for answer in answers] == [[[2, 4]], [[6, 8]]]
+    assert [answer.list_of("y") for answer in answers] == [[2, 4], [6, 8]]
     assert runs == [2]
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
-def test_a_request_that_nobody_waits_for_is_answered_so_and_not_run(
-    instance: Any, monkeypatch: pytest.MonkeyPatch, place: int
-) -> None:
-    runs = _runs(instance, monkeypatch)
+def test_a_request_that_nobody_waits_for_is_answered_so_and_not_run(instance: Any, runs: list[int], place: int) -> None:
     requests = [Request(1, 2), Request(3, 4)]
     requests.insert(place, Request(9, 9, cancelled=True))
     answers = instance.execute(requests)
     gone = answers.pop(place)
-    assert (gone.error.code, gone.outputs) == (CANCELLED, [])
-    assert [answer.outputs[0].as_numpy().tolist() for answer in answers] == [[[2, 4]], [[6, 8]]]
+    assert (gone.error.args[1], gone.output_tensors) == (TritonError.CANCELLED, [])
+    assert [answer.list_of("y") for answer in answers] == [[2, 4], [6, 8]]
     assert runs == [2]
 
 
-def test_where_all_have_gone_nothing_is_run(instance: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = _runs(instance, monkeypatch)
+def test_where_all_have_gone_nothing_is_run(instance: Any, runs: list[int]) -> None:
     answers = instance.execute([Request(1, 2, cancelled=True), Request(3, 4, cancelled=True)])
-    assert [answer.error.code for answer in answers] == [CANCELLED, CANCELLED]
+    assert [answer.error.args[1] for answer in answers] == [TritonError.CANCELLED] * 2
     assert runs == []
 
 
 def test_each_request_of_a_failed_run_has_an_error_of_its_own(instance: Any) -> None:
     """Triton 2.51 crashes when two responses share one."""
     first, second = instance.execute([Request(1, 2), Request(1, 2, 3)])
-    assert (first.error.code, second.error.code) == (INTERNAL, INTERNAL)
+    assert first.error.args[1] == second.error.args[1] == TritonError.INTERNAL
     assert first.error is not second.error

@@ -26,27 +26,14 @@ def _changed(config: dict[str, Any], *path: Any, value: Any) -> dict[str, Any]:
     return changed
 
 
+def _unbatched(rows: str) -> dict[str, Any]:
+    whole = _changed(_changed(DENSE, "max_batch_size", value=0), "output", 0, "dims", value=["-1", "2"])
+    return _changed(whole, "input", 0, "dims", value=[rows, "3"])
+
+
+# A free dimension of the model may be fixed by the configuration of an input.
 @pytest.mark.parametrize(
-    "config",
-    [
-        DENSE,
-        _changed(DENSE, "max_batch_size", value=1),
-        _changed(
-            _changed(_changed(DENSE, "max_batch_size", value=0), "input", 0, "dims", value=["-1", "3"]),
-            "output",
-            0,
-            "dims",
-            value=["-1", "2"],
-        ),
-        # A free dimension of the model may be fixed by the configuration of an input.
-        _changed(
-            _changed(_changed(DENSE, "max_batch_size", value=0), "input", 0, "dims", value=["5", "3"]),
-            "output",
-            0,
-            "dims",
-            value=["-1", "2"],
-        ),
-    ],
+    "config", [DENSE, _changed(DENSE, "max_batch_size", value=1), _unbatched("-1"), _unbatched("5")]
 )
 def test_a_good_dense_config_loads(config: dict[str, Any]) -> None:
     model_config.check(config, DENSE_INPUTS, DENSE_OUTPUTS)
@@ -90,11 +77,14 @@ def test_a_bad_ragged_config_is_refused(path: tuple[Any, ...], value: Any, reaso
         model_config.check(_changed(RAGGED, *path, value=value), INPUTS, OUTPUTS)
 
 
-def test_a_model_that_cannot_batch_is_refused() -> None:
-    with pytest.raises(model_config.ConfigError, match="first dimension"):
-        model_config.check(DENSE, [Info("x", "tensor(float)", [1, 3])], DENSE_OUTPUTS)
-
-
-def test_a_ragged_input_of_two_dimensions_is_refused() -> None:
-    with pytest.raises(model_config.ConfigError, match="ragged"):
-        model_config.check(RAGGED, [Info("ids", "tensor(int32)", [-1, -1]), INPUTS[1]], OUTPUTS)
+@pytest.mark.parametrize(
+    ("config", "inputs", "outputs", "reason"),
+    [
+        (DENSE, [Info("x", "tensor(float)", [1, 3])], DENSE_OUTPUTS, "first dimension"),
+        (RAGGED, [Info("ids", "tensor(int32)", [-1, -1]), INPUTS[1]], OUTPUTS, "ragged"),
+    ],
+    ids=["a model that cannot batch", "a ragged input of two dimensions"],
+)
+def test_a_model_that_does_not_fit_is_refused(config: Any, inputs: Any, outputs: Any, reason: str) -> None:
+    with pytest.raises(model_config.ConfigError, match=reason):
+        model_config.check(config, inputs, outputs)

@@ -1,0 +1,46 @@
+"""Triton's module for Python models, as far as our models use it."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+
+@dataclass
+class Tensor:
+    name: str
+    values: NDArray[Any]
+
+    def as_numpy(self) -> NDArray[Any]:
+        return self.values
+
+
+class TritonError(Exception):
+    CANCELLED, INVALID_ARG, INTERNAL = "cancelled", "invalid", "internal"
+
+
+@dataclass
+class Response:
+    output_tensors: list[Tensor] = field(default_factory=list)
+    error: TritonError | None = None
+
+    def list_of(self, name: str) -> list[Any]:
+        (tensor,) = [tensor for tensor in self.output_tensors if tensor.name == name]
+        assert tensor.values.shape[0] == 1
+        return list(tensor.values[0].tolist())
+
+
+def put_in(monkeypatch: pytest.MonkeyPatch, tensor_of: Callable[[Any, str], Tensor]) -> None:
+    """What a model imports from here on; ``tensor_of`` gives an input of a request by its name."""
+    module = ModuleType("triton_python_backend_utils")
+    triton: Any = module
+    triton.Tensor, triton.InferenceResponse, triton.TritonError = Tensor, Response, TritonError
+    triton.get_input_tensor_by_name = tensor_of
+    triton.triton_string_to_numpy = {"TYPE_FP32": np.float32}.__getitem__
+    triton.Logger = type("Logger", (), {"log_error": staticmethod(lambda message: None)})
+    monkeypatch.setitem(sys.modules, module.__name__, module)
