@@ -30,11 +30,6 @@ def _written(repository: Path) -> dict[str, model_config_pb2.ModelConfig]:
     }
 
 
-def test_the_committed_configurations_are_for_two_processors(repository: Path) -> None:
-    TWO.write(repository)
-    assert _written(repository) == {}
-
-
 def test_some_processors_are_left_to_the_frontend() -> None:
     assert [Fit.of(number, 64 * GB).threads for number in (1, 2, 4, 8, 16, 64)] == [1, 2, 3, 6, 12, 16]
 
@@ -45,9 +40,6 @@ def test_a_large_machine_has_several_whispers_where_memory_allows() -> None:
 
 def test_voices_are_bounded_by_memory_and_never_fewer_than_committed() -> None:
     assert [Fit.of(16, memory * GB).voices for memory in (8, 24, 256)] == [2, 4, 8]
-
-
-def test_one_processor_has_one_of_each_voice() -> None:
     assert Fit.of(1, 24 * GB).voices == 1
 
 
@@ -64,15 +56,17 @@ def test_every_model_has_what_was_chosen(repository: Path) -> None:
     assert written["m3_embedder"].parameters["intra_op_thread_count"].string_value == str(fit.threads)
 
 
-def test_nothing_else_is_changed(repository: Path) -> None:
-    Fit.of(8, 64 * GB).write(repository)
+def test_what_was_chosen_is_told_and_nothing_else_is_changed(repository: Path) -> None:
+    fit = Fit.of(8, 64 * GB)
+    fit.write(repository)
+    assert str(fit).startswith("8 processors: 6 threads a text or Whisper run")
     committed = (repository / "m3_embedder" / "config.pbtxt").read_text(encoding="utf-8").splitlines()
     fitted = (repository / "m3_embedder" / "configs" / f"{CONFIG_NAME}.pbtxt").read_text(encoding="utf-8").splitlines()
     changed = [line for line, other in zip(committed, fitted, strict=True) if line != other]
     assert changed == ['parameters { key: "intra_op_thread_count" value { string_value: "2" } }']
 
 
-def test_what_was_written_for_another_machine_goes(repository: Path) -> None:
+def test_on_two_processors_all_is_as_committed_whatever_was_written_before(repository: Path) -> None:
     Fit.of(8, 64 * GB).write(repository)
     TWO.write(repository)
     assert _written(repository) == {}
@@ -82,7 +76,3 @@ def test_a_file_that_cannot_be_fitted_is_an_error(repository: Path) -> None:
     (repository / "m3_embedder" / "config.pbtxt").write_text("name: 'm3_embedder'\n", encoding="utf-8")
     with pytest.raises(ValueError, match="intra_op_thread_count"):
         TWO.write(repository)
-
-
-def test_what_was_chosen_is_told() -> None:
-    assert str(Fit.of(8, 64 * GB)).startswith("8 processors: 6 threads a text or Whisper run")

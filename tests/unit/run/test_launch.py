@@ -9,19 +9,14 @@ from pathlib import Path
 from scripts.run.launch import examples, write_environment
 from scripts.run.stack import Stack
 
-_VALUES = {"QUARTET_API_KEY": "qk_1", "QUARTET_MOBILE_JWT": "token"}
 
-
-def test_the_printed_bodies_are_valid_json() -> None:
-    printed = examples(Stack(1, {}), _VALUES, Path("build/demo.env"), 1.0)
-    bodies = re.findall(r"-d '(.*?)'", printed, re.DOTALL)
-    assert [sorted(json.loads(body)) for body in bodies] == [["input", "voice"], ["documents", "query"]]
-
-
-def test_tritons_addresses_are_printed() -> None:
+def test_what_is_printed_has_bodies_of_json_and_tritons_addresses() -> None:
     stack = Stack(1, {})
     ports = stack.triton.ports
-    printed = examples(stack, _VALUES, Path("build/demo.env"), 1.0)
+    values = {"QUARTET_API_KEY": "qk_1", "QUARTET_MOBILE_JWT": "token"}
+    printed = examples(stack, values, Path("build/demo.env"), 1.0)
+    bodies = re.findall(r"-d '(.*?)'", printed, re.DOTALL)
+    assert [sorted(json.loads(body)) for body in bodies] == [["input", "voice"], ["documents", "query"]]
     assert all(f"127.0.0.1:{port}" in printed for port in (ports.http, ports.grpc, ports.metrics))
 
 

@@ -20,16 +20,10 @@ def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["--port", "99999"], "PORT=99999: must be a number from 1 to 65535"),
-        (["--models", "nonsense"], "MODELS=nonsense: must be one of demo, hub, folder"),
-    ],
-)
-def test_a_mistake_is_one_sentence(arguments: list[str], sentence: str, tmp_path: Path) -> None:
-    done = _run("--state", str(tmp_path), *arguments)
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"{sentence}\n")
+def test_a_mistake_is_one_sentence(tmp_path: Path) -> None:
+    done = _run("--state", str(tmp_path), "--port", "99999")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "PORT=99999: must be a number from 1 to 65535\n"
 
 
 def test_a_database_that_cannot_be_opened_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

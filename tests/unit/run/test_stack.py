@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from frontend.access.registry import Registry
 from frontend.commands.database import with_registry
 from frontend.config.settings import Settings
@@ -20,46 +18,24 @@ def test_what_was_set_is_kept(tmp_path: Path) -> None:
     }
 
 
-def test_a_folder_of_its_own_has_a_database_of_its_own(tmp_path: Path) -> None:
-    values = Stack(1, {}, work=tmp_path).environment()
-    assert values["QUARTET_DATABASE"] == f"sqlite:///{tmp_path}/quartet.sqlite3"
-
-
 def test_a_database_that_was_named_is_used_in_any_folder(tmp_path: Path) -> None:
     named = "sqlite:////elsewhere/quartet.sqlite3"
     assert Stack(1, {"QUARTET_DATABASE": named}, work=tmp_path).environment()["QUARTET_DATABASE"] == named
 
 
-def test_tritons_addresses_are_in_the_environment(tmp_path: Path) -> None:
+def test_a_folder_of_its_own_has_a_database_of_its_own_and_tritons_addresses(tmp_path: Path) -> None:
     stack = Stack(1, {}, work=tmp_path)
     ports, values = stack.triton.ports, stack.environment()
+    assert values["QUARTET_DATABASE"] == f"sqlite:///{tmp_path}/quartet.sqlite3"
+    assert Settings.from_env(values).triton == values["QUARTET_TRITON"]
     assert values["QUARTET_TRITON"] == f"127.0.0.1:{ports.grpc}"
     assert values["QUARTET_TRITON_HTTP"] == f"http://127.0.0.1:{ports.http}"
     assert values["QUARTET_TRITON_METRICS"] == f"http://127.0.0.1:{ports.metrics}/metrics"
 
 
-def test_the_environment_can_stand_beside_settings(tmp_path: Path) -> None:
-    values = Stack(1, {}, work=tmp_path).environment()
-    assert Settings.from_env(values).triton == values["QUARTET_TRITON"]
-
-
-@pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return Settings(database=f"sqlite:///{tmp_path}/quartet.sqlite3")
-
-
-def _active(settings: Settings) -> list[str]:
-    entries = with_registry(settings, Registry.entries)
-    return sorted(entry.name for entry in entries if entry.revoked_at is None)
-
-
-def test_a_new_key_ends_that_of_the_run_before(settings: Settings) -> None:
-    for _ in range(2):
-        with_registry(settings, lambda registry: new_key(registry, "make run"))
-    assert _active(settings) == ["make run"]
-
-
-def test_a_new_key_leaves_that_of_another_folder(settings: Settings) -> None:
-    for name in ("make run", "make run STATE=second"):
+def test_a_new_key_ends_that_of_the_run_before_in_the_same_folder(tmp_path: Path) -> None:
+    settings = Settings(database=f"sqlite:///{tmp_path}/quartet.sqlite3")
+    for name in ("make run", "make run", "make run STATE=second"):
         with_registry(settings, lambda registry, name=name: new_key(registry, name))  # type: ignore[misc]
-    assert _active(settings) == ["make run", "make run STATE=second"]
+    entries = with_registry(settings, Registry.entries)
+    assert sorted(entry.name for entry in entries if entry.revoked_at is None) == ["make run", "make run STATE=second"]

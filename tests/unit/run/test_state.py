@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -50,15 +50,13 @@ def _use(choice: str, folder: Path) -> list[str]:
         return exported
 
 
-def test_a_folder_in_use_says_who_where_and_since_when(occupied: subprocess.Popen[bytes], tmp_path: Path) -> None:
+@pytest.mark.parametrize("ask", [lambda folder: StateFolder(folder).check(), _claim], ids=["check", "claim"])
+def test_a_folder_in_use_says_who_where_and_since_when(
+    occupied: subprocess.Popen[bytes], tmp_path: Path, ask: Callable[[Path], None]
+) -> None:
     since = json.loads((tmp_path / "running.json").read_text())["since"]
-    with pytest.raises(PreflightError, match=f"process {occupied.pid} on port 8099 since {since}"):
-        StateFolder(tmp_path).check()
-
-
-def test_a_folder_in_use_is_not_claimed(occupied: subprocess.Popen[bytes], tmp_path: Path) -> None:
-    with pytest.raises(PreflightError, match="Quartet runs here already"):
-        _claim(tmp_path)
+    with pytest.raises(PreflightError, match=f"already: process {occupied.pid} on port 8099 since {since}"):
+        ask(tmp_path)
     assert json.loads((tmp_path / "running.json").read_text())["port"] == 8099
 
 
@@ -78,19 +76,11 @@ def test_models_that_are_being_exported_are_waited_for(occupied: subprocess.Pope
         _use("demo", tmp_path)
 
 
-def test_the_same_models_are_shared_and_not_exported(occupied: subprocess.Popen[bytes], tmp_path: Path) -> None:
+def test_the_same_models_are_shared_and_others_refused(occupied: subprocess.Popen[bytes], tmp_path: Path) -> None:
     _exported(occupied)
     assert _use("demo", tmp_path) == []
-
-
-def test_other_models_are_not_exported_under_those_in_use(occupied: subprocess.Popen[bytes], tmp_path: Path) -> None:
-    _exported(occupied)
     with pytest.raises(PreflightError, match="runs on the models of demo; stop it before those of hub"):
         _use("hub", tmp_path)
-
-
-def test_other_models_are_refused_before_anything_is_begun(occupied: subprocess.Popen[bytes], tmp_path: Path) -> None:
-    _exported(occupied)
     with pytest.raises(PreflightError, match="runs on the models of demo"):
         check_models("hub", tmp_path / "lock")
 

@@ -19,9 +19,11 @@ def test_encoder_outputs_and_greedy_tokens_are_those_of_transformers(module: Mod
     assert (encoded.passed, tokens.passed) == (True, True)
 
 
-def test_a_window_is_transcribed(module: ModuleType, recognizer: Any) -> None:
-    (result,) = recognizer.transcribe([module.Window(say(SENTENCE))])
+@pytest.mark.parametrize("asked", [{}, {"language": "en", "temperature": 0.2}], ids=["searched", "sampled"])
+def test_a_window_is_transcribed_without_words(module: ModuleType, recognizer: Any, asked: dict[str, Any]) -> None:
+    (result,) = recognizer.transcribe([module.Window(say(SENTENCE), **asked)])
     assert "".join(s.text for s in result.segments).strip() == SENTENCE
+    assert result.words == []
 
 
 @pytest.mark.parametrize(
@@ -70,15 +72,6 @@ def test_words_follow_each_other_inside_of_the_window(module: ModuleType, recogn
     clocks = [time for word in result.words for time in (word.start, word.end)]
     assert clocks == sorted(clocks)
     assert clocks[-1] <= len(audio) / 16_000
-
-
-def test_no_words_unless_asked_for(module: ModuleType, recognizer: Any) -> None:
-    assert recognizer.transcribe([module.Window(say(SENTENCE))])[0].words == []
-
-
-def test_a_sampled_window_is_transcribed(module: ModuleType, recognizer: Any) -> None:
-    (result,) = recognizer.transcribe([module.Window(say(SENTENCE), language="en", temperature=0.2)])
-    assert "".join(s.text for s in result.segments).strip() == SENTENCE
 
 
 @pytest.mark.parametrize("temperature", [5e-324, 1e-45, 1e-38, 1e-4])
