@@ -121,10 +121,6 @@ async def test_the_numbers_are_the_ledgers(page: Page, books: Books) -> None:
     assert found == wanted
     assert await page.locator("#cost").inner_text() == f"{to_chf(sum(each.amount for each in sums))} CHF"
     assert await page.locator("#requests").inner_text() == str(sum(each.requests for each in sums))
-
-
-async def test_balance_and_limits_are_shown(page: Page) -> None:
-    await _sign_in(page)
     assert await page.locator("#balance").inner_text() == "7.000005 CHF"
     limits = await page.locator("#limits tr").all_inner_texts()
     assert any(re.fullmatch(r"organisation\s+50\s+50\s*", line) for line in limits)
@@ -207,20 +203,16 @@ async def test_a_wrong_key_is_told_and_forgotten(page: Page) -> None:
     assert await page.evaluate("sessionStorage.length") == 0
 
 
-async def test_the_key_is_forgotten_with_sign_out(page: Page) -> None:
-    await _sign_in(page)
-    await page.get_by_role("button", name="Sign out").click()
-    assert await page.get_by_label("API key").is_visible()
-    assert await page.evaluate("sessionStorage.length") == 0
-
-
-async def test_all_of_it_is_reached_by_keyboard(page: Page) -> None:
+async def test_all_of_it_is_reached_by_keyboard_and_the_key_is_forgotten_with_sign_out(page: Page) -> None:
     await _sign_in(page)
     reached = set()
     for _ in range(30):
         await page.keyboard.press("Tab")
         reached.add(await page.evaluate("document.activeElement.id || document.activeElement.className"))
     assert {"sign-out", "first", "last", "by", "measure", "download", "scroll"} <= reached
+    await page.get_by_role("button", name="Sign out").click()
+    assert await page.get_by_label("API key").is_visible()
+    assert await page.evaluate("sessionStorage.length") == 0
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

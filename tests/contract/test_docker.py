@@ -31,19 +31,17 @@ def test_compose_fits_the_compose_specification() -> None:
 
 
 @pytest.mark.parametrize("profile", ["cpu", "gpu"])
-def test_a_profile_has_every_part(profile: str) -> None:
-    parts = {name for name, service in _compose()["services"].items() if profile in service["profiles"]}
-    assert parts == {"export", f"triton-{profile}", "frontend", "redis", "postgres"}
-
-
-def test_triton_has_enough_shared_memory() -> None:
-    services = _compose()["services"]
-    assert {services[name]["shm_size"] for name in ("triton-cpu", "triton-gpu")} == {"2gb"}
+def test_a_profile_has_every_part_and_enough_shared_memory(profile: str) -> None:
+    parts = {name: service for name, service in _compose()["services"].items() if profile in service["profiles"]}
+    assert parts.keys() == {"export", f"triton-{profile}", "frontend", "redis", "postgres"}
+    assert parts[f"triton-{profile}"]["shm_size"] == "2gb"
 
 
 @pytest.mark.parametrize("name", ["redis", "postgres"])
-def test_a_store_has_a_health_check(name: str) -> None:
-    assert "healthcheck" in _compose()["services"][name]
+def test_a_store_is_pinned_and_has_a_health_check(name: str) -> None:
+    service = _compose()["services"][name]
+    assert re.search(r":\d+\.\d+", service["image"])
+    assert "healthcheck" in service
 
 
 @pytest.mark.parametrize("name", ["triton", "frontend"])
@@ -56,11 +54,6 @@ def test_compose_sets_settings_that_exist() -> None:
     assert set(_compose()["services"]["frontend"]["environment"]) <= known
 
 
-@pytest.mark.parametrize("service", ["redis", "postgres"])
-def test_images_are_pinned(service: str) -> None:
-    assert re.search(r":\d+\.\d+", _compose()["services"][service]["image"])
-
-
 @pytest.mark.parametrize("path", DOCKERFILES, ids=lambda p: p.name)
 def test_a_dockerfile_passes_the_linter(path: Path) -> None:
     done = subprocess.run([BIN / "hadolint", path], capture_output=True, text=True, check=False)
@@ -68,15 +61,12 @@ def test_a_dockerfile_passes_the_linter(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", DOCKERFILES, ids=lambda p: p.name)
-def test_a_dockerfile_copies_what_exists(path: Path) -> None:
-    for line in re.findall(r"^COPY (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE):
+def test_a_dockerfile_copies_what_exists_and_runs_as_an_ordinary_user(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    for line in re.findall(r"^COPY (.+)$", text, re.MULTILINE):
         for source in line.split()[:-1]:
             assert (ROOT / source).exists(), source
-
-
-@pytest.mark.parametrize("path", DOCKERFILES, ids=lambda p: p.name)
-def test_a_dockerfile_runs_as_an_ordinary_user(path: Path) -> None:
-    assert re.findall(r"^USER (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)[-1] != "root"
+    assert re.findall(r"^USER (.+)$", text, re.MULTILINE)[-1] != "root"
 
 
 def test_both_sides_of_triton_pin_the_same_numpy() -> None:

@@ -32,32 +32,16 @@ def _config(name: str) -> Any:
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda p: str(p.relative_to(REPOSITORY)))
-def test_a_config_states_its_name_backend_and_instances(path: Path) -> None:
+def test_a_config_is_explicit_plain_and_holds_for_any_gpu(path: Path) -> None:
     config = _read(path)
     assert config.name == path.relative_to(REPOSITORY).parts[0]
     assert config.backend in ("onnxruntime", "python")
-    assert all(group.count > 0 and group.kind for group in config.instance_group)
-
-
-@pytest.mark.parametrize("path", CONFIGS, ids=lambda p: str(p.relative_to(REPOSITORY)))
-def test_tritons_queue_stays_plain(path: Path) -> None:
-    batching = _read(path).dynamic_batching
-    assert batching.priority_levels == 0
-    assert not batching.HasField("default_queue_policy")
-
-
-@pytest.mark.parametrize("path", CONFIGS, ids=lambda p: str(p.relative_to(REPOSITORY)))
-def test_threads_are_explicit(path: Path) -> None:
-    config = _read(path)
-    names = ("intra_op_thread_count",) if config.backend == "onnxruntime" else ("intra_threads",)
-    assert all(int(config.parameters[name].string_value) > 0 for name in names)
-
-
-@pytest.mark.parametrize("path", CONFIGS, ids=lambda p: str(p.relative_to(REPOSITORY)))
-def test_a_config_holds_for_instances_on_any_gpu(path: Path) -> None:
-    config = _read(path)
+    assert all(group.count > 0 and group.kind and not group.gpus for group in config.instance_group)
+    assert config.dynamic_batching.priority_levels == 0
+    assert not config.dynamic_batching.HasField("default_queue_policy")
+    threads = "intra_op_thread_count" if config.backend == "onnxruntime" else "intra_threads"
+    assert int(config.parameters[threads].string_value) > 0
     assert "gpu" not in config.parameters["memory.enable_memory_arena_shrinkage"].string_value
-    assert not any(group.gpus for group in config.instance_group)
 
 
 def test_every_model_has_a_folder_but_voices_which_the_export_makes() -> None:

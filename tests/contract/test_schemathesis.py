@@ -41,28 +41,11 @@ RUNS = [
 def _run(address: str, folder: Path, paths: str, checks: list[str], examples: int) -> Outcome:
     folder.mkdir()
     token = KEY if paths.startswith("^/v1") else MOBILE_TOKEN
-    command = [str(Path(sys.executable).parent / "st"), "--config-file", str(CONFIG), "run"]
-    command += [f"{address}/openapi.json"]
-    command += [
-        "--include-path-regex",
-        paths,
-        "--header",
-        f"Authorization: Bearer {token}",
-        "--checks",
-        ",".join(checks),
-    ]
-    command += [
-        "--max-examples",
-        str(examples),
-        "--seed",
-        "1",
-        "--no-color",
-        "--warnings",
-        "off",
-        "--request-timeout",
-        "60",
-    ]
-    command += ["--report", "json", "--report-json-path", str(folder / REPORT), "--suppress-health-check", "all"]
+    command = [str(Path(sys.executable).parent / "st"), "--config-file", str(CONFIG), "run", f"{address}/openapi.json"]
+    command += ["--include-path-regex", paths, "--header", f"Authorization: Bearer {token}"]
+    command += ["--checks", ",".join(checks), "--max-examples", str(examples), "--seed", "1", "--no-color"]
+    command += ["--warnings", "off", "--suppress-health-check", "all", "--request-timeout", "60"]
+    command += ["--report", "json", "--report-json-path", str(folder / REPORT)]
     environ = {**os.environ, "SCHEMATHESIS_HOOKS": "tests.contract.schemathesis_hooks", "PYTHONPATH": str(ROOT)}
     return subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
 

@@ -10,7 +10,7 @@ import pytest
 from frontend.config.settings import PREFIX
 from tests.faults import cases_audio, cases_http, cases_keys
 from tests.frontends import Frontend, prepare, running
-from tests.raw import Answer, ask, head
+from tests.raw import ask, head
 
 TYPES = {
     400: "invalid_request_error",
@@ -30,31 +30,14 @@ CASES = {
     **cases_audio.files(),
 }
 # Words that would tell of the inside: paths, libraries, stacks.
-TELLING = (
-    "/home",
-    "/usr",
-    "/tmp",
-    "/work",
-    "site-packages",
-    "Traceback",
-    "Errno",
-    "av.error",
-    "ffmpeg",
-    "aiohttp",
-    "0x",
-)
+TELLING = ("/home", "/usr", "/tmp", "/work", "packages", "Traceback", "Errno", "av.error", "ffmpeg", "aiohttp", "0x")
 
 
 @pytest.fixture(scope="module")
 def frontend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Frontend]:
+    own = {"BODY_SECONDS": "2", "AUDIO_WORKERS": "1", "MAX_AUDIO_SECONDS": "600", "UNPAID_SECONDS": "1000"}
     environ = prepare(tmp_path_factory.mktemp("hostile"))
-    environ |= {
-        f"{PREFIX}BODY_SECONDS": "2",
-        f"{PREFIX}AUDIO_WORKERS": "1",
-        f"{PREFIX}MAX_AUDIO_SECONDS": "600",
-        f"{PREFIX}UNPAID_SECONDS": "1000",
-    }
-    with running(environ) as started:
+    with running(environ | {PREFIX + name: value for name, value in own.items()}) as started:
         yield started
 
 
@@ -67,10 +50,6 @@ async def test_a_hostile_request_gets_its_status_and_shape(frontend: Frontend, n
     data, status = CASES[name]
     answer = await ask(frontend.port, data)
     assert answer.status == status, answer.body
-    _check_shape(answer)
-
-
-def _check_shape(answer: Answer) -> None:
     assert answer.headers["content-type"] == "application/json"
     assert answer.headers["x-request-id"]
     body = json.loads(answer.body)

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from frontend.config.settings import PREFIX
+from tests.faults.cases_audio import FILE, field, form, part, upload
 from tests.faults.cases_http import EMBED, RERANK, SPEECH, TRANSCRIBE, post
 from tests.frontends import Frontend, prepare, running
 from tests.raw import head
@@ -22,16 +23,11 @@ _ANSWER_SECONDS = 20.0
 _QUIET_SECONDS = 0.3
 FORM = "Content-Type: multipart/form-data; boundary=x"
 CHUNKED = "Transfer-Encoding: chunked"
-FILE = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n'
 _MB = 1024 * 1024
 
 
 def _json(path: str, body: object, *, ascii_only: bool = True) -> bytes:
     return post(path, json.dumps(body, ensure_ascii=ascii_only).encode())
-
-
-def _upload(content: bytes) -> bytes:
-    return post(TRANSCRIBE, FILE + content + b"\r\n--x--\r\n", FORM)
 
 
 CASES = {
@@ -51,17 +47,12 @@ CASES = {
     "5000 dots": _json(SPEECH, {"input": "." * 4990 + "! a b", "voice": "amy"}),
     "5000 characters as WAV": _json(SPEECH, {"input": "Hello you. " * 454, "voice": "amy"}),
     "5000 characters as MP3": _json(SPEECH, {"input": "Hello you. " * 454, "voice": "amy", "response_format": "mp3"}),
-    "25 MB of noise": _upload(os.urandom(25 * _MB)),
-    "25 MB of line ends": _upload(b"\r\n" * (12 * _MB)),
-    "25 MB of half a boundary": _upload(b"\r\n--" * (6 * _MB)),
+    "25 MB of noise": upload(os.urandom(25 * _MB)),
+    "25 MB of line ends": upload(b"\r\n" * (12 * _MB)),
+    "25 MB of half a boundary": upload(b"\r\n--" * (6 * _MB)),
     "a preamble of line ends": post(TRANSCRIBE, b"\n" * 8_000_000, FORM),
-    "60 parts with long heads": post(
-        TRANSCRIBE,
-        b"".join(
-            b'--x\r\nContent-Disposition: form-data; name="p%d"' % n + b';a="' * 1000 + b"\r\n\r\n1\r\n"
-            for n in range(60)
-        ),
-        FORM,
+    "60 parts with long heads": form(
+        *(part(f'Content-Disposition: form-data; name="p{n}"' + ';a="' * 1000, b"1") for n in range(60)), end=b""
     ),
     "a body in chunks of a byte": head("POST", EMBED, CHUNKED) + b"1\r\nx\r\n" * 1_000_000,
     "a form in chunks of a byte": head("POST", TRANSCRIBE, CHUNKED, FORM) + b"1\r\nx\r\n" * 1_000_000,
@@ -70,13 +61,7 @@ CASES = {
     "requests with many headers": head("GET", "/v1/models", *(f"X-{n}: 1" for n in range(120))) * 2_000,
     "line ends before a request": b"\r\n" * 2_000_000,
     "an unknown method before blanks": b"BREW / HTTP/1.1\r\nX-Request-Id:" + b" " * 32_000,
-    "a temperature of 60,000 digits": post(
-        TRANSCRIBE,
-        FILE
-        + b'x\r\n--x\r\nContent-Disposition: form-data; name="temperature"\r\n\r\n'
-        + (b"1" * 60_000 + b"x\r\n--x--\r\n"),
-        FORM,
-    ),
+    "a temperature of 60,000 digits": form(part(FILE, b"x"), field("temperature", b"1" * 60_000 + b"x")),
 }
 
 

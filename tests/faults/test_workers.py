@@ -1,11 +1,11 @@
 """Several workers over one socket: all of them answer, a dead one is replaced, and they end together."""
 
+import asyncio
 import os
 import re
 import signal
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +15,7 @@ import pytest
 from frontend.config.settings import PREFIX
 from scripts.local_triton.checks import free_port
 from tests.conftest import KEY, ROOT
+from tests.eventually import until
 from tests.frontends import prepare
 from tests.redis import RedisServer
 
@@ -67,11 +68,8 @@ def _accepts(pid: int) -> bool:
         return False
 
 
-def _wait(until: Callable[[], object], seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not until():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+def _wait(condition: Callable[[], object]) -> None:
+    asyncio.run(until(condition, 60))
 
 
 def _gone(pids: set[int]) -> bool:
@@ -151,7 +149,7 @@ def test_workers_end_when_their_parent_was_killed(parent: Parent) -> None:
     workers = parent.workers()
     parent.process.kill()
     parent.process.wait()
-    _wait(lambda: _gone(workers), 20)
+    _wait(lambda: _gone(workers))
 
 
 def test_a_taken_port_is_one_line_and_no_workers(parent: Parent, environ: dict[str, str]) -> None:
