@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,11 +26,8 @@ class Target:
 
 
 @contextmanager
-def own_product(repository: Path = REPOSITORY, also: Sequence[str] = (), config: str = "") -> Iterator[Target]:
-    """The product as ``make run`` starts it, on a database and limits of its own.
-
-    ``also`` are further models, ``config`` is more of the settings' file.
-    """
+def own_product(repository: Path = REPOSITORY, config: str = "") -> Iterator[Target]:
+    """The product as ``make run`` starts it, on a database and limits of its own; ``config`` adds to its settings."""
     with tempfile.TemporaryDirectory(prefix="quartet-bench-") as folder:
         limits = "\n".join(f"{name} = 1_000_000_000" for name in LIMITS)
         (Path(folder) / "quartet.toml").write_text(f"[limits]\n{limits}\n{config}", encoding="utf-8")
@@ -41,7 +38,6 @@ def own_product(repository: Path = REPOSITORY, also: Sequence[str] = (), config:
         stack = Stack(free_port(), environment, repository, Path(folder))
         try:
             stack.start()
-            stack.triton.load(also)
             ports = stack.triton.ports
             http, grpc = f"http://127.0.0.1:{ports.http}", f"127.0.0.1:{ports.grpc}"
             yield Target(f"{stack.url}/v1", stack.api_key, http, grpc, database)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from onnx import ModelProto
 from transformers import AutoModel, AutoModelForSequenceClassification
 
@@ -22,24 +21,10 @@ from scripts.export_models.voices.export import export_piper
 from scripts.export_models.whisper.export import convert
 from scripts.run.state import REPOSITORY
 
-PADDED = "padded_embedder"
 VOICE = "amy"
 _CALIBRATED_ON = 16
 _SMALL = 1 << 20
 COMPUTE_TYPE = "int8"
-_PADDED_CONFIG = f"""\
-name: "{PADDED}"
-backend: "onnxruntime"
-max_batch_size: 32
-input [
-  {{ name: "input_ids" data_type: TYPE_INT64 dims: [ -1 ] }},
-  {{ name: "attention_mask" data_type: TYPE_INT64 dims: [ -1 ] }}
-]
-output [ {{ name: "embedding" data_type: TYPE_FP32 dims: [ 1024 ] }} ]
-dynamic_batching {{ max_queue_delay_microseconds: 2000 }}
-instance_group [ {{ count: 1 kind: KIND_CPU }} ]
-parameters {{ key: "intra_op_thread_count" value {{ string_value: "2" }} }}
-"""
 
 
 class Checkpoints:
@@ -120,37 +105,6 @@ def put_text(target: Path, checkpoint: Path, precision: Precision, *, reranker: 
     export.write(name, graph, precision, checkpoint, folder)
     stamp.write(target, name, wanted)
     return folder
-
-
-class _Pooled(torch.nn.Module):
-    def __init__(self, model: torch.nn.Module) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
-        first = self.model(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state[:, 0]
-        return torch.nn.functional.normalize(first, dim=1)
-
-
-def put_padded(target: Path, checkpoint: Path) -> None:
-    """The usual padded export of the embedder, as one more model of the repository."""
-    folder = target / PADDED / "1"
-    if folder.exists():
-        return
-    folder.mkdir(parents=True)
-    block = torch.ones(2, 8, dtype=torch.int64)
-    free = {0: "batch", 1: "tokens"}
-    torch.onnx.export(
-        _Pooled(AutoModel.from_pretrained(checkpoint).eval()),
-        (block, block),
-        str(folder / "model.onnx"),
-        input_names=["input_ids", "attention_mask"],
-        output_names=["embedding"],
-        dynamic_axes={"input_ids": free, "attention_mask": free, "embedding": {0: "batch"}},
-        opset_version=17,
-        dynamo=False,
-    )
-    (target / PADDED / "config.pbtxt").write_text(_PADDED_CONFIG, encoding="utf-8")
 
 
 def put_whisper(target: Path, converted: Path, min_window_seconds: float = 30.0) -> None:

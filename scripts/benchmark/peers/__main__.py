@@ -43,8 +43,6 @@ def main() -> int:
     parser.add_argument("--sides", default="", help="a regular expression: only sides whose names it is found in")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--folder", type=Path, default=Path("build/peers"), help="look-alikes, logs and results")
-    parser.add_argument("--text-peers", type=Path, default=Path(".venv/peers-text/bin"))
-    parser.add_argument("--audio-peers", type=Path, default=Path(".venv/peers-audio/bin"))
     arguments = parser.parse_args()
     names = arguments.cases.split(",")
     if unknown := set(names) - set(CASES):
@@ -52,8 +50,7 @@ def main() -> int:
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    bench = Bench(arguments.folder, arguments.text_peers.absolute(), arguments.audio_peers.absolute())
-    _measure(bench, names, arguments.sides, arguments.runs)
+    _measure(Bench(arguments.folder), names, arguments.sides, arguments.runs)
     return 0
 
 

@@ -15,8 +15,6 @@ _THREADS = 2
 _CLIP_SECONDS = (5.0, 15.0)
 _FILE_SECONDS = 600.0
 _LONG_TEXT = 2000
-# What Quartet does for a checkpoint that asks for nothing else, and what faster-whisper does by itself.
-_BEAMS = {1: "beam 1", 5: "its default beam of 5"}
 
 
 def _written(bench: Bench, seed: int, shortest: float, longest: float) -> tuple[Path, float]:
@@ -43,15 +41,12 @@ def _heard(bench: Bench, name: str, clips: list[tuple[Path, float]], callers: in
         sides: dict[str, Side] = {"Quartet": HttpSide(target, _transcriptions(files), callers)}
         alone = stack.enter_context(bench.own_worker("ctranslate.py", *options, _CALLERS))
         sides["CTranslate2 in process"] = WorkerSide(alone, [str(file) for file in files])
-        for beam, told in _BEAMS.items():
-            batched = worker(python, bench.log("whisper-batched"), "whisper_batched.py", *options, beam)
-            sides[f"faster-whisper, batched, in process, {told}"] = WorkerSide(
-                stack.enter_context(batched), [str(file) for file in files]
-            )
-            command = (python, Path(__file__).parent / "workers" / "whisper_server.py", *options, beam, "{port}")
-            address = stack.enter_context(server(command, "/health", bench.log("whisper-server")))
-            served = Target(f"{address}/v1", "", "")
-            sides[f"faster-whisper behind HTTP, {told}"] = HttpSide(served, _transcriptions(files), callers)
+        batched = stack.enter_context(worker(python, bench.log("batched"), "whisper_batched.py", *options))
+        sides["faster-whisper, batched, in process"] = WorkerSide(batched, [str(file) for file in files])
+        command = (python, Path(__file__).parent / "workers" / "whisper_server.py", *options, "{port}")
+        address = stack.enter_context(server(command, "/health", bench.log("whisper-server")))
+        served = Target(f"{address}/v1", "", "")
+        sides["faster-whisper behind HTTP"] = HttpSide(served, _transcriptions(files), callers)
         yield Case(name, "seconds of audio", sum(seconds for _, seconds in clips), sides)
 
 

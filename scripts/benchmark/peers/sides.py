@@ -126,8 +126,8 @@ class Bench:
     """Where look-alikes and logs lie, and the ``bin`` folders of the peers' own virtual environments."""
 
     folder: Path
-    text_peers: Path
-    audio_peers: Path
+    text_peers: Path = Path(".venv/peers-text/bin").absolute()
+    audio_peers: Path = Path(".venv/peers-audio/bin").absolute()
 
     def log(self, name: str) -> Path:
         return self.folder / f"{name}.log"

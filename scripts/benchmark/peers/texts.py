@@ -1,20 +1,15 @@
-"""Embeddings and rerank: the product, its graph alone, a padded graph, sentence-transformers and infinity."""
+"""Embeddings and rerank: the product, its graph alone, sentence-transformers and infinity."""
 
-import asyncio
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from tokenizers import Tokenizer
 
-from frontend.dispatch.triton import Triton
 from scripts.benchmark.common.inputs import Call
 from scripts.benchmark.common.target import Target, own_product
-from scripts.benchmark.lookalikes.repository import PADDED, Checkpoints, put_padded, put_text
+from scripts.benchmark.lookalikes.repository import Checkpoints, put_text
 from scripts.benchmark.lookalikes.text import lengths, words
 from scripts.benchmark.peers.sides import Bench, Case, HttpSide, Side, WorkerSide, server, worker
 from scripts.export_models.text.encoder import Precision
@@ -28,7 +23,6 @@ _QUERY = 8
 _PADDED_BATCH = 8
 # The same for our graph: more gain nothing, fewer lose.
 _TEXTS_A_RUN = 32
-_TRITON_SECONDS = 600.0
 PRECISIONS: tuple[Precision, ...] = ("int8", "fp32")
 
 
@@ -38,33 +32,6 @@ def _mixed(rng: np.random.Generator, count: int, longest: int) -> list[str]:
 
 def _tokens(texts: list[str]) -> int:
     return sum(text.count(" ") + 3 for text in texts)
-
-
-class PaddedSide:
-    """Callers who pad their own texts and send them to the padded model of the product's Triton."""
-
-    def __init__(self, address: str, checkpoint: Path, calls: list[list[str]]) -> None:
-        self._address, self._calls = address, calls
-        self._tokenizer = Tokenizer.from_file(str(checkpoint / "tokenizer.json"))
-        self._tokenizer.enable_padding(pad_id=1, pad_token="<pad>")
-
-    def _inputs(self, texts: list[str]) -> dict[str, NDArray[np.int64]]:
-        encodings = self._tokenizer.encode_batch_fast(texts)
-        ids = np.array([encoding.ids for encoding in encodings], np.int64)
-        mask = np.array([encoding.attention_mask for encoding in encodings], np.int64)
-        return {"input_ids": ids, "attention_mask": mask}
-
-    def run(self) -> float:
-        return asyncio.run(self._send())
-
-    async def _send(self) -> float:
-        triton = Triton(self._address)
-        started = time.perf_counter()
-        calls = (triton.infer(PADDED, self._inputs(texts), ["embedding"], _TRITON_SECONDS) for texts in self._calls)
-        await asyncio.gather(*calls)
-        seconds = time.perf_counter() - started
-        await triton.close()
-        return seconds
 
 
 @contextmanager
@@ -81,20 +48,16 @@ def _embeddings(texts: list[list[str]], model: str) -> list[Call]:
 
 def _own_sides(
     stack: ExitStack, bench: Bench, checkpoint: Path, calls: list[Call], texts: Sequence[Any], *, reranker: bool
-) -> tuple[dict[str, Side], dict[Precision, Target]]:
-    """The product and its graph in both precisions, and where each answers; fp32 has the padded embedder beside it."""
+) -> dict[str, Side]:
+    """The product and its graph in both precisions."""
     sides: dict[str, Side] = {}
-    targets: dict[Precision, Target] = {}
     for precision in PRECISIONS:
         folder = put_text(bench.folder / precision, checkpoint, precision, reranker=reranker)
-        also = [PADDED] if precision == "fp32" and not reranker else []
-        if also:
-            put_padded(bench.folder / precision, checkpoint)
-        targets[precision] = stack.enter_context(own_product(bench.folder / precision, also))
-        sides[f"Quartet {precision}"] = HttpSide(targets[precision], calls, len(calls))
+        target = stack.enter_context(own_product(bench.folder / precision))
+        sides[f"Quartet {precision}"] = HttpSide(target, calls, len(calls))
         graph = stack.enter_context(bench.own_worker("packed_graph.py", folder, _TEXTS_A_RUN))
         sides[f"its {precision} graph in process"] = WorkerSide(graph, texts)
-    return sides, targets
+    return sides
 
 
 @contextmanager
@@ -106,8 +69,7 @@ def embeddings(bench: Bench) -> Iterator[Case]:
     flat = [text for its in texts for text in its]
     with ExitStack() as stack:
         calls = _embeddings(texts, "embed-m3")
-        sides, targets = _own_sides(stack, bench, checkpoint, calls, flat, reranker=False)
-        sides["padded ONNX in the same Triton"] = PaddedSide(targets["fp32"].grpc, checkpoint, texts)
+        sides = _own_sides(stack, bench, checkpoint, calls, flat, reranker=False)
         python = bench.text_peers / "python"
         encoder = worker(python, bench.log("sentence-transformers"), "sentence_encoder.py", checkpoint, _PADDED_BATCH)
         sides["sentence-transformers in process"] = WorkerSide(stack.enter_context(encoder), flat)
@@ -131,7 +93,7 @@ def _rerank(bench: Bench, name: str, longest: int) -> Iterator[Case]:
     pairs = [[query, text] for query, texts in asked for text in texts]
     with ExitStack() as stack:
         calls = _rerank_calls(asked, "rerank-v2-m3")
-        sides, _ = _own_sides(stack, bench, checkpoint, calls, pairs, reranker=True)
+        sides = _own_sides(stack, bench, checkpoint, calls, pairs, reranker=True)
         python = bench.text_peers / "python"
         encoder = worker(python, bench.log("cross-encoder"), "cross_encoder.py", checkpoint, _PADDED_BATCH)
         sides["CrossEncoder in process"] = WorkerSide(stack.enter_context(encoder), pairs)

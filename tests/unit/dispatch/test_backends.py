@@ -25,8 +25,7 @@ class FakeServer:
         # How many of the next probes come too late.
         self.late = 0
         self.probes = 0
-        self.dead: set[str] = set()
-        self.wrong: set[str] = set()
+        self.dead, self.wrong = set[str](), set[str]()
         self.failing_loads = 0
         self.asked: list[str] = []
         self.reloaded: list[str] = []

@@ -1,4 +1,4 @@
-"""The least HTTP server around one faster-whisper: <model> <compute type> <threads> <beam> <port>."""
+"""The least HTTP server around one faster-whisper: <model> <compute type> <threads> <port>."""
 
 import sys
 
@@ -17,8 +17,8 @@ def health() -> dict[str, str]:
 @app.post("/v1/audio/transcriptions")
 def transcribe() -> dict[str, str]:
     file = request.files["file"].stream
-    segments, _ = model.transcribe(file, language="en", beam_size=int(sys.argv[4]), temperature=0)
+    segments, _ = model.transcribe(file, language="en", beam_size=1, temperature=0)
     return {"text": "".join(segment.text for segment in segments)}
 
 
-app.run(port=int(sys.argv[5]), threaded=True)
+app.run(port=int(sys.argv[4]), threaded=True)
