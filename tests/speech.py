@@ -84,6 +84,13 @@ def _frame(audio: NDArray[np.float32]) -> av.AudioFrame:
     return frame
 
 
+def _put(container: Any, stream: Any, audio: NDArray[np.float32]) -> None:
+    resampler = av.AudioResampler(stream.format.name, "mono", stream.rate, stream.codec_context.frame_size or None)
+    for part in [*resampler.resample(_frame(audio)), *resampler.resample(None)]:
+        container.mux(stream.encode(part))
+    container.mux(stream.encode(None))
+
+
 def encode(audio: NDArray[np.float32], kind: str) -> bytes:
     """A file of one of ``CONTAINERS`` or ``FOREIGN``."""
     container_format, codec, rate = (CONTAINERS | FOREIGN)[kind]
@@ -95,13 +102,7 @@ def encode(audio: NDArray[np.float32], kind: str) -> bytes:
     with av.open(buffer, "w", format=container_format) as container:
         stream = container.add_stream(codec, rate=rate)
         stream.layout = "mono"
-        frame = _frame(audio)
-        resampler = av.AudioResampler(
-            format=stream.format.name, layout="mono", rate=rate, frame_size=stream.codec_context.frame_size or None
-        )
-        for part in [*resampler.resample(frame), *resampler.resample(None)]:
-            container.mux(stream.encode(part))
-        container.mux(stream.encode(None))
+        _put(container, stream, audio)
     return buffer.getvalue()
 
 
@@ -120,11 +121,7 @@ def encode_tracks(tracks: list[NDArray[np.float32]], kind: str, *, video: bool =
                 container.mux(picture.encode(av.VideoFrame.from_ndarray(np.zeros((64, 64, 3), np.uint8))))
             container.mux(picture.encode(None))
         for stream, samples in zip(streams, tracks, strict=True):
-            frame = _frame(samples)
-            resampler = av.AudioResampler(stream.format.name, "mono", rate, stream.codec_context.frame_size or None)
-            for part in [*resampler.resample(frame), *resampler.resample(None)]:
-                container.mux(stream.encode(part))
-            container.mux(stream.encode(None))
+            _put(container, stream, samples)
     return buffer.getvalue()
 
 
