@@ -22,12 +22,12 @@ def queue_of(
 
 @asynccontextmanager
 async def waiting(queue: ModelQueue, *turns: Turn) -> AsyncIterator[None]:
-    """Within it the one slot is taken, and so many calls wait."""
+    """Within it the one slot is taken, and so many calls wait; they leave as the slot comes free."""
     async with queue.slot(turn()):
         calls = [asyncio.create_task(queue.slot(each).__aenter__()) for each in turns]
         await asyncio.sleep(0)
         assert not any(call.done() for call in calls)
         yield
-        for call in calls:
-            call.cancel()
-        await asyncio.gather(*calls, return_exceptions=True)
+    for call in calls:
+        call.cancel()
+    await asyncio.gather(*calls, return_exceptions=True)

@@ -157,6 +157,15 @@ async def test_late_probes_that_do_not_follow_each_other_change_nothing(
     assert heard.slots == {}
 
 
+async def test_one_refused_connection_takes_a_server_out(made: Backend, server: FakeServer, heard: Heard) -> None:
+    await made.probe()
+    await heard.until({"embedder": 64, "whisper": 3})
+    server.away = True
+    await made.probe()
+    assert heard.slots == {"embedder": 0, "whisper": 0}
+    await made.close()
+
+
 async def test_a_call_that_never_arrived_takes_the_server_out_and_a_probe_puts_it_back(
     backend: Backend, server: FakeServer, heard: Heard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
