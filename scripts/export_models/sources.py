@@ -17,13 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
-from scripts.export_models.checkpoints import (
-    Checkpoint,
-    SourceError,
-    check_model,
-    check_voice,
-    in_words,
-)
+from scripts.export_models.checkpoints import Checkpoint, SourceError, check_model, check_voice, in_words
 from scripts.export_models.graphs.progress import SILENT, Progress
 from scripts.export_models.plan import CHECKPOINTS
 from scripts.export_models.text.promised import PROMISES, check_promise
@@ -134,11 +128,7 @@ class HubSource:
             expected = get_hf_file_metadata(url, endpoint=self._address)
             with self._watched(folder, file, expected.size or 1):
                 path = hf_hub_download(
-                    checkpoint.repository,
-                    file,
-                    revision=checkpoint.revision,
-                    local_dir=folder,
-                    endpoint=self._address,
+                    checkpoint.repository, file, revision=checkpoint.revision, local_dir=folder, endpoint=self._address
                 )
         except EntryNotFoundError:
             raise SourceError(f"{checkpoint.repository} has no file {file} at its pinned revision") from None

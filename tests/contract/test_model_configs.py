@@ -49,10 +49,7 @@ def test_every_model_has_a_folder_but_voices_which_the_export_makes() -> None:
     assert set(TRITON_MODELS) - {f"{TRITON_PREFIX}{voice}" for voice in VOICES} <= folders <= set(TRITON_MODELS)
 
 
-@pytest.mark.parametrize(
-    ("name", "output"),
-    [(TEXT["embeddings"], embeddings.OUTPUT), (TEXT["rerank"], rerank.OUTPUT)],
-)
+@pytest.mark.parametrize(("name", "output"), [(TEXT["embeddings"], embeddings.OUTPUT), (TEXT["rerank"], rerank.OUTPUT)])
 def test_the_text_models_take_and_give_what_the_pipelines_say(name: str, output: str) -> None:
     config = _config(name)
     assert tuple(tensor.name for tensor in config.input) == packed.INPUTS

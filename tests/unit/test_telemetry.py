@@ -33,8 +33,7 @@ def test_onnx_runtime_reports_unless_told_not_to(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "module",
-    ["frontend.audio.speech_windows", "scripts.export_models.voices.export", "scripts.local_triton.server"],
+    "module", ["frontend.audio.speech_windows", "scripts.export_models.voices.export", "scripts.local_triton.server"]
 )
 def test_it_reports_nothing_of_the_product(tmp_path: Path, module: str) -> None:
     assert not _left_at_home(tmp_path, f"import {module}")

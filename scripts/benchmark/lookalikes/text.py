@@ -10,12 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
-from transformers import (
-    XLMRobertaConfig,
-    XLMRobertaForSequenceClassification,
-    XLMRobertaModel,
-    XLMRobertaTokenizerFast,
-)
+from transformers import XLMRobertaConfig, XLMRobertaForSequenceClassification, XLMRobertaModel, XLMRobertaTokenizerFast
 
 WORDS = 5000
 _FIRST_WORD = 4

@@ -32,10 +32,7 @@ class TritonCounts:
         return before
 
     async def _once(self) -> Counts:
-        async with (
-            aiohttp.ClientSession() as session,
-            session.get(f"{self._address}/v2/models/stats") as response,
-        ):
+        async with aiohttp.ClientSession() as session, session.get(f"{self._address}/v2/models/stats") as response:
             stats: dict[str, Any] = await response.json()
         return {model["name"]: _counts(model) for model in stats["model_stats"]}
 

@@ -21,11 +21,7 @@ _RATE, _PITCH, _RANGE = 1, 3, 4
 
 
 class _EventId(ctypes.Union):
-    _fields_ = [
-        ("number", ctypes.c_int),
-        ("name", ctypes.c_char_p),
-        ("string", ctypes.c_char * 8),
-    ]
+    _fields_ = [("number", ctypes.c_int), ("name", ctypes.c_char_p), ("string", ctypes.c_char * 8)]
 
 
 class _Event(ctypes.Structure):

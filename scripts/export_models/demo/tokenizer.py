@@ -44,9 +44,7 @@ def build(folder: Path, window_seconds: float) -> WhisperTokenizerFast:
     bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     bpe.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=TEXT_PIECES,
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
+        vocab_size=TEXT_PIECES, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False
     )
     texts = (" " + text for language in LANGUAGES for text in sentences(language, _CORPUS_SEED, _CORPUS_SENTENCES))
     bpe.train_from_iterator(texts, trainer)

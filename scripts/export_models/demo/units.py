@@ -105,9 +105,7 @@ def cut(utterance: Utterance, period: int, sample_rate: int) -> Iterator[tuple[t
             yield (left.name, right.name), Diphone(samples, start, end)
 
 
-def choose(
-    found: Iterable[tuple[tuple[str, str], Diphone]],
-) -> dict[tuple[str, str], Diphone]:
+def choose(found: Iterable[tuple[tuple[str, str], Diphone]]) -> dict[tuple[str, str], Diphone]:
     """Keep one recording of each pair: the one of median length, so that no odd context is kept."""
     recordings: dict[tuple[str, str], list[Diphone]] = defaultdict(list)
     for pair, diphone in found:

@@ -182,11 +182,7 @@ def _reranker(name: str, source: Path) -> TextModel:
 
 def _demo_reranker(name: str, source: Path) -> TextModel:
     model, tokenizer = AutoModel.from_pretrained(source).float().eval(), AutoTokenizer.from_pretrained(source)
-    start, separator, positions = (
-        tokenizer.cls_token_id,
-        tokenizer.sep_token_id,
-        usable_positions(source),
-    )
+    start, separator, positions = (tokenizer.cls_token_id, tokenizer.sep_token_id, usable_positions(source))
 
     def mean(ids: list[int]) -> torch.Tensor:
         with torch.inference_mode():

@@ -22,12 +22,7 @@ class Int8Encoder(PackedEncoder):
     """Builds one encoder from its weights and from what its linear layers are given."""
 
     def __init__(
-        self,
-        g: Graph,
-        shape: EncoderShape,
-        weights: Weights,
-        calibration: Calibration,
-        progress: Progress = SILENT,
+        self, g: Graph, shape: EncoderShape, weights: Weights, calibration: Calibration, progress: Progress = SILENT
     ) -> None:
         super().__init__(g, shape, weights, progress)
         self._calibration = calibration

@@ -179,8 +179,7 @@ def test_prompts_of_one_length_and_language_of_each_are_decoded_together(decoder
 
 
 @pytest.mark.parametrize(
-    ("seconds", "prompt", "most"),
-    [(1.0, 3, 49), (2.5, 3, 86), (8.0, 3, 112), (8.0, 115, 109), (1.0, 200, 24)],
+    ("seconds", "prompt", "most"), [(1.0, 3, 49), (2.5, 3, 86), (8.0, 3, 112), (8.0, 115, 109), (1.0, 200, 24)]
 )
 def test_a_loop_ends_with_the_window_or_the_context(prompted: Any, seconds: float, prompt: int, most: int) -> None:
     assert prompted.most_tokens(seconds, prompt) == most

@@ -7,10 +7,7 @@ import numpy as np
 import onnx
 import torch
 from numpy.typing import NDArray
-from transformers import (
-    XLMRobertaConfig,
-    XLMRobertaModel,
-)
+from transformers import XLMRobertaConfig, XLMRobertaModel
 
 from scripts.export_models.graphs.builder import save
 from scripts.export_models.text.checks import Run, session

@@ -6,12 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import (
-    BertConfig,
-    BertModel,
-    XLMRobertaConfig,
-    XLMRobertaForSequenceClassification,
-)
+from transformers import BertConfig, BertModel, XLMRobertaConfig, XLMRobertaForSequenceClassification
 
 from scripts.export_models.text import models
 from scripts.export_models.text.checks import Run
