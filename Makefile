@@ -91,9 +91,10 @@ demo: $(VENV)/installed
 
 prepare-test: lint demo $(VENV)/installed-clients $(VENV)/installed-browser
 
+# In the order of the folders: the longest files, of few tests each, are not left to the end.
 test: check-python ## lint, export the demo models, and every test, those against a real Triton included
 	@$(MAKE) --no-print-directory --output-sync -j 3 prepare-test
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "not triton and not alone"
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not triton and not alone"
 	@$(BIN)/python -m pytest -m "triton or alone"
 
 bench: check-export ## measure every operation under load; BENCH="--operations embeddings --callers 16 --seconds 20"

@@ -15,7 +15,8 @@ def test_an_interrupted_command_says_nothing() -> None:
         silent.settimeout(60)
         database = f"postgresql://quartet:x@127.0.0.1:{silent.getsockname()[1]}/quartet"
         run = subprocess.Popen(
-            [sys.executable, "-m", "frontend", "keys", "list"],
+            # A shell has whoever it starts in the background, and all below them, ignore the signal.
+            ["env", "--default-signal=INT", sys.executable, "-m", "frontend", "keys", "list"],
             cwd=ROOT,
             env={**os.environ, "QUARTET_DATABASE": database},
             stderr=subprocess.PIPE,
