@@ -91,11 +91,11 @@ demo: $(VENV)/installed
 
 prepare-test: lint demo $(VENV)/installed-clients $(VENV)/installed-browser
 
-# In the order of the folders: the longest files, of few tests each, are not left to the end.
+# Three, since many tests wait; in the order of the folders, so that the longest files, of few tests each, come first.
 test: check-python ## lint, export the demo models, and every test, those against a real Triton included
 	@$(MAKE) --no-print-directory --output-sync -j 3 prepare-test
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not triton and not alone"
-	@$(BIN)/python -m pytest -m "triton or alone"
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not alone"
+	@$(BIN)/python -m pytest -m alone
 
 bench: check-export ## measure every operation under load; BENCH="--operations embeddings --callers 16 --seconds 20"
 	@$(MAKE) --no-print-directory $(VENV)/installed-bench

@@ -11,7 +11,7 @@ from tests.fakes import add_key
 from tests.faults.attacks.cases import ATTACKS
 from tests.faults.attacks.scene import FREE_SECONDS, PATIENCE, Scene, seconds_until_free
 
-pytestmark = pytest.mark.triton
+pytestmark = [pytest.mark.triton, pytest.mark.alone]
 
 
 @pytest.fixture(scope="module")

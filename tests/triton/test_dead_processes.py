@@ -23,7 +23,7 @@ from tests.eventually import until
 from tests.speech import say
 from tests.triton.conftest import processes, send
 
-pytestmark = pytest.mark.triton
+pytestmark = [pytest.mark.triton, pytest.mark.alone]
 
 MODELS = ("whisper_turbo", "piper_riccardo")
 _LONGEST = 120.0

@@ -21,7 +21,7 @@ from tests.conftest import KEY, ROOT
 from tests.frontends import prepare
 from tests.triton.conftest import send
 
-pytestmark = pytest.mark.triton
+pytestmark = [pytest.mark.triton, pytest.mark.alone]
 
 MODEL = "m3_embedder"
 CALLERS = 12
