@@ -1,5 +1,6 @@
 """The dashboard in Debian's Chromium: what is seen there is what the ledger has."""
 
+import asyncio
 import csv
 import re
 import shutil
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from aiohttp.test_utils import TestServer
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import Browser, Page, async_playwright, expect
 
 from frontend.access import api_key
 from frontend.access.registry import Registry
@@ -180,7 +181,9 @@ async def test_the_axis_shows_nothing_between_whole_requests_and_micro_chf(
     await page.locator("#measure").select_option(measure)
     wanted = {"amount": ["0.000000", "0.000001", "0.000002"], "requests": ["0", "1"]}
     # The axis of days is drawn after that of values.
-    await page.wait_for_function(f"labels.some((label) => label === '{wanted[measure][-1]}')")
+    async with asyncio.timeout(30):
+        while wanted[measure][-1] not in await page.evaluate("labels"):
+            pass
     values = [label for label in await page.evaluate("labels") if "-" not in label]
     assert values[-len(wanted[measure]) :] == wanted[measure]
 
@@ -190,7 +193,7 @@ async def test_other_days_are_asked_for(page: Page, books: Books) -> None:
     today = await page.get_by_label("To").input_value()
     await page.get_by_label("From").fill(today)
     await page.get_by_label("From").dispatch_event("change")
-    await page.wait_for_function("document.querySelectorAll('#rows tr').length === 3")
+    await expect(page.locator("#rows tr")).to_have_count(3)
     by_day: defaultdict[str, int] = defaultdict(int)
     for each in await books.usage(_SCOPE, ["day"]):
         by_day[each.group[0]] += each.amount
