@@ -12,7 +12,7 @@ STATE ?= build
 # Some images set it: every start would compile all libraries anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help check-python install run export demo prepare-test test lint bench bench-peers tune mutants pictures format clean
+.PHONY: help check-python install run export demo prepare-test test-together test lint bench bench-peers tune mutants pictures format clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -89,12 +89,15 @@ $(VENV)/installed-browser: tests/requirements.txt
 demo: $(VENV)/installed
 	@$(BIN)/python -m scripts.export_models --source demo
 
-prepare-test: lint demo $(VENV)/installed-clients $(VENV)/installed-browser
+prepare-test: demo $(VENV)/installed-tests $(VENV)/installed-clients $(VENV)/installed-browser
 
 # Three, since many tests wait; in the order of the folders, so that the longest files, of few tests each, come first.
+test-together:
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not alone"
+
 test: check-python ## lint, export the demo models, and every test, those against a real Triton included
 	@$(MAKE) --no-print-directory --output-sync -j 3 prepare-test
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not alone"
+	@$(MAKE) --no-print-directory --output-sync=line -j 2 lint test-together
 	@$(BIN)/python -m pytest -m alone
 
 bench: check-export ## measure every operation under load; BENCH="--operations embeddings --callers 16 --seconds 20"
