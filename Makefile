@@ -97,7 +97,7 @@ test-together:
 
 test: check-python ## lint, export the demo models, and every test, those against a real Triton included
 	@$(MAKE) --no-print-directory --output-sync -j 3 prepare-test
-	@$(MAKE) --no-print-directory --output-sync=line -j 2 lint test-together
+	@$(MAKE) --no-print-directory -j 2 lint test-together
 	@$(BIN)/python -m pytest -m alone
 
 bench: check-export ## measure every operation under load; BENCH="--operations embeddings --callers 16 --seconds 20"
