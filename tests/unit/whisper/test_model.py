@@ -67,6 +67,7 @@ def model(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
     monkeypatch.delitem(sys.modules, "model", raising=False)
     for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "ORT_DISABLE_TELEMETRY"):
         monkeypatch.setenv(name, "")
+    monkeypatch.syspath_prepend(str(Path(str(module.__file__)).parent))  # the stand-in's backend has a model.py too
     code = importlib.import_module("model")
     monkeypatch.setattr(code, "Recognizer", lambda folder, **settings: Recognizer(module, folder, **settings))
 
