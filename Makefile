@@ -12,7 +12,7 @@ STATE ?= build
 # Some images set it: every start would compile all libraries anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help check-python install run export demo prepare-test test-together test lint bench bench-peers tune mutants pictures format clean
+.PHONY: help check-python install run export demo prepare-test test-together test lint bench bench-peers tune mutants documents pictures format clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -115,6 +115,9 @@ bench-peers: $(VENV)/installed-peers-text $(VENV)/installed-peers-audio demo ## 
 
 mutants: $(VENV)/installed-tests demo ## put faults of one line in and see which test notices; MUTANTS="--only frontend/usage"
 	@$(BIN)/python -m tests.mutants $(MUTANTS)
+
+documents: $(VENV)/installed ## write anew the tables of docs that come from the code
+	@$(BIN)/python -m scripts.documents
 
 pictures: $(patsubst %.dot,%.svg,$(wildcard docs/pictures/*.dot)) ## draw docs/pictures, with Graphviz (apt-get install graphviz)
 	@:

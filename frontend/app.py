@@ -84,7 +84,7 @@ async def _access(app: web.Application) -> AsyncIterator[None]:
     """Who may call and how often: the database of keys, the keys of mobile tokens, the counters of requests."""
     settings = app[keys.SETTINGS]
     async with AsyncExitStack() as closing:
-        engine = open_engine(settings.database)
+        engine = open_engine(settings.database, settings.database_connections)
         closing.push_async_callback(engine.dispose)
         await migrate(engine)
         registry = Registry(engine)
@@ -115,7 +115,7 @@ async def _usage(app: web.Application) -> AsyncIterator[None]:
     """What was consumed: connections of its own, so that looking keys up never waits for it."""
     settings = app[keys.SETTINGS]
     async with AsyncExitStack() as closing:
-        engine = open_engine(settings.database)
+        engine = open_engine(settings.database, settings.database_connections)
         closing.push_async_callback(engine.dispose)
         repeats = Repeats(settings.repeat_seconds, settings.repeat_answers)
         recorder = Recorder(engine, settings.usage_folder, repeats)

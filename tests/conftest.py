@@ -20,7 +20,8 @@ from frontend.access.jwt import Tokens
 from frontend.app import create_app
 from frontend.catalogue.endpoints import LIMITS
 from frontend.commands.database import with_registry
-from frontend.config.settings import CONFIG_FILE, PREFIX, Settings
+from frontend.config.reading import CONFIG_FILE, PREFIX
+from frontend.config.settings import Settings
 from frontend.http.connection import Runner
 from scripts.local_triton.checks import free_port
 from scripts.run.stack import Stack

@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 from frontend.access.jwt import Tokens
 from frontend.catalogue.endpoints import LIMITS
 from frontend.commands.database import with_registry
-from frontend.config.settings import CONFIG_FILE, PREFIX, Settings
+from frontend.config.reading import CONFIG_FILE, PREFIX
+from frontend.config.settings import Settings
 from tests.conftest import JWT_SECRET, KEY, ROOT
 from tests.fakes import add_key
 

@@ -23,9 +23,10 @@ class DatabaseUrlError(ValueError):
     """The address of the database cannot be used; the message says why and holds no password."""
 
 
-def open_engine(url: str) -> AsyncEngine:
+def open_engine(url: str, connections: int = 4) -> AsyncEngine:
     """An engine for ``sqlite:///file`` (made on demand) or ``postgresql://user:password@host/name``.
 
+    Of Postgres it has at most so many ``connections``.
     A transaction (``engine.begin()``) of SQLite takes the write lock at once, since one that only asks for it later
     can fail without waiting; what only reads says ``execution_options(**READ)``.
     """
@@ -44,7 +45,7 @@ def open_engine(url: str) -> AsyncEngine:
         limits = {"timeout": _POSTGRES_SECONDS, "command_timeout": _POSTGRES_SECONDS}
         return create_async_engine(
             parsed,
-            pool_size=4,
+            pool_size=connections,
             max_overflow=0,
             pool_timeout=_POSTGRES_SECONDS,
             pool_pre_ping=True,

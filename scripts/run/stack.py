@@ -15,7 +15,8 @@ from tqdm import tqdm
 from frontend.access.jwt import Tokens
 from frontend.access.registry import Registry
 from frontend.commands.database import with_registry
-from frontend.config.settings import PREFIX, Settings, names_set
+from frontend.config.reading import PREFIX
+from frontend.config.settings import Settings, names_set
 from frontend.processes.pauses import Pauses
 from frontend.processes.workers import CANNOT_START
 from scripts.local_triton.checks import PreflightError, check_port

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from frontend.config.settings import PREFIX, Settings
+from frontend.config.reading import PREFIX
+from frontend.config.settings import Settings
 from scripts.export_models.checkpoints import VOICES
 from tests import lookalikes
 from tests.conftest import ROOT

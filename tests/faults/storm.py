@@ -18,7 +18,7 @@ from sqlalchemy import func, select
 from frontend.access import api_key
 from frontend.access.registry import Registry
 from frontend.catalogue.endpoints import LIMITS
-from frontend.config.settings import CONFIG_FILE, PREFIX
+from frontend.config.reading import CONFIG_FILE, PREFIX
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 from frontend.database.tables import USAGE_DAYS, USAGE_EVENTS

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from frontend.config.settings import PREFIX
+from frontend.config.reading import PREFIX
 from tests.faults import cases_audio, cases_http, cases_keys
 from tests.frontends import Frontend, prepare, running
 from tests.raw import ask, head

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from frontend.config.settings import PREFIX
+from frontend.config.reading import PREFIX
 from tests.faults.cases_audio import FILE, field, form, part, upload
 from tests.faults.cases_http import EMBED, RERANK, SPEECH, TRANSCRIBE, post
 from tests.frontends import Frontend, prepare, running

@@ -12,7 +12,8 @@ import pytest
 
 from frontend.access import api_key
 from frontend.commands.database import with_registry
-from frontend.config.settings import PREFIX, Settings
+from frontend.config.reading import PREFIX
+from frontend.config.settings import Settings
 from tests.conftest import ROOT
 from tests.fakes import add_key
 from tests.frontends import Frontend, prepare, running

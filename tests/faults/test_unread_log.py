@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from frontend.config.settings import PREFIX
+from frontend.config.reading import PREFIX
 from tests.conftest import KEY, ROOT
 from tests.frontends import prepare
 

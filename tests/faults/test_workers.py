@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from frontend.config.settings import PREFIX
+from frontend.config.reading import PREFIX
 from scripts.local_triton.checks import free_port
 from tests.conftest import KEY, ROOT
 from tests.eventually import until

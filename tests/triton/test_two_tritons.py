@@ -13,7 +13,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from frontend.config.settings import PREFIX
+from frontend.config.reading import PREFIX
 from scripts.local_triton.checks import free_port
 from scripts.local_triton.server import LocalTriton
 from scripts.run.state import REPOSITORY

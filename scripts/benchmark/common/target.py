@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from frontend.catalogue.endpoints import LIMITS
-from frontend.config.settings import CONFIG_FILE, PREFIX
+from frontend.config.reading import CONFIG_FILE, PREFIX
 from scripts.local_triton.checks import free_port
 from scripts.run.stack import Stack
 from scripts.run.state import REPOSITORY

@@ -23,7 +23,8 @@ import psutil
 from frontend.access import api_key
 from frontend.access.registry import Registry
 from frontend.commands.database import with_registry
-from frontend.config.settings import PREFIX, Settings
+from frontend.config.reading import PREFIX
+from frontend.config.settings import Settings
 from scripts.local_triton.checks import free_port
 from tests.conftest import ROOT
 from tests.fakes import add_key

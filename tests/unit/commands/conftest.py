@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from frontend import __main__ as command_line
-from frontend.config.settings import PREFIX
+from frontend.config.reading import PREFIX
 
 
 class Terminal:

@@ -8,7 +8,7 @@ import pytest
 from frontend import __main__ as command_line
 from frontend.access import api_key
 from frontend.commands.keys import limit, positive, seconds
-from frontend.config.settings import PREFIX
+from frontend.config.reading import PREFIX
 from tests.unit.commands.conftest import Terminal
 
 

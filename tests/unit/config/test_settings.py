@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from frontend.config.settings import Settings, names_set
+from frontend.config.settings import Settings
 from frontend.config.tables import SettingsError
 
 
@@ -77,17 +77,6 @@ def test_a_bad_file_is_refused_by_name(tmp_path: Path, text: str, name: str) -> 
 def test_a_file_that_is_missing_is_refused() -> None:
     with pytest.raises(SettingsError, match="QUARTET_CONFIG"):
         Settings.from_env({"QUARTET_CONFIG": "/nowhere/quartet.toml"})
-
-
-def test_what_the_demo_environment_holds_for_clients_is_no_setting() -> None:
-    names = ("URL", "API_KEY", "MOBILE_JWT", "TRITON_HTTP", "TRITON_METRICS")
-    assert Settings.from_env({f"QUARTET_{name}": "x" for name in names}) == Settings()
-
-
-def test_what_was_said_is_known_by_its_names(tmp_path: Path) -> None:
-    said = names_set({**_file(tmp_path, "threads = 3\n"), "QUARTET_PORT": "1", "HOME": "/"})
-    assert {"threads", "port"} <= said
-    assert "text_workers" not in said
 
 
 def test_the_limits_are_those_of_the_contract() -> None:

@@ -32,3 +32,9 @@ async def test_who_only_reads_does_not_wait_for_who_writes(tmp_path: Path) -> No
             reader = await connection.execution_options(**READ)
             assert await reader.scalar(text("SELECT count(*) FROM things")) == 0
     await engine.dispose()
+
+
+async def test_postgres_is_given_as_many_connections_as_are_set() -> None:
+    engine = open_engine("postgresql://quartet@localhost/quartet", connections=9)
+    assert engine.pool.size() == 9  # type: ignore[attr-defined]
+    await engine.dispose()

@@ -1,0 +1,142 @@
+"""Every setting with its default, its bounds and what it means, in groups; a group's docstring is its heading."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+def setting(
+    default: Any,
+    help: str,
+    *,
+    least: float = -math.inf,
+    most: float = math.inf,
+    choices: Sequence[str] = (),
+    secret: bool = False,
+) -> Any:
+    """A field that a variable sets. A secret is not shown, and can be read from a file instead."""
+    metadata = {"help": help, "least": least, "most": most, "choices": choices, "secret": secret}
+    return dataclasses.field(default=default, repr=not secret, metadata=metadata)
+
+
+@dataclass(frozen=True)
+class Server:
+    """Server"""
+
+    host: str = setting("127.0.0.1", "address to listen on")
+    port: int = setting(8080, "port to listen on; 0 takes a free one", least=0, most=65535)
+    workers: int = setting(1, "processes that accept requests; more than one need redis for limits", least=1, most=256)
+    connections: int = setting(8192, "connections that are open at once", least=1)
+    connections_per_address: int = setting(1024, "of these, from one address; 0, behind a proxy, is no bound", least=0)
+    header_seconds: float = setting(10.0, "time a new connection has to send its first headers", least=0.1)
+    keepalive_seconds: float = setting(75.0, "time an idle connection is kept; longer than a proxy keeps it", least=1)
+    body_seconds: float = setting(300.0, "time a client has to send its body", least=1)
+    min_body_rate: int = setting(8192, "bytes a second below which a body is refused", least=0)
+    max_body_bytes: int = setting(4 * 1024 * 1024, "largest JSON body", least=1024)
+    write_seconds: float = setting(30.0, "a connection ends when its answer makes no way for so long", least=1)
+    min_answer_rate: int = setting(1024, "bytes a second below which an answer is broken off in the end", least=1)
+    held_bytes: int = setting(
+        1024**3, "bytes of bodies, samples and answers held at once, half of them for one key", least=64 * 1024**2
+    )
+
+
+@dataclass(frozen=True)
+class Stores:
+    """Database, charges and Redis"""
+
+    database: str = setting(
+        "sqlite:///data/quartet.sqlite3", "where keys are kept: sqlite:///file or postgresql://...", secret=True
+    )
+    database_connections: int = setting(
+        4, "connections of a process to Postgres for keys, and for usage", least=1, most=500
+    )
+    usage_folder: Path = setting(Path("data/usage"), "where charges lie until the database has them; on a disk")
+    repeat_seconds: int = setting(600, "time in which a charge pays for repeats of its request", least=0)
+    repeat_answers: int = setting(3, "answers to one request that a charge pays for", least=1)
+    redis: str = setting(
+        "",
+        "redis://... where several frontends share limits, with ?max_connections=8 if need be; else memory",
+        secret=True,
+    )
+    redis_outage: str = setting("local", "while Redis is away: local count, or refuse", choices=("local", "refuse"))
+
+
+@dataclass(frozen=True)
+class Access:
+    """Who may call"""
+
+    admin_key: str = setting("", "opens /admin/v1, 32 bytes or more; without it there is no such path", secret=True)
+    wrong_keys_a_minute: int = setting(
+        300, "wrong keys from one address before their refusals wait; 0 is no bound", least=0
+    )
+    unpaid_seconds: float = setting(
+        30.0, "processor time that a key's audio may take for nothing, such as silence, before it is slowed", least=0.1
+    )
+    jwt_secret: str = setting("", "the HS256 secret of mobile tokens, 32 bytes or more", secret=True)
+    jwt_jwks: str = setting("", "file or https:// address of the keys that sign mobile tokens")
+    jwt_jwks_seconds: float = setting(300.0, "time between two readings of that address", least=1)
+    jwt_leeway_seconds: float = setting(0.0, "how far clocks may differ when a token's times are checked", least=0)
+    jwt_audience: str = setting("quartet-mobile", "the aud of mobile tokens")
+    jwt_issuer: str = setting("quartet", "the iss of mobile tokens")
+
+
+@dataclass(frozen=True)
+class Tritons:
+    """Models and Tritons"""
+
+    triton: str = setting("127.0.0.1:8001", "host:port of Triton's gRPC service; several with commas between")
+    model_repository: Path = setting(Path("model_repository"), "where the exported models lie")
+    models: str = setting("all", "models that are served: all, or names with commas, such as stt-1,embed-m3")
+    voices: str = setting("all", "voices that are served: all, or names with commas")
+    ready_models: str = setting("any", "models that /health/ready waits for: any, all, none, or names with commas")
+    concurrency: int = setting(0, "calls of a model at once on one Triton; 0 is what fills two batches", least=0)
+    frontends: int = setting(1, "frontends over the same Tritons, where no redis tells", least=1)
+
+
+@dataclass(frozen=True)
+class Requests:
+    """Requests and queues"""
+
+    request_seconds: float = setting(300.0, "time a request has from the end of its body, and a call at most", least=1)
+    audio_second_seconds: float = setting(1.0, "time a request has besides for each second of its audio", least=0)
+    token_budget: int = setting(16384, "tokens in one request to Triton", least=8192)
+    calls_at_once: int = setting(8, "calls that one request may have under way at once", least=1)
+    windows_at_once: int = setting(1, "windows of one recording under way at once; more on a GPU", least=1)
+    queue_per_key: int = setting(256, "calls of a key that may wait for a model", least=1)
+    queue_per_tier: int = setting(4096, "calls of a tier that may wait for a model", least=1)
+    queue_age_seconds: float = setting(4.0, "a call that has waited so long may go before its turn", least=0)
+    queue_hold_seconds: float = setting(5.0, "time an idle owner's floor is not lent to others", least=0)
+
+
+@dataclass(frozen=True)
+class Work:
+    """Audio and text in this process"""
+
+    audio_workers: int = setting(2, "processes that decode audio", least=1, most=256)
+    text_workers: int = setting(2, "processes that parse long JSON and turn text into phonemes", least=1, most=64)
+    threads: int = setting(2, "threads that tokenize, encode speech and put transcripts together", least=1, most=256)
+    max_audio_seconds: float = setting(7200.0, "longest decoded audio", least=1)
+    silence_dbfs: float = setting(-50.0, "audio whose peak lies below is silent", least=-120, most=0)
+    speech_probability: float = setting(0.5, "what the voice detector must reach for speech", least=0, most=1)
+    sentence_pause_seconds: float = setting(0.2, "silence between two spoken sentences", least=0, most=5)
+    mp3_kbps: int = setting(64, "bit rate of MP3 answers", least=32, most=160)
+
+
+@dataclass(frozen=True)
+class Chat:
+    """Chat"""
+
+    chat_upstream: str = setting("", "base address, with /v1, of an OpenAI-compatible server for chat and responses")
+    chat_upstream_key: str = setting("", "the key that server wants", secret=True)
+    chat_concurrency: int = setting(16, "requests to chat_upstream under way at once", least=1)
+    chat_output_tokens: int = setting(4096, "tokens reserved for an answer of chat that asks for no number", least=1)
+
+
+@dataclass(frozen=True)
+class Observing:
+    """Logs"""
+
+    log_level: str = setting("INFO", "least level that is logged", choices=("DEBUG", "INFO", "WARNING", "ERROR"))

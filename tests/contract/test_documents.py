@@ -1,0 +1,11 @@
+"""What documents have from the code is as the code says."""
+
+import pytest
+
+from scripts.documents import PARTS, written
+
+
+@pytest.mark.parametrize("document", PARTS)
+def test_a_document_is_written_anew_where_the_code_says_something_else(document: str) -> None:
+    text, made = written(document)
+    assert text == made, "make documents writes it anew"

@@ -1,0 +1,90 @@
+"""The environment, the settings' file and files of secrets."""
+
+from pathlib import Path
+
+import pytest
+
+from frontend.config.settings import Settings, names_set
+from frontend.config.tables import SettingsError
+
+SECRET = "0123456789abcdef0123456789abcdef"
+
+
+def _file(folder: Path, text: str) -> dict[str, str]:
+    path = folder / "quartet.toml"
+    path.write_text(text, encoding="utf-8")
+    return {"QUARTET_CONFIG": str(path), "PORT": "1"}
+
+
+def test_what_the_demo_environment_holds_for_clients_is_no_setting() -> None:
+    names = ("URL", "API_KEY", "MOBILE_JWT", "TRITON_HTTP", "TRITON_METRICS")
+    assert Settings.from_env({f"QUARTET_{name}": "x" for name in names}) == Settings()
+
+
+def test_what_was_said_is_known_by_its_names(tmp_path: Path) -> None:
+    said = names_set({**_file(tmp_path, "threads = 3\n"), "QUARTET_PORT": "1", "HOME": "/"})
+    assert {"threads", "port"} <= said
+    assert "text_workers" not in said
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("QUARTET_PORT", "tcp://10.0.0.7:8080"),
+        ("QUARTET_PORT_8080_TCP", "tcp://10.0.0.7:8080"),
+        ("QUARTET_PORT_8080_TCP_PROTO", "tcp"),
+        ("QUARTET_PORT_53_UDP_ADDR", "10.0.0.7"),
+        ("QUARTET_SERVICE_HOST", "10.0.0.7"),
+        ("QUARTET_SERVICE_PORT_HTTP", "8080"),
+        ("QUARTET_FRONTEND_PORT", "tcp://10.0.0.7:8080"),
+        ("QUARTET_TRITON_TEXT_SERVICE_PORT", "8001"),
+    ],
+)
+def test_what_kubernetes_says_of_services_is_no_setting(name: str, value: str) -> None:
+    assert Settings.from_env({name: value}) == Settings()
+    assert names_set({name: value}) == set()
+
+
+@pytest.mark.parametrize("name", ["QUARTET_SERVICE", "QUARTET_PORT_TCP", "QUARTET_SERVICE_HOSTS"])
+def test_what_only_looks_like_it_is_refused(name: str) -> None:
+    with pytest.raises(SettingsError, match=name):
+        Settings.from_env({name: "1"})
+
+
+def _secret(folder: Path, content: bytes) -> str:
+    path = folder / "secret"
+    path.write_bytes(content)
+    return str(path)
+
+
+def test_a_secret_is_read_from_its_file(tmp_path: Path) -> None:
+    environ = {"QUARTET_JWT_SECRET_FILE": _secret(tmp_path, f"{SECRET}\n".encode())}
+    assert Settings.from_env(environ).jwt_secret == SECRET
+    assert names_set(environ) == {"jwt_secret"}
+
+
+def test_a_secret_goes_before_that_of_the_settings_file(tmp_path: Path) -> None:
+    environ = {**_file(tmp_path, f"jwt_secret = '{SECRET}'"), "QUARTET_JWT_SECRET_FILE": _secret(tmp_path, b"x" * 40)}
+    assert Settings.from_env(environ).jwt_secret == "x" * 40
+
+
+@pytest.mark.parametrize(("content", "reason"), [(b" \n", "is empty"), (b"\xff", "not UTF-8"), (b"short", "32 bytes")])
+def test_a_bad_file_of_a_secret_is_refused(tmp_path: Path, content: bytes, reason: str) -> None:
+    with pytest.raises(SettingsError, match=f"QUARTET_JWT_SECRET.*{reason}"):
+        Settings.from_env({"QUARTET_JWT_SECRET_FILE": _secret(tmp_path, content)})
+
+
+def test_a_file_of_a_secret_that_is_missing_is_refused() -> None:
+    with pytest.raises(SettingsError, match="QUARTET_ADMIN_KEY_FILE: /nowhere/key: No such file"):
+        Settings.from_env({"QUARTET_ADMIN_KEY_FILE": "/nowhere/key"})
+
+
+def test_a_secret_and_its_file_are_refused_together(tmp_path: Path) -> None:
+    environ = {"QUARTET_JWT_SECRET": SECRET, "QUARTET_JWT_SECRET_FILE": _secret(tmp_path, SECRET.encode())}
+    with pytest.raises(SettingsError, match="QUARTET_JWT_SECRET is set too"):
+        Settings.from_env(environ)
+
+
+def test_what_is_no_secret_has_no_file() -> None:
+    with pytest.raises(SettingsError, match="QUARTET_PORT_FILE: there is no such setting"):
+        Settings.from_env({"QUARTET_PORT_FILE": "/etc/port"})
