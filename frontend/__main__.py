@@ -1,6 +1,7 @@
 """Command line.
 
 quartet serve
+quartet check --reach
 quartet keys create --name "search service" --tier pro
 quartet wallets top-up acme 25.50
 quartet usage --by day,operation
@@ -17,7 +18,7 @@ import sys
 from frontend.access.jwt import Tokens
 from frontend.access.registry import RegistryError
 from frontend.app import create_app
-from frontend.commands import keys, usage
+from frontend.commands import check, keys, usage
 from frontend.config.settings import Settings
 from frontend.config.tables import SettingsError
 from frontend.database.engine import DatabaseUrlError
@@ -38,6 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     worker.add_argument("listening", type=int, help="descriptor of the bound socket")
     worker.add_argument("alive", type=int, help="descriptor of a pipe that ends with the parent")
     worker.add_argument("started", type=int, help="descriptor of a pipe that is told when this one accepts requests")
+    check.add_parsers(commands)
     keys.add_parsers(commands)
     usage.add_parsers(commands)
     tokens = commands.add_parser("tokens", help="mobile tokens for development")
@@ -70,6 +72,8 @@ def _serve(arguments: argparse.Namespace, settings: Settings) -> int:
 def _run(arguments: argparse.Namespace, settings: Settings) -> int:
     if arguments.command in ("serve", "worker"):
         return _serve(arguments, settings)
+    if arguments.command == "check":
+        return check.run(arguments, settings)
     if arguments.command == "tokens":
         _issue(arguments, settings)
     else:

@@ -121,10 +121,14 @@ class Jwks:
     async def _read(self) -> None:
         self._tried_at = time.monotonic()
         try:
-            self._keys = parse(await self._fetch())
+            self._keys = await self.load()
             self._read_at = self._tried_at
         except (OSError, ValueError, KeyError, TypeError, AttributeError, TimeoutError, aiohttp.ClientError) as error:
             log.error("the JWKS cannot be read", extra={"fields": {"details": f"{type(error).__name__}: {error}"}})
+
+    async def load(self) -> dict[str, jwt.PyJWK]:
+        """Read the source and answer its keys; raises what reading and parsing do."""
+        return parse(await self._fetch())
 
     async def _fetch(self) -> bytes:
         if not self._remote:

@@ -5,7 +5,7 @@ from pathlib import Path
 from sqlite3 import Connection as SqliteConnection
 from sqlite3 import Cursor, OperationalError
 
-from sqlalchemy import Connection, event, make_url
+from sqlalchemy import URL, Connection, event, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
@@ -23,13 +23,8 @@ class DatabaseUrlError(ValueError):
     """The address of the database cannot be used; the message says why and holds no password."""
 
 
-def open_engine(url: str, connections: int = 4) -> AsyncEngine:
-    """An engine for ``sqlite:///file`` (made on demand) or ``postgresql://user:password@host/name``.
-
-    Of Postgres it has at most so many ``connections``.
-    A transaction (``engine.begin()``) of SQLite takes the write lock at once, since one that only asks for it later
-    can fail without waiting; what only reads says ``execution_options(**READ)``.
-    """
+def parse_url(url: str) -> URL:
+    """``sqlite:///file`` or ``postgresql://user:password@host/name``, with the driver that we use."""
     try:
         parsed = make_url(url)
     except ArgumentError:
@@ -37,7 +32,18 @@ def open_engine(url: str, connections: int = 4) -> AsyncEngine:
     backend = parsed.drivername.partition("+")[0]
     if backend not in _DRIVERS:
         raise DatabaseUrlError("must begin with sqlite:/// or postgresql://")
-    parsed = parsed.set(drivername=_DRIVERS[backend])
+    if backend == "sqlite" and parsed.database in (None, "", ":memory:"):
+        raise DatabaseUrlError("an SQLite database needs a file")
+    return parsed.set(drivername=_DRIVERS[backend])
+
+
+def open_engine(url: str, connections: int = 4) -> AsyncEngine:
+    """An engine for an address; the file of SQLite is made on demand, of Postgres so many ``connections`` are had.
+
+    A transaction (``engine.begin()``) of SQLite takes the write lock at once, since one that only asks for it later
+    can fail without waiting; what only reads says ``execution_options(**READ)``.
+    """
+    parsed = parse_url(url)
     if parsed.get_backend_name() == "postgresql":
         if "sslmode" in parsed.query:
             # libpq's name, which most addresses have, for what asyncpg calls ssl.
@@ -52,9 +58,7 @@ def open_engine(url: str, connections: int = 4) -> AsyncEngine:
             connect_args=limits,
             hide_parameters=True,
         )
-    if not parsed.database or parsed.database == ":memory:":
-        raise DatabaseUrlError("an SQLite database needs a file")
-    Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
+    Path(str(parsed.database)).parent.mkdir(parents=True, exist_ok=True)
     engine = create_async_engine(parsed, connect_args={"timeout": _BUSY_SECONDS}, hide_parameters=True)
     event.listen(engine.sync_engine, "connect", _prepare_sqlite)
     event.listen(engine.sync_engine, "begin", _begin_immediate)

@@ -1,6 +1,7 @@
 """Calls of the packed text models: token ids are cut into requests of a piece of work and rows come back in order."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,15 @@ _INLINE_CHARACTERS = 2000
 _BLOCK = 512
 
 
+def load_tokenizer(repository: Path, model: Model) -> TextTokenizer:
+    """A model's tokenizer as it was exported; ``SettingsError`` where it does not keep what callers are told."""
+    tokenizer = TextTokenizer(repository / model.triton_model / "1")
+    if tokenizer.max_tokens != model.max_tokens:
+        found = f"{model.triton_model} takes {tokenizer.max_tokens} tokens of a text"
+        raise SettingsError(f"{found}, and the catalogue has {model.max_tokens}: export it again")
+    return tokenizer
+
+
 class PackedModel:
     """One packed text model of a Triton: ``output`` has a row of ``width`` for each text; ``threads`` tokenize.
 
@@ -42,10 +52,7 @@ class PackedModel:
     ) -> None:
         self._dispatcher, self._threads, self._calls_at_once = dispatcher, threads, settings.calls_at_once
         self._model, self._output, self._width = model.triton_model, output, width
-        self.tokenizer = TextTokenizer(settings.model_repository / self._model / "1")
-        if self.tokenizer.max_tokens != model.max_tokens:
-            found = f"{self._model} takes {self.tokenizer.max_tokens} tokens of a text"
-            raise SettingsError(f"{found}, and the catalogue has {model.max_tokens}: export it again")
+        self.tokenizer = load_tokenizer(settings.model_repository, model)
         trial = Trial(packed_inputs(self.tokenizer.texts(["a"])), [output])
         dispatcher.declare(self._model, Work(_BLOCK, settings.token_budget, divisible=True), trial)
 

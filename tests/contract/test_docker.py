@@ -55,6 +55,12 @@ def test_compose_sets_settings_that_exist() -> None:
     assert set(_compose()["services"]["frontend"]["environment"]) <= known
 
 
+def test_the_example_of_an_environment_has_what_compose_reads() -> None:
+    read = set(re.findall(r"\$\{(\w+)", (ROOT / "compose.yaml").read_text(encoding="utf-8")))
+    example = (ROOT / ".env.example").read_text(encoding="utf-8")
+    assert set(re.findall(r"^(\w+)=", example, re.MULTILINE)) == read
+
+
 @pytest.mark.parametrize("path", DOCKERFILES, ids=lambda p: p.name)
 def test_a_dockerfile_passes_the_linter(path: Path) -> None:
     done = subprocess.run([BIN / "hadolint", path], capture_output=True, text=True, check=False)

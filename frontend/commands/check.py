@@ -1,0 +1,140 @@
+"""quartet check: what is wrong with the settings and with the files that they name, without a start."""
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from frontend.access.jwks import Jwks, is_address
+from frontend.catalogue.models import EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS, Model
+from frontend.commands.reach import reach
+from frontend.config.settings import Settings
+from frontend.config.tables import SettingsError
+from frontend.database.engine import DatabaseUrlError, parse_url
+from frontend.operations.packed_model import load_tokenizer
+from frontend.operations.speech.voices import PiperVoice
+from frontend.operations.transcription.pipeline import WindowLength
+from frontend.pages.health import Required
+
+FOUND = 2
+# What the readers of a model's files raise for files that are missing or not what they should be.
+_BAD_FILES = (OSError, ValueError, KeyError, TypeError)
+
+
+def add_parsers(commands: Any) -> None:
+    """The subcommand and its arguments."""
+    check = commands.add_parser("check", help="say what is wrong with the settings, without a start")
+    check.add_argument("--reach", action="store_true", help="ask Redis, the database, the Tritons and others too")
+
+
+def run(arguments: argparse.Namespace, settings: Settings) -> int:
+    """A line for each problem, and status 2; or one that there is none. What is reached has a line each."""
+    problems = list(_problems(settings))
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    if not problems:
+        print(f"the settings are good; served: {', '.join(settings.served.ids())}")
+    lines = asyncio.run(reach(settings)) if arguments.reach else []
+    for line in lines:
+        print(line.text, file=sys.stdout if line.good else sys.stderr)
+    return 0 if not problems and all(line.good for line in lines) else FOUND
+
+
+def _problems(settings: Settings) -> Iterator[str]:
+    for look in (_required, _database, _keys, _tritons, _floors, _models, _charges):
+        yield from look(settings)
+
+
+def _refused(look: Callable[[], object]) -> Iterator[str]:
+    try:
+        look()
+    except SettingsError as error:
+        yield str(error)
+
+
+def _required(settings: Settings) -> Iterator[str]:
+    yield from _refused(lambda: Required.of(settings.ready_models, settings.served.triton_models))
+
+
+def _database(settings: Settings) -> Iterator[str]:
+    try:
+        parse_url(settings.database)
+    except DatabaseUrlError as error:
+        yield f"QUARTET_DATABASE: {error}"
+
+
+def _keys(settings: Settings) -> Iterator[str]:
+    source = settings.jwt_jwks
+    if source and not (refused := list(_refused(lambda: is_address(source)))) and not is_address(source):
+        try:
+            asyncio.run(Jwks(source, settings.jwt_jwks_seconds).load())
+        except _BAD_FILES as error:
+            yield f"QUARTET_JWT_JWKS: {source}: {_reason(error)}"
+    elif source:
+        yield from refused
+
+
+def _tritons(settings: Settings) -> Iterator[str]:
+    served = settings.served.triton_models
+    for triton in settings.tritons:
+        for model in sorted({*triton.models, *triton.concurrency} - set(served)):
+            yield f"backends.{triton.name}: {model!r} is not served; there are {', '.join(served)}"
+    for model in served:
+        if not any(triton.slots([model], 0) for triton in settings.tritons):
+            yield f"backends: none has {model!r}, which is served"
+
+
+def _floors(settings: Settings) -> Iterator[str]:
+    served = settings.served.triton_models
+    for model in sorted(settings.floors.keys() - set(served)):
+        yield f"floors.{model}: is not served; there are {', '.join(served)}"
+
+
+def _models(settings: Settings) -> Iterator[str]:
+    """The files of models that a frontend reads."""
+    repository = settings.model_repository
+    if not repository.is_dir():
+        yield f"QUARTET_MODEL_REPOSITORY: {repository}: there is no such folder"
+        return
+    readers: list[tuple[str, Callable[[], object]]] = [
+        (voice.triton_model, partial(PiperVoice.load, voice, repository)) for voice in settings.served.voices
+    ]
+    readers += [
+        (model.triton_model, partial(_READERS[model.operation], repository, model))
+        for model in settings.served.models
+        if model.operation != SPEECH
+    ]
+    for name, read in readers:
+        try:
+            read()
+        except SettingsError as error:
+            yield str(error)
+        except _BAD_FILES as error:
+            yield f"QUARTET_MODEL_REPOSITORY: {name} is not exported: {_reason(error)}"
+
+
+_READERS: dict[str, Callable[[Path, Model], object]] = {
+    TRANSCRIPTIONS: lambda repository, model: WindowLength.of(repository, model.triton_model),
+    EMBEDDINGS: load_tokenizer,
+    RERANK: load_tokenizer,
+}
+
+
+def _charges(settings: Settings) -> Iterator[str]:
+    """Whether charges can be written, in the folder or, where there is none yet, beside it."""
+    folder = settings.usage_folder.absolute()
+    there = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    if not there.is_dir():
+        yield f"QUARTET_USAGE_FOLDER: {there} is no folder"
+    elif not os.access(there, os.W_OK | os.X_OK):
+        yield f"QUARTET_USAGE_FOLDER: {there} cannot be written to"
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,114 @@
+"""Whether what the settings name can be reached, asked side by side, each in a line; nothing is changed."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import cast
+
+import aiohttp
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+from sqlalchemy import text
+
+from frontend.access.jwks import Jwks, is_address
+from frontend.config.settings import Settings
+from frontend.config.tables import TritonSetting
+from frontend.database.engine import DATABASE_FAILURES, READ, open_engine, parse_url
+from frontend.dispatch.triton import Triton
+from frontend.errors import BadGateway
+
+_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Line:
+    """What came of one; ``good`` where it is reached and has what is wanted of it."""
+
+    good: bool
+    text: str
+
+
+class _LackingError(Exception):
+    """It is reached and does not have what is wanted of it."""
+
+
+_FAILURES = (*DATABASE_FAILURES, RedisError, aiohttp.ClientError, ValueError, _LackingError)
+
+
+async def reach(settings: Settings) -> list[Line]:
+    """Ask everything; what does not answer within five seconds is not reached."""
+    asked: list[tuple[str, Callable[[], Awaitable[str]]]] = [("database", partial(_database, settings))]
+    if settings.redis:
+        asked.append(("redis", partial(_redis, settings.redis)))
+    for triton in settings.tritons:
+        asked.append((f"triton {triton.address}", partial(_triton, settings, triton)))
+    if settings.jwt_jwks and is_address(settings.jwt_jwks):
+        asked.append((settings.jwt_jwks, partial(_jwks, settings)))
+    if settings.chat_upstream:
+        asked.append((settings.chat_upstream, partial(_chat, settings)))
+    return list(await asyncio.gather(*(_line(name, ask) for name, ask in asked)))
+
+
+async def _line(name: str, ask: Callable[[], Awaitable[str]]) -> Line:
+    try:
+        async with asyncio.timeout(_SECONDS):
+            return Line(True, f"{name}: {await ask()}")
+    except TimeoutError:
+        return Line(False, f"{name}: no answer within {_SECONDS:g} s")
+    except _FAILURES as error:
+        # What drivers say goes over several lines and may end with a link.
+        said = str(getattr(error, "orig", None) or error).splitlines()
+        return Line(False, f"{name}: {said[0] if said else type(error).__name__}")
+
+
+async def _database(settings: Settings) -> str:
+    url = parse_url(settings.database)
+    if url.get_backend_name() == "sqlite":
+        return f"{url.database}, made at the first start where it is missing"
+    engine = open_engine(settings.database, 1)
+    try:
+        async with engine.connect() as plain:
+            connection = await plain.execution_options(**READ)
+            most = int(str((await connection.execute(text("SHOW max_connections"))).scalar_one()))
+    finally:
+        await engine.dispose()
+    # One pool for keys and one for usage.
+    own = 2 * settings.database_connections * settings.workers
+    if own > most:
+        raise _LackingError(f"has {most} connections, and the {settings.workers} workers may want {own}")
+    return f"reached; this frontend has {own} of its {most} connections at most"
+
+
+async def _redis(url: str) -> str:
+    redis: Redis = Redis.from_url(url, socket_connect_timeout=_SECONDS, socket_timeout=_SECONDS)
+    async with redis:
+        await cast(Awaitable[bool], redis.ping())
+    return "reached"
+
+
+async def _triton(settings: Settings, setting: TritonSetting) -> str:
+    triton = Triton(setting.address)
+    wanted = setting.slots(settings.served.triton_models, 0)
+    try:
+        lacking = wanted.keys() - await triton.ready_models(list(wanted))
+    except BadGateway:
+        raise _LackingError("nobody answers") from None
+    finally:
+        await triton.close()
+    if lacking:
+        raise _LackingError(f"reached; not ready: {', '.join(sorted(lacking))}")
+    return f"reached; {len(wanted)} models are ready"
+
+
+async def _jwks(settings: Settings) -> str:
+    return f"{len(await Jwks(settings.jwt_jwks, settings.jwt_jwks_seconds).load())} keys"
+
+
+async def _chat(settings: Settings) -> str:
+    headers = {"Authorization": f"Bearer {settings.chat_upstream_key}"} if settings.chat_upstream_key else {}
+    address = f"{settings.chat_upstream.rstrip('/')}/models"
+    async with aiohttp.ClientSession(headers=headers) as session, session.get(address) as response:
+        if response.status in (401, 403):
+            raise _LackingError(f"refuses the key ({response.status})")
+        return f"reached (status {response.status})"

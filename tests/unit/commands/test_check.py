@@ -1,0 +1,126 @@
+"""``quartet check`` as it is typed, on settings that are good and on broken ones."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.databases import PostgresServer
+from tests.redis import RedisServer
+from tests.unit.commands.conftest import Terminal
+
+
+@pytest.fixture(autouse=True)
+def _good(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("QUARTET_MODEL_REPOSITORY", str(ROOT / "model_repository"))
+    monkeypatch.setenv("QUARTET_USAGE_FOLDER", str(tmp_path / "usage"))
+
+
+def test_good_settings_are_said_to_be_good_and_nothing_is_made(terminal: Terminal, tmp_path: Path) -> None:
+    (line,) = terminal.type("check")
+    assert line.startswith("the settings are good; served: stt-1, ")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("QUARTET_PORT", "99999", "QUARTET_PORT: 99999 is not between 0 and 65535"),
+        ("QUARTET_PROT", "1", "QUARTET_PROT: there is no such setting"),
+        ("QUARTET_JWT_SECRET_FILE", "/nowhere", "QUARTET_JWT_SECRET_FILE: /nowhere: No such file or directory"),
+        ("QUARTET_READY_MODELS", "whisper", "QUARTET_READY_MODELS: there is no model 'whisper'; "),
+        ("QUARTET_DATABASE", "mysql://x", "QUARTET_DATABASE: must begin with sqlite:/// or postgresql://"),
+        ("QUARTET_JWT_JWKS", "http://keys", "QUARTET_JWT_JWKS: an address must begin with https://"),
+        ("QUARTET_JWT_JWKS", "/nowhere.json", "QUARTET_JWT_JWKS: /nowhere.json: /nowhere.json: No such file"),
+        ("QUARTET_JWT_JWKS", __file__, f"QUARTET_JWT_JWKS: {__file__}: JSONDecodeError: "),
+        ("QUARTET_MODEL_REPOSITORY", "/nowhere", "QUARTET_MODEL_REPOSITORY: /nowhere: there is no such folder"),
+        ("QUARTET_USAGE_FOLDER", f"{__file__}/usage", f"QUARTET_USAGE_FOLDER: {__file__} is no folder"),
+    ],
+)
+def test_a_broken_setting_is_one_line(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, name: str, value: str, said: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    (line,) = terminal.type("check", status=2)
+    assert line.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ("[floors.whisper]\nacme = 1", "floors.whisper: is not served; "),
+        ("[backends.a]\naddress = 'a:1'\nmodels = ['m3']", "backends.a: 'm3' is not served; "),
+        ("[backends.a]\naddress = 'a:1'\nconcurrency = { m3 = 2 }", "backends.a: 'm3' is not served; "),
+    ],
+)
+def test_a_table_that_names_what_is_not_served_is_told(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, table: str, said: str
+) -> None:
+    (tmp_path / "quartet.toml").write_text(table, encoding="utf-8")
+    monkeypatch.setenv("QUARTET_CONFIG", str(tmp_path / "quartet.toml"))
+    assert terminal.type("check", status=2)[0].startswith(said)
+
+
+def test_a_served_model_without_a_triton_is_told(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "quartet.toml"
+    file.write_text("[backends.a]\naddress = 'a:1'\nmodels = ['m3_embedder']", encoding="utf-8")
+    monkeypatch.setenv("QUARTET_CONFIG", str(file))
+    monkeypatch.setenv("QUARTET_MODELS", "embed-m3,rerank-v2-m3")
+    assert terminal.type("check", status=2) == ["backends: none has 'm3_reranker', which is served"]
+
+
+def test_what_is_exported_and_what_the_catalogue_promises_must_agree(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = tmp_path / "m3_embedder" / "1"
+    shutil.copytree(ROOT / "model_repository" / "m3_embedder" / "1", folder, ignore=shutil.ignore_patterns("*.onnx"))
+    monkeypatch.setenv("QUARTET_MODEL_REPOSITORY", str(tmp_path))
+    monkeypatch.setenv("QUARTET_MODELS", "embed-m3,rerank-v2-m3")
+    (folder / "quartet.json").write_text('{"max_tokens": 512}', encoding="utf-8")
+    short, missing = terminal.type("check", status=2)
+    assert short == "m3_embedder takes 512 tokens of a text, and the catalogue has 8192: export it again"
+    assert missing.startswith("QUARTET_MODEL_REPOSITORY: m3_reranker is not exported: ")
+
+
+def test_nothing_is_asked_that_is_not_to_be_reached(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QUARTET_REDIS", "redis://127.0.0.1:9")
+    assert len(terminal.type("check")) == 1
+
+
+def test_what_cannot_be_reached_is_a_line_each(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QUARTET_REDIS", "redis://127.0.0.1:9")
+    monkeypatch.setenv("QUARTET_DATABASE", "postgresql://user:hidden@127.0.0.1:9/quartet")
+    monkeypatch.setenv("QUARTET_TRITON", "127.0.0.1:9,127.0.0.1:19")
+    monkeypatch.setenv("QUARTET_JWT_JWKS", "https://127.0.0.1:9/keys")
+    monkeypatch.setenv("QUARTET_CHAT_UPSTREAM", "http://127.0.0.1:9/v1")
+    lines = terminal.type("check", "--reach", status=2)
+    assert [line.partition(": ")[0] for line in lines] == [
+        "database",
+        "redis",
+        "triton 127.0.0.1:9",
+        "triton 127.0.0.1:19",
+        "https://127.0.0.1:9/keys",
+        "http://127.0.0.1:9/v1",
+    ]
+    assert "hidden" not in "".join(lines)
+    assert lines[2].endswith(": nobody answers")
+
+
+def test_a_database_and_a_redis_that_answer_are_good(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, empty_database: str, redis_server: RedisServer
+) -> None:
+    monkeypatch.setenv("QUARTET_DATABASE", empty_database)
+    monkeypatch.setenv("QUARTET_REDIS", redis_server.url)
+    monkeypatch.setenv("QUARTET_TRITON", "127.0.0.1:9")
+    assert [line.partition(":")[0] for line in terminal.type("check", "--reach", status=2)] == ["triton 127.0.0.1"]
+
+
+def test_a_postgres_with_too_few_connections_is_told(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, postgres: PostgresServer
+) -> None:
+    monkeypatch.setenv("QUARTET_DATABASE", postgres.new_database())
+    monkeypatch.setenv("QUARTET_DATABASE_CONNECTIONS", "400")
+    assert terminal.type("check", "--reach", status=2)[0].endswith("and the 1 workers may want 800")
