@@ -6,13 +6,12 @@ ARG CUBLAS=nvidia-cublas-cu12==12.9.3.13
 COPY model_repository/requirements.txt /tmp/requirements.txt
 RUN python3 -m pip install --no-cache-dir --break-system-packages -r /tmp/requirements.txt "${CUBLAS}" \
     && rm /tmp/requirements.txt
-# What ONNX Runtime would tell Microsoft of its use stays here.
-ENV ORT_DISABLE_TELEMETRY=1
 ENV LD_LIBRARY_PATH=/usr/local/lib/python3.12/dist-packages/nvidia/cublas/lib:${LD_LIBRARY_PATH}
+COPY model_repository/triton.args model_repository/triton.env docker/triton.sh /opt/quartet/
 
 # The image has this user, called triton-server.
 USER 1000
 EXPOSE 8000 8001 8002
 HEALTHCHECK --interval=10s --timeout=5s --start-period=300s --retries=6 \
     CMD ["curl", "-fsS", "http://127.0.0.1:8000/v2/health/ready"]
-ENTRYPOINT ["tritonserver"]
+ENTRYPOINT ["/opt/quartet/triton.sh"]

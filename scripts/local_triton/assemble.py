@@ -4,6 +4,7 @@ import os
 import shutil
 from pathlib import Path
 
+from scripts.local_triton import settings
 from scripts.local_triton.checks import Wheel
 
 _STAND_IN = Path(__file__).parent / "backends" / "onnxruntime"
@@ -21,10 +22,8 @@ def assemble_backends(wheel: Wheel, folder: Path) -> Path:
 
 def environment(wheel: Wheel, libpython: Path, interpreter: Path) -> dict[str, str]:
     """The environment of the server: its libraries, and the interpreter that the stub shall run first on PATH."""
-    values = dict(os.environ)
+    values = {**settings.variables(), **os.environ}
     paths = [str(libpython), str(wheel.libraries), values.get("LD_LIBRARY_PATH", "")]
     values["LD_LIBRARY_PATH"] = os.pathsep.join(path for path in paths if path)
     values["PATH"] = os.pathsep.join([str(interpreter.parent), values.get("PATH", "")])
-    # One thread a library unless a model's configuration says more.
-    values.setdefault("OMP_NUM_THREADS", "1")
     return values

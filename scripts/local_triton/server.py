@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from scripts.local_triton import checks
+from scripts.local_triton import checks, settings
 from scripts.local_triton.assemble import assemble_backends, environment
 from scripts.local_triton.child import start_child, stop_child
 
@@ -77,12 +77,10 @@ class LocalTriton:
             f"--model-repository={self.repository}",
             f"--backend-directory={backends.resolve()}",
             f"--cache-directory={wheel.caches}",
-            "--model-control-mode=explicit",
-            "--disable-auto-complete-config",
+            *settings.arguments(),
+            # Whoever stops it is waiting.
             f"--exit-timeout-secs={_EXIT_SECONDS}",
             f"--backend-config=python,shm-region-prefix-name={self._prefix}",
-            # A Whisper of real size takes longer to load than the 30 s that are usual.
-            f"--backend-config=python,stub-timeout-seconds={_LOAD_SECONDS}",
         ]
         if self._config_name:
             command.append(f"--model-config-name={self._config_name}")

@@ -13,6 +13,7 @@ import yaml
 from frontend.config.reading import PREFIX
 from frontend.config.settings import Settings
 from scripts.export_models.checkpoints import VOICES
+from scripts.local_triton.settings import arguments
 from tests import lookalikes
 from tests.conftest import ROOT
 
@@ -36,6 +37,12 @@ def test_a_profile_has_every_part_and_enough_shared_memory(profile: str) -> None
     parts = {name: service for name, service in _compose()["services"].items() if profile in service["profiles"]}
     assert parts.keys() == {"export", f"triton-{profile}", "frontend", "redis", "postgres"}
     assert parts[f"triton-{profile}"]["shm_size"] == "2gb"
+
+
+@pytest.mark.parametrize("profile", ["cpu", "gpu"])
+def test_compose_repeats_no_argument_that_tritons_image_has(profile: str) -> None:
+    given = {argument.partition("=")[0] for argument in _compose()["services"][f"triton-{profile}"]["command"]}
+    assert not given & {argument.partition("=")[0] for argument in arguments()}
 
 
 @pytest.mark.parametrize("name", ["redis", "postgres"])

@@ -23,3 +23,10 @@ def test_the_server_finds_its_libraries_and_this_interpreter_first(monkeypatch: 
     values = environment(wheel, Path("/python/lib"), interpreter)
     assert values["PATH"] == f"{interpreter.parent}:/usr/bin"
     assert values["LD_LIBRARY_PATH"] == f"/python/lib:{wheel.libraries}:/opt/lib"
+
+
+def test_the_server_has_the_variables_of_every_triton_unless_they_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setenv("ORT_DISABLE_TELEMETRY", "0")
+    values = environment(find_wheel(), Path("/python/lib"), Path(sys.executable))
+    assert (values["OMP_NUM_THREADS"], values["ORT_DISABLE_TELEMETRY"]) == ("1", "0")
