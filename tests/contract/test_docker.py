@@ -127,7 +127,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("pyproject.toml", "README.md"):
         shutil.copy(ROOT / name, source)
     shutil.copytree(ROOT / "frontend", source / "frontend", ignore=shutil.ignore_patterns("__pycache__"))
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(target), str(source)]
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--target", str(target)]
+    command = [sys.executable, "-m", "pip", "install", *options, str(source)]
     subprocess.run(command, check=True, capture_output=True)
     return target
 

@@ -31,10 +31,10 @@ Outcome = subprocess.CompletedProcess[str]
 
 # Which paths, checked for what, with how many examples each, and at least how many requests that makes.
 RUNS = [
-    ("^/v1/(audio/speech|embeddings|rerank|models)", OF_JSON, 40, 400),
-    ("^/v1/audio/transcriptions", CHECKS, 100, 75),
-    ("^/api/v1/audio/(synthesize|voices)", OF_JSON, 120, 90),
-    ("^/api/v1/audio/transcribe", CHECKS, 100, 75),
+    ("^/v1/(audio/speech|embeddings|rerank|models)", OF_JSON, 25, 250),
+    ("^/v1/audio/transcriptions", CHECKS, 70, 50),
+    ("^/api/v1/audio/(synthesize|voices)", OF_JSON, 70, 50),
+    ("^/api/v1/audio/transcribe", CHECKS, 70, 50),
 ]
 
 

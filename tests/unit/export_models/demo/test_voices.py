@@ -18,8 +18,7 @@ from pathlib import Path
 from scripts.export_models.demo.espeak import Espeak
 from scripts.export_models.demo.voices import VOICES, build
 espeak = Espeak()
-for voice in VOICES[:2]:
-    build(voice, espeak, Path(sys.argv[1]))
+build(VOICES[0], espeak, Path(sys.argv[1]))
 """
 
 
@@ -63,11 +62,11 @@ def test_any_ids_are_spoken_without_an_error(ids: list[int]) -> None:
     assert np.isfinite(output).all()
 
 
-def test_voices_built_twice_are_the_same(tmp_path: Path) -> None:
+def test_a_voice_built_twice_is_the_same(tmp_path: Path) -> None:
     folders = [tmp_path / name for name in ("one", "two")]
     command = [sys.executable, "-c", _BUILD]
     building = [subprocess.Popen([*command, str(folder)], cwd=ROOT) for folder in folders]
     assert [process.wait() for process in building] == [0, 0]
     built = [{path.name: path.read_bytes() for path in sorted(folder.rglob("*.onnx"))} for folder in folders]
-    assert len(built[0]) == 2
+    assert len(built[0]) == 1
     assert built[0] == built[1]
