@@ -63,9 +63,10 @@ class Settings(Server, Stores, Access, Tritons, Requests, Work, Chat, Observing)
         return Served.of(self.models, self.voices)
 
     @cached_property
-    def operations(self) -> frozenset[str]:
-        """The operations that there are endpoints for."""
-        return frozenset({model.operation for model in self.served.models} | ({CHAT} if self.chat_upstream else set()))
+    def operations(self) -> tuple[str, ...]:
+        """The operations that there are endpoints for, each once."""
+        found = [model.operation for model in self.served.models] + [CHAT] * bool(self.chat_upstream)
+        return tuple(dict.fromkeys(found))
 
     @property
     def tritons(self) -> Sequence[TritonSetting]:
