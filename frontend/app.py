@@ -16,6 +16,7 @@ from frontend.access.registry import Registry
 from frontend.audio.detector import load_detector
 from frontend.catalogue.endpoints import ADMIN_KEY, API_KEY, AUTH, LIMIT_OF_PATH, MOBILE_TOKEN
 from frontend.catalogue.models import CHAT, EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS
+from frontend.catalogue.version import VERSION
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
@@ -35,6 +36,7 @@ from frontend.middleware.limits import limits_middleware
 from frontend.middleware.query import query_middleware
 from frontend.middleware.request_id import add_headers, request_id_middleware
 from frontend.middleware.turns import turns_middleware
+from frontend.observe.metrics import BUILD
 from frontend.operations.chat import handler as chat
 from frontend.operations.chat.pipeline import ChatPipeline
 from frontend.operations.embeddings import handler as embeddings
@@ -208,6 +210,7 @@ def create_app(settings: Settings, connect: Callable[[str], Triton] = Triton) ->
         ],
         client_max_size=settings.max_body_bytes,
     )
+    BUILD.labels(VERSION).set(1)
     app[keys.SETTINGS] = settings
     app[_CONNECT] = connect
     app[metrics.METRICS] = metrics.MetricsPage()

@@ -14,7 +14,9 @@
     +-- BadGateway            502  bad_gateway
         +-- Unreached              the call never arrived at a backend, so it may be sent to another
         +-- BrokenModel            a model that will not come back by itself
+        +-- Late                   a backend that did not answer in time
         +-- BadAnswer              tensors that cannot be right
+        +-- Busy                   too much waits or is held here
 
 A message is written for the person who calls the API: never a path, a library's words or an exception's text.
 """
@@ -24,10 +26,14 @@ from typing import Any, ClassVar
 
 
 class ApiError(Exception):
-    """An answer other than 200; ``param`` names the request's parameter, ``headers`` go out with the body."""
+    """An answer other than 200; ``param`` names the request's parameter, ``headers`` go out with the body.
+
+    ``reason`` is what the metrics call a refusal that is no mistake of the request.
+    """
 
     status: ClassVar[int] = 500
     type: ClassVar[str] = "internal_error"
+    reason: ClassVar[str] = ""
 
     def __init__(
         self,
@@ -61,7 +67,7 @@ class MethodNotAllowed(InvalidRequest):
 
 
 class Unauthorized(ApiError):  # noqa: N818
-    status, type = 401, "invalid_api_key"
+    status, type, reason = 401, "invalid_api_key", "auth"
 
 
 class UploadTimeout(ApiError):  # noqa: N818
@@ -69,7 +75,7 @@ class UploadTimeout(ApiError):  # noqa: N818
 
 
 class TooLarge(ApiError):  # noqa: N818
-    status, type = 413, "request_too_large"
+    status, type, reason = 413, "request_too_large", "size"
 
 
 class UnsupportedMedia(ApiError):  # noqa: N818
@@ -77,11 +83,11 @@ class UnsupportedMedia(ApiError):  # noqa: N818
 
 
 class RateLimited(ApiError):  # noqa: N818
-    status, type = 429, "rate_limit_exceeded"
+    status, type, reason = 429, "rate_limit_exceeded", "limit"
 
 
 class InsufficientQuota(ApiError):  # noqa: N818
-    status, type = 429, "insufficient_quota"
+    status, type, reason = 429, "insufficient_quota", "balance"
 
 
 class Internal(ApiError):  # noqa: N818
@@ -103,5 +109,13 @@ class BrokenModel(BadGateway):
     pass
 
 
+class Late(BadGateway):
+    pass
+
+
 class BadAnswer(BadGateway):
     pass
+
+
+class Busy(BadGateway):
+    reason = "queue"

@@ -4,11 +4,15 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from frontend.config.reference import reference
+from frontend.config import reference as settings
+from frontend.observe import reference as metrics
 
 _ROOT = Path(__file__).parents[1]
 # What makes the part of a document that stands between its marks.
-PARTS: Mapping[str, Callable[[], str]] = {"docs/configuration.md": reference}
+PARTS: Mapping[str, Callable[[], str]] = {
+    "docs/configuration.md": settings.reference,
+    "docs/metrics.md": metrics.reference,
+}
 _PART = re.compile(r"(?<=<!-- from the code -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 

@@ -10,6 +10,7 @@ from limits import RateLimitItem, RateLimitItemPerMinute
 from limits.aio.storage import RedisStorage
 
 from frontend.access.windows import Count
+from frontend.observe.stores import asking_redis
 
 PREFIX = "quartet"
 # A limit and whom it holds for: ("embeddings", "4f1c...") or ("org", "acme").
@@ -122,7 +123,8 @@ class RedisCounters:
     async def _answer(self, batch: _Waiting) -> None:
         """Tell those who wait what Redis says, or what went wrong: whatever happens, nobody is left waiting."""
         try:
-            answers = await within_ticks(self._send([limits for limits, _ in batch]))
+            with asking_redis("limits"):
+                answers = await within_ticks(self._send([limits for limits, _ in batch]))
             taken = [_taken(limits, answer) for (limits, _), answer in zip(batch, answers, strict=True)]
         except BaseException as error:
             # Those who came meanwhile have waited too: a further try would make them wait twice.

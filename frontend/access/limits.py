@@ -16,6 +16,7 @@ from frontend.access.windows import Count
 from frontend.errors import BadGateway, RateLimited
 from frontend.observe.logs import Outage
 from frontend.observe.metrics import LIMITER_DEGRADED
+from frontend.observe.stores import asking_redis
 from frontend.processes.background import Repeating
 
 _BEAT_SECONDS = 1.0
@@ -104,7 +105,8 @@ class SharedCounters:
 
     async def _beat(self) -> None:
         try:
-            self._frontends = max(1, await within_ticks(self._tell()))
+            with asking_redis("limits"):
+                self._frontends = max(1, await within_ticks(self._tell()))
         except _FAILURES as error:
             self._note(error)
         else:

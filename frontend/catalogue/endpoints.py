@@ -43,8 +43,14 @@ ENDPOINTS = (
 # Requests a minute, by the name of the limit.
 LIMITS: Mapping[str, int] = {endpoint.limit: endpoint.requests for endpoint in ENDPOINTS}
 LIMIT_OF_PATH: Mapping[str, str] = {endpoint.path: endpoint.limit for endpoint in ENDPOINTS}
+_OPERATIONS: Mapping[str, str] = {endpoint.path: endpoint.operation for endpoint in ENDPOINTS}
 
 
 def auth_of(path: str) -> str | None:
     """Who may call a path; None where it is open."""
     return next((auth for prefix, auth in AUTH.items() if path.startswith(prefix)), None)
+
+
+def operation_of(path: str) -> str:
+    """What a path does for callers; ``other`` for pages and paths that there are not."""
+    return _OPERATIONS.get(path, "other")

@@ -9,6 +9,8 @@ from frontend.catalogue.models import PRICES
 from frontend.catalogue.prices import Price, to_micro
 
 TIERS = ("free", "pro", "company")
+# In the queue, 1 goes first.
+LEVELS: Mapping[str, int] = {tier: len(TIERS) - place for place, tier in enumerate(TIERS)}
 # More is no limit, and does not fit a database's integers.
 MOST_REQUESTS = 1_000_000_000
 _BACKEND = {"address", "models", "concurrency"}

@@ -9,6 +9,8 @@ from sqlalchemy import URL, Connection, event, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
+from frontend.database.watch import watch
+
 _DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg"}
 # What a database raises that is away, locked or gone in the middle.
 DATABASE_FAILURES = (SQLAlchemyError, OSError, TimeoutError)
@@ -49,7 +51,7 @@ def open_engine(url: str, connections: int = 4) -> AsyncEngine:
             # libpq's name, which most addresses have, for what asyncpg calls ssl.
             parsed = parsed.update_query_dict({"ssl": parsed.query["sslmode"]}).difference_update_query(["sslmode"])
         limits = {"timeout": _POSTGRES_SECONDS, "command_timeout": _POSTGRES_SECONDS}
-        return create_async_engine(
+        engine = create_async_engine(
             parsed,
             pool_size=connections,
             max_overflow=0,
@@ -58,10 +60,13 @@ def open_engine(url: str, connections: int = 4) -> AsyncEngine:
             connect_args=limits,
             hide_parameters=True,
         )
+        watch(engine.sync_engine)
+        return engine
     Path(str(parsed.database)).parent.mkdir(parents=True, exist_ok=True)
     engine = create_async_engine(parsed, connect_args={"timeout": _BUSY_SECONDS}, hide_parameters=True)
     event.listen(engine.sync_engine, "connect", _prepare_sqlite)
     event.listen(engine.sync_engine, "begin", _begin_immediate)
+    watch(engine.sync_engine)
     return engine
 
 

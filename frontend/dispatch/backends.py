@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from frontend.dispatch.locks import Locks
 from frontend.dispatch.reloads import Reloadable, Reloads
+from frontend.dispatch.shown import Shown
 from frontend.errors import ApiError, BadAnswer, BadGateway, BrokenModel, Unreached
 from frontend.observe.logs import log
-from frontend.observe.metrics import BACKEND_SLOTS
 from frontend.processes.background import Repeating, cancel_all
 
 _PROBE_SECONDS = 0.25
@@ -101,6 +101,7 @@ class Backend:
         self.name, self._server = name, server
         self._models, self._changed, self._own, self._trials = models, changed, own, trials
         self._slots = dict.fromkeys(models, 0)
+        self._shown = Shown(name, models)
         self._running: Counter[str] = Counter()
         self._capacity: dict[str, Capacity] = {}
         # Misses in a row; models that may have calls; that gave wrong numbers; when those that failed are due again.
@@ -125,12 +126,14 @@ class Backend:
             await repeating.close()
         await cancel_all(list(self._trying.values()))
         await self._reloads.close()
+        self._shown.close()
 
     async def infer(self, model: str, inputs: Inputs, outputs: Sequence[str], seconds: float) -> Outputs:
         """The named outputs of one run; what its failure tells of the server is noted."""
         self._running[model] += 1
         try:
-            return await self._server.infer(model, inputs, outputs, seconds)
+            with self._shown.call(model):
+                return await self._server.infer(model, inputs, outputs, seconds)
         except Unreached:
             self._out()
             raise
@@ -146,13 +149,16 @@ class Backend:
             async with asyncio.timeout(_PATIENCE_SECONDS):
                 ready = await self._server.ready_models(list(self._models))
         except Unreached:
+            self._shown.answers(False)
             self._out()
         except (BadGateway, TimeoutError):
+            self._shown.answers(False)
             self._misses += 1
             if self._misses >= _MISSES:
                 self._out()
         else:
             self._misses = 0
+            self._shown.answers(True)
             for model in self._models:
                 self._see(model, model in ready)
 
@@ -237,7 +243,7 @@ class Backend:
             slots, lanes = self._own(model, self._models[model] or capacity.calls), capacity.lanes
         if self._slots[model] != slots:
             self._slots[model] = slots
+            self._shown.slots(model, slots)
             fields = {"backend": self.name, "model": model, "slots": slots}
             log.log(logging.INFO if slots else logging.WARNING, "slots of a backend", extra={"fields": fields})
-            BACKEND_SLOTS.labels(self.name, model).set(slots)
             self._changed(model, self.name, slots, lanes)

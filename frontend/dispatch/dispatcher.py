@@ -12,7 +12,7 @@ from frontend.dispatch.scheduler import Rules
 from frontend.dispatch.shares import Demand, Shares
 from frontend.dispatch.window import CongestionWindow, Work
 from frontend.errors import Unreached
-from frontend.observe.metrics import MODEL_READY
+from frontend.observe.metrics import CALL_FILL, MODEL_READY, SLOTS
 
 _PIECE_SECONDS = 1.0
 # What is so much longer than a piece and cannot be cut goes through a queue of its own.
@@ -58,6 +58,7 @@ class Dispatcher:
         rules = dataclasses.replace(self._rules, key_share=_KEY_SHARE)
         self._queues[name] = ModelQueue(name, rules, self._bounds)
         self._queues[name].set_limit(name, slots)
+        SLOTS.labels(name, name).set(slots)
         return self._queues[name]
 
     async def close(self) -> None:
@@ -88,6 +89,13 @@ class Dispatcher:
             self._queues[model] = ModelQueue(model, self._rules, self._bounds, floors, window)
         return self._queues[model]
 
+    def _long_queue(self, model: str) -> ModelQueue:
+        name = f"{model}:long"
+        if name not in self._queues:
+            floors = self._shares.floors(name)
+            self._queues[name] = ModelQueue(model, self._rules, self._bounds, floors, kind="long")
+        return self._queues[name]
+
     def refuse_late(self, model: str, turn: Turn, work: float, at_once: int) -> None:
         """``BadGateway`` where so much of a model's work, in calls ``at_once`` side by side, would come too late."""
         self.queue(model).refuse_late(turn, work, at_once)
@@ -116,8 +124,10 @@ class Dispatcher:
             return await self._backends[name].infer(model, inputs(), outputs, seconds)
 
         queue = self.queue(model)
+        if model in self._windows:
+            CALL_FILL.labels(model).observe(cost / self.piece(model))
         if self._divisible(model) and cost > _LONG * self.piece(model):
-            queue, cost = self.queue(_long(model)), 1.0
+            queue, cost = self._long_queue(model), 1.0
         return await queue.run(turn, call, cost=cost, grace=lambda name: self._backends[name].grace(model))
 
     def _divisible(self, model: str) -> bool:
@@ -133,8 +143,4 @@ class Dispatcher:
         MODEL_READY.labels(model).set(any(known.slots(model) for known in self._backends.values()))
         if self._divisible(model):
             # One lane is left to what is short, where there is more than one.
-            self.queue(_long(model)).set_limit(backend, min(slots, max(1, lanes - 1)))
-
-
-def _long(model: str) -> str:
-    return f"{model}:long"
+            self._long_queue(model).set_limit(backend, min(slots, max(1, lanes - 1)))

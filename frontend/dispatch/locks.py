@@ -10,6 +10,7 @@ from redis.asyncio import Redis
 from redis.asyncio.lock import Lock
 from redis.exceptions import LockError, RedisError
 
+from frontend.observe.stores import asking_redis
 from frontend.processes.background import Repeating
 
 _PREFIX = "quartet:lock"
@@ -52,7 +53,8 @@ class SharedLocks:
         """Whether no other frontend has it; it is kept for as long as this takes."""
         lock = self._redis.lock(f"{_PREFIX}:{name}", timeout=_LEASE_SECONDS)
         try:
-            mine = bool(await lock.acquire(blocking=False))
+            with asking_redis("locks"):
+                mine = bool(await lock.acquire(blocking=False))
         except _REDIS_AWAY:
             yield True
             return

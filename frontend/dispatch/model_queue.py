@@ -7,12 +7,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
+from frontend.config.tables import LEVELS
 from frontend.dispatch.scheduler import Rules, Scheduler
 from frontend.dispatch.shares import Demand
 from frontend.dispatch.turns import Ticket
 from frontend.dispatch.window import CongestionWindow
-from frontend.errors import BadGateway
-from frontend.observe.metrics import QUEUE_PIECE, QUEUE_REFUSED, QUEUE_RUNNING, QUEUE_SECONDS, QUEUE_WAITING
+from frontend.errors import Busy
+from frontend.observe.metrics import CALLS_RUNNING, QUEUE_PIECE, QUEUE_REFUSED, QUEUE_SECONDS, QUEUE_WAITING
+from frontend.observe.record import current
 from frontend.processes.background import cancel_all, forget_outcome
 
 _REFUSALS = {
@@ -21,6 +23,7 @@ _REFUSALS = {
     "late": "the model is too busy to answer in time, retry later",
 }
 _LONGEST_RETRY = 300
+_TIERS: Mapping[int, str] = {level: tier for tier, level in LEVELS.items()}
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,10 @@ def _for_good(backend: str) -> float:
 
 
 class ModelQueue:
-    """Made inside the event loop that uses it. ``window`` says how much work a call should have at most."""
+    """Made inside the event loop that uses it. ``window`` says how much work a call should have at most.
+
+    ``kind`` tells it from another queue of the same model.
+    """
 
     def __init__(
         self,
@@ -70,14 +76,15 @@ class ModelQueue:
         bounds: Bounds,
         floors: Mapping[str, int] | None = None,
         window: CongestionWindow | None = None,
+        kind: str = "usual",
     ) -> None:
-        self._model, self._scheduler = model, Scheduler(rules, floors)
+        self.model, self._kind, self._scheduler = model, kind, Scheduler(rules, floors)
         self._bounds, self._window = bounds, window
         self._loop = asyncio.get_running_loop()
         self._granted: dict[Ticket, asyncio.Future[None]] = {}
         self._tasks: set[asyncio.Task[object]] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self._shown = (QUEUE_WAITING.labels(model), QUEUE_RUNNING.labels(model), QUEUE_PIECE.labels(model))
+        self._waiting = {level: QUEUE_WAITING.labels(model, kind, tier) for level, tier in _TIERS.items()}
 
     async def close(self) -> None:
         """End what callers have left to end by itself."""
@@ -102,7 +109,7 @@ class ModelQueue:
     async def slot(self, turn: Turn) -> AsyncIterator[str]:
         """Wait for a slot, hold it, and give the name of the backend that it is on.
 
-        ``BadGateway`` at once where the queue is full or the wait would be longer than the deadline, and at the
+        ``Busy`` at once where the queue is full or the wait would be longer than the deadline, and at the
         deadline; its ``Retry-After`` is the wait that is expected now.
         """
         ticket = await self._enter(turn, 1.0)
@@ -112,7 +119,7 @@ class ModelQueue:
             self._leave(ticket)
 
     def refuse_late(self, turn: Turn, work: float, at_once: int) -> None:
-        """``BadGateway`` where so much work, in calls ``at_once`` side by side, would not be done by the deadline.
+        """``Busy`` where so much work, in calls ``at_once`` side by side, would not be done by the deadline.
 
         It is told from the calls of the last minute, and from what waits now.
         """
@@ -167,16 +174,19 @@ class ModelQueue:
         try:
             self._pump()
             if not granted.done():
-                await self._until(granted, turn)
+                with current().queue:
+                    await self._until(granted, turn)
         except BaseException:
             # A grant and a cancellation can meet in one turn of the loop: the scheduler knows which was first.
             self._leave(ticket)
             raise
-        QUEUE_SECONDS.labels(self._model, turn.tier).observe(ticket.granted - ticket.arrived)
+        QUEUE_SECONDS.labels(self.model, _TIERS[turn.tier]).observe(ticket.granted - ticket.arrived)
         return ticket
 
     def _leave(self, ticket: Ticket) -> None:
         del self._granted[ticket]
+        if ticket.backend:
+            CALLS_RUNNING.labels(ticket.backend, self.model, self._kind).dec()
         self._scheduler.leave(ticket, self._loop.time())
         self._pump()
 
@@ -196,16 +206,17 @@ class ModelQueue:
         if self._loop.time() + scheduler.expected_wait(turn.tier) > turn.deadline:
             raise self._refusal("late", turn)
 
-    def _refusal(self, reason: str, turn: Turn, message: str | None = None) -> BadGateway:
-        QUEUE_REFUSED.labels(self._model, reason).inc()
+    def _refusal(self, reason: str, turn: Turn, message: str | None = None) -> Busy:
+        QUEUE_REFUSED.labels(self.model, reason).inc()
         wait = self._scheduler.expected_wait(turn.tier) if self._scheduler.slots else 0.0
-        return BadGateway(message or _REFUSALS[reason], retry_after=max(1, min(math.ceil(wait), _LONGEST_RETRY)))
+        return Busy(message or _REFUSALS[reason], retry_after=max(1, min(math.ceil(wait), _LONGEST_RETRY)))
 
     def _pump(self) -> None:
         now = self._loop.time()
         if self._window is not None:
             self._scheduler.piece = self._window.piece
         while (ticket := self._scheduler.grant(now)) is not None:
+            CALLS_RUNNING.labels(ticket.backend, self.model, self._kind).inc()
             granted = self._granted[ticket]
             if not granted.done():
                 granted.set_result(None)
@@ -213,11 +224,10 @@ class ModelQueue:
         self._wake_later(now)
 
     def _show(self) -> None:
-        waiting, running, piece = self._shown
-        waiting.set(self._scheduler.waiting())
-        running.set(len(self._granted) - self._scheduler.waiting())
+        for level, waiting in self._waiting.items():
+            waiting.set(self._scheduler.waiting(level))
         if self._window is not None:
-            piece.set(self._window.piece)
+            QUEUE_PIECE.labels(self.model).set(self._window.piece)
 
     def _wake_later(self, now: float) -> None:
         """Held slots come free by the mere passing of time."""

@@ -1,10 +1,14 @@
 """Work beside the event loop, in an order: a queue by tier and key before processes or threads."""
 
-from collections.abc import Callable, Sequence
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import ParamSpec, Protocol, TypeVar
 
 from frontend.dispatch.model_queue import ModelQueue, Turn
+from frontend.observe.metrics import WORKERS_KILLED
+from frontend.processes.offload import TaskKilledError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -44,9 +48,21 @@ class Pool:
             with ExitStack() as stack:
                 for context in used:
                     stack.enter_context(context)
-                return await self._workers.run(function, *args, **kwargs)
+                return await self._counted(self._workers.run(function, *args, **kwargs))
 
         return await self._queue.run(turn, work, grace=lambda backend: self._workers.grace)
+
+    async def _counted(self, work: Awaitable[T]) -> T:
+        """The work; a process that is ended with it is counted."""
+        try:
+            return await work
+        except TaskKilledError as killed:
+            WORKERS_KILLED.labels(self._queue.model, killed.reason).inc()
+            raise
+        except asyncio.CancelledError:
+            if self._workers.grace < math.inf:
+                WORKERS_KILLED.labels(self._queue.model, "hung_up").inc()
+            raise
 
     async def close(self) -> None:
         """End the workers."""

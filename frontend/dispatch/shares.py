@@ -11,6 +11,7 @@ from typing import Protocol
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from frontend.observe.stores import asking_redis
 from frontend.processes.background import Repeating
 
 _DEMANDS = "quartet:demands"
@@ -129,7 +130,7 @@ class SharedShares:
 
     async def beat(self) -> None:
         """Write down what this frontend wants, and read what the others do."""
-        with suppress(RedisError, OSError, TimeoutError):
+        with suppress(RedisError, OSError, TimeoutError), asking_redis("shares"):
             now, _ = await self._redis.time()
             demands = {model: dataclasses.asdict(demand) for model, demand in self._demands().items()}
             mine = json.dumps({"at": now, "demands": demands})

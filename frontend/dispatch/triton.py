@@ -12,8 +12,8 @@ from tritonclient.grpc.model_config_pb2 import DataType
 from tritonclient.utils import InferenceServerException, np_to_triton_dtype, triton_to_np_dtype
 
 from frontend.dispatch.backends import Capacity, Trial
-from frontend.errors import BadAnswer, BadGateway, BrokenModel, Internal, Unreached
-from frontend.observe.logs import log
+from frontend.errors import BadAnswer, BadGateway, BrokenModel, Internal, Late, Unreached
+from frontend.observe.logs import NO_REQUEST, log, request_id
 
 _LARGEST_MESSAGE = 2**31 - 1
 _CHANNEL = [
@@ -59,12 +59,14 @@ class Triton:
         """Run a model on arrays and answer the named outputs; strings are arrays of ``bytes`` objects.
 
         Raises ``BadGateway`` when Triton is away, late or fails, and ``Internal`` when it calls our request wrong.
-        Cancelling the task cancels the call.
+        Cancelling the task cancels the call. Triton is told the id of the request that the call belongs to.
         """
         given = [_tensor(name, array) for name, array in inputs.items()]
         wanted = [grpc_client.InferRequestedOutput(name) for name in outputs]
         try:
-            result = await self._client.infer(model, given, outputs=wanted, client_timeout=seconds)
+            result = await self._client.infer(
+                model, given, outputs=wanted, request_id=_id_of_request(), client_timeout=seconds
+            )
         except InferenceServerException as error:
             raise _translate(model, error) from None
         return checked(model, {name: result.as_numpy(name) for name in outputs})
@@ -127,6 +129,10 @@ class Triton:
         await _answered(self._client.load_model(model, client_timeout=_RELOAD_SECONDS))
 
 
+def _id_of_request() -> str:
+    return "" if (name := request_id.get()) == NO_REQUEST else name
+
+
 def _tensor(name: str, array: NDArray[Any]) -> grpc_client.InferInput:
     tensor = grpc_client.InferInput(name, array.shape, np_to_triton_dtype(array.dtype))
     tensor.set_data_from_numpy(array)
@@ -160,7 +166,7 @@ def _translate(model: str, error: InferenceServerException) -> BadGateway | Inte
     if status == str(grpc.StatusCode.INVALID_ARGUMENT):
         return Internal("the request could not be processed")
     if status == str(grpc.StatusCode.DEADLINE_EXCEEDED):
-        return BadGateway(_LATE)
+        return Late(_LATE)
     return BrokenModel(_UNREACHABLE) if _DEAD_PROCESS in (error.message() or "") else _away(error)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Hashable
 from contextlib import ExitStack
 from types import TracebackType
 
-from frontend.errors import BadGateway
+from frontend.errors import Busy
 from frontend.observe.metrics import HELD_BYTES
 
 _RETRY_SECONDS = 5
@@ -28,11 +28,11 @@ class Held:
         HELD_BYTES.set(self._total)
 
     def refuse_beyond(self, key: Hashable, own: int) -> None:
-        """``BadGateway`` while too much is held, in all or for this key; a request's ``own`` never is."""
+        """``Busy`` while too much is held, in all or for this key; a request's ``own`` never is."""
         if self._of[key] > max(own, self._most // 2):
-            raise BadGateway("too many of your requests are under way, retry later", retry_after=_RETRY_SECONDS)
+            raise Busy("too many of your requests are under way, retry later", retry_after=_RETRY_SECONDS)
         if self._total > max(own, self._most):
-            raise BadGateway("too many requests are under way, retry later", retry_after=_RETRY_SECONDS)
+            raise Busy("too many requests are under way, retry later", retry_after=_RETRY_SECONDS)
 
 
 class Holding:
@@ -54,7 +54,7 @@ class Holding:
         self.keep(0)
 
     def add(self, count: int) -> None:
-        """Hold ``count`` more bytes; ``BadGateway`` where that is too much."""
+        """Hold ``count`` more bytes; ``Busy`` where that is too much."""
         self.keep(self._count + count)
         self._held.refuse_beyond(self._key, self._count)
 

@@ -5,9 +5,11 @@ from aiohttp.typedefs import Handler
 from sqlalchemy.exc import SQLAlchemyError
 
 from frontend.access.registry import MissingError, RegistryError
+from frontend.catalogue.endpoints import operation_of
 from frontend.errors import ApiError, BadGateway, Internal, InvalidRequest, MethodNotAllowed, NotFound, TooLarge
 from frontend.http.rendering import error_response
 from frontend.observe.logs import log, request_id
+from frontend.observe.metrics import REFUSALS
 
 _OF_STATUS: dict[int, type[ApiError]] = {404: NotFound, 405: MethodNotAllowed, 413: TooLarge}
 
@@ -51,4 +53,6 @@ async def errors_middleware(request: web.Request, handler: Handler) -> web.Strea
     except Exception:
         log.exception("unforeseen error")
         failure = _unforeseen()
+    if failure.reason:
+        REFUSALS.labels(operation_of(request.path), failure.reason).inc()
     return error_response(failure)

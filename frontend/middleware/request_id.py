@@ -7,10 +7,13 @@ import uuid
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
+from frontend.app_keys import CALLER
+from frontend.catalogue.endpoints import operation_of
 from frontend.http.connection import has_hung_up
 from frontend.http.rendering import SERVER
 from frontend.observe.logs import log, request_id
-from frontend.observe.metrics import REQUEST_SECONDS
+from frontend.observe.metrics import ANSWER_BYTES, BODY_BYTES, REQUEST_SECONDS, REQUESTS, REQUESTS_IN_FLIGHT
+from frontend.observe.record import Record, begin
 
 HEADER = "X-Request-Id"
 # What other middlewares want on the answer, whatever it will be.
@@ -28,13 +31,14 @@ async def request_id_middleware(request: web.Request, handler: Handler) -> web.S
     name = given if _WELL_FORMED.fullmatch(given) else uuid.uuid4().hex
     request_id.set(name)
     request[HEADERS] = {HEADER: name}
-    started = time.monotonic()
+    record, started = begin(), time.monotonic()
     response = None
-    try:
-        response = await handler(request)
-        return response
-    finally:
-        _note(request, _status(request, response), time.monotonic() - started)
+    with REQUESTS_IN_FLIGHT.labels(operation_of(request.path)).track_inprogress():
+        try:
+            response = await handler(request)
+            return response
+        finally:
+            _note(request, response, record, time.monotonic() - started)
 
 
 def _status(request: web.Request, response: web.StreamResponse | None) -> int:
@@ -44,15 +48,46 @@ def _status(request: web.Request, response: web.StreamResponse | None) -> int:
     return _HUNG_UP if has_hung_up(request) else _BROKEN_OFF
 
 
-def _note(request: web.Request, status: int, seconds: float) -> None:
-    resource = request.match_info.route.resource
-    # Paths and methods that do not exist are the client's own words: as labels they would grow without bound.
-    labels = (request.method, resource.canonical) if resource is not None else ("other", "other")
-    REQUEST_SECONDS.labels(*labels, status).observe(seconds)
-    # A key may be named in a path by all of it, which is not for the log.
-    path = request.path if resource is None else resource.canonical
-    fields = {"method": request.method, "path": path, "status": status, "seconds": round(seconds, 4)}
+def _note(request: web.Request, response: web.StreamResponse | None, record: Record, seconds: float) -> None:
+    status, resource, caller = _status(request, response), request.match_info.route.resource, request.get(CALLER)
+    # Paths and methods that do not exist are the client's own words: as labels they would grow without bound. A key may
+    # be named in a path by all of it, which is not for the log.
+    route, method = (resource.canonical, request.method) if resource is not None else ("other", "other")
+    operation, tier = operation_of(request.path), caller.tier if caller is not None else "none"
+    came, went = request.content.total_bytes, _bytes_of(request, response)
+    REQUESTS.labels(operation, route, method, status, tier).inc()
+    REQUEST_SECONDS.labels(operation, tier, _outcome(status)).observe(seconds)
+    BODY_BYTES.labels(operation).observe(came)
+    ANSWER_BYTES.labels(operation).observe(went)
+    fields = {
+        "method": request.method,
+        "route": route,
+        "status": status,
+        "key": caller.id if caller is not None else None,
+        "org": caller.org if caller is not None else None,
+        "tier": tier,
+        "model": record.model or None,
+        "quantity": record.quantity,
+        "bytes_in": came,
+        "bytes_out": went,
+        "queue_seconds": round(record.queue.seconds, 4),
+        "backend_seconds": round(record.backend.seconds, 4),
+        "seconds": round(seconds, 4),
+    }
     log.info("request", extra={"fields": fields})
+
+
+def _outcome(status: int) -> str:
+    if status == _HUNG_UP:
+        return "hung_up"
+    return "failed" if status >= 500 else "refused" if status >= 400 else "ok"
+
+
+def _bytes_of(request: web.Request, response: web.StreamResponse | None) -> int:
+    """What went out, or goes out as soon as the middlewares have ended."""
+    if response is None or response.prepared:
+        return request.writer.output_size
+    return len(response.body) if isinstance(response, web.Response) and isinstance(response.body, bytes) else 0
 
 
 async def add_headers(request: web.Request, response: web.StreamResponse) -> None:

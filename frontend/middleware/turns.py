@@ -1,25 +1,23 @@
 """Whose turn it is, what the queues know of a request, and what is held for it."""
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from frontend.access.caller import Caller
 from frontend.app_keys import CALLER, HELD, HOLDING, SETTINGS, TURN
-from frontend.config.tables import TIERS
+from frontend.config.tables import LEVELS
 from frontend.dispatch.model_queue import Turn
 from frontend.http.held import Holding
-
-_LEVELS: Mapping[str, int] = {tier: len(TIERS) - place for place, tier in enumerate(TIERS)}
 
 
 def turn_of(caller: Caller, owners: Collection[str], seconds: float) -> Turn:
     """The caller's turn for the next ``seconds``; of ``owners``, who have floors, it may be its key or organisation."""
     names = [f"key:{caller.id}", *([f"org:{caller.org}"] if caller.org else [])]
     owner = next((name for name in names if name in owners), None)
-    return Turn(caller.id, _LEVELS[caller.tier], owner, asyncio.get_running_loop().time() + seconds)
+    return Turn(caller.id, LEVELS[caller.tier], owner, asyncio.get_running_loop().time() + seconds)
 
 
 @web.middleware

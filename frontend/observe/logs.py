@@ -15,7 +15,8 @@ from frontend.observe.metrics import LOG_DROPPED
 
 log = logging.getLogger("quartet")
 # The id of the request that a line belongs to.
-request_id: contextvars.ContextVar[str] = contextvars.ContextVar("request_id", default="-")
+NO_REQUEST = "-"
+request_id: contextvars.ContextVar[str] = contextvars.ContextVar("request_id", default=NO_REQUEST)
 _MOST_LINES = 4096
 # Bounds what waits, with the number of lines.
 _LONGEST_TEXT = 4000

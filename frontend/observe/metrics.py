@@ -1,91 +1,154 @@
-"""Every metric there is."""
+"""Every metric there is; ``make documents`` tells of them in docs/metrics.md."""
 
-import os
+from frontend.observe.table import Group
 
-from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
+_WAITS = (0.001, *_SECONDS[1:])
+_STORE_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5)
+_BYTES = (1e3, 1e4, 1e5, 1e6, 1e7, 25 * 1024**2, 1e8)
 
-# Where several workers add up their metrics; prometheus_client itself reads this variable when it is imported.
-METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-
-REQUEST_SECONDS = Histogram(
+_requests = Group("Requests")
+REQUESTS = _requests.counter(
+    "quartet_requests_total",
+    "Requests that have ended, answered or not.",
+    "requests",
+    *("operation", "route", "method", "status", "tier"),
+)
+REQUEST_SECONDS = _requests.histogram(
     "quartet_request_seconds",
-    "Time from a request's headers to its answer.",
-    ("method", "route", "status"),
-    buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300),
+    "Time from a request's headers to its end.",
+    "seconds",
+    *("operation", "tier", "outcome"),
+    buckets=_SECONDS,
 )
-LOOP_DELAY_SECONDS = Histogram(
-    "quartet_loop_delay_seconds",
-    "How much later than it should the event loop came to a timer.",
-    buckets=(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1),
+REQUESTS_IN_FLIGHT = _requests.gauge(
+    "quartet_requests_in_flight", "Requests whose headers have come and that have not ended.", "requests", "operation"
 )
-LIMITER_DEGRADED = Gauge(
-    "quartet_limiter_degraded",
-    "1 while Redis is away and each frontend counts on its own.",
-    multiprocess_mode="livemax",
+REFUSALS = _requests.counter(
+    "quartet_refusals_total",
+    "Requests that were refused for something else than a mistake in them.",
+    "requests",
+    *("operation", "reason"),
 )
-QUEUE_SECONDS = Histogram(
+BODY_BYTES = _requests.histogram(
+    "quartet_body_bytes", "What came of a request's body.", "bytes", "operation", buckets=_BYTES
+)
+ANSWER_BYTES = _requests.histogram(
+    "quartet_answer_bytes", "What went out of an answer, its head included.", "bytes", "operation", buckets=_BYTES
+)
+CONNECTIONS = _requests.gauge("quartet_connections", "Connections that are open.", "connections")
+CONNECTIONS_REFUSED = _requests.counter(
+    "quartet_connections_refused_total", "Connections beyond the bounds, in all or of one address.", "connections"
+)
+HELD_BYTES = _requests.gauge("quartet_held_bytes", "Bodies, samples and answers that are held.", "bytes")
+
+_queues = Group("Queues")
+QUEUE_SECONDS = _queues.histogram(
     "quartet_queue_seconds",
     "Time from a call's arrival at the queue of its model to its slot.",
-    ("model", "tier"),
-    buckets=(0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300),
+    "seconds",
+    *("model", "tier"),
+    buckets=_WAITS,
 )
-QUEUE_WAITING = Gauge(
-    "quartet_queue_waiting", "Calls that wait for a slot of their model.", ("model",), multiprocess_mode="livesum"
+QUEUE_WAITING = _queues.gauge("quartet_queue_waiting", "Calls that wait for a slot.", "calls", "model", "queue", "tier")
+CALLS_RUNNING = _queues.gauge("quartet_calls_running", "Calls that have a slot.", "calls", "pool", "model", "queue")
+SLOTS = _queues.gauge(
+    "quartet_slots",
+    "Calls that may run at once: what a pool's Tritons that are up take, or the workers of a frontend.",
+    "calls",
+    *("pool", "model"),
 )
-QUEUE_RUNNING = Gauge(
-    "quartet_queue_running", "Calls that have a slot of their model.", ("model",), multiprocess_mode="livesum"
+QUEUE_REFUSED = _queues.counter(
+    "quartet_queue_refused_total", "Calls that a queue did not take, or gave up.", "calls", "model", "reason"
 )
-QUEUE_PIECE = Gauge(
+QUEUE_PIECE = _queues.gauge(
     "quartet_queue_piece",
-    "Work that one call of a model has at most now: tokens, seconds of audio, phonemes.",
-    ("model",),
-    multiprocess_mode="livemax",
+    "Work that one call should have at most now.",
+    "tokens, seconds of audio or phonemes",
+    "model",
+    workers="livemax",
 )
-QUEUE_REFUSED = Counter(
-    "quartet_queue_refused_total", "Calls that were refused: away, full, or too late.", ("model", "reason")
+CALL_FILL = _queues.histogram(
+    "quartet_call_fill_ratio",
+    "The work of a call by what it may have now (quartet_queue_piece): how full the calls are that Triton's batcher "
+    "joins. More than 1 is what cannot be cut.",
+    "ratio",
+    "model",
+    buckets=(0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 2.0),
 )
-BACKEND_SLOTS = Gauge(
-    "quartet_backend_slots",
-    "Calls of a model that a Triton may have at once; 0 while it is out.",
-    ("backend", "model"),
-    multiprocess_mode="livesum",
+
+_tritons = Group("Tritons")
+BACKENDS = _tritons.gauge("quartet_backends", "Tritons that are known.", "Tritons", "pool", workers="livemax")
+BACKENDS_UP = _tritons.gauge(
+    "quartet_backends_up", "Tritons that answered their last probe.", "Tritons", "pool", workers="livemin"
 )
-MODEL_READY = Gauge(
-    "quartet_model_ready", "1 while some Triton can take calls of a model.", ("model",), multiprocess_mode="livemin"
+CALL_SECONDS = _tritons.histogram(
+    "quartet_call_seconds", "Time of a call at its Triton that was answered.", "seconds", "model", buckets=_SECONDS
 )
-MODEL_RELOADS = Counter(
+BACKEND_ERRORS = _tritons.counter(
+    "quartet_backend_errors_total", "Calls that failed at their Triton.", "calls", "pool", "model", "error"
+)
+MODEL_READY = _tritons.gauge(
+    "quartet_model_ready", "1 while some Triton can take calls of a model.", "bool", "model", workers="livemin"
+)
+MODEL_RELOADS = _tritons.counter(
     "quartet_model_reloads_total",
-    "Models that were loaded anew because their process had died or their load had failed: loaded, failed.",
-    ("backend", "model", "outcome"),
+    "Models that were loaded anew because their process had died or their load had failed.",
+    "loads",
+    *("pool", "model", "outcome"),
 )
-USAGE_WAITING = Gauge(
-    "quartet_usage_waiting", "Charges on disk that the database does not have yet.", multiprocess_mode="livesum"
+
+_work = Group("Work and money")
+AUDIO_SECONDS = _work.counter(
+    "quartet_audio_seconds_total", "Audio of transcripts that were charged.", "seconds", "model"
 )
-USAGE_UNWRITABLE = Gauge(
+CHARACTERS = _work.counter("quartet_characters_total", "Text of speech that was charged.", "code points", "model")
+TOKENS = _work.counter(
+    "quartet_tokens_total", "Tokens of vectors, scores and chats that were charged.", "tokens", "model"
+)
+CHARGED = _work.counter(
+    "quartet_charged_micro_chf_total",
+    "What the ledger has been told to charge; a repeat that an earlier charge pays for adds nothing.",
+    "micro-CHF",
+    "operation",
+)
+USAGE_WAITING = _work.gauge("quartet_usage_waiting", "Charges on disk that the database does not have yet.", "charges")
+USAGE_UNWRITABLE = _work.gauge(
     "quartet_usage_unwritable",
     "1 while charges cannot be written to the disk, so that what has a price is refused.",
-    multiprocess_mode="livemax",
+    "bool",
+    workers="livemax",
 )
-CONNECTIONS = Gauge("quartet_connections", "Connections that are open.", multiprocess_mode="livesum")
-CONNECTIONS_REFUSED = Counter(
-    "quartet_connections_refused_total", "Connections beyond the bounds, in all or of one address."
+
+_stores = Group("Redis and the database")
+REDIS_SECONDS = _stores.histogram(
+    "quartet_redis_seconds", "Time of a question to Redis, failed ones too.", "seconds", "use", buckets=_STORE_SECONDS
 )
-HELD_BYTES = Gauge(
-    "quartet_held_bytes", "Bytes of bodies, samples and answers that are held.", multiprocess_mode="livesum"
+REDIS_ERRORS = _stores.counter(
+    "quartet_redis_errors_total", "Questions that Redis did not answer in time or at all.", "questions", "use"
 )
-LOG_DROPPED = Counter("quartet_log_dropped_total", "Log lines that nobody read in time.")
+LIMITER_DEGRADED = _stores.gauge(
+    "quartet_limiter_degraded", "1 while Redis is away and each frontend counts on its own.", "bool", workers="livemax"
+)
+DATABASE_SECONDS = _stores.histogram(
+    "quartet_database_seconds", "Time of a statement that the database answered.", "seconds", buckets=_STORE_SECONDS
+)
+DATABASE_ERRORS = _stores.counter("quartet_database_errors_total", "Connections and statements that failed.", "errors")
 
+_process = Group("The process")
+BUILD = _process.gauge("quartet_build_info", "1, with the version that runs.", "bool", "version", workers="livemax")
+LOOP_DELAY_SECONDS = _process.histogram(
+    "quartet_loop_delay_seconds",
+    "How much later than it should the event loop came to a timer.",
+    "seconds",
+    buckets=(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1),
+)
+WORKERS_KILLED = _process.counter(
+    "quartet_workers_killed_total",
+    "Processes for audio and text that were ended with their task, and replaced.",
+    "processes",
+    *("pool", "reason"),
+)
+LOG_DROPPED = _process.counter("quartet_log_dropped_total", "Log lines that nobody read in time.", "lines")
 
-def metrics() -> bytes:
-    """Every metric of this process, or of all workers together, in Prometheus's text format."""
-    registry = REGISTRY
-    if METRICS_FOLDER in os.environ:
-        registry = CollectorRegistry()
-        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-    return generate_latest(registry)
-
-
-def forget_process(pid: int, folder: str) -> None:
-    """Drop what held only while a worker lived; what it counted stays."""
-    mark_process_dead(pid, folder)  # type: ignore[no-untyped-call]
+GROUPS = (_requests, _queues, _tritons, _work, _stores, _process)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from frontend.observe import metrics as observed
+from frontend.observe import exposition
 from frontend.processes.background import forget_outcome
 
 # Rendering takes no more than a tenth of a processor, however many ask.
@@ -20,7 +20,7 @@ class MetricsPage:
     Who asks while that goes on shares the next rendering with the others, so that nobody is told what was before.
     """
 
-    def __init__(self, render: Callable[[], bytes] = observed.metrics) -> None:
+    def __init__(self, render: Callable[[], bytes] = exposition.metrics) -> None:
         self._render_all = render
         self._next: asyncio.Task[bytes] | None = None
         self._rendering = asyncio.Lock()

@@ -8,6 +8,7 @@ from aiohttp import web
 from frontend.app_keys import SETTINGS
 from frontend.catalogue.endpoints import API_KEY, ENDPOINTS, LIMIT_OF_PATH, MOBILE_TOKEN, auth_of
 from frontend.catalogue.models import CHAT, EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS, Served
+from frontend.catalogue.version import VERSION
 from frontend.config.settings import Settings
 from frontend.errors import (
     ApiError,
@@ -135,7 +136,7 @@ def document(settings: Settings) -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {
             "title": "Quartet",
-            "version": "0.1.0",
+            "version": VERSION,
             "description": "Speech to text, text to speech, embeddings and rerank, as OpenAI's clients speak.",
         },
         "paths": paths,

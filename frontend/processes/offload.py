@@ -4,6 +4,7 @@ import asyncio
 import functools
 import math
 import multiprocessing
+import os
 import resource
 import signal
 from collections.abc import Callable
@@ -13,6 +14,8 @@ from typing import ParamSpec, TypeVar
 
 from pebble import ProcessExpired, ProcessPool
 
+from frontend.observe import METRICS_FOLDER
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -21,12 +24,21 @@ _OPEN_FILES = 64
 
 
 class TaskKilledError(Exception):
-    """The task took too long or its process died; the input is to blame."""
+    """The task took too long or its process died; the input is to blame.
+
+    ``reason`` is late, died or memory, which its process is given back for and not ended.
+    """
+
+    def __init__(self, reason: str = "died") -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 def _restrict(prepare: Callable[[], None] | None) -> None:
     """In a new worker: no core files, no file writes, bounded memory; a person's Ctrl-C is the parent's affair."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # What a worker counts is nobody's, and it could not write the file.
+    os.environ.pop(METRICS_FOLDER, None)
     if prepare is not None:
         prepare()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -60,10 +72,12 @@ class Offload:
         future = self._pool.schedule(function, args=list(args), kwargs=dict(kwargs), timeout=self._seconds)
         try:
             result: T = await asyncio.wrap_future(future)
-        except (FutureTimeoutError, ProcessExpired):
-            raise TaskKilledError from None
+        except FutureTimeoutError:
+            raise TaskKilledError("late") from None
+        except ProcessExpired:
+            raise TaskKilledError("died") from None
         except MemoryError:
-            raise TaskKilledError from None
+            raise TaskKilledError("memory") from None
         return result
 
     async def close(self) -> None:

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from types import FrameType
 
 from frontend.config.settings import Settings
+from frontend.observe import METRICS_FOLDER
+from frontend.observe.exposition import forget_process
 from frontend.observe.logs import log
-from frontend.observe.metrics import METRICS_FOLDER, forget_process
 from frontend.processes.pauses import Pauses
 
 _LOOK_SECONDS = 0.1

@@ -9,6 +9,7 @@ from frontend.access.caller import Caller
 from frontend.catalogue.prices import Price
 from frontend.dispatch.model_queue import Turn
 from frontend.errors import BadGateway
+from frontend.observe.record import current
 from frontend.usage.events import Identity, UsageEvent, event_id
 from frontend.usage.recorder import Recorder
 
@@ -78,6 +79,7 @@ class Bill:
         self._model, self._price = model, price
         # What is known before the work is the same whenever a request is repeated.
         self._known_by = self._quantity = quantity
+        current().model, current().quantity = model, quantity
         self._reserved = price.amount(quantity)
         self._open = False
         self.charged = False
@@ -104,7 +106,7 @@ class Bill:
 
     def settle(self, quantity: int) -> None:
         """The work was ``quantity`` in the end; what a wallet pays is what was reserved for it at most."""
-        self._quantity = quantity
+        self._quantity = current().quantity = quantity
 
     def charge(self) -> None:
         """Write the charge down, on the spot; nothing happens where nothing is open any more."""

@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from frontend.database.tables import USAGE_DAYS, USAGE_EVENTS, USAGE_SPOOLS
 from frontend.observe.logs import log
+from frontend.observe.metrics import CHARGED
 from frontend.usage import leases
 from frontend.usage.events import UsageEvent, amounts
 
@@ -65,6 +66,8 @@ class Ledger:
             await self._add_days(connection, new)
             await self._pay(connection, new)
             await self._set_written(connection, max([written, *(place for place, _ in placed)]))
+        for event in new:
+            CHARGED.labels(event.operation).inc(event.amount)
 
     async def end(self) -> None:
         """The holder brings no more: give back all that it has leased."""

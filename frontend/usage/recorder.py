@@ -8,9 +8,10 @@ from pathlib import Path
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from frontend.catalogue.models import SPEECH, TRANSCRIPTIONS
 from frontend.database.engine import DATABASE_FAILURES
 from frontend.observe.logs import Outage, log
-from frontend.observe.metrics import USAGE_UNWRITABLE, USAGE_WAITING
+from frontend.observe.metrics import AUDIO_SECONDS, CHARACTERS, TOKENS, USAGE_UNWRITABLE, USAGE_WAITING
 from frontend.processes.background import Repeating
 from frontend.usage.events import UsageEvent, amounts
 from frontend.usage.ledger import Ledger, Repeats
@@ -24,6 +25,15 @@ _SEARCH_TICKS = 10
 _LOOK_SECONDS = 1.0
 # What the database raises that is away, and the disk that is full.
 _FAILURES = (*DATABASE_FAILURES, sqlite3.Error)
+
+
+def _count(event: UsageEvent) -> None:
+    if event.operation == TRANSCRIPTIONS:
+        AUDIO_SECONDS.labels(event.model).inc(event.quantity / 1000)
+    elif event.operation == SPEECH:
+        CHARACTERS.labels(event.model).inc(event.quantity)
+    else:
+        TOKENS.labels(event.model).inc(event.quantity)
 
 
 @contextmanager
@@ -85,6 +95,7 @@ class Recorder:
     def charge(self, event: UsageEvent) -> None:
         """Write a charge to the disk, on the spot: the answer's last piece goes out next."""
         self._spool.add(event)
+        _count(event)
         if event.payer is not None:
             self.wallets.spend(event.payer, event.amount)
 

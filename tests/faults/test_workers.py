@@ -20,7 +20,7 @@ from tests.frontends import prepare
 from tests.redis import RedisServer
 
 WORKERS = 3
-_COUNT = re.compile(r'^quartet_request_seconds_count\{.*route="/v1/models".*\} ([\d.]+)$', re.MULTILINE)
+_COUNT = re.compile(r'^quartet_requests_total\{.*route="/v1/models".*\} ([\d.]+)$', re.MULTILINE)
 
 
 class Parent:
@@ -117,6 +117,15 @@ def test_a_worker_that_was_killed_is_replaced(parent: Parent) -> None:
     _wait(lambda: killed not in parent.workers() and len(parent.running()) == WORKERS)
     assert parent.workers() > before - {killed}
     assert parent.answers()
+
+
+def test_what_a_killed_worker_has_counted_is_not_lost(parent: Parent) -> None:
+    for _ in range(30):
+        parent.get("/v1/models")
+    killed = min(parent.running())
+    os.kill(killed, signal.SIGKILL)
+    _wait(lambda: killed not in parent.workers() and len(parent.running()) == WORKERS)
+    assert [float(count) for count in _COUNT.findall(parent.get("/metrics"))] == [30.0]
 
 
 def test_a_worker_that_cannot_start_again_leaves_the_others_alone_until_it_can(parent: Parent, models: Path) -> None:

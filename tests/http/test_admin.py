@@ -163,7 +163,7 @@ async def test_a_whole_key_in_a_path_is_not_logged(admin: Client, caplog: pytest
     caplog.set_level(logging.INFO, "quartet")
     made = await _ask(admin, "POST", "/keys")
     await _ask(admin, "DELETE", f"/keys/{made['key']}")
-    paths = [record.fields["path"] for record in caplog.records if record.message == "request"]  # type: ignore[attr-defined]
+    paths = [record.fields["route"] for record in caplog.records if record.message == "request"]  # type: ignore[attr-defined]
     assert paths == ["/admin/v1/keys", "/admin/v1/keys/{prefix}"]
 
 

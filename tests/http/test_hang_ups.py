@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 from functools import partial
 
 import numpy as np
@@ -29,7 +30,7 @@ async def _noted(client: Client, caplog: pytest.LogCaptureFixture, path: str) ->
     await until(lambda: bool(_statuses(caplog)))
     assert _statuses(caplog) == [499]
     text = await (await client.get("/metrics")).text()
-    assert f'quartet_request_seconds_count{{method="POST",route="{path}",status="499"}}' in text
+    assert re.search(rf'quartet_requests_total{{.*route="{path}",status="499",tier="free"}} [1-9]', text)
 
 
 @pytest.fixture(autouse=True)

@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from frontend.catalogue.version import VERSION
 from frontend.pages.metrics import MetricsPage
 from tests.conftest import Client
 
@@ -30,8 +31,14 @@ async def test_a_loop_that_is_held_up_is_seen(client: Client) -> None:
 async def test_requests_are_counted_by_route_and_status(client: Client) -> None:
     await client.post("/v1/embeddings", json={"input": "a"})
     text = await (await client.get("/metrics")).text()
-    assert 'quartet_request_seconds_count{method="POST",route="/v1/embeddings",status="200"}' in text
+    labels = 'method="POST",operation="embeddings",route="/v1/embeddings",status="200",tier="free"'
+    assert f"quartet_requests_total{{{labels}}}" in text
+    assert f'quartet_build_info{{version="{VERSION}"}} 1.0' in text
     assert "quartet_limiter_degraded" in text
+
+
+async def test_nothing_tells_when_a_label_was_first_seen(client: Client) -> None:
+    assert "_created" not in await (await client.get("/metrics")).text()
 
 
 async def test_paths_and_methods_that_do_not_exist_make_no_labels(client: Client) -> None:

@@ -13,6 +13,7 @@ from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.model_queue import Turn
 from frontend.errors import BadGateway
 from frontend.observe.logs import log, request_id
+from frontend.observe.record import current
 from frontend.operations.chat.protocol import ChatRequest, refusal
 
 _CONNECT_SECONDS = 5.0
@@ -56,8 +57,9 @@ class ChatPipeline:
         """The upstream's successful answer; its slot is held until it is left, at the turn's deadline at the latest."""
         async with self._dispatcher.slot(CHAT, turn):
             try:
-                async with asyncio.timeout_at(turn.deadline), await self._call(request) as response:
-                    yield ChatAnswer(response.content_type, _pieces(response))
+                with current().backend:
+                    async with asyncio.timeout_at(turn.deadline), await self._call(request) as response:
+                        yield ChatAnswer(response.content_type, _pieces(response))
             except TimeoutError:
                 log.warning("the chat backend is late")
                 raise BadGateway("the chat backend did not answer in time, retry with backoff") from None

@@ -12,6 +12,7 @@ from frontend.access.limits import Counters, LocalCounters
 from frontend.observe.metrics import LIMITER_DEGRADED
 from tests.clocks import LimitsClock
 from tests.redis import RedisServer
+from tests.samples import Change
 from tests.unit.access.counting import limit_of, passed, shared
 
 _SEND = RedisCounters._send
@@ -32,6 +33,15 @@ async def test_exactly_the_limit_passes_over_three_frontends(redis_server: Redis
     async with shared(redis_server) as first, shared(redis_server) as second, shared(redis_server) as third:
         limits = [limit_of(limit, uuid.uuid4().hex)]
         assert await passed([first, second, third], limits, 10 * limit) == limit
+
+
+async def test_questions_to_redis_are_timed(redis_server: RedisServer) -> None:
+    async with shared(redis_server) as counters:
+        asked = Change("quartet_redis_seconds_count", use="limits")
+        for _ in range(3):
+            await counters.take([limit_of(5, "timed")])
+        # Its heart beats besides.
+        assert asked.by >= 3
 
 
 async def test_a_request_counts_in_redis_under_all_limits_or_under_none(redis_server: RedisServer) -> None:

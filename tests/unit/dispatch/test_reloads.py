@@ -120,7 +120,7 @@ async def test_a_load_that_has_begun_is_finished_when_the_frontend_ends() -> Non
 
 async def test_loads_are_counted_by_what_came_of_them() -> None:
     def count(outcome: str) -> float:
-        labels = {"backend": "counted", "model": "whisper", "outcome": outcome}
+        labels = {"pool": "counted", "model": "whisper", "outcome": outcome}
         return REGISTRY.get_sample_value("quartet_model_reloads_total", labels) or 0.0
 
     running = Reloads("counted", FakeServer(BadGateway("no memory")), LocalLocks())

@@ -2,10 +2,12 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from frontend.observe import METRICS_FOLDER
 from frontend.processes.offload import Offload, TaskKilledError, Threads
 
 
@@ -86,3 +88,20 @@ async def test_threads_answer_what_the_function_answers() -> None:
     threads = Threads(1)
     assert await threads.run(_add, 1, b=2) == 3
     await threads.close()
+
+
+def _counts() -> bool:
+    from frontend.observe.metrics import LOG_DROPPED
+
+    LOG_DROPPED.inc()
+    return True
+
+
+async def test_a_worker_of_one_of_several_frontends_counts_in_no_file_of_theirs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(METRICS_FOLDER, str(tmp_path))
+    pool = Offload(1, tasks=100, seconds=30)
+    assert await pool.run(_counts)
+    assert not os.listdir(tmp_path)
+    await pool.close()

@@ -1,0 +1,59 @@
+"""What the metrics tell of one Triton: it is part of the sums of its pool, and leaves them when it goes."""
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+from frontend.errors import ApiError, BadAnswer, BrokenModel, Internal, Late, Unreached
+from frontend.observe.metrics import BACKEND_ERRORS, BACKENDS, BACKENDS_UP, CALL_SECONDS, SLOTS
+from frontend.observe.record import current
+
+_ERRORS: Mapping[type[ApiError], str] = {
+    Unreached: "unreached",
+    Late: "late",
+    BrokenModel: "broken",
+    BadAnswer: "bad_answer",
+    Internal: "refused",
+}
+
+
+class Shown:
+    """One of the Tritons of ``pool``, from its start to its end."""
+
+    def __init__(self, pool: str, models: Iterable[str]) -> None:
+        self._pool, self._up = pool, False
+        self._slots: Counter[str] = Counter()
+        BACKENDS.labels(pool).inc()
+        self.answers(False)
+        for model in models:
+            self.slots(model, 0)
+
+    def close(self) -> None:
+        """It is no more."""
+        BACKENDS.labels(self._pool).dec()
+        self.answers(False)
+        for model in self._slots:
+            self.slots(model, 0)
+
+    def answers(self, up: bool) -> None:
+        """What its last probe came to."""
+        BACKENDS_UP.labels(self._pool).inc(up - self._up)
+        self._up = up
+
+    def slots(self, model: str, slots: int) -> None:
+        """How many calls of a model it may have."""
+        SLOTS.labels(self._pool, model).inc(slots - self._slots[model])
+        self._slots[model] = slots
+
+    @contextmanager
+    def call(self, model: str) -> Iterator[None]:
+        """Around a call: how long it took, or why it came to nothing."""
+        began = time.monotonic()
+        try:
+            with current().backend:
+                yield
+        except ApiError as error:
+            BACKEND_ERRORS.labels(self._pool, model, _ERRORS.get(type(error), "failed")).inc()
+            raise
+        CALL_SECONDS.labels(model).observe(time.monotonic() - began)

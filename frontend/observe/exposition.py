@@ -1,0 +1,65 @@
+"""The metrics of this process, or of all workers together, and what is kept of workers that died."""
+
+import fcntl
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
+from prometheus_client.mmap_dict import MmapedDict
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+
+from frontend.observe import METRICS_FOLDER
+
+_LOCK = "lock"
+# What grows and never falls, by a process's id; that of nobody is where the dead ones' is added up.
+_COUNTED = re.compile(r"(counter|histogram)_(\d+)\.db")
+_OF_THE_DEAD = 0
+
+
+def metrics() -> bytes:
+    """Every metric of this process, or of all workers together, in Prometheus's text format."""
+    if METRICS_FOLDER not in os.environ:
+        return generate_latest(REGISTRY)
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    with _locked(Path(os.environ[METRICS_FOLDER]), fcntl.LOCK_SH):
+        return generate_latest(registry)
+
+
+def forget_process(pid: int, folder: str) -> None:
+    """Drop what held only while a worker lived, and move what it counted to what all dead ones have.
+
+    While another worker reads, its files stay, which changes no sum; they are moved when the next one dies.
+    """
+    mark_process_dead(pid, folder)  # type: ignore[no-untyped-call]
+    with suppress(BlockingIOError), _locked(Path(folder), fcntl.LOCK_EX | fcntl.LOCK_NB):
+        for path in sorted(Path(folder).iterdir()):
+            found = _COUNTED.fullmatch(path.name)
+            if found is not None and int(found[2]) != _OF_THE_DEAD and not _lives(int(found[2])):
+                _move(path, path.with_name(f"{found[1]}_{_OF_THE_DEAD}.db"))
+
+
+def _move(path: Path, sums: Path) -> None:
+    """Add a file's counts to ``sums`` and remove it; nobody reads meanwhile."""
+    total = MmapedDict(str(sums))  # type: ignore[no-untyped-call]
+    for key, value, _, _ in MmapedDict.read_all_values_from_file(str(path)):  # type: ignore[no-untyped-call]
+        total.write_value(key, total.read_value(key)[0] + value, 0.0)  # type: ignore[no-untyped-call]
+    total.close()  # type: ignore[no-untyped-call]
+    path.unlink()
+
+
+def _lives(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
+@contextmanager
+def _locked(folder: Path, how: int) -> Iterator[None]:
+    descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, how)
+        yield
+    finally:
+        os.close(descriptor)

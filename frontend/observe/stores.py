@@ -1,0 +1,20 @@
+"""How long Redis and the database take, and how often they fail."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from frontend.observe.metrics import REDIS_ERRORS, REDIS_SECONDS
+
+
+@contextmanager
+def asking_redis(use: str) -> Iterator[None]:
+    """Around one question; whatever ends it but a cancellation is counted as a failure."""
+    began = time.perf_counter()
+    try:
+        yield
+    except Exception:
+        REDIS_ERRORS.labels(use).inc()
+        raise
+    finally:
+        REDIS_SECONDS.labels(use).observe(time.perf_counter() - began)

@@ -1,0 +1,63 @@
+"""What a metric is, for Prometheus and for docs/metrics.md, and the labels that there are."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from prometheus_client import Counter, Gauge, Histogram, disable_created_metrics
+
+# They would double the series of every counter, to say when its labels were first seen.
+disable_created_metrics()  # type: ignore[no-untyped-call]
+
+# What each label can be: nothing that a caller chooses.
+LABELS: Mapping[str, str] = {
+    "error": "`unreached`, `late`, `broken` (the model's process died), `bad_answer`, `refused` (our request was "
+    "wrong), `failed`",
+    "method": "that of a route, else `other`",
+    "model": "a model of the repository, or `audio`, `text`, `threads` (workers of a frontend), `chat`; of what is "
+    "charged, a model that callers name",
+    "operation": "`transcriptions`, `speech`, `embeddings`, `rerank`, `chat`; `other` for all else",
+    "outcome": "of requests `ok`, `refused` (4xx), `failed` (5xx), `hung_up`; of reloads `loaded`, `failed`",
+    "pool": "a Triton of the settings, or `audio`, `text`, `threads`, `chat`",
+    "queue": "`usual`, or `long` for texts that are much longer than a piece",
+    "reason": "of requests `limit`, `balance`, `auth`, `queue`, `size`; of calls `away`, `full`, `late`; of killed "
+    "workers `late`, `died`, `memory`, `hung_up`",
+    "route": "as it is registered, `/v1/models/{id}`; `other` for paths that do not exist",
+    "status": "that of the answer; 499 where the caller hung up",
+    "tier": "`free`, `pro`, `company`; `none` for who is not known",
+    "use": "`limits`, `shares` (of slots), `locks`",
+    "version": "Quartet's",
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One metric, as the page tells of it."""
+
+    name: str
+    type: str
+    unit: str
+    labels: Sequence[str]
+    help: str
+
+
+@dataclass(frozen=True)
+class Group:
+    """Makes the metrics of one subject and keeps a row of each."""
+
+    title: str
+    rows: list[Row] = field(default_factory=list)
+
+    def counter(self, name: str, help: str, unit: str, *labels: str) -> Counter:
+        """What only grows; that of several workers is added up, the dead ones' too."""
+        self.rows.append(Row(name, "counter", unit, labels, help))
+        return Counter(name, help, labels)
+
+    def gauge(self, name: str, help: str, unit: str, *labels: str, workers: str = "livesum") -> Gauge:
+        """What is so now; ``workers`` says what several make of it: livesum, livemax or livemin."""
+        self.rows.append(Row(name, "gauge", unit, labels, help))
+        return Gauge(name, help, labels, multiprocess_mode=workers)  # type: ignore[arg-type]
+
+    def histogram(self, name: str, help: str, unit: str, *labels: str, buckets: Sequence[float]) -> Histogram:
+        """How often it was at most so much, and what it came to in all."""
+        self.rows.append(Row(name, "histogram", unit, labels, help))
+        return Histogram(name, help, labels, buckets=buckets)
