@@ -57,7 +57,7 @@ def _issue(arguments: argparse.Namespace, settings: Settings) -> None:
 
 
 def _serve(arguments: argparse.Namespace, settings: Settings) -> int:
-    set_up_logging(settings.log_level)
+    set_up_logging(settings.log_level, settings.log_format)
     if arguments.command == "worker":
         own = settings.for_one_worker()
         listening = socket.socket(fileno=arguments.listening)

@@ -140,3 +140,4 @@ class Observing:
     """Logs"""
 
     log_level: str = setting("INFO", "least level that is logged", choices=("DEBUG", "INFO", "WARNING", "ERROR"))
+    log_format: str = setting("json", "a log line is a JSON object, or plain text", choices=("json", "plain"))

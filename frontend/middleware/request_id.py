@@ -60,7 +60,7 @@ def _note(request: web.Request, response: web.StreamResponse | None, record: Rec
     BODY_BYTES.labels(operation).observe(came)
     ANSWER_BYTES.labels(operation).observe(went)
     fields = {
-        "method": request.method,
+        "method": method,
         "route": route,
         "status": status,
         "key": caller.id if caller is not None else None,

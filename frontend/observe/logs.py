@@ -1,17 +1,19 @@
-"""The log: lines of JSON, written by a thread, so that whoever reads standard error too slowly holds up nobody."""
+"""The log: lines of JSON or plain text, written by a thread, so that who reads them too slowly holds up nobody."""
 
 import contextlib
 import contextvars
 import logging
 import os
 import queue
+import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
 
 from frontend.observe.metrics import LOG_DROPPED
+from frontend.observe.record import current
 
 log = logging.getLogger("quartet")
 # The id of the request that a line belongs to.
@@ -22,6 +24,9 @@ _MOST_LINES = 4096
 _LONGEST_TEXT = 4000
 _LAST_WORDS_SECONDS = 2.0
 _STANDARD_ERROR = 2
+# What a plain line has without quotes: it cannot be taken for another line, or another value.
+_PLAIN_WORD = re.compile(r"[!#-<>-~]+")
+_PLAIN_TEXT = re.compile(r"[ -!#-~]+")
 
 
 class Outage:
@@ -40,21 +45,53 @@ class Outage:
         self.away = error is not None
 
 
-class JsonLines(logging.Formatter):
-    """One JSON object a line: time, level, message, request id, and what the call gave in ``extra['fields']``."""
+class Lines(logging.Formatter):
+    """What is told in a line: time, level, message, the ids of the request and its trace, and what the call gave in
+    ``extra['fields']``."""
 
-    def format(self, record: logging.LogRecord) -> str:
+    def told(self, record: logging.LogRecord) -> dict[str, Any]:
+        """By name, in the order of the line; what is not known is left out."""
         line = {
             "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"),
             "level": record.levelname,
             "message": record.getMessage()[:_LONGEST_TEXT],
             "request_id": request_id.get(),
+            "trace_id": current().trace_id or None,
             **{name: _shortened(value) for name, value in getattr(record, "fields", {}).items()},
         }
         if record.exc_info:
             # The last lines say what happened.
             line["exception"] = self.formatException(record.exc_info)[-_LONGEST_TEXT:]
-        return orjson.dumps(line, default=str).decode()
+        return {name: value for name, value in line.items() if value is not None}
+
+
+class JsonLines(Lines):
+    """One JSON object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return _json(self.told(record))
+
+
+class PlainLines(Lines):
+    """Time, level and message, then ``name=value``; a value that is not one plain word is a JSON string."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = self.told(record)
+        first = " ".join(_word(line.pop(name)) for name in ("time", "level"))
+        message = _word(line.pop("message"), _PLAIN_TEXT)
+        return " ".join([first, message, *(f"{name}={_word(value)}" for name, value in line.items())])
+
+
+LINES: Mapping[str, type[Lines]] = {"json": JsonLines, "plain": PlainLines}
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value, default=str).decode()
+
+
+def _word(value: Any, plain: re.Pattern[str] | None = None) -> str:
+    text = str(value)
+    return text if (plain or _PLAIN_WORD).fullmatch(text) else _json(text)
 
 
 def _shortened(value: Any) -> Any:
@@ -98,12 +135,17 @@ def _to_standard_error(line: str) -> None:
         data = data[os.write(_STANDARD_ERROR, data) :]
 
 
-def set_up_logging(level: str) -> None:
-    """Send every log line to standard error as JSON."""
+def set_up_logging(level: str, form: str) -> None:
+    """Send every log line to standard error, in one of the forms of ``LINES``."""
     handler = QueuedLines(_to_standard_error)
-    handler.setFormatter(JsonLines())
+    handler.setFormatter(LINES[form]())
     logging.basicConfig(level=level, handlers=[handler], force=True)
     # What a library warns of may hold a caller's words: it is a line like any other, not raw text.
     logging.captureWarnings(True)
-    # It tells of every start that there is nothing to migrate.
-    logging.getLogger("alembic").setLevel("WARNING")
+    quieten_libraries()
+
+
+def quieten_libraries() -> None:
+    """Let alembic tell of no start that there is nothing to migrate, and aiosqlite of no statement what is in it."""
+    for name in ("alembic", "aiosqlite"):
+        logging.getLogger(name).setLevel("WARNING")

@@ -36,6 +36,7 @@ class Record:
     ``model`` is what a caller names, and ``quantity`` its work in the unit that it is priced by.
     """
 
+    trace_id: str = ""
     model: str = ""
     quantity: int | None = None
     queue: Stopwatch = field(default_factory=Stopwatch)

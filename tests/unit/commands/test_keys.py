@@ -129,7 +129,7 @@ def test_a_start_that_cannot_be_ends_with_one_line(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch, name: str, value: str
 ) -> None:
     monkeypatch.setenv(f"{PREFIX}{name}", value)
-    monkeypatch.setattr(command_line, "set_up_logging", lambda level: None)
+    monkeypatch.setattr(command_line, "set_up_logging", lambda level, form: None)
     assert len(terminal.type("serve", status=2)) == 1
 
 

@@ -9,6 +9,7 @@ from tritonclient.grpc import service_pb2, service_pb2_grpc
 
 from frontend.dispatch.triton import Triton
 from frontend.errors import BadGateway, Unreached
+from frontend.observe.logs import NO_REQUEST, request_id
 from scripts.local_triton.checks import free_port
 
 MODELS = ["whisper", "embedder"]
@@ -150,3 +151,11 @@ async def test_a_port_where_nobody_listens_is_told_from_a_late_answer() -> None:
     with pytest.raises(Unreached):
         await made.ready_models(MODELS)
     await made.close()
+
+
+async def test_a_call_carries_the_id_of_its_request(service: Service, triton: Triton) -> None:
+    request_id.set("order-66")
+    await triton.infer("embedder", {}, [], 5)
+    request_id.set(NO_REQUEST)
+    await triton.infer("embedder", {}, [], 5)
+    assert [call.id for call in service.calls] == ["order-66", ""]

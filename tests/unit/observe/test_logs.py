@@ -11,11 +11,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from frontend.observe.logs import JsonLines, QueuedLines, request_id
+from frontend.observe.logs import LINES, JsonLines, PlainLines, QueuedLines, request_id
 from frontend.observe.metrics import LOG_DROPPED
+from frontend.observe.record import begin
 from tests.conftest import ROOT
 
-LOGS = "from frontend.observe.logs import *; set_up_logging('INFO'); "
+LOGS = "from frontend.observe.logs import *; set_up_logging('INFO', 'json'); "
 
 
 class _Reader:
@@ -112,3 +113,23 @@ def test_a_process_ends_though_nobody_reads_its_log() -> None:
 def test_a_warning_is_a_line_like_any_other() -> None:
     (line,) = _logged("import warnings; warnings.warn('a\\nb\\x1b[2J')")
     assert "a\nb\x1b[2J" in json.loads(line)["message"]
+
+
+def _record(message: str, **fields: object) -> logging.LogRecord:
+    record = logging.LogRecord("quartet", logging.INFO, "", 0, message, (), None)
+    record.fields = fields
+    return record
+
+
+def test_a_plain_line_has_names_and_values_and_quotes_what_could_be_taken_for_another() -> None:
+    line = PlainLines().format(_record("a request", model="m3", empty="", org='a b="c"\nERROR', seconds=0.5, key=None))
+    assert line.split(" ", 1)[1] == (
+        'INFO a request request_id=- model=m3 empty="" org="a b=\\"c\\"\\nERROR" seconds=0.5'
+    )
+    assert "\n" not in PlainLines().format(_record("one\ntwo"))
+
+
+@pytest.mark.parametrize("form", LINES)
+async def test_a_line_of_a_request_that_is_traced_has_the_id_of_its_trace(form: str) -> None:
+    begin().trace_id = "4bf92f3577b34da6a3ce929d0e0e4736"
+    assert "4bf92f3577b34da6a3ce929d0e0e4736" in LINES[form]().format(_record("x"))
