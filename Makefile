@@ -86,10 +86,19 @@ $(VENV)/installed-browser: tests/requirements.txt
 	  || { echo "the tests of the dashboard need Chromium: apt-get install chromium" >&2; exit 1; }
 	@mkdir -p $(VENV) && touch $@
 
+# Unpacked and not installed, so that no service of it is ever started.
+$(VENV)/installed-prometheus:
+	@command -v prometheus promtool >/dev/null || test -x $(VENV)/prometheus/usr/bin/promtool || { \
+	  echo "unpacking Prometheus, for the tests of rules and dashboards"; mkdir -p $(VENV) && cd $(VENV) && \
+	  { apt-get download -qq prometheus 2>/dev/null || { $(if $(filter-out 0,$(shell id -u)),sudo -n) apt-get update -qq && apt-get download -qq prometheus; }; } && \
+	  dpkg-deb -x prometheus_*.deb prometheus && rm prometheus_*.deb; } \
+	  || { echo "the tests of rules and dashboards need Prometheus: apt-get install prometheus" >&2; exit 1; }
+	@mkdir -p $(VENV) && touch $@
+
 demo: $(VENV)/installed
 	@$(BIN)/python -m scripts.export_models --source demo
 
-prepare-test: demo $(VENV)/installed-tests $(VENV)/installed-clients $(VENV)/installed-browser
+prepare-test: demo $(VENV)/installed-tests $(VENV)/installed-clients $(VENV)/installed-browser $(VENV)/installed-prometheus
 
 # Three, since many tests wait; in the order of the folders, so that the longest files, of few tests each, come first.
 test-together:

@@ -84,6 +84,8 @@ class ModelQueue:
         self._granted: dict[Ticket, asyncio.Future[None]] = {}
         self._tasks: set[asyncio.Task[object]] = set()
         self._timer: asyncio.TimerHandle | None = None
+        for reason in _REFUSALS:
+            QUEUE_REFUSED.labels(model, reason)
         self._waiting = {level: QUEUE_WAITING.labels(model, kind, tier) for level, tier in _TIERS.items()}
 
     async def close(self) -> None:

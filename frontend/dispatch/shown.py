@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from frontend.errors import ApiError, BadAnswer, BrokenModel, Internal, Late, Unreached
-from frontend.observe.metrics import BACKEND_ERRORS, BACKENDS, BACKENDS_UP, CALL_SECONDS, SLOTS
+from frontend.observe.metrics import BACKEND_ERRORS, BACKENDS, BACKENDS_UP, CALL_SECONDS, MODEL_RELOADS, SLOTS
 from frontend.observe.record import current
 
 _ERRORS: Mapping[type[ApiError], str] = {
@@ -16,6 +16,7 @@ _ERRORS: Mapping[type[ApiError], str] = {
     BadAnswer: "bad_answer",
     Internal: "refused",
 }
+_FAILED = "failed"
 
 
 class Shown:
@@ -28,6 +29,10 @@ class Shown:
         self.answers(False)
         for model in models:
             self.slots(model, 0)
+            for error in (*_ERRORS.values(), _FAILED):
+                BACKEND_ERRORS.labels(pool, model, error)
+            for outcome in ("loaded", "failed"):
+                MODEL_RELOADS.labels(pool, model, outcome)
 
     def close(self) -> None:
         """It is no more."""
@@ -54,6 +59,6 @@ class Shown:
             with current().backend:
                 yield
         except ApiError as error:
-            BACKEND_ERRORS.labels(self._pool, model, _ERRORS.get(type(error), "failed")).inc()
+            BACKEND_ERRORS.labels(self._pool, model, _ERRORS.get(type(error), _FAILED)).inc()
             raise
         CALL_SECONDS.labels(model).observe(time.monotonic() - began)

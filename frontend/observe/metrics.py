@@ -1,5 +1,6 @@
 """Every metric there is; ``make documents`` tells of them in docs/metrics.md."""
 
+from frontend.catalogue.models import CHAT, EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS
 from frontend.observe.table import Group
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
@@ -150,5 +151,13 @@ WORKERS_KILLED = _process.counter(
     *("pool", "reason"),
 )
 LOG_DROPPED = _process.counter("quartet_log_dropped_total", "Log lines that nobody read in time.", "lines")
+
+# A series that begins with its first event hides that one from every rate: what there can be begins at nothing.
+for _operation in (TRANSCRIPTIONS, SPEECH, EMBEDDINGS, RERANK, CHAT, "other"):
+    for _reason in ("limit", "balance", "auth", "queue", "size"):
+        REFUSALS.labels(_operation, _reason)
+for _pool in ("audio", "text"):
+    for _reason in ("late", "died", "memory", "hung_up"):
+        WORKERS_KILLED.labels(_pool, _reason)
 
 GROUPS = (_requests, _queues, _tritons, _work, _stores, _process)

@@ -10,11 +10,11 @@ from frontend.observe.metrics import REDIS_ERRORS, REDIS_SECONDS
 @contextmanager
 def asking_redis(use: str) -> Iterator[None]:
     """Around one question; whatever ends it but a cancellation is counted as a failure."""
-    began = time.perf_counter()
+    began, errors = time.perf_counter(), REDIS_ERRORS.labels(use)
     try:
         yield
     except Exception:
-        REDIS_ERRORS.labels(use).inc()
+        errors.inc()
         raise
     finally:
         REDIS_SECONDS.labels(use).observe(time.perf_counter() - began)

@@ -57,6 +57,16 @@ def test_an_image_has_a_health_check(name: str) -> None:
     assert "HEALTHCHECK" in (ROOT / "docker" / f"{name}.Dockerfile").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("name", ["prometheus", "grafana"])
+def test_what_watches_is_pinned_private_and_has_its_files(name: str) -> None:
+    service = _compose()["services"][name]
+    assert service["profiles"] == ["observability"]
+    assert re.fullmatch(r"[a-z/]+:v?\d+\.\d+\.\d+", service["image"])
+    assert all(port.startswith("127.0.0.1:") for port in service["ports"])
+    mounted = [volume.split(":")[0] for volume in service["volumes"] if volume.startswith("./")]
+    assert [path for path in mounted if not (ROOT / path).exists()] == []
+
+
 def test_compose_sets_settings_that_exist() -> None:
     known = {f"{PREFIX}{name.upper()}" for name in Settings.__dataclass_fields__}
     assert set(_compose()["services"]["frontend"]["environment"]) <= known

@@ -1,0 +1,1 @@
+"""The dashboard, and what its queries answer on the running product."""

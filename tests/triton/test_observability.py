@@ -1,0 +1,115 @@
+"""Every query of rules and dashboards, on a real Prometheus that scrapes the running product under load."""
+
+import json
+import re
+import subprocess
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+import uvloop
+import yaml
+
+from frontend.config.reading import PREFIX
+from scripts.observability import dashboard
+from scripts.run.stack import Stack
+from tests.conftest import KEY
+from tests.frontends import prepare, running
+from tests.prometheus import OBSERVABILITY, RULES, Prometheus, binary, scraping
+from tests.redis import RedisServer
+from tests.triton.load import work
+
+pytestmark = pytest.mark.triton
+
+_RULES = [rule for group in yaml.safe_load(RULES.read_text(encoding="utf-8"))["groups"] for rule in group["rules"]]
+_PANELS = [panel for panel in json.loads(dashboard.FILE.read_text(encoding="utf-8"))["panels"] if "targets" in panel]
+_QUERIES = [
+    *((rule["record"], rule["expr"]) for rule in _RULES if "record" in rule),
+    *((panel["title"], target["expr"]) for panel in _PANELS for target in panel["targets"]),
+]
+_METRIC = re.compile(r"\b(?:quartet_\w+|nv_\w+)")
+# Long enough for what callers do, and for a rate of it.
+_MOST_SECONDS = 30
+
+
+@pytest.fixture(scope="module")
+def prometheus(
+    stack: Stack, redis_server: RedisServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Prometheus]:
+    """Under load, over the product, its Triton, and a frontend that has a Redis."""
+    folder, over = tmp_path_factory.mktemp("prometheus"), threading.Event()
+    environ = {**prepare(folder), f"{PREFIX}REDIS": redis_server.url}
+
+    def load(address: str, key: str) -> None:
+        while not over.is_set():
+            uvloop.run(work(f"{address}/v1", key, rounds=1, callers=1))
+
+    with running(environ) as other:
+        frontends = [urlsplit(address).netloc for address in (stack.url, other.address)]
+        triton = urlsplit(stack.addresses[f"{PREFIX}TRITON_METRICS"]).netloc
+        with scraping(folder, {"quartet-frontend": frontends, "quartet-triton": [triton]}) as scraped:
+            callers = [
+                threading.Thread(target=load, args=pair) for pair in ((stack.url, stack.api_key), (other.address, KEY))
+            ]
+            for caller in callers:
+                caller.start()
+            yield scraped
+            over.set()
+            for caller in callers:
+                caller.join()
+
+
+def test_every_query_has_data(prometheus: Prometheus) -> None:
+    deadline = time.monotonic() + _MOST_SECONDS
+    lacking = dict(_QUERIES)
+    while lacking and time.monotonic() < deadline:
+        time.sleep(0.5)
+        lacking = {title: query for title, query in _QUERIES if not _has_data(prometheus, query)}
+    assert lacking == {}
+
+
+def _has_data(prometheus: Prometheus, query: str) -> bool:
+    return any(value == value for _, value in prometheus.ask(query))
+
+
+def test_every_alert_reads_metrics_that_there_are(prometheus: Prometheus) -> None:
+    names = {name for rule in _RULES for name in _METRIC.findall(rule["expr"])}
+    assert {name for name in names if not prometheus.ask(f"count({name})")} == set()
+
+
+def test_no_alert_fires_over_a_product_that_is_well(prometheus: Prometheus) -> None:
+    # The other frontend has a Triton of its own, which Prometheus does not know.
+    assert {labels["alertname"] for labels, _ in prometheus.ask("ALERTS")} <= {"QuartetTritonsUnknown"}
+
+
+def test_demand_and_slots_of_the_rules_are_those_of_the_metrics(prometheus: Prometheus) -> None:
+    slots = {labels["pool"]: value for labels, value in prometheus.ask("sum by (pool) (quartet_slots)")}
+    assert {labels["pool"]: value for labels, value in prometheus.ask("quartet:pool_slots:sum")} == slots
+
+
+def test_alerts_and_rules_do_what_their_tests_say() -> None:
+    command = [binary("promtool"), "test", "rules", "rules_test.yml"]
+    done = subprocess.run(command, cwd=OBSERVABILITY, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_every_alert_has_a_test() -> None:
+    tests = yaml.safe_load((OBSERVABILITY / "rules_test.yml").read_text(encoding="utf-8"))["tests"]
+    fired = {case["alertname"] for test in tests for case in test.get("alert_rule_test", []) if case["exp_alerts"]}
+    assert fired == {rule["alert"] for rule in _RULES if "alert" in rule}
+
+
+def test_metrics_are_as_prometheus_wants_them(stack: Stack) -> None:
+    with urllib.request.urlopen(f"{stack.url}/metrics", timeout=10) as answer:
+        text = answer.read()
+    done = subprocess.run([binary("promtool"), "check", "metrics"], input=text, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_the_dashboard_is_that_of_its_panels() -> None:
+    assert dashboard.FILE.read_text(encoding="utf-8") == dashboard.dashboard(), (
+        "run 'python -m scripts.observability.dashboard'"
+    )
