@@ -1,5 +1,6 @@
 """The application: what it is made of, in the order it is made."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 
@@ -37,6 +38,7 @@ from frontend.middleware.query import query_middleware
 from frontend.middleware.request_id import add_headers, request_id_middleware
 from frontend.middleware.turns import turns_middleware
 from frontend.observe.metrics import BUILD
+from frontend.observe.tracing import open_tracer
 from frontend.operations.chat import handler as chat
 from frontend.operations.chat.pipeline import ChatPipeline
 from frontend.operations.embeddings import handler as embeddings
@@ -128,6 +130,13 @@ async def _usage(app: web.Application) -> AsyncIterator[None]:
         yield
 
 
+async def _tracing(app: web.Application) -> AsyncIterator[None]:
+    """Spans, which are sent to their end when all else has ended."""
+    app[keys.TRACER] = open_tracer(app[keys.SETTINGS].otlp_endpoint, app[keys.SETTINGS].trace_ratio)
+    yield
+    await asyncio.to_thread(app[keys.TRACER].close)
+
+
 async def _watch(app: web.Application) -> AsyncIterator[None]:
     """How promptly the event loop comes to its work."""
     watching = Repeating(0.0, measure_loop_delay)
@@ -215,7 +224,7 @@ def create_app(settings: Settings, connect: Callable[[str], Triton] = Triton) ->
     app[_CONNECT] = connect
     app[metrics.METRICS] = metrics.MetricsPage()
     app[health.REQUIRED] = health.Required.of(settings.ready_models, settings.served.triton_models)
-    app.cleanup_ctx.extend([_access, _usage, _dispatch, _operations, _tritons, _watch])
+    app.cleanup_ctx.extend([_tracing, _access, _usage, _dispatch, _operations, _tritons, _watch])
     app.on_response_prepare.extend([add_headers, refuse_uncharged])
     pages = (home, health, models, metrics, openapi, docs, dashboard)
     for operation in settings.operations:

@@ -13,6 +13,7 @@ from frontend.http.context import SETTINGS as SETTINGS
 from frontend.http.context import TURN as TURN
 from frontend.http.held import Held
 from frontend.http.json import JsonBodies
+from frontend.observe.tracing import Tracer
 from frontend.operations.chat.pipeline import ChatPipeline
 from frontend.operations.embeddings.pipeline import EmbeddingPipeline
 from frontend.operations.rerank.pipeline import RerankPipeline
@@ -37,6 +38,7 @@ JSON_BODIES = web.AppKey("json_bodies", JsonBodies)
 AUDIO = web.AppKey("audio", Pool)
 TEXT = web.AppKey("text", Pool)
 THREADS = web.AppKey("threads", Pool)
+TRACER: web.AppKey[Tracer] = web.AppKey("tracer")
 BILLING = web.RequestKey("billing", Billing)
 CALLER = web.RequestKey("caller", Caller)
 TRANSCRIPTION = web.AppKey("transcription", TranscriptionPipeline)

@@ -137,7 +137,9 @@ class Chat:
 
 @dataclass(frozen=True)
 class Observing:
-    """Logs"""
+    """Logs and traces"""
 
     log_level: str = setting("INFO", "least level that is logged", choices=("DEBUG", "INFO", "WARNING", "ERROR"))
     log_format: str = setting("json", "a log line is a JSON object, or plain text", choices=("json", "plain"))
+    otlp_endpoint: str = setting("", "http:// or https:// address of a collector that takes spans by OTLP over gRPC")
+    trace_ratio: float = setting(1.0, "part of all traces that is sent", least=0, most=1)

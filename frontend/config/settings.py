@@ -49,8 +49,9 @@ class Settings(Server, Stores, Access, Tritons, Requests, Work, Chat, Observing)
             raise SettingsError(f"{PREFIX}REDIS: must begin with redis:// or rediss://")
         if self.workers > 1 and not self.redis:
             raise SettingsError(f"{PREFIX}WORKERS: more than one need {PREFIX}REDIS, or each would count for itself")
-        if self.chat_upstream and not self.chat_upstream.startswith(("http://", "https://")):
-            raise SettingsError(f"{PREFIX}CHAT_UPSTREAM: must begin with http:// or https://")
+        for name in ("chat_upstream", "otlp_endpoint"):
+            if getattr(self, name) and not getattr(self, name).startswith(("http://", "https://")):
+                raise SettingsError(f"{PREFIX}{name.upper()}: must begin with http:// or https://")
         for name in ("models", "voices"):
             try:
                 Served.of(**{name: getattr(self, name)})

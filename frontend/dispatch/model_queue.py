@@ -175,8 +175,8 @@ class ModelQueue:
         self._scheduler.enter(ticket, ticket.arrived)
         try:
             self._pump()
-            if not granted.done():
-                with current().queue:
+            with current().queue, current().tracer.span("queue"):
+                if not granted.done():
                     await self._until(granted, turn)
         except BaseException:
             # A grant and a cancellation can meet in one turn of the loop: the scheduler knows which was first.

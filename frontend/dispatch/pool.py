@@ -8,10 +8,13 @@ from typing import ParamSpec, Protocol, TypeVar
 
 from frontend.dispatch.model_queue import ModelQueue, Turn
 from frontend.observe.metrics import WORKERS_KILLED
+from frontend.observe.record import current
 from frontend.processes.offload import TaskKilledError
 
 P = ParamSpec("P")
 T = TypeVar("T")
+# What the work of some workers is called in a trace.
+_SPANS = {"audio": "decode"}
 
 
 class Executor(Protocol):
@@ -48,7 +51,8 @@ class Pool:
             with ExitStack() as stack:
                 for context in used:
                     stack.enter_context(context)
-                return await self._counted(self._workers.run(function, *args, **kwargs))
+                with current().tracer.span(_SPANS.get(self._queue.model, self._queue.model)):
+                    return await self._counted(self._workers.run(function, *args, **kwargs))
 
         return await self._queue.run(turn, work, grace=lambda backend: self._workers.grace)
 

@@ -56,7 +56,8 @@ class Shown:
         """Around a call: how long it took, or why it came to nothing."""
         began = time.monotonic()
         try:
-            with current().backend:
+            record = current()
+            with record.backend, record.tracer.call("triton", {"model": model, "pool": self._pool}):
                 yield
         except ApiError as error:
             BACKEND_ERRORS.labels(self._pool, model, _ERRORS.get(type(error), _FAILED)).inc()

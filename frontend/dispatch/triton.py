@@ -14,6 +14,7 @@ from tritonclient.utils import InferenceServerException, np_to_triton_dtype, tri
 from frontend.dispatch.backends import Capacity, Trial
 from frontend.errors import BadAnswer, BadGateway, BrokenModel, Internal, Late, Unreached
 from frontend.observe.logs import NO_REQUEST, log, request_id
+from frontend.observe.record import current
 
 _LARGEST_MESSAGE = 2**31 - 1
 _CHANNEL = [
@@ -59,13 +60,18 @@ class Triton:
         """Run a model on arrays and answer the named outputs; strings are arrays of ``bytes`` objects.
 
         Raises ``BadGateway`` when Triton is away, late or fails, and ``Internal`` when it calls our request wrong.
-        Cancelling the task cancels the call. Triton is told the id of the request that the call belongs to.
+        Cancelling the task cancels the call. Triton is told the request that the call belongs to, and its trace.
         """
         given = [_tensor(name, array) for name, array in inputs.items()]
         wanted = [grpc_client.InferRequestedOutput(name) for name in outputs]
         try:
             result = await self._client.infer(
-                model, given, outputs=wanted, request_id=_id_of_request(), client_timeout=seconds
+                model,
+                given,
+                outputs=wanted,
+                request_id=_id_of_request(),
+                client_timeout=seconds,
+                headers=current().tracer.outgoing(),
             )
         except InferenceServerException as error:
             raise _translate(model, error) from None

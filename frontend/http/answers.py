@@ -10,6 +10,7 @@ from aiohttp import web
 from frontend.http.connection import has_hung_up
 from frontend.http.context import HOLDING, SETTINGS, TURN
 from frontend.http.held import Holding
+from frontend.observe.record import current
 
 # The transport holds one piece of an answer at most. It is less than aiohttp hands over without waiting.
 _PIECE = 48 * 1024
@@ -40,6 +41,17 @@ async def deliver(
     request under the same id is not charged again. A caller who hangs up after the first byte, or reads too slowly,
     pays. Where we break off, nothing is owed, and the connection breaks off too: nothing else can tell the client.
     """
+    with current().tracer.span("answer"):
+        return await _deliver(request, head, body, bill, status)
+
+
+async def _deliver(
+    request: web.Request,
+    head: Mapping[str, str],
+    body: bytes | AsyncGenerator[bytes, None],
+    bill: Charges | None,
+    status: int,
+) -> web.StreamResponse:
     answer, settings = web.StreamResponse(status=status, headers=head), request.app[SETTINGS]
     if isinstance(body, bytes):
         answer.content_length = len(body)

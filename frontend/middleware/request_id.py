@@ -7,15 +7,18 @@ import uuid
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from frontend.app_keys import CALLER
+from frontend.app_keys import CALLER, TRACER
 from frontend.catalogue.endpoints import operation_of
 from frontend.http.connection import has_hung_up
 from frontend.http.rendering import SERVER
 from frontend.observe.logs import log, request_id
 from frontend.observe.metrics import ANSWER_BYTES, BODY_BYTES, REQUEST_SECONDS, REQUESTS, REQUESTS_IN_FLIGHT
 from frontend.observe.record import Record, begin
+from frontend.observe.tracing import OFF
 
 HEADER = "X-Request-Id"
+# Of the W3C's Trace Context.
+_TRACEPARENT = "traceparent"
 # What other middlewares want on the answer, whatever it will be.
 HEADERS = web.RequestKey("headers", dict[str, str])
 _WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,128}")
@@ -31,14 +34,27 @@ async def request_id_middleware(request: web.Request, handler: Handler) -> web.S
     name = given if _WELL_FORMED.fullmatch(given) else uuid.uuid4().hex
     request_id.set(name)
     request[HEADERS] = {HEADER: name}
-    record, started = begin(), time.monotonic()
-    response = None
-    with REQUESTS_IN_FLIGHT.labels(operation_of(request.path)).track_inprogress():
+    tracer, response = request.app.get(TRACER, OFF), None
+    record, started = begin(tracer), time.monotonic()
+    with (
+        REQUESTS_IN_FLIGHT.labels(operation_of(request.path)).track_inprogress(),
+        tracer.request(" ".join(_route(request)), request.headers.get(_TRACEPARENT, "")) as record.trace_id,
+    ):
         try:
             response = await handler(request)
             return response
         finally:
             _note(request, response, record, time.monotonic() - started)
+
+
+def _route(request: web.Request) -> tuple[str, str]:
+    """Method and path as they are registered.
+
+    Those that do not exist are the client's own words: as labels they would grow without bound. A key may be named in a
+    path by all of it, which is not for the log.
+    """
+    resource = request.match_info.route.resource
+    return (request.method, resource.canonical) if resource is not None else ("other", "other")
 
 
 def _status(request: web.Request, response: web.StreamResponse | None) -> int:
@@ -49,10 +65,8 @@ def _status(request: web.Request, response: web.StreamResponse | None) -> int:
 
 
 def _note(request: web.Request, response: web.StreamResponse | None, record: Record, seconds: float) -> None:
-    status, resource, caller = _status(request, response), request.match_info.route.resource, request.get(CALLER)
-    # Paths and methods that do not exist are the client's own words: as labels they would grow without bound. A key may
-    # be named in a path by all of it, which is not for the log.
-    route, method = (resource.canonical, request.method) if resource is not None else ("other", "other")
+    status, caller = _status(request, response), request.get(CALLER)
+    method, route = _route(request)
     operation, tier = operation_of(request.path), caller.tier if caller is not None else "none"
     came, went = request.content.total_bytes, _bytes_of(request, response)
     REQUESTS.labels(operation, route, method, status, tier).inc()
@@ -75,6 +89,7 @@ def _note(request: web.Request, response: web.StreamResponse | None, record: Rec
         "seconds": round(seconds, 4),
     }
     log.info("request", extra={"fields": fields})
+    record.tracer.note({"request_id": request_id.get(), **fields}, failed=status >= 500)
 
 
 def _outcome(status: int) -> str:

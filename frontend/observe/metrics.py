@@ -150,6 +150,7 @@ WORKERS_KILLED = _process.counter(
     "processes",
     *("pool", "reason"),
 )
+SPANS_LOST = _process.counter("quartet_spans_lost_total", "Spans that no collector took.", "spans")
 LOG_DROPPED = _process.counter("quartet_log_dropped_total", "Log lines that nobody read in time.", "lines")
 
 # A series that begins with its first event hides that one from every rate: what there can be begins at nothing.

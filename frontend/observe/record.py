@@ -1,8 +1,10 @@
-"""What a request comes to on its way: for its log line, whoever finds it out."""
+"""What a request comes to on its way: for its log line and its spans, whoever finds it out."""
 
 import time
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+
+from frontend.observe.tracing import OFF, Tracer
 
 
 class Stopwatch:
@@ -33,9 +35,11 @@ class Stopwatch:
 class Record:
     """Of one request: ``queue`` runs while a call of it waits, ``backend`` while one is at a Triton or upstream.
 
-    ``model`` is what a caller names, and ``quantity`` its work in the unit that it is priced by.
+    ``model`` is what a caller names, and ``quantity`` its work in the unit that it is priced by. ``tracer`` makes its
+    spans.
     """
 
+    tracer: Tracer = OFF
     trace_id: str = ""
     model: str = ""
     quantity: int | None = None
@@ -46,9 +50,9 @@ class Record:
 _current: ContextVar[Record] = ContextVar("record")
 
 
-def begin() -> Record:
+def begin(tracer: Tracer = OFF) -> Record:
     """That of the request which the running task, and those that it starts, belong to."""
-    record = Record()
+    record = Record(tracer)
     _current.set(record)
     return record
 

@@ -1,0 +1,125 @@
+"""Spans over OTLP, by OpenTelemetry's SDK: gathered in a bounded queue and sent by a thread, dropped where it is full.
+
+Its instrumentation of aiohttp and gRPC is not used: the one names spans by paths, with the keys that stand in some, and
+knows no caller who hangs up; the other would trace every probe, four a second of each Triton.
+"""
+
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased, TraceIdRatioBased
+from opentelemetry.trace import Span, SpanKind, StatusCode
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from frontend.catalogue.version import VERSION
+from frontend.observe.logs import Outage
+from frontend.observe.metrics import SPANS_LOST
+from frontend.observe.tracing import Attributes
+
+_MOST_SPANS = 4096
+_BATCH = 512
+_PAUSE_MS = 1000
+# How long one sending is tried, and how long the end of the process waits for what is left.
+_SEND_SECONDS = 2
+_LAST_SECONDS = 2
+_HEADER = "traceparent"
+
+
+class _Sender(SpanExporter):
+    """Sends to the collector, in the thread of the SDK; after ``finish`` only for a moment more."""
+
+    def __init__(self, endpoint: str) -> None:
+        self._exporter = OTLPSpanExporter(endpoint, timeout=_SEND_SECONDS)
+        self._outage = Outage("the collector takes no spans; they are lost", "the collector takes spans again")
+        self._over_at: float | None = None
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        is_over = self._over_at is not None and time.monotonic() > self._over_at
+        result = SpanExportResult.FAILURE if is_over else self._exporter.export(spans)
+        lost = result is not SpanExportResult.SUCCESS
+        if lost:
+            SPANS_LOST.inc(len(spans))
+        self._outage.note(ConnectionError("not sent") if lost else None)
+        return result
+
+    def finish(self) -> None:
+        self._over_at = time.monotonic() + _LAST_SECONDS
+
+    def shutdown(self) -> None:
+        self._exporter.shutdown()
+
+
+class OtlpTracer:
+    """Samples by a trace's id alone: a caller who marks its traces as sampled has no more of them."""
+
+    def __init__(self, endpoint: str, ratio: float) -> None:
+        # It would write a line for each batch that is lost.
+        logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
+        part = TraceIdRatioBased(ratio)
+        sampler = ParentBased(part, remote_parent_sampled=part, remote_parent_not_sampled=ALWAYS_OFF)
+        resource = Resource.create({"service.name": "quartet", "service.version": VERSION})
+        self._provider = TracerProvider(sampler=sampler, resource=resource, shutdown_on_exit=False)
+        self._sender = _Sender(endpoint)
+        gathering = BatchSpanProcessor(
+            self._sender, max_queue_size=_MOST_SPANS, max_export_batch_size=_BATCH, schedule_delay_millis=_PAUSE_MS
+        )
+        self._provider.add_span_processor(gathering)
+        self._tracer = self._provider.get_tracer("quartet", VERSION)
+        self._propagator = TraceContextTextMapPropagator()
+
+    @contextmanager
+    def request(self, name: str, traceparent: str) -> Iterator[str]:
+        """The caller's ``tracestate`` is not taken on: it could fill the head of the calls to Triton."""
+        parent = self._propagator.extract({_HEADER: traceparent})
+        with self._started(name, SpanKind.SERVER, parent=parent) as span:
+            yield trace.format_trace_id(span.get_span_context().trace_id)
+
+    @contextmanager
+    def span(self, name: str) -> Iterator[None]:
+        with self._started(name, SpanKind.INTERNAL):
+            yield
+
+    @contextmanager
+    def call(self, name: str, attributes: Attributes) -> Iterator[None]:
+        with self._started(name, SpanKind.CLIENT) as span:
+            _tell(span, attributes)
+            yield
+
+    def note(self, attributes: Attributes, *, failed: bool) -> None:
+        span = trace.get_current_span()
+        _tell(span, attributes)
+        if failed:
+            span.set_status(StatusCode.ERROR)
+
+    def outgoing(self) -> dict[str, str]:
+        headers: dict[str, str] = {}
+        self._propagator.inject(headers)
+        return headers
+
+    def close(self) -> None:
+        self._sender.finish()
+        self._provider.shutdown()
+
+    @contextmanager
+    def _started(self, name: str, kind: SpanKind, parent: Context | None = None) -> Iterator[Span]:
+        """A span that the running task is in; of an error, its name alone is told: its words may be a caller's."""
+        with self._tracer.start_as_current_span(
+            name, parent, kind, record_exception=False, set_status_on_exception=False
+        ) as span:
+            try:
+                yield span
+            except Exception as error:
+                span.set_status(StatusCode.ERROR, type(error).__name__)
+                raise
+
+
+def _tell(span: Span, attributes: Attributes) -> None:
+    span.set_attributes({f"quartet.{name}": value for name, value in attributes.items() if value is not None})
