@@ -1,5 +1,7 @@
-"""An OTLP collector: spans come over gRPC, as the frontend sends them, and over HTTP, as Triton does."""
+"""An OTLP collector: spans come over gRPC, as the frontend sends them, and over HTTP in JSON, as Triton does."""
 
+import base64
+import json
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -9,8 +11,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import grpc
+from google.protobuf import json_format
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as messages
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2_grpc as service
+
+_IDS = ("traceId", "spanId", "parentSpanId")
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,17 @@ def _read(name: str, span: Any) -> Span:
     return Span(name, span.name, *ids, *times, attributes, span.status.code == 2)
 
 
+def _with_ids(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_with_ids(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: base64.b64encode(bytes.fromhex(each)).decode() if name in _IDS else _with_ids(each)
+        for name, each in value.items()
+    }
+
+
 @contextmanager
 def collecting() -> Iterator[Collector]:
     """One on two free ports of this machine."""
@@ -73,8 +89,9 @@ def collecting() -> Iterator[Collector]:
 
     class Http(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            request = messages.ExportTraceServiceRequest()
-            request.ParseFromString(self.rfile.read(int(self.headers["Content-Length"])))
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            # In OTLP's JSON ids are hexadecimal, and in protobuf's they are base64 as all bytes.
+            request = json_format.ParseDict(_with_ids(body), messages.ExportTraceServiceRequest())
             collector.take(request)
             self.send_response(200)
             self.send_header("Content-Length", "0")

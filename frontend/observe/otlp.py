@@ -101,7 +101,9 @@ class OtlpTracer:
 
     def outgoing(self) -> dict[str, str]:
         headers: dict[str, str] = {}
-        self._propagator.inject(headers)
+        # Triton traces every call that names a trace, whether that is kept or not.
+        if trace.get_current_span().get_span_context().trace_flags.sampled:
+            self._propagator.inject(headers)
         return headers
 
     def close(self) -> None:

@@ -23,7 +23,7 @@ class Tracer(Protocol):
         """What the span that the running task is in came to."""
 
     def outgoing(self) -> dict[str, str]:
-        """The headers by which whoever is called knows that span."""
+        """The headers by which whoever is called knows that span; none where its trace is not kept."""
 
     def close(self) -> None:
         """Send what is left, for a moment; in a thread."""

@@ -138,8 +138,8 @@ async def test_spans_for_which_there_is_no_room_are_dropped(settings: Settings, 
     collector.going.set()
     await until(lambda: len(collector.spans) >= otlp._MOST_SPANS, 30)
     await asyncio.to_thread(tracer.close)
-    # Those that wait, and those that were being sent.
-    assert len(collector.spans) <= otlp._MOST_SPANS + 2 * otlp._BATCH
+    # Those that wait, and those that were being sent: some of them twice.
+    assert len(collector.spans) < 2 * otlp._MOST_SPANS
 
 
 def test_nothing_that_makes_or_sends_spans_is_imported_where_there_is_no_endpoint() -> None:

@@ -1,0 +1,101 @@
+"""One trace from the caller over the frontend into Triton."""
+
+import dataclasses
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from aiohttp.test_utils import TestClient
+
+from frontend.app import create_app
+from frontend.config.settings import Settings
+from scripts.local_triton import checks
+from scripts.local_triton.server import LocalTriton
+from scripts.run.state import REPOSITORY
+from tests.collector import Collector, collecting
+from tests.conftest import KEY, Client, ProductServer
+from tests.eventually import until
+
+pytestmark = pytest.mark.triton
+
+_CALLER = "00f067aa0ba902b7"
+# Calls that name no trace are traced one in so many: none.
+_RATE = 2**31 - 1
+
+
+class TracedTriton(LocalTriton):
+    """Sends spans to a collector."""
+
+    url = ""
+
+    def _command(self, wheel: checks.Wheel, backends: Path) -> list[str]:
+        told = ("mode=opentelemetry", "level=TIMESTAMPS", f"rate={_RATE}", "count=-1")
+        own = (f"url={self.url}", "resource=service.name=triton", "bsp_schedule_delay=100")
+        configs = (*told, *(f"opentelemetry,{each}" for each in own))
+        return [*super()._command(wheel, backends), *(f"--trace-config={config}" for config in configs)]
+
+
+@pytest.fixture(scope="module")
+def collector() -> Iterator[Collector]:
+    with collecting() as collector:
+        yield collector
+
+
+@pytest.fixture(scope="module")
+def traced(collector: Collector, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TracedTriton]:
+    triton = TracedTriton(REPOSITORY, tmp_path_factory.mktemp("traced"))
+    triton.url = collector.http
+    triton.start()
+    try:
+        triton.load(["m3_embedder"])
+        yield triton
+    finally:
+        triton.stop(at_once=True)
+
+
+@pytest.fixture
+async def client(settings: Settings, collector: Collector, traced: TracedTriton) -> AsyncIterator[Client]:
+    address = f"127.0.0.1:{traced.ports.grpc}"
+    settings = dataclasses.replace(settings, triton=address, otlp_endpoint=collector.grpc, models="embed-m3")
+    server = ProductServer(create_app(settings), settings)
+    async with TestClient(server, headers={"Authorization": f"Bearer {KEY}"}) as connected:
+        yield connected
+
+
+async def _ask(client: Client, trace: str, flag: str) -> None:
+    headers = {"traceparent": f"00-{trace}-{_CALLER}-{flag}"}
+    assert (await client.post("/v1/embeddings", json={"input": "a"}, headers=headers)).status == 200
+
+
+async def test_a_trace_goes_from_http_into_the_model(client: Client, collector: Collector) -> None:
+    trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+    await _ask(client, trace, "01")
+    names = {"POST /v1/embeddings", "queue", "triton", "answer", "InferRequest", "m3_embedder", "compute"}
+    await until(lambda: collector.of(trace).keys() >= names, 20)
+    assert collector.of(trace).keys() == names
+    spans = {name: found[0] for name, found in collector.of(trace).items()}
+    request = spans["POST /v1/embeddings"]
+    parents = {
+        "POST /v1/embeddings": _CALLER,
+        **dict.fromkeys(("queue", "triton", "answer"), request.id),
+        "InferRequest": spans["triton"].id,
+        "m3_embedder": spans["InferRequest"].id,
+        "compute": spans["m3_embedder"].id,
+    }
+    assert {name: span.parent for name, span in spans.items()} == parents
+    of_triton = {"InferRequest", "m3_embedder", "compute"}
+    assert {name: span.service for name, span in spans.items()} == {
+        name: "triton" if name in of_triton else "quartet" for name in names
+    }
+    order = [spans[name].start for name in ("POST /v1/embeddings", "queue", "triton", "InferRequest", "compute")]
+    assert order == sorted(order)
+    assert spans["compute"].end <= spans["triton"].end <= spans["answer"].start
+
+
+async def test_triton_traces_no_probe_and_no_call_whose_trace_is_not_kept(client: Client, collector: Collector) -> None:
+    collector.spans.clear()
+    await _ask(client, "5bf92f3577b34da6a3ce929d0e0e4736", "00")
+    kept = "6bf92f3577b34da6a3ce929d0e0e4736"
+    await _ask(client, kept, "01")
+    await until(lambda: "compute" in collector.of(kept), 20)
+    assert {span.trace for span in collector.spans} == {kept}
