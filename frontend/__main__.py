@@ -12,19 +12,12 @@ quartet tokens issue --subject phone-1 --seconds 3600
 
 import argparse
 import os
-import socket
 import sys
 
-from frontend.access.jwt import Tokens
-from frontend.access.registry import RegistryError
-from frontend.app import create_app
-from frontend.commands import check, keys, usage
 from frontend.config.settings import Settings
 from frontend.config.tables import SettingsError
-from frontend.database.engine import DatabaseUrlError
-from frontend.database.migrate import MigrationError
-from frontend.http.server import Inherited, serve
 from frontend.observe.logs import set_up_logging
+from frontend.processes.worker import Start
 from frontend.processes.workers import CANNOT_START, Workers
 
 # As a shell counts a command that SIGINT ended.
@@ -32,13 +25,13 @@ _INTERRUPTED = 130
 
 
 def _parser() -> argparse.ArgumentParser:
+    from frontend.commands import check, keys, usage
+
     parser = argparse.ArgumentParser(prog="quartet", description="Quartet's frontend and its keys.")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("serve", help="answer requests; settings come from QUARTET_* variables")
-    worker = commands.add_parser("worker", help="one of several that 'serve' starts")
-    worker.add_argument("listening", type=int, help="descriptor of the bound socket")
-    worker.add_argument("alive", type=int, help="descriptor of a pipe that ends with the parent")
-    worker.add_argument("started", type=int, help="descriptor of a pipe that is told when this one accepts requests")
+    worker = commands.add_parser("worker", help="one of those that 'serve' starts")
+    worker.add_argument("start", type=int, help="descriptor of what it is told at its start")
     check.add_parsers(commands)
     keys.add_parsers(commands)
     usage.add_parsers(commands)
@@ -50,44 +43,68 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _issue(arguments: argparse.Namespace, settings: Settings) -> None:
+    from frontend.access.jwt import Tokens
+
     if not settings.jwt_secret:
         raise SettingsError("QUARTET_JWT_SECRET: must be set to issue tokens")
     tokens = Tokens(settings.jwt_audience, settings.jwt_issuer, settings.jwt_secret)
     print(tokens.issue(arguments.subject, arguments.seconds))
 
 
-def _serve(arguments: argparse.Namespace, settings: Settings) -> int:
+def _read() -> Settings:
+    return Settings.from_env(os.environ)
+
+
+def _serve() -> int:
+    settings = _read()
     set_up_logging(settings.log_level, settings.log_format)
+    return Workers(settings, [sys.executable, "-m", "frontend", "worker"], _read).run()
+
+
+def _work(start: Start) -> None:
+    from frontend.app import create_app
+    from frontend.http.server import serve
+
+    set_up_logging(start.settings.log_level, start.settings.log_format)
+    serve(create_app(start.settings), start)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from frontend.commands import check, keys, usage
+
+    if arguments.command == "serve":
+        return _serve()
     if arguments.command == "worker":
-        own = settings.for_one_worker()
-        listening = socket.socket(fileno=arguments.listening)
-        serve(create_app(own), own, Inherited(listening, arguments.alive, arguments.started))
-    elif settings.workers > 1:
-        return Workers(settings).run()
+        _work(Start.read(arguments.start))
+    elif arguments.command == "check":
+        return check.run(arguments, _read())
+    elif arguments.command == "tokens":
+        _issue(arguments, _read())
     else:
-        serve(create_app(settings), settings)
+        (usage if arguments.command in usage.COMMANDS else keys).run(arguments, _read())
     return 0
 
 
-def _run(arguments: argparse.Namespace, settings: Settings) -> int:
-    if arguments.command in ("serve", "worker"):
-        return _serve(arguments, settings)
-    if arguments.command == "check":
-        return check.run(arguments, settings)
-    if arguments.command == "tokens":
-        _issue(arguments, settings)
-    else:
-        (usage if arguments.command in usage.COMMANDS else keys).run(arguments, settings)
-    return 0
+def _run_any() -> int:
+    """Any command: its errors as a line each."""
+    from frontend.access.registry import RegistryError
+    from frontend.database.engine import DatabaseUrlError
+    from frontend.database.migrate import MigrationError
+
+    try:
+        return _run(_parser().parse_args())
+    except DatabaseUrlError as error:
+        print(f"QUARTET_DATABASE: {error}", file=sys.stderr)
+    except (MigrationError, RegistryError) as error:
+        print(error, file=sys.stderr)
+    return CANNOT_START
 
 
 def main() -> int:
-    arguments = _parser().parse_args()
     try:
-        return _run(arguments, Settings.from_env(os.environ))
-    except DatabaseUrlError as error:
-        print(f"QUARTET_DATABASE: {error}", file=sys.stderr)
-    except (SettingsError, MigrationError, RegistryError) as error:
+        # The parent of the workers lives as long as they do: it loads nothing of what they are made of.
+        return _serve() if sys.argv[1:] == ["serve"] else _run_any()
+    except SettingsError as error:
         print(error, file=sys.stderr)
     except OSError as error:
         # A port that is taken, a model that is not exported, a folder that cannot be made.

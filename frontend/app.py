@@ -34,6 +34,7 @@ from frontend.middleware.auth import auth_middleware
 from frontend.middleware.billing import billing_middleware, refuse_uncharged
 from frontend.middleware.errors import errors_middleware
 from frontend.middleware.limits import limits_middleware
+from frontend.middleware.ports import ports_middleware
 from frontend.middleware.query import query_middleware
 from frontend.middleware.request_id import add_headers, request_id_middleware
 from frontend.middleware.turns import turns_middleware
@@ -211,6 +212,7 @@ def create_app(settings: Settings, connect: Callable[[str], Triton] = Triton) ->
         middlewares=[
             request_id_middleware,  # names everything that follows, refusals included
             errors_middleware,  # turns what the rest raises into answers
+            ports_middleware,
             auth_middleware({prefix: _KNOWN_BY[auth] for prefix, auth in AUTH.items()}),  # before any body is read
             limits_middleware(LIMIT_OF_PATH),
             query_middleware(_QUERIES),

@@ -22,7 +22,7 @@ from frontend.catalogue.endpoints import LIMITS
 from frontend.commands.database import with_registry
 from frontend.config.reading import CONFIG_FILE, PREFIX
 from frontend.config.settings import Settings
-from frontend.http.connection import Runner
+from frontend.http.runner import Runner
 from scripts.local_triton.checks import free_port
 from scripts.run.stack import Stack
 from tests.clocks import LimitsClock

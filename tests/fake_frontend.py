@@ -16,7 +16,7 @@ from aiohttp import web
 
 from frontend.app import create_app
 from frontend.config.settings import Settings
-from frontend.http.connection import Runner
+from frontend.http.runner import Runner
 from frontend.observe.logs import set_up_logging
 from tests.clocks import LimitsClock
 from tests.fakes import FakeTriton

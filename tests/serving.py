@@ -8,7 +8,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from frontend.config.settings import Settings
-from frontend.http.connection import Runner
+from frontend.http.runner import Runner
 from frontend.middleware.errors import errors_middleware
 
 

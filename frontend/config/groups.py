@@ -28,6 +28,10 @@ class Server:
 
     host: str = setting("127.0.0.1", "address to listen on")
     port: int = setting(8080, "port to listen on; 0 takes a free one", least=0, most=65535)
+    admin_port: int = setting(
+        0, "port of their own for health, metrics and /admin/v1; 0 leaves them on the other one", least=0, most=65535
+    )
+    admin_host: str = setting("127.0.0.1", "address to listen on for admin_port")
     workers: int = setting(1, "processes that accept requests; more than one need redis for limits", least=1, most=256)
     connections: int = setting(8192, "connections that are open at once", least=1)
     connections_per_address: int = setting(1024, "of these, from one address; 0, behind a proxy, is no bound", least=0)
@@ -40,6 +44,12 @@ class Server:
     min_answer_rate: int = setting(1024, "bytes a second below which an answer is broken off in the end", least=1)
     held_bytes: int = setting(
         1024**3, "bytes of bodies, samples and answers held at once, half of them for one key", least=64 * 1024**2
+    )
+    stop_delay_seconds: float = setting(
+        5.0, "time from SIGTERM, when /health/ready becomes 503, to the end of listening", least=0, most=300
+    )
+    drain_seconds: float = setting(
+        0.0, "time that requests under way have from then on; 0 is what the longest one may take", least=0
     )
 
 

@@ -14,6 +14,8 @@ from frontend.config.reading import PREFIX
 from frontend.config.tables import SettingsError, TritonSetting
 
 _SECRET_BYTES = 32
+# What it takes at most to write the last charges down and to give leases back.
+_FLUSH_SECONDS = 15.0
 GROUPS = (Server, Stores, Access, Tritons, Requests, Work, Chat, Observing)
 
 
@@ -49,6 +51,8 @@ class Settings(Server, Stores, Access, Tritons, Requests, Work, Chat, Observing)
             raise SettingsError(f"{PREFIX}REDIS: must begin with redis:// or rediss://")
         if self.workers > 1 and not self.redis:
             raise SettingsError(f"{PREFIX}WORKERS: more than one need {PREFIX}REDIS, or each would count for itself")
+        if self.admin_port and self.admin_port == self.port:
+            raise SettingsError(f"{PREFIX}ADMIN_PORT: must be another than {PREFIX}PORT")
         for name in ("chat_upstream", "otlp_endpoint"):
             if getattr(self, name) and not getattr(self, name).startswith(("http://", "https://")):
                 raise SettingsError(f"{PREFIX}{name.upper()}: must begin with http:// or https://")
@@ -74,6 +78,17 @@ class Settings(Server, Stores, Access, Tritons, Requests, Work, Chat, Observing)
         """Every Triton that calls can go to."""
         addresses = [address.strip() for address in self.triton.split(",")]
         return self.backends or [TritonSetting(address, address) for address in addresses]
+
+    @property
+    def longest_drain_seconds(self) -> float:
+        """What requests under way have at a stop: what is set, or a body, a deadline and one who reads no more."""
+        deadline = self.request_seconds + self.audio_second_seconds * self.max_audio_seconds
+        return self.drain_seconds or self.body_seconds + deadline + self.write_seconds
+
+    @property
+    def stop_seconds(self) -> float:
+        """What a stop takes at most: whoever kills what does not end waits for longer."""
+        return self.stop_delay_seconds + self.longest_drain_seconds + _FLUSH_SECONDS
 
     @cached_property
     def floor_owners(self) -> frozenset[str]:

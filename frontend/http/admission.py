@@ -2,7 +2,6 @@
 
 from collections import Counter
 
-from frontend.config.settings import Settings
 from frontend.observe.metrics import CONNECTIONS, CONNECTIONS_REFUSED
 
 # One who writes no more and waits looks the same as one who has gone: so few of an address are believed to wait that
@@ -11,11 +10,10 @@ HALF_CLOSED_AT_ONCE = 1
 
 
 class Admission:
-    """Counts the open connections of this process."""
+    """Counts the open connections of a port: ``most`` in all, ``most_of_address`` of one address, or 0 for as many."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._most = settings.connections
-        self._most_of_address = settings.connections_per_address or settings.connections
+    def __init__(self, most: int, most_of_address: int = 0) -> None:
+        self._most, self._most_of_address = most, most_of_address or most
         self._open = 0
         self._of_address: Counter[str] = Counter()
         self._half_closed: Counter[str] = Counter()
@@ -27,7 +25,7 @@ class Admission:
             return False
         self._of_address[address] += 1
         self._open += 1
-        CONNECTIONS.set(self._open)
+        CONNECTIONS.inc()
         return True
 
     def half_close(self, address: str) -> bool:
@@ -40,7 +38,7 @@ class Admission:
     def leave(self, address: str, *, half_closed: bool) -> None:
         """A connection that was let in has ended."""
         self._open -= 1
-        CONNECTIONS.set(self._open)
+        CONNECTIONS.dec()
         for counted, count in ((self._of_address, 1), (self._half_closed, int(half_closed))):
             counted[address] -= count
             if not counted[address]:

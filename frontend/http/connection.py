@@ -1,11 +1,12 @@
 """Connections: what of aiohttp's is taken as it is, and what its parser, its timers and its end are made to do instead.
 
-This is the one module that relies on the inside of aiohttp: ``tests/unit/http/test_connection.py`` names the version
-and every private name.
+With ``runner.py``, this relies on the inside of aiohttp: ``tests/unit/http/test_connection.py`` names the version and
+every private name.
 """
 
 import asyncio
 import time
+from dataclasses import dataclass
 from typing import cast
 
 from aiohttp import StreamReader, web
@@ -15,15 +16,14 @@ from aiohttp.web_protocol import _ErrInfo
 from frontend.config.settings import Settings
 from frontend.errors import BadGateway, Internal, InvalidRequest
 from frontend.http.admission import Admission
-from frontend.http.arrival import without_expect
 from frontend.http.feeder import Feeder
-from frontend.http.incoming import Incoming
+from frontend.http.incoming import Incoming, unread_bytes
+from frontend.http.life import Life
 from frontend.http.rendering import refusal, refusal_bytes
 from frontend.http.stalls import StallWatch
 from frontend.http.unparsed import METHODS, stand_in
 from frontend.observe.logs import log
 
-_SHUTDOWN_SECONDS = 10.0
 # Whether the caller is known: set by whoever finds that out.
 KNOWN = web.RequestKey("known", bool)
 # How long what is left of a refused body is thrown away, for the client to read the refusal.
@@ -43,20 +43,41 @@ def has_hung_up(request: web.BaseRequest) -> bool:
     return not ending and (transport is None or transport.is_closing())
 
 
+def ends_connection(request: web.BaseRequest) -> bool:
+    """Whether the answer that is about to go out is to be the last of its connection."""
+    return isinstance(request.protocol, Connection) and request.protocol.is_answered_last()
+
+
+def came_to_admin(request: web.BaseRequest) -> bool:
+    """Whether a request came over the admin port."""
+    return isinstance(request.protocol, Connection) and request.protocol.port.is_admin
+
+
+@dataclass(frozen=True)
+class Port:
+    """What its connections share."""
+
+    life: Life
+    admission: Admission
+    feeder: Feeder
+    is_admin: bool = False
+
+
 class Connection(web.RequestHandler):
     """One connection; what is no HTTP is refused in the contract's shape."""
 
-    def __init__(self, server: "_Server", settings: Settings) -> None:
+    def __init__(self, server: web.Server, port: Port, settings: Settings) -> None:
         super().__init__(
             server,
-            loop=server.loop,
+            loop=asyncio.get_running_loop(),
             access_log=None,  # type: ignore[arg-type]
             keepalive_timeout=settings.keepalive_seconds,
             # A compressed body is refused by its header; it must not be unpacked before that.
             auto_decompress=False,
             read_bufsize=_READ_BYTES,
         )
-        self._settings, self._admission, self._feeder = settings, server.admission, server.feeder
+        self._settings, self._admission, self._feeder = settings, port.admission, port.feeder
+        self.port = port
         self._address = ""
         self._admitted = False
         self._incoming = Incoming()
@@ -107,6 +128,19 @@ class Connection(web.RequestHandler):
     async def shutdown(self, timeout: float | None = 15.0) -> None:  # noqa: ASYNC109 - as aiohttp calls it
         self.ending = True
         await super().shutdown(timeout)
+
+    def is_answered_last(self) -> bool:
+        """Whether, on the way to the end, nothing more has come than what is being answered."""
+        body_is_whole = self._last_body is None or self._last_body.is_eof()
+        return self.port.life.closing and not self._messages and not (self._incoming and body_is_whole)
+
+    def close_if_idle(self, *, patient: bool) -> None:
+        """End the connection where nothing of a request has come; ``patient`` with one that has sent a part."""
+        waiter, wire = self._waiter, self.transport
+        if waiter is None or waiter.done() or wire is None or self._incoming or unread_bytes(wire):
+            return
+        if not (patient and self._incoming.head()):
+            self.force_close()
 
     def data_received(self, data: bytes) -> None:
         """Feed the parser little by little: a read of 256 KiB may hold a thousand requests, or chunks of a byte."""
@@ -212,30 +246,3 @@ class Connection(web.RequestHandler):
             log.error("unforeseen error", exc_info=exc)
             return refusal(Internal("an internal error"))
         return refusal(InvalidRequest("the request is not valid HTTP"))
-
-
-class _Server(web.Server):
-    """Makes the connections, and what they share."""
-
-    def __init__(self, plain: web.Server, settings: Settings) -> None:
-        # A caller who hangs up must not keep a model busy.
-        super().__init__(
-            plain.request_handler, request_factory=without_expect(plain.request_factory), handler_cancellation=True
-        )
-        self.loop = asyncio.get_running_loop()
-        self.admission, self.feeder = Admission(settings), Feeder(self.loop)
-        self._settings = settings
-
-    def __call__(self) -> Connection:
-        return Connection(self, self._settings)
-
-
-class Runner(web.AppRunner):
-    """aiohttp's runner with our connections; requests under way have ten seconds to end."""
-
-    def __init__(self, app: web.Application, settings: Settings) -> None:
-        super().__init__(app, shutdown_timeout=_SHUTDOWN_SECONDS)
-        self._settings = settings
-
-    async def _make_server(self) -> _Server:
-        return _Server(await super()._make_server(), self._settings)

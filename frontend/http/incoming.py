@@ -1,5 +1,10 @@
 """What has come over a connection and the parser has not had."""
 
+import asyncio
+import fcntl
+import struct
+import termios
+
 # A head is kept as far as this, to be looked at where the parser refuses it.
 LONGEST_HEAD = 32 * 1024
 # What is parsed at a time is smaller where it takes longer than that.
@@ -46,3 +51,9 @@ class Incoming:
     def drop(self) -> None:
         """Nobody will parse what waits."""
         self._waiting.clear()
+
+
+def unread_bytes(wire: asyncio.BaseTransport) -> int:
+    """How much has come that the event loop has not taken from the kernel."""
+    (count,) = struct.unpack("i", fcntl.ioctl(wire.get_extra_info("socket").fileno(), termios.FIONREAD, bytes(4)))
+    return int(count)

@@ -33,7 +33,8 @@ def error_response(failure: ApiError) -> web.Response:
 def refusal(failure: ApiError) -> web.Response:
     """The last answer of a connection, to what is no request: no middleware adds the contract's headers to it."""
     answer = error_response(failure)
-    answer.headers.update({"X-Request-Id": uuid.uuid4().hex, "Server": SERVER})
+    # For one who speaks HTTP/1.0 too, whom the framework tells nothing.
+    answer.headers.update({"X-Request-Id": uuid.uuid4().hex, "Server": SERVER, "Connection": "close"})
     answer.force_close()
     return answer
 
@@ -42,6 +43,6 @@ def refusal_bytes(failure: ApiError) -> bytes:
     """The same for who is answered without being read."""
     answer = refusal(failure)
     assert isinstance(answer.body, bytes)
-    headers = {**answer.headers, "Content-Length": str(len(answer.body)), "Connection": "close"}
+    headers = {**answer.headers, "Content-Length": str(len(answer.body))}
     head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     return f"HTTP/1.1 {answer.status} {answer.reason}\r\n{head}\r\n".encode() + answer.body

@@ -1,28 +1,43 @@
-"""Runs the application: a listening socket, signals, the end."""
+"""Runs the application: listening sockets, signals, the end."""
 
 import asyncio
 import os
 import resource
 import signal
 import socket
-from dataclasses import dataclass
 
 import uvloop
 from aiohttp import web
 
-from frontend.config.settings import Settings
-from frontend.http.connection import Runner
+from frontend.http.runner import Runner
+from frontend.processes.group import Board
+from frontend.processes.worker import Descriptors, Start
+
+_ENDING = (signal.SIGTERM, signal.SIGINT)
 
 
-@dataclass(frozen=True)
-class Inherited:
-    """What a worker has from its parent: the socket that all workers accept from, a pipe that ends with the parent, and
-    one that is told when this worker accepts requests.
-    """
+class _Told:
+    """What this process has been told by its parent, or by the parent's end."""
 
-    listening: socket.socket
-    alive: int
-    started: int
+    def __init__(self, runner: Runner, alive: int) -> None:
+        self.first: signal.Signals | None = None
+        self.anything = asyncio.Event()
+        self._runner, self._times = runner, 0
+        loop = asyncio.get_running_loop()
+        for number in (*_ENDING, signal.SIGHUP):
+            loop.add_signal_handler(number, self._hear, number)
+        loop.add_reader(alive, self._hear_of_the_end, alive)
+
+    def _hear(self, number: signal.Signals) -> None:
+        self.first = self.first or number
+        self.anything.set()
+        self._times += number in _ENDING
+        if self._times > 1:
+            self._runner.hurry()
+
+    def _hear_of_the_end(self, alive: int) -> None:
+        asyncio.get_running_loop().remove_reader(alive)
+        self._hear(signal.SIGINT)
 
 
 def _allow_files() -> None:
@@ -31,27 +46,50 @@ def _allow_files() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-async def _run(app: web.Application, settings: Settings, inherited: Inherited | None) -> None:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
-    runner = Runner(app, settings)
+async def _accept(runner: Runner, descriptors: Descriptors) -> None:
+    await runner.setup()
+    runner.life.board = Board(descriptors.board)
+    if descriptors.admin >= 0:
+        await web.SockSite(runner.admin, socket.socket(fileno=descriptors.admin)).start()
+    await web.SockSite(runner, socket.socket(fileno=descriptors.listening)).start()
+    os.write(descriptors.started, b"%d\n" % os.getpid())
+
+
+async def _leave(runner: Runner, number: signal.Signals | None, delay: float) -> None:
+    """Have callers go elsewhere, while requests are answered as before; the runner's end does the rest."""
+    runner.life.closing = True
+    runner.life.stopping = number != signal.SIGHUP
+    if number == signal.SIGTERM:
+        # Whoever shares requests out sees by /health/ready that this frontend is to be left alone.
+        await runner.pause(delay)
+    await runner.refuse()
+    if number == signal.SIGHUP:
+        for site in runner.admin.sites:
+            await site.stop()
+        # Callers go on over the connections they have, and are told with the next answer.
+        await runner.pause(delay)
+
+
+async def _run(app: web.Application, start: Start) -> None:
+    runner = Runner(app, start.settings)
+    told = _Told(runner, start.descriptors.alive)
+    accepting = asyncio.create_task(_accept(runner, start.descriptors))
+    ending = asyncio.create_task(told.anything.wait())
     try:
-        await runner.setup()
-        if inherited is None:
-            await web.TCPSite(runner, settings.host, settings.port).start()
-        else:
-            loop.add_reader(inherited.alive, stop.set)
-            await web.SockSite(runner, inherited.listening).start()
-            os.write(inherited.started, b".")
-        await stop.wait()
+        await asyncio.wait((accepting, ending), return_when=asyncio.FIRST_COMPLETED)
+        if accepting.done():
+            accepting.result()
+            await ending
+            await _leave(runner, told.first, start.settings.stop_delay_seconds)
     finally:
+        accepting.cancel()
+        ending.cancel()
+        await asyncio.wait((accepting, ending))
         await runner.cleanup()
 
 
-def serve(app: web.Application, settings: Settings, inherited: Inherited | None = None) -> None:
-    """Answer requests until SIGINT or SIGTERM; requests under way have ten seconds to end."""
+def serve(app: web.Application, start: Start) -> None:
+    """Answer requests until SIGTERM, SIGINT or SIGHUP, and those that have come by then."""
     _allow_files()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as loop:
-        loop.run(_run(app, settings, inherited))
+        loop.run(_run(app, start))

@@ -1,13 +1,15 @@
 """GET /health/live and /health/ready."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from aiohttp import web
 
 from frontend.app_keys import DISPATCHER, RECORDER, SETTINGS
 from frontend.config.tables import SettingsError
 from frontend.dispatch.backends import State
+from frontend.http.life import LIFE
 from frontend.http.rendering import json_response
 
 
@@ -47,12 +49,27 @@ async def live(request: web.Request) -> web.Response:
     return json_response({"status": "live"})
 
 
+def _reason(app: web.Application, states: Mapping[str, State]) -> str:
+    """Why requests are to go elsewhere, or nothing."""
+    if app[LIFE].stopping:
+        return "this frontend is stopping: it answers what has come, and more should go to another"
+    if not app[REQUIRED].met_by(states):
+        return "models are not ready that must be"
+    return "" if app[RECORDER].can_charge else "charges cannot be written to the disk"
+
+
 async def ready(request: web.Request) -> web.Response:
-    """This process can serve: the models are there that the settings ask for, and charges can be written down."""
-    states = request.app[DISPATCHER].states(request.app[SETTINGS].served.triton_models)
-    is_ready = request.app[REQUIRED].met_by(states) and request.app[RECORDER].can_charge
-    body = {"status": "ready" if is_ready else "not ready", "models": states}
-    return json_response(body, status=200 if is_ready else 503)
+    """This process can serve: the models are there that the settings ask for, and charges can be written down.
+
+    ``workers`` are those of all together, which share a port.
+    """
+    app = request.app
+    states, board = app[DISPATCHER].states(app[SETTINGS].served.triton_models), app[LIFE].board
+    reason = _reason(app, states)
+    body: dict[str, Any] = {"status": "not ready" if reason else "ready", "models": states}
+    body |= {"reason": reason} if reason else {}
+    body |= {"workers": asdict(board.read())} if board is not None else {}
+    return json_response(body, status=503 if reason else 200)
 
 
 ROUTES = [web.get("/health/live", live), web.get("/health/ready", ready)]

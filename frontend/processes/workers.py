@@ -1,124 +1,193 @@
-"""Several frontends over one listening socket: started together, one started again when it dies, stopped together."""
+"""Frontends over one listening socket: started together, a dead one started again, replaced one by one, ended together.
+
+There is always this parent, for a single worker too: it holds the sockets while what accepts from them is replaced.
+"""
 
 import os
 import signal
-import socket
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from types import FrameType
 
 from frontend.config.settings import Settings
-from frontend.observe import METRICS_FOLDER
 from frontend.observe.exposition import forget_process
 from frontend.observe.logs import log
+from frontend.processes.group import Board, Group
 from frontend.processes.pauses import Pauses
+from frontend.processes.renewal import Renewal
+from frontend.processes.sockets import Sockets
+from frontend.processes.worker import Descriptors, Worker, reap_strangers
 
 _LOOK_SECONDS = 0.1
-# Longer than a worker itself waits for its requests to end.
-_STOP_SECONDS = 15.0
+# What one that has never accepted takes to end, and one that was told twice.
+_SOON_SECONDS = 5.0
 CANNOT_START = 2
+# As a shell counts a command that a signal ended.
+_ENDED_BY = 128
 
 
 @dataclass
-class _Worker:
-    """One of the places for a worker: ``process`` has it, or the next one starts at ``due``, in monotonic seconds."""
+class _Place:
+    """A place for a worker: ``worker`` has it, or the next one starts at ``due``, in monotonic seconds."""
 
-    process: subprocess.Popen[bytes]
+    worker: Worker
     pauses: Pauses = field(default_factory=Pauses)
     due: float | None = None
 
 
 class Workers:
-    """``settings.workers`` processes that accept from one socket, as children of this process."""
+    """``settings.workers`` processes that accept from one socket, as children of this process.
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._stopping = False
-        self._workers: list[_Worker] = []
+    ``command`` starts one; ``read`` reads the settings anew, or raises ``SettingsError``.
+    """
+
+    def __init__(self, settings: Settings, command: Sequence[str], read: Callable[[], Settings]) -> None:
+        self._settings, self._command = settings, command
+        self._renewal = Renewal(read, self._start)
+        self._told: list[signal.Signals] = []
+        self._places: list[_Place] = []
+        # Those that finish what they have begun, and when they are ended by force.
+        self._leaving: dict[Worker, float] = {}
+        self._restarts = 0
+        self._all_ran = False
 
     def run(self) -> int:
         """Until SIGINT or SIGTERM; or at the first start, with its code, until a worker says that it cannot start."""
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._stop)
-        alive, held = os.pipe()
-        started, told = os.pipe()
-        os.set_blocking(started, False)
-        with tempfile.TemporaryDirectory(prefix="quartet-metrics-") as folder, _bound(self._settings) as listening:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self._hear)
+        with ExitStack() as closing:
+            self._folder = closing.enter_context(tempfile.TemporaryDirectory(prefix="quartet-metrics-"))
+            self._sockets = closing.enter_context(Sockets(self._settings))
+            self._board = Board.new()
+            closing.callback(self._board.close)
+            self._alive, held = os.pipe()
+            self._started, told = os.pipe()
+            os.set_blocking(self._started, False)
+            self._shared = Descriptors(*self._sockets.descriptors, self._alive, told, self._board.descriptor)
+            for descriptor in (self._alive, self._started, told):
+                closing.callback(os.close, descriptor)
             try:
-                return self._watch((listening.fileno(), alive, told), started, folder)
+                return self._watch()
             finally:
                 # Its end tells the workers, should a signal not reach them.
                 os.close(held)
-                self._end()
-                for descriptor in (alive, started, told):
-                    os.close(descriptor)
 
-    def _stop(self, number: int, frame: FrameType | None) -> None:
-        self._stopping = True
+    def _hear(self, number: int, frame: FrameType | None) -> None:
+        self._told.append(signal.Signals(number))
 
-    def _watch(self, descriptors: Sequence[int], started: int, folder: str) -> int:
-        self._workers = [_Worker(_start(descriptors, folder)) for _ in range(self._settings.workers)]
-        accepting = 0
-        while not self._stopping:
+    def _start(self, settings: Settings) -> Worker:
+        return Worker(self._command, settings, self._shared, self._folder)
+
+    def _watch(self) -> int:
+        self._places = [_Place(self._start(self._settings)) for _ in range(self._settings.workers)]
+        while True:
             time.sleep(_LOOK_SECONDS)
-            accepting += _count(started)
-            for worker in self._workers:
-                now = time.monotonic()
-                code = worker.process.poll()
-                if worker.due is None and code is not None:
-                    # Once all have run, what one of them lacks is no reason to take the others away.
-                    if code == CANNOT_START and accepting < len(self._workers):
-                        return code
-                    worker.due = now + worker.pauses.next(now)
-                    fields = {"pid": worker.process.pid, "code": code, "seconds": worker.due - now}
-                    log.error("a worker ended and is started again", extra={"fields": fields})
-                    forget_process(worker.process.pid, folder)
-                if worker.due is not None and worker.due <= now and not self._stopping:
-                    worker.process, worker.due = _start(descriptors, folder), None
-        return 0
+            self._note_who_accepts()
+            for number in self._take_told():
+                if number is not signal.SIGHUP:
+                    return self._end(number)
+                self._renewal.ask()
+            if not all(self._mend(place) for place in self._places):
+                self._end(signal.SIGINT)
+                return CANNOT_START
+            self._renew()
+            self._bury()
+            self._tell()
 
-    def _end(self) -> None:
-        processes = [worker.process for worker in self._workers]
-        for process in processes:
-            process.terminate()
-        deadline = time.monotonic() + _STOP_SECONDS
-        for process in processes:
-            try:
-                process.wait(max(0.0, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+    def _take_told(self) -> list[signal.Signals]:
+        told, self._told = self._told, []
+        return told
 
+    def _everyone(self) -> list[Worker]:
+        return [*(place.worker for place in self._places), *self._leaving, *self._renewal.starting]
 
-def _start(descriptors: Sequence[int], folder: str) -> subprocess.Popen[bytes]:
-    """A worker that has ``descriptors``: the listening socket, the pipe of the parent's end, the pipe of starts."""
-    command = [sys.executable, "-m", "frontend", "worker", *map(str, descriptors)]
-    # A session of its own: a terminal's Ctrl-C is for the parent to pass on.
-    return subprocess.Popen(
-        command, pass_fds=descriptors, env={**os.environ, METRICS_FOLDER: folder}, start_new_session=True
-    )
+    def _note_who_accepts(self) -> None:
+        try:
+            pids = os.read(self._started, 4096).split()
+        except BlockingIOError:
+            return
+        for worker in self._everyone():
+            worker.accepts |= str(worker.pid).encode() in pids
+        self._all_ran |= all(place.worker.accepts for place in self._places)
 
+    def _mend(self, place: _Place) -> bool:
+        """Start a dead worker again, at once or after a pause; not one that has said at the first start why it ends."""
+        now = time.monotonic()
+        if place.due is None and (code := place.worker.ended()) is not None:
+            # Once all have run, what one of them lacks is no reason to take the others away.
+            if code == CANNOT_START and not self._all_ran:
+                return False
+            place.worker.accepts = False
+            place.due = now + place.pauses.next(now)
+            fields = {"pid": place.worker.pid, "code": code, "seconds": place.due - now}
+            log.error("a worker ended and is started again", extra={"fields": fields})
+            forget_process(place.worker.pid, self._folder)
+        if place.due is not None and place.due <= now:
+            place.worker, place.due = self._start(self._settings), None
+            self._restarts += 1
+        return True
 
-def _count(started: int) -> int:
-    """How many workers have said since the last time that they accept requests."""
-    try:
-        return len(os.read(started, 4096))
-    except BlockingIOError:
-        return 0
+    def _renew(self) -> None:
+        """Put a worker with renewed settings into the place of an old one, as soon as it accepts."""
+        old = [place for place in self._places if place.worker.settings is not self._renewal.settings]
+        # No more than twice as many workers as are wanted.
+        room = len(self._leaving) < self._settings.workers
+        if (worker := self._renewal.next(bool(old), room, self._settings)) is None:
+            return
+        self._settings = worker.settings
+        # The last old one may have died, and was started again as a new one.
+        place = old[0] if old else self._places[0]
+        self._leave(place.worker)
+        place.worker, place.due = worker, None
+        while len(self._places) > self._settings.workers:
+            self._leave(self._places.pop().worker)
+        while len(self._places) < self._settings.workers:
+            self._places.append(_Place(self._start(self._settings)))
 
+    def _leave(self, worker: Worker) -> None:
+        worker.accepts = False
+        worker.tell(signal.SIGHUP)
+        self._leaving[worker] = time.monotonic() + worker.settings.stop_seconds
 
-def _bound(settings: Settings) -> socket.socket:
-    """Bound but not listening: callers are refused until the first worker accepts."""
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    bound = socket.socket(family, socket.SOCK_STREAM)
-    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        bound.bind((settings.host, settings.port))
-    except OSError:
-        bound.close()
-        raise
-    return bound
+    def _bury(self) -> None:
+        """Let go of what has ended."""
+        for worker, until in list(self._leaving.items()):
+            if worker.ended() is None and time.monotonic() < until:
+                continue
+            worker.kill()
+            del self._leaving[worker]
+            forget_process(worker.pid, self._folder)
+        reap_strangers(self._everyone())
+
+    def _tell(self) -> None:
+        failing = sum(place.due is not None for place in self._places)
+        accepting = sum(place.worker.accepts for place in self._places)
+        self._board.write(
+            Group(self._settings.workers, accepting, len(self._leaving), restarts=self._restarts, failing=failing)
+        )
+
+    def _end(self, number: signal.Signals) -> int:
+        """End all; what is left is killed when its time is up, or soon where this is said a second time."""
+        # The last worker's end closes them: nobody else accepts what comes.
+        self._sockets.close()
+        workers, code, began = self._everyone(), 0, time.monotonic()
+        seconds = {each: each.settings.stop_seconds if each.accepts else _SOON_SECONDS for each in workers}
+        seconds |= {each: until - began for each, until in self._leaving.items()}
+        for worker in workers:
+            worker.tell(number)
+        while left := [worker for worker in workers if worker.ended() is None]:
+            time.sleep(_LOOK_SECONDS)
+            again = [each for each in self._take_told() if each is not signal.SIGHUP]
+            if again and not code:
+                code, soon = _ENDED_BY + again[0], time.monotonic() - began + _SOON_SECONDS
+                seconds = {each: min(until, soon) for each, until in seconds.items()}
+                for worker in left:
+                    worker.tell(signal.SIGTERM)
+            for worker in left:
+                if time.monotonic() - began > seconds[worker]:
+                    log.error("a worker did not end in time and is killed", extra={"fields": {"pid": worker.pid}})
+                    worker.kill()
+        return code

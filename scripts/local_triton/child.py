@@ -31,10 +31,10 @@ def start_child(command: Sequence[str], environment: Mapping[str, str], log: Pat
         )
 
 
-def stop_child(process: subprocess.Popen[bytes], seconds: float) -> None:
-    """End a child, by force after ``seconds``, and then what it started and left behind in its process group."""
+def stop_child(process: subprocess.Popen[bytes], seconds: float, number: signal.Signals = signal.SIGTERM) -> None:
+    """End a child by a signal, by force after ``seconds``, and then what it left behind in its process group."""
     if process.poll() is None:
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(number)
         try:
             process.wait(seconds)
         except subprocess.TimeoutExpired:

@@ -89,8 +89,8 @@ def launch(stack: Stack, work: Path, ending: Sequence[signal.Signals]) -> int:
         print(error, file=sys.stderr)
         return 1
     finally:
-        # From here on a signal must not interrupt the cleaning up.
+        # From here on a signal must not interrupt the cleaning up: a second one has it wait for no request.
         for number in ending:
-            signal.signal(number, signal.SIG_IGN)
+            signal.signal(number, lambda number, frame: stack.hurry())
         stack.stop()
     return 0

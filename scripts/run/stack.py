@@ -2,6 +2,7 @@
 
 import json
 import secrets
+import signal
 import subprocess
 import sys
 import time
@@ -26,7 +27,8 @@ from scripts.run import fit
 from scripts.run.state import BUILD, REPOSITORY
 
 _READY_SECONDS = 60
-_STOP_SECONDS = 20
+# Beyond what the frontend says that its end takes.
+_GRACE_SECONDS = 5
 _TOKEN_SECONDS = 30 * 86_400
 
 
@@ -156,7 +158,7 @@ class Stack:
                 self.triton.stop()
                 self._start_triton()
             if self._frontend is not None and self._frontend.poll() is not None:
-                stop_child(self._frontend, _STOP_SECONDS)
+                self._stop_frontend(self._frontend)
                 self._start_frontend()
         except (PreflightError, TritonFailedError) as error:
             # The next turn tries again, after a longer pause.
@@ -166,9 +168,17 @@ class Stack:
     def stop(self) -> None:
         """The frontend first, so that it finishes what it has begun; then Triton, at once where nothing ran yet."""
         if self._frontend is not None:
-            # Workers of a frontend that was killed stay behind in its process group.
-            stop_child(self._frontend, _STOP_SECONDS)
+            self._stop_frontend(self._frontend)
         self.triton.stop(at_once=not self._started)
+
+    def _stop_frontend(self, frontend: "subprocess.Popen[bytes]") -> None:
+        # No proxy needs time to see that it goes, as it would after SIGTERM.
+        stop_child(frontend, self._settings.stop_seconds + _GRACE_SECONDS, signal.SIGINT)
+
+    def hurry(self) -> None:
+        """While it stops: do not wait for requests under way."""
+        if self._frontend is not None:
+            self._frontend.send_signal(signal.SIGINT)
 
 
 def with_defaults(environ: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:

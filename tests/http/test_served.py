@@ -11,7 +11,7 @@ from frontend.app import create_app
 from frontend.audio import encode
 from frontend.config.settings import Settings
 from frontend.config.tables import SettingsError
-from frontend.http.connection import Runner
+from frontend.http.runner import Runner
 from tests.conftest import ROOT, Client, running
 from tests.fakes import FakeTriton
 

@@ -1,6 +1,8 @@
 """The command line of keys and organisations, as it is typed."""
 
 import argparse
+import os
+import pickle
 from collections.abc import Callable
 
 import pytest
@@ -9,6 +11,8 @@ from frontend import __main__ as command_line
 from frontend.access import api_key
 from frontend.commands.keys import limit, positive, seconds
 from frontend.config.reading import PREFIX
+from frontend.config.settings import Settings
+from frontend.processes.worker import Descriptors, Start
 from tests.unit.commands.conftest import Terminal
 
 
@@ -121,16 +125,26 @@ def test_a_duration_is_read(text: str, number: int) -> None:
     [
         ("DATABASE", "mysql://a/b"),
         ("DATABASE", "sqlite:////proc/none/q"),
-        ("PORT", "x"),
         ("JWT_JWKS", "http://a.example"),
     ],
 )
-def test_a_start_that_cannot_be_ends_with_one_line(
+def test_a_worker_that_cannot_start_ends_with_one_line(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch, name: str, value: str
 ) -> None:
     monkeypatch.setenv(f"{PREFIX}{name}", value)
     monkeypatch.setattr(command_line, "set_up_logging", lambda level, form: None)
-    assert len(terminal.type("serve", status=2)) == 1
+    alive, held = os.pipe()
+    told = os.memfd_create("start")
+    start = Start(Settings.from_env(os.environ), Descriptors(-1, -1, alive, -1, -1))
+    os.pwrite(told, pickle.dumps(start), 0)
+    assert len(terminal.type("worker", str(told), status=2)) == 1
+    for descriptor in (alive, held):
+        os.close(descriptor)
+
+
+def test_bad_settings_end_the_start_with_one_line(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"{PREFIX}PORT", "x")
+    assert terminal.type("serve", status=2) == ["QUARTET_PORT: 'x' is not a int"]
 
 
 def test_a_token_needs_a_secret(terminal: Terminal) -> None:

@@ -1,25 +1,24 @@
-from frontend.config.settings import Settings
 from frontend.http.admission import HALF_CLOSED_AT_ONCE, Admission
 
 
 def test_an_address_has_so_many_connections_and_another_has_its_own() -> None:
-    admission = Admission(Settings(connections=6, connections_per_address=4))
+    admission = Admission(6, 4)
     assert [admission.enter("a") for _ in range(5)] == [True] * 4 + [False]
     assert admission.enter("b")
 
 
 def test_all_together_have_so_many() -> None:
-    admission = Admission(Settings(connections=6, connections_per_address=4))
+    admission = Admission(6, 4)
     assert [admission.enter(address) for address in "aaaabbb"] == [True] * 6 + [False]
 
 
 def test_without_a_bound_of_its_own_an_address_may_have_them_all() -> None:
-    admission = Admission(Settings(connections=6, connections_per_address=0))
+    admission = Admission(6, 0)
     assert [admission.enter("a") for _ in range(7)] == [True] * 6 + [False]
 
 
 def test_one_that_ends_makes_room_for_one() -> None:
-    admission = Admission(Settings(connections=6, connections_per_address=1))
+    admission = Admission(6, 1)
     for _ in range(10):
         assert admission.enter("a")
         assert not admission.enter("a")
@@ -27,7 +26,7 @@ def test_one_that_ends_makes_room_for_one() -> None:
 
 
 def test_few_of_an_address_are_believed_to_wait_until_they_end() -> None:
-    admission = Admission(Settings())
+    admission = Admission(9)
     for address in ("a", "a", "b"):
         admission.enter(address)
     assert [admission.half_close("a") for _ in range(HALF_CLOSED_AT_ONCE + 1)] == [True] * HALF_CLOSED_AT_ONCE + [False]

@@ -9,7 +9,9 @@ import pytest
 from aiohttp import web
 
 from frontend.config.settings import Settings
-from frontend.http.server import Inherited, serve
+from frontend.http.server import serve
+from frontend.processes.group import Board, Group
+from frontend.processes.worker import Descriptors, Start
 
 
 async def _hello(request: web.Request) -> web.Response:
@@ -23,7 +25,7 @@ def _open_files() -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
-def test_a_worker_tells_that_it_has_started_and_ends_with_its_parent() -> None:
+def test_a_worker_tells_that_it_accepts_and_ends_with_its_parent() -> None:
     app = web.Application()
     app.router.add_get("/", _hello)
     (alive, parent), (told, started) = os.pipe(), os.pipe()
@@ -32,7 +34,7 @@ def test_a_worker_tells_that_it_has_started_and_ends_with_its_parent() -> None:
         address = f"http://127.0.0.1:{listening.getsockname()[1]}"
 
         def live_and_die() -> None:
-            answers.append(os.read(told, 1))
+            answers.append(os.read(told, 100))
             try:
                 with urllib.request.urlopen(address, timeout=20) as response:
                     answers.append(response.read())
@@ -41,11 +43,15 @@ def test_a_worker_tells_that_it_has_started_and_ends_with_its_parent() -> None:
 
         other = threading.Thread(target=live_and_die)
         other.start()
-        serve(app, Settings(), Inherited(listening, alive, started))
+        board = Board.new()
+        board.write(Group(1))
+        # The server closes its own.
+        shared = Descriptors(os.dup(listening.fileno()), -1, alive, started, board.descriptor)
+        serve(app, Start(Settings(), shared))
         other.join()
-    for end in (alive, told, started):
+    for end in (alive, told, started, board.descriptor):
         os.close(end)
-    assert answers == [b".", b"hello"]
+    assert answers == [b"%d\n" % os.getpid(), b"hello"]
     # Each connection is a file: as many as the system lets a process have.
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     assert soft == hard

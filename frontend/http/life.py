@@ -1,0 +1,20 @@
+"""How far a process is on its way to its end."""
+
+from aiohttp import web
+
+from frontend.processes.group import Board
+
+
+class Life:
+    """What its connections and its readiness go by."""
+
+    def __init__(self) -> None:
+        # Whether each answer ends its connection.
+        self.closing = False
+        # Whether nobody is to send more; a worker that another has replaced leaves that to the other.
+        self.stopping = False
+        # Where the parent of several workers tells of them.
+        self.board: Board | None = None
+
+
+LIFE = web.AppKey("life", Life)

@@ -1,0 +1,109 @@
+"""The servers behind the API's port and the admin port, and how they end.
+
+With ``connection.py``, this relies on the inside of aiohttp.
+"""
+
+import asyncio
+from contextlib import suppress
+
+from aiohttp import web
+
+from frontend.config.settings import Settings
+from frontend.http.admission import Admission
+from frontend.http.arrival import without_expect
+from frontend.http.connection import Connection, Port, ends_connection
+from frontend.http.feeder import Feeder
+from frontend.http.life import LIFE, Life
+
+# For those who ask after health and numbers, whatever callers do on the other port.
+_ADMIN_CONNECTIONS = 64
+# What is left at the end of the drain is cancelled; aiohttp waits so long for that, twice.
+_CUT_SECONDS = 0.2
+_LOOK_SECONDS, _MOST_LOOK_SECONDS = 0.005, 0.2
+
+
+class _Server(web.Server):
+    """Makes the connections of a port."""
+
+    def __init__(self, plain: web.Server, port: Port, settings: Settings) -> None:
+        # A caller who hangs up must not keep a model busy.
+        super().__init__(
+            plain.request_handler, request_factory=without_expect(plain.request_factory), handler_cancellation=True
+        )
+        self._port, self._settings = port, settings
+
+    def __call__(self) -> Connection:
+        return Connection(self, self._port, self._settings)
+
+    def close_idle(self, *, patient: bool) -> int:
+        """Close what nothing comes over; answers how many connections there are."""
+        for connection in self.connections:
+            assert isinstance(connection, Connection)
+            connection.close_if_idle(patient=patient)
+        return len(self.connections)
+
+
+class Runner(web.AppRunner):
+    """aiohttp's runner with our connections; ``admin`` is the one of the admin port.
+
+    It ends when the requests under way have, or the time is over that the settings give them.
+    """
+
+    def __init__(self, app: web.Application, settings: Settings) -> None:
+        super().__init__(app, shutdown_timeout=_CUT_SECONDS)
+        self._settings = settings
+        self._hurried = asyncio.Event()
+        self.life = app[LIFE] = Life()
+        app.on_response_prepare.append(_end_connection)
+
+    async def _make_server(self) -> _Server:
+        plain, loop = await super()._make_server(), asyncio.get_running_loop()
+        few, many = Admission(_ADMIN_CONNECTIONS), self._settings
+        port = Port(self.life, few, Feeder(loop), is_admin=True)
+        self.admin = web.ServerRunner(_Server(plain, port, self._settings), shutdown_timeout=_CUT_SECONDS)
+        await self.admin.setup()
+        admission = Admission(many.connections, many.connections_per_address)
+        self._api = _Server(plain, Port(self.life, admission, Feeder(loop)), self._settings)
+        return self._api
+
+    def hurry(self) -> None:
+        """Wait for nothing more."""
+        self._hurried.set()
+
+    async def pause(self, seconds: float) -> None:
+        """Wait so long, or until it is to hurry."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._hurried.wait()
+
+    async def refuse(self) -> None:
+        """Accept no more connections to the API; those that the kernel has are taken."""
+        await asyncio.sleep(0)
+        for site in self.sites:
+            await site.stop()
+
+    async def cleanup(self) -> None:
+        """Let what is under way end, then everything else. The admin port answers until then."""
+        if self.server is not None:
+            await self.refuse()
+            await self._drain()
+            await self.admin.cleanup()
+        await super().cleanup()
+
+    async def _drain(self) -> None:
+        """Wait until every last answer has gone out, and close what nothing comes over."""
+        self.life.closing = True
+        loop, pause = asyncio.get_running_loop(), _LOOK_SECONDS
+        began = loop.time()
+        while not self._hurried.is_set() and (spent := loop.time() - began) < self._settings.longest_drain_seconds:
+            if not self._api.close_idle(patient=spent < self._settings.header_seconds):
+                return
+            await self.pause(pause)
+            pause = min(_MOST_LOOK_SECONDS, 2 * pause)
+
+
+async def _end_connection(request: web.Request, response: web.StreamResponse) -> None:
+    """Have the last answer say that it is: aiohttp's own word for that comes too late here."""
+    if ends_connection(request):
+        response.headers["Connection"] = "close"
+        response.force_close()

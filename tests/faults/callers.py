@@ -1,0 +1,60 @@
+"""Callers who use every operation without a pause, through the official OpenAI client, and repeat nothing."""
+
+import asyncio
+import itertools
+from collections import Counter
+from collections.abc import Mapping
+
+import httpx2
+import openai
+
+_EMBED, _RERANK, _SPEAK, _HEAR = "embeddings", "rerank", "speech", "transcriptions"
+# Tiny inputs; of 20 calls, so many are of each operation.
+_MIX = (_HEAR, _SPEAK, *[_RERANK] * 6, *[_EMBED] * 12)
+
+
+class Callers:
+    """``count`` clients of ``url``; every other one keeps its connection, the rest take a new one for each request.
+
+    ``sound`` is what they have transcribed: without it, they call the other operations.
+    """
+
+    def __init__(self, url: str, key: str, count: int, sound: bytes = b"") -> None:
+        self._url, self._key, self._count, self._sound = url, key, count, sound
+        self._stop = False
+        self.answered: Counter[str] = Counter()
+        self.lost: list[str] = []
+
+    async def run(self) -> None:
+        """Until ``stop``; what has begun is waited for."""
+        await asyncio.gather(*(self._call_on(number) for number in range(self._count)))
+
+    def stop(self) -> None:
+        self._stop = True
+
+    async def _call_on(self, number: int) -> None:
+        limits = httpx2.Limits(max_keepalive_connections=None if number % 2 else 0)
+        http = openai.DefaultAsyncHttpxClient(limits=limits, trust_env=False)
+        async with openai.AsyncOpenAI(
+            base_url=f"{self._url}/v1", api_key=self._key, max_retries=0, timeout=120, http_client=http
+        ) as client:
+            for turn in itertools.count(number):
+                if self._stop:
+                    return
+                operation = _MIX[turn % len(_MIX)]
+                try:
+                    await self._call(client, operation)
+                    self.answered[operation] += 1
+                except openai.OpenAIError as error:
+                    self.lost.append(f"{'kept' if number % 2 else 'new'} {operation}: {error!r} {error.__cause__!r}")
+
+    async def _call(self, client: openai.AsyncOpenAI, operation: str) -> None:
+        if operation == _EMBED:
+            await client.embeddings.create(model="embed-m3", input="a word")
+        elif operation == _SPEAK:
+            await client.audio.speech.create(model="tts-1", voice="amy", input="Hi.")
+        elif operation == _HEAR and self._sound:
+            await client.audio.transcriptions.create(model="stt-1", file=("a.wav", self._sound))
+        else:
+            body: Mapping[str, object] = {"query": "who", "documents": ["she", "he"]}
+            await client.post("/rerank", cast_to=object, body=body)

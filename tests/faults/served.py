@@ -1,0 +1,102 @@
+"""``serve`` as a process: its workers, its port, its admin port."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from frontend.config.reading import PREFIX
+from scripts.local_triton.checks import free_port
+from tests.conftest import ROOT
+from tests.eventually import until
+
+FRONTEND = ("frontend", "serve")
+FAKE = ("tests.fake_workers",)
+
+
+@dataclass(frozen=True)
+class Look:
+    """What ``/health/ready`` says."""
+
+    status: int
+    body: dict[str, Any]
+
+
+class Served:
+    """``module`` in a process of its own, which is started and stopped any number of times on the same ports."""
+
+    def __init__(self, environ: dict[str, str], log: Path, module: tuple[str, ...] = FAKE) -> None:
+        self.port, self.admin_port = free_port(), free_port()
+        own = {"PORT": self.port, "ADMIN_PORT": self.admin_port, "LOG_LEVEL": "WARNING"}
+        self._environ = {**os.environ, **{f"{PREFIX}{name}": str(value) for name, value in own.items()}, **environ}
+        self._module, self.log = module, log
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    async def start(self) -> None:
+        """Until it is ready."""
+        await asyncio.to_thread(self._start)
+        await until(self.is_whole, 90)
+
+    def _start(self) -> None:
+        with self.log.open("ab") as output:
+            command = [sys.executable, "-m", *self._module]
+            self.process = subprocess.Popen(command, cwd=ROOT, env=self._environ, stderr=output, stdout=output)
+
+    def is_whole(self) -> bool:
+        """Whether it is ready and every worker accepts, none of them for the last time."""
+        look = self.look()
+        if look is None or look.status != 200:
+            return False
+        workers = look.body["workers"]
+        return bool(workers["accepting"] == workers["wanted"] and not workers["leaving"])
+
+    def look(self) -> Look | None:
+        """What it says of itself, or None where nobody answers."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.admin_port}/health/ready", timeout=10) as answer:
+                return Look(answer.status, json.load(answer))
+        except urllib.error.HTTPError as error:
+            return Look(error.code, json.load(error))
+        except OSError:
+            return None
+
+    def workers(self) -> set[int]:
+        """The processes that it has started."""
+        assert self.process is not None
+        path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        return {int(pid) for pid in path.read_text(encoding="utf-8").split()}
+
+    async def renew(self) -> None:
+        """A rolling restart, to its end."""
+        old = self.workers()
+        self.tell(signal.SIGHUP)
+        await until(lambda: not old & self.workers() and self.is_whole(), 120)
+
+    def tell(self, number: signal.Signals) -> None:
+        assert self.process is not None
+        self.process.send_signal(number)
+
+    async def stop(self, number: signal.Signals = signal.SIGTERM, seconds: float = 120) -> int:
+        """Its exit code."""
+        process = self.process
+        assert process is not None
+        process.send_signal(number)
+        await until(lambda: process.poll() is not None, seconds)
+        return process.wait()
+
+    def kill(self) -> None:
+        """Whatever is left."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()

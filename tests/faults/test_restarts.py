@@ -1,0 +1,110 @@
+"""What ends, renews or kills workers costs nobody an answer."""
+
+import asyncio
+import re
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from frontend.config.reading import CONFIG_FILE, PREFIX
+from tests.conftest import KEY
+from tests.eventually import until
+from tests.fake_workers import SECONDS
+from tests.faults.callers import Callers
+from tests.faults.restarts import LONG, of_a_killed_worker, through_a_drain
+from tests.faults.served import Served
+from tests.frontends import prepare
+from tests.raw import connection, post
+from tests.redis import RedisServer
+
+
+@pytest.fixture
+async def environ(tmp_path: Path) -> dict[str, str]:
+    own = {f"{PREFIX}STOP_DELAY_SECONDS": "1", SECONDS: "2"}
+    return {**await asyncio.to_thread(prepare, tmp_path), **own}
+
+
+@pytest.fixture
+async def frontend(environ: dict[str, str], tmp_path: Path) -> AsyncIterator[Served]:
+    served = Served(environ, tmp_path / "log")
+    await served.start()
+    yield served
+    served.kill()
+
+
+def _is_stopping(frontend: Served) -> bool:
+    look = frontend.look()
+    return look is not None and look.status == 503
+
+
+async def test_no_request_is_lost_while_workers_are_renewed_and_while_others_go_elsewhere(frontend: Served) -> None:
+    callers = Callers(frontend.url, KEY, 6)
+    calling = asyncio.create_task(callers.run())
+    await until(lambda: callers.answered.total() > 20)
+    await frontend.renew()
+    stopping = asyncio.create_task(frontend.stop())
+    # As a proxy does: it goes by the readiness.
+    await until(lambda: _is_stopping(frontend))
+    callers.stop()
+    await calling
+    assert (callers.lost, await stopping) == ([], 0)
+
+
+async def test_a_second_signal_ends_at_once_and_leaves_nothing(environ: dict[str, str], tmp_path: Path) -> None:
+    frontend = Served({**environ, SECONDS: "100"}, tmp_path / "log")
+    try:
+        await frontend.start()
+        assert frontend.process is not None
+        family = psutil.Process(frontend.process.pid).children(recursive=True)
+        async with connection(frontend.port) as (_, writer):
+            writer.write(post("/v1/embeddings", b'{"input": "%s"}' % LONG.encode()))
+            frontend.tell(signal.SIGTERM)
+            await until(lambda: _is_stopping(frontend))
+            assert await frontend.stop(seconds=20) == 128 + signal.SIGTERM
+        assert family
+        assert not any(each.is_running() for each in family)
+    finally:
+        frontend.kill()
+
+
+def _write(path: Path, find: str, replace: str) -> None:
+    path.write_text(re.sub(find, replace, path.read_text(encoding="utf-8"), count=1), encoding="utf-8")
+
+
+async def test_settings_are_read_anew_and_refused_as_a_whole(frontend: Served, environ: dict[str, str]) -> None:
+    path, workers = Path(environ[CONFIG_FILE]), frontend.workers()
+    for line, reason in (
+        ("threads = 0", "threads: 0 is not between"),
+        ("port = 1", "QUARTET_PORT: cannot change"),
+        ('ready_models = "nothing"', "a worker does not start with them"),
+    ):
+        _write(path, "^", f"{line}\n")
+        frontend.tell(signal.SIGHUP)
+        await until(lambda reason=reason: reason in frontend.log.read_text(encoding="utf-8"), 60)  # type: ignore[misc]
+        _write(path, f"{line}\n", "")
+        await until(lambda: frontend.workers() == workers)
+        assert frontend.is_whole()
+    _write(path, "^", 'ready_models = "m3_embedder"\nmodels = "embed-m3"\n')
+    await frontend.renew()
+    look = frontend.look()
+    assert look is not None
+    assert look.body["models"].keys() == {"m3_embedder"}
+
+
+async def test_a_killed_worker_costs_what_it_was_working_on_and_a_drain_nothing(
+    environ: dict[str, str], tmp_path: Path, redis_server: RedisServer
+) -> None:
+    own = {f"{PREFIX}REDIS": redis_server.url, f"{PREFIX}WORKERS": "2"}
+    frontend = Served({**environ, **own}, tmp_path / "log")
+    try:
+        await frontend.start()
+        assert await of_a_killed_worker(frontend, 16)
+        look = frontend.look()
+        assert look is not None
+        assert look.body["workers"] == {"wanted": 2, "accepting": 2, "leaving": 0, "restarts": 1, "failing": 0}
+        assert await through_a_drain(frontend, 2)
+    finally:
+        frontend.kill()

@@ -1,0 +1,74 @@
+"""A port of its own for health, metrics and the administration."""
+
+import asyncio
+import dataclasses
+
+import pytest
+from aiohttp import web
+
+from frontend.config.settings import Settings
+from frontend.http.runner import Runner
+from tests.conftest import Client
+from tests.raw import answer, ask, connection, head
+
+ADMIN_KEY = "a" * 32
+PRIVATE = ("/health/ready", "/metrics", "/admin/v1/orgs")
+PUBLIC = ("/v1/models", "/", "/dashboard")
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    # Any number but 0: the test takes a free port.
+    return dataclasses.replace(settings, admin_port=1, admin_key=ADMIN_KEY, connections=2)
+
+
+@pytest.fixture
+async def admin_port(client: Client) -> int:
+    runner = client.server.runner
+    assert isinstance(runner, Runner)
+    await web.TCPSite(runner.admin, "127.0.0.1", 0).start()
+    return int(runner.admin.addresses[0][1])
+
+
+async def _status(port: int | None, path: str) -> int:
+    return (await ask(port, head("GET", path, key=ADMIN_KEY))).status
+
+
+@pytest.mark.parametrize("path", PRIVATE)
+async def test_what_is_private_is_answered_there_alone(client: Client, admin_port: int, path: str) -> None:
+    assert (await _status(client.server.port, path), await _status(admin_port, path)) == (404, 200)
+
+
+@pytest.mark.parametrize("path", PUBLIC)
+async def test_what_is_for_callers_is_not_answered_there(client: Client, admin_port: int, path: str) -> None:
+    assert await _status(client.server.port, path) != 404
+    assert await _status(admin_port, path) == 404
+
+
+async def test_both_tell_that_the_process_lives(client: Client, admin_port: int) -> None:
+    for port in (client.server.port, admin_port):
+        assert await _status(port, "/health/live") == 200
+
+
+async def test_probes_are_answered_while_the_api_has_all_its_connections(client: Client, admin_port: int) -> None:
+    port = client.server.port
+    async with connection(port), connection(port), connection(port) as (reader, _):
+        assert (await answer(reader)).status == 502
+        assert await _status(admin_port, "/health/ready") == 200
+
+
+async def test_it_answers_while_requests_come_to_their_end(client: Client, admin_port: int) -> None:
+    runner = client.server.runner
+    assert isinstance(runner, Runner)
+    async with connection(client.server.port) as (reader, writer):
+        writer.write(head("GET", "/v1/models"))
+        await answer(reader)
+        # A part of the next request.
+        writer.write(b"GET /v1/models HTTP/1.1\r\n")
+        await asyncio.sleep(0.05)
+        ended = asyncio.create_task(runner.cleanup())
+        assert await _status(admin_port, "/health/live") == 200
+        assert not ended.done()
+        writer.write(b"Host: x\r\n\r\n")
+        assert (await answer(reader)).status == 401
+    await ended

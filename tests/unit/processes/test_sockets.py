@@ -1,0 +1,34 @@
+"""Ports that are taken, and ports that cannot change."""
+
+import dataclasses
+import socket
+from typing import Any
+
+import pytest
+
+from frontend.config.settings import Settings
+from frontend.config.tables import SettingsError
+from frontend.processes.sockets import Sockets, check_same
+
+
+def test_each_port_has_a_socket_that_does_not_listen_yet() -> None:
+    with Sockets(Settings(port=0)) as sockets:
+        listening, admin = sockets.descriptors
+        assert admin == -1
+        with socket.socket(fileno=socket.dup(listening)) as bound, socket.socket() as caller:
+            assert caller.connect_ex(bound.getsockname()) != 0
+
+
+def test_a_taken_admin_port_gives_the_other_back() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(OSError, match="in use"):
+        Sockets(Settings(port=0, admin_port=taken.getsockname()[1]))
+
+
+@pytest.mark.parametrize("name", ["host", "port", "admin_host", "admin_port"])
+def test_what_is_bound_cannot_change(name: str) -> None:
+    settings = Settings()
+    changed: dict[str, Any] = {name: "0.0.0.0" if name.endswith("host") else 1}
+    other = dataclasses.replace(settings, **changed)
+    check_same(settings, settings)
+    with pytest.raises(SettingsError, match=f"QUARTET_{name.upper()}: cannot change"):
+        check_same(settings, other)
