@@ -78,6 +78,24 @@ def test_the_example_of_an_environment_has_what_compose_reads() -> None:
     assert set(re.findall(r"^(\w+)=", example, re.MULTILINE)) == read
 
 
+def test_a_container_has_the_time_that_the_frontend_needs_to_stop() -> None:
+    services = _compose()["services"]
+    own = services["frontend"]
+    fixed = {name: value for name, value in own["environment"].items() if "$" not in value}
+    assert int(own["stop_grace_period"].removesuffix("s")) >= Settings.from_env(fixed).stop_seconds
+    # What it has begun needs its Triton to the end.
+    assert {"triton-cpu", "triton-gpu"} <= own["depends_on"].keys()
+
+
+def test_the_image_is_asked_after_its_health_on_the_admin_port_that_no_host_gets() -> None:
+    text = (ROOT / "docker" / "frontend.Dockerfile").read_text(encoding="utf-8")
+    (port,) = re.findall(rf"{PREFIX}ADMIN_PORT=(\d+)", text)
+    assert f"http://127.0.0.1:{port}/health/ready" in text
+    assert not [
+        published for published in _compose()["services"]["frontend"]["ports"] if published.endswith(f":{port}")
+    ]
+
+
 @pytest.mark.parametrize("path", DOCKERFILES, ids=lambda p: p.name)
 def test_a_dockerfile_passes_the_linter(path: Path) -> None:
     done = subprocess.run([BIN / "hadolint", path], capture_output=True, text=True, check=False)

@@ -78,7 +78,7 @@ async def test_settings_are_read_anew_and_refused_as_a_whole(frontend: Served, e
     path, workers = Path(environ[CONFIG_FILE]), frontend.workers()
     for line, reason in (
         ("threads = 0", "threads: 0 is not between"),
-        ("port = 1", "QUARTET_PORT: cannot change"),
+        ('host = "0.0.0.0"', "QUARTET_HOST: cannot change"),
         ('ready_models = "nothing"', "a worker does not start with them"),
     ):
         _write(path, "^", f"{line}\n")

@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import re
 
 import pytest
 from aiohttp import web
@@ -43,6 +44,13 @@ async def test_what_is_private_is_answered_there_alone(client: Client, admin_por
 async def test_what_is_for_callers_is_not_answered_there(client: Client, admin_port: int, path: str) -> None:
     assert await _status(client.server.port, path) != 404
     assert await _status(admin_port, path) == 404
+
+
+async def test_the_page_of_links_names_nothing_that_is_private(client: Client) -> None:
+    async with client.get("/") as response:
+        links = re.findall(r'href="(/[^"]*)"', await response.text())
+    assert "/docs" in links
+    assert not [link for link in links if link.startswith(("/health", "/metrics", "/admin"))]
 
 
 async def test_both_tell_that_the_process_lives(client: Client, admin_port: int) -> None:
