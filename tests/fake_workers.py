@@ -40,9 +40,9 @@ def _read() -> Settings:
 if __name__ == "__main__":
     if arguments := sys.argv[1:]:
         start = Start.read(int(arguments[0]))
-        set_up_logging(start.settings.log_level)
+        set_up_logging(start.settings.log_level, start.settings.log_format)
         serve(create_app(start.settings, connect=_Slow), start)
     else:
         settings = _read()
-        set_up_logging(settings.log_level)
+        set_up_logging(settings.log_level, settings.log_format)
         sys.exit(Workers(settings, [sys.executable, "-m", "tests.fake_workers"], _read).run())

@@ -121,9 +121,9 @@ def test_a_worker_that_was_killed_is_replaced(parent: Parent) -> None:
 def test_what_a_killed_worker_has_counted_is_not_lost(parent: Parent) -> None:
     for _ in range(30):
         parent.get("/v1/models")
-    killed = min(parent.running())
+    killed = min(parent.workers())
     os.kill(killed, signal.SIGKILL)
-    _wait(lambda: killed not in parent.workers() and len(parent.running()) == WORKERS)
+    _wait(lambda: killed not in parent.workers() and parent.said("accepting") == WORKERS)
     assert [float(count) for count in _COUNT.findall(parent.get("/metrics"))] == [30.0]
 
 
