@@ -1,7 +1,7 @@
 """The application: what it is made of, in the order it is made."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 
 from aiohttp import web
@@ -21,12 +21,15 @@ from frontend.catalogue.version import VERSION
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
+from frontend.dispatch.discovery import Connect, Discovery
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.locks import LocalLocks, SharedLocks
 from frontend.dispatch.model_queue import Bounds
 from frontend.dispatch.pool import Pool
+from frontend.dispatch.resolver import Resolver
 from frontend.dispatch.scheduler import Rules
-from frontend.dispatch.shares import FixedShares, SharedShares
+from frontend.dispatch.shared_shares import SharedShares
+from frontend.dispatch.shares import FixedShares
 from frontend.dispatch.triton import Triton
 from frontend.http.held import Held
 from frontend.http.json import JsonBodies
@@ -58,7 +61,8 @@ from frontend.usage.books import Books
 from frontend.usage.ledger import Repeats
 from frontend.usage.recorder import Recorder
 
-_CONNECT: web.AppKey[Callable[[str], Triton]] = web.AppKey("connect")
+_CONNECT: web.AppKey[Connect] = web.AppKey("connect")
+_SHARES: web.AppKey[SharedShares | None] = web.AppKey("shares")
 _AUDIO_TASKS = 1_000
 # Two hours of noise take a small processor that is busy besides a minute.
 _AUDIO_SECONDS = 90.0
@@ -149,16 +153,18 @@ async def _watch(app: web.Application) -> AsyncIterator[None]:
 async def _dispatch(app: web.Application) -> AsyncIterator[None]:
     """Who goes next: the queues before the models, and the workers of this process."""
     settings = app[keys.SETTINGS]
-    shares: FixedShares | SharedShares = FixedShares(settings.frontends, settings.floors)
+    shared: SharedShares | None = None
     locks: LocalLocks | SharedLocks = LocalLocks(_APART_SECONDS if settings.frontends > 1 else 0.0)
     if settings.redis:
-        shares = SharedShares(settings.redis, lambda: dispatcher.demands(), settings.floors)
+        shared = SharedShares(
+            settings.redis, lambda: dispatcher.tells(), lambda: dispatcher.share(), settings.floors, settings.zone
+        )
         locks = SharedLocks(settings.redis)
     rules = Rules(settings.queue_age_seconds, hold_seconds=settings.queue_hold_seconds)
     bounds = Bounds(settings.queue_per_key, settings.queue_per_tier)
-    dispatcher = Dispatcher(rules, bounds, shares, locks, settings.request_seconds)
-    if isinstance(shares, SharedShares):
-        await shares.start()
+    shares = shared or FixedShares(settings.frontends, settings.floors)
+    dispatcher = Dispatcher(rules, bounds, shares, locks, settings.request_seconds, settings.zone)
+    app[_SHARES] = shared
     audio = Offload(settings.audio_workers, tasks=_AUDIO_TASKS, seconds=_AUDIO_SECONDS, prepare=load_detector)
     text = Offload(settings.text_workers, tasks=_TEXT_TASKS, seconds=_TEXT_SECONDS, prepare=load_phonemizer)
     app[keys.DISPATCHER] = dispatcher
@@ -166,8 +172,6 @@ async def _dispatch(app: web.Application) -> AsyncIterator[None]:
     app[keys.TEXT] = Pool(dispatcher.fix("text", settings.text_workers), text)
     app[keys.THREADS] = Pool(dispatcher.fix("threads", settings.threads), Threads(settings.threads))
     yield
-    if isinstance(shares, SharedShares):
-        await shares.close()
     if isinstance(locks, SharedLocks):
         await locks.close()
     for pool in (app[keys.AUDIO], app[keys.TEXT], app[keys.THREADS]):
@@ -196,17 +200,24 @@ async def _operations(app: web.Application) -> AsyncIterator[None]:
 async def _tritons(app: web.Application) -> AsyncIterator[None]:
     """The Tritons that the queues lead to, when the pipelines have said how their models are tried."""
     settings, dispatcher = app[keys.SETTINGS], app[keys.DISPATCHER]
-    tritons = [app[_CONNECT](backend.address) for backend in settings.tritons]
-    for backend, triton in zip(settings.tritons, tritons, strict=True):
-        slots = backend.slots(settings.served.triton_models, settings.concurrency)
-        await dispatcher.add(backend.name, triton, slots)
-    yield
-    await dispatcher.close()
-    for triton in tritons:
-        await triton.close()
+    served, resolver = settings.served.triton_models, Resolver(settings.dns)
+    async with AsyncExitStack() as closing:
+        if (shares := app[_SHARES]) is not None:
+            closing.push_async_callback(shares.close)
+            await shares.start()
+        closing.push_async_callback(dispatcher.close)
+        found = [
+            Discovery(pool, slots, dispatcher, resolver, app[_CONNECT], settings.resolve_seconds)
+            for pool in settings.tritons
+            if (slots := pool.slots(served, settings.concurrency))
+        ]
+        for discovery in found:
+            closing.push_async_callback(discovery.close)
+        await asyncio.gather(*(discovery.start() for discovery in found))
+        yield
 
 
-def create_app(settings: Settings, connect: Callable[[str], Triton] = Triton) -> web.Application:
+def create_app(settings: Settings, connect: Connect = Triton) -> web.Application:
     """Wire everything together; nothing runs until the application starts. ``connect`` makes the Triton client."""
     app = web.Application(
         middlewares=[

@@ -1,4 +1,10 @@
-"""A clock of the limits that stands until a test moves it, in this process and in Redis: no minute ends by itself."""
+"""A clock of the limits that stands until a test moves it, in this process and in Redis: no minute ends by itself.
+
+And an event loop whose time passes only while nobody works.
+"""
+
+import asyncio
+import selectors
 
 from frontend.access import counters
 from frontend.access.counters import MemoryCounters
@@ -25,3 +31,32 @@ class LimitsClock:
         """The machine's clock from here on."""
         MemoryCounters.__init__.__defaults__ = self._defaults
         counters._TAKE = _TAKE
+
+
+class _Selector(selectors.DefaultSelector):
+    """Waits for nothing but what is ``asked`` of others; ``now`` is in seconds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now, self.asked = 1_000_000.0, 0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if self.asked or timeout is None:
+            return super().select(None if timeout != 0 else 0)
+        self.now += max(0.0, timeout)
+        return super().select(0)
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """Its clock goes on as soon as there is nothing to do, and stands while an answer is awaited from outside."""
+
+    def __init__(self) -> None:
+        self._virtual = _Selector()
+        super().__init__(self._virtual)
+
+    def time(self) -> float:
+        return self._virtual.now
+
+    def asks(self, count: int) -> None:
+        """So many more answers are awaited, or fewer."""
+        self._virtual.asked += count

@@ -82,10 +82,10 @@ def _tritons(settings: Settings) -> Iterator[str]:
     served = settings.served.triton_models
     for triton in settings.tritons:
         for model in sorted({*triton.models, *triton.concurrency} - set(served)):
-            yield f"backends.{triton.name}: {model!r} is not served; there are {', '.join(served)}"
+            yield f"pools.{triton.name}: {model!r} is not served; there are {', '.join(served)}"
     for model in served:
         if not any(triton.slots([model], 0) for triton in settings.tritons):
-            yield f"backends: none has {model!r}, which is served"
+            yield f"pools: none has {model!r}, which is served"
 
 
 def _floors(settings: Settings) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import cast
 
@@ -12,9 +12,10 @@ from redis.exceptions import RedisError
 from sqlalchemy import text
 
 from frontend.access.jwks import Jwks, is_address
+from frontend.config.pools import Place, PoolSetting
 from frontend.config.settings import Settings
-from frontend.config.tables import TritonSetting
 from frontend.database.engine import DATABASE_FAILURES, READ, open_engine, parse_url
+from frontend.dispatch.resolver import Resolver, Unresolved
 from frontend.dispatch.triton import Triton
 from frontend.errors import BadGateway
 
@@ -33,7 +34,7 @@ class _LackingError(Exception):
     """It is reached and does not have what is wanted of it."""
 
 
-_FAILURES = (*DATABASE_FAILURES, RedisError, aiohttp.ClientError, ValueError, _LackingError)
+_FAILURES = (*DATABASE_FAILURES, RedisError, aiohttp.ClientError, ValueError, OSError, Unresolved, _LackingError)
 
 
 async def reach(settings: Settings) -> list[Line]:
@@ -41,8 +42,8 @@ async def reach(settings: Settings) -> list[Line]:
     asked: list[tuple[str, Callable[[], Awaitable[str]]]] = [("database", partial(_database, settings))]
     if settings.redis:
         asked.append(("redis", partial(_redis, settings.redis)))
-    for triton in settings.tritons:
-        asked.append((f"triton {triton.address}", partial(_triton, settings, triton)))
+    for pool in settings.tritons:
+        asked += [(f"triton {place}", partial(_tritons, settings, pool, place)) for place in pool.read()]
     if settings.jwt_jwks and is_address(settings.jwt_jwks):
         asked.append((settings.jwt_jwks, partial(_jwks, settings)))
     if settings.chat_upstream:
@@ -87,9 +88,19 @@ async def _redis(url: str) -> str:
     return "reached"
 
 
-async def _triton(settings: Settings, setting: TritonSetting) -> str:
-    triton = Triton(setting.address)
-    wanted = setting.slots(settings.served.triton_models, 0)
+async def _tritons(settings: Settings, pool: PoolSetting, place: Place) -> str:
+    """Ask each address of a place."""
+    addresses = await Resolver(settings.dns).addresses(place.host)
+    if not addresses:
+        raise _LackingError("the name has no address")
+    asked = (_triton(settings, pool, place, address) for address in addresses)
+    ready = min(await asyncio.gather(*asked))
+    return f"reached; {ready} models are ready" + (f" at {len(addresses)} addresses" if len(addresses) > 1 else "")
+
+
+async def _triton(settings: Settings, pool: PoolSetting, place: Place, address: str) -> int:
+    triton = Triton(str(replace(place, host=address)), pool.tls(place.host))
+    wanted = pool.slots(settings.served.triton_models, 0)
     try:
         lacking = wanted.keys() - await triton.ready_models(list(wanted))
     except BadGateway:
@@ -98,7 +109,7 @@ async def _triton(settings: Settings, setting: TritonSetting) -> str:
         await triton.close()
     if lacking:
         raise _LackingError(f"reached; not ready: {', '.join(sorted(lacking))}")
-    return f"reached; {len(wanted)} models are ready"
+    return len(wanted)
 
 
 async def _jwks(settings: Settings) -> str:

@@ -97,7 +97,12 @@ class Access:
 class Tritons:
     """Models and Tritons"""
 
-    triton: str = setting("127.0.0.1:8001", "host:port of Triton's gRPC service; several with commas between")
+    triton: str = setting(
+        "127.0.0.1:8001", "host:port of Triton's gRPC service; several with commas between; names are resolved"
+    )
+    resolve_seconds: float = setting(1.0, "time between two looks for the addresses of Tritons", least=0.1, most=60)
+    dns: str = setting("", "address:port of the DNS server that is asked; else those of /etc/resolv.conf")
+    zone: str = setting("", "the zone of this frontend, whose Tritons go before others")
     model_repository: Path = setting(Path("model_repository"), "where the exported models lie")
     models: str = setting("all", "models that are served: all, or names with commas, such as stt-1,embed-m3")
     voices: str = setting("all", "voices that are served: all, or names with commas")

@@ -10,8 +10,9 @@ from frontend.catalogue.models import CHAT, PRICES, Served
 from frontend.catalogue.prices import Price
 from frontend.config import reading
 from frontend.config.groups import Access, Chat, Observing, Requests, Server, Stores, Tritons, Work
+from frontend.config.pools import PoolSetting
 from frontend.config.reading import PREFIX
-from frontend.config.tables import SettingsError, TritonSetting
+from frontend.config.tables import SettingsError, checked
 
 _SECRET_BYTES = 32
 # What it takes at most to write the last charges down and to give leases back.
@@ -25,13 +26,13 @@ class Settings(Server, Stores, Access, Tritons, Requests, Work, Chat, Observing)
 
     The file that ``QUARTET_CONFIG`` names has the fields as they are called here; variables go before it. Only the
     file has the tables ``[limits]`` (name = requests a minute), ``[tiers.<tier>]`` (the same for one tier),
-    ``[backends.<name>]`` (a Triton, in the place of ``triton``), ``[floors.<model>]`` (an organisation, or
+    ``[pools.<name>]`` (Tritons, in the place of ``triton``), ``[floors.<model>]`` (an organisation, or
     "key:<id>" = slots) and ``[prices.<model>]`` (unit = CHF).
     """
 
     limits: Mapping[str, int] = field(default_factory=lambda: LIMITS)
     tiers: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    backends: Sequence[TritonSetting] = ()
+    pools: Sequence[PoolSetting] = ()
     floors: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     prices: Mapping[str, Price] = field(default_factory=lambda: PRICES)
 
@@ -56,6 +57,7 @@ class Settings(Server, Stores, Access, Tritons, Requests, Work, Chat, Observing)
         for name in ("chat_upstream", "otlp_endpoint"):
             if getattr(self, name) and not getattr(self, name).startswith(("http://", "https://")):
                 raise SettingsError(f"{PREFIX}{name.upper()}: must begin with http:// or https://")
+        _ = self.tritons
         for name in ("models", "voices"):
             try:
                 Served.of(**{name: getattr(self, name)})
@@ -73,11 +75,11 @@ class Settings(Server, Stores, Access, Tritons, Requests, Work, Chat, Observing)
         found = [model.operation for model in self.served.models] + [CHAT] * bool(self.chat_upstream)
         return tuple(dict.fromkeys(found))
 
-    @property
-    def tritons(self) -> Sequence[TritonSetting]:
-        """Every Triton that calls can go to."""
-        addresses = [address.strip() for address in self.triton.split(",")]
-        return self.backends or [TritonSetting(address, address) for address in addresses]
+    @cached_property
+    def tritons(self) -> Sequence[PoolSetting]:
+        """Every pool of Tritons that calls can go to."""
+        addresses = tuple(address.strip() for address in self.triton.split(","))
+        return self.pools or [checked(f"{PREFIX}TRITON", PoolSetting("triton", addresses))]
 
     @property
     def longest_drain_seconds(self) -> float:

@@ -1,37 +1,27 @@
-"""The tables of the settings' file: limits, tiers, backends, floors, prices; each checked before anything starts."""
+"""The tables of the settings' file: limits, tiers, pools, floors, prices; each checked before anything starts."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 from frontend.catalogue.endpoints import LIMITS
 from frontend.catalogue.models import PRICES
 from frontend.catalogue.prices import Price, to_micro
+from frontend.config.pools import PoolSetting
 
 TIERS = ("free", "pro", "company")
 # In the queue, 1 goes first.
 LEVELS: Mapping[str, int] = {tier: len(TIERS) - place for place, tier in enumerate(TIERS)}
 # More is no limit, and does not fit a database's integers.
 MOST_REQUESTS = 1_000_000_000
-_BACKEND = {"address", "models", "concurrency"}
+_POOL = {item.name for item in fields(PoolSetting)} - {"name"}
+_POOL_TEXTS = ("zone", "server_name")
+_NEEDS = (("certificate", "key"), ("key", "certificate"), ("certificate", "ca"), ("server_name", "ca"))
 
 
 class SettingsError(ValueError):
     """A setting is missing, unknown or out of range; the message names it."""
-
-
-@dataclass(frozen=True)
-class TritonSetting:
-    """A Triton at host:port; without ``models`` it serves all. ``concurrency`` is calls at once by model."""
-
-    name: str
-    address: str
-    models: tuple[str, ...] = ()
-    concurrency: Mapping[str, int] = field(default_factory=dict)
-
-    def slots(self, models: Iterable[str], default: int) -> dict[str, int]:
-        """Calls at once of those of ``models`` that it serves; 0 is for it to say."""
-        return {model: self.concurrency.get(model, default) for model in models if model in (self.models or models)}
 
 
 def tables_of(content: dict[str, Any]) -> dict[str, Any]:
@@ -40,13 +30,13 @@ def tables_of(content: dict[str, Any]) -> dict[str, Any]:
     for tier in tiers:
         if tier not in TIERS:
             raise SettingsError(f"tiers.{tier}: there is no such tier; tiers are {', '.join(TIERS)}")
-    backends = _table("backends", content.pop("backends", {}))
+    pools = _table("pools", content.pop("pools", {}))
     floors = _table("floors", content.pop("floors", {}))
     prices = _table("prices", content.pop("prices", {}))
     return {
         "limits": {**LIMITS, **_limits("limits", content.pop("limits", {}))},
         "tiers": {tier: _limits(f"tiers.{tier}", numbers) for tier, numbers in tiers.items()},
-        "backends": tuple(_backend(name, table) for name, table in backends.items()),
+        "pools": tuple(_pool(name, table) for name, table in pools.items()),
         "floors": {model: _floors(f"floors.{model}", table) for model, table in floors.items()},
         "prices": {**PRICES, **{model: _price(model, table) for model, table in prices.items()}},
     }
@@ -95,16 +85,41 @@ def _limits(place: str, table: Any) -> dict[str, int]:
     return dict(table)
 
 
-def _backend(name: str, table: Any) -> TritonSetting:
-    place = f"backends.{name}"
-    if unknown := _table(place, table).keys() - _BACKEND:
+def _pool(name: str, table: Any) -> PoolSetting:
+    place = f"pools.{name}"
+    if unknown := _table(place, table).keys() - _POOL:
         raise SettingsError(f"{place}.{min(unknown)}: there is no such setting")
-    address, models = table.get("address"), table.get("models", [])
-    if not isinstance(address, str) or ":" not in address:
-        raise SettingsError(f"{place}.address: must be host:port of a Triton's gRPC service")
-    if not isinstance(models, list) or not all(isinstance(model, str) for model in models):
-        raise SettingsError(f"{place}.models: must be a list of names")
-    return TritonSetting(name, address, tuple(models), _numbers(f"{place}.concurrency", table.get("concurrency", {})))
+    if ("address" in table) == ("file" in table):
+        raise SettingsError(f"{place}: must have an address or a file")
+    for setting, other in _NEEDS:
+        if setting in table and other not in table:
+            raise SettingsError(f"{place}.{setting}: needs {place}.{other}")
+    address = table.get("address", [])
+    values: dict[str, Any] = {
+        "address": _names(f"{place}.address", [address] if isinstance(address, str) else address),
+        "models": _names(f"{place}.models", table.get("models", [])),
+        "concurrency": _numbers(f"{place}.concurrency", table.get("concurrency", {})),
+    }
+    for setting in table.keys() - values.keys():
+        if not isinstance(text := table[setting], str) or not text:
+            raise SettingsError(f"{place}.{setting}: must be a string")
+        values[setting] = text if setting in _POOL_TEXTS else Path(text)
+    return checked(f"{place}.{'file' if 'file' in table else 'address'}", PoolSetting(name, **values))
+
+
+def checked(place: str, pool: PoolSetting) -> PoolSetting:
+    """The pool; ``SettingsError`` where an address is none, or its file cannot be read."""
+    try:
+        pool.read()
+    except (ValueError, OSError) as error:
+        raise SettingsError(f"{place}: {error}") from None
+    return pool
+
+
+def _names(place: str, names: Any) -> tuple[str, ...]:
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise SettingsError(f"{place}: must be a list of names")
+    return tuple(names)
 
 
 def _price(model: str, table: Any) -> Price:

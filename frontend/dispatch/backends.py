@@ -5,86 +5,35 @@ import logging
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any, Protocol
 
-from numpy.typing import NDArray
-
+from frontend.dispatch.inference import Capacity, InferenceServer, Inputs, Outputs, State, Trial
 from frontend.dispatch.locks import Locks
-from frontend.dispatch.reloads import Reloadable, Reloads
-from frontend.dispatch.shown import Shown
+from frontend.dispatch.reloads import Reloads
+from frontend.dispatch.shown import Shown, pool_of
 from frontend.errors import ApiError, BadAnswer, BadGateway, BrokenModel, Unreached
 from frontend.observe.logs import log
 from frontend.processes.background import Repeating, cancel_all
 
-_PROBE_SECONDS = 0.25
+# How often each server is asked, and a model that has no calls whether its process lives: less often where there are
+# many, so that all of them together take no more of this frontend than so many questions a second.
+_PROBE_SECONDS, _PROBES_A_SECOND = 0.25, 25
+_WATCH_SECONDS, _WATCHES_A_SECOND = 2.0, 4
 _PATIENCE_SECONDS = 0.5
 # One late answer may be a busy machine's; a frozen server is out after two, in a second and a half.
 _MISSES = 2
-# How often a model that has no calls is asked whether its process lives.
-_WATCH_SECONDS = 2.0
 # How long a start waits for models to be tried out, and how soon one is tried again that failed, or gave wrong numbers.
 _START_SECONDS = 5.0
 _AGAIN_SECONDS = 1.0
 _UNFIT_SECONDS = 30.0
 
-Inputs = Mapping[str, NDArray[Any]]
-Outputs = dict[str, NDArray[Any]]
 Changed = Callable[[str, str, int, int], None]
-Own = Callable[[str, int], int]
-
-
-@dataclass(frozen=True)
-class Capacity:
-    """What a server takes of a model at once: ``calls`` fill two batches of every instance; these are the ``lanes``.
-
-    ``stops`` says that it leaves off soon where a call is cancelled, and does not compute it to its end.
-    """
-
-    calls: int
-    lanes: int = 1
-    stops: bool = False
-
-
-@dataclass(frozen=True)
-class Trial:
-    """A small call whose answer shows whether a model's numbers are right on the machine that it runs on."""
-
-    inputs: Inputs
-    outputs: Sequence[str]
-
-
-class State(StrEnum):
-    """What can be said of a model."""
-
-    READY = "ready"
-    LOADING = "loading"
-    UNFIT = "unfit"
-    AWAY = "away"
-
-
-class InferenceServer(Reloadable, Protocol):
-    """A server that answers calls and probes; it raises ``BadGateway`` and its kinds."""
-
-    async def infer(self, model: str, inputs: Inputs, outputs: Sequence[str], seconds: float) -> Outputs:
-        """The named outputs of one run."""
-
-    async def ready_models(self, models: Sequence[str]) -> set[str]:
-        """Those of ``models`` that can take calls; ``Unreached`` where nobody listens."""
-
-    async def capacity(self, model: str) -> Capacity:
-        """What it takes of a model at once."""
-
-    async def try_out(self, model: str, trial: Trial) -> None:
-        """``BadAnswer`` where the numbers of a model are wrong."""
 
 
 class Backend:
     """One server under probes; ``changed`` hears (model, backend, slots, lanes) when that changes.
 
-    ``models`` are those it serves, with the calls each may have at once; 0 takes what fills two of its batches. ``own``
-    says how many of a model's slots are this frontend's. A model gets calls when its trial, if there is one among
+    ``models`` are those it serves, with the calls each may have at once; 0 takes what fills two of its batches.
+    ``count`` says how many servers there are in all. A model gets calls when its trial, if there is one among
     ``trials``, went well since it came.
     """
 
@@ -94,15 +43,16 @@ class Backend:
         server: InferenceServer,
         models: Mapping[str, int],
         changed: Changed,
-        own: Own,
         locks: Locks,
         trials: Mapping[str, Trial],
+        count: Callable[[], int],
     ) -> None:
         self.name, self._server = name, server
-        self._models, self._changed, self._own, self._trials = models, changed, own, trials
+        self._models, self._changed, self._trials, self._count = models, changed, trials, count
         self._slots = dict.fromkeys(models, 0)
-        self._shown = Shown(name, models)
+        self._shown = Shown(pool_of(name), models)
         self._running: Counter[str] = Counter()
+        self._leaving, self._idle = False, asyncio.Event()
         self._capacity: dict[str, Capacity] = {}
         # Misses in a row; models that may have calls; that gave wrong numbers; when those that failed are due again.
         self._misses = 0
@@ -111,25 +61,51 @@ class Backend:
         self._due: dict[str, float] = {}
         self._trying: dict[str, asyncio.Task[None]] = {}
         self._reloads = Reloads(name, server, locks)
-        self._repeating = (Repeating(_PROBE_SECONDS, self.probe), Repeating(_WATCH_SECONDS, self.watch))
+        self._repeating = (Repeating(0.0, self._next_probe), Repeating(0.0, self._next_watch))
 
     async def start(self) -> None:
         """Probe once and wait for what that finds to be tried out; then probe again and again."""
         await self.probe()
         if self._trying:
             await asyncio.wait(list(self._trying.values()), timeout=_START_SECONDS)
+        if self._leaving:
+            return
         for repeating in self._repeating:
             repeating.start()
 
     async def close(self) -> None:
-        for repeating in self._repeating:
-            await repeating.close()
-        await cancel_all(list(self._trying.values()))
-        await self._reloads.close()
-        self._shown.close()
+        """End the probes, and then what is under way."""
+        try:
+            for repeating in self._repeating:
+                await repeating.close()
+            await cancel_all(list(self._trying.values()))
+            await self._reloads.close()
+            self._shown.close()
+        finally:
+            await self._server.close()
+
+    def show(self, model: str, slots: int) -> None:
+        """Tell the metrics how many of its slots are this frontend's."""
+        self._shown.slots(model, slots)
+
+    def retire(self) -> None:
+        """Take no calls from here on."""
+        self._leaving = True
+        self._out()
+
+    async def leave(self) -> None:
+        """Let the calls end that are under way, and then close it."""
+        try:
+            while self._running.total():
+                self._idle.clear()
+                await self._idle.wait()
+        finally:
+            await self.close()
 
     async def infer(self, model: str, inputs: Inputs, outputs: Sequence[str], seconds: float) -> Outputs:
         """The named outputs of one run; what its failure tells of the server is noted."""
+        if self._leaving:
+            raise Unreached("the model backend is going away, retry with backoff")
         self._running[model] += 1
         try:
             with self._shown.call(model):
@@ -142,6 +118,16 @@ class Backend:
             raise
         finally:
             self._running[model] -= 1
+            self._idle.set()
+
+    async def _next_probe(self) -> None:
+        pause = max(_PROBE_SECONDS, self._count() / _PROBES_A_SECOND)
+        await asyncio.sleep(_PROBE_SECONDS if self._misses else pause)
+        await self.probe()
+
+    async def _next_watch(self) -> None:
+        await asyncio.sleep(max(_WATCH_SECONDS, self._count() / _WATCHES_A_SECOND))
+        await self.watch()
 
     async def probe(self) -> None:
         """Ask for every model, and tell what has changed."""
@@ -173,7 +159,7 @@ class Backend:
             return
 
     def slots(self, model: str) -> int:
-        """How many calls of a model it can have at once now."""
+        """How many calls of a model it can have at once now, from all frontends."""
         return self._slots.get(model, 0)
 
     def state(self, model: str) -> State:
@@ -186,7 +172,7 @@ class Backend:
 
     def grace(self, model: str) -> float:
         """Seconds that a call of a model has whose caller is gone: what cannot be stopped keeps its slot to its end."""
-        return 0.0 if self._capacity[model].stops else math.inf
+        return 0.0 if model in self._capacity and self._capacity[model].stops else math.inf
 
     def _out(self) -> None:
         """The next call would not reach the server either; the probes put it back."""
@@ -194,12 +180,13 @@ class Backend:
             self._see(model, False)
 
     def _broken(self, model: str) -> None:
-        self._reloads.begin(model)
+        if not self._leaving:
+            self._reloads.begin(model)
         self._see(model, False)
 
     def _see(self, model: str, ready: bool) -> None:
         trying = self._trying.get(model)
-        if not ready or model in self._reloads:
+        if not ready or self._leaving or model in self._reloads:
             self._fit.discard(model)
             self._unfit.discard(model)
             self._due.pop(model, None)
@@ -240,10 +227,10 @@ class Backend:
         slots, lanes = 0, 1
         if model in self._fit:
             capacity = self._capacity[model]
-            slots, lanes = self._own(model, self._models[model] or capacity.calls), capacity.lanes
+            slots, lanes = self._models[model] or capacity.calls, capacity.lanes
         if self._slots[model] != slots:
             self._slots[model] = slots
-            self._shown.slots(model, slots)
+            self.show(model, 0)
             fields = {"backend": self.name, "model": model, "slots": slots}
             log.log(logging.INFO if slots else logging.WARNING, "slots of a backend", extra={"fields": fields})
             self._changed(model, self.name, slots, lanes)

@@ -2,10 +2,13 @@
 
 import dataclasses
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 
-from frontend.dispatch.backends import Backend, InferenceServer, Inputs, Outputs, State, Trial
+from frontend.dispatch.backends import Backend
+from frontend.dispatch.division import Offer, View
+from frontend.dispatch.inference import InferenceServer, Inputs, Outputs, State, Trial
 from frontend.dispatch.locks import LocalLocks, Locks
 from frontend.dispatch.model_queue import Bounds, ModelQueue, Turn
 from frontend.dispatch.scheduler import Rules
@@ -25,18 +28,28 @@ class Dispatcher:
     """The queues of all models over all backends; made inside the event loop that uses it.
 
     ``locks`` keep frontends from loading the same model at once. One call to a Triton has
-    ``call_seconds`` at most, whatever its request has.
+    ``call_seconds`` at most, whatever its request has. Tritons of this frontend's ``zone`` go before others.
     """
 
     def __init__(
-        self, rules: Rules, bounds: Bounds, shares: Shares, locks: Locks | None = None, call_seconds: float = math.inf
+        self,
+        rules: Rules,
+        bounds: Bounds,
+        shares: Shares,
+        locks: Locks | None = None,
+        call_seconds: float = math.inf,
+        zone: str = "",
     ) -> None:
-        self._rules, self._bounds, self._shares = rules, bounds, shares
+        self._rules, self._bounds, self._shares, self._zone = rules, bounds, shares, zone
         self._locks, self._call_seconds = locks or LocalLocks(), call_seconds
         self._trials: dict[str, Trial] = {}
         self._windows: dict[str, CongestionWindow] = {}
         self._queues: dict[str, ModelQueue] = {}
         self._backends: dict[str, Backend] = {}
+        self._zones: dict[str, str] = {}
+        self._views: dict[str, View] = {}
+        # This frontend's slots, by model and Triton.
+        self._own: dict[str, dict[str, int]] = {}
 
     def declare(self, model: str, work: Work, trial: Trial | None = None) -> None:
         """How the work of a model is counted and cut; a Triton that is added later is given calls of it after a
@@ -46,12 +59,20 @@ class Dispatcher:
         if trial is not None:
             self._trials[model] = trial
 
-    async def add(self, name: str, server: InferenceServer, models: Mapping[str, int]) -> None:
-        """Send calls to ``server`` too; see ``Backend`` for ``models``."""
+    async def add(self, name: str, server: InferenceServer, models: Mapping[str, int], zone: str = "") -> None:
+        """Send calls to ``server`` too; see ``Backend`` for ``models``. Returns when it has been tried out."""
         for model in models:
             MODEL_READY.labels(model)
-        self._backends[name] = Backend(name, server, models, self._changed, self._own, self._locks, self._trials)
-        await self._backends[name].start()
+        self._zones[name] = zone
+        backend = Backend(name, server, models, self._changed, self._locks, self._trials, lambda: len(self._backends))
+        self._backends[name] = backend
+        await backend.start()
+
+    async def remove(self, name: str) -> None:
+        """Send it no calls from here on; returns when those that it has are done, and its ``server`` is closed."""
+        backend = self._backends.pop(name)
+        backend.retire()
+        await backend.leave()
 
     def fix(self, name: str, slots: int) -> ModelQueue:
         """The queue before what is no Triton's, with so many at once, of which a key has half at most."""
@@ -67,9 +88,18 @@ class Dispatcher:
         for backend in self._backends.values():
             await backend.close()
 
-    def demands(self) -> dict[str, Demand]:
-        """What of each model waits or runs."""
-        return {model: queue.demand for model, queue in self._queues.items()}
+    def tells(self) -> dict[str, tuple[Demand, View]]:
+        """What of each model waits or runs, and the Tritons that have it."""
+        return {model: (self.demand(model), self._views.get(model, View())) for model in self._windows}
+
+    def demand(self, model: str) -> Demand:
+        """What of a model waits or runs, or of what has a queue besides."""
+        demand = self.queue(model).demand
+        if not self._divisible(model):
+            return demand
+        long = self._long_queue(model).demand
+        owners = Counter(demand.owners) + Counter(long.owners)
+        return Demand(demand.calls + long.calls, owners)
 
     def states(self, models: Iterable[str]) -> dict[str, State]:
         """The best that can be said of each of ``models``, over all backends."""
@@ -121,6 +151,8 @@ class Dispatcher:
     ) -> Outputs:
         async def call(name: str) -> Outputs:
             seconds = min(turn.remaining(), self._call_seconds)
+            if name not in self._backends:
+                raise Unreached("the model backend has gone away, retry with backoff")
             return await self._backends[name].infer(model, inputs(), outputs, seconds)
 
         queue = self.queue(model)
@@ -128,19 +160,49 @@ class Dispatcher:
             CALL_FILL.labels(model).observe(cost / self.piece(model))
         if self._divisible(model) and cost > _LONG * self.piece(model):
             queue, cost = self._long_queue(model), 1.0
-        return await queue.run(turn, call, cost=cost, grace=lambda name: self._backends[name].grace(model))
+        return await queue.run(turn, call, cost=cost, grace=lambda name: self._grace(name, model))
 
     def _divisible(self, model: str) -> bool:
         return model in self._windows and self._windows[model].work.divisible
 
-    def _own(self, model: str, slots: int) -> int:
-        """This frontend's part of a backend's slots; its part of the floors follows the demand as they do."""
-        self.queue(model).set_floors(self._shares.floors(model))
-        return self._shares.own(model, slots)
+    def _grace(self, name: str, model: str) -> float:
+        return self._backends[name].grace(model) if name in self._backends else math.inf
 
     def _changed(self, model: str, backend: str, slots: int, lanes: int) -> None:
-        self.queue(model).set_limit(backend, slots, lanes)
-        MODEL_READY.labels(model).set(any(known.slots(model) for known in self._backends.values()))
-        if self._divisible(model):
+        offers = {name: offer for name, offer in self._views.get(model, View()).offers.items() if name != backend}
+        if slots:
+            offers[backend] = Offer(slots, lanes, self._zones[backend])
+        self._views[model] = View(offers)
+        MODEL_READY.labels(model).set(bool(offers))
+        self._share(model)
+
+    def share(self) -> None:
+        """Take this frontend's part of the slots of all models, as it is now."""
+        for model in self._views:
+            self._share(model)
+
+    def _share(self, model: str) -> None:
+        queue, view, before = self.queue(model), self._views[model], self._own.get(model, {})
+        queue.set_floors(self._shares.floors(model))
+        shared = self._shares.own(model, view)
+        own = self._own[model] = {name: shared.get(name, 0) for name in view.offers}
+        for name in before.keys() - own.keys():
+            self._set(model, name, None)
+        for name, slots in own.items():
+            if before.get(name) != slots:
+                self._set(model, name, slots)
+
+    def _set(self, model: str, name: str, slots: int | None) -> None:
+        if name in self._backends:
+            self._backends[name].show(model, slots or 0)
+        queues = [self.queue(model), self._long_queue(model)] if self._divisible(model) else [self.queue(model)]
+        if slots is None:
+            for queue in queues:
+                queue.drop(name)
+            return
+        offer = self._views[model].offers[name]
+        near = offer.zone == self._zone
+        queues[0].set_limit(name, slots, offer.lanes, near=near)
+        for queue in queues[1:]:
             # One lane is left to what is short, where there is more than one.
-            self._long_queue(model).set_limit(backend, min(slots, max(1, lanes - 1)))
+            queue.set_limit(name, min(slots, max(1, offer.lanes - 1)), near=near)

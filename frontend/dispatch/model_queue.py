@@ -10,6 +10,7 @@ from typing import TypeVar
 from frontend.config.tables import LEVELS
 from frontend.dispatch.scheduler import Rules, Scheduler
 from frontend.dispatch.shares import Demand
+from frontend.dispatch.shown import pool_of
 from frontend.dispatch.turns import Ticket
 from frontend.dispatch.window import CongestionWindow
 from frontend.errors import Busy
@@ -102,9 +103,14 @@ class ModelQueue:
         self._scheduler.set_floors(floors)
         self._pump()
 
-    def set_limit(self, backend: str, limit: int, lanes: int = 1) -> None:
-        """How many calls a backend may have at once, none while it is out; it works on ``lanes`` side by side."""
-        self._scheduler.set_limit(backend, limit, lanes)
+    def set_limit(self, backend: str, limit: int, lanes: int = 1, *, near: bool = True) -> None:
+        """How many calls a backend that is in may have at once; it works on ``lanes`` side by side."""
+        self._scheduler.set_limit(backend, limit, lanes, near=near)
+        self._pump()
+
+    def drop(self, backend: str) -> None:
+        """A backend is out; the calls that it has go on."""
+        self._scheduler.drop(backend)
         self._pump()
 
     @asynccontextmanager
@@ -188,7 +194,7 @@ class ModelQueue:
     def _leave(self, ticket: Ticket) -> None:
         del self._granted[ticket]
         if ticket.backend:
-            CALLS_RUNNING.labels(ticket.backend, self.model, self._kind).dec()
+            CALLS_RUNNING.labels(pool_of(ticket.backend), self.model, self._kind).dec()
         self._scheduler.leave(ticket, self._loop.time())
         self._pump()
 
@@ -201,7 +207,7 @@ class ModelQueue:
 
     def _refuse(self, turn: Turn) -> None:
         scheduler, bounds = self._scheduler, self._bounds
-        if not scheduler.slots:
+        if not scheduler.is_open:
             raise self._refusal("away", turn)
         if scheduler.waiting_of(turn.key) >= bounds.key or scheduler.waiting(turn.tier) >= bounds.tier:
             raise self._refusal("full", turn)
@@ -210,7 +216,7 @@ class ModelQueue:
 
     def _refusal(self, reason: str, turn: Turn, message: str | None = None) -> Busy:
         QUEUE_REFUSED.labels(self.model, reason).inc()
-        wait = self._scheduler.expected_wait(turn.tier) if self._scheduler.slots else 0.0
+        wait = self._scheduler.expected_wait(turn.tier) if self._scheduler.is_open else 0.0
         return Busy(message or _REFUSALS[reason], retry_after=max(1, min(math.ceil(wait), _LONGEST_RETRY)))
 
     def _pump(self) -> None:
@@ -218,7 +224,7 @@ class ModelQueue:
         if self._window is not None:
             self._scheduler.piece = self._window.piece
         while (ticket := self._scheduler.grant(now)) is not None:
-            CALLS_RUNNING.labels(ticket.backend, self.model, self._kind).inc()
+            CALLS_RUNNING.labels(pool_of(ticket.backend), self.model, self._kind).inc()
             granted = self._granted[ticket]
             if not granted.done():
                 granted.set_result(None)

@@ -33,12 +33,19 @@ class Rules:
 
 @dataclass
 class _Backend:
-    """Calls it may have and has at once, the work of these, and how many it works on side by side."""
+    """Calls it may have and has at once, the work of these, and how many it works on side by side.
+
+    One that ``is_in`` may have no slots for the moment; one that is ``near`` goes before the others. ``last`` is the
+    number of the last grant that it had.
+    """
 
     limit: int = 0
     lanes: int = 1
+    is_in: bool = False
+    near: bool = True
     running: int = 0
     work: float = 0.0
+    last: int = 0
 
     @property
     def free(self) -> int:
@@ -66,6 +73,7 @@ class Scheduler:
         self._tiers = [Turns() for _ in range(TIERS)]
         self._running_of: dict[Hashable, int] = {}
         self._since_aged = rules.aged_every
+        self._grants = 0
         self._owned = dict.fromkeys(self._floors, 0)
         self._owners: dict[str, OrderedDict[Ticket, None]] = {owner: OrderedDict() for owner in self._floors}
         self._seen: dict[str, float] = {}
@@ -84,11 +92,28 @@ class Scheduler:
         """How many of a key's tickets wait."""
         return sum(turns.waiting_of(key) for turns in self._tiers)
 
-    def set_limit(self, backend: str, limit: int, lanes: int = 1) -> None:
-        """How many calls a backend may have at once, none while it is out, and how many it works on side by side."""
+    @property
+    def is_open(self) -> bool:
+        """Whether some backend is in: who waits will have a slot."""
+        return any(backend.is_in for backend in self._backends.values())
+
+    def set_limit(self, backend: str, limit: int, lanes: int = 1, *, near: bool = True) -> None:
+        """A backend is in: how many calls it may have at once, and how many it works on side by side."""
         known = self._backends.setdefault(backend, _Backend())
-        known.limit, known.lanes = limit, lanes
-        self.slots = sum(backend.limit for backend in self._backends.values())
+        self.slots += limit - known.limit
+        known.limit, known.lanes, known.is_in, known.near = limit, lanes, True, near
+
+    def drop(self, backend: str) -> None:
+        """A backend is out; the calls that it has go on."""
+        if (known := self._backends.get(backend)) is not None:
+            self.slots -= known.limit
+            known.limit, known.is_in = 0, False
+            self._forget(backend)
+
+    def _forget(self, backend: str) -> None:
+        known = self._backends[backend]
+        if not known.is_in and not known.running:
+            del self._backends[backend]
 
     def set_floors(self, floors: Mapping[str, int]) -> None:
         """Other numbers for the owners that there are."""
@@ -134,7 +159,7 @@ class Scheduler:
 
     def expected_wait(self, tier: int) -> float:
         """Seconds that a ticket of ``tier`` would wait, from the work that goes before it and how long calls take."""
-        if not self.slots:
+        if not self.is_open:
             return math.inf
         if not self._cost:
             return 0.0
@@ -145,7 +170,7 @@ class Scheduler:
     def _at_once(self) -> float:
         """How many calls of the usual cost are under way when there is enough to do."""
         lanes = sum(backend.lanes for backend in self._backends.values() if backend.limit)
-        return min(self.slots, max(lanes, _PIECES * lanes * self.piece / self._cost))
+        return max(1, min(self.slots, max(lanes, _PIECES * lanes * self.piece / self._cost)))
 
     def _begin(self, ticket: Ticket, name: str, now: float) -> None:
         self._tiers[ticket.tier - 1].took(ticket)
@@ -153,6 +178,7 @@ class Scheduler:
         backend = self._backends[name]
         backend.running += 1
         backend.work += ticket.cost
+        self._grants = backend.last = self._grants + 1
         ticket.backend, ticket.granted = name, now
         self._running_of[ticket.key] = self._running_of.get(ticket.key, 0) + 1
         if ticket.owner is not None and ticket.owner in self._owned:
@@ -162,6 +188,7 @@ class Scheduler:
         backend = self._backends[ticket.backend]
         backend.running -= 1
         backend.work = backend.work - ticket.cost if backend.running else 0.0
+        self._forget(ticket.backend)
         ticket.backend = ""
         self._running_of[ticket.key] -= 1
         if not self._running_of[ticket.key]:
@@ -180,9 +207,10 @@ class Scheduler:
             del self._owners[ticket.owner][ticket]
 
     def _place(self, ticket: Ticket) -> str | None:
-        """The backend with the most free slots that has room for the ticket."""
-        fitting = [name for name, backend in self._backends.items() if backend.has_room(ticket.cost, self.piece)]
-        return max(fitting, key=lambda name: self._backends[name].free, default=None)
+        """Of the backends with room for the ticket a near one, with the most free slots, that has rested longest."""
+        known = self._backends
+        fitting = [name for name, backend in known.items() if backend.has_room(ticket.cost, self.piece)]
+        return max(fitting, key=lambda name: (known[name].near, known[name].free, -known[name].last), default=None)
 
     def _may(self, ticket: Ticket) -> bool:
         """Whether the ticket's key has less than its share."""

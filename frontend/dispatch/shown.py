@@ -19,6 +19,11 @@ _ERRORS: Mapping[type[ApiError], str] = {
 _FAILED = "failed"
 
 
+def pool_of(name: str) -> str:
+    """The pool of a Triton, which is called ``pool/address``."""
+    return name.partition("/")[0]
+
+
 class Shown:
     """One of the Tritons of ``pool``, from its start to its end."""
 

@@ -8,10 +8,12 @@ import grpc
 import numpy as np
 import tritonclient.grpc.aio as grpc_client
 from numpy.typing import NDArray
+from tritonclient.grpc import service_pb2, service_pb2_grpc
 from tritonclient.grpc.model_config_pb2 import DataType
 from tritonclient.utils import InferenceServerException, np_to_triton_dtype, triton_to_np_dtype
 
-from frontend.dispatch.backends import Capacity, Trial
+from frontend.config.pools import Tls
+from frontend.dispatch.inference import Capacity, Trial
 from frontend.errors import BadAnswer, BadGateway, BrokenModel, Internal, Late, Unreached
 from frontend.observe.logs import NO_REQUEST, log, request_id
 from frontend.observe.record import current
@@ -44,15 +46,32 @@ _Answer = TypeVar("_Answer")
 
 
 class Triton:
-    """One Triton server over one gRPC channel; made inside the event loop that uses it."""
+    """One Triton server at one address, over one connection; made inside the event loop that uses it.
 
-    def __init__(self, address: str) -> None:
-        self._client = grpc_client.InferenceServerClient(address, channel_args=_CHANNEL)
+    With ``tls`` its certificate must have the name that stands there. ``OSError`` where a file of it cannot be read.
+    """
+
+    def __init__(self, address: str, tls: Tls | None = None) -> None:
+        options: list[tuple[str, Any]] = [*_CHANNEL]
+        credentials = None
+        if tls is not None:
+            options.append(("grpc.ssl_target_name_override", tls.name))
+            key, certificate = (path and path.read_bytes() for path in (tls.key, tls.certificate))
+            credentials = grpc.ssl_channel_credentials(tls.ca.read_bytes(), key, certificate)
+        self._client = grpc_client.InferenceServerClient(address, creds=credentials, channel_args=options)
+        # The client asks for the models that are ready one by one alone; equal channels share a connection.
+        self._channel = (
+            grpc.aio.secure_channel(address, credentials, options)
+            if credentials
+            else grpc.aio.insecure_channel(address, options)
+        )
+        self._index = service_pb2_grpc.GRPCInferenceServiceStub(self._channel).RepositoryIndex
         # By model whose instances are processes of their own: how many there are, and inputs without elements.
         self._processes: dict[str, tuple[int, list[grpc_client.InferInput]]] = {}
 
     async def close(self) -> None:
         await self._client.close()
+        await self._channel.close()
 
     async def infer(
         self, model: str, inputs: Mapping[str, NDArray[Any]], outputs: Sequence[str], seconds: float
@@ -79,15 +98,18 @@ class Triton:
 
     async def ready_models(self, models: Sequence[str]) -> set[str]:
         """Those of ``models`` that can take calls now; ``Unreached`` if nobody listens, ``BadGateway`` if late."""
-        answers = await asyncio.gather(*(self._is_ready(model, _PROBE_SECONDS) for model in models))
-        return {model for model, is_ready in zip(models, answers, strict=True) if is_ready}
+        try:
+            index = await self._index(service_pb2.RepositoryIndexRequest(ready=True), timeout=_PROBE_SECONDS)
+        except grpc.aio.AioRpcError as error:
+            raise _away(error.details()) from None
+        return {entry.name for entry in index.models if entry.state == "READY"} & set(models)
 
     async def _is_ready(self, model: str, seconds: float) -> bool:
         try:
             return bool(await self._client.is_model_ready(model, client_timeout=seconds))
         except InferenceServerException as error:
             if error.status() in _SERVER_AWAY:
-                raise _away(error) from None
+                raise _away(error.message()) from None
             return False
 
     async def capacity(self, model: str) -> Capacity:
@@ -95,8 +117,9 @@ class Triton:
         config = (await _answered(self._client.get_model_config(model, client_timeout=_PULSE_SECONDS))).config
         lanes = max(1, sum(group.count for group in config.instance_group))
         in_python = config.backend == "python" or config.runtime == "model.py"
-        nothing = [_empty(tensor, config) for tensor in config.input]
-        self._processes[model] = (lanes, nothing) if in_python else (0, [])
+        self._processes.pop(model, None)
+        if in_python:
+            self._processes[model] = lanes, [_empty(tensor, config) for tensor in config.input]
         return Capacity(int(_BATCHES * max(1, config.max_batch_size) * lanes), lanes, stops=in_python)
 
     async def try_out(self, model: str, trial: Trial) -> None:
@@ -114,14 +137,16 @@ class Triton:
         failed = {
             entry.name for entry in known if entry.state == "UNAVAILABLE" and entry.reason not in ("", "unloaded")
         }
-        pulses = await asyncio.gather(*(self._lives(model) for model in loaded))
-        return (failed - loaded) | {model for model, lives in zip(loaded, pulses, strict=True) if not lives}
+        # Of a model without processes the index has said all that there is.
+        asked = [model for model in loaded if model in self._processes]
+        pulses = await asyncio.gather(*(self._lives(model) for model in asked))
+        return (failed - loaded) | {model for model, lives in zip(asked, pulses, strict=True) if not lives}
 
     async def _lives(self, model: str) -> bool:
         """Whether a model that is loaded can take calls, and each of its processes answers: they have turns."""
         if not await self._is_ready(model, _PULSE_SECONDS):
             return False
-        instances, nothing = self._processes.get(model, (0, []))
+        instances, nothing = self._processes[model]
         for _ in range(instances):
             try:
                 await self._client.infer(model, nothing, client_timeout=_PULSE_SECONDS)
@@ -157,11 +182,11 @@ async def _answered(call: Awaitable[_Answer]) -> _Answer:
     try:
         return await call
     except InferenceServerException as error:
-        raise _away(error) from error
+        raise _away(error.message()) from error
 
 
-def _away(error: InferenceServerException) -> BadGateway:
-    arrived = not any(words in (error.message() or "") for words in _NEVER_ARRIVED)
+def _away(details: str | None) -> BadGateway:
+    arrived = not any(words in (details or "") for words in _NEVER_ARRIVED)
     return BadGateway(_UNREACHABLE) if arrived else Unreached(_UNREACHABLE)
 
 
@@ -173,7 +198,7 @@ def _translate(model: str, error: InferenceServerException) -> BadGateway | Inte
         return Internal("the request could not be processed")
     if status == str(grpc.StatusCode.DEADLINE_EXCEEDED):
         return Late(_LATE)
-    return BrokenModel(_UNREACHABLE) if _DEAD_PROCESS in (error.message() or "") else _away(error)
+    return BrokenModel(_UNREACHABLE) if _DEAD_PROCESS in (error.message() or "") else _away(error.message())
 
 
 def checked(model: str, arrays: Mapping[str, NDArray[Any] | None]) -> Arrays:

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from frontend.catalogue.models import Model
 from frontend.config.settings import Settings
 from frontend.config.tables import SettingsError
-from frontend.dispatch.backends import Trial
 from frontend.dispatch.dispatcher import Dispatcher
+from frontend.dispatch.inference import Trial
 from frontend.dispatch.model_queue import Turn
 from frontend.dispatch.pool import Pool
 from frontend.dispatch.triton import bad_answer

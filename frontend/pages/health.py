@@ -8,7 +8,7 @@ from aiohttp import web
 
 from frontend.app_keys import DISPATCHER, RECORDER, SETTINGS
 from frontend.config.tables import SettingsError
-from frontend.dispatch.backends import State
+from frontend.dispatch.inference import State
 from frontend.http.life import LIFE
 from frontend.http.rendering import json_response
 

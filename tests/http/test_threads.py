@@ -23,7 +23,7 @@ def settings(settings: Settings) -> Settings:
 async def _waits(client: Client) -> None:
     """Until a call waits for the one thread, which another has."""
     for _ in range(1000):
-        if client.app[DISPATCHER].demands()["threads"].calls == 2:
+        if client.app[DISPATCHER].demand("threads").calls == 2:
             return
         await asyncio.sleep(0.01)
     raise AssertionError

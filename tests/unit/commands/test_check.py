@@ -50,8 +50,8 @@ def test_a_broken_setting_is_one_line(
     ("table", "said"),
     [
         ("[floors.whisper]\nacme = 1", "floors.whisper: is not served; "),
-        ("[backends.a]\naddress = 'a:1'\nmodels = ['m3']", "backends.a: 'm3' is not served; "),
-        ("[backends.a]\naddress = 'a:1'\nconcurrency = { m3 = 2 }", "backends.a: 'm3' is not served; "),
+        ("[pools.a]\naddress = 'a:1'\nmodels = ['m3']", "pools.a: 'm3' is not served; "),
+        ("[pools.a]\naddress = 'a:1'\nconcurrency = { m3 = 2 }", "pools.a: 'm3' is not served; "),
     ],
 )
 def test_a_table_that_names_what_is_not_served_is_told(
@@ -66,10 +66,10 @@ def test_a_served_model_without_a_triton_is_told(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     file = tmp_path / "quartet.toml"
-    file.write_text("[backends.a]\naddress = 'a:1'\nmodels = ['m3_embedder']", encoding="utf-8")
+    file.write_text("[pools.a]\naddress = 'a:1'\nmodels = ['m3_embedder']", encoding="utf-8")
     monkeypatch.setenv("QUARTET_CONFIG", str(file))
     monkeypatch.setenv("QUARTET_MODELS", "embed-m3,rerank-v2-m3")
-    assert terminal.type("check", status=2) == ["backends: none has 'm3_reranker', which is served"]
+    assert terminal.type("check", status=2) == ["pools: none has 'm3_reranker', which is served"]
 
 
 def test_what_is_exported_and_what_the_catalogue_promises_must_agree(

@@ -46,9 +46,9 @@ def test_a_file_gives_settings_limits_and_the_limits_of_tiers(tmp_path: Path) ->
     assert settings.tiers == {"pro": {"embeddings": 70}}
 
 
-def test_addresses_with_commas_between_are_backends_of_every_model() -> None:
-    settings = Settings.from_env({"QUARTET_TRITON": "a:1, b:2"})
-    assert [(triton.name, triton.models) for triton in settings.tritons] == [("a:1", ()), ("b:2", ())]
+def test_addresses_with_commas_between_are_a_pool_of_every_model() -> None:
+    (pool,) = Settings.from_env({"QUARTET_TRITON": "a:1, b:2"}).tritons
+    assert (pool.name, [str(place) for place in pool.read()], pool.models) == ("triton", ["a:1", "b:2"], ())
 
 
 def test_the_owners_of_floors_are_known_by_name(tmp_path: Path) -> None:

@@ -2,10 +2,12 @@
 
 import tomllib
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from frontend.config.pools import Place, PoolSetting
 from frontend.config.tables import SettingsError, tables_of
 
 
@@ -13,20 +15,40 @@ def _read(text: str) -> dict[str, Any]:
     return tables_of(tomllib.loads(text, parse_float=Decimal))
 
 
-def test_a_file_gives_backends_with_their_models_and_slots() -> None:
+def test_a_file_gives_pools_with_their_models_and_slots() -> None:
     text = """
-[backends.gpu]
+[pools.gpu]
 address = "gpu:8001"
 models = ["whisper_turbo", "m3_embedder"]
 concurrency = { whisper_turbo = 32 }
-[backends.cpu]
-address = "cpu:8001"
+[pools.cpu]
+address = ["10.0.0.1:8001", "10.0.0.2:8001 b", "[fd00::1]:8001"]
+zone = "a"
 """
-    gpu, cpu = _read(text)["backends"]
+    gpu, cpu = _read(text)["pools"]
     models = ("whisper_turbo", "m3_embedder", "piper_amy")
-    assert (gpu.name, gpu.address) == ("gpu", "gpu:8001")
+    assert (gpu.name, gpu.read()) == ("gpu", [Place("gpu", 8001)])
     assert gpu.slots(models, 0) == {"whisper_turbo": 32, "m3_embedder": 0}
     assert cpu.slots(models, 4) == {"whisper_turbo": 4, "m3_embedder": 4, "piper_amy": 4}
+    assert [(str(place), place.zone) for place in cpu.read()] == [
+        ("10.0.0.1:8001", "a"),
+        ("10.0.0.2:8001", "b"),
+        ("[fd00::1]:8001", "a"),
+    ]
+
+
+def test_the_addresses_of_a_pool_can_be_in_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "text.pool"
+    file.write_text("# by hand\n10.0.0.1:8001\n\n10.0.0.2:8001 b # another zone\n", encoding="utf-8")
+    (pool,) = _read(f"[pools.text]\nfile = '{file}'")["pools"]
+    assert pool.read() == [Place("10.0.0.1", 8001), Place("10.0.0.2", 8001, "b")]
+
+
+def test_a_certificate_is_for_the_host_in_the_address_unless_another_is_named() -> None:
+    text = "[pools.a]\naddress = 'a:1'\nca = 'ca'\n[pools.b]\naddress = 'b:1'\nca = 'ca'\nserver_name = 'c'"
+    one, other = _read(text)["pools"]
+    assert [one.tls("a").name, other.tls("b").name] == ["a", "c"]
+    assert PoolSetting("a", ("a:1",)).tls("a") is None
 
 
 def test_a_file_gives_floors_by_model_and_owner() -> None:
@@ -52,11 +74,21 @@ def test_a_file_gives_prices_in_chf() -> None:
         ("[limits]\nembeddings = 0", "limits.embeddings"),
         ("[limits]\nembeddings = true", "limits.embeddings"),
         ("[tiers.gold]\nembeddings = 1", "tiers.gold"),
-        ("backends = 1", "backends"),
-        ("[backends.a]\nadress = 'x:1'", "backends.a.adress"),
-        ("[backends.a]\naddress = 'x'", "backends.a.address"),
-        ("[backends.a]\naddress = 'x:1'\nmodels = 'm'", "backends.a.models"),
-        ("[backends.a]\naddress = 'x:1'\nconcurrency.m = 0", "backends.a.concurrency.m"),
+        ("pools = 1", "pools"),
+        ("[pools.a]\nadress = 'x:1'", "pools.a.adress"),
+        ("[pools.a]\naddress = 'x'", "pools.a.address"),
+        ("[pools.a]\naddress = 'x:99999'", "pools.a.address"),
+        ("[pools.a]\naddress = ['x:1', 'y:1 a b']", "pools.a.address"),
+        ("[pools.a]\nmodels = ['m']", "pools.a"),
+        ("[pools.a]\naddress = 'x:1'\nfile = 'y'", "pools.a"),
+        ("[pools.a]\nfile = '/nowhere'", "pools.a.file"),
+        ("[pools.a]\naddress = 'x:1'\nname = 'b'", "pools.a.name"),
+        ("[pools.a]\naddress = 'x:1'\nzone = 1", "pools.a.zone"),
+        ("[pools.a]\naddress = 'x:1'\nca = 'c'\nkey = 'k'", "pools.a.key"),
+        ("[pools.a]\naddress = 'x:1'\ncertificate = 'c'\nkey = 'k'", "pools.a.certificate"),
+        ("[pools.a]\naddress = 'x:1'\nserver_name = 'c'", "pools.a.server_name"),
+        ("[pools.a]\naddress = 'x:1'\nmodels = 'm'", "pools.a.models"),
+        ("[pools.a]\naddress = 'x:1'\nconcurrency.m = 0", "pools.a.concurrency.m"),
         ("[floors.m3_embedder]\nacme = 'two'", "floors.m3_embedder.acme"),
         ("[prices.gpt-4]\nminute = 1", "prices.gpt-4"),
         ("[prices.stt-1]\nhour = 1", "prices.stt-1"),

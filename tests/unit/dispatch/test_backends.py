@@ -2,86 +2,17 @@
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 
 import pytest
 
 from frontend.dispatch import backends
-from frontend.dispatch.backends import Backend, Capacity, Inputs, Outputs, State, Trial
+from frontend.dispatch.backends import Backend
+from frontend.dispatch.inference import Outputs, State, Trial
 from frontend.dispatch.locks import LocalLocks
-from frontend.errors import BadAnswer, BadGateway, BrokenModel, Unreached
+from frontend.errors import BrokenModel, Unreached
 from tests.eventually import until
-
-
-class FakeServer:
-    """``up`` are the models that are ready; a frozen server answers nothing, one that is away refuses.
-
-    ``dead`` are models whose process died, which says nothing of their readiness; ``wrong`` those that fail a trial.
-    """
-
-    def __init__(self) -> None:
-        self.up = {"embedder", "whisper"}
-        self.frozen = self.away = False
-        # How many of the next probes come too late.
-        self.late = 0
-        self.probes = 0
-        self.dead, self.wrong = set[str](), set[str]()
-        self.failing_loads = 0
-        self.asked: list[str] = []
-        self.reloaded: list[str] = []
-        self.may_answer, self.may_reload = asyncio.Event(), asyncio.Event()
-        self.may_answer.set()
-
-    async def ready_models(self, models: Sequence[str]) -> set[str]:
-        self.probes += 1
-        if self.frozen:
-            await asyncio.Event().wait()
-        if self.away:
-            raise Unreached("away")
-        if self.late:
-            self.late -= 1
-            raise BadGateway("late")
-        return self.up & set(models)
-
-    async def infer(self, model: str, inputs: Inputs, outputs: Sequence[str], seconds: float) -> Outputs:
-        await self.may_answer.wait()
-        if model in self.dead:
-            raise BrokenModel("dead")
-        return {}
-
-    async def try_out(self, model: str, trial: Trial) -> None:
-        if model in self.wrong:
-            raise BadAnswer("not finite")
-
-    async def capacity(self, model: str) -> Capacity:
-        return {"embedder": Capacity(64, lanes=2), "whisper": Capacity(16, stops=True)}[model]
-
-    async def ailing(self, models: Sequence[str]) -> set[str]:
-        self.asked.extend(models)
-        return self.dead & set(models)
-
-    async def reload(self, model: str) -> None:
-        await self.may_reload.wait()
-        self.reloaded.append(model)
-        if self.failing_loads:
-            self.failing_loads -= 1
-            raise BadGateway("no memory")
-        self.dead.discard(model)
-
-
-class Heard:
-    """The slots by model, as they were told last."""
-
-    def __init__(self) -> None:
-        self.slots: dict[str, int] = {}
-        self.lanes: dict[str, int] = {}
-
-    def __call__(self, model: str, backend: str, slots: int, lanes: int) -> None:
-        assert backend == "a"
-        self.slots[model], self.lanes[model] = slots, lanes
-
-    async def until(self, slots: dict[str, int]) -> None:
-        await until(lambda: self.slots == slots)
+from tests.unit.dispatch.servers import FakeServer, Heard
 
 
 @pytest.fixture
@@ -98,7 +29,7 @@ def heard() -> Heard:
 async def made(server: FakeServer, heard: Heard) -> AsyncIterator[Backend]:
     """One that has not started."""
     trials = {"embedder": Trial({}, [])}
-    made = Backend("a", server, {"embedder": 0, "whisper": 3}, heard, lambda model, slots: slots, LocalLocks(), trials)
+    made = Backend("a", server, {"embedder": 0, "whisper": 3}, heard, LocalLocks(), trials, lambda: 1)
     yield made
     await made.close()
 
@@ -239,3 +170,45 @@ async def test_what_is_known_of_a_model_is_found_out_again_when_it_was_away(
     server.up.update({"embedder", "whisper"})
     await heard.until({"embedder": 0, "whisper": 3})
     assert backend.state("embedder") is State.UNFIT
+
+
+async def test_one_that_leaves_takes_no_calls_and_is_not_loaded_anew(
+    backend: Backend, server: FakeServer, heard: Heard
+) -> None:
+    server.may_answer.clear()
+    call = asyncio.create_task(backend.infer("whisper", {}, [], 1.0))
+    await asyncio.sleep(0)
+    backend.retire()
+    leaving = asyncio.create_task(backend.leave())
+    assert heard.slots == {"embedder": 0, "whisper": 0}
+    with pytest.raises(Unreached):
+        await backend.infer("whisper", {}, [], 1.0)
+    server.dead.add("whisper")
+    server.may_answer.set()
+    with pytest.raises(BrokenModel):
+        await call
+    await leaving
+    assert server.closed
+    assert not server.reloaded
+
+
+async def test_the_more_servers_there_are_the_less_often_each_is_asked(
+    server: FakeServer, heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paused: list[float] = []
+
+    async def pause(seconds: float) -> None:
+        paused.append(seconds)
+
+    servers = ["a"]
+    made = Backend("a", server, {"embedder": 0}, heard, LocalLocks(), {}, lambda: len(servers))
+    monkeypatch.setattr("frontend.dispatch.backends.asyncio.sleep", pause)
+    for _ in range(2):
+        await made._next_probe()
+        await made._next_watch()
+        servers = ["a"] * 100
+    assert paused == [0.25, 2.0, 4.0, 25.0]
+    server.late, paused[:] = 1, []
+    for _ in range(2):
+        await made._next_probe()
+    assert paused == [4.0, 0.25]

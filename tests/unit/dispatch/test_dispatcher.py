@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from prometheus_client import REGISTRY
 
-from frontend.dispatch.backends import Capacity, Inputs, Outputs, State, Trial
 from frontend.dispatch.dispatcher import Dispatcher
+from frontend.dispatch.division import View
+from frontend.dispatch.inference import Capacity, Inputs, Outputs, State, Trial
 from frontend.dispatch.model_queue import Bounds, Turn
 from frontend.dispatch.scheduler import Rules
 from frontend.dispatch.shares import FixedShares
@@ -34,6 +35,7 @@ class FakeTriton:
         self.seconds = 0.0
         self.takes = Capacity(4)
         self.ended = 0
+        self.closed = False
 
     async def infer(self, model: str, inputs: Inputs, outputs: Sequence[str], seconds: float) -> Outputs:
         self.calls += 1
@@ -60,6 +62,9 @@ class FakeTriton:
 
     async def reload(self, model: str) -> None:
         self.reloaded.append(model)
+
+    async def close(self) -> None:
+        self.closed = True
 
 
 @pytest.fixture
@@ -210,5 +215,36 @@ async def test_an_abandoned_call_is_cancelled_where_that_stops_it(first: FakeTri
     await asyncio.gather(call, return_exceptions=True)
     await asyncio.sleep(0.01)
     assert first.ended == ended
-    assert made.demands()["embedder"].calls == 1 - ended
+    assert made.demand("embedder").calls == 1 - ended
+    await made.close()
+
+
+async def test_a_call_whose_triton_is_removed_before_it_begins_is_answered_by_another(
+    dispatcher: Dispatcher, first: FakeTriton, second: FakeTriton
+) -> None:
+    calls = [asyncio.create_task(_call(dispatcher)) for _ in range(4)]
+    await asyncio.sleep(0)
+    await dispatcher.remove("first")
+    assert set(await asyncio.gather(*calls)) == {"second"}
+    assert first.closed
+    assert not first.calls
+
+
+async def test_a_model_is_ready_where_all_its_slots_are_other_frontends(first: FakeTriton) -> None:
+    class NoShares(FixedShares):
+        def own(self, model: str, view: View) -> dict[str, int]:
+            return {}
+
+    made = Dispatcher(Rules(), Bounds(), NoShares(1, {}))
+    await made.add("first", first, MODELS)
+    assert made.states(["embedder"]) == {"embedder": State.READY}
+    with pytest.raises(BadGateway, match="too busy"):
+        await _call(made, 0.05)
+    await made.close()
+
+
+async def test_long_calls_count_as_what_a_model_wants(first: FakeTriton) -> None:
+    made = await _two_lanes(first)
+    async with _under_way((made.infer("embedder", dict, ["out"], _turn(), cost) for cost in (3, 5000)), first):
+        assert made.tells()["embedder"][0].calls == 2
     await made.close()

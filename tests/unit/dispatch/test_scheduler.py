@@ -140,3 +140,45 @@ def test_calls_as_large_as_a_piece_are_expected_two_at_a_time_to_a_lane_whatever
     scheduler.grant(3.0)
     scheduler.grant(3.0)
     assert scheduler.expected_wait(FREE) == pytest.approx(3 * 3.0 / 2)
+
+
+def test_calls_that_come_one_by_one_go_to_each_backend_in_turn() -> None:
+    scheduler, used = _scheduler(4), []
+    scheduler.set_limit("b", 4)
+    for _ in range(4):
+        _enter(scheduler, "k", FREE)
+        ticket = _granted(scheduler)
+        used.append(ticket.backend)
+        scheduler.leave(ticket, 0.0)
+    assert used == ["a", "b", "a", "b"]
+
+
+def test_a_backend_that_is_near_goes_before_one_with_more_free_slots() -> None:
+    scheduler = _scheduler(1)
+    scheduler.set_limit("b", 8, near=False)
+    for _ in range(2):
+        _enter(scheduler, "k", FREE)
+    assert [_granted(scheduler).backend for _ in range(2)] == ["a", "b"]
+
+
+def test_a_backend_that_is_dropped_has_no_more_calls_and_is_forgotten_with_its_last() -> None:
+    scheduler = _scheduler(2)
+    _enter(scheduler, "k", FREE)
+    running = _granted(scheduler)
+    scheduler.drop("a")
+    _enter(scheduler, "k", FREE)
+    assert scheduler.grant(0.0) is None
+    assert not scheduler.is_open
+    assert scheduler.slots == 0
+    scheduler.leave(running, 1.0)
+    assert not scheduler._backends
+
+
+def test_a_backend_that_comes_back_counts_the_calls_that_it_still_has() -> None:
+    scheduler = _scheduler(1)
+    _enter(scheduler, "k", FREE)
+    _granted(scheduler)
+    scheduler.drop("a")
+    scheduler.set_limit("a", 1)
+    _enter(scheduler, "k", FREE)
+    assert scheduler.grant(0.0) is None

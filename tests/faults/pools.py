@@ -1,0 +1,183 @@
+"""Tritons that come and go behind one DNS name, under load: ``python -m tests.faults.pools [rounds]``.
+
+A frontend in a process of its own asks a real DNS server once a second. In each round a Triton comes, is in the name
+when it is ready, and gets calls; another is taken out of the name and told to stop, at the same moment or later.
+"""
+
+import asyncio
+import os
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import aiohttp
+
+from frontend.config.reading import PREFIX
+from scripts.local_triton.checks import free_port
+from tests.conftest import KEY, ROOT
+from tests.eventually import until
+from tests.frontends import prepare
+from tests.names import DnsServer, dns_server
+from tests.tritons import GrpcTriton
+
+_NAME = "triton.pool"
+_CALLERS = 8
+_CALL_SECONDS = 0.02
+# Longer than the frontend needs to see that one has gone.
+_LIVES_ON = 3.0
+_HEADERS = {"Authorization": f"Bearer {KEY}"}
+
+
+@dataclass
+class Outcome:
+    """How 200 calls were divided among two; and in seconds how soon each new one had its first call after it was ready,
+    and for how long each that went had calls after it was taken out of the name.
+    """
+
+    split: tuple[int, int] = (0, 0)
+    first_calls: list[float] = field(default_factory=list)
+    last_calls: list[float] = field(default_factory=list)
+    statuses: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def faults(self) -> list[str]:
+        """Whatever is not as it must be."""
+        checks = {
+            f"a split of {self.split}": min(self.split) >= 90,
+            f"first calls after {self.first_calls} s": max(self.first_calls) < 2,
+            f"calls for {max(self.last_calls)} s to one that had gone": max(self.last_calls) < 2,
+            f"answers {self.statuses}": self.statuses.keys() == {200},
+        }
+        return [fault for fault, holds in checks.items() if not holds]
+
+
+class Pool:
+    """The name, the Tritons that are in it, and the frontend that knows nothing else."""
+
+    def __init__(self, dns: DnsServer, url: str, session: aiohttp.ClientSession) -> None:
+        self._dns, self._url, self._session = dns, url, session
+        self._port = free_port()
+        self._tritons: list[GrpcTriton] = []
+        self._spare = [f"127.0.0.{number}" for number in range(2, 100)]
+        self.outcome = Outcome()
+
+    @property
+    def port(self) -> int:
+        """The one port of all of them."""
+        return self._port
+
+    async def ask(self) -> None:
+        async with self._session.post(f"{self._url}/v1/embeddings", json={"input": "a"}, headers=_HEADERS) as response:
+            await response.read()
+            self.outcome.statuses[response.status] = self.outcome.statuses.get(response.status, 0) + 1
+
+    async def come(self) -> GrpcTriton:
+        triton = GrpcTriton(self._spare.pop(0), self._port, _CALL_SECONDS)
+        await triton.start()
+        self._tritons.append(triton)
+        self._tell()
+        return triton
+
+    async def come_and_serve(self) -> None:
+        """The time until the first call counts from when it is ready and in the name."""
+        triton = await self.come()
+        ready = asyncio.get_running_loop().time()
+        await until(lambda: triton.service.calls)
+        self.outcome.first_calls.append(triton.service.calls[0] - ready)
+
+    async def go(self, lives_on: float) -> None:
+        """The one that was there first leaves the name, and is stopped so much later."""
+        triton = self._tritons.pop(0)
+        self._tell()
+        gone = asyncio.get_running_loop().time()
+        await asyncio.sleep(lives_on)
+        await triton.stop()
+        self.outcome.last_calls.append(max(triton.service.calls) - gone)
+
+    def _tell(self) -> None:
+        self._dns.names[_NAME] = [triton.host for triton in self._tritons]
+
+    async def split(self, calls: int) -> None:
+        """One call after another over two Tritons."""
+        before = [len(triton.service.calls) for triton in self._tritons]
+        for _ in range(calls):
+            await self.ask()
+        first, second = (len(triton.service.calls) - had for triton, had in zip(self._tritons, before, strict=True))
+        self.outcome.split = first, second
+
+    @asynccontextmanager
+    async def load(self) -> AsyncIterator[None]:
+        """Within it callers ask again as soon as they are answered; each has its last answer."""
+        going = True
+
+        async def ask_on() -> None:
+            while going:
+                await self.ask()
+
+        callers = [asyncio.create_task(ask_on()) for _ in range(_CALLERS)]
+        try:
+            yield
+        finally:
+            going = False
+            await asyncio.gather(*callers)
+
+    async def stop(self) -> None:
+        for triton in self._tritons:
+            await triton.stop()
+
+
+@asynccontextmanager
+async def _frontend(folder: Path, values: dict[str, str], port: int) -> AsyncIterator[None]:
+    prepared = await asyncio.to_thread(prepare, folder)
+    own = {"PORT": str(port), "LOG_LEVEL": "ERROR", "MODELS": "embed-m3", **values}
+    environ = {**os.environ, **prepared, **{PREFIX + name: value for name, value in own.items()}}
+    process = await asyncio.create_subprocess_exec(sys.executable, "-m", "frontend", "serve", cwd=ROOT, env=environ)
+    try:
+        yield
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+async def come_and_go(folder: Path, rounds: int) -> Outcome:
+    """200 calls over two Tritons; then in each round one comes and one goes, while callers ask."""
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    async with dns_server() as (dns, address), aiohttp.ClientSession() as session:
+        pool = Pool(dns, url, session)
+        await pool.come()
+        await pool.come()
+        settings = {"TRITON": f"{_NAME}:{pool.port}", "DNS": address}
+        async with _frontend(folder, settings, port):
+            await _until_ready(session, url)
+            await pool.split(200)
+            async with pool.load():
+                for number in range(rounds):
+                    await pool.come_and_serve()
+                    await pool.go(_LIVES_ON if number % 2 else 0.0)
+        await pool.stop()
+    return pool.outcome
+
+
+async def _until_ready(session: aiohttp.ClientSession, url: str) -> None:
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                async with session.get(f"{url}/health/ready") as response:
+                    if response.status == 200:
+                        return
+            except aiohttp.ClientError:
+                pass
+            await asyncio.sleep(0.1)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as made:
+        outcome = asyncio.run(come_and_go(Path(made), int(sys.argv[1]) if len(sys.argv) > 1 else 20))
+    print(f"200 calls over two Tritons: {outcome.split}; answers by status: {outcome.statuses}")
+    print(f"first call after readiness: at most {max(outcome.first_calls):.2f} s of {len(outcome.first_calls)}")
+    print(f"last call after the name was without it: {max(outcome.last_calls):.2f} s at most")
+    sys.exit("\n".join(outcome.faults) or None)
