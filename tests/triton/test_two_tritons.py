@@ -50,6 +50,7 @@ class Pair:
         self.port = free_port()
         addresses = ",".join(f"127.0.0.1:{triton.ports.grpc}" for triton in self.tritons)
         own = {"PORT": str(self.port), "TRITON": addresses, "LOG_LEVEL": "ERROR", "REQUEST_SECONDS": str(DEADLINE)}
+        own["STOP_DELAY_SECONDS"] = "0"
         environment = {**os.environ, **prepare(folder), **{PREFIX + name: value for name, value in own.items()}}
         self.frontend = subprocess.Popen([sys.executable, "-m", "frontend", "serve"], cwd=ROOT, env=environment)
 

@@ -1,5 +1,7 @@
 """A second product beside the first has what is its own."""
 
+import signal
+import subprocess
 from pathlib import Path
 
 from frontend.access.registry import Registry
@@ -31,6 +33,15 @@ def test_a_folder_of_its_own_has_a_database_of_its_own_and_tritons_addresses(tmp
     assert values["QUARTET_TRITON"] == f"127.0.0.1:{ports.grpc}"
     assert values["QUARTET_TRITON_HTTP"] == f"http://127.0.0.1:{ports.http}"
     assert values["QUARTET_TRITON_METRICS"] == f"http://127.0.0.1:{ports.metrics}/metrics"
+
+
+def test_whoever_hurries_does_not_wait_for_requests() -> None:
+    stack = Stack(1, {})
+    # As the frontend takes it while it stops.
+    with subprocess.Popen(["env", "--default-signal=INT", "sleep", "60"]) as frontend:
+        stack._frontend = frontend
+        stack.hurry()
+        assert frontend.wait(20) == -signal.SIGINT
 
 
 def test_a_new_key_ends_that_of_the_run_before_in_the_same_folder(tmp_path: Path) -> None:
