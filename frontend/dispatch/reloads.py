@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from frontend.dispatch.locks import Locks
+from frontend.dispatch.shown import pool_of
 from frontend.errors import BadGateway, Unreached
 from frontend.observe.logs import log
 from frontend.observe.metrics import MODEL_RELOADS
@@ -87,4 +88,4 @@ class Reloads:
             await self._server.reload(model)
             outcome = "loaded"
         finally:
-            MODEL_RELOADS.labels(self._name, model, outcome).inc()
+            MODEL_RELOADS.labels(pool_of(self._name), model, outcome).inc()

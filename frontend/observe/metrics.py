@@ -55,7 +55,7 @@ QUEUE_WAITING = _queues.gauge("quartet_queue_waiting", "Calls that wait for a sl
 CALLS_RUNNING = _queues.gauge("quartet_calls_running", "Calls that have a slot.", "calls", "pool", "model", "queue")
 SLOTS = _queues.gauge(
     "quartet_slots",
-    "Calls that may run at once: what a pool's Tritons that are up take, or the workers of a frontend.",
+    "Calls that this frontend may have at once: its share of what a pool's Tritons take, or of its own workers.",
     "calls",
     *("pool", "model"),
 )
