@@ -144,6 +144,21 @@ LOOP_DELAY_SECONDS = _process.histogram(
     "seconds",
     buckets=(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1),
 )
+DRAINING = _process.gauge(
+    "quartet_draining", "1 while this frontend answers what has come and wants no more.", "bool", workers="livemax"
+)
+GROUP_ACCEPTING = _process.gauge(
+    "quartet_group_accepting", "Workers of this frontend that accept requests.", "workers", workers="livemax"
+)
+GROUP_LEAVING = _process.gauge(
+    "quartet_group_leaving", "Workers that finish what they have begun, and end.", "workers", workers="livemax"
+)
+GROUP_RESTARTS = _process.gauge(
+    "quartet_group_restarts",
+    "Workers that ended by themselves and were started again, since this frontend began.",
+    "workers",
+    workers="livemax",
+)
 WORKERS_KILLED = _process.counter(
     "quartet_workers_killed_total",
     "Processes for audio and text that were ended with their task, and replaced.",

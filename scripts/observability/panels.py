@@ -124,6 +124,16 @@ ROWS: Mapping[str, Sequence[Panel]] = {
                 "{{model}} queued": 'sum by (model) (quartet_queue_waiting{model=~"audio|text|threads"})',
             },
         ),
+        Panel(
+            "Workers of a frontend",
+            "short",
+            {
+                "{{instance}} accept": "max by (instance) (quartet_group_accepting)",
+                "{{instance}} leave": "max by (instance) (quartet_group_leaving)",
+                "{{instance}} died": "max by (instance) (quartet_group_restarts)",
+            },
+        ),
+        Panel("Draining", "bool", {"{{instance}}": "max by (instance) (quartet_draining)"}),
         Panel("Killed", "short", {"{{pool}} {{reason}}": _rate("quartet_workers_killed_total", "pool, reason")}),
         Panel("Event loop late, 99 %", "s", {"{{instance}}": "quartet:loop_delay_seconds:p99_5m"}),
         Panel("Redis, 99 %", "s", {"{{use}}": _quantile(0.99, "quartet_redis_seconds", "use")}),

@@ -113,7 +113,7 @@ def test_a_worker_that_was_killed_is_replaced(parent: Parent) -> None:
     before = parent.workers()
     killed = min(before)
     os.kill(killed, signal.SIGKILL)
-    _wait(lambda: killed not in parent.workers() and parent.said("accepting") == WORKERS)
+    _wait(lambda: parent.said("restarts") == 1 and parent.said("accepting") == WORKERS)
     assert parent.workers() > before - {killed}
     assert parent.answers()
 
@@ -123,8 +123,11 @@ def test_what_a_killed_worker_has_counted_is_not_lost(parent: Parent) -> None:
         parent.get("/v1/models")
     killed = min(parent.workers())
     os.kill(killed, signal.SIGKILL)
-    _wait(lambda: killed not in parent.workers() and parent.said("accepting") == WORKERS)
-    assert [float(count) for count in _COUNT.findall(parent.get("/metrics"))] == [30.0]
+    _wait(lambda: parent.said("restarts") == 1 and parent.said("accepting") == WORKERS)
+    text = parent.get("/metrics")
+    assert [float(count) for count in _COUNT.findall(text)] == [30.0]
+    for told in ("accepting 3.0", "leaving 0.0", "restarts 1.0"):
+        assert f"quartet_group_{told}" in text
 
 
 def test_a_worker_that_cannot_start_again_leaves_the_others_alone_until_it_can(parent: Parent, models: Path) -> None:
