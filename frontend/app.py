@@ -42,7 +42,7 @@ from frontend.middleware.query import query_middleware
 from frontend.middleware.request_id import add_headers, request_id_middleware
 from frontend.middleware.turns import turns_middleware
 from frontend.observe.metrics import BUILD
-from frontend.observe.tracing import open_tracer
+from frontend.observe.tracers import open_tracer
 from frontend.operations.chat import handler as chat
 from frontend.operations.chat.pipeline import ChatPipeline
 from frontend.operations.embeddings import handler as embeddings

@@ -1,4 +1,4 @@
-"""Spans of requests: how they are made. Where tracing is off, nothing of OpenTelemetry is imported."""
+"""Spans of requests: how they are made."""
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -54,12 +54,3 @@ class Off:
 
 
 OFF = Off()
-
-
-def open_tracer(endpoint: str, ratio: float) -> Tracer:
-    """One that sends the part ``ratio`` of all traces to an OTLP collector; ``OFF`` where there is no ``endpoint``."""
-    if not endpoint:
-        return OFF
-    from frontend.observe.otlp import OtlpTracer
-
-    return OtlpTracer(endpoint, ratio)
