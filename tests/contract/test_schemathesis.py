@@ -31,7 +31,7 @@ Outcome = subprocess.CompletedProcess[str]
 
 # Which paths, checked for what, with how many examples each, and at least how many requests that makes.
 RUNS = [
-    ("^/v1/(audio/speech|embeddings|rerank|models)", OF_JSON, 25, 250),
+    ("^/v1/(audio/speech|embeddings|rerank|models)", OF_JSON, 16, 160),
     ("^/v1/audio/transcriptions", CHECKS, 70, 50),
     ("^/api/v1/audio/(synthesize|voices)", OF_JSON, 70, 50),
     ("^/api/v1/audio/transcribe", CHECKS, 70, 50),

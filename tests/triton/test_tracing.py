@@ -2,14 +2,12 @@
 
 import dataclasses
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 
 import pytest
 from aiohttp.test_utils import TestClient
 
 from frontend.app import create_app
 from frontend.config.settings import Settings
-from scripts.local_triton import checks
 from scripts.local_triton.server import LocalTriton
 from scripts.run.state import REPOSITORY
 from tests.collector import Collector, collecting
@@ -19,20 +17,6 @@ from tests.eventually import until
 pytestmark = pytest.mark.triton
 
 _CALLER = "00f067aa0ba902b7"
-# Calls that name no trace are traced one in so many: none.
-_RATE = 2**31 - 1
-
-
-class TracedTriton(LocalTriton):
-    """Sends spans to a collector."""
-
-    url = ""
-
-    def _command(self, wheel: checks.Wheel, backends: Path) -> list[str]:
-        told = ("mode=opentelemetry", "level=TIMESTAMPS", f"rate={_RATE}", "count=-1")
-        own = (f"url={self.url}", "resource=service.name=triton", "bsp_schedule_delay=100")
-        configs = (*told, *(f"opentelemetry,{each}" for each in own))
-        return [*super()._command(wheel, backends), *(f"--trace-config={config}" for config in configs)]
 
 
 @pytest.fixture(scope="module")
@@ -42,10 +26,11 @@ def collector() -> Iterator[Collector]:
 
 
 @pytest.fixture(scope="module")
-def traced(collector: Collector, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TracedTriton]:
-    triton = TracedTriton(REPOSITORY, tmp_path_factory.mktemp("traced"))
-    triton.url = collector.http
-    triton.start()
+def traced(collector: Collector, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalTriton]:
+    triton = LocalTriton(REPOSITORY, tmp_path_factory.mktemp("traced"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.http.removesuffix("/v1/traces"))
+        triton.start()
     try:
         triton.load(["m3_embedder"])
         yield triton
@@ -54,7 +39,7 @@ def traced(collector: Collector, tmp_path_factory: pytest.TempPathFactory) -> It
 
 
 @pytest.fixture
-async def client(settings: Settings, collector: Collector, traced: TracedTriton) -> AsyncIterator[Client]:
+async def client(settings: Settings, collector: Collector, traced: LocalTriton) -> AsyncIterator[Client]:
     address = f"127.0.0.1:{traced.ports.grpc}"
     settings = dataclasses.replace(settings, triton=address, otlp_endpoint=collector.grpc, models="embed-m3")
     server = ProductServer(create_app(settings), settings)
@@ -85,7 +70,7 @@ async def test_a_trace_goes_from_http_into_the_model(client: Client, collector: 
     assert {name: span.parent for name, span in spans.items()} == parents
     of_triton = {"InferRequest", "m3_embedder", "compute"}
     assert {name: span.service for name, span in spans.items()} == {
-        name: "triton" if name in of_triton else "quartet" for name in names
+        name: "triton-inference-server" if name in of_triton else "quartet" for name in names
     }
     order = [spans[name].start for name in ("POST /v1/embeddings", "queue", "triton", "InferRequest", "compute")]
     assert order == sorted(order)

@@ -15,8 +15,10 @@ def turn(key: str = "k", tier: int = 3, seconds: float = 60.0, owner: str | None
 def queue_of(
     slots: int = 1, bounds: Bounds | None = None, rules: Rules | None = None, floors: Mapping[str, int] | None = None
 ) -> ModelQueue:
+    """One whose only backend has so many slots, or is out where they are 0."""
     queue = ModelQueue("m", rules or Rules(), bounds or Bounds(), floors)
-    queue.set_limit("a", slots)
+    if slots:
+        queue.set_limit("a", slots)
     return queue
 
 

@@ -10,6 +10,7 @@ from tests.unit.dispatch.queues import queue_of, turn
 
 async def test_where_all_slots_are_other_frontends_a_call_waits_for_its_turn() -> None:
     queue = queue_of(0)
+    queue.set_limit("a", 0)
     waiting = asyncio.create_task(queue.slot(turn()).__aenter__())
     await asyncio.sleep(0)
     assert not waiting.done()
