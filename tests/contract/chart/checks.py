@@ -1,0 +1,272 @@
+"""What holds of every rendering of the chart; each check answers the faults that it finds, a line each."""
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any
+
+import kubernetes_validate
+from cloudcoil.models.keda import v1alpha1 as keda
+from cloudcoil.models.prometheus_operator import v1 as prometheus
+from pydantic import ValidationError
+
+from frontend.config.reading import FROM_FILE, PREFIX
+from frontend.config.settings import Settings
+from frontend.config.tables import SettingsError
+from scripts.local_triton.settings import arguments
+from tests.contract.chart.helm import Manifest
+
+Check = Callable[[Sequence[Manifest], str], Iterator[str]]
+_OPERATORS: Mapping[str, Any] = {
+    "ScaledObject": keda.ScaledObject,
+    "ServiceMonitor": prometheus.ServiceMonitor,
+    "PrometheusRule": prometheus.PrometheusRule,
+}
+# Of kinds whose definitions no package has.
+_UNCHECKED = {"HTTPRoute"}
+# What is asked of a frontend's admin port and of a Triton.
+_PROBES = {
+    "frontend": {("admin", "/health/live"), ("admin", "/health/ready")},
+    "triton": {("http", "/v2/health/live"), ("http", "/v2/health/ready")},
+}
+_UNITS = {"": 1.0, "m": 1e-3, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+
+
+def name(manifest: Manifest) -> str:
+    return f"{manifest['kind']} {manifest['metadata']['name']}"
+
+
+def pods(manifests: Sequence[Manifest]) -> Iterator[tuple[str, Manifest]]:
+    """What each workload starts its pods from, labels and all."""
+    for manifest in manifests:
+        if template := manifest.get("spec", {}).get("template"):
+            yield name(manifest), template
+
+
+def amount(quantity: str | float) -> float:
+    """Kubernetes' quantities as numbers."""
+    found = re.fullmatch(r"([0-9.]+)(m|Ki|Mi|Gi|Ti)?", str(quantity))
+    assert found is not None, quantity
+    return float(found[1]) * _UNITS[found[2] or ""]
+
+
+def kinds(manifests: Sequence[Manifest], version: str) -> Iterator[str]:
+    """Every object is of a kind and of fields that this version of Kubernetes, or its operator, has."""
+    for manifest in manifests:
+        kind = manifest["kind"]
+        if kind in _OPERATORS:
+            yield from _of_an_operator(manifest)
+        elif kind not in _UNCHECKED and (fault := _of_kubernetes(json.dumps(manifest), version)):
+            yield f"{name(manifest)}: {fault}"
+
+
+# Most objects are the same in many renderings, and validating one takes a tenth of a second.
+@cache
+def _of_kubernetes(manifest: str, version: str) -> str:
+    try:
+        kubernetes_validate.validate(json.loads(manifest), version, strict=True)
+    except kubernetes_validate.SchemaNotFoundError:
+        return f"Kubernetes {version} has no such kind"
+    except kubernetes_validate.ValidationError as error:
+        return f"{'.'.join(map(str, error.path))}: {error.message}"
+    return ""
+
+
+def _of_an_operator(manifest: Manifest) -> Iterator[str]:
+    try:
+        known = _OPERATORS[manifest["kind"]].model_validate(manifest)
+    except ValidationError as error:
+        yield f"{name(manifest)}: {error}"
+        return
+    read = known.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    yield from (f"{name(manifest)}: there is no {field}" for field in _lost(manifest, read))
+
+
+def _lost(written: Any, read: Any, place: str = "") -> Iterator[str]:
+    """The fields that a model knows nothing of: it leaves them out, and says nothing."""
+    if isinstance(written, dict):
+        for key, value in written.items():
+            if key in read:
+                yield from _lost(value, read[key], f"{place}.{key}")
+            else:
+                yield f"{place}.{key}"
+    elif isinstance(written, list):
+        for value, other in zip(written, read, strict=True):
+            yield from _lost(value, other, place)
+
+
+def rights(manifests: Sequence[Manifest], _: str) -> Iterator[str]:
+    """The restricted pod security standard, and no variables or tokens that nobody needs."""
+    for owner, template in pods(manifests):
+        spec = template["spec"]
+        if spec.get("enableServiceLinks") is not False:
+            yield f"{owner}: its pods get a variable for each Service"
+        if spec.get("automountServiceAccountToken") is not ("-first-key-" in owner):
+            yield f"{owner}: automountServiceAccountToken"
+        security = spec.get("securityContext", {})
+        if not security.get("runAsNonRoot") or security.get("seccompProfile") != {"type": "RuntimeDefault"}:
+            yield f"{owner}: its pods are not restricted"
+        for container in _containers(spec):
+            own = container.get("securityContext", {})
+            allowed = own.get("allowPrivilegeEscalation"), own.get("readOnlyRootFilesystem")
+            if allowed != (False, True) or own.get("capabilities") != {"drop": ["ALL"]}:
+                yield f"{owner}: {container['name']} is not restricted"
+
+
+def _containers(spec: Manifest) -> list[Manifest]:
+    return [*spec.get("initContainers", []), *spec["containers"]]
+
+
+def settings(manifests: Sequence[Manifest], _: str) -> Iterator[str]:
+    """Every variable is a setting, and the settings' file is read without a complaint."""
+    for owner, template in pods(manifests):
+        for container in _containers(template["spec"]):
+            for variable in container.get("env", []):
+                field = variable["name"].removeprefix(PREFIX).removesuffix(FROM_FILE).lower()
+                known = field in Settings.__dataclass_fields__ or variable["name"] == f"{PREFIX}CONFIG"
+                if variable["name"].startswith(PREFIX) and not known:
+                    yield f"{owner}: there is no setting {variable['name']}"
+    for manifest in manifests:
+        if text := manifest.get("data", {}).get("quartet.toml"):
+            yield from _bad_file(text)
+
+
+def _bad_file(text: str) -> Iterator[str]:
+    with NamedTemporaryFile("w", suffix=".toml") as file:
+        file.write(text)
+        file.flush()
+        try:
+            read = Settings.from_env({f"{PREFIX}CONFIG": str(Path(file.name))})
+        except SettingsError as error:
+            yield f"quartet.toml: {error}"
+            return
+    wanted = {model for pool in tomllib.loads(text)["pools"].values() for model in pool["models"]}
+    if lacking := set(read.served.triton_models) - wanted:
+        yield f"quartet.toml: no pool has {', '.join(sorted(lacking))}"
+
+
+def probes(manifests: Sequence[Manifest], _: str) -> Iterator[str]:
+    """Every port that a probe or a Service names is there, and every path is one that is answered."""
+    for owner, template in pods(manifests):
+        part = template["metadata"]["labels"]["app.kubernetes.io/component"]
+        for container in template["spec"]["containers"]:
+            ports = {port["name"] for port in container.get("ports", [])}
+            for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+                asked = container.get(probe, {}).get("httpGet")
+                if asked and ((asked["port"], asked["path"]) not in _PROBES[part] or asked["port"] not in ports):
+                    yield f"{owner}: {probe} asks {asked['path']} of {asked['port']}"
+    for manifest in manifests:
+        if manifest["kind"] == "Service":
+            found = _matching(manifests, manifest["spec"]["selector"])
+            ports = {port["name"] for spec in found for item in spec["containers"] for port in item.get("ports", [])}
+            for port in manifest["spec"]["ports"]:
+                if port["targetPort"] not in ports:
+                    yield f"{name(manifest)}: nothing has the port {port['targetPort']}"
+
+
+def _matching(manifests: Sequence[Manifest], selector: Mapping[str, str]) -> list[Manifest]:
+    return [
+        template["spec"]
+        for _, template in pods(manifests)
+        if selector.items() <= template["metadata"]["labels"].items()
+    ]
+
+
+def ends(manifests: Sequence[Manifest], _: str) -> Iterator[str]:
+    """A pod has longer to end than what it runs takes: a frontend its delay and its drain, a Triton its calls."""
+    (text,) = [manifest["data"]["quartet.toml"] for manifest in manifests if "quartet.toml" in manifest.get("data", {})]
+    file = tomllib.loads(text)
+    (timeout,) = [word.partition("=")[2] for word in arguments() if word.startswith("--exit-timeout-secs=")]
+    needed = {"frontend": file["stop_delay_seconds"] + file["drain_seconds"], "triton": int(timeout)}
+    for owner, template in pods(manifests):
+        part = template["metadata"]["labels"]["app.kubernetes.io/component"]
+        if part in needed and not needed[part] < template["spec"].get("terminationGracePeriodSeconds", 30):
+            yield f"{owner}: is killed before it has ended"
+
+
+def names(manifests: Sequence[Manifest], _: str) -> Iterator[str]:
+    """What an object names is there: claims, maps and selected pods; Secrets unless they come from elsewhere."""
+    known = {name(manifest) for manifest in manifests}
+    own_claims = {
+        claim["metadata"]["name"]
+        for manifest in manifests
+        for claim in manifest.get("spec", {}).get("volumeClaimTemplates", [])
+    }
+    for owner, template in pods(manifests):
+        volumes = {volume["name"]: volume for volume in template["spec"].get("volumes", [])}
+        for volume in volumes.values():
+            if (
+                claim := volume.get("persistentVolumeClaim")
+            ) and f"PersistentVolumeClaim {claim['claimName']}" not in known:
+                yield f"{owner}: there is no claim {claim['claimName']}"
+            if (held := volume.get("configMap")) and f"ConfigMap {held['name']}" not in known:
+                yield f"{owner}: there is no ConfigMap {held['name']}"
+        for container in _containers(template["spec"]):
+            for mount in container.get("volumeMounts", []):
+                if mount["name"] not in volumes.keys() | own_claims:
+                    yield f"{owner}: there is no volume {mount['name']}"
+    for manifest in manifests:
+        spec = manifest.get("spec", {})
+        selector = spec.get("podSelector", {}).get("matchLabels") or (
+            spec.get("selector") if manifest["kind"] == "Service" else None
+        )
+        if selector and not _matching(manifests, selector):
+            yield f"{name(manifest)}: selects no pod"
+        target = spec.get("scaleTargetRef", {}).get("name")
+        if target and not known & {f"Deployment {target}", f"StatefulSet {target}"}:
+            yield f"{name(manifest)}: there is no {target}"
+
+
+def room(manifests: Sequence[Manifest], _: str) -> Iterator[str]:
+    """Every container says what it needs and may have; what lies in memory fits into that."""
+    for owner, template in pods(manifests):
+        spec = template["spec"]
+        shared = sum(
+            amount(volume["emptyDir"]["sizeLimit"])
+            for volume in spec.get("volumes", [])
+            if volume.get("emptyDir", {}).get("medium") == "Memory"
+        )
+        for container in _containers(spec):
+            resources = container.get("resources", {})
+            if not {"cpu", "memory"} <= resources.get("requests", {}).keys() or "memory" not in resources.get(
+                "limits", {}
+            ):
+                yield f"{owner}: {container['name']} does not say what it needs"
+            elif container in spec["containers"] and amount(resources["limits"]["memory"]) <= 2 * shared:
+                yield f"{owner}: half of its memory and more is shared memory"
+        for container in _containers(spec):
+            if re.search(r":(latest)?$", container["image"]) or not re.search(r"[:@]", container["image"]):
+                yield f"{owner}: {container['image']} is whatever is newest"
+
+
+def scaling(manifests: Sequence[Manifest], _: str) -> Iterator[str]:
+    """Tritons are scaled by demand; a lost series does not scale down, and growth and shrinking are bounded."""
+    for manifest in manifests:
+        spec = manifest.get("spec", {})
+        if manifest["kind"] == "ScaledObject":
+            behavior = spec["advanced"]["horizontalPodAutoscalerConfig"]["behavior"]
+            if not spec.get("fallback", {}).get("replicas"):
+                yield f"{name(manifest)}: has no fallback"
+            for trigger in spec["triggers"]:
+                if trigger["metadata"].get("ignoreNullValues") != "false":
+                    yield f"{name(manifest)}: a lost series reads 0"
+                if re.search(r"nv_inference_(queue|compute)", trigger["metadata"]["query"]):
+                    yield f"{name(manifest)}: Triton's own queue is never long"
+        elif manifest["kind"] == "HorizontalPodAutoscaler":
+            behavior = spec["behavior"]
+        else:
+            continue
+        if behavior.get("scaleDown", {}).get("stabilizationWindowSeconds", 0) < 300:
+            yield f"{name(manifest)}: scales down at the first quiet moment"
+
+
+CHECKS: tuple[Check, ...] = (kinds, rights, settings, probes, ends, names, room, scaling)
+
+
+def faults(manifests: Sequence[Manifest], version: str = "1.36") -> list[str]:
+    """What all checks find."""
+    return [fault for check in CHECKS for fault in check(manifests, version)]

