@@ -27,7 +27,7 @@ _OPERATORS: Mapping[str, Any] = {
     "PrometheusRule": prometheus.PrometheusRule,
 }
 # Of kinds whose definitions no package has.
-_UNCHECKED = {"HTTPRoute"}
+_UNCHECKED = {"HTTPRoute", "InferenceService"}
 # What is asked of a frontend's admin port and of a Triton.
 _PROBES = {
     "frontend": {("admin", "/health/live"), ("admin", "/health/ready")},
@@ -43,7 +43,9 @@ def name(manifest: Manifest) -> str:
 def pods(manifests: Sequence[Manifest]) -> Iterator[tuple[str, Manifest]]:
     """What each workload starts its pods from, labels and all."""
     for manifest in manifests:
-        if template := manifest.get("spec", {}).get("template"):
+        if manifest["kind"] == "InferenceService":
+            yield name(manifest), {"metadata": manifest["metadata"], "spec": manifest["spec"]["predictor"]}
+        elif template := manifest.get("spec", {}).get("template"):
             yield name(manifest), template
 
 
@@ -191,6 +193,8 @@ def ends(manifests: Sequence[Manifest], _: str) -> Iterator[str]:
 def names(manifests: Sequence[Manifest], _: str) -> Iterator[str]:
     """What an object names is there: claims, maps and selected pods; Secrets unless they come from elsewhere."""
     known = {name(manifest) for manifest in manifests}
+    # KServe makes it.
+    known |= {f"Deployment {known[17:]}-predictor" for known in known if known.startswith("InferenceService ")}
     own_claims = {
         claim["metadata"]["name"]
         for manifest in manifests

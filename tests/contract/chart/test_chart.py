@@ -21,6 +21,7 @@ SWITCHES: Sequence[Sequence[str]] = (
     ("httpRoute.enabled=true", "httpRoute.parents[0].name=gateway", "networkPolicy.enabled=false"),
     ("redis.existingSecret=r", "postgres.existingSecret=p", "secrets.existingSecret=s"),
     _IMAGES,
+    ("engine=kserve", "autoscaling.engine=keda"),
     ("frontend.settings.audio_workers=4", "frontend.settings.limits.embeddings=600"),
 )
 
@@ -90,7 +91,7 @@ FAULTS = [
         "{ name: rpc, containerPort: 8001 }",
     ),
     (checks.ends, "templates/_helpers.tpl", "add 30 .Values.frontend.stopDelaySeconds", "add 0"),
-    (checks.ends, "templates/pools.yaml", "terminationGracePeriodSeconds: 330", "terminationGracePeriodSeconds: 300"),
+    (checks.ends, "templates/_triton.tpl", "terminationGracePeriodSeconds: 330", "terminationGracePeriodSeconds: 300"),
     (
         checks.names,
         "templates/frontend.yaml",

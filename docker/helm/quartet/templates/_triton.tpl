@@ -1,0 +1,51 @@
+{{- /* The pods of a pool; of (dict "root" . "part" labels "values" the pool's "container" its name). */}}
+{{- define "quartet.triton" -}}
+{{- include "quartet.pod" (dict "root" .root "user" 1000) | nindent 0 }}
+{{- include "quartet.spread" .part | nindent 0 }}
+# Longer than Triton waits for what is under way.
+terminationGracePeriodSeconds: 330
+{{- with .values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- include "quartet.wait" (dict "root" .root "image" "triton") | nindent 0 }}
+containers:
+  - name: {{ .container }}
+    image: {{ include "quartet.image" (dict "root" .root "name" "triton") }}
+    {{- include "quartet.container" .root | nindent 4 }}
+    args:
+      - --model-repository=/models
+      - --model-config-name={{ .values.config }}
+      {{- range .values.models }}
+      - --load-model={{ . }}
+      {{- end }}
+    ports:
+      - { name: http, containerPort: 8000 }
+      - { name: grpc, containerPort: 8001 }
+      - { name: metrics, containerPort: 8002 }
+    # Ready when every model is; the largest take minutes to load.
+    startupProbe: { httpGet: { path: /v2/health/ready, port: http }, periodSeconds: 5, timeoutSeconds: 5, failureThreshold: 180 }
+    readinessProbe: { httpGet: { path: /v2/health/ready, port: http }, periodSeconds: 5, timeoutSeconds: 5, failureThreshold: 3 }
+    livenessProbe: { httpGet: { path: /v2/health/live, port: http }, periodSeconds: 10, timeoutSeconds: 10, failureThreshold: 6 }
+    resources:
+      requests:
+        {{- toYaml .values.resources.requests | nindent 8 }}
+      limits:
+        {{- toYaml .values.resources.limits | nindent 8 }}
+        {{- if .values.gpus }}
+        nvidia.com/gpu: {{ .values.gpus }}
+        {{- end }}
+    volumeMounts:
+      - { name: models, mountPath: /models, readOnly: true }
+      - { name: shm, mountPath: /dev/shm }
+      - { name: tmp, mountPath: /tmp }
+volumes:
+  # In memory, so that it counts within the limit of memory.
+  - { name: shm, emptyDir: { medium: Memory, sizeLimit: {{ .values.sharedMemory }} } }
+  - { name: tmp, emptyDir: { sizeLimit: 1Gi } }
+  {{- include "quartet.models" (dict "root" .root "image" .root.Values.models.image.reference) | nindent 2 }}
+{{- end }}
