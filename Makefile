@@ -46,7 +46,7 @@ $(VENV)/installed: $(VENV)/base $(PRODUCT) pyproject.toml
 	@$(INSTALL) product
 	@touch $@
 
-$(VENV)/installed-tests: $(VENV)/installed tests/requirements.txt
+$(VENV)/installed-tests: $(VENV)/installed tests/requirements.txt tests/requirements-nodeps.txt
 	@$(INSTALL) tests
 	@touch $@
 

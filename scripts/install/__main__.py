@@ -46,7 +46,7 @@ PARTS = {
             "scripts/export_models/requirements-nodeps.txt",
         ),
     ),
-    "tests": Part("what tests need", ("tests/requirements.txt",)),
+    "tests": Part("what tests need", ("tests/requirements.txt",), ("tests/requirements-nodeps.txt",)),
     "bench": Part("what benchmarks need", ("scripts/benchmark/requirements.txt",)),
     "clients": Part("clients to test with", alone=("tests/clients/requirements.txt",), folder=_VENV / "clients"),
     **{

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from frontend.config.reading import FROM_FILE, PREFIX
 from frontend.config.settings import Settings
 from frontend.config.tables import SettingsError
+from frontend.observe.metrics import GROUPS
 from scripts.local_triton.settings import arguments
 from tests.contract.chart.helm import Manifest
 
@@ -268,7 +269,17 @@ def scaling(manifests: Sequence[Manifest], _: str) -> Iterator[str]:
             yield f"{name(manifest)}: scales down at the first quiet moment"
 
 
-CHECKS: tuple[Check, ...] = (kinds, rights, settings, probes, ends, names, room, scaling)
+def queries(manifests: Sequence[Manifest], _: str) -> Iterator[str]:
+    """Every metric that a query names is one that there is."""
+    known = {row.name for group in GROUPS for row in group.rows}
+    for manifest in manifests:
+        if manifest["kind"] in ("ScaledObject", "PrometheusRule"):
+            for metric in set(re.findall(r"\bquartet_\w+", json.dumps(manifest["spec"]))):
+                if re.sub("_(bucket|sum|count)$", "", metric) not in known:
+                    yield f"{name(manifest)}: there is no metric {metric}"
+
+
+CHECKS: tuple[Check, ...] = (kinds, rights, settings, probes, ends, names, room, scaling, queries)
 
 
 def faults(manifests: Sequence[Manifest], version: str = "1.36") -> list[str]:

@@ -86,7 +86,7 @@ FAULTS = [
     (checks.probes, "templates/frontend.yaml", "path: /health/ready", "path: /ready"),
     (
         checks.probes,
-        "templates/pools.yaml",
+        "templates/_triton.tpl",
         "{ name: grpc, containerPort: 8001 }",
         "{ name: rpc, containerPort: 8001 }",
     ),
@@ -103,6 +103,7 @@ FAULTS = [
     (checks.room, "values.yaml", "sharedMemory: 2Gi", "sharedMemory: 4Gi"),
     (checks.room, "values.yaml", "tag: 8.2.3-bookworm", "tag: latest"),
     (checks.scaling, "templates/autoscaling.yaml", 'ignoreNullValues: "false"', 'ignoreNullValues: "true"'),
+    (checks.queries, "templates/autoscaling.yaml", "quartet_calls_running", "quartet_running"),
     (checks.scaling, "templates/autoscaling.yaml", "fallback:", "# fallback:"),
     (checks.scaling, "templates/autoscaling.yaml", "stabilizationWindowSeconds: 300", "stabilizationWindowSeconds: 30"),
 ]
