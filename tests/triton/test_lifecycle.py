@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -59,8 +60,11 @@ def test_the_product_ends_with_its_caller(tmp_path: Path) -> None:
 
 def _family(root: int) -> dict[int, str]:
     """The process ``root`` and everything it started, with command lines."""
-    process = psutil.Process(root)
-    return {each.pid: " ".join(each.cmdline()) for each in (process, *process.children(recursive=True))}
+    process, found = psutil.Process(root), {}
+    for each in (process, *process.children(recursive=True)):
+        with suppress(psutil.NoSuchProcess):
+            found[each.pid] = " ".join(each.cmdline())
+    return found
 
 
 def _alive(pid: int) -> bool:

@@ -93,6 +93,7 @@ class Histories(RuleBasedStateMachine):
         assert self.limits[ticket.backend] - used[ticket.backend] == most
         if below:
             assert ticket in below
+            self.aged_before += 1
         else:
             assert free > held
             self._check_order(ticket)
