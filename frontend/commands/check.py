@@ -49,15 +49,11 @@ def _problems(settings: Settings) -> Iterator[str]:
         yield from look(settings)
 
 
-def _refused(look: Callable[[], object]) -> Iterator[str]:
+def _required(settings: Settings) -> Iterator[str]:
     try:
-        look()
+        Required.of(settings.ready_models, settings.served.triton_models)
     except SettingsError as error:
         yield str(error)
-
-
-def _required(settings: Settings) -> Iterator[str]:
-    yield from _refused(lambda: Required.of(settings.ready_models, settings.served.triton_models))
 
 
 def _database(settings: Settings) -> Iterator[str]:
@@ -69,13 +65,13 @@ def _database(settings: Settings) -> Iterator[str]:
 
 def _keys(settings: Settings) -> Iterator[str]:
     source = settings.jwt_jwks
-    if source and not (refused := list(_refused(lambda: is_address(source)))) and not is_address(source):
-        try:
+    try:
+        if source and not is_address(source):
             asyncio.run(Jwks(source, settings.jwt_jwks_seconds).load())
-        except _BAD_FILES as error:
-            yield f"QUARTET_JWT_JWKS: {source}: {_reason(error)}"
-    elif source:
-        yield from refused
+    except SettingsError as error:
+        yield str(error)
+    except _BAD_FILES as error:
+        yield f"QUARTET_JWT_JWKS: {source}: {_reason(error)}"
 
 
 def _tritons(settings: Settings) -> Iterator[str]:
