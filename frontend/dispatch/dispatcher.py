@@ -71,6 +71,7 @@ class Dispatcher:
     async def remove(self, name: str) -> None:
         """Send it no calls from here on; returns when those that it has are done, and its ``server`` is closed."""
         backend = self._backends.pop(name)
+        del self._zones[name]
         backend.retire()
         await backend.leave()
 
