@@ -18,7 +18,7 @@ import aiohttp
 from frontend.config.reading import PREFIX
 from scripts.local_triton.checks import free_port
 from tests.conftest import KEY, ROOT
-from tests.eventually import until
+from tests.eventually import until, until_ready
 from tests.frontends import prepare
 from tests.names import DnsServer, dns_server
 from tests.tritons import GrpcTriton
@@ -152,7 +152,7 @@ async def come_and_go(folder: Path, rounds: int) -> Outcome:
         await pool.come()
         settings = {"TRITON": f"{_NAME}:{pool.port}", "DNS": address}
         async with _frontend(folder, settings, port):
-            await _until_ready(session, url)
+            await until_ready(url, 60)
             await pool.split(200)
             async with pool.load():
                 for number in range(rounds):
@@ -160,18 +160,6 @@ async def come_and_go(folder: Path, rounds: int) -> Outcome:
                     await pool.go(_LIVES_ON if number % 2 else 0.0)
         await pool.stop()
     return pool.outcome
-
-
-async def _until_ready(session: aiohttp.ClientSession, url: str) -> None:
-    async with asyncio.timeout(60):
-        while True:
-            try:
-                async with session.get(f"{url}/health/ready") as response:
-                    if response.status == 200:
-                        return
-            except aiohttp.ClientError:
-                pass
-            await asyncio.sleep(0.1)
 
 
 if __name__ == "__main__":

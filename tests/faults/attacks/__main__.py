@@ -16,7 +16,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-import aiohttp
 import numpy as np
 import psutil
 
@@ -27,6 +26,7 @@ from frontend.config.reading import PREFIX
 from frontend.config.settings import Settings
 from scripts.local_triton.checks import free_port
 from tests.conftest import ROOT
+from tests.eventually import until_ready
 from tests.fakes import add_key
 from tests.faults.attacks.cases import ATTACKS
 from tests.faults.attacks.scene import FREE_SECONDS, PATIENCE, Scene, seconds_until_free
@@ -44,7 +44,7 @@ def product(folder: Path) -> Iterator[tuple[Scene, int]]:
     environ = {**os.environ, f"{PREFIX}DATABASE": database, f"{PREFIX}USAGE_FOLDER": str(folder / "usage")}
     with subprocess.Popen(["make", "run", f"PORT={port}"], cwd=ROOT, env=environ) as make:
         try:
-            asyncio.run(_ready(port))
+            asyncio.run(until_ready(f"http://127.0.0.1:{port}", _START_SECONDS))
             keys = {tier: api_key.new_key() for tier in ("free", "company")}
             with_registry(Settings(database=database), lambda registry: _add(registry, keys))
             yield Scene(port, keys["free"], keys["company"], f"127.0.0.1:{_grpc_port(make.pid)}"), make.pid
@@ -55,18 +55,6 @@ def product(folder: Path) -> Iterator[tuple[Scene, int]]:
 async def _add(registry: Registry, keys: Mapping[str, str]) -> None:
     for tier, key in keys.items():
         await add_key(registry, key, tier=tier)
-
-
-async def _ready(port: int) -> None:
-    async with asyncio.timeout(_START_SECONDS), aiohttp.ClientSession() as session:
-        while True:
-            try:
-                async with session.get(f"http://127.0.0.1:{port}/health/ready") as response:
-                    if response.status == 200:
-                        return
-            except aiohttp.ClientError:
-                pass
-            await asyncio.sleep(0.5)
 
 
 def _tritons(pid: int) -> dict[int, list[str]]:
