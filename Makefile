@@ -100,14 +100,14 @@ demo: $(VENV)/installed
 
 prepare-test: demo $(VENV)/installed-tests $(VENV)/installed-clients $(VENV)/installed-browser $(VENV)/installed-prometheus
 
-# Three, since many tests wait; in the order of the folders, so that the longest files, of few tests each, come first.
+# Four, since many tests wait; in the order of the folders, so that the longest files, of few tests each, come first.
 test-together:
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not alone"
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder -m "not alone"
 
 test: check-python ## lint, export the demo models, and every test, those against a real Triton included
 	@$(MAKE) --no-print-directory --output-sync -j 3 prepare-test
 	@$(MAKE) --no-print-directory -j 2 lint test-together
-	@$(BIN)/python -m pytest -m alone
+	@$(BIN)/python -m pytest -m alone $$(grep -rl --include='test_*.py' 'mark\.alone' tests)
 
 bench: check-export ## measure every operation under load; BENCH="--operations embeddings --callers 16 --seconds 20"
 	@$(MAKE) --no-print-directory $(VENV)/installed-bench

@@ -1,8 +1,7 @@
-"""Imports point one way, as the architecture says, and every module can be imported alone."""
+"""Imports point one way, as the architecture says, so that every module can be imported first."""
 
 import ast
 import graphlib
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -75,35 +74,6 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
 
 def test_packages_import_nothing() -> None:
     assert not {str(path) for path in FRONTEND.rglob("__init__.py") if _imports(path)}
-
-
-def test_every_module_is_imported_alone() -> None:
-    code = """
-import importlib, os, sys
-import frontend.app, frontend.__main__, prometheus_client
-# Libraries stay: they take all the time there is. Metrics can be registered once only.
-for name in [name for name in sys.modules if name.startswith("frontend.")]:
-    del sys.modules[name]
-for collector in list(prometheus_client.REGISTRY._collector_to_names):
-    prometheus_client.REGISTRY.unregister(collector)
-for module in sys.argv[1:]:
-    child = os.fork()
-    if not child:
-        importlib.import_module(module)
-        os._exit(0)
-    if os.waitpid(child, 0)[1]:
-        sys.exit(f"{module} cannot be imported alone")
-"""
-    names = [_name(path) for path in MODULES if "migrations" not in path.parts]
-    ran = subprocess.run(
-        [sys.executable, "-c", code, *names],
-        cwd=ROOT,
-        env={**os.environ, "GRPC_ENABLE_FORK_SUPPORT": "0"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr
 
 
 def test_rooms_of_operations_do_not_import_each_other() -> None:
