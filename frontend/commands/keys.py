@@ -11,7 +11,7 @@ from frontend.catalogue.endpoints import LIMITS
 from frontend.commands.database import with_registry
 from frontend.commands.tables import columns
 from frontend.config.settings import Settings
-from frontend.config.tables import MOST_REQUESTS, TIERS, SettingsError, check_limit
+from frontend.config.tables import MOST_REQUESTS, TIERS, USUAL_TIER, SettingsError, check_limit
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
@@ -93,7 +93,7 @@ async def _run_keys(registry: Registry, arguments: argparse.Namespace) -> Iterab
     expires_at = int(time.time()) + arguments.expires if arguments.expires is not None else None
     limits = dict(arguments.limit)
     if arguments.action == "create":
-        key = await registry.create(arguments.name, arguments.tier or "free", arguments.org, limits, expires_at)
+        key = await registry.create(arguments.name, arguments.tier or USUAL_TIER, arguments.org, limits, expires_at)
         return ["this key is not shown again:", key]
     given = {"name": arguments.name, "tier": arguments.tier, "org": arguments.org, "expires_at": expires_at}
     values = {name: value for name, value in given.items() if value is not None}

@@ -123,7 +123,9 @@ class Requests:
     queue_per_key: int = setting(256, "calls of a key that may wait for a model", least=1)
     queue_per_tier: int = setting(4096, "calls of a tier that may wait for a model", least=1)
     queue_age_seconds: float = setting(4.0, "a call that has waited so long may go before its turn", least=0)
-    queue_hold_seconds: float = setting(5.0, "time an idle owner's floor is not lent to others", least=0)
+    queue_hold_seconds: float = setting(
+        5.0, "time until an idle owner's floor is lent, an idle Triton to bulk", least=0
+    )
 
 
 @dataclass(frozen=True)

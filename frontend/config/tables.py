@@ -10,7 +10,8 @@ from frontend.catalogue.models import PRICES
 from frontend.catalogue.prices import Price, to_micro
 from frontend.config.pools import PoolSetting
 
-TIERS = ("free", "pro", "company")
+TIERS = ("bulk", "free", "pro", "company")
+USUAL_TIER = "free"
 # In the queue, 1 goes first.
 LEVELS: Mapping[str, int] = {tier: len(TIERS) - place for place, tier in enumerate(TIERS)}
 # More is no limit, and does not fit a database's integers.

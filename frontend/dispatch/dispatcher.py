@@ -1,5 +1,6 @@
 """One call to a model: wait for a slot, send it to the Triton that has it, and to another if it never arrived."""
 
+import asyncio
 import dataclasses
 import math
 from collections import Counter
@@ -13,6 +14,7 @@ from frontend.dispatch.locks import LocalLocks, Locks
 from frontend.dispatch.model_queue import Bounds, ModelQueue, Turn
 from frontend.dispatch.scheduler import Rules
 from frontend.dispatch.shares import Demand, Shares
+from frontend.dispatch.spare import Spare
 from frontend.dispatch.window import CongestionWindow, Work
 from frontend.errors import Unreached
 from frontend.observe.metrics import CALL_FILL, MODEL_READY, SLOTS
@@ -41,6 +43,7 @@ class Dispatcher:
         zone: str = "",
     ) -> None:
         self._rules, self._bounds, self._shares, self._zone = rules, bounds, shares, zone
+        self._spare = Spare(rules.hold_seconds)
         self._locks, self._call_seconds = locks or LocalLocks(), call_seconds
         self._trials: dict[str, Trial] = {}
         self._windows: dict[str, CongestionWindow] = {}
@@ -74,11 +77,12 @@ class Dispatcher:
         del self._zones[name]
         backend.retire()
         await backend.leave()
+        self._spare.forget(name)
 
     def fix(self, name: str, slots: int) -> ModelQueue:
         """The queue before what is no Triton's, with so many at once, of which a key has half at most."""
         rules = dataclasses.replace(self._rules, key_share=_KEY_SHARE)
-        self._queues[name] = ModelQueue(name, rules, self._bounds)
+        self._queues[name] = ModelQueue(name, rules, self._bounds, spare=self._spare)
         self._queues[name].set_limit(name, slots)
         SLOTS.labels(name, name).set(slots)
         return self._queues[name]
@@ -100,7 +104,7 @@ class Dispatcher:
             return demand
         long = self._long_queue(model).demand
         owners = Counter(demand.owners) + Counter(long.owners)
-        return Demand(demand.calls + long.calls, owners)
+        return Demand(demand.calls + long.calls, owners, demand.is_used or long.is_used)
 
     def states(self, models: Iterable[str]) -> dict[str, State]:
         """The best that can be said of each of ``models``, over all backends."""
@@ -117,14 +121,14 @@ class Dispatcher:
     def queue(self, model: str) -> ModelQueue:
         if model not in self._queues:
             floors, window = self._shares.floors(model), self._windows.get(model)
-            self._queues[model] = ModelQueue(model, self._rules, self._bounds, floors, window)
+            self._queues[model] = ModelQueue(model, self._rules, self._bounds, floors, window, spare=self._spare)
         return self._queues[model]
 
     def _long_queue(self, model: str) -> ModelQueue:
         name = f"{model}:long"
         if name not in self._queues:
             floors = self._shares.floors(name)
-            self._queues[name] = ModelQueue(model, self._rules, self._bounds, floors, kind="long")
+            self._queues[name] = ModelQueue(model, self._rules, self._bounds, floors, kind="long", spare=self._spare)
         return self._queues[name]
 
     def refuse_late(self, model: str, turn: Turn, work: float, at_once: int) -> None:
@@ -179,7 +183,10 @@ class Dispatcher:
 
     def share(self) -> None:
         """Take this frontend's part of the slots of all models, as it is now."""
-        for model in self._views:
+        now = asyncio.get_running_loop().time()
+        for model, view in self._views.items():
+            if self._shares.elsewhere(model):
+                self._spare.note_others(view.offers, now)
             self._share(model)
 
     def _share(self, model: str) -> None:

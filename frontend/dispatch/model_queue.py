@@ -11,6 +11,7 @@ from frontend.config.tables import LEVELS
 from frontend.dispatch.scheduler import Rules, Scheduler
 from frontend.dispatch.shares import Demand
 from frontend.dispatch.shown import pool_of
+from frontend.dispatch.spare import Spare
 from frontend.dispatch.turns import Ticket
 from frontend.dispatch.window import CongestionWindow
 from frontend.errors import Busy
@@ -67,7 +68,7 @@ def _for_good(backend: str) -> float:
 class ModelQueue:
     """Made inside the event loop that uses it. ``window`` says how much work a call should have at most.
 
-    ``kind`` tells it from another queue of the same model.
+    ``kind`` tells it from another queue of the same model; ``spare`` is what all of them leave to bulk work.
     """
 
     def __init__(
@@ -78,8 +79,9 @@ class ModelQueue:
         floors: Mapping[str, int] | None = None,
         window: CongestionWindow | None = None,
         kind: str = "usual",
+        spare: Spare | None = None,
     ) -> None:
-        self.model, self._kind, self._scheduler = model, kind, Scheduler(rules, floors)
+        self.model, self._kind, self._scheduler = model, kind, Scheduler(rules, floors, spare)
         self._bounds, self._window = bounds, window
         self._loop = asyncio.get_running_loop()
         self._granted: dict[Ticket, asyncio.Future[None]] = {}
@@ -95,8 +97,9 @@ class ModelQueue:
 
     @property
     def demand(self) -> Demand:
-        """What waits or runs."""
-        return Demand(len(self._granted), self._scheduler.demand_of_owners())
+        """What waits or runs, but for bulk work."""
+        scheduler = self._scheduler
+        return Demand(scheduler.others, scheduler.demand_of_owners(), scheduler.is_used(self._loop.time()))
 
     def set_floors(self, floors: Mapping[str, int]) -> None:
         """How much of each owner's floor is kept here."""

@@ -3,7 +3,8 @@
 Every method is told the time. Tiers go in order, and the keys of a tier share it by work. At most one grant in
 ``aged_every`` goes to the ticket that has waited longest, once that is ``age_seconds``: without the bound a flood of
 old tickets would turn the order round. An owner with a floor goes first until it has its slots, and others borrow them
-only when it has been idle for ``hold_seconds``. A key has at most ``key_share`` of the slots.
+only when it has been idle for ``hold_seconds``. A key has at most ``key_share`` of the slots. The last tier, bulk, has
+what is to spare alone, and does not age.
 
 A slot is a call that is under way; besides, a backend has at most the work of two pieces a lane under way.
 """
@@ -13,12 +14,13 @@ from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
+from frontend.dispatch.slots import PIECES, Slots
+from frontend.dispatch.spare import Spare
 from frontend.dispatch.turns import Ticket, Turns
 
-TIERS = 3
+TIERS = 4
+BULK = TIERS
 _SMOOTHING = 0.1
-# One piece that is being worked on and one that waits behind it.
-_PIECES = 2
 
 
 @dataclass(frozen=True)
@@ -31,49 +33,26 @@ class Rules:
     key_share: float = 1.0
 
 
-@dataclass
-class _Backend:
-    """Calls it may have and has at once, the work of these, and how many it works on side by side.
-
-    One that ``is_in`` may have no slots for the moment; one that is ``near`` goes before the others. ``last`` is the
-    number of the last grant that it had.
-    """
-
-    limit: int = 0
-    lanes: int = 1
-    is_in: bool = False
-    near: bool = True
-    running: int = 0
-    work: float = 0.0
-    last: int = 0
-
-    @property
-    def free(self) -> int:
-        """Slots that nobody has; a backend whose limit fell may have more running than it should."""
-        return max(0, self.limit - self.running)
-
-    def has_room(self, cost: float, piece: float) -> bool:
-        """Whether one more call of ``cost`` is within its bounds."""
-        return self.free > 0 and (self.running < self.lanes or self.work + cost <= _PIECES * self.lanes * piece)
-
-
 class Scheduler:
     """The tickets of one queue that wait or run, and the slots of its backends.
 
     ``floors`` are slots by owner, a key or an organisation. ``piece`` is the work that one call should have at most.
+    ``spare`` is known to all queues of the same backends.
     """
 
-    def __init__(self, rules: Rules, floors: Mapping[str, int] | None = None) -> None:
-        self._rules, self._floors = rules, dict(floors or {})
+    def __init__(self, rules: Rules, floors: Mapping[str, int] | None = None, spare: Spare | None = None) -> None:
+        self._rules, self._floors, self._spare = rules, dict(floors or {}), spare or Spare(rules.hold_seconds)
         self.piece = math.inf
-        # How many calls may run at once, over all backends.
-        self.slots = 0
-        self._backends: dict[str, _Backend] = {}
+        # How many calls may run at once, over all backends; how many wait or run, without bulk work.
+        self.slots = self.others = 0
+        self._backends: dict[str, Slots] = {}
         self._arrivals: OrderedDict[Ticket, None] = OrderedDict()
+        self._bulk: OrderedDict[Ticket, None] = OrderedDict()
         self._tiers = [Turns() for _ in range(TIERS)]
         self._running_of: dict[Hashable, int] = {}
         self._since_aged = rules.aged_every
         self._grants = 0
+        self._used_at = -math.inf
         self._owned = dict.fromkeys(self._floors, 0)
         self._owners: dict[str, OrderedDict[Ticket, None]] = {owner: OrderedDict() for owner in self._floors}
         self._seen: dict[str, float] = {}
@@ -86,7 +65,7 @@ class Scheduler:
 
     def waiting(self, tier: int | None = None) -> int:
         """How many wait, in all or of one tier."""
-        return len(self._arrivals) if tier is None else self._tiers[tier - 1].count
+        return len(self._arrivals) + len(self._bulk) if tier is None else self._tiers[tier - 1].count
 
     def waiting_of(self, key: Hashable) -> int:
         """How many of a key's tickets wait."""
@@ -99,7 +78,7 @@ class Scheduler:
 
     def set_limit(self, backend: str, limit: int, lanes: int = 1, *, near: bool = True) -> None:
         """A backend is in: how many calls it may have at once, and how many it works on side by side."""
-        known = self._backends.setdefault(backend, _Backend())
+        known = self._backends.setdefault(backend, Slots())
         self.slots += limit - known.limit
         known.limit, known.lanes, known.is_in, known.near = limit, lanes, True, near
 
@@ -119,33 +98,42 @@ class Scheduler:
         """Other numbers for the owners that there are."""
         self._floors.update(floors)
 
+    def is_used(self, now: float) -> bool:
+        """Whether others than bulk wait or run, or did within the time that makes a backend idle."""
+        return self.others > 0 or now - self._used_at < self._rules.hold_seconds
+
     def demand_of_owners(self) -> dict[str, int]:
         """How many tickets of each owner of a floor wait or run."""
         return {owner: len(queue) + self._owned[owner] for owner, queue in self._owners.items()}
 
     def enter(self, ticket: Ticket, now: float) -> None:
         """Wait behind the others of the ticket's key."""
-        self._arrivals[ticket] = None
+        self._line(ticket)[ticket] = None
         self._tiers[ticket.tier - 1].add(ticket)
+        self.others += ticket.tier != BULK
         if ticket.owner is not None and ticket.owner in self._owners:
             self._owners[ticket.owner][ticket] = None
             self._seen[ticket.owner] = now
 
     def leave(self, ticket: Ticket, now: float) -> None:
         """The work is done or its caller gone: give a slot back, or wait no longer. A second time changes nothing."""
-        if ticket in self._arrivals:
+        if ticket in self._line(ticket):
             self._remove(ticket)
         elif ticket.backend:
             self._end(ticket, now)
+        else:
+            return
+        if ticket.tier != BULK:
+            self.others, self._used_at = self.others - 1, now
 
     def grant(self, now: float) -> Ticket | None:
         """Give the next slot to whom it is due, or to nobody: none is free, or those that are belong to a floor."""
-        if not self._arrivals or not self.free:
+        if not self.waiting() or not self.free:
             return None
         ticket, aged = self._below_floor(), False
         if ticket is None and self.free > self._held(now):
             ticket, aged = self._of_the_rest(now)
-        name = self._place(ticket) if ticket is not None else None
+        name = self._place(ticket, now) if ticket is not None else None
         if ticket is None or name is None:
             return None
         self._since_aged = 0 if aged else self._since_aged + 1
@@ -153,9 +141,11 @@ class Scheduler:
         return ticket
 
     def next_change(self, now: float) -> float | None:
-        """When slots that a floor holds back come free for others, though nobody enters or leaves."""
+        """When slots that are held back, for a floor or from bulk work, come free though nobody enters or leaves."""
         times = [self._seen[owner] + self._rules.hold_seconds for owner in self._holding(now)]
-        return min(times, default=None)
+        if self._bulk:
+            times += [self._spare.next_change(name, now) for name, backend in self._backends.items() if backend.free]
+        return min((time for time in times if time > now), default=None)
 
     def expected_wait(self, tier: int) -> float:
         """Seconds that a ticket of ``tier`` would wait, from the work that goes before it and how long calls take."""
@@ -170,13 +160,14 @@ class Scheduler:
     def _at_once(self) -> float:
         """How many calls of the usual cost are under way when there is enough to do."""
         lanes = sum(backend.lanes for backend in self._backends.values() if backend.limit)
-        return max(1, min(self.slots, max(lanes, _PIECES * lanes * self.piece / self._cost)))
+        return max(1, min(self.slots, max(lanes, PIECES * lanes * self.piece / self._cost)))
 
     def _begin(self, ticket: Ticket, name: str, now: float) -> None:
         self._tiers[ticket.tier - 1].took(ticket)
         self._remove(ticket)
         backend = self._backends[name]
         backend.running += 1
+        self._spare.begin(name, ticket.tier == BULK)
         backend.work += ticket.cost
         self._grants = backend.last = self._grants + 1
         ticket.backend, ticket.granted = name, now
@@ -189,6 +180,7 @@ class Scheduler:
         backend.running -= 1
         backend.work = backend.work - ticket.cost if backend.running else 0.0
         self._forget(ticket.backend)
+        self._spare.end(ticket.backend, ticket.tier == BULK, ticket.granted, now)
         ticket.backend = ""
         self._running_of[ticket.key] -= 1
         if not self._running_of[ticket.key]:
@@ -200,17 +192,26 @@ class Scheduler:
             self._owned[ticket.owner] -= 1
             self._seen[ticket.owner] = now
 
+    def _line(self, ticket: Ticket) -> OrderedDict[Ticket, None]:
+        return self._bulk if ticket.tier == BULK else self._arrivals
+
     def _remove(self, ticket: Ticket) -> None:
-        del self._arrivals[ticket]
+        del self._line(ticket)[ticket]
         self._tiers[ticket.tier - 1].remove(ticket)
         if ticket.owner is not None and ticket.owner in self._owners:
             del self._owners[ticket.owner][ticket]
 
-    def _place(self, ticket: Ticket) -> str | None:
-        """Of the backends with room for the ticket a near one, with the most free slots, that has rested longest."""
-        known = self._backends
+    def _place(self, ticket: Ticket, now: float) -> str | None:
+        """Of those with room a near one, without bulk work, with the most free slots, that has rested longest."""
+        known, spare = self._backends, self._spare
         fitting = [name for name, backend in known.items() if backend.has_room(ticket.cost, self.piece)]
-        return max(fitting, key=lambda name: (known[name].near, known[name].free, -known[name].last), default=None)
+        if ticket.tier == BULK:
+            fitting = [name for name in fitting if spare.is_free(name, now)]
+
+        def order(name: str) -> tuple[bool, bool, int, int]:
+            return known[name].near, not spare.has_bulk(name), known[name].free, -known[name].last
+
+        return max(fitting, key=order, default=None)
 
     def _may(self, ticket: Ticket) -> bool:
         """Whether the ticket's key has less than its share."""
@@ -237,9 +238,9 @@ class Scheduler:
 
     def _of_the_rest(self, now: float) -> tuple[Ticket | None, bool]:
         """Whose turn it is, and whether it goes for its age."""
-        oldest = next(iter(self._arrivals))
-        aged = self._since_aged + 1 >= self._rules.aged_every and now - oldest.arrived >= self._rules.age_seconds
-        if aged and self._may(oldest):
+        oldest = next(iter(self._arrivals), None)
+        aged = oldest is not None and now - oldest.arrived >= self._rules.age_seconds
+        if oldest is not None and aged and self._since_aged + 1 >= self._rules.aged_every and self._may(oldest):
             return oldest, True
         for turns in self._tiers:
             if turns.count and (ticket := turns.first(self._may)) is not None:

@@ -26,13 +26,14 @@ _TURN_BEATS = 2
 
 @dataclass(frozen=True)
 class _Beat:
-    """What is known of one model: what its frontends want in all and for owners of floors, their zones, and the view
-    that all of them have, if they do. ``parts`` are this frontend's slots of views that were asked for.
+    """What is known of one model: what its frontends want in all and for owners of floors, which of them use it, their
+    zones, and the view that all have, if they do. ``parts`` are this frontend's slots of views that were asked for.
     """
 
     turn: int
     calls: Mapping[str, int]
     owners: Mapping[str, Mapping[str, int]]
+    users: frozenset[str]
     zones: Mapping[str, str]
     agreed: View | None
     parts: dict[View, dict[str, int]] = field(default_factory=dict)
@@ -101,6 +102,11 @@ class SharedShares:
             return dict(self._floors.get(model, {}))
         return {owner: self._floor(model, owner, beat)[self._name] for owner in self._floors.get(model, {})}
 
+    def elsewhere(self, model: str) -> bool:
+        """Whether other frontends had calls of a model, which are no bulk work, a moment before this beat began."""
+        beat = self._beats.get(model) if self._beats is not None else None
+        return beat is not None and bool(beat.users - {self._name})
+
     def _part(self, model: str, view: View, beats: _Beats) -> dict[str, int]:
         if beats is None:
             return {name: offer.slots for name, offer in view.offers.items()}
@@ -139,7 +145,9 @@ class SharedShares:
         loop = asyncio.get_running_loop()
         self._due = loop.time() + _BEAT_SECONDS
         tells = self._tells()
-        words = {model: [demand.calls, demand.owners, view.digest] for model, (demand, view) in tells.items()}
+        words = {
+            model: [demand.calls, demand.owners, view.digest, demand.is_used] for model, (demand, view) in tells.items()
+        }
         with suppress(*REDIS_AWAY):
             told = await self._heartbeat.tell({"zone": self._zone, "models": words})
             own_moment = crc32(self._name.encode()) % 1000 / 1000 * _TELLING_SECONDS
@@ -181,6 +189,8 @@ class SharedShares:
         its = {name: words["models"][model] for name, words in told.words.items() if model in words["models"]}
         calls = {name: said[0] for name, said in its.items()}
         owners = {name: said[1] for name, said in its.items()} if model in self._floors else {}
+        # A frontend of an older version does not say it.
+        users = frozenset(name for name, said in its.items() if said[3:] == [True])
         view = self._views.get(model)
         agreed = view if view is not None and {said[2] for said in its.values()} == {view.digest} else None
-        return _Beat(told.number // _TURN_BEATS, calls, owners, {name: zones[name] for name in its}, agreed)
+        return _Beat(told.number // _TURN_BEATS, calls, owners, users, {name: zones[name] for name in its}, agreed)

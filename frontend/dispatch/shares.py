@@ -12,10 +12,14 @@ Floors = Mapping[str, Mapping[str, int]]
 
 @dataclass(frozen=True)
 class Demand:
-    """How many calls of a model wait or run in a frontend, and how many of them are of each owner of a floor."""
+    """How many calls of a model wait or run in a frontend without bulk work, and how many of each owner of a floor.
+
+    ``is_used`` says that there are such, or were within the time that makes a Triton idle.
+    """
 
     calls: int = 0
     owners: Mapping[str, int] = field(default_factory=dict)
+    is_used: bool = False
 
 
 class Shares(Protocol):
@@ -26,6 +30,9 @@ class Shares(Protocol):
 
     def floors(self, model: str) -> Mapping[str, int]:
         """How much of each owner's floor."""
+
+    def elsewhere(self, model: str) -> bool:
+        """Whether other frontends have calls of a model that are no bulk work, as far as is known."""
 
 
 class FixedShares:
@@ -41,3 +48,7 @@ class FixedShares:
     def floors(self, model: str) -> dict[str, int]:
         """How much of each owner's floor this frontend keeps."""
         return {owner: -(-floor // self._frontends) for owner, floor in self._floors.get(model, {}).items()}
+
+    def elsewhere(self, model: str) -> bool:
+        """Nothing is known of others."""
+        return False

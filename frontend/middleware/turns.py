@@ -10,12 +10,16 @@ from frontend.access.caller import Caller
 from frontend.app_keys import CALLER, HELD, HOLDING, SETTINGS, TURN
 from frontend.config.tables import LEVELS
 from frontend.dispatch.model_queue import Turn
+from frontend.dispatch.scheduler import BULK
 from frontend.http.held import Holding
 
 
 def turn_of(caller: Caller, owners: Collection[str], seconds: float) -> Turn:
-    """The caller's turn for the next ``seconds``; of ``owners``, who have floors, it may be its key or organisation."""
-    names = [f"key:{caller.id}", *([f"org:{caller.org}"] if caller.org else [])]
+    """The caller's turn for the next ``seconds``; of ``owners``, who have floors, it may be its key or organisation.
+
+    Bulk work has no floor: it would go before the organisation's own callers.
+    """
+    names = [] if LEVELS[caller.tier] == BULK else [f"key:{caller.id}", *([f"org:{caller.org}"] if caller.org else [])]
     owner = next((name for name in names if name in owners), None)
     return Turn(caller.id, LEVELS[caller.tier], owner, asyncio.get_running_loop().time() + seconds)
 

@@ -23,7 +23,7 @@ LABELS: Mapping[str, str] = {
     "workers `late`, `died`, `memory`, `hung_up`",
     "route": "as it is registered, `/v1/models/{id}`; `other` for paths that do not exist",
     "status": "that of the answer; 499 where the caller hung up",
-    "tier": "`free`, `pro`, `company`; `none` for who is not known",
+    "tier": "`bulk`, `free`, `pro`, `company`; `none` for who is not known",
     "use": "`limits`, `shares` (of slots), `locks`",
     "version": "Quartet's",
 }

@@ -21,7 +21,7 @@ from frontend.access.registry import (
 from frontend.app_keys import BOOKS, HOLDING, JSON_BODIES, REGISTRY, TURN
 from frontend.catalogue.models import Served
 from frontend.catalogue.prices import to_chf, to_micro
-from frontend.config.tables import MOST_REQUESTS, TIERS, SettingsError, check_limit
+from frontend.config.tables import MOST_REQUESTS, TIERS, USUAL_TIER, SettingsError, check_limit
 from frontend.errors import InvalidRequest, NotFound
 from frontend.http import fields
 from frontend.http.rendering import json_response
@@ -97,7 +97,7 @@ async def create_key(request: web.Request) -> web.Response:
     """A key, shown this once."""
     values = await _body(request, _KEY)
     limits = {name: number for name, number in _limits(values).items() if number is not None}
-    tier = fields.choice(values, "tier", TIERS, TIERS[0])
+    tier = fields.choice(values, "tier", TIERS, USUAL_TIER)
     name = _name(values, "name") or "unnamed"
     org = _name(values, "org", LONGEST_ORG)
     key = await request.app[REGISTRY].create(name, tier, org, limits, _expires_at(values))

@@ -121,7 +121,7 @@ async def test_a_floor_can_grow_while_calls_wait() -> None:
             async with queue.slot(turn("c", seconds=0.1)):
                 pass
         async with queue.slot(turn("a", owner="acme")):
-            assert queue.demand == Demand(2, {"acme": 1})
+            assert queue.demand == Demand(2, {"acme": 1}, is_used=True)
 
 
 async def _never_ends(backend: str) -> None:
@@ -182,7 +182,7 @@ async def test_what_callers_left_behind_ends_with_thequeue_of() -> None:
     caller.cancel()
     await asyncio.gather(caller, return_exceptions=True)
     await queue.close()
-    assert queue.demand == Demand(0, {})
+    assert queue.demand == Demand(0, {}, is_used=True)
 
 
 async def test_a_key_has_no_more_than_its_share_while_slots_are_free() -> None:

@@ -24,6 +24,10 @@ class Frontend:
         self.shares = SharedShares(url, lambda: {"m": (self.demand, self.view)}, lambda: None, {"m": floors})
 
     @property
+    def hears_of_use(self) -> bool:
+        return self.shares.elsewhere("m")
+
+    @property
     def own(self) -> dict[str, int]:
         return {name: slots for name, slots in self.shares.own("m", self.view).items() if slots}
 
@@ -211,3 +215,11 @@ async def test_all_go_over_to_other_shares_in_the_middle_of_a_beat(redis_server:
             await asyncio.sleep(0.005)
     for frontend in pair:
         await frontend.shares.close()
+
+
+async def test_frontends_hear_which_others_have_callers(fleet: Fleet) -> None:
+    one, two = fleet.join(0), fleet.join(0)
+    two.demand = Demand(0, is_used=True)
+    for _ in range(3):
+        await fleet.beat()
+    assert (one.hears_of_use, two.hears_of_use) == (True, False)

@@ -15,6 +15,7 @@ _OWNERS = {"org:acme", "key:4f", "org:None"}
         (Caller("1", "org:acme"), None),
         (Caller("acme", "key:4f", org="zenith"), None),
         (Caller("1", "search"), None),
+        (Caller("4f", "search", tier="bulk", org="acme"), None),
     ],
 )
 async def test_a_floor_is_found_by_what_a_caller_is_not_by_a_name_it_bears(caller: Caller, owner: str | None) -> None:
@@ -27,6 +28,6 @@ async def test_a_turn_ends_at_its_deadline() -> None:
     )
 
 
-@pytest.mark.parametrize(("tier", "place"), [("company", 1), ("pro", 2), ("free", 3)])
-async def test_a_company_goes_before_pro_and_pro_before_free(tier: str, place: int) -> None:
+@pytest.mark.parametrize(("tier", "place"), [("company", 1), ("pro", 2), ("free", 3), ("bulk", 4)])
+async def test_a_company_goes_before_pro_and_pro_before_free_and_bulk_comes_last(tier: str, place: int) -> None:
     assert turn_of(Caller("1", "a", tier=tier), (), 1).tier == place
