@@ -5,6 +5,7 @@ quartet check --reach
 quartet keys create --name "search service" --tier pro
 quartet wallets top-up acme 25.50
 quartet usage --by day,operation
+quartet bulk embed texts.jsonl --output vectors.jsonl
 quartet tokens issue --subject phone-1 --seconds 3600
 
 ``python -m frontend`` is the same where the command is not installed.
@@ -25,7 +26,7 @@ _INTERRUPTED = 130
 
 
 def _parser() -> argparse.ArgumentParser:
-    from frontend.commands import check, keys, usage
+    from frontend.commands import bulk, check, keys, usage
 
     parser = argparse.ArgumentParser(prog="quartet", description="Quartet's frontend and its keys.")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -35,6 +36,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_parsers(commands)
     keys.add_parsers(commands)
     usage.add_parsers(commands)
+    bulk.add_parsers(commands)
     tokens = commands.add_parser("tokens", help="mobile tokens for development")
     issue = tokens.add_subparsers(dest="action", required=True).add_parser("issue", help="print a token")
     issue.add_argument("--subject", default="developer")
@@ -85,6 +87,14 @@ def _run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _bulk() -> int:
+    from frontend.commands import bulk
+
+    parser = argparse.ArgumentParser(prog="quartet")
+    bulk.add_parsers(parser.add_subparsers(dest="command", required=True))
+    return bulk.run(parser.parse_args())
+
+
 def _run_any() -> int:
     """Any command: its errors as a line each."""
     from frontend.access.registry import RegistryError
@@ -102,7 +112,9 @@ def _run_any() -> int:
 
 def main() -> int:
     try:
-        # The parent of the workers lives as long as they do: it loads nothing of what they are made of.
+        # The parent of the workers lives as long as they do, and bulk work is a client: both load nothing of the rest.
+        if sys.argv[1:2] == ["bulk"]:
+            return _bulk()
         return _serve() if sys.argv[1:] == ["serve"] else _run_any()
     except SettingsError as error:
         print(error, file=sys.stderr)

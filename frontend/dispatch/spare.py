@@ -3,7 +3,7 @@
 A Triton is idle when it has had no call of another tier, of any of its models, for ``idle_seconds``: the idle class of
 a disk's scheduler (Linux's CFQ), since a call that runs cannot be interrupted and would stand before the next one. So
 that bulk work goes on at all while others call, it has one call at a time of a Triton that nobody uses at that moment,
-at most one part in ``_PARTS`` of the time: so few of the others' calls meet one that their 95th percentile does not
+for a small part of the time: so few of the others' calls meet one that their 95th percentile does not
 know of it.
 """
 
@@ -11,7 +11,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-_PARTS = 32
+# The part of a Triton's time that bulk work has while others use it.
+_PART = 0.02
 
 
 @dataclass
@@ -44,7 +45,7 @@ class Spare:
         use = self._use(name)
         use.bulk, use.others = use.bulk - bulk, use.others - (not bulk)
         if bulk:
-            use.part_from = now + (_PARTS - 1) * (now - began)
+            use.part_from = now + (1 / _PART - 1) * (now - began)
         else:
             use.idle_from = now + self._idle_seconds
 

@@ -15,6 +15,7 @@ ORDER = [
     "errors",
     "catalogue",
     "config",
+    "bulk",
     "observe",
     "processes",
     "audio",

@@ -1,0 +1,75 @@
+"""How far a run is: a bar on a terminal, a line now and then elsewhere, and a line at the end."""
+
+import sys
+import time
+from typing import TextIO
+
+from tqdm import tqdm
+
+_LINE_SECONDS = 10.0
+
+
+class Tally:
+    """What of items is done, what has failed, how much work it was, and what there was before."""
+
+    def __init__(self) -> None:
+        self.done = self.failed = self.before = 0
+        self.work = 0.0
+
+    def note(self, work: float, items: int = 1) -> None:
+        """Items that are done, and what work they were."""
+        self.done, self.work = self.done + items, self.work + work
+
+    def note_before(self, items: int) -> None:
+        """Items that an earlier run has done, or failed to do."""
+        self.before += items
+
+    def note_failure(self, items: int = 1) -> None:
+        """Items that have failed."""
+        self.failed += items
+
+
+class Progress(Tally):
+    """The tally of a run over ``total`` items, whose work is counted in ``unit``, as a person sees it."""
+
+    def __init__(self, total: int, unit: str, stream: TextIO = sys.stderr) -> None:
+        super().__init__()
+        self.total, self._unit, self._stream = total, unit, stream
+        self._began = self._said = time.monotonic()
+        bar = stream.isatty()
+        self._bar = tqdm(total=total, file=stream, dynamic_ncols=True, mininterval=0.5) if bar else None
+
+    def note(self, work: float, items: int = 1) -> None:
+        """See ``Tally``."""
+        super().note(work, items)
+        self._show(items)
+
+    def note_before(self, items: int) -> None:
+        """See ``Tally``."""
+        super().note_before(items)
+        self._show(items)
+
+    def note_failure(self, items: int = 1) -> None:
+        """See ``Tally``."""
+        super().note_failure(items)
+        self._show(items)
+
+    def _show(self, items: int) -> None:
+        if self._bar is not None:
+            self._bar.update(items)
+        elif time.monotonic() - self._said > _LINE_SECONDS:
+            self._said = time.monotonic()
+            print(self.summary(), file=self._stream, flush=True)
+
+    def summary(self) -> str:
+        """What this run has done, and how fast."""
+        seconds = max(1e-9, time.monotonic() - self._began)
+        rates = f"{self.done / seconds:,.1f} a second, {self.work / seconds:,.1f} {self._unit} a second"
+        return (
+            f"{self.total:,} items, {self.before:,} from earlier runs; "
+            f"{self.done:,} done, {self.failed:,} failed in {seconds:,.1f} s: {rates}"
+        )
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()

@@ -1,0 +1,134 @@
+"""How requests are made up and sent, and what that takes."""
+
+import asyncio
+import json
+import tracemalloc
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from frontend.bulk.client import Client, Server
+from frontend.bulk.failures import StoppedError
+from frontend.bulk.operations import Embed, Outcome, batches
+from frontend.bulk.outputs import JsonLines, LineFile, Numbers
+from frontend.bulk.pace import Pace
+from frontend.bulk.progress import Progress, Tally
+from frontend.bulk.sources import INDEXED, Field, Item, Lines
+from frontend.bulk.work import Worker
+
+
+def test_requests_are_the_same_wherever_a_run_begins() -> None:
+    items = [Item(number, str(number), "x" * (number * 997 % 20_000)) for number in range(500)]
+    whole = [[item.number for item in batch] for batch in batches(Embed({}), iter(items))]
+    later = [[item.number for item in batch] for batch in batches(Embed({}), iter(items[320:]))]
+    assert [batch for batch in whole if batch[0] >= 320] == later
+    assert sum(whole, []) == list(range(500))
+    assert all(sum(len(items[n].text or "") for n in batch) <= 200_000 for batch in whole)
+
+
+@pytest.mark.parametrize("first", [0, 5, INDEXED, 2 * INDEXED + 3])
+def test_lines_are_read_from_any_place(tmp_path: Path, first: int) -> None:
+    path = tmp_path / "in.jsonl"
+    path.write_text("".join(json.dumps({"text": str(number)}) + "\n" for number in range(3 * INDEXED)))
+    source = Lines(path, Field("text", is_file=False))
+    assert [item.text for item in source.items(first, 4)] == [str(number) for number in range(first, first + 4)]
+
+
+def test_numbers_are_kept_in_a_bit_each() -> None:
+    numbers = Numbers()
+    for number in range(0, 80_000, 2):
+        numbers.add(number)
+    numbers.add(0)
+    assert (numbers.count, 4 in numbers, 5 in numbers, 90_000 in numbers) == (40_000, True, False, False)
+    assert len(numbers._bits) < 20_480
+
+
+class _Answering(Client):
+    """Answers by itself."""
+
+    def __init__(self) -> None:
+        super().__init__(Server("", "", 0), Embed({}), Pace(4), "")
+
+    async def ask(self, items: Sequence[Item]) -> list[Outcome]:
+        await asyncio.sleep(0)
+        return [({"embedding": [0.0]}, 1.0) for _ in items]
+
+
+async def test_a_long_input_takes_no_more_memory_than_a_short_one(tmp_path: Path) -> None:
+    async def peak(count: int) -> int:
+        path, output = tmp_path / f"{count}.jsonl", tmp_path / f"{count}.out.jsonl"
+        path.write_text('{"text": "word word word"}\n' * count)
+        tracemalloc.start()
+        lines = JsonLines(output, LineFile(tmp_path / f"{count}.failed"))
+        await Worker(_Answering(), Embed({}), lines, Tally()).run(Lines(path, Field("text", False)).items(), 4)
+        lines.close()
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert output.read_bytes().count(b"\n") == count
+        return most
+
+    await peak(100)
+    assert await peak(4_000) < await peak(1_000) + 100_000
+
+
+async def test_fewer_are_sent_when_the_server_is_busy_and_more_when_it_answers() -> None:
+    pace, limits = Pace(16), []
+    for _ in range(3):
+        async with pace.turn() as sent:
+            pass
+        pace.note_busy(sent + 1)
+        limits.append(pace.limit)
+    assert limits == [8.0, 4.0, 2.0]
+    for _ in range(200):
+        pace.note_answer()
+    assert pace.limit == 16.0
+
+
+async def test_requests_that_were_sent_together_halve_the_number_once() -> None:
+    pace = Pace(16)
+    async with pace.turn() as one, pace.turn() as other:
+        await asyncio.sleep(0.001)
+        pace.note_busy(one)
+        pace.note_busy(other)
+    assert pace.limit == 8.0
+
+
+async def test_no_more_are_under_way_than_may_be() -> None:
+    pace, running, most = Pace(3), 0, 0
+
+    async def send() -> None:
+        nonlocal running, most
+        async with pace.turn():
+            running += 1
+            most = max(most, running)
+            await asyncio.sleep(0.001)
+            running -= 1
+
+    await asyncio.gather(*(send() for _ in range(20)))
+    assert most == 3
+
+
+async def test_who_waits_when_a_run_is_stopped_is_not_sent() -> None:
+    pace = Pace(1)
+
+    async def send() -> None:
+        async with pace.turn():
+            pass
+
+    async with pace.turn():
+        waiting = [asyncio.create_task(send()) for _ in range(3)]
+        await asyncio.sleep(0)
+        pace.stop()
+        ended: list[Any] = await asyncio.gather(*waiting, return_exceptions=True)
+    assert all(isinstance(error, StoppedError) for error in ended)
+
+
+def test_the_end_tells_what_was_done_and_how_fast() -> None:
+    progress = Progress(10, "tokens")
+    progress.note(50.0, 6)
+    progress.note_failure()
+    progress.note_before(3)
+    assert progress.summary().startswith("10 items, 3 from earlier runs; 6 done, 1 failed in ")
+    assert progress.summary().endswith(" tokens a second")
