@@ -33,7 +33,8 @@ def _commit() -> str:
     return done.stdout.strip() or "-"
 
 
-def _machine() -> dict[str, Any]:
+def machine() -> dict[str, Any]:
+    """What numbers were measured on: processor, memory, system, commit and packages."""
     return {
         "cpu": _cpu(),
         "cores": processors(),
@@ -58,7 +59,7 @@ def head(names: Sequence[str]) -> str:
 def write(stem: Path, table: str, numbers: dict[str, Any]) -> None:
     """``stem``.json with the machine and the numbers, and ``stem``.md with the table."""
     stem.parent.mkdir(parents=True, exist_ok=True)
-    whole = json.dumps({"machine": _machine(), **numbers}, indent=2)
+    whole = json.dumps({"machine": machine(), **numbers}, indent=2)
     stem.with_suffix(".json").write_text(f"{whole}\n", encoding="utf-8")
     stem.with_suffix(".md").write_text(f"{table}\n", encoding="utf-8")
 
