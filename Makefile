@@ -12,7 +12,7 @@ STATE ?= build
 # Some images set it: every start would compile all libraries anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help check-python install run export demo prepare-test test-together test lint bench bench-peers tune mutants documents pictures format clean
+.PHONY: help check-python install run export demo prepare-test test-together test lint bench bench-peers tune capacity mutants documents pictures format clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -118,6 +118,9 @@ tune: check-export ## sweep a model's settings for a latency target; TUNE="--mod
 	@$(MAKE) --no-print-directory $(VENV)/installed-bench
 	@$(EXPORT)
 	@$(BIN)/python -m scripts.benchmark.product.tune $(TUNE)
+
+capacity: $(VENV)/installed-bench ## how many machines a number of users needs; CAPACITY="plan --users 1e6"
+	@$(BIN)/python -m scripts.capacity $(or $(CAPACITY),plan)
 
 bench-peers: $(VENV)/installed-peers-text $(VENV)/installed-peers-audio demo ## beside infinity, sentence-transformers, faster-whisper and Piper's server; PEERS="--cases speech"
 	@$(BIN)/python -m scripts.benchmark.peers $(PEERS)

@@ -6,12 +6,14 @@ from pathlib import Path
 
 from frontend.config import reference as settings
 from frontend.observe import reference as metrics
+from scripts.capacity import sizes
 
 _ROOT = Path(__file__).parents[1]
 # What makes the part of a document that stands between its marks.
 PARTS: Mapping[str, Callable[[], str]] = {
     "docs/configuration.md": settings.reference,
     "docs/metrics.md": metrics.reference,
+    "docs/capacity.md": sizes.reference,
 }
 _PART = re.compile(r"(?<=<!-- from the code -->\n).*?(?=<!-- end -->)", re.DOTALL)
 

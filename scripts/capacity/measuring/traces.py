@@ -1,0 +1,112 @@
+"""What the calls of ``make bench`` come to in the product: token ids, phoneme ids and windows, by its own code."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frontend.audio.detector import load_detector
+from frontend.audio.prepare import SAMPLE_BYTES, WindowRules, prepare, room_for
+from frontend.catalogue.models import EMBEDDINGS, RERANK, SPEECH
+from frontend.catalogue.voices import VOICES
+from frontend.config.settings import Settings
+from frontend.dispatch.triton import text_tensor
+from frontend.operations.speech.voices import PiperVoice
+from frontend.operations.transcription.pipeline import WindowLength
+from frontend.processes.shared_memory import SharedBytes
+from frontend.text.packed import packed_inputs
+from frontend.text.phonemes import phonemize_first, phonemize_rest
+from frontend.text.tokens import TextTokenizer, pack, work
+from scripts.benchmark.common.inputs import Call
+from scripts.capacity.requests import MODEL_OF, Request
+
+_LONGEST_SECONDS = 60.0
+# Tokens in a call that a text model is measured with.
+_PIECE = 2048
+Tensors = Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A request, and calls to its model: the tensors and the work of each, in the model's own unit."""
+
+    request: Request
+    calls: Sequence[tuple[Tensors, float]]
+
+
+class Tracer:
+    """Reads what the models of a repository need."""
+
+    def __init__(self, repository: Path) -> None:
+        self._repository = repository
+        self._tokenizers = {name: TextTokenizer(repository / MODEL_OF[name] / "1") for name in (EMBEDDINGS, RERANK)}
+        self._voice = PiperVoice.load(VOICES["amy"], repository)
+        self.length = WindowLength.of(repository, MODEL_OF["transcriptions"])
+        load_detector()
+
+    def trace(self, operation: str, call: Call) -> Traced:
+        """Of a call of ``make bench``."""
+        body = call.body or {}
+        if operation in (EMBEDDINGS, RERANK):
+            return self._texts(operation, body)
+        if operation == SPEECH:
+            return self._speech(body["input"])
+        assert call.file is not None
+        return self._recording(operation, call.file)
+
+    def _texts(self, operation: str, body: Mapping[str, Any]) -> Traced:
+        tokenizer = self._tokenizers[operation]
+        if operation == EMBEDDINGS:
+            ids = tokenizer.texts(body["input"])
+        else:
+            ids = tokenizer.pairs(body["query"], body["documents"])
+        lengths = tuple(float(len(text)) for text in ids)
+        calls = [(packed_inputs(piece), work(piece)) for piece in pack(ids, _PIECE)]
+        return Traced(Request(operation, sum(lengths), lengths), calls)
+
+    def _speech(self, text: str) -> Traced:
+        halves = [phonemize(text, self._voice.alphabet) for phonemize in (phonemize_first, phonemize_rest)]
+        first, rest = (tuple(float(len(ids)) for ids in half) for half in halves)
+        calls = [(self._sentence(ids), float(len(ids))) for half in halves for ids in half]
+        return Traced(Request(SPEECH, len(text), first, rest), calls)
+
+    def _sentence(self, ids: list[int]) -> Tensors:
+        scales = np.array(self._voice.scales, np.float32)
+        lengths = np.array([len(ids)], np.int64)
+        return {"input": np.array([ids], np.int64), "input_lengths": lengths, "scales": scales}
+
+    def _recording(self, operation: str, file: bytes) -> Traced:
+        settings = Settings()
+        rules = WindowRules(
+            silence_dbfs=settings.silence_dbfs,
+            speech_probability=settings.speech_probability,
+            window_seconds=self.length.window_seconds,
+            min_window_seconds=self.length.min_window_seconds,
+        )
+        with ExitStack() as stack:
+            upload, samples = SharedBytes(), SharedBytes(room_for(_LONGEST_SECONDS))
+            for memory in (upload, samples):
+                stack.callback(memory.close)
+            upload.write(file)
+            prepared = prepare(upload.attached, samples.attached, rules)
+            spoken = [
+                samples.read(SAMPLE_BYTES * (window.end - window.start), SAMPLE_BYTES * window.start)
+                for window in prepared.windows
+            ]
+        works = tuple(max(window.seconds, self.length.min_window_seconds) for window in prepared.windows)
+        calls = [(_window(samples), work) for samples, work in zip(spoken, works, strict=True)]
+        return Traced(Request(operation, prepared.duration, works), calls)
+
+
+def _window(spoken: bytes) -> Tensors:
+    return {
+        "audio": (np.frombuffer(spoken, np.int16) / np.float32(32768))[None],
+        "language": text_tensor(""),
+        "prompt": text_tensor(""),
+        "temperature": np.array([[0.0]], np.float32),
+        "word_timestamps": np.array([[False]]),
+    }

@@ -1,0 +1,150 @@
+"""A frontend: the product's dispatcher and queues, and in the place of its pipelines' work the time that it takes."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from frontend.catalogue.models import SPEECH, TRANSCRIPTIONS
+from frontend.config.settings import Settings
+from frontend.dispatch.dispatcher import Dispatcher
+from frontend.dispatch.model_queue import Bounds, ModelQueue, Turn
+from frontend.dispatch.scheduler import Rules
+from frontend.dispatch.shares import FixedShares
+from frontend.dispatch.window import Work
+from frontend.operations.transcription.pipeline import WindowLength
+from frontend.processes.gather import gather_or_cancel
+from frontend.text.tokens import Ids, pack, work
+from scripts.capacity.fits import Fits, Line, ModelFit
+from scripts.capacity.requests import Request
+from scripts.capacity.simulation.beats import Board, BoardShares
+from scripts.capacity.simulation.machine import Machine
+from scripts.capacity.simulation.triton import inputs_of
+
+# As operations/packed_model.py and operations/speech/pipeline.py have them: a block of the graphs, and phoneme ids.
+_BLOCK = 512
+_SENTENCES = Work(least=100, most=1600)
+
+
+def work_of(fit: ModelFit, settings: Settings) -> Work:
+    """How the product counts and cuts the work of a model."""
+    if fit.window_seconds:
+        return WindowLength(fit.window_seconds, fit.min_window_seconds).work
+    return Work(_BLOCK, settings.token_budget, divisible=True) if fit.unit == "tokens" else _SENTENCES
+
+
+@dataclass(frozen=True)
+class Caller:
+    """A key and its tier, 1 to 3 from the first to the last."""
+
+    key: int
+    tier: int
+
+
+class Frontend:
+    """One of those that share ``board``, or the only one; made inside the event loop that uses it."""
+
+    def __init__(
+        self, name: str, settings: Settings, fits: Fits, machine: Machine, board: Board | None = None, zone: str = ""
+    ) -> None:
+        self.name, self.zone, self.machine = name, zone, machine
+        self._settings, self._fits = settings, fits
+        self._shares: BoardShares | None = None
+        if board is not None:
+            self._shares = BoardShares(
+                board, name, lambda: self.dispatcher.tells(), lambda: self.dispatcher.share(), zone
+            )
+        rules = Rules(settings.queue_age_seconds, hold_seconds=settings.queue_hold_seconds)
+        bounds = Bounds(settings.queue_per_key, settings.queue_per_tier)
+        self.dispatcher = Dispatcher(
+            rules, bounds, self._shares or FixedShares(1, {}), None, settings.request_seconds, zone
+        )
+        self._audio = self.dispatcher.fix("audio", settings.audio_workers)
+        self._text = self.dispatcher.fix("text", settings.text_workers)
+        self._threads = self.dispatcher.fix("threads", settings.threads)
+        self._event_loop = asyncio.Lock()
+        for model, fit in fits.models.items():
+            self.dispatcher.declare(model, work_of(fit, settings))
+
+    async def start(self) -> None:
+        """Join the others."""
+        if self._shares is not None:
+            await self._shares.start()
+
+    async def close(self) -> None:
+        """Leave the others; what is under way ends."""
+        await self.dispatcher.close()
+        if self._shares is not None:
+            await self._shares.close()
+
+    def die(self) -> None:
+        """Its machine is lost: the others hear no more of it."""
+        if self._shares is not None:
+            self._shares.die()
+
+    async def answer(self, request: Request, caller: Caller) -> None:
+        """Return when the answer would go out; raises the product's own errors."""
+        fit = self._fits.requests[request.operation]
+        half = fit.loop.seconds(request.units, request.count) / 2
+        await self._on_event_loop(half)
+        turn = Turn(caller.key, caller.tier, None, 0.0)
+        turn.restart(self._settings.request_seconds)
+        if request.operation == SPEECH:
+            await self._speak(request, turn)
+        elif request.operation == TRANSCRIPTIONS:
+            await self._transcribe(request, turn)
+        else:
+            await self._read(request, turn)
+        await self._on_event_loop(half)
+        await asyncio.sleep(fit.wire)
+
+    async def _read(self, request: Request, turn: Turn) -> None:
+        """As operations/packed_model.py: tokenize, cut into pieces, call."""
+        await self._beside(self._threads, self._fits.requests[request.operation].threads, request, turn)
+        # Of ids, only how many there are is asked.
+        texts = cast(list[Ids], [range(int(length)) for length in request.parts])
+        dispatcher, at_once = self.dispatcher, self._settings.calls_at_once
+        dispatcher.refuse_late(request.model, turn, work(texts), at_once)
+        pieces = pack(texts, dispatcher.piece(request.model))
+        await gather_or_cancel((self._infer(request.model, work(piece), turn) for piece in pieces), at_once)
+
+    async def _speak(self, request: Request, turn: Turn) -> None:
+        """As operations/speech/pipeline.py: the first sentence is spoken while the others are phonemized."""
+        halves = [half for half in (request.parts, request.rest) if half]
+        await gather_or_cancel(self._say(request, half, len(halves), turn) for half in halves)
+        await self._beside(self._threads, self._fits.requests[request.operation].threads, request, turn)
+
+    async def _say(self, request: Request, sentences: Sequence[float], halves: int, turn: Turn) -> None:
+        workers = self._fits.requests[request.operation].workers
+        await self._beside(self._text, workers, request, turn, part=1 / halves)
+        at_once = self._settings.calls_at_once
+        self.dispatcher.refuse_late(request.model, turn, sum(sentences), at_once)
+        longest_first = sorted(sentences, reverse=True)
+        await gather_or_cancel((self._infer(request.model, ids, turn) for ids in longest_first), at_once)
+
+    async def _transcribe(self, request: Request, turn: Turn) -> None:
+        """As operations/transcription/pipeline.py: decode and cut, windows, put together."""
+        fit, settings = self._fits.requests[request.operation], self._settings
+        await self._beside(self._audio, fit.workers, request, turn)
+        turn.extend(settings.audio_second_seconds * request.units)
+        self.dispatcher.refuse_late(request.model, turn, sum(request.parts), settings.windows_at_once)
+        windows = (self._infer(request.model, seconds, turn) for seconds in request.parts)
+        await gather_or_cancel(windows, settings.windows_at_once)
+        await self._beside(self._threads, fit.threads, request, turn)
+
+    async def _infer(self, model: str, cost: float, turn: Turn) -> None:
+        await self.dispatcher.infer(model, lambda: inputs_of(cost), [], turn, cost)
+
+    async def _beside(self, queue: ModelQueue, line: Line, request: Request, turn: Turn, part: float = 1.0) -> None:
+        """A part of the work of processes or threads, when it is the caller's turn."""
+        seconds = line.seconds(request.units, request.count) * part
+
+        async def busy(_: str) -> Any:
+            await self.machine.run(seconds)
+
+        if seconds > 0:
+            await queue.run(turn, busy)
+
+    async def _on_event_loop(self, seconds: float) -> None:
+        async with self._event_loop:
+            await self.machine.run(seconds)

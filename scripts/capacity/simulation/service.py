@@ -1,0 +1,180 @@
+"""A deployment under a traffic: what its callers see, and what it takes."""
+
+import asyncio
+import math
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from frontend.errors import BadGateway
+from scripts.capacity.fits import Fits
+from scripts.capacity.simulation.autoscaler import Scaler
+from scripts.capacity.simulation.beats import Board
+from scripts.capacity.simulation.callers import Outcome, call
+from scripts.capacity.simulation.clock import run
+from scripts.capacity.simulation.deployment import Deployment, Fault
+from scripts.capacity.simulation.frontend import Caller, Frontend
+from scripts.capacity.simulation.machine import Machine
+from scripts.capacity.simulation.pool import Pool
+from scripts.capacity.simulation.triton import Counts
+from scripts.capacity.traffic import Arrival
+
+_LOOK_SECONDS = 5.0
+# What still runs when the traffic ends has so long.
+_END_SECONDS = 600.0
+
+
+@dataclass(frozen=True)
+class Seen:
+    """At ``at`` seconds: of a pool the Tritons that are wanted and that are ready, and the demand."""
+
+    at: float
+    pool: str
+    wanted: int
+    ready: int
+    demand: int
+
+
+@dataclass
+class Happened:
+    """The calls, by how they ended, and what was seen of the pools every few seconds."""
+
+    outcomes: list[tuple[Arrival, Outcome]] = field(default_factory=list)
+    seen: list[Seen] = field(default_factory=list)
+
+
+class Service:
+    """Made inside the event loop that uses it."""
+
+    def __init__(self, fits: Fits, deployment: Deployment, seed: int) -> None:
+        self._deployment, self._rng = deployment, random.Random(seed)
+        self._loop, board = asyncio.get_running_loop(), Board()
+        zones = list(deployment.zones)
+        self._frontends = [
+            Frontend(
+                f"frontend-{number:04}",
+                deployment.settings,
+                fits,
+                Machine(deployment.frontend_cores),
+                board if deployment.frontends > 1 else None,
+                zones[number % len(zones)],
+            )
+            for number in range(deployment.frontends)
+        ]
+        self._pools = {
+            plan.name: Pool(plan, fits.models, deployment.lags, zones, self._frontends, random.Random(seed + place))
+            for place, plan in enumerate(deployment.pools)
+        }
+        self._under_way: dict[Frontend, set[asyncio.Task[None]]] = {frontend: set() for frontend in self._frontends}
+        self._lost: list[Frontend] = []
+        self.happened = Happened()
+
+    async def run(self, arrivals: Iterable[Arrival]) -> None:
+        """Begin with all that is planned, and answer until every call has ended."""
+        for pool in self._pools.values():
+            await pool.begin(pool.plan.replicas)
+        await asyncio.gather(*(frontend.start() for frontend in self._frontends))
+        beside = [asyncio.create_task(self._look())]
+        beside += [asyncio.create_task(self._scale(pool)) for pool in self._pools.values()]
+        calls: set[asyncio.Task[None]] = set()
+        began = self._loop.time()
+        first: float | None = None
+        for arrival in arrivals:
+            if first is None:
+                first = arrival.at
+                self._plan_faults(began)
+            await asyncio.sleep(began + arrival.at - first - self._loop.time())
+            task = asyncio.create_task(self._one(arrival))
+            calls.add(task)
+            task.add_done_callback(calls.discard)
+        if calls:
+            await asyncio.wait(calls, timeout=_END_SECONDS)
+        for task in beside:
+            task.cancel()
+        for pool in self._pools.values():
+            await pool.close()
+        await asyncio.gather(*(frontend.close() for frontend in self._frontends + self._lost))
+
+    async def _one(self, arrival: Arrival) -> None:
+        caller = Caller(arrival.key, arrival.tier)
+
+        async def send() -> None:
+            frontend = self._rng.choice(self._frontends)
+            task = asyncio.create_task(frontend.answer(arrival.request, caller))
+            self._under_way[frontend].add(task)
+            try:
+                await task
+            except asyncio.CancelledError:
+                raise BadGateway("the connection broke off") from None
+            finally:
+                self._under_way[frontend].discard(task)
+
+        self.happened.outcomes.append((arrival, await call(send, self._rng)))
+
+    async def _look(self) -> None:
+        while True:
+            for name, pool in self._pools.items():
+                self.happened.seen.append(Seen(self._loop.time(), name, pool.wanted, pool.ready, pool.demand))
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    async def _scale(self, pool: Pool) -> None:
+        scaling = self._deployment.scaling
+        if scaling.signal == "none":
+            return
+        scaler = Scaler(scaling, pool.plan.least, pool.plan.most)
+        signal = _Signal(pool, scaling.signal, scaling.target)
+        scraped = signal.read()
+        while True:
+            await asyncio.sleep(scaling.poll)
+            # A metric is up to a scrape old when it is asked for, and scrapes come as often as questions.
+            usage, scraped = scraped, signal.read()
+            pool.scale(scaler.decide(self._loop.time(), pool.wanted, usage))
+
+    def _plan_faults(self, began: float) -> None:
+        for fault in self._deployment.faults:
+            self._loop.call_at(began + fault.at, self._fail, fault)
+
+    def _fail(self, fault: Fault) -> None:
+        if fault.pool:
+            self._pools[fault.pool].die()
+            return
+        left = [zone for zone in self._deployment.zones if zone != fault.zone]
+        for frontend in [its for its in self._frontends if its.zone == fault.zone]:
+            self._frontends.remove(frontend)
+            self._lost.append(frontend)
+            frontend.die()
+            for task in self._under_way[frontend]:
+                task.cancel()
+        for pool in self._pools.values():
+            pool.lose(fault.zone, left)
+
+
+class _Signal:
+    """By how much a pool's Tritons are used, as a multiple of what is aimed at."""
+
+    def __init__(self, pool: Pool, kind: str, target: float) -> None:
+        self._pool, self._kind, self._target = pool, kind, target
+        self._before = Counts()
+
+    def read(self) -> float:
+        pool = self._pool
+        if self._kind == "demand":
+            # The chart rounds the calls a Triton up.
+            aimed = math.ceil(self._target * pool.plan.slots)
+            return pool.demand / (aimed * max(1, pool.wanted))
+        counts = [its for replica in pool.replicas for its in replica.server.counts.values()]
+        queue, compute = (sum(getattr(its, f"{name}_seconds") for its in counts) for name in ("queue", "compute"))
+        delta = queue - self._before.queue_seconds, compute - self._before.compute_seconds
+        self._before = Counts(queue_seconds=queue, compute_seconds=compute)
+        return delta[0] / delta[1] if delta[1] > 0 else 0.0
+
+
+def simulate(fits: Fits, deployment: Deployment, arrivals: Iterable[Arrival], seed: int = 1) -> Happened:
+    """What happens; the same for the same seed."""
+
+    async def main() -> Happened:
+        service = Service(fits, deployment, seed)
+        await service.run(arrivals)
+        return service.happened
+
+    return run(main())

@@ -1,0 +1,187 @@
+"""A Triton that computes nothing: its batcher, its instances, and the time that its executions take on a machine."""
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from frontend.dispatch.inference import Capacity, Inputs, Outputs, Trial
+from frontend.errors import BadGateway, Late, Unreached
+from scripts.capacity.fits import ModelFit
+from scripts.capacity.simulation.machine import Machine
+
+# What fills two batches of every instance, as frontend/dispatch/triton.py takes it.
+_BATCHES = 2
+_WORK = "work"
+
+
+class Health(Enum):
+    """Whether a Triton answers, refuses connections, or says nothing, as on a machine that has lost its power."""
+
+    UP = "up"
+    DEAD = "dead"
+    SILENT = "silent"
+
+
+@dataclass
+class Counts:
+    """As Triton's statistics: requests and executions, and seconds in its queue and in the model, by request."""
+
+    requests: int = 0
+    executions: int = 0
+    queue_seconds: float = 0.0
+    compute_seconds: float = 0.0
+
+
+@dataclass(eq=False)
+class _Call:
+    work: float
+    arrived: float
+    answer: "asyncio.Future[Outputs]"
+
+
+class _Batcher:
+    """One model: joins what waits, once the first has waited ``delay`` or a batch is full and an instance is free."""
+
+    def __init__(self, fit: ModelFit, machine: Machine) -> None:
+        self._fit, self._machine = fit, machine
+        self._loop = asyncio.get_running_loop()
+        self._waiting: deque[_Call] = deque()
+        self._running: set[_Call] = set()
+        self._free = fit.instances
+        self._timer: asyncio.TimerHandle | None = None
+        self.counts = Counts()
+
+    def put(self, call: _Call) -> None:
+        self._waiting.append(call)
+        self._pump()
+
+    def drop(self) -> list[_Call]:
+        """All that waits or runs, of which nothing more is heard."""
+        calls = [*self._running, *self._waiting]
+        self._running.clear()
+        self._waiting.clear()
+        self._free = self._fit.instances
+        return calls
+
+    def _pump(self) -> None:
+        now = self._loop.time()
+        while self._free and self._waiting:
+            if self._waiting[0].answer.done():
+                self._waiting.popleft()
+                continue
+            due = self._waiting[0].arrived + self._fit.delay
+            if len(self._waiting) < self._fit.max_batch and due > now:
+                if self._timer is None:
+                    self._timer = self._loop.call_at(due, self._wake)
+                return
+            self._execute(now)
+
+    def _wake(self) -> None:
+        self._timer = None
+        self._pump()
+
+    def _execute(self, now: float) -> None:
+        batch: list[_Call] = []
+        while self._waiting and len(batch) < self._fit.max_batch:
+            call = self._waiting.popleft()
+            # Triton drops what was cancelled in its queue.
+            if not call.answer.done():
+                batch.append(call)
+        self._free -= 1
+        self._running.update(batch)
+        seconds = self._fit.line.seconds(sum(call.work for call in batch), len(batch))
+        self._machine.start(seconds, self._fit.cores, lambda: self._ended(batch, now))
+
+    def _ended(self, batch: list[_Call], began: float) -> None:
+        took = self._loop.time() - began
+        self._free += 1
+        self.counts.executions += 1
+        for call in batch:
+            self._running.discard(call)
+            self.counts.requests += 1
+            self.counts.queue_seconds += began - call.arrived
+            self.counts.compute_seconds += took
+            if not call.answer.done():
+                call.answer.set_result({})
+        self._pump()
+
+
+class SimulatedTriton:
+    """An ``InferenceServer`` of some models on one machine."""
+
+    def __init__(self, fits: Mapping[str, ModelFit], machine: Machine) -> None:
+        self._fits, self._machine = fits, machine
+        self._batchers = {model: _Batcher(fit, machine) for model, fit in fits.items()}
+        self._loop = asyncio.get_running_loop()
+        self.health = Health.UP
+
+    @property
+    def counts(self) -> Mapping[str, Counts]:
+        """By model, since the beginning."""
+        return {model: batcher.counts for model, batcher in self._batchers.items()}
+
+    def fail(self, health: Health) -> None:
+        """It dies, and its calls fail; or falls silent, and its calls have their deadlines to wait for."""
+        self.health = health
+        self._machine.clear()
+        for batcher in self._batchers.values():
+            for call in batcher.drop():
+                if health is Health.DEAD and not call.answer.done():
+                    call.answer.set_exception(BadGateway("the connection broke off"))
+
+    def recover(self) -> None:
+        """It answers again."""
+        self.health = Health.UP
+
+    async def infer(self, model: str, inputs: Inputs, outputs: Sequence[str], seconds: float) -> Outputs:
+        """Nothing, when a call of the work that ``inputs`` name has been computed."""
+        if self.health is Health.DEAD:
+            raise Unreached("the connection was refused")
+        answer: asyncio.Future[Outputs] = self._loop.create_future()
+        if self.health is Health.UP:
+            self._batchers[model].put(_Call(float(inputs[_WORK]), self._loop.time(), answer))
+        try:
+            async with asyncio.timeout(seconds):
+                return await answer
+        except TimeoutError:
+            raise Late("no answer in time") from None
+
+    async def ready_models(self, models: Sequence[str]) -> set[str]:
+        """All that it has, while it is up."""
+        await self._answers()
+        return set(models) & self._fits.keys()
+
+    async def capacity(self, model: str) -> Capacity:
+        """What its configuration lets it take at once."""
+        await self._answers()
+        fit = self._fits[model]
+        return Capacity(_BATCHES * fit.max_batch * fit.instances, fit.instances, fit.stops)
+
+    async def try_out(self, model: str, trial: Trial) -> None:
+        """Its numbers are always right."""
+
+    async def ailing(self, models: Sequence[str]) -> set[str]:
+        """Its models live as long as it does."""
+        await self._answers()
+        return set()
+
+    async def reload(self, model: str) -> None:
+        """Nothing is ever ailing."""
+
+    async def close(self) -> None:
+        """There is no connection."""
+
+    async def _answers(self) -> None:
+        if self.health is Health.DEAD:
+            raise Unreached("the connection was refused")
+        if self.health is Health.SILENT:
+            await self._loop.create_future()
+
+
+def inputs_of(work: float) -> Inputs:
+    """The tensors of a call: how much work it is, in the unit of its model."""
+    return {_WORK: np.array(work)}

@@ -1,0 +1,74 @@
+import pytest
+
+from scripts.capacity.fits import Fits, Line, ModelFit, RequestFit
+from scripts.capacity.sizing import Choices, Prices, frontend_seconds, rate_of, size
+from scripts.capacity.traffic import Share, Traffic
+
+NOTHING = Line()
+REQUEST = RequestFit(Line(0.001), NOTHING, Line(per_unit=0.0001), Line(9.0), 9.0)
+
+
+def product() -> Fits:
+    text = ModelFit("tokens", Line(0.1, 0.0, 0.001), cores=2.0, max_batch=1, delay=0.0, instances=2)
+    voice = ModelFit("phonemes", Line(0.0, 0.0, 0.001), cores=1.0, max_batch=1, delay=0.0, instances=2)
+    whisper = ModelFit(
+        "seconds of audio", Line(2.0, 1.0, 0.0), 2.0, 2, 0.0, 1, window_seconds=30.0, min_window_seconds=30.0
+    )
+    models = {"m3_embedder": text, "m3_reranker": text, "piper_amy": voice, "whisper_turbo": whisper}
+    return Fits({}, 2, 0.0, models, dict.fromkeys(("embeddings", "rerank", "speech", "transcriptions"), REQUEST))
+
+
+def one(operation: str, mean: float, calls_a_second: float) -> Traffic:
+    users = calls_a_second * 86_400
+    return Traffic(users, active=1.0, calls=1.0, peak=1.0, shares={operation: Share(1.0, mean)})
+
+
+def test_a_triton_does_what_its_line_says() -> None:
+    # 100 tokens take 0.2 s, and both instances share the two processors that each wants.
+    assert rate_of(product(), "embeddings", 100.0) == pytest.approx(500)
+
+
+def test_instances_that_want_one_processor_each_work_side_by_side() -> None:
+    # 100 characters are 210 phoneme ids, 0.21 s; two at once.
+    assert rate_of(product(), "speech", 100.0) == pytest.approx(200 / 0.21)
+
+
+def test_a_clip_takes_as_long_as_the_window_it_is_padded_to() -> None:
+    # Two windows in a batch of 4 s are two clips of 10 s.
+    assert rate_of(product(), "transcriptions", 10.0) == pytest.approx(5)
+
+
+def test_what_a_request_takes_of_a_frontend_is_the_sum_of_its_work() -> None:
+    assert frontend_seconds(product(), "embeddings", 100.0) == pytest.approx(0.011)
+
+
+def test_tritons_are_what_is_busy_by_what_may_be() -> None:
+    # 10 calls a second of 0.2 s each keep 2 busy; at 70 % that is 2.86.
+    sizes = size(product(), one("embeddings", 100.0, 10.0))
+    assert sizes.needs[0].busy == pytest.approx(2)
+    assert {pool.name: pool.tritons for pool in sizes.pools} == {"text": 3, "voices": 1, "whisper": 1}
+
+
+def test_with_zones_what_is_left_suffices() -> None:
+    sizes = size(product(), one("embeddings", 100.0, 10.0), Choices(zones=3))
+    assert [pool.tritons for pool in sizes.pools] == [5, 2, 2]
+    assert sizes.pools[0].tritons * 2 / 3 * 0.7 >= sizes.needs[0].busy
+
+
+def test_larger_tritons_are_fewer() -> None:
+    sizes = size(product(), one("embeddings", 100.0, 70.0), Choices(cores=8))
+    assert sizes.pools[0].tritons == 5
+    assert sizes.pools[0].cores == 40
+
+
+def test_a_rate_of_a_gpu_takes_the_place_of_cores() -> None:
+    sizes = size(product(), one("transcriptions", 10.0, 100.0), Choices(gpu={"transcriptions": 500.0}))
+    whisper = sizes.pools[-1]
+    assert (whisper.gpus, whisper.cores) == (3, 0)
+
+
+def test_the_cost_is_cores_and_gpus_by_the_hour() -> None:
+    prices = Prices(core=0.5, gpu=10.0)
+    sizes = size(product(), one("transcriptions", 10.0, 100.0), Choices(gpu={"transcriptions": 500.0}, prices=prices))
+    assert sizes.cost == pytest.approx(sizes.cores * 0.5 + sizes.gpus * 10.0)
+    assert (sizes.cores, sizes.gpus) == (8, 3)
