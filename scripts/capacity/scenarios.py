@@ -33,9 +33,9 @@ def _models_of(fits: Fits, pool: str) -> list[str]:
 
 
 def deployment_of(fits: Fits, sizes: Sizes, choices: Choices) -> Deployment:
-    """A plan as it would run, in three zones, without an autoscaler. What is on GPUs cannot be simulated."""
+    """A plan as it would run, in three zones, without an autoscaler. Ends where some of it is on GPUs."""
     if sizes.gpus:
-        raise ValueError("nothing is known of batches on a GPU: simulate without rates for one")
+        raise SystemExit("nothing is known of batches on a GPU: simulate without rates for one")
     pools = [
         PoolPlan(need.name, _models_of(fits, need.name), need.tritons, choices.cores, least=1, most=need.tritons)
         for need in sizes.pools
