@@ -6,4 +6,14 @@ while IFS='=' read -r name value; do
   export "$name=${!name:-$value}"
 done < <(grep -v '^#' "$folder/triton.env")
 mapfile -t arguments < <(grep -v '^#' "$folder/triton.args")
-exec tritonserver "${arguments[@]}" "$@"
+# Not in the place of this process: a container's first one would not end at SIGTERM until the models are loaded, since
+# only then Triton listens to it.
+tritonserver "${arguments[@]}" "$@" &
+server=$! stopped=0 code=0
+trap 'stopped=1; kill "$server"' TERM INT
+wait "$server" || code=$?
+if [ $stopped = 1 ]; then
+  code=0
+  wait "$server" || code=$?
+fi
+exit $code

@@ -43,3 +43,17 @@ def test_a_variable_that_is_said_is_kept(image: Path) -> None:
 
 def test_models_are_controlled_one_by_one_and_never_completed() -> None:
     assert {"--model-control-mode=explicit", "--disable-auto-complete-config"} <= set(settings.arguments())
+
+
+def test_sigterm_reaches_triton_and_the_image_ends_with_its_exit_code(image: Path) -> None:
+    (image / "tritonserver").write_text(
+        '#!/bin/bash\ntrap "echo ended; exit 7" TERM\necho started\nwhile :; do sleep 0.05; done\n',
+        encoding="utf-8",
+    )
+    environment = {"PATH": f"{image}:/usr/bin:/bin"}
+    with subprocess.Popen([image / "triton.sh"], env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "started\n"
+        process.terminate()
+        assert process.stdout.read() == "ended\n"
+    assert process.returncode == 7
