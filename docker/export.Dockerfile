@@ -1,28 +1,47 @@
 # Fills the model repository once, then ends.
-FROM python:3.12.12-slim-bookworm
+ARG BASE=python:3.12.12-slim-bookworm@sha256:593bd06efe90efa80dc4eee3948be7c0fde4134606dd40d8dd8dbcade98e669c
 
+# hadolint ignore=DL3006
+FROM ${BASE} AS image
 WORKDIR /app
+RUN useradd --uid 10001 --no-create-home quartet && install --directory --owner quartet /models /work
 COPY model_repository/requirements.txt /app/model_repository/requirements.txt
 COPY scripts/export_models/requirements.txt scripts/export_models/requirements-nodeps.txt /app/scripts/export_models/
-RUN python -m pip install --no-cache-dir -r scripts/export_models/requirements.txt \
-    && python -m pip install --no-cache-dir --no-deps -r scripts/export_models/requirements-nodeps.txt \
-    && useradd --uid 10001 --create-home quartet \
-    && install --directory --owner quartet /models /work
+# The address of an index with PyTorch for processors alone: the usual one's brings CUDA, which no export needs.
+ARG TORCH_INDEX=""
+ENV PIP="python -m pip --python /opt/quartet/bin/python"
+RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
+    python -m venv --without-pip /opt/quartet \
+    && ${PIP} install --no-cache-dir ${TORCH_INDEX:+--extra-index-url "${TORCH_INDEX}"} \
+    -r scripts/export_models/requirements.txt \
+    && ${PIP} install --no-cache-dir --no-deps -r scripts/export_models/requirements-nodeps.txt
+ENV PATH=/opt/quartet/bin:${PATH}
 # The oldest ONNX Runtime that exports are checked on, apart from what changes more often.
 COPY scripts/__init__.py /app/scripts/__init__.py
 COPY scripts/export_models/__init__.py scripts/export_models/checkpoints.py /app/scripts/export_models/
 COPY scripts/export_models/graphs/__init__.py scripts/export_models/graphs/runtimes.py \
     /app/scripts/export_models/graphs/
-RUN python -m scripts.export_models.graphs.runtimes /opt/runtimes
+RUN --mount=type=secret,id=pip,target=/etc/pip.conf python -m scripts.export_models.graphs.runtimes /opt/runtimes
 COPY scripts /app/scripts
 # What is offered: the export checks its own list against it.
 COPY frontend/__init__.py /app/frontend/__init__.py
 COPY frontend/catalogue /app/frontend/catalogue
 COPY model_repository /app/model_repository
 COPY docker/export.sh /app/export.sh
+# What libraries keep of their own goes where there is room.
+ENV PYTHONUNBUFFERED=1 RUNTIMES_FOLDER=/opt/runtimes HOME=/work
 
-ENV PYTHONUNBUFFERED=1
-ENV RUNTIMES_FOLDER=/opt/runtimes
+FROM image AS sbom
+COPY docker/sbom.py /tmp/
+RUN --mount=type=secret,id=pip,target=/etc/pip.conf python /tmp/sbom.py /tmp/sbom.json
+
+FROM image
+COPY --from=sbom /tmp/sbom.json /usr/share/quartet/
+ARG VERSION=unknown
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="Quartet's export of models" \
+    org.opencontainers.image.version="${VERSION}" \
+    org.opencontainers.image.revision="${REVISION}"
 USER 10001
 ENTRYPOINT ["bash", "/app/export.sh"]
 CMD ["--source", "demo"]

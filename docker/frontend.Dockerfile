@@ -1,19 +1,42 @@
 # The HTTP frontend.
-FROM python:3.12.12-slim-bookworm
+ARG BASE=python:3.12.12-slim-bookworm@sha256:593bd06efe90efa80dc4eee3948be7c0fde4134606dd40d8dd8dbcade98e669c
 
-WORKDIR /app
+# hadolint ignore=DL3006
+FROM ${BASE} AS build
+# For slim.py.
+# hadolint ignore=DL3008
+RUN apt-get update && apt-get install -y --no-install-recommends gcc && rm -rf /var/lib/apt/lists/* \
+    && python -m venv --without-pip /opt/quartet
+ENV PIP="python -m pip --python /opt/quartet/bin/python"
 COPY frontend/requirements.txt frontend/requirements-nodeps.txt /tmp/
-RUN python -m pip install --no-cache-dir -r /tmp/requirements.txt \
-    && python -m pip install --no-cache-dir --no-deps -r /tmp/requirements-nodeps.txt \
-    && rm /tmp/requirements.txt /tmp/requirements-nodeps.txt \
-    && useradd --uid 10001 --no-create-home quartet \
-    && install -d -o 10001 /usage
+RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
+    ${PIP} install --no-cache-dir --no-compile -r /tmp/requirements.txt \
+    && ${PIP} install --no-cache-dir --no-compile --no-deps -r /tmp/requirements-nodeps.txt
 COPY pyproject.toml README.md /tmp/quartet/
 COPY frontend /tmp/quartet/frontend
-RUN python -m pip install --no-cache-dir --no-deps /tmp/quartet && rm -r /tmp/quartet
+RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
+    ${PIP} install --no-cache-dir --no-compile --no-deps /tmp/quartet
+COPY docker/slim.py /tmp/
+RUN ["/opt/quartet/bin/python", "/tmp/slim.py"]
 
-ENV PYTHONUNBUFFERED=1 QUARTET_HOST=0.0.0.0 QUARTET_PORT=8080 QUARTET_MODEL_REPOSITORY=/models \
-    QUARTET_USAGE_FOLDER=/usage QUARTET_ADMIN_HOST=0.0.0.0 QUARTET_ADMIN_PORT=8081
+# hadolint ignore=DL3006
+FROM ${BASE} AS image
+RUN useradd --uid 10001 --no-create-home quartet && install --directory --owner quartet /usage
+COPY --from=build /opt/quartet /opt/quartet
+ENV PATH=/opt/quartet/bin:${PATH} PYTHONUNBUFFERED=1 QUARTET_HOST=0.0.0.0 QUARTET_PORT=8080 \
+    QUARTET_MODEL_REPOSITORY=/models QUARTET_USAGE_FOLDER=/usage QUARTET_ADMIN_HOST=0.0.0.0 QUARTET_ADMIN_PORT=8081
+
+FROM image AS sbom
+COPY docker/sbom.py /tmp/
+RUN --mount=type=secret,id=pip,target=/etc/pip.conf python /tmp/sbom.py /tmp/sbom.json
+
+FROM image
+COPY --from=sbom /tmp/sbom.json /usr/share/quartet/
+ARG VERSION=unknown
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="Quartet's HTTP frontend" \
+    org.opencontainers.image.version="${VERSION}" \
+    org.opencontainers.image.revision="${REVISION}"
 USER 10001
 EXPOSE 8080 8081
 HEALTHCHECK --interval=10s --timeout=5s --start-period=120s --retries=6 \

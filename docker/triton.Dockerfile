@@ -1,14 +1,29 @@
 # Triton with what its Python models import. The ONNX Runtime backend is the image's own C++ one.
-FROM nvcr.io/nvidia/tritonserver:26.09-py3
+# No digest of the base was to be had without its registry.
+ARG BASE=nvcr.io/nvidia/tritonserver:26.09-py3
 
+# hadolint ignore=DL3006
+FROM ${BASE} AS image
 # CTranslate2's CUDA build looks for cuBLAS 12, and the image is on CUDA 13.
 ARG CUBLAS=nvidia-cublas-cu12==12.9.3.13
 COPY model_repository/requirements.txt /tmp/requirements.txt
-RUN python3 -m pip install --no-cache-dir --break-system-packages -r /tmp/requirements.txt "${CUBLAS}" \
+RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
+    python3 -m pip install --no-cache-dir --break-system-packages -r /tmp/requirements.txt "${CUBLAS}" \
     && rm /tmp/requirements.txt
 ENV LD_LIBRARY_PATH=/usr/local/lib/python3.12/dist-packages/nvidia/cublas/lib:${LD_LIBRARY_PATH}
 COPY model_repository/triton.args model_repository/triton.env docker/triton.sh /opt/quartet/
 
+FROM image AS sbom
+COPY docker/sbom.py /tmp/
+RUN --mount=type=secret,id=pip,target=/etc/pip.conf python3 /tmp/sbom.py /tmp/sbom.json
+
+FROM image
+COPY --from=sbom /tmp/sbom.json /usr/share/quartet/
+ARG VERSION=unknown
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="Triton for Quartet" \
+    org.opencontainers.image.version="${VERSION}" \
+    org.opencontainers.image.revision="${REVISION}"
 # The image has this user, called triton-server.
 USER 1000
 EXPOSE 8000 8001 8002

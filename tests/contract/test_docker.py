@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from tests import lookalikes
 from tests.conftest import ROOT
 
 DOCKERFILES = sorted((ROOT / "docker").glob("*.Dockerfile"))
+STORES = ROOT / "tests" / "containers" / "stores.Dockerfile"
 BIN = Path(sys.executable).parent
 
 
@@ -26,8 +28,9 @@ def _compose() -> dict[str, Any]:
     return loaded
 
 
-def test_compose_fits_the_compose_specification() -> None:
-    command = [str(BIN / "check-jsonschema"), "--builtin-schema", "vendor.compose-spec", "compose.yaml"]
+@pytest.mark.parametrize("file", ["compose.yaml", "compose.embedded.yaml", "tests/containers/stores.yaml"])
+def test_compose_fits_the_compose_specification(file: str) -> None:
+    command = [str(BIN / "check-jsonschema"), "--builtin-schema", "vendor.compose-spec", file]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 
@@ -45,6 +48,34 @@ def test_compose_repeats_no_argument_that_tritons_image_has(profile: str) -> Non
     assert not given & {argument.partition("=")[0] for argument in arguments()}
 
 
+def test_a_service_has_no_rights_and_bounds_of_memory_and_processors() -> None:
+    for name, service in _compose()["services"].items():
+        confined = service["read_only"], service["cap_drop"], service["security_opt"]
+        assert confined == (True, ["ALL"], ["no-new-privileges:true"]), name
+        assert {"mem_limit", "cpus"} <= service.keys(), name
+
+
+def test_an_export_may_take_what_triton_gets_since_it_fits_the_models_to_that() -> None:
+    services = _compose()["services"]
+    for name in ("mem_limit", "cpus"):
+        assert services["export"][name] == services["triton-cpu"][name]
+
+
+def test_an_image_of_ours_has_the_tag_that_it_is_built_with() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    images = {service["image"] for service in _compose()["services"].values() if "build" in service}
+    assert images == {f"quartet/{name}:${{TAG:-{version}}}" for name in ("export", "frontend", "triton")}
+    assert f"\nTAG={version}\n" in (ROOT / ".env.example").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["redis", "postgres"])
+def test_a_store_is_the_charts(name: str) -> None:
+    values = yaml.safe_load((ROOT / "docker/helm/quartet/values.yaml").read_text(encoding="utf-8"))
+    chart = values["images"][name]
+    tag, _, digest = _compose()["services"][name]["image"].partition(":")[2].partition("@")
+    assert (tag, digest) == (chart["tag"], chart["digest"])
+
+
 @pytest.mark.parametrize("name", ["redis", "postgres"])
 def test_a_store_is_pinned_and_has_a_health_check(name: str) -> None:
     service = _compose()["services"][name]
@@ -52,7 +83,7 @@ def test_a_store_is_pinned_and_has_a_health_check(name: str) -> None:
     assert "healthcheck" in service
 
 
-@pytest.mark.parametrize("name", ["triton", "frontend"])
+@pytest.mark.parametrize("name", ["triton", "triton-embedded", "frontend"])
 def test_an_image_has_a_health_check(name: str) -> None:
     assert "HEALTHCHECK" in (ROOT / "docker" / f"{name}.Dockerfile").read_text(encoding="utf-8")
 
@@ -85,6 +116,8 @@ def test_a_container_has_the_time_that_the_frontend_needs_to_stop() -> None:
     assert int(own["stop_grace_period"].removesuffix("s")) >= Settings.from_env(fixed).stop_seconds
     # What it has begun needs its Triton to the end.
     assert {"triton-cpu", "triton-gpu"} <= own["depends_on"].keys()
+    (waits,) = [word.partition("=")[2] for word in arguments() if word.startswith("--exit-timeout-secs=")]
+    assert int(services["triton-cpu"]["stop_grace_period"].removesuffix("s")) > int(waits)
 
 
 def test_the_image_is_asked_after_its_health_on_the_admin_port_that_no_host_gets() -> None:
@@ -97,6 +130,19 @@ def test_the_image_is_asked_after_its_health_on_the_admin_port_that_no_host_gets
 
 
 @pytest.mark.parametrize("path", DOCKERFILES, ids=lambda p: p.name)
+def test_an_image_says_what_it_is_and_stands_on_one_base_that_can_be_replaced(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    (base,) = re.findall(r"^ARG BASE=\S+?:(\S+)$", text, re.MULTILINE)
+    # NVIDIA's registry could not be asked for one.
+    assert path.name == "triton.Dockerfile" or re.search("@sha256:[0-9a-f]{64}$", base)
+    stages = set(re.findall(r"^FROM \S+ AS (\S+)$", text, re.MULTILINE))
+    assert set(re.findall(r"^FROM (\S+)", text, re.MULTILINE)) - stages == {"${BASE}"}
+    labels = set(re.findall(r"org\.opencontainers\.image\.(\w+)=", text))
+    assert labels == {"title", "version", "revision"}
+    assert "COPY --from=sbom /tmp/sbom.json /usr/share/quartet/" in text
+
+
+@pytest.mark.parametrize("path", [*DOCKERFILES, STORES], ids=lambda p: p.name)
 def test_a_dockerfile_passes_the_linter(path: Path) -> None:
     done = subprocess.run([BIN / "hadolint", path], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
@@ -106,7 +152,7 @@ def test_a_dockerfile_passes_the_linter(path: Path) -> None:
 def test_a_dockerfile_copies_what_exists_and_runs_as_an_ordinary_user(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     for line in re.findall(r"^COPY (.+)$", text, re.MULTILINE):
-        for source in line.split()[:-1]:
+        for source in line.split()[:-1] if not line.startswith("--from") else ():
             assert (ROOT / source).exists(), source
     assert re.findall(r"^USER (.+)$", text, re.MULTILINE)[-1] != "root"
 
@@ -119,8 +165,8 @@ def test_both_sides_of_triton_pin_the_same_numpy() -> None:
 
 def test_the_export_image_checks_on_the_runtime_that_it_has() -> None:
     text = (ROOT / "docker" / "export.Dockerfile").read_text(encoding="utf-8")
-    (installed,) = re.findall(r"^RUN python -m scripts\.export_models\.graphs\.runtimes (\S+)$", text, re.MULTILINE)
-    assert re.findall(r"^ENV RUNTIMES_FOLDER=(\S+)$", text, re.MULTILINE) == [installed]
+    (installed,) = re.findall(r"^RUN .* python -m scripts\.export_models\.graphs\.runtimes (\S+)$", text, re.MULTILINE)
+    assert re.findall(r"RUNTIMES_FOLDER=(\S+)", text) == [installed]
 
 
 def test_the_export_script_fills_an_empty_volume(tmp_path: Path) -> None:

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Builds Quartet's images with docker, podman or buildah, whichever is there:
+#
+#     docker/build.sh [--base frontend=IMAGE]... [IMAGE...] [-- OPTION...]
+#
+# IMAGE is frontend, export, triton or triton-embedded (a Triton without NVIDIA's image); without one, the first three are
+# built. --base takes another image to build one on. What follows -- is given to the builder, as --build-arg NAME=VALUE or,
+# for pip's settings, --secret id=pip,src=$HOME/.config/pip/pip.conf. TAG chooses the tag, BUILDER the builder.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+declare -A bases=()
+images=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    --base) bases[${2%%=*}]=${2#*=}; shift 2 ;;
+    --) shift; break ;;
+    -*) echo "there is no option $1; the builder's go behind --" >&2; exit 2 ;;
+    *) images+=("$1"); shift ;;
+  esac
+done
+[ ${#images[@]} -gt 0 ] || images=(frontend export triton)
+
+usable() { command -v "$1" > /dev/null && "$1" info > /dev/null 2>&1; }
+builder=${BUILDER:-}
+for found in docker podman buildah; do
+  [ -n "$builder" ] || ! usable "$found" || builder=$found
+done
+version=$(sed -n 's/^version = "\(.*\)"$/\1/p' pyproject.toml)
+tag=${TAG:-$version}
+case $builder in
+  docker) command=(docker build) ;;
+  # Of the formats, Docker's alone has health checks.
+  podman) command=(podman build --format docker) ;;
+  # Without a daemon and without namespaces, as in CI.
+  buildah) command=(buildah build --isolation chroot --format docker) ;;
+  *) echo "install docker, podman or buildah" >&2; exit 2 ;;
+esac
+revision=$(git rev-parse HEAD 2> /dev/null || echo unknown)
+
+for image in "${images[@]}"; do
+  base=(${bases[$image]:+--build-arg "BASE=${bases[$image]}"})
+  "${command[@]}" --file "docker/$image.Dockerfile" --tag "quartet/$image:$tag" --build-arg "VERSION=$version" \
+    --build-arg "REVISION=$revision" "${base[@]}" "$@" .
+done
+
+for image in "${images[@]}"; do
+  case $builder in
+    docker | podman) size=$("$builder" image inspect --format '{{.Size}}' "quartet/$image:$tag") ;;
+    buildah) size=$(buildah images --json "quartet/$image:$tag" | sed -n 's/.*"size": "\(.*\)",/\1/p') ;;
+  esac
+  echo "quartet/$image:$tag $size"
+done

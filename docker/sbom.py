@@ -1,0 +1,50 @@
+"""Writes what an image holds as CycloneDX: the packages of the Python that runs this, and those of Debian.
+
+python docker/sbom.py FILE
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+_TOOL = "cyclonedx-bom==7.5.0"
+
+
+def python_packages(folder: Path) -> dict[str, Any]:
+    """What the tool, in an environment of its own below ``folder``, finds beside this interpreter."""
+    own = folder / "bin" / "python"
+    base = str(Path(sys.base_prefix) / "bin" / "python3")
+    # Not all images' Python can bring pip into an environment.
+    subprocess.run([base, "-m", "venv", "--without-pip", str(folder)], check=True)
+    subprocess.run([base, "-m", "pip", "--python", str(own), "install", "--quiet", "--no-cache-dir", _TOOL], check=True)
+    command = [str(own), "-m", "cyclonedx_py", "environment", "--output-reproducible", sys.executable]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+def debian_packages() -> list[dict[str, str]]:
+    """The installed packages of Debian or Ubuntu."""
+    (system,) = [line[3:] for line in Path("/etc/os-release").read_text().splitlines() if line.startswith("ID=")]
+    form = "${Package} ${Version} ${Architecture}\n"
+    listed = subprocess.run(["dpkg-query", "-W", "-f", form], check=True, capture_output=True, text=True).stdout
+    packages = []
+    for name, version, architecture in map(str.split, listed.splitlines()):
+        url = f"pkg:deb/{system}/{quote(name)}@{quote(version)}?arch={architecture}"
+        packages.append({"type": "library", "name": name, "version": version, "purl": url, "bom-ref": url})
+    return packages
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        document = python_packages(Path(folder))
+    document["components"] = [*document.get("components", []), *debian_packages()]
+    Path(sys.argv[1]).write_text(json.dumps(document, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""Takes out of the frontend's image what packages bring and the frontend never reads, then imports all of the frontend.
+
+    /opt/quartet/bin/python docker/slim.py
+
+The import ends the build where something is missed, and leaves the compiled files of just those modules, which a
+container with a read-only root could not write.
+"""
+
+import importlib
+import pkgutil
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+_UNREAD = (
+    # Tools that make models, and the library for other languages, which the one for Python holds too.
+    "onnxruntime/transformers",
+    "onnxruntime/quantization",
+    "onnxruntime/tools",
+    "onnxruntime/capi/libonnxruntime.so.*",
+    # Phonemizers other than espeak-ng, and training.
+    "piper/hebrew/*.onnx",
+    "piper/tashkeel/*.onnx",
+    "piper/train",
+    # The voice detector in other forms than the one for whole recordings.
+    "silero_vad/data/silero_vad.*",
+    "silero_vad/data/silero_vad_16k.*",
+    "silero_vad/data/silero_vad_16k_op15.*",
+    "silero_vad/data/silero_vad_half.*",
+    "silero_vad/data/silero_vad_op18_ifless.*",
+    "silero_vad/data/silero_vad_openvino_16k.*",
+    "drf_spectacular_sidecar/static/drf_spectacular_sidecar/redoc",
+    "numpy/f2py",
+    "numpy/distutils",
+    # What compilers, type checkers, tests and debuggers read.
+    "**/tests",
+    "**/*.[achs]",
+    "**/*.py[ix]",
+    "**/*.pxd",
+    "**/*.map",
+)
+# Encoders of video: no video is ever made, and the first two are under the GPL.
+_UNCALLED = ("libx264-*", "libx265-*", "libSvtAv1Enc-*")
+
+
+def take_out(packages: Path) -> None:
+    """Remove ``_UNREAD``, ``_UNCALLED``, and the symbols that only debuggers read."""
+    for pattern in _UNREAD:
+        for path in _found(packages, pattern):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    for pattern in _UNCALLED:
+        for library in _found(packages / "av.libs", pattern):
+            _hollow(library)
+    # What lies in folders beside the packages has none.
+    modules = [path for path in packages.rglob("*.so") if not path.parent.name.endswith(".libs")]
+    subprocess.run(["strip", "--strip-unneeded", *modules], check=True)
+
+
+def _found(folder: Path, pattern: str) -> list[Path]:
+    found = list(folder.glob(pattern))
+    if not found:
+        sys.exit(f"there is no {pattern} any more: it may have another name, and be as large")
+    return found
+
+
+def _hollow(library: Path) -> None:
+    """Put a library in its place whose functions do nothing: FFmpeg is linked with it, and asks it what it offers."""
+    wanted = {name for user in library.parent.glob("libav*") for name in _symbols(user, "--undefined-only")}
+    functions = "".join(f"long {name}(void) {{ return 0; }}\n" for name in wanted & _symbols(library, "--defined-only"))
+    command = ["gcc", "-shared", "-nostdlib", f"-Wl,-soname,{library.name}", "-x", "c", "-", "-o", str(library)]
+    subprocess.run(command, input=functions, text=True, check=True)
+
+
+def _symbols(library: Path, which: str) -> set[str]:
+    command = ["nm", "--dynamic", "--format=just-symbols", which, str(library)]
+    return set(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split())
+
+
+def import_all() -> None:
+    """Import every module of the frontend."""
+    frontend = importlib.import_module("frontend")
+    for module in pkgutil.walk_packages(frontend.__path__, "frontend."):
+        importlib.import_module(module.name)
+
+
+if __name__ == "__main__":
+    take_out(Path(sysconfig.get_path("purelib")))
+    import_all()

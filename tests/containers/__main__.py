@@ -1,0 +1,145 @@
+"""The product of compose.yaml from its images: brought up, asked what README asks, looked at from inside, stopped, and
+brought up again with its data.
+
+    docker/build.sh
+    python -m tests.containers
+
+With podman: --compose "podman-compose --in-pod=false" --engine podman. --file adds files to compose.yaml, such as this
+folder's podman.yaml and stores.yaml. Ends with a sentence and exit code 1 where something is not as it must be. Its
+containers and volumes are removed at the end.
+"""
+
+import argparse
+import os
+import re
+import secrets
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from scripts.local_triton.checks import free_port
+from tests.containers.project import Project, ProjectError
+from tests.containers.readme import examples
+
+_NAME = "quartet-containers"
+_SERVICES = ("frontend", "triton-cpu", "redis", "postgres")
+_METRICS = "import urllib.request; print(urllib.request.urlopen('http://127.0.0.1:8081/metrics').read().decode())"
+_MODEL = "/models/whisper_turbo/1/whisper"
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Run the containers of compose.yaml, profile cpu.")
+    parser.add_argument("--compose", default="docker compose")
+    parser.add_argument("--engine", default="docker")
+    parser.add_argument("--file", action="append", default=[])
+    parser.add_argument("--log", type=Path, default=Path("build/containers.log"))
+    return parser.parse_args()
+
+
+def _project(arguments: argparse.Namespace) -> Project:
+    files = [f"--file={file}" for file in ("compose.yaml", *arguments.file)]
+    command = [*arguments.compose.split(), *files, "--project-name", _NAME, "--profile", "cpu"]
+    own = {
+        "PORT": str(free_port()),
+        "POSTGRES_PASSWORD": secrets.token_hex(24),
+        "QUARTET_JWT_SECRET": secrets.token_hex(32),
+    }
+    arguments.log.parent.mkdir(exist_ok=True)
+    arguments.log.write_bytes(b"")
+    return Project(command, arguments.engine, _NAME, {**os.environ, **own}, arguments.log)
+
+
+@contextmanager
+def _removed(project: Project) -> Iterator[None]:
+    """Leave nothing behind, of an earlier run neither."""
+    project.run("down", "--volumes", check=False)
+    try:
+        yield
+    finally:
+        project.run("logs", check=False)
+        project.run("down", "--volumes", check=False)
+
+
+def ask_as_readme_does(project: Project, key: str) -> None:
+    """Every example answers what README says that it does."""
+    token = project.inside("frontend", "quartet", "tokens", "issue", "--subject", "phone-1", "--seconds", "3600")
+    values = {"URL": f"http://127.0.0.1:{project.environ['PORT']}", "API_KEY": key, "MOBILE_JWT": token.strip()}
+    environ = {**os.environ, **{f"QUARTET_{name}": value for name, value in values.items()}}
+    with tempfile.TemporaryDirectory() as folder:
+        for example in examples(Path("README.md")):
+            command = ["bash", "-c", example.command]
+            done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
+            if done.returncode or not done.stdout.startswith(example.begins):
+                raise ProjectError(f"{example.command}\nprinted {done.stdout[:300]} {done.stderr}")
+            print(f"    {example.command.splitlines()[0][8:].split(' ')[0]:45} {done.stdout[:75].strip()}")
+        if not (Path(folder) / "hello.wav").read_bytes().startswith(b"RIFF"):
+            raise ProjectError("hello.wav is no WAV")
+
+
+def look_inside(project: Project, service: str) -> str:
+    """What a service may do: no rights, no way to new ones, and no file of its root to change."""
+    status = project.inside(service, "cat", "/proc/1/status")
+    held = dict(re.findall(r"^(Uid|CapEff|CapBnd|NoNewPrivs):\s+(\w+)", status, re.MULTILINE))
+    if int(held["CapEff"], 16) or int(held["CapBnd"], 16) or held["NoNewPrivs"] != "1" or held["Uid"] == "0":
+        raise ProjectError(f"{service} has rights: {held}")
+    written = project.inside(service, "sh", "-c", "touch /etc/x 2> /dev/null && echo written || true")
+    if written:
+        raise ProjectError(f"{service} could write to its root")
+    memory = int(project.inspect(service, "{{.HostConfig.Memory}}"))
+    if not memory:
+        raise ProjectError(f"{service} has no limit of memory")
+    return f"uid {held['Uid']}, CapEff {held['CapEff']}, root read-only, at most {memory / 2**30:.1f} GiB"
+
+
+def _state(project: Project) -> dict[str, str]:
+    """What must outlive a stop: the keys, what was charged, and when the models were written."""
+    return {
+        "keys": project.inside("frontend", "quartet", "keys", "list"),
+        "charges": project.inside("frontend", "quartet", "usage"),
+        "models": project.inside("frontend", "stat", "--format", "%Y", _MODEL),
+    }
+
+
+def run(project: Project) -> None:
+    """The whole of it, step by step."""
+    print(f"first start: ready after {project.start():.0f} s")
+    create = ("quartet", "keys", "create", "--name", "search service", "--tier", "pro")
+    key = project.inside("frontend", *create).split()[-1]
+    ask_as_readme_does(project, key)
+    for service in _SERVICES:
+        print(f"{service:12} {look_inside(project, service)}")
+    if "\nquartet_limiter_degraded 0.0\n" not in project.inside("frontend", "python", "-c", _METRICS):
+        raise ProjectError("the frontend counts without Redis")
+    before = _state(project)
+    _stop(project, _SERVICES)
+    print(f"second start: ready after {project.start():.0f} s")
+    if (after := _state(project)) != before:
+        raise ProjectError(f"after the second start there is {after}, and was {before}")
+    print("keys, charges and models are as they were; with the same key:")
+    ask_as_readme_does(project, key)
+    for service in ("export", *_SERVICES):
+        print(f"image of {service:12} {project.megabytes(service):6.0f} MB")
+
+
+def _stop(project: Project, services: Sequence[str]) -> None:
+    for service in services:
+        seconds, code = project.stop(service)
+        print(f"{service:12} ended in {seconds:.1f} s with exit code {code}")
+        if code:
+            raise ProjectError(f"{service} ended with {code}")
+
+
+def main() -> None:
+    project = _project(_arguments())
+    try:
+        with _removed(project):
+            run(project)
+    except ProjectError as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""What ``python -m tests.containers`` and the images rely on, as far as no container engine is needed to know it."""
+
+import importlib.util
+import re
+import sysconfig
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.conftest import ROOT
+from tests.containers.readme import examples
+
+_PACKAGES = Path(sysconfig.get_path("purelib"))
+
+
+def test_every_curl_of_the_readme_is_asked_with_what_it_is_said_to_answer() -> None:
+    found = list(examples(ROOT / "README.md"))
+    written = re.findall(r"^    curl ", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(found) == len(written) > 0
+    assert [example.command for example in found if not example.begins and "-o hello.wav" not in example.command] == []
+
+
+@pytest.mark.parametrize("file", ["compose.embedded.yaml", "tests/containers/stores.yaml"])
+def test_a_file_beside_composes_own_replaces_services_that_there_are(file: str) -> None:
+    services = [
+        yaml.safe_load((ROOT / name).read_text(encoding="utf-8"))["services"].keys() for name in ("compose.yaml", file)
+    ]
+    assert services[1] <= services[0]
+
+
+def test_what_the_frontends_image_leaves_out_is_in_the_packages() -> None:
+    spec = importlib.util.spec_from_file_location("slim", ROOT / "docker" / "slim.py")
+    assert spec is not None
+    assert spec.loader is not None
+    slim = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(slim)
+    patterns = [*slim._UNREAD, *(f"av.libs/{library}" for library in slim._UNCALLED)]
+    assert [pattern for pattern in patterns if "**" not in pattern and not list(_PACKAGES.glob(pattern))] == []
