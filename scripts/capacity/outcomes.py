@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from frontend.config.tables import TIERS
 from scripts.benchmark.common.output import head, line
 from scripts.capacity.requests import OPERATIONS
 from scripts.capacity.scenarios import Step
 from scripts.capacity.simulation.callers import Outcome
 from scripts.capacity.simulation.service import Happened
-from scripts.capacity.traffic import Arrival
+from scripts.capacity.traffic import TIERS, Arrival
 
 _CALLERS = ("calls of", "calls", "p50 s", "p95 s", "p99 s", "longest s", "given up", "tries refused", "tries failed")
 _POOLS = ("pool", "Tritons on average", "least", "most", "demand on average", "most")
@@ -37,8 +36,8 @@ def by(
 
 
 def tier_of(arrival: Arrival) -> str:
-    """The name of an arrival's tier: the first is the last of the product's list."""
-    return TIERS[len(TIERS) - arrival.tier]
+    """The name of an arrival's tier."""
+    return TIERS[arrival.tier - 1]
 
 
 def callers(groups: Mapping[str, Sequence[Outcome]]) -> str:
@@ -56,7 +55,7 @@ def _row(name: str, its: Sequence[Outcome]) -> str:
 def tables(calls: Calls) -> str:
     """By operation and by tier."""
     operations = by(calls, lambda arrival: arrival.request.operation, OPERATIONS)
-    return f"{callers(operations)}\n\n{callers(by(calls, tier_of, TIERS[::-1]))}"
+    return f"{callers(operations)}\n\n{callers(by(calls, tier_of, TIERS))}"
 
 
 def pools(happened: Happened) -> str:

@@ -5,11 +5,10 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from frontend.config.tables import TIERS
 from scripts.benchmark.common.output import head, line
 from scripts.capacity.fits import FOLDER, Fits
 from scripts.capacity.sizing import Choices, Sizes, a_month, size
-from scripts.capacity.traffic import Traffic
+from scripts.capacity.traffic import TIERS, Traffic
 
 FITS = "real"
 _FILE = FOLDER / "sizes.json"
@@ -21,7 +20,7 @@ _HEAD = ("users", "calls/s", "text", "voices", "Whisper", "frontends", "cores", 
 _SEEN = (
     "users",
     "simulated",
-    *(f"{tier}: p95, p99 s" for tier in reversed(TIERS)),
+    *(f"{tier}: p95, p99 s" for tier in TIERS),
     "tries refused",
     "given up",
     "took",
@@ -83,6 +82,6 @@ def _plan_row(sizes: Sizes) -> str:
 
 
 def _seen_row(row: Mapping[str, Any]) -> str:
-    tiers = (f"{row['tiers'][tier][0]:.2f}, {row['tiers'][tier][1]:.2f}" for tier in reversed(TIERS))
+    tiers = (f"{row['tiers'][tier][0]:.2f}, {row['tiers'][tier][1]:.2f}" for tier in TIERS)
     simulated = f"{row['calls']:,} calls in {row['seconds']:g} s"
     return line((f"{row['users']:,}", simulated, *tiers, row["refused"], row["given_up"], f"{row['took']} s"))

@@ -11,9 +11,12 @@ from functools import cache
 
 from frontend.catalogue.models import EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS
 from frontend.catalogue.voices import VOICES
+from frontend.config.tables import LEVELS
 from scripts.capacity.requests import Request
 
 DAY = 86_400.0
+# The first first; the last, for bulk work, has what the others leave, and nobody waits for it.
+TIERS = tuple(sorted(LEVELS, key=LEVELS.__getitem__))[:-1]
 # Of the sentences of make bench: each sound is followed by a pad.
 IDS_PER_CHARACTER = 2.1
 SENTENCE_CHARACTERS = 75
