@@ -10,12 +10,12 @@ from typing import TypeVar
 from frontend.config.tables import LEVELS
 from frontend.dispatch.scheduler import Rules, Scheduler
 from frontend.dispatch.shares import Demand
-from frontend.dispatch.shown import pool_of
+from frontend.dispatch.shown import calls_running
 from frontend.dispatch.spare import Spare
 from frontend.dispatch.turns import Ticket
 from frontend.dispatch.window import CongestionWindow
 from frontend.errors import Busy
-from frontend.observe.metrics import CALLS_RUNNING, QUEUE_PIECE, QUEUE_REFUSED, QUEUE_SECONDS, QUEUE_WAITING
+from frontend.observe.metrics import QUEUE_PIECE, QUEUE_REFUSED, QUEUE_SECONDS, QUEUE_WAITING
 from frontend.observe.record import current
 from frontend.processes.background import cancel_all, forget_outcome
 
@@ -197,7 +197,7 @@ class ModelQueue:
     def _leave(self, ticket: Ticket) -> None:
         del self._granted[ticket]
         if ticket.backend:
-            CALLS_RUNNING.labels(pool_of(ticket.backend), self.model, self._kind).dec()
+            calls_running(ticket.backend, self.model, self._kind, _TIERS[ticket.tier]).dec()
         self._scheduler.leave(ticket, self._loop.time())
         self._pump()
 
@@ -227,7 +227,7 @@ class ModelQueue:
         if self._window is not None:
             self._scheduler.piece = self._window.piece
         while (ticket := self._scheduler.grant(now)) is not None:
-            CALLS_RUNNING.labels(pool_of(ticket.backend), self.model, self._kind).inc()
+            calls_running(ticket.backend, self.model, self._kind, _TIERS[ticket.tier]).inc()
             granted = self._granted[ticket]
             if not granted.done():
                 granted.set_result(None)

@@ -5,8 +5,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
+from prometheus_client import Gauge
+
 from frontend.errors import ApiError, BadAnswer, BrokenModel, Internal, Late, Unreached
-from frontend.observe.metrics import BACKEND_ERRORS, BACKENDS, BACKENDS_UP, CALL_SECONDS, MODEL_RELOADS, SLOTS
+from frontend.observe.metrics import (
+    BACKEND_ERRORS,
+    BACKENDS,
+    BACKENDS_UP,
+    CALL_SECONDS,
+    CALLS_RUNNING,
+    MODEL_RELOADS,
+    SLOTS,
+)
 from frontend.observe.record import current
 
 _ERRORS: Mapping[type[ApiError], str] = {
@@ -22,6 +32,11 @@ _FAILED = "failed"
 def pool_of(name: str) -> str:
     """The pool of a Triton, which is called ``pool/address``."""
     return name.partition("/")[0]
+
+
+def calls_running(backend: str, model: str, queue: str, tier: str) -> Gauge:
+    """The calls of a tier that have a slot of this Triton's pool."""
+    return CALLS_RUNNING.labels(pool_of(backend), model, queue, tier)
 
 
 class Shown:

@@ -52,7 +52,9 @@ QUEUE_SECONDS = _queues.histogram(
     buckets=_WAITS,
 )
 QUEUE_WAITING = _queues.gauge("quartet_queue_waiting", "Calls that wait for a slot.", "calls", "model", "queue", "tier")
-CALLS_RUNNING = _queues.gauge("quartet_calls_running", "Calls that have a slot.", "calls", "pool", "model", "queue")
+CALLS_RUNNING = _queues.gauge(
+    "quartet_calls_running", "Calls that have a slot.", "calls", "pool", "model", "queue", "tier"
+)
 SLOTS = _queues.gauge(
     "quartet_slots",
     "Calls that this frontend may have at once: its share of what a pool's Tritons take, or of its own workers.",

@@ -54,7 +54,9 @@ async def test_processes_that_are_ended_with_their_task_are_counted() -> None:
     assert await pool.run(turn, abs, -1) == 1
     assert {name: change.by for name, change in killed.items()} == {"late": 1, "died": 1, "hung_up": 0}
     gone = asyncio.create_task(pool.run(turn, _overrun))
-    await until(lambda: value("quartet_calls_running", pool="counted", model="counted", queue="usual") == 1)
+    await until(
+        lambda: value("quartet_calls_running", pool="counted", model="counted", queue="usual", tier="free") == 1
+    )
     gone.cancel()
     await until(lambda: killed["hung_up"].by == 1)
     await pool.close()
