@@ -100,9 +100,9 @@ demo: $(VENV)/installed
 
 prepare-test: demo $(VENV)/installed-tests $(VENV)/installed-clients $(VENV)/installed-browser $(VENV)/installed-prometheus
 
-# Four, since many tests wait; in the order of the folders, so that the longest files, of few tests each, come first.
+# Three, since many tests wait; in the order of the folders, so that the longest files, of few tests each, come first.
 test-together:
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder -m "not alone"
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not alone"
 
 test: check-python ## lint, export the demo models, and every test, those against a real Triton included
 	@$(MAKE) --no-print-directory --output-sync -j 3 prepare-test

@@ -63,7 +63,7 @@ class Helm:
             *known,
             *options,
         ]
-        return [document for document in yaml.safe_load_all(self._run(*command)) if document]
+        return [document for document in yaml.load_all(self._run(*command), yaml.CSafeLoader) if document]
 
     def _run(self, *arguments: str) -> str:
         done = subprocess.run([self.binary, *arguments], capture_output=True, text=True, check=False)
