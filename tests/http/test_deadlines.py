@@ -40,8 +40,8 @@ async def test_a_request_has_more_time_for_more_audio(
 
 
 async def test_what_cannot_be_done_in_time_is_refused_before_it_begins(settings: Settings, triton: FakeTriton) -> None:
-    triton.wait = partial(asyncio.sleep, 0.8)
-    brief = dataclasses.replace(settings, request_seconds=3.0, audio_second_seconds=0.0)
+    triton.wait = partial(asyncio.sleep, 3.0)
+    brief = dataclasses.replace(settings, request_seconds=11.0, audio_second_seconds=0.0)
     async with running(brief, triton) as client:
         assert (await transcribe(client, SHORT)).status == 200
         refused = await transcribe(client, LONG)
