@@ -12,14 +12,21 @@ FOLDER = Path(__file__).parent / "measured"
 
 @dataclass(frozen=True)
 class Line:
-    """Seconds: ``fixed`` and so much for each call and unit of work."""
+    """Seconds: ``fixed`` and so much for each call and unit of work, and for the work of the longest call: steps that
+    all calls of a batch take together.
+    """
 
     fixed: float = 0.0
     per_call: float = 0.0
     per_unit: float = 0.0
+    per_longest: float = 0.0
 
-    def seconds(self, units: float, calls: int = 1) -> float:
-        return self.fixed + self.per_call * calls + self.per_unit * units
+    def seconds(self, units: float, calls: int = 1, longest: float = 0.0) -> float:
+        return self.fixed + self.per_call * calls + self.per_unit * units + self.per_longest * longest
+
+    def times(self, factor: float) -> "Line":
+        """Each part of it longer by ``factor``."""
+        return Line(*(part * factor for part in dataclasses.astuple(self)))
 
 
 @dataclass(frozen=True)

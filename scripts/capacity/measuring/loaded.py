@@ -7,62 +7,56 @@ demand law, Denning and Buzen, 1978): it is another load than those that the sim
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from scripts.benchmark.common.inputs import Call
 from scripts.benchmark.common.load import Client, each_once
-from scripts.benchmark.product.triton_counts import TritonCounts, between
-from scripts.capacity.fits import Line, ModelFit, RequestFit
+from scripts.capacity.fits import Fits, Line, RequestFit
 from scripts.capacity.measuring.processes import Processes, Spent
-from scripts.capacity.measuring.traces import Traced
+from scripts.capacity.requests import MODEL_OF, Request
+from scripts.capacity.simulation.bench import Load, triton_seconds
 
 CALLERS = 4
+# Of which the one counts that others on the machine disturbed least.
+_TIMES = 2
+# Work that is slower is joined more, so that a stretch changes what it was made from: it settles in a few rounds.
+_ROUNDS = 4
 # What also works where nothing is sent.
 _BUSY_IDLE = ("loop", "threads")
 
 
-@dataclass(frozen=True)
-class Demand:
-    """What some requests took of the processors in all, and in how many executions of how many calls."""
-
-    spent: Spent
-    executions: float
-    calls: float
-
-
-async def demand(client: Client, processes: Processes, triton: str, model: str, calls: Sequence[Call]) -> Demand:
-    """Of calls that a few callers send, each the next one when its last is answered."""
-    counts = TritonCounts(triton)
+async def demand(client: Client, processes: Processes, calls: Sequence[Call]) -> Spent:
+    """What calls of a few callers took of the processors; each sends the next one when its last is answered."""
     await each_once(client, calls[:CALLERS], CALLERS)
-    before = await counts.read()
-    processes.spent()
-    await each_once(client, calls, CALLERS)
-    spent = processes.spent()
-    its = between(before, await counts.read())[model]
-    return Demand(spent, its["executions"], its["requests"])
+    found = []
+    for _ in range(_TIMES):
+        processes.spent()
+        await each_once(client, calls, CALLERS)
+        found.append(processes.spent())
+    return min(found, key=lambda spent: spent.others / spent.seconds)
 
 
-def stretched_model(fit: ModelFit, traced: Sequence[Traced], found: Demand, idle: Spent) -> ModelFit:
-    """A model as it is under load; ``idle`` is what was spent while nothing was sent."""
-    work = sum(cost for its in traced for _, cost in its.calls)
-    alone = fit.line.fixed * found.executions + fit.line.per_call * found.calls + fit.line.per_unit * work
-    taken = found.spent.triton - idle.triton / idle.seconds * found.spent.seconds
-    return dataclasses.replace(fit, line=_times(fit.line, taken / (alone * fit.cores)))
+def stretched(fits: Fits, operation: str, requests: Sequence[Request], found: Spent, idle: Spent) -> Fits:
+    """With an operation's request and model as they are under load; ``idle`` was spent while nothing was sent."""
+    request = _request(fits.requests[operation], requests, found, idle)
+    its = dataclasses.replace(fits, requests={**fits.requests, operation: request})
+    load = Load("each", requests, requests[:CALLERS], CALLERS)
+    taken = found.triton - idle.triton / idle.seconds * found.seconds
+    for _ in range(_ROUNDS):
+        model = its.models[MODEL_OF[operation]]
+        line = model.line.times(taken / triton_seconds(its, load))
+        its = dataclasses.replace(
+            its, models={**its.models, MODEL_OF[operation]: dataclasses.replace(model, line=line)}
+        )
+    return its
 
 
-def stretched_request(fit: RequestFit, traced: Sequence[Traced], found: Demand, idle: Spent) -> RequestFit:
-    """The rest of a request's work as it is under load."""
-
-    def stretched(kind: str) -> Line:
-        line: Line = getattr(fit, kind)
-        alone = sum(line.seconds(its.request.units, its.request.count) for its in traced)
-        taken: float = getattr(found.spent, kind)
+def _request(fit: RequestFit, requests: Sequence[Request], found: Spent, idle: Spent) -> RequestFit:
+    def line(kind: str) -> Line:
+        alone: Line = getattr(fit, kind)
+        expected = sum(alone.seconds(request.units, request.count) for request in requests)
+        taken: float = getattr(found, kind)
         if kind in _BUSY_IDLE:
-            taken -= getattr(idle, kind) / idle.seconds * found.spent.seconds
-        return _times(line, max(0.0, taken) / alone) if alone else line
+            taken -= getattr(idle, kind) / idle.seconds * found.seconds
+        return alone.times(max(0.0, taken) / expected) if expected else alone
 
-    return RequestFit(stretched("loop"), stretched("threads"), stretched("workers"), stretched("client"), fit.wire)
-
-
-def _times(line: Line, factor: float) -> Line:
-    return Line(line.fixed * factor, line.per_call * factor, line.per_unit * factor)
+    return RequestFit(line("loop"), line("threads"), line("workers"), line("client"), fit.wire)

@@ -16,7 +16,7 @@ from scripts.benchmark.common.load import Sample
 from scripts.benchmark.common.summary import Summary, summary
 from scripts.benchmark.common.target import Target, own_product
 from scripts.capacity.fits import Fits, ModelFit, RequestFit
-from scripts.capacity.measuring.loaded import demand, stretched_model, stretched_request
+from scripts.capacity.measuring.loaded import demand, stretched
 from scripts.capacity.measuring.models import Executions
 from scripts.capacity.measuring.processes import Processes, Spent
 from scripts.capacity.measuring.requests import Sequential, with_wire
@@ -61,39 +61,29 @@ class Measuring:
         return [self._tracer.trace(operation, call) for call in its]
 
     async def run(self) -> tuple[Fits, dict[str, Any]]:
-        """The fits, whose wires are whole times (see ``wired``), and what the bench gave with its requests."""
+        """The fits as they are alone (see ``finished``), and what the bench gave with its requests."""
         models = await self._models()
         async with load.connected(self._target.address, self._target.key) as client:
             self._processes = Processes()
             await asyncio.sleep(_IDLE_SECONDS)
-            nothing = self._processes.spent()
+            self._nothing = nothing = self._processes.spent()
             requests = await self._requests(client, nothing)
-            for name in self._plan.operations:
-                await self._stretch(client, name, models, requests, nothing)
+            loaded = slice(self._plan.loaded)
+            self._demands = {
+                name: await demand(client, self._processes, its[loaded]) for name, its in self._calls.items()
+            }
+            print(nothing, *self._demands.items(), sep="\n", flush=True)
             idle = (nothing.loop + nothing.threads + nothing.triton) / nothing.seconds
             return Fits(output.machine(), processors(), idle, models, requests), await self._bench(client)
 
-    async def _stretch(
-        self,
-        client: load.Client,
-        name: str,
-        models: dict[str, ModelFit],
-        requests: dict[str, RequestFit],
-        nothing: Spent,
-    ) -> None:
-        """Put what is under load in the place of what was found alone."""
-        model, traced = MODEL_OF[name], self._traced[name][: self._plan.loaded]
-        calls = self._calls[name][: self._plan.loaded]
-        found = await demand(client, self._processes, self._target.triton, model, calls)
-        models[model] = stretched_model(models[model], traced, found, nothing)
-        requests[name] = stretched_request(requests[name], traced, found, nothing)
-        print(found, models[model], requests[name], sep="\n", flush=True)
-
-    def wired(self, fits: Fits) -> Fits:
-        """With the time of the wire alone; outside of any event loop, since it simulates."""
-        alone = {name: [traced.request for traced in its[: self._plan.alone]] for name, its in self._traced.items()}
-        requests = {name: with_wire(fits, name, its) for name, its in alone.items()}
-        return dataclasses.replace(fits, requests=requests)
+    def finished(self, fits: Fits) -> Fits:
+        """With the wire's time alone, and work as it is under load; outside of any event loop, since it simulates."""
+        requests = {name: [traced.request for traced in its] for name, its in self._traced.items()}
+        wired = {name: with_wire(fits, name, its[: self._plan.alone]) for name, its in requests.items()}
+        fits = dataclasses.replace(fits, requests=wired)
+        for name, found in self._demands.items():
+            fits = stretched(fits, name, requests[name][: self._plan.loaded], found, self._nothing)
+        return fits
 
     async def _models(self) -> dict[str, ModelFit]:
         found, triton = {}, Triton(self._target.grpc)
@@ -158,4 +148,4 @@ def measure(plan: Plan, repository: Path) -> tuple[Fits, dict[str, Any]]:
     with own_product(repository) as target:
         measuring = Measuring(target, tracer, plan)
         fits, bench = asyncio.run(measuring.run())
-    return measuring.wired(fits), bench
+    return measuring.finished(fits), bench

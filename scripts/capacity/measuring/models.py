@@ -33,6 +33,7 @@ class _Execution:
     seconds: float
     calls: int
     work: float
+    longest: float
 
 
 class Executions:
@@ -55,9 +56,8 @@ class Executions:
             found, cores = await self._measured(calls, outputs, rounds, max(1, int(config.get("max_batch_size", 0))))
         finally:
             await control.load(config)
-        weights = fit((run.seconds, (1.0, run.calls, run.work)) for run in found)
-        line = Line(*weights)
-        off = sum(abs(line.seconds(run.work, run.calls) / run.seconds - 1) for run in found) / len(found)
+        line = _line(found, padded=length is not None)
+        off = sum(abs(line.seconds(run.work, run.calls, run.longest) / run.seconds - 1) for run in found) / len(found)
         return _model_fit(config, line, cores, off, length)
 
     async def _measured(
@@ -74,7 +74,8 @@ class Executions:
             if joined := sorted(run for run in runs if run is not None):
                 seconds, its = joined[len(joined) // 2]
                 worked, spent = worked + seconds, spent + its
-                found.append(_Execution(seconds, len(group), sum(work for _, work in group)))
+                works = [work for _, work in group]
+                found.append(_Execution(seconds, len(group), sum(works), max(works)))
         return found, spent / worked
 
     async def _once(
@@ -101,6 +102,12 @@ class Executions:
         batches: list[dict[str, Any]] = stats.get("batch_stats", [])
         seconds = sum(batch[part].get("ns", 0) for batch in batches for part in _PARTS) * _NS
         return seconds, int(stats.get("execution_count", 0))
+
+
+def _line(found: Sequence[_Execution], *, padded: bool) -> Line:
+    """``padded`` is a model whose batches take as many steps as their longest call."""
+    points = ((run.seconds, (1.0, run.calls, run.work, run.longest)[: 4 if padded else 3]) for run in found)
+    return Line(*fit(points))
 
 
 def _alone(config: dict[str, Any]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from scripts.capacity.requests import MODEL_OF, Request
 
 _LONGEST_SECONDS = 60.0
 # Tokens in a call that a text model is measured with.
-_PIECE = 2048
+_PIECE = 1024
 Tensors = Mapping[str, NDArray[Any]]
 
 

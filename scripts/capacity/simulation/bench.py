@@ -50,11 +50,15 @@ class Bench:
         self._client = asyncio.Lock()
 
     async def start(self) -> None:
-        server = SimulatedTriton(self._fits.models, self._machine)
-        await self._frontend.dispatcher.add(_TRITON, server, dict.fromkeys(self._fits.models, 0))
+        self._triton = SimulatedTriton(self._fits.models, self._machine)
+        await self._frontend.found(_TRITON, self._triton)
 
     async def close(self) -> None:
         await self._frontend.close()
+
+    def triton_seconds(self) -> float:
+        """Of a processor, that its Triton has taken."""
+        return sum(its.processor_seconds for its in self._triton.counts.values())
 
     async def send_all(self, load: Load) -> list[Sample]:
         """What becomes of a load."""
@@ -62,7 +66,7 @@ class Bench:
             return await self._closed(load.requests, load.callers, load.seconds)
         if load.shape == "open":
             return await self._poisson(load.requests, load.rate, load.seconds, load.seed)
-        return await (self.burst(load.requests) if load.shape == "burst" else self._each(load.requests))
+        return await (self.burst(load.requests) if load.shape == "burst" else self._each(load.requests, load.callers))
 
     async def send(self, request: Request, due: float) -> Sample:
         """One call; the client's work comes half before it and half behind it."""
@@ -102,9 +106,15 @@ class Bench:
             sent.append(asyncio.create_task(self.send(requests[len(sent) % len(requests)], due)))
         return list(await asyncio.gather(*sent))
 
-    async def _each(self, requests: Sequence[Request]) -> list[Sample]:
-        """One after another."""
-        return [await self.send(request, self._loop.time()) for request in requests]
+    async def _each(self, requests: Sequence[Request], callers: int) -> list[Sample]:
+        """Every one once, by callers who wait for their answers."""
+        waiting = iter(requests)
+
+        async def caller() -> list[Sample]:
+            return [await self.send(request, self._loop.time()) for request in waiting]
+
+        answered = await asyncio.gather(*(caller() for _ in range(callers)))
+        return [sample for its in answered for sample in its]
 
     async def burst(self, requests: Sequence[Request]) -> list[Sample]:
         """All at once."""
@@ -114,15 +124,23 @@ class Bench:
 
 def simulate(fits: Fits, loads: Sequence[Load]) -> list[list[Sample]]:
     """What becomes of loads one after another on one product."""
+    return [samples for samples, _ in run(_run(fits, loads))]
 
-    async def main() -> list[list[Sample]]:
-        bench = Bench(fits)
-        await bench.start()
-        found = []
-        for load in loads:
-            await bench.burst(load.warm_up)
-            found.append(await bench.send_all(load))
-        await bench.close()
-        return found
 
-    return run(main())
+def triton_seconds(fits: Fits, load: Load) -> float:
+    """What a load takes of Triton's processors, in seconds of one."""
+    ((_, seconds),) = run(_run(fits, [load]))
+    return seconds
+
+
+async def _run(fits: Fits, loads: Sequence[Load]) -> list[tuple[list[Sample], float]]:
+    bench = Bench(fits)
+    await bench.start()
+    found = []
+    for load in loads:
+        await bench.burst(load.warm_up)
+        before = bench.triton_seconds()
+        samples = await bench.send_all(load)
+        found.append((samples, bench.triton_seconds() - before))
+    await bench.close()
+    return found

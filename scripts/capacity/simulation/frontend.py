@@ -1,6 +1,7 @@
 """A frontend: the product's dispatcher and queues, and in the place of its pipelines' work the time that it takes."""
 
 import asyncio
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -18,8 +19,9 @@ from frontend.text.tokens import Ids, pack, work
 from scripts.capacity.fits import Fits, Line, ModelFit
 from scripts.capacity.requests import Request
 from scripts.capacity.simulation.beats import Board, BoardShares
+from scripts.capacity.simulation.connection import Connection, inputs_of
 from scripts.capacity.simulation.machine import Machine
-from scripts.capacity.simulation.triton import inputs_of
+from scripts.capacity.simulation.triton import SimulatedTriton
 
 # As operations/packed_model.py and operations/speech/pipeline.py have them: a block of the graphs, and phoneme ids.
 _BLOCK = 512
@@ -77,6 +79,11 @@ class Frontend:
         if self._shares is not None:
             await self._shares.close()
 
+    async def found(self, name: str, triton: SimulatedTriton, zone: str = "") -> None:
+        """Calls go to this Triton too, once its models were asked for."""
+        models = dict.fromkeys(await triton.models(), 0)
+        await self.dispatcher.add(name, Connection(triton, self._on_event_loop), models, zone)
+
     def die(self) -> None:
         """Its machine is lost: the others hear no more of it."""
         if self._shares is not None:
@@ -85,7 +92,8 @@ class Frontend:
     async def answer(self, request: Request, caller: Caller) -> None:
         """Return when the answer would go out; raises the product's own errors."""
         fit = self._fits.requests[request.operation]
-        half = fit.loop.seconds(request.units, request.count) / 2
+        # Half of what the event loop does is for the request, the other half for its calls.
+        half = fit.loop.seconds(request.units, request.count) / 4
         await self._on_event_loop(half)
         turn = Turn(caller.key, caller.tier, None, 0.0)
         turn.restart(self._settings.request_seconds)
@@ -106,7 +114,7 @@ class Frontend:
         dispatcher, at_once = self.dispatcher, self._settings.calls_at_once
         dispatcher.refuse_late(request.model, turn, work(texts), at_once)
         pieces = pack(texts, dispatcher.piece(request.model))
-        await gather_or_cancel((self._infer(request.model, work(piece), turn) for piece in pieces), at_once)
+        await self._infer(request, [work(piece) for piece in pieces], turn, at_once)
 
     async def _speak(self, request: Request, turn: Turn) -> None:
         """As operations/speech/pipeline.py: the first sentence is spoken while the others are phonemized."""
@@ -119,8 +127,7 @@ class Frontend:
         await self._beside(self._text, workers, request, turn, part=1 / halves)
         at_once = self._settings.calls_at_once
         self.dispatcher.refuse_late(request.model, turn, sum(sentences), at_once)
-        longest_first = sorted(sentences, reverse=True)
-        await gather_or_cancel((self._infer(request.model, ids, turn) for ids in longest_first), at_once)
+        await self._infer(request, sorted(sentences, reverse=True), turn, at_once, part=1 / halves)
 
     async def _transcribe(self, request: Request, turn: Turn) -> None:
         """As operations/transcription/pipeline.py: decode and cut, windows, put together."""
@@ -128,12 +135,19 @@ class Frontend:
         await self._beside(self._audio, fit.workers, request, turn)
         turn.extend(settings.audio_second_seconds * request.units)
         self.dispatcher.refuse_late(request.model, turn, sum(request.parts), settings.windows_at_once)
-        windows = (self._infer(request.model, seconds, turn) for seconds in request.parts)
-        await gather_or_cancel(windows, settings.windows_at_once)
+        await self._infer(request, request.parts, turn, settings.windows_at_once)
         await self._beside(self._threads, fit.threads, request, turn)
 
-    async def _infer(self, model: str, cost: float, turn: Turn) -> None:
-        await self.dispatcher.infer(model, lambda: inputs_of(cost), [], turn, cost)
+    async def _infer(
+        self, request: Request, costs: Sequence[float], turn: Turn, at_once: int, part: float = 1.0
+    ) -> None:
+        """Calls of so much work each, which are a part of a request's."""
+        fit, model = self._fits.requests[request.operation], request.model
+        loop = fit.loop.seconds(request.units, request.count) / 2 * part / len(costs)
+        calls = (
+            self.dispatcher.infer(model, functools.partial(inputs_of, cost, loop), [], turn, cost) for cost in costs
+        )
+        await gather_or_cancel(calls, at_once)
 
     async def _beside(self, queue: ModelQueue, line: Line, request: Request, turn: Turn, part: float = 1.0) -> None:
         """A part of the work of processes or threads, when it is the caller's turn."""

@@ -119,8 +119,7 @@ class Pool:
     async def _found(self, frontend: Frontend, replica: Replica) -> None:
         await asyncio.sleep(self._rng.random() * self._lags.resolve)
         if replica in self.replicas:
-            models = dict.fromkeys(self._fits, 0)
-            await frontend.dispatcher.add(replica.name, replica.server, models, replica.zone)
+            await frontend.found(replica.name, replica.server, replica.zone)
 
     def _do(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.create_task(work)

@@ -2,20 +2,14 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-import numpy as np
-
-from frontend.dispatch.inference import Capacity, Inputs, Outputs, Trial
+from frontend.dispatch.inference import Outputs
 from frontend.errors import BadGateway, Late, Unreached
 from scripts.capacity.fits import ModelFit
 from scripts.capacity.simulation.machine import Machine
-
-# What fills two batches of every instance, as frontend/dispatch/triton.py takes it.
-_BATCHES = 2
-_WORK = "work"
 
 
 class Health(Enum):
@@ -28,12 +22,15 @@ class Health(Enum):
 
 @dataclass
 class Counts:
-    """As Triton's statistics: requests and executions, and seconds in its queue and in the model, by request."""
+    """As Triton's statistics: requests and executions, seconds in its queue and in the model by request, and those of a
+    processor.
+    """
 
     requests: int = 0
     executions: int = 0
     queue_seconds: float = 0.0
     compute_seconds: float = 0.0
+    processor_seconds: float = 0.0
 
 
 @dataclass(eq=False)
@@ -93,7 +90,9 @@ class _Batcher:
                 batch.append(call)
         self._free -= 1
         self._running.update(batch)
-        seconds = self._fit.line.seconds(sum(call.work for call in batch), len(batch))
+        works = [call.work for call in batch]
+        seconds = self._fit.line.seconds(sum(works), len(works), max(works, default=0.0))
+        self.counts.processor_seconds += seconds * self._fit.cores
         self._machine.start(seconds, self._fit.cores, lambda: self._ended(batch, now))
 
     def _ended(self, batch: list[_Call], began: float) -> None:
@@ -111,7 +110,7 @@ class _Batcher:
 
 
 class SimulatedTriton:
-    """An ``InferenceServer`` of some models on one machine."""
+    """Some models on one machine; a frontend reaches it by a ``Connection``."""
 
     def __init__(self, fits: Mapping[str, ModelFit], machine: Machine) -> None:
         self._fits, self._machine = fits, machine
@@ -137,51 +136,27 @@ class SimulatedTriton:
         """It answers again."""
         self.health = Health.UP
 
-    async def infer(self, model: str, inputs: Inputs, outputs: Sequence[str], seconds: float) -> Outputs:
-        """Nothing, when a call of the work that ``inputs`` name has been computed."""
+    async def answer(self, model: str, work: float, seconds: float) -> None:
+        """Return when a call of so much work has been computed."""
         if self.health is Health.DEAD:
             raise Unreached("the connection was refused")
         answer: asyncio.Future[Outputs] = self._loop.create_future()
         if self.health is Health.UP:
-            self._batchers[model].put(_Call(float(inputs[_WORK]), self._loop.time(), answer))
+            self._batchers[model].put(_Call(work, self._loop.time(), answer))
         try:
             async with asyncio.timeout(seconds):
-                return await answer
+                await answer
         except TimeoutError:
             raise Late("no answer in time") from None
 
-    async def ready_models(self, models: Sequence[str]) -> set[str]:
-        """All that it has, while it is up."""
-        await self._answers()
-        return set(models) & self._fits.keys()
+    def fit(self, model: str) -> ModelFit:
+        """What is known of one of its models."""
+        return self._fits[model]
 
-    async def capacity(self, model: str) -> Capacity:
-        """What its configuration lets it take at once."""
-        await self._answers()
-        fit = self._fits[model]
-        return Capacity(_BATCHES * fit.max_batch * fit.instances, fit.instances, fit.stops)
-
-    async def try_out(self, model: str, trial: Trial) -> None:
-        """Its numbers are always right."""
-
-    async def ailing(self, models: Sequence[str]) -> set[str]:
-        """Its models live as long as it does."""
-        await self._answers()
-        return set()
-
-    async def reload(self, model: str) -> None:
-        """Nothing is ever ailing."""
-
-    async def close(self) -> None:
-        """There is no connection."""
-
-    async def _answers(self) -> None:
+    async def models(self) -> set[str]:
+        """Those that it has, while it is up."""
         if self.health is Health.DEAD:
             raise Unreached("the connection was refused")
         if self.health is Health.SILENT:
             await self._loop.create_future()
-
-
-def inputs_of(work: float) -> Inputs:
-    """The tensors of a call: how much work it is, in the unit of its model."""
-    return {_WORK: np.array(work)}
+        return set(self._fits)
