@@ -34,6 +34,16 @@ class PostgresServer:
         yield
         self._server.psql(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
 
+    def set_password(self, role: str, password: str) -> None:
+        """Of a role that may do anything and is let in with it alone; made where it is not there."""
+        rules = self._folder / "data" / "pg_hba.conf"
+        own = f"local all {role} scram-sha-256\n"
+        if not (found := rules.read_text(encoding="utf-8")).startswith(own):
+            rules.write_text(own + found, encoding="utf-8")
+            self._server.psql(f"CREATE ROLE {role} SUPERUSER LOGIN")
+            self._server.psql("SELECT pg_reload_conf()")
+        self._server.psql(f"ALTER ROLE {role} PASSWORD '{password}'")
+
     def stop(self) -> None:
         self._server.cleanup()
         shutil.rmtree(self._folder, ignore_errors=True)

@@ -1,0 +1,92 @@
+"""Secrets are rotated as the deployment guide has it, while callers call."""
+
+import asyncio
+import urllib.error
+import urllib.request
+from contextlib import suppress
+from pathlib import Path
+
+import aiohttp
+from redis import Redis
+
+from frontend.access.jwt import Tokens
+from frontend.config.reading import FROM_FILE, PREFIX
+from tests.conftest import KEY
+from tests.databases import PostgresServer
+from tests.eventually import until
+from tests.faults.served import Served
+from tests.frontends import prepare
+from tests.redis import RedisServer
+
+_ROLE = "quartet"
+_OLD, _NEW = "old" * 12, "new" * 12
+
+
+def _write(folder: Path, secret: str, database: str, redis: str) -> dict[str, str]:
+    """One secret for all there are, in files; the settings that name these."""
+    values = {
+        "JWT_SECRET": secret,
+        "ADMIN_KEY": secret,
+        "DATABASE": database.replace("//postgres@", f"//{_ROLE}:{secret}@"),
+        "REDIS": redis.replace("//", f"//:{secret}@"),
+    }
+    for name, value in values.items():
+        (folder / name).write_text(value, encoding="utf-8")
+    return {f"{PREFIX}{name}{FROM_FILE}": str(folder / name) for name in values}
+
+
+def _is_known(url: str, bearer: str, body: bytes | None = None) -> bool:
+    headers = {"Authorization": f"Bearer {bearer}", "Content-Type": "application/json"}
+    try:
+        urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=60).close()
+    except urllib.error.HTTPError as error:
+        return error.code != 401
+    return True
+
+
+def _let_in(frontend: Served, secret: str) -> list[bool]:
+    """Whether a token that was signed with it, and an admin who has it, are known."""
+    token = Tokens("quartet-mobile", "quartet", secret).issue("phone-1", 600)
+    keys = f"http://127.0.0.1:{frontend.admin_port}/admin/v1/keys"
+    return [_is_known(f"{frontend.url}/api/v1/audio/synthesize", token, b"{}"), _is_known(keys, secret)]
+
+
+async def _call(url: str, answered: list[int]) -> None:
+    """Without an end, with a key and a new connection each time."""
+    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {KEY}", "Connection": "close"}) as session:
+        while True:
+            async with session.post(f"{url}/v1/embeddings", json={"input": "a word"}) as response:
+                answered.append(response.status)
+            await asyncio.sleep(0.05)
+
+
+async def test_secrets_are_rotated_and_no_caller_notices(
+    tmp_path: Path, postgres: PostgresServer, redis_server: RedisServer
+) -> None:
+    environ = await asyncio.to_thread(prepare, tmp_path, postgres.new_database())
+    database, redis = environ.pop(f"{PREFIX}DATABASE"), Redis.from_url(redis_server.url)
+    postgres.set_password(_ROLE, _OLD)
+    redis.acl_setuser("default", enabled=True, passwords=f"+{_OLD}")
+    redis.close()
+    own = _write(tmp_path, _OLD, database, redis_server.url)
+    frontend = Served({**environ, **own, f"{PREFIX}STOP_DELAY_SECONDS": "0"}, tmp_path / "log")
+    answered: list[int] = []
+    try:
+        await frontend.start()
+        assert _let_in(frontend, _OLD) == [True, True]
+        calling = asyncio.create_task(_call(frontend.url, answered))
+        with Redis.from_url(redis_server.url, password=_OLD) as redis:
+            redis.acl_setuser("default", enabled=True, passwords=f"+{_NEW}")
+            postgres.set_password(_ROLE, _NEW)
+            _write(tmp_path, _NEW, database, redis_server.url)
+            await frontend.renew()
+            redis.acl_setuser("default", enabled=True, passwords=f"-{_OLD}")
+        before = len(answered)
+        await until(lambda: calling.done() or len(answered) > before + 10)
+        calling.cancel()
+        with suppress(asyncio.CancelledError):
+            await calling
+        assert set(answered) == {200}
+        assert (_let_in(frontend, _OLD), _let_in(frontend, _NEW)) == ([False, False], [True, True])
+    finally:
+        frontend.kill()
