@@ -55,7 +55,7 @@ from frontend.operations.transcription import handler as transcription
 from frontend.operations.transcription.pipeline import TranscriptionPipeline
 from frontend.pages import admin, dashboard, docs, health, home, metrics, models, openapi, usage_report
 from frontend.processes.background import Repeating, measure_loop_delay
-from frontend.processes.offload import Offload, Threads
+from frontend.processes.offload import Offload, Threads, import_once
 from frontend.text.phonemes import load_phonemizer
 from frontend.usage.books import Books
 from frontend.usage.ledger import Repeats
@@ -69,6 +69,8 @@ _AUDIO_SECONDS = 90.0
 # espeak-ng's bridge leaks some 13 bytes a character: a worker is renewed before that matters.
 _TEXT_TASKS = 20_000
 _TEXT_SECONDS = 20.0
+# What the workers of both import.
+_WORKED_WITH = ("frontend.audio.prepare", "frontend.text.phonemes", "frontend.http.json")
 # Frontends that cannot hear of each other look after a dead model at moments that lie so far apart at most.
 _APART_SECONDS = 2.0
 
@@ -165,6 +167,7 @@ async def _dispatch(app: web.Application) -> AsyncIterator[None]:
     shares = shared or FixedShares(settings.frontends, settings.floors)
     dispatcher = Dispatcher(rules, bounds, shares, locks, settings.request_seconds, settings.zone)
     app[_SHARES] = shared
+    import_once(_WORKED_WITH)
     audio = Offload(settings.audio_workers, tasks=_AUDIO_TASKS, seconds=_AUDIO_SECONDS, prepare=load_detector)
     text = Offload(settings.text_workers, tasks=_TEXT_TASKS, seconds=_TEXT_SECONDS, prepare=load_phonemizer)
     app[keys.DISPATCHER] = dispatcher

@@ -1,5 +1,7 @@
 import asyncio
 import os
+import subprocess
+import sys
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -8,7 +10,7 @@ import numpy as np
 import pytest
 
 from frontend.observe import METRICS_FOLDER
-from frontend.processes.offload import Offload, TaskKilledError, Threads
+from frontend.processes.offload import Offload, TaskKilledError, Threads, import_once
 
 
 def _sleep(seconds: float) -> None:
@@ -97,11 +99,35 @@ def _counts() -> bool:
     return True
 
 
-async def test_a_worker_of_one_of_several_frontends_counts_in_no_file_of_theirs(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv(METRICS_FOLDER, str(tmp_path))
+async def _count_in_a_worker() -> None:
     pool = Offload(1, tasks=100, seconds=30)
     assert await pool.run(_counts)
-    assert not os.listdir(tmp_path)
     await pool.close()
+
+
+def _run(function: str, **variables: str) -> None:
+    """Call one of these in a process that has started no worker yet."""
+    code = f"import asyncio; from {__name__} import {function}; asyncio.run({function}())"
+    environ = {**os.environ, **variables}
+    subprocess.run([sys.executable, "-c", code], env=environ, cwd=Path(__file__).parents[3], check=True, timeout=60)
+
+
+def test_a_worker_of_one_of_several_frontends_counts_in_no_file_of_theirs(tmp_path: Path) -> None:
+    _run("_count_in_a_worker", **{METRICS_FOLDER: str(tmp_path)})
+    assert not os.listdir(tmp_path)
+
+
+def _is_imported(module: str) -> bool:
+    return module in sys.modules
+
+
+async def _look_for_a_module() -> None:
+    import_once(["frontend.text.phonemes"])
+    pool = Offload(1, tasks=100, seconds=30)
+    assert await pool.run(_is_imported, "frontend.text.phonemes")
+    assert not await pool.run(_is_imported, "frontend.audio.prepare")
+    await pool.close()
+
+
+def test_workers_begin_with_what_was_imported_once() -> None:
+    _run("_look_for_a_module")
