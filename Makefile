@@ -12,7 +12,7 @@ STATE ?= build
 # Some images set it: every start would compile all libraries anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help check-python install run export demo prepare-test test-together test lint bench bench-peers tune capacity mutants documents pictures format clean
+.PHONY: help check-python install run export demo prepare-test test-models test-together test lint bench bench-peers tune capacity mutants documents pictures format clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -100,13 +100,21 @@ demo: $(VENV)/installed
 
 prepare-test: demo $(VENV)/installed-tests $(VENV)/installed-clients $(VENV)/installed-browser $(VENV)/installed-prometheus
 
+# What starts Triton or loads torch runs in one process, so that each is done once, and is told in one piece.
+MODEL_TESTS := tests/triton tests/unit/export_models tests/unit/whisper tests/unit/benchmark/lookalikes
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+
+test-models: lint
+	@mkdir -p build && $(PYTEST) -q -m "not alone" -o cache_dir=build/pytest_cache $(MODEL_TESTS) > build/test-models.log 2>&1; \
+	  status=$$?; cat build/test-models.log; exit $$status
+
 # Three, since many tests wait; in the order of the folders, so that the longest files, of few tests each, come first.
 test-together:
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not alone"
+	@$(PYTEST) -n 3 --dist loadfile --no-loadscope-reorder -m "not alone" $(MODEL_TESTS:%=--ignore=%)
 
 test: check-python ## lint, export the demo models, and every test, those against a real Triton included
 	@$(MAKE) --no-print-directory --output-sync -j 3 prepare-test
-	@$(MAKE) --no-print-directory -j 2 lint test-together
+	@$(MAKE) --no-print-directory -j 2 test-models test-together
 	@$(BIN)/python -m pytest -m alone $$(grep -rl --include='test_*.py' 'mark\.alone' tests)
 
 bench: check-export ## measure every operation under load; BENCH="--operations embeddings --callers 16 --seconds 20"

@@ -1,6 +1,5 @@
 """Checkpoints of the real architectures and file layouts, small and random, in the folders of their hub names."""
 
-import shutil
 from pathlib import Path
 
 import torch
@@ -18,7 +17,7 @@ from transformers import (
 
 from scripts.benchmark.lookalikes.whisper import tokenizer as whisper_tokenizer
 from scripts.export_models import checkpoints
-from tests.conftest import ROOT
+from tests.checkpoint_voices import demo_voices
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzäöüéè0123456789.,?!'"
 
@@ -105,20 +104,10 @@ def text_model(folder: Path, *, reranker: bool) -> None:
     model.save_pretrained(folder)
 
 
-def voices(folder: Path) -> None:
-    """The demo voices under the names of Piper's own."""
-    for name, path in checkpoints.VOICE_FILES.items():
-        exported = ROOT / "model_repository" / f"piper_{name}" / "1"
-        target = folder / f"{path}.onnx"
-        target.parent.mkdir(parents=True)
-        shutil.copy(exported / "model.onnx", target)
-        shutil.copy(exported / "voice.json", target.with_name(f"{target.name}.json"))
-
-
 def write_all(folder: Path) -> None:
     """Everything that ``--source folder`` reads."""
     whisper(folder / checkpoints.WHISPER_TURBO.repository, decoder_layers=4)
     whisper(folder / checkpoints.WHISPER_LARGE.repository, decoder_layers=6)
     text_model(folder / checkpoints.EMBEDDER.repository, reranker=False)
     text_model(folder / checkpoints.RERANKER.repository, reranker=True)
-    voices(folder / checkpoints.VOICES.repository)
+    demo_voices(folder / checkpoints.VOICES.repository)

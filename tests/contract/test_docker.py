@@ -15,7 +15,7 @@ from frontend.config.reading import PREFIX
 from frontend.config.settings import Settings
 from scripts.export_models.checkpoints import VOICES
 from scripts.local_triton.settings import arguments
-from tests import lookalikes
+from tests.checkpoint_voices import demo_voices
 from tests.conftest import ROOT
 
 DOCKERFILES = sorted((ROOT / "docker").glob("*.Dockerfile"))
@@ -186,7 +186,7 @@ def test_the_export_script_fills_an_empty_volume(tmp_path: Path) -> None:
         "MODELS_FOLDER": str(models),
         "WORK_FOLDER": str(tmp_path / "work"),
     }
-    lookalikes.voices(tmp_path / "checkpoints" / VOICES.repository)
+    demo_voices(tmp_path / "checkpoints" / VOICES.repository)
     source = ["--source", "folder", "--folder", str(tmp_path / "checkpoints")]
     command = ["bash", str(app / "export.sh"), *source, "--only", "piper_amy"]
     subprocess.run(command, env=environment, check=True, capture_output=True)
