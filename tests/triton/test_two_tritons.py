@@ -71,9 +71,9 @@ class Pair:
             triton.stop()
 
 
-@pytest.fixture
-def pair(tmp_path: Path) -> Iterator[Pair]:
-    made = Pair(tmp_path)
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    made = Pair(tmp_path_factory.mktemp("pair"))
     yield made
     made.stop()
 
