@@ -100,7 +100,7 @@ class RedisCounters:
         self._sender: asyncio.Task[None] | None = None
 
     async def take(self, limits: Sequence[Limit]) -> Taken:
-        """As in memory; raises ``OSError``, ``TimeoutError`` or redis-py's errors where Redis does not answer."""
+        """As in memory; raises ``OSError`` or ``TimeoutError`` where Redis does not answer."""
         future: asyncio.Future[Taken] = asyncio.get_running_loop().create_future()
         self._waiting.append((limits, future))
         if self._sender is None:

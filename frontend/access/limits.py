@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from limits import RateLimitItemPerMinute
-from redis.exceptions import RedisError
 
 from frontend.access.caller import Caller
 from frontend.access.counters import PREFIX, Limit, MemoryCounters, RedisCounters, Taken, within_ticks
@@ -22,7 +21,7 @@ from frontend.processes.background import Repeating
 _BEAT_SECONDS = 1.0
 _DEAD_SECONDS = 3
 _LIVE = f"{PREFIX}:frontends"
-_FAILURES = (RedisError, OSError, TimeoutError)
+_FAILURES = (OSError, TimeoutError)
 _Answer = TypeVar("_Answer")
 
 
@@ -73,7 +72,7 @@ class SharedCounters:
     async def close(self) -> None:
         await self._heart.close()
         if not self._outage.away:
-            with suppress(*_FAILURES):
+            with suppress(*_FAILURES), asking_redis("limits"):
                 await within_ticks(self._shared.redis.zrem(_LIVE, self._name))
         await self._shared.close()
 

@@ -2,10 +2,7 @@
 
 from pathlib import Path
 
-from alembic import command
-from alembic.config import Config
-from alembic.util import CommandError
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -18,13 +15,34 @@ class MigrationError(RuntimeError):
     """The database cannot be brought to this version; the message says why."""
 
 
+def newest() -> str:
+    """The revision of this version's tables, which each file of migrations has in its name: ``v0001_keys.py``."""
+    return max(path.name[1:5] for path in (_SCRIPTS / "versions").glob("v*.py"))
+
+
+def _is_newest(connection: Connection) -> bool:
+    if not inspect(connection).has_table("alembic_version"):
+        return False
+    return bool(connection.scalar(text("SELECT version_num FROM alembic_version")) == newest())
+
+
 def _upgrade(connection: Connection) -> None:
+    # Most starts have nothing to do, and Alembic is long to import.
+    if _is_newest(connection):
+        return
+    from alembic import command
+    from alembic.config import Config
+    from alembic.util import CommandError
+
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
     config = Config()
     config.set_main_option("script_location", str(_SCRIPTS))
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    try:
+        command.upgrade(config, "head")
+    except CommandError:
+        raise MigrationError("the database belongs to a newer version of Quartet") from None
 
 
 async def migrate(engine: AsyncEngine) -> None:
@@ -32,8 +50,6 @@ async def migrate(engine: AsyncEngine) -> None:
     try:
         async with engine.begin() as connection:
             await connection.run_sync(_upgrade)
-    except CommandError:
-        raise MigrationError("the database belongs to a newer version of Quartet") from None
     except (DBAPIError, OSError, TimeoutError) as error:
         cause = error.orig if isinstance(error, DBAPIError) else error
         raise MigrationError(f"the database cannot be used: {cause}") from None

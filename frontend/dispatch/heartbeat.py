@@ -10,12 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from redis.asyncio import Redis
-from redis.exceptions import RedisError
 
 from frontend.observe.stores import asking_redis
 
-REDIS_AWAY = (RedisError, OSError, TimeoutError)
+REDIS_AWAY = (OSError, TimeoutError)
 _HASH = "quartet:shares"
 _PATIENCE_SECONDS = 0.5
 # A beat takes a second. A frontend that has told nothing for three is dead.
@@ -64,6 +62,9 @@ class Heartbeat:
     """The place in Redis where each frontend tells under its own name."""
 
     def __init__(self, url: str, name: str) -> None:
+        # Long to import, and most frontends have no Redis.
+        from redis.asyncio import Redis
+
         self._redis: Redis = Redis.from_url(
             url, socket_connect_timeout=_PATIENCE_SECONDS, socket_timeout=_PATIENCE_SECONDS
         )

@@ -4,20 +4,19 @@ import asyncio
 import random
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from typing import Protocol
-
-from redis.asyncio import Redis
-from redis.asyncio.lock import Lock
-from redis.exceptions import LockError, RedisError
+from typing import TYPE_CHECKING, Protocol
 
 from frontend.observe.stores import asking_redis
 from frontend.processes.background import Repeating
+
+if TYPE_CHECKING:
+    from redis.asyncio.lock import Lock
 
 _PREFIX = "quartet:lock"
 _PATIENCE_SECONDS = 0.5
 # A holder that is killed keeps the others away for so long.
 _LEASE_SECONDS = 10.0
-_REDIS_AWAY = (RedisError, OSError, TimeoutError)
+_REDIS_AWAY = (OSError, TimeoutError)
 
 
 class Locks(Protocol):
@@ -44,6 +43,9 @@ class SharedLocks:
     """Locks in Redis that expire soon after their holder has died; while Redis is away, each frontend may."""
 
     def __init__(self, url: str) -> None:
+        # Long to import, and most frontends have no Redis.
+        from redis.asyncio import Redis
+
         self._redis: Redis = Redis.from_url(
             url, socket_connect_timeout=_PATIENCE_SECONDS, socket_timeout=_PATIENCE_SECONDS
         )
@@ -67,13 +69,13 @@ class SharedLocks:
             yield True
         finally:
             await keeping.close()
-            with suppress(LockError, *_REDIS_AWAY):
+            with suppress(*_REDIS_AWAY), asking_redis("locks"):
                 await lock.release()
 
     async def close(self) -> None:
         await self._redis.aclose()
 
 
-async def _prolong(lock: Lock) -> None:
-    with suppress(LockError, *_REDIS_AWAY):
+async def _prolong(lock: "Lock") -> None:
+    with suppress(*_REDIS_AWAY), asking_redis("locks"):
         await lock.reacquire()

@@ -9,12 +9,21 @@ from frontend.observe.metrics import REDIS_ERRORS, REDIS_SECONDS
 
 @contextmanager
 def asking_redis(use: str) -> Iterator[None]:
-    """Around one question; whatever ends it but a cancellation is counted as a failure."""
+    """Around one question; whatever ends it but a cancellation is counted as a failure.
+
+    Errors of redis-py leave it as ``ConnectionError``: who asks need not know the library, which is long to import.
+    """
     began, errors = time.perf_counter(), REDIS_ERRORS.labels(use)
     try:
         yield
-    except Exception:
+    except Exception as error:
         errors.inc()
+        if isinstance(error, OSError | TimeoutError):
+            raise
+        from redis.exceptions import RedisError
+
+        if isinstance(error, RedisError):
+            raise ConnectionError(str(error)) from error
         raise
     finally:
         REDIS_SECONDS.labels(use).observe(time.perf_counter() - began)

@@ -2,6 +2,7 @@
 
 import ast
 import graphlib
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -86,6 +87,14 @@ def test_rooms_of_operations_do_not_import_each_other() -> None:
 def test_only_one_module_speaks_to_triton() -> None:
     users = {p.name for p in MODULES if "import tritonclient" in p.read_text(encoding="utf-8")}
     assert users == {"triton.py"}
+
+
+@pytest.mark.parametrize("library", ["redis", "alembic"])
+def test_what_most_frontends_do_not_need_is_not_imported_by_their_start(library: str) -> None:
+    users = {
+        path for path in MODULES if re.search(rf"^(from|import) {library}\b", path.read_text(encoding="utf-8"), re.M)
+    }
+    assert not {path for path in users if path.parent.name not in ("commands", "migrations", "versions")}
 
 
 @pytest.mark.parametrize("module", ["frontend.audio.decode", "frontend.text.tokens", "frontend.errors"])

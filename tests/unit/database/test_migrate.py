@@ -3,11 +3,14 @@ from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 
+from frontend.database import migrate as module
 from frontend.database.engine import open_engine
-from frontend.database.migrate import MigrationError, migrate
+from frontend.database.migrate import MigrationError, migrate, newest
 from frontend.database.tables import metadata
 
 
@@ -20,6 +23,12 @@ async def test_the_migrations_lead_to_the_tables(empty_database: str) -> None:
     async with engine.connect() as connection:
         assert await connection.run_sync(differences) == []
     await engine.dispose()
+
+
+def test_the_newest_file_of_migrations_is_the_newest_revision() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(module._SCRIPTS))
+    assert newest() == ScriptDirectory.from_config(config).get_current_head()
 
 
 async def test_frontends_that_start_together_migrate_once(empty_database: str) -> None:
