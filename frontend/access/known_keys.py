@@ -15,7 +15,8 @@ from frontend.processes.background import Repeating, cancel_all, forget_outcome
 # One query reads every key that is in use again, this often; a revoked one ends within this and the query's time.
 _REFRESH_SECONDS = 1.5
 _IDLE_SECONDS = 600.0
-_LOOKUP_SECONDS = 2.0
+# A caller waits for a busy database rather than be told that it is away; what has been revoked waits for none.
+_LOOKUP_SECONDS, _REREAD_SECONDS = 5.0, 2.0
 _MOST_AT_ONCE = 500
 _WRONG = "the API key is missing, invalid or revoked"
 
@@ -81,7 +82,7 @@ class KnownKeys:
         for digest in [digest for digest, known in self._known.items() if known.used < oldest]:
             del self._known[digest]
         try:
-            async with asyncio.timeout(_LOOKUP_SECONDS):
+            async with asyncio.timeout(_REREAD_SECONDS):
                 await self._read_again(list(self._known))
             self._outage.note(None)
         except DATABASE_FAILURES as error:
