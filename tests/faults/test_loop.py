@@ -4,7 +4,7 @@ import contextlib
 import json
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -30,38 +30,41 @@ def _json(path: str, body: object, *, ascii_only: bool = True) -> bytes:
     return post(path, json.dumps(body, ensure_ascii=ascii_only).encode())
 
 
-CASES = {
-    "4 MB of empty lists": post(EMBED, b'{"input":[' + b"[]," * 1_390_000 + b"[]]}"),
-    "4 MB of empty objects": post(EMBED, b'{"input":[' + b"{}," * 1_390_000 + b"{}]}"),
-    "4 MB of names": post(EMBED, b"{" + b",".join(b'"%07x":0' % n for n in range(340_000)) + b"}"),
-    "4 MB of escapes": post(EMBED, b'{"input":"' + b'\\"' * 2_000_000 + b'"}'),
-    "30 kB of empty objects": post(EMBED, b'{"input":[' + b"{}," * 10_000 + b"{}]}"),
-    "4 MB of blanks": post(EMBED, b'{"input":"' + b" " * 4_000_000 + b'x"}'),
-    "32 texts of 128 kB": _json(EMBED, {"input": ["word " * 26_000] * 32}),
-    "32 texts of dots": _json(EMBED, {"input": ["." * 131_000] * 32}),
-    "32 Chinese texts": _json(EMBED, {"input": ["\u597d" * 43_000] * 32}, ascii_only=False),
-    "32 documents of 128 kB": _json(RERANK, {"query": "q " * 8_000, "documents": ["word, " * 21_000] * 32}),
-    "documents that come back": _json(
+# Made when they are sent: in all they take long to make, and hundreds of megabytes.
+CASES: dict[str, Callable[[], bytes]] = {
+    "4 MB of empty lists": lambda: post(EMBED, b'{"input":[' + b"[]," * 1_390_000 + b"[]]}"),
+    "4 MB of empty objects": lambda: post(EMBED, b'{"input":[' + b"{}," * 1_390_000 + b"{}]}"),
+    "4 MB of names": lambda: post(EMBED, b"{" + b",".join(b'"%07x":0' % n for n in range(340_000)) + b"}"),
+    "4 MB of escapes": lambda: post(EMBED, b'{"input":"' + b'\\"' * 2_000_000 + b'"}'),
+    "30 kB of empty objects": lambda: post(EMBED, b'{"input":[' + b"{}," * 10_000 + b"{}]}"),
+    "4 MB of blanks": lambda: post(EMBED, b'{"input":"' + b" " * 4_000_000 + b'x"}'),
+    "32 texts of 128 kB": lambda: _json(EMBED, {"input": ["word " * 26_000] * 32}),
+    "32 texts of dots": lambda: _json(EMBED, {"input": ["." * 131_000] * 32}),
+    "32 Chinese texts": lambda: _json(EMBED, {"input": ["\u597d" * 43_000] * 32}, ascii_only=False),
+    "32 documents of 128 kB": lambda: _json(RERANK, {"query": "q " * 8_000, "documents": ["word, " * 21_000] * 32}),
+    "documents that come back": lambda: _json(
         RERANK, {"query": "q", "documents": ["word, " * 21_000] * 32, "return_documents": True}
     ),
-    "5000 dots": _json(SPEECH, {"input": "." * 4990 + "! a b", "voice": "amy"}),
-    "5000 characters as WAV": _json(SPEECH, {"input": "Hello you. " * 454, "voice": "amy"}),
-    "5000 characters as MP3": _json(SPEECH, {"input": "Hello you. " * 454, "voice": "amy", "response_format": "mp3"}),
-    "25 MB of noise": upload(os.urandom(25 * _MB)),
-    "25 MB of line ends": upload(b"\r\n" * (12 * _MB)),
-    "25 MB of half a boundary": upload(b"\r\n--" * (6 * _MB)),
-    "a preamble of line ends": post(TRANSCRIBE, b"\n" * 8_000_000, FORM),
-    "60 parts with long heads": form(
+    "5000 dots": lambda: _json(SPEECH, {"input": "." * 4990 + "! a b", "voice": "amy"}),
+    "5000 characters as WAV": lambda: _json(SPEECH, {"input": "Hello you. " * 454, "voice": "amy"}),
+    "5000 characters as MP3": lambda: _json(
+        SPEECH, {"input": "Hello you. " * 454, "voice": "amy", "response_format": "mp3"}
+    ),
+    "25 MB of noise": lambda: upload(os.urandom(25 * _MB)),
+    "25 MB of line ends": lambda: upload(b"\r\n" * (12 * _MB)),
+    "25 MB of half a boundary": lambda: upload(b"\r\n--" * (6 * _MB)),
+    "a preamble of line ends": lambda: post(TRANSCRIBE, b"\n" * 8_000_000, FORM),
+    "60 parts with long heads": lambda: form(
         *(part(f'Content-Disposition: form-data; name="p{n}"' + ';a="' * 1000, b"1") for n in range(60)), end=b""
     ),
-    "a body in chunks of a byte": head("POST", EMBED, CHUNKED) + b"1\r\nx\r\n" * 1_000_000,
-    "a form in chunks of a byte": head("POST", TRANSCRIBE, CHUNKED, FORM) + b"1\r\nx\r\n" * 1_000_000,
-    "an unwanted body in chunks of a byte": head("POST", "/health/live", CHUNKED) + b"1\r\nx\r\n" * 1_000_000,
-    "requests one after the other": head("GET", "/v1/models") * 5_000,
-    "requests with many headers": head("GET", "/v1/models", *(f"X-{n}: 1" for n in range(120))) * 2_000,
-    "line ends before a request": b"\r\n" * 2_000_000,
-    "an unknown method before blanks": b"BREW / HTTP/1.1\r\nX-Request-Id:" + b" " * 32_000,
-    "a temperature of 60,000 digits": form(part(FILE, b"x"), field("temperature", b"1" * 60_000 + b"x")),
+    "a body in chunks of a byte": lambda: head("POST", EMBED, CHUNKED) + b"1\r\nx\r\n" * 1_000_000,
+    "a form in chunks of a byte": lambda: head("POST", TRANSCRIBE, CHUNKED, FORM) + b"1\r\nx\r\n" * 1_000_000,
+    "an unwanted body in chunks of a byte": lambda: head("POST", "/health/live", CHUNKED) + b"1\r\nx\r\n" * 1_000_000,
+    "requests one after the other": lambda: head("GET", "/v1/models") * 5_000,
+    "requests with many headers": lambda: head("GET", "/v1/models", *(f"X-{n}: 1" for n in range(120))) * 2_000,
+    "line ends before a request": lambda: b"\r\n" * 2_000_000,
+    "an unknown method before blanks": lambda: b"BREW / HTTP/1.1\r\nX-Request-Id:" + b" " * 32_000,
+    "a temperature of 60,000 digits": lambda: form(part(FILE, b"x"), field("temperature", b"1" * 60_000 + b"x")),
 }
 
 
@@ -71,7 +74,7 @@ def frontend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Frontend]:
     with running(prepare(tmp_path_factory.mktemp("loop")) | times, "--watch") as started:
         # Workers and caches are made at the first request of each kind.
         for name in ("32 texts of 128 kB", "5000 characters as MP3", "25 MB of line ends"):
-            _send(started, CASES[name])
+            _send(started, CASES[name]())
         yield started
 
 
@@ -90,10 +93,10 @@ def _send(frontend: Frontend, data: bytes) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_no_request_holds_the_event_loop(frontend: Frontend, name: str) -> None:
-    held = []
+    data, held = CASES[name](), []
     for _ in range(_TRIES):
         frontend.held_ms()
-        _send(frontend, CASES[name])
+        _send(frontend, data)
         held.append(frontend.held_ms())
         if held[-1] <= _MOST_MS:
             return
