@@ -136,9 +136,9 @@ async def test_a_triton_that_is_killed_costs_only_the_calls_it_had_and_comes_bac
     assert sum(answer.begun > killed + 1 for answer in load.answers) > CALLERS
     await asyncio.to_thread(pair.start_again, 0)
     ready = time.monotonic()
-    # More than the frontend needs to see that it is well.
+    # The frontend sees within a second that it is well; this many calls take a busy machine longer.
     while await _inferences(pair.tritons[0]) < 20:
-        assert time.monotonic() < ready + 2 + NOISE
+        assert time.monotonic() < ready + 15
         await asyncio.sleep(0.05)
     assert all(answer.status == 200 for answer in load.answers if answer.begun > killed + 1)
 
