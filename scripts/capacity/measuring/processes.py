@@ -3,7 +3,7 @@
 import os
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,18 +58,20 @@ class Processes:
     def _look(self) -> defaultdict[str, float]:
         found: defaultdict[str, float] = defaultdict(float)
         self._parents = dict(_parents())
+        # Those that its forkserver forked, and this itself.
+        workers = set(self._below(self._frontend))
         for pid in self._below(_own()):
             is_triton = _TRITON in _command(pid)
             for thread, seconds in _threads(pid):
-                kind = "triton" if is_triton else self._kind(pid, thread)
+                kind = "triton" if is_triton else self._kind(pid, thread, workers)
                 found[kind] += seconds - self._known.get((pid, thread), 0.0)
                 self._known[pid, thread] = seconds
         return found
 
-    def _kind(self, pid: int, thread: int) -> str:
+    def _kind(self, pid: int, thread: int, workers: Set[int]) -> str:
         if pid == self._frontend:
             return "loop" if thread == pid else "threads"
-        return "workers" if self._parents.get(pid) == self._frontend else "others"
+        return "workers" if pid in workers else "others"
 
 
 def _machine() -> float:
