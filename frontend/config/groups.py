@@ -43,7 +43,9 @@ class Server:
     write_seconds: float = setting(30.0, "a connection ends when its answer makes no way for so long", least=1)
     min_answer_rate: int = setting(1024, "bytes a second below which an answer is broken off in the end", least=1)
     held_bytes: int = setting(
-        1024**3, "bytes of bodies, samples and answers held at once, half of them for one key", least=64 * 1024**2
+        1024**3,
+        "bytes of bodies, samples and answers held at once, half of them for one key or all bulk work",
+        least=64 * 1024**2,
     )
     stop_delay_seconds: float = setting(
         5.0, "time from SIGTERM, when /health/ready becomes 503, to the end of listening", least=0, most=300

@@ -24,6 +24,14 @@ def turn_of(caller: Caller, owners: Collection[str], seconds: float) -> Turn:
     return Turn(caller.id, LEVELS[caller.tier], owner, asyncio.get_running_loop().time() + seconds)
 
 
+def holder_of(caller: Caller) -> str:
+    """Whose the bytes are that are held for the caller: all bulk work is one, since it waits while others are served.
+
+    Several keys of it, each with the half that a key may have, would leave nothing to the others.
+    """
+    return "tier:bulk" if LEVELS[caller.tier] == BULK else caller.id
+
+
 @web.middleware
 async def turns_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Every request of a known caller has a deadline from here on, and is let go of with all it holds at its end."""
@@ -33,5 +41,5 @@ async def turns_middleware(request: web.Request, handler: Handler) -> web.Stream
     turn = request[TURN] = turn_of(caller, settings.floor_owners, settings.request_seconds)
     # What the caller takes to send its body is not taken from what it has.
     request.content.on_eof(lambda: turn.restart(settings.request_seconds))
-    with Holding(request.app[HELD], caller.id) as request[HOLDING]:
+    with Holding(request.app[HELD], holder_of(caller)) as request[HOLDING]:
         return await handler(request)
