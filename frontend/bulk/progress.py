@@ -36,8 +36,14 @@ class Progress(Tally):
         super().__init__()
         self.total, self._unit, self._stream = total, unit, stream
         self._began = self._said = time.monotonic()
+        self._start = 0.0
         bar = stream.isatty()
         self._bar = tqdm(total=total, file=stream, dynamic_ncols=True, mininterval=0.5) if bar else None
+
+    def begin(self, ago: float) -> None:
+        """The work began so many seconds ago; what was before is told apart, and is in no rate."""
+        began = max(self._began, time.monotonic() - ago)
+        self._start, self._began = began - self._began, began
 
     def note(self, work: float, items: int = 1) -> None:
         """See ``Tally``."""
@@ -65,9 +71,10 @@ class Progress(Tally):
         """What this run has done, and how fast."""
         seconds = max(1e-9, time.monotonic() - self._began)
         rates = f"{self.done / seconds:,.1f} a second, {self.work / seconds:,.1f} {self._unit} a second"
+        start = f" after a start of {self._start:,.1f} s" if self._start else ""
         return (
             f"{self.total:,} items, {self.before:,} from earlier runs; "
-            f"{self.done:,} done, {self.failed:,} failed in {seconds:,.1f} s: {rates}"
+            f"{self.done:,} done, {self.failed:,} failed in {seconds:,.1f} s{start}: {rates}"
         )
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ from frontend.access import api_key
 from frontend.app_keys import HELD
 from frontend.bulk.client import Client as BulkClient
 from frontend.bulk.client import Server
-from frontend.bulk.local import output_of, source_of
+from frontend.bulk.kinds import output_of, source_of
 from frontend.bulk.operations import OPERATIONS
 from frontend.bulk.pace import Pace
 from frontend.bulk.progress import Tally

@@ -23,7 +23,7 @@ from tests.conftest import ROOT
 OPERATIONS = ("embed", "transcribe")
 # The benchmark's calls of the same work, and what its texts stand under.
 CALLS = {"embed": "embeddings", "transcribe": "transcriptions"}
-_RATE = re.compile(r"failed in [\d,.]+ s: ([\d,.]+) a second")
+_RATE = re.compile(r"failed in [\d,.]+ s(?: after a start of [\d,.]+ s)?: ([\d,.]+) a second")
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class Scene:
     folder: Path
     texts: int
     recordings: int
+    operations: tuple[str, ...] = OPERATIONS
 
     def input(self, operation: str) -> Path:
         return self.folder / ("texts.jsonl" if operation == "embed" else "recordings")

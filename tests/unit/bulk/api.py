@@ -110,6 +110,8 @@ def serving(port: int = 0) -> Iterator[Api]:
         loop.call_soon(ready.set)
         loop.run_forever()
         loop.run_until_complete(runner.cleanup())
+        # Those whose callers have just gone end in a turn more.
+        loop.run_until_complete(asyncio.sleep(0))
         loop.close()
 
     thread = threading.Thread(target=run)

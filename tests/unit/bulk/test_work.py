@@ -132,3 +132,12 @@ def test_the_end_tells_what_was_done_and_how_fast() -> None:
     progress.note_before(3)
     assert progress.summary().startswith("10 items, 3 from earlier runs; 6 done, 1 failed in ")
     assert progress.summary().endswith(" tokens a second")
+
+
+def test_what_was_before_the_work_is_told_apart_and_is_in_no_rate() -> None:
+    progress = Progress(10, "tokens")
+    progress._began -= 100.0
+    progress.begin(10.0)
+    progress.note(50.0, 10)
+    said = progress.summary()
+    assert " failed in 10.0 s after a start of 90.0 s: 1.0 a second, 5.0 tokens" in said

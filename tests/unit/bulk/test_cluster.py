@@ -1,0 +1,142 @@
+"""Runs over a cluster, as far as they can be without Ray: what is sent to its actors, what these do and say."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pyarrow.parquet as pq
+import pytest
+
+from frontend.bulk import cluster
+from frontend.bulk.client import Server
+from frontend.bulk.failures import BulkError
+from frontend.bulk.hand import Hand
+from frontend.bulk.runs import Job
+from tests.unit.bulk.api import KEY, Api, Asked, Refusal
+from tests.unit.bulk.conftest import job, lines, write_texts
+from tests.unit.bulk.ray import FakeRay, RayError
+
+_RECORDINGS = 50
+
+
+@pytest.fixture
+def ray(monkeypatch: pytest.MonkeyPatch) -> FakeRay:
+    fake = FakeRay(nodes=2)
+    monkeypatch.setitem(sys.modules, "ray", fake)
+    monkeypatch.setitem(sys.modules, "ray.data", fake.data)
+    return fake
+
+
+@pytest.fixture
+def recordings(tmp_path: Path) -> Path:
+    (tmp_path / "in").mkdir()
+    for number in range(_RECORDINGS):
+        (tmp_path / "in" / f"{number:02d}.wav").write_text(f"said {number}")
+    return tmp_path / "in"
+
+
+def _run(api: Api, wanted: Job, at_once: int = 4, key: str = KEY) -> bool:
+    return cluster.run(wanted, Server(api.url, key, 5.0), at_once, "head:6379", print)
+
+
+def _rows(output: Path) -> list[dict[str, Any]]:
+    return list(pq.read_table(output).sort_by("item").to_pylist())
+
+
+def test_every_recording_is_done_once(api: Api, ray: FakeRay, recordings: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out.parquet"
+    assert _run(api, job(recordings, output, "transcribe"))
+    assert [(row["item"], row["text"]) for row in _rows(output)] == [(n, f"said {n}") for n in range(_RECORDINGS)]
+    assert 1 < api.most <= 4
+    assert _run(api, job(recordings, output, "transcribe"))
+    assert len(api.asked) == _RECORDINGS
+    assert ray.left == 2
+
+
+def test_a_recording_that_takes_long_holds_up_no_other_stretch(
+    api: Api, ray: FakeRay, recordings: Path, tmp_path: Path
+) -> None:
+    def refuse(asked: Asked) -> Refusal | None:
+        """The first one, until all others have been sent."""
+        first = asked.name.split("-")[2] == "0"
+        return Refusal(502, "busy") if first and len({one.name for one in api.asked}) < _RECORDINGS else None
+
+    api.refuse, ray.count = refuse, 1
+    assert _run(api, job(recordings, tmp_path / "out.parquet", "transcribe"))
+
+
+@pytest.mark.usefixtures("ray")
+def test_what_fails_is_said_and_left_alone_by_the_next_run(api: Api, tmp_path: Path) -> None:
+    source = write_texts(tmp_path / "in.jsonl", [*["good"] * 17, "bad"])
+    api.refuse = lambda asked: Refusal(400, "no", param="input") if asked.body["input"] == "bad" else None
+    wanted = job(source, tmp_path / "audio", "speak")
+    assert not _run(api, wanted)
+    assert lines(wanted.failures) == [{"item": 17, "id": "id17", "error": "no"}]
+    assert not _run(api, wanted)
+    assert len(api.asked) == 18
+    assert len(list((tmp_path / "audio").iterdir())) == 17
+
+
+def test_ray_sends_nothing_to_its_makers(
+    api: Api, ray: FakeRay, recordings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "1")
+    _run(api, job(recordings, tmp_path / "out.parquet", "transcribe"))
+    assert ray.environ["RAY_USAGE_STATS_ENABLED"] == "0"
+
+
+@pytest.mark.parametrize("failure", [ConnectionError("nobody is there"), RayError("nobody is there\nand more")])
+def test_a_cluster_that_cannot_be_joined_is_a_sentence(
+    api: Api, ray: FakeRay, recordings: Path, tmp_path: Path, failure: Exception
+) -> None:
+    ray.failure = failure
+    with pytest.raises(BulkError, match="^--ray head:6379: nobody is there$"):
+        _run(api, job(recordings, tmp_path / "out.parquet", "transcribe"))
+    assert ray.left == 1
+
+
+def test_what_an_actor_cannot_do_ends_the_run_with_its_sentence(
+    api: Api, ray: FakeRay, recordings: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(BulkError, match="the key is not known"):
+        _run(api, job(recordings, tmp_path / "out.parquet", "transcribe"), key="qk_other")
+    assert ray.left == 1
+
+
+@pytest.mark.usefixtures("ray")
+def test_a_cluster_writes_no_lines(api: Api, recordings: Path, tmp_path: Path) -> None:
+    with pytest.raises(BulkError, match="a cluster writes parts"):
+        _run(api, job(recordings, tmp_path / "out.jsonl", "transcribe"))
+
+
+def test_an_interrupt_is_told(
+    api: Api, ray: FakeRay, recordings: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ray.failure = KeyboardInterrupt()  # type: ignore[assignment]
+    assert not _run(api, job(recordings, tmp_path / "out.parquet", "transcribe"))
+    assert "interrupted: the same command goes on" in capsys.readouterr().out
+
+
+def _stretch(first: int) -> dict[str, list[bytes]]:
+    return {"stretch": [orjson.dumps({"first": first, "failed": []})]}
+
+
+def test_a_stretch_that_a_second_actor_is_given_is_there_once(api: Api, recordings: Path, tmp_path: Path) -> None:
+    wanted = job(recordings, tmp_path / "out.parquet", "transcribe")
+
+    async def both() -> list[dict[str, Any]]:
+        hands = [Hand(wanted, Server(api.url, KEY, 5.0), "token", 2) for _ in range(2)]
+        return [json.loads((await hand(_stretch(16)))["said"][0]) for hand in hands]
+
+    first, second = asyncio.run(both())
+    assert (first["done"], first["before"], second["done"], second["before"]) == (16, 0, 0, 16)
+    assert [row["item"] for row in _rows(wanted.output)] == list(range(16, 32))
+
+
+def test_a_node_without_the_input_says_so(api: Api, tmp_path: Path) -> None:
+    hand = Hand(job(tmp_path / "gone", tmp_path / "out.parquet"), Server(api.url, KEY, 5.0), "token", 2)
+    said = json.loads(asyncio.run(hand(_stretch(0)))["said"][0])
+    assert said == {"ended": f"{tmp_path / 'gone'}: there is no such file or folder"}
