@@ -1,7 +1,7 @@
 """Requests to the API: each is repeated until it is answered, or refused for what it says."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -20,6 +20,8 @@ _ATTEMPTS = 10
 _NO_RIGHT = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
 _CONNECT_SECONDS = 30.0
 _LONGEST_MESSAGE = 500
+# Seconds without an answer after which a refusal is told.
+_UNTOLD_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -41,11 +43,16 @@ class _Refusal:
 
 
 class Client:
-    """Sends the requests of one run; to be entered. ``token`` makes their names the run's own."""
+    """Sends the requests of one run; to be entered. ``token`` makes their names the run's own.
 
-    def __init__(self, server: Server, operation: Operation, pace: Pace, token: str) -> None:
+    ``tell`` is given a sentence when the server has been away for a moment, once until it answers.
+    """
+
+    def __init__(
+        self, server: Server, operation: Operation, pace: Pace, token: str, tell: Callable[[str], None] = lambda _: None
+    ) -> None:
         self._server, self._operation, self.pace, self._token = server, operation, pace, token
-        self._answered_at = 0.0
+        self._tell, self._answered_at, self._told = tell, 0.0, False
 
     async def __aenter__(self) -> "Client":
         timeout = aiohttp.ClientTimeout(
@@ -72,7 +79,7 @@ class Client:
                 answer = await self._send(items, name)
             if isinstance(answer, bytes):
                 self.pace.note_answer()
-                self._answered_at = asyncio.get_running_loop().time()
+                self._answered_at, self._told = asyncio.get_running_loop().time(), False
                 return self._operation.outcomes(items, answer)
             await self._wait(answer, sent, attempts)
             attempts += answer.status != HTTPStatus.TOO_MANY_REQUESTS
@@ -90,6 +97,9 @@ class Client:
         silence = asyncio.get_running_loop().time() - self._answered_at
         if silence > self._server.patience:
             raise BulkError(f"nothing was answered for {silence:.0f} s, at last: {refusal.message}")
+        if silence > _UNTOLD_SECONDS and not self._told:
+            self._told = True
+            self._tell(f"{refusal.message}; it is tried again for {self._server.patience:.0f} s (--patience)")
         await self.pace.sleep(pause(attempts, refusal.retry_after))
 
     def _end_or_fail(self, refusal: _Refusal) -> None:

@@ -38,7 +38,7 @@ def complete(job: Job, work: Callable[[Begun], bool], say: Callable[[str], None]
         finally:
             output.close()
             progress.close()
-        say(progress.summary())
+        say(progress.summary() if source.count else f"there is nothing to do in {job.input}")
         if not whole:
             say(f"interrupted: the same command goes on with what is missing in {job.output}")
             return False

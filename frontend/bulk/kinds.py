@@ -16,7 +16,7 @@ def source_of(job: Job, operation: Operation) -> Source:
     path, taken = job.input, Field(job.column or operation.column, operation.is_file)
     if not path.exists():
         raise BulkError(f"{path}: there is no such file or folder")
-    if path.suffix == PARQUET or (path.is_dir() and any(path.glob(f"*{PARQUET}"))):
+    if path.suffix == PARQUET or (path.is_dir() and any(found.is_file() for found in path.glob(f"*{PARQUET}"))):
         try:
             from frontend.bulk.parquet import Rows
         except ModuleNotFoundError:

@@ -27,6 +27,6 @@ async def _work(its: Begun, server: Server, at_once: int) -> bool:
         pace.stop()
 
     loop.add_signal_handler(signal.SIGINT, interrupt)
-    async with Client(server, its.operation, pace, its.token) as client:
+    async with Client(server, its.operation, pace, its.token, its.progress.tell) as client:
         await Worker(client, its.operation, its.output, its.progress).run(its.source.items(), at_once)
     return not pace.stopped.is_set()

@@ -41,7 +41,7 @@ class Rows:
     def __init__(self, path: Path, field: Field) -> None:
         self._field = field
         with as_sentence(path):
-            self._paths = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+            self._paths = sorted(filter(Path.is_file, path.glob("*.parquet"))) if path.is_dir() else [path]
             self.mark = " ".join(mark_of(file) for file in self._paths)
             counts = [self._open(file).metadata.num_rows for file in self._paths]
         self._counts, self.count = counts, sum(counts)

@@ -2,7 +2,6 @@
 
 import sys
 import time
-from typing import TextIO
 
 from tqdm import tqdm
 
@@ -32,13 +31,13 @@ class Tally:
 class Progress(Tally):
     """The tally of a run over ``total`` items, whose work is counted in ``unit``, as a person sees it."""
 
-    def __init__(self, total: int, unit: str, stream: TextIO = sys.stderr) -> None:
+    def __init__(self, total: int, unit: str) -> None:
         super().__init__()
-        self.total, self._unit, self._stream = total, unit, stream
+        self.total, self._unit, self._stream = total, unit, sys.stderr
         self._began = self._said = time.monotonic()
         self._start = 0.0
-        bar = stream.isatty()
-        self._bar = tqdm(total=total, file=stream, dynamic_ncols=True, mininterval=0.5) if bar else None
+        bar = self._stream.isatty()
+        self._bar = tqdm(total=total, file=self._stream, dynamic_ncols=True, mininterval=0.5) if bar else None
 
     def begin(self, ago: float) -> None:
         """The work began so many seconds ago; what was before is told apart, and is in no rate."""
@@ -59,6 +58,11 @@ class Progress(Tally):
         """See ``Tally``."""
         super().note_failure(items)
         self._show(items)
+
+    def tell(self, message: str) -> None:
+        """A line that is to be seen, above the bar where there is one."""
+        tqdm.write(message, file=self._stream)
+        self._stream.flush()
 
     def _show(self, items: int) -> None:
         if self._bar is not None:

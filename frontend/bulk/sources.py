@@ -14,6 +14,8 @@ from frontend.bulk.failures import BulkError, ItemError, as_sentence
 # An entry of a JSONL file's index stands for so many lines.
 INDEXED = 1024
 _LONGEST_LINE = 64 * 1024 * 1024
+# A field that none of so many lines has is none of the file's.
+_LOOKED_AT = 100
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,10 @@ class Lines:
                     raise BulkError(f"{path}: line {self.count + 1} is longer than {_LONGEST_LINE} bytes")
                 start += len(line)
                 self.count += 1
+        if self.count and all(item.error for item in self.items(0, _LOOKED_AT)):
+            raise BulkError(
+                f"{path}: its first lines have no text in {field.name!r}; choose another field with --column"
+            )
 
     def items(self, first: int = 0, count: int | None = None) -> Iterator[Item]:
         """See ``Source``; a line that is no such object is an item with an error."""

@@ -30,6 +30,8 @@ _OPTIONS: Mapping[str, Mapping[str, str]] = {
         "model": "tts-1 or tts-1-hd",
     },
 }
+_EPILOG = f"""{_KEY} has a key of the tier bulk. The same command goes on where it was, whatever ended it. Exit
+status: 0 where every item is done, 1 where some have failed or it was interrupted, 2 where it cannot be done."""
 _HELP = {
     "embed": "texts to vectors: into a .jsonl file, or a .parquet folder",
     "transcribe": "recordings to text: into a .jsonl file, or a .parquet folder",
@@ -49,7 +51,7 @@ def add_parsers(commands: Any) -> None:
         dest="action", required=True
     )
     for action, options in _OPTIONS.items():
-        parser = actions.add_parser(action, help=_HELP[action])
+        parser = actions.add_parser(action, help=_HELP[action], description=_HELP[action], epilog=_EPILOG)
         parser.add_argument("input", type=Path, help="a folder of files, a .jsonl file, or a .parquet file or folder")
         parser.add_argument("--output", type=Path, required=True, help="where it goes; the same again goes on there")
         parser.add_argument("--column", default="", help="the field of lines or rows: text, and path of recordings")
@@ -85,6 +87,8 @@ def _server(arguments: argparse.Namespace) -> Server:
     key = os.environ.get(_KEY, "")
     if not arguments.url or not key:
         raise BulkError(f"set {_KEY}, and {_URL} or --url: where the product answers, and a key of the tier bulk")
+    if not arguments.url.startswith(("http://", "https://")):
+        raise BulkError(f"{arguments.url}: the address of the product begins with http:// or https://")
     return Server(f"{arguments.url.rstrip('/').removesuffix('/v1')}/v1", key, arguments.patience)
 
 

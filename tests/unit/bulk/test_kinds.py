@@ -55,6 +55,19 @@ def test_a_column_that_is_not_there_is_a_sentence(api: Api, tmp_path: Path) -> N
         run(api, job(tmp_path / "in.parquet", tmp_path / "out.jsonl"))
 
 
+def test_a_field_that_no_line_has_is_a_sentence(api: Api, tmp_path: Path) -> None:
+    source = write_texts(tmp_path / "in.jsonl", ["x"] * 3)
+    with pytest.raises(BulkError, match="no text in 'body'; choose another field with --column"):
+        run(api, job(source, tmp_path / "out.jsonl", column="body"))
+
+
+def test_an_output_of_parts_may_lie_in_the_folder_of_its_input(api: Api, tmp_path: Path) -> None:
+    source = _folder(tmp_path / "in", {"a.txt": "one"})
+    assert run(api, job(source, source / "out.parquet"))
+    assert run(api, job(source, source / "out.parquet"))
+    assert len(api.asked) == 1
+
+
 def test_recordings_come_from_a_folder_from_paths_and_from_bytes(api: Api, tmp_path: Path) -> None:
     source = _folder(tmp_path / "in", {"a.wav": "one", "b/c.MP3": "two", "notes.txt": "no"})
     (tmp_path / "paths.jsonl").write_text(
@@ -152,9 +165,10 @@ def test_other_kinds_are_refused(
         run(api, job(tmp_path / source, tmp_path / output, operation))
 
 
-def test_an_empty_input_is_done(api: Api, tmp_path: Path) -> None:
+def test_an_empty_input_is_done_and_told(api: Api, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "in.jsonl").write_text("")
     assert run(api, job(tmp_path / "in.jsonl", tmp_path / "out.jsonl"))
+    assert "there is nothing to do in " in capsys.readouterr().out
 
 
 class _FullAfter:

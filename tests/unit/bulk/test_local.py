@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from frontend.bulk import client
 from frontend.bulk.failures import BulkError
 from frontend.bulk.runs import Run
 from tests.conftest import ROOT
@@ -100,6 +101,16 @@ def test_a_server_that_is_away_is_waited_for(api: Api, texts: Path, output: Path
     refusals = iter([Refusal(502, "unreachable", retry_after=0)] * 7 + [Refusal(500, "")] * 2)
     api.refuse = lambda asked: next(refusals, None)
     assert run(api, job(texts, output))
+
+
+def test_a_server_that_stays_away_is_told_once(
+    api: Api, texts: Path, output: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(client, "_UNTOLD_SECONDS", 0.0)
+    refusals = iter([Refusal(502, "unreachable", retry_after=0)] * 7)
+    api.refuse = lambda asked: next(refusals, None)
+    assert run(api, job(texts, output))
+    assert capsys.readouterr().err.count("unreachable; it is tried again for 5 s (--patience)") == 1
 
 
 def test_what_only_one_item_meets_again_and_again_is_that_items(api: Api, texts: Path, output: Path) -> None:

@@ -19,6 +19,7 @@ def _run(monkeypatch: pytest.MonkeyPatch, arguments: Sequence[str]) -> int:
     [
         (["embed", "in.jsonl", "--output", "o.jsonl", "--url", "http://x"], "", "QUARTET_API_KEY"),
         (["embed", "in.jsonl", "--output", "o.jsonl"], "qk", "QUARTET_URL or --url"),
+        (["embed", "in.jsonl", "--output", "o.jsonl", "--url", "x:80"], "qk", "begins with http:// or https://"),
         (["speak", "in.jsonl", "--output", "o", "--url", "http://x"], "qk", "speech needs --voice or --language"),
         (["embed", "gone", "--output", "o.jsonl", "--url", "http://x"], "qk", "there is no such file or folder"),
         (["embed", ".", "--output", "o.jsonl", "--url", "http://x", "--ray", "local"], "qk", "quartet[bulk]"),
