@@ -37,7 +37,9 @@ class Progress(Tally):
         self._began = self._said = time.monotonic()
         self._start = 0.0
         bar = self._stream.isatty()
-        self._bar = tqdm(total=total, file=self._stream, dynamic_ncols=True, mininterval=0.5) if bar else None
+        self._bar = (
+            tqdm(total=total, file=self._stream, unit=" items", dynamic_ncols=True, mininterval=0.5) if bar else None
+        )
 
     def begin(self, ago: float) -> None:
         """The work began so many seconds ago; what was before is told apart, and is in no rate."""

@@ -112,46 +112,45 @@ async def _others(its: Scene, seconds: float, seed: int) -> dict[str, list[Sampl
         return await turn(seconds)
 
 
+async def _others_beside(its: Scene, seconds: float, number: int) -> dict[str, list[Sample]]:
+    """The same while bulk work of both kinds is under way."""
+    outputs = [its.folder / f"beside-{number}-{operation}.jsonl" for operation in OPERATIONS]
+    runs = [await its.start(operation, output) for operation, output in zip(OPERATIONS, outputs, strict=True)]
+    there = [Counter(output) for output in outputs]
+    for counter in there:
+        await _until(counter, 1)
+    before = [counter() for counter in there]
+    samples = await _others(its, seconds, number)
+    done = [counter() - items for counter, items in zip(there, before, strict=True)]
+    for run in runs:
+        await run.kill()
+    print(f"  round {number + 1}: bulk work did {done} items beside", flush=True)
+    # What the killed runs had sent has ended.
+    await asyncio.sleep(3)
+    return samples
+
+
 async def beside(its: Scene, rounds: int, seconds: float) -> bool:
-    """Others' times alone and beside bulk work on the same models, in turn."""
-    alone: dict[str, list[Sample]] = {operation: [] for operation in OPERATIONS}
-    with_bulk: dict[str, list[Sample]] = {operation: [] for operation in OPERATIONS}
+    """Others' times alone and beside bulk work on the same models, in turn; the median of the rounds' ratios counts."""
     print("others, alone and beside bulk work:", flush=True)
     await _others(its, _SETTLE_SECONDS, rounds)
-    for number in range(rounds):
-        for operation, samples in (await _others(its, seconds, number)).items():
-            alone[operation] += samples
-        outputs = [its.folder / f"beside-{number}-{operation}.jsonl" for operation in OPERATIONS]
-        runs = [await its.start(operation, output) for operation, output in zip(OPERATIONS, outputs, strict=True)]
-        there = [Counter(output) for output in outputs]
-        for counter in there:
-            await _until(counter, 1)
-        before = [counter() for counter in there]
-        for operation, samples in (await _others(its, seconds, number)).items():
-            with_bulk[operation] += samples
-        after = [counter() for counter in there]
-        for run in runs:
-            await run.kill()
-        print(
-            f"  round {number + 1}: bulk work did {[a - b for a, b in zip(after, before, strict=True)]} items beside",
-            flush=True,
-        )
-        # What the killed runs had sent has ended.
-        await asyncio.sleep(3)
+    both = [
+        (await _others(its, seconds, number), await _others_beside(its, seconds, number)) for number in range(rounds)
+    ]
     held = True
     for operation in OPERATIONS:
-        one, other = summary(alone[operation]), summary(with_bulk[operation])
-        assert not one.failed + other.failed
-        ratio = other.percentile("p95") / one.percentile("p95")
-        times = " ".join(
-            f"{name} {1000 * one.percentile(name):.0f} -> {1000 * other.percentile(name):.0f} ms;"
-            for name in ("p50", "p90", "p95", "p99")
-        )
-        print(
-            f"{operation}: {times} p95 {ratio:.2f} times (at most {_LIMIT_P95}), {one.calls} + {other.calls} calls",
-            flush=True,
-        )
-        held = held and ratio <= _LIMIT_P95
+        ones, others = ([summary(turn[operation]) for turn in turns] for turns in zip(*both, strict=True))
+        assert not sum(turn.failed for turn in ones + others)
+        for one, other in zip(ones, others, strict=True):
+            times = " ".join(
+                f"{name} {1000 * one.percentile(name):.0f} -> {1000 * other.percentile(name):.0f} ms;"
+                for name in ("p50", "p90", "p95", "p99")
+            )
+            print(f"  {operation}: {times} {one.calls} + {other.calls} calls", flush=True)
+        p95 = [[turn.percentile("p95") for turn in turns] for turns in (others, ones)]
+        ratio = Spread.of_ratios(*p95)
+        print(f"{operation}: p95 {ratio:.2f} times (at most {_LIMIT_P95})", flush=True)
+        held = held and ratio.median <= _LIMIT_P95
     return held
 
 
