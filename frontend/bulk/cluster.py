@@ -24,7 +24,7 @@ from frontend.bulk.sources import Item
 
 # Of a processor, for an actor: it waits for answers.
 _PROCESSORS = 0.25
-# Stretches that an actor has at once: while the last requests of one are under way, those of the next one are sent.
+# Stretches that an actor has at once: while the last requests of one are under way, those of the other are sent.
 _STRETCHES = 2
 
 

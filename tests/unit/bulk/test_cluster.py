@@ -68,6 +68,14 @@ def test_a_recording_that_takes_long_holds_up_no_other_stretch(
     assert _run(api, job(recordings, tmp_path / "out.parquet", "transcribe"))
 
 
+def test_a_stretch_begins_when_the_one_before_has_been_sent(
+    api: Api, ray: FakeRay, recordings: Path, tmp_path: Path
+) -> None:
+    ray.count = 1
+    assert _run(api, job(recordings, tmp_path / "out.parquet", "transcribe"), at_once=1)
+    assert [int(asked.name.split("-")[2]) for asked in api.asked] == list(range(_RECORDINGS))
+
+
 @pytest.mark.usefixtures("ray")
 def test_what_fails_is_said_and_left_alone_by_the_next_run(api: Api, tmp_path: Path) -> None:
     source = write_texts(tmp_path / "in.jsonl", [*["good"] * 17, "bad"])
