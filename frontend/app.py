@@ -53,7 +53,8 @@ from frontend.operations.speech import handler as speech
 from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.transcription import handler as transcription
 from frontend.operations.transcription.pipeline import TranscriptionPipeline
-from frontend.pages import admin, dashboard, docs, health, home, metrics, models, openapi, usage_report
+from frontend.pages import admin, health, metrics, usage_report
+from frontend.pages.routes import routes
 from frontend.processes.background import Repeating, measure_loop_delay
 from frontend.processes.offload import Offload, Threads, import_once
 from frontend.text.phonemes import load_phonemizer
@@ -242,11 +243,7 @@ def create_app(settings: Settings, connect: Connect = Triton) -> web.Application
     app[health.REQUIRED] = health.Required.of(settings.ready_models, settings.served.triton_models)
     app.cleanup_ctx.extend([_tracing, _access, _usage, _dispatch, _operations, _tritons, _watch])
     app.on_response_prepare.extend([add_headers, refuse_uncharged])
-    pages = (home, health, models, metrics, openapi, docs, dashboard)
     for operation in settings.operations:
         app.add_routes(_ROUTES[operation])
-    for page in pages:
-        app.add_routes(page.ROUTES)
-    if settings.admin_key:
-        app.add_routes(admin.ROUTES)
+    app.add_routes(routes(settings))
     return app

@@ -85,11 +85,12 @@ class Served:
     @property
     def triton_models(self) -> tuple[str, ...]:
         """The Triton models that do the work of it."""
-        found: list[str] = []
-        for model in self.models:
-            speaks = model.operation == SPEECH
-            found += [voice.triton_model for voice in self.voices] if speaks else [model.triton_model]
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(name for model in self.models for name in self.triton_models_of(model)))
+
+    def triton_models_of(self, model: Model) -> tuple[str, ...]:
+        """Those that do the work of one."""
+        speaks = model.operation == SPEECH
+        return tuple(voice.triton_model for voice in self.voices) if speaks else (model.triton_model,)
 
 
 def _named(known: Mapping[str, _Item], names: str) -> list[_Item]:

@@ -8,10 +8,9 @@ from frontend.catalogue.endpoints import API_KEY, ENDPOINTS
 from frontend.catalogue.prices import to_chf
 from frontend.http.rendering import json_response
 from frontend.pages import usage_report
-from frontend.pages.static_files import STATIC, page_routes, policy
+from frontend.pages.static_files import STATIC, page_routes, parts_of, policy
 
 _FOLDER = STATIC / "dashboard"
-_PARTS = {path.name: path for path in _FOLDER.iterdir() if path.suffix in (".js", ".css")}
 
 
 async def account(request: web.Request) -> web.Response:
@@ -45,7 +44,7 @@ async def usage(request: web.Request) -> web.Response:
 
 
 ROUTES = [
-    *page_routes("/dashboard", _FOLDER / "index.html", _PARTS, policy(images="'self' data:")),
+    *page_routes("/dashboard", _FOLDER / "index.html", parts_of(_FOLDER), policy()),
     web.get("/dashboard/data/account", account),
     web.get("/dashboard/data/usage", usage),
 ]

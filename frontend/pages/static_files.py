@@ -8,15 +8,20 @@ from aiohttp import web
 from frontend.errors import NotFound
 
 STATIC = Path(__file__).parent / "static"
+_SHARED = STATIC / "shared"
+_HEADER = (_SHARED / "header.html").read_text(encoding="utf-8").rstrip()
 
 
-def policy(*, styles: str = "'self'", images: str = "'self'") -> dict[str, str]:
-    """Headers under which a page runs only scripts of its own and talks to nobody else."""
+def policy(
+    *, styles: str = "'self'", images: str = "'self'", media: str = "'none'", microphone: str = ""
+) -> dict[str, str]:
+    """Headers under which a page runs only scripts of its own, talks to nobody else and leaves devices alone."""
     rules = {
         "default-src": "'none'",
         "script-src": "'self'",
         "style-src": styles,
         "img-src": images,
+        "media-src": media,
         "connect-src": "'self'",
         "base-uri": "'none'",
         "form-action": "'none'",
@@ -24,17 +29,26 @@ def policy(*, styles: str = "'self'", images: str = "'self'") -> dict[str, str]:
     }
     return {
         "Content-Security-Policy": "; ".join(f"{name} {value}" for name, value in rules.items()),
+        "Permissions-Policy": f"camera=(), geolocation=(), microphone=({microphone})",
         "X-Content-Type-Options": "nosniff",
         "Referrer-Policy": "no-referrer",
         "Cache-Control": "no-cache",
     }
 
 
-def page_routes(path: str, page: Path, parts: Mapping[str, Path], headers: Mapping[str, str]) -> list[web.RouteDef]:
-    """``page`` at ``path``, and its scripts and style sheets below that, by name."""
+def read_page(file: Path, path: str) -> str:
+    """A page's text for ``path``, with the header of all pages, whose link to this one says so."""
+    header = _HEADER.replace(f'<a href="{path}">', f'<a href="{path}" aria-current="page">')
+    return file.read_text(encoding="utf-8").replace("<!-- header -->", header)
 
-    async def whole(request: web.Request) -> web.FileResponse:
-        return web.FileResponse(page, headers=headers)
+
+def parts_of(folder: Path) -> dict[str, Path]:
+    """The scripts, style sheets and pictures of a folder, by name."""
+    return {path.name: path for path in folder.iterdir() if path.suffix in (".js", ".css", ".svg")}
+
+
+def part_routes(path: str, parts: Mapping[str, Path], headers: Mapping[str, str]) -> list[web.RouteDef]:
+    """``parts`` below ``path``, by name."""
 
     async def part(request: web.Request) -> web.FileResponse:
         file = parts.get(request.match_info["name"])
@@ -42,4 +56,18 @@ def page_routes(path: str, page: Path, parts: Mapping[str, Path], headers: Mappi
             raise NotFound("there is no such path")
         return web.FileResponse(file, headers=headers)
 
-    return [web.get(path, whole), *([web.get(f"{path}/{{name}}", part)] if parts else [])]
+    return [web.get(f"{path}/{{name}}", part)]
+
+
+def page_routes(path: str, page: Path, parts: Mapping[str, Path], headers: Mapping[str, str]) -> list[web.RouteDef]:
+    """``page`` at ``path``, and its own scripts and style sheets below that."""
+    text = read_page(page, path)
+
+    async def whole(request: web.Request) -> web.Response:
+        return web.Response(text=text, content_type="text/html", headers=headers)
+
+    return [web.get(path, whole), *part_routes(path, parts, headers)]
+
+
+# What all pages have in common.
+ROUTES = part_routes("/shared", parts_of(_SHARED), policy())

@@ -12,6 +12,7 @@ from frontend.pages.openapi import document
 from tests.conftest import Client
 
 UNDOCUMENTED = {"/", "/health/live", "/health/ready", "/metrics", "/openapi.json", "/docs", "/docs/{name}"}
+UNDOCUMENTED |= {"/shared/{name}", "/home/{name}", "/offer.json"}
 UNDOCUMENTED |= {"/dashboard", "/dashboard/{name}", "/dashboard/data/account", "/dashboard/data/usage"}
 
 

@@ -1,9 +1,9 @@
 // The page: signs in with a key, asks, and shows.
 
+import { forgetKey, storeKey, storedKey } from "/shared/key.js";
 import { Chart } from "./chart.js";
 import { SignedOut, ask, byGroup, days, number, quantity, toChf, toMicro, told, total } from "./data.js";
 
-const STORED = "quartet-key";
 const FIRST_SHOWN_DAYS = 30;
 const element = (id) => document.getElementById(id);
 const chart = new Chart(element("chart"), element("legend"), element("readout"));
@@ -91,7 +91,7 @@ function query({ first, last, by }, format) {
 let question = 0;
 
 async function refresh() {
-  const key = sessionStorage.getItem(STORED);
+  const key = storedKey();
   if (!key) return show(false);
   const mine = ++question;
   const chosen = choices();
@@ -111,7 +111,7 @@ async function refresh() {
 
 function fail(error) {
   if (error instanceof SignedOut) {
-    sessionStorage.removeItem(STORED);
+    forgetKey();
     show(false);
   }
   say(error.message);
@@ -119,7 +119,7 @@ function fail(error) {
 
 async function download() {
   try {
-    const answer = await ask(query(choices(), "csv"), sessionStorage.getItem(STORED));
+    const answer = await ask(query(choices(), "csv"), storedKey());
     const link = document.createElement("a");
     link.href = URL.createObjectURL(await answer.blob());
     link.download = `usage-${element("first").value}-${element("last").value}.csv`;
@@ -137,12 +137,12 @@ function start() {
   element("first").value = day(now - (FIRST_SHOWN_DAYS - 1) * 86_400_000);
   element("sign-in").addEventListener("submit", (event) => {
     event.preventDefault();
-    sessionStorage.setItem(STORED, element("key").value.trim());
+    storeKey(element("key").value.trim());
     element("key").value = "";
     refresh();
   });
   element("sign-out").addEventListener("click", () => {
-    sessionStorage.removeItem(STORED);
+    forgetKey();
     show(false);
   });
   element("choices").addEventListener("change", refresh);

@@ -1,0 +1,14 @@
+"""Everything that is looked at beside the operations, by people and by machines."""
+
+from aiohttp import web
+
+from frontend.config.settings import Settings
+from frontend.pages import admin, dashboard, docs, health, home, metrics, models, offer, openapi, static_files
+
+_PAGES = (static_files, home, health, models, metrics, offer, openapi, docs, dashboard)
+
+
+def routes(settings: Settings) -> list[web.RouteDef]:
+    """What there is with these settings."""
+    pages = (*_PAGES, admin) if settings.admin_key else _PAGES
+    return [route for page in pages for route in page.ROUTES]

@@ -1,0 +1,33 @@
+// A request as curl, Python and JavaScript, one at a time, each with a button that copies it.
+
+import { copyButton, make } from "./dom.js";
+import { recipes } from "./recipes.js";
+import { tabs } from "./tabs.js";
+
+const LANGUAGES = ["curl", "Python", "JavaScript"];
+
+export class Code {
+  #texts = new Map();
+  #chosen = LANGUAGES[0];
+
+  // `name` begins the ids of what is made in `node`.
+  constructor(node, name) {
+    const list = make("div", { role: "tablist", "aria-label": "The request as", class: "tabs small" });
+    const copy = copyButton(() => this.#texts.get(this.#chosen).textContent, "the request");
+    node.append(make("div", { class: "bar" }, list, copy));
+    for (const language of LANGUAGES) {
+      const [tab, text] = [`${name}-${language}-tab`, `${name}-${language}`];
+      list.append(make("button", { type: "button", role: "tab", id: tab, "aria-controls": text }, language));
+      const shown = make("pre", { role: "tabpanel", id: text, "aria-labelledby": tab, tabindex: "0", class: "code wrap" });
+      this.#texts.set(language, shown);
+      node.append(shown);
+    }
+    tabs(list, (tab) => (this.#chosen = tab.textContent))(list.firstElementChild);
+  }
+
+  show(request) {
+    for (const [language, text] of Object.entries(recipes(request, location.origin))) {
+      this.#texts.get(language).textContent = text;
+    }
+  }
+}

@@ -1,0 +1,41 @@
+// Elements, made without markup: whatever is put in stays text.
+
+export const byId = (id) => document.getElementById(id);
+
+// Children are elements or texts.
+export function make(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  made.append(...children);
+  return made;
+}
+
+// A button that copies what `text` gives at that moment; `what` tells it from others.
+export function copyButton(text, what) {
+  const button = make("button", { type: "button", class: "small", "aria-label": `Copy ${what}` }, "Copy");
+  button.addEventListener("click", async () => {
+    button.textContent = (await copied(text())) ? "Copied" : "Not copied";
+    setTimeout(() => (button.textContent = "Copy"), 1500);
+  });
+  return button;
+}
+
+// The clipboard is there under https and on this machine alone; elsewhere a selection is copied.
+async function copied(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const area = make("textarea", { readonly: "" });
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    return done;
+  }
+}
+
+export function number(value, decimals = 0) {
+  return value.toLocaleString("en", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+}

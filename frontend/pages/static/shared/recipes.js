@@ -1,0 +1,90 @@
+// One request, told as the commands and programs that send exactly the same.
+//
+// A request has `path`, and either `json` (an object) or `form` (pairs of a name and a text or a File), and may have
+// `saves`, the file that its answer is put into.
+
+const KEY = "QUARTET_API_KEY";
+const json = (value) => {
+  const short = JSON.stringify(value);
+  return short.length < 60 ? short : JSON.stringify(value, null, 2);
+};
+const inShell = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+const indented = (text, by) => text.replaceAll("\n", `\n${by}`);
+
+export function recipes(request, origin) {
+  return { curl: curl(request, origin), Python: python(request, origin), JavaScript: javascript(request, origin) };
+}
+
+function curl({ path, json: body, form = [], saves }, origin) {
+  const lines = [`curl -s ${origin}${path} -H "Authorization: Bearer $${KEY}"`];
+  if (body) lines.push(`-H "Content-Type: application/json"`, `-d ${inShell(json(body))}`);
+  for (const [name, value] of form) {
+    const file = value instanceof File;
+    // Quotes and backslashes in a file's name are curl's own.
+    const text = file ? `${name}=@"${value.name.replace(/["\\]/g, "\\$&")}"` : `${name}=${value}`;
+    lines.push(`${file ? "-F" : "--form-string"} ${inShell(text)}`);
+  }
+  if (saves) lines.push(`-o ${saves}`);
+  return lines.join(" \\\n  ");
+}
+
+// JSON's texts are Python's too.
+function inPython(value) {
+  if (Array.isArray(value)) return `[${value.map(inPython).join(", ")}]`;
+  return typeof value === "boolean" ? (value ? "True" : "False") : JSON.stringify(value);
+}
+
+const named = (values) => Object.entries(values).map(([name, value]) => `    ${name}=${inPython(value)},\n`).join("");
+
+// What a form says, with what is said several times as a list, by the names that OpenAI's client has for them.
+function fields(form) {
+  const found = {};
+  for (const [name, value] of form) {
+    if (name.endsWith("[]")) (found[name.slice(0, -2)] ??= []).push(value);
+    else if (!(value instanceof File)) found[name] = value;
+  }
+  return found;
+}
+
+const CALLS = {
+  "/v1/audio/speech": ({ json: body, saves }) =>
+    `speech = client.audio.speech.create(\n${named(body)})\nspeech.write_to_file("${saves}")\n`,
+  "/v1/audio/transcriptions": ({ form }) =>
+    `answer = client.audio.transcriptions.create(\n    file=open(${inPython(form[0][1].name)}, "rb"),\n` +
+    `${named(fields(form))})\nprint(answer.text)\n`,
+  "/v1/embeddings": ({ json: body }) =>
+    `answer = client.embeddings.create(\n${named(body)})\nprint([item.embedding[:3] for item in answer.data])\n`,
+  // OpenAI has no such call; its client sends it all the same.
+  "/v1/rerank": ({ json: body }) =>
+    `body = {\n${Object.entries(body).map(([name, value]) => `    "${name}": ${inPython(value)},\n`).join("")}}\n` +
+    `answer = client.post("/rerank", body=body, cast_to=object)\nprint(answer["results"])\n`,
+};
+
+function python(request, origin) {
+  return `import os
+from openai import OpenAI
+
+client = OpenAI(base_url="${origin}/v1", api_key=os.environ["${KEY}"])
+${CALLS[request.path](request)}`;
+}
+
+function javascript({ path, json: body, form = [], saves }, origin) {
+  const file = form.some(([, value]) => value instanceof File);
+  const imports = file || saves ? `import { ${file ? "openAsBlob" : "writeFileSync"} } from "node:fs";\n\n` : "";
+  const parts = form.map(([name, value]) =>
+    value instanceof File
+      ? `form.append("${name}", await openAsBlob(${JSON.stringify(value.name)}), ${JSON.stringify(value.name)});\n`
+      : `form.append("${name}", ${JSON.stringify(value)});\n`,
+  );
+  const type = body ? `, "Content-Type": "application/json"` : "";
+  const sent = body ? `JSON.stringify(${indented(json(body), "  ")})` : "form";
+  const told = saves
+    ? `writeFileSync("${saves}", Buffer.from(await answer.arrayBuffer()));\n`
+    : "console.log(await answer.json());\n";
+  return `${imports}${file ? `const form = new FormData();\n${parts.join("")}` : ""}const answer = await fetch("${origin}${path}", {
+  method: "POST",
+  headers: { Authorization: \`Bearer \${process.env.${KEY}}\`${type} },
+  body: ${sent},
+});
+${told}`;
+}
