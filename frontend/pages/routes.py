@@ -3,9 +3,21 @@
 from aiohttp import web
 
 from frontend.config.settings import Settings
-from frontend.pages import admin, dashboard, docs, health, home, metrics, models, offer, openapi, static_files
+from frontend.pages import (
+    admin,
+    dashboard,
+    docs,
+    health,
+    home,
+    metrics,
+    models,
+    offer,
+    openapi,
+    playground,
+    static_files,
+)
 
-_PAGES = (static_files, home, health, models, metrics, offer, openapi, docs, dashboard)
+_PAGES = (static_files, home, health, models, metrics, offer, openapi, docs, playground, dashboard)
 
 
 def routes(settings: Settings) -> list[web.RouteDef]:

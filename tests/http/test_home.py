@@ -6,7 +6,7 @@ import pytest
 
 from tests.conftest import Client
 
-PAGES = ["/", "/dashboard"]
+PAGES = ["/", "/playground", "/dashboard"]
 PATHS = [*PAGES, "/docs", "/openapi.json", "/v1/models", "/health/ready", "/health/live", "/metrics"]
 # Transferred and parsed by a phone on a slow line.
 MOST_BYTES = 300_000

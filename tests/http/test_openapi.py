@@ -13,6 +13,7 @@ from tests.conftest import Client
 
 UNDOCUMENTED = {"/", "/health/live", "/health/ready", "/metrics", "/openapi.json", "/docs", "/docs/{name}"}
 UNDOCUMENTED |= {"/shared/{name}", "/home/{name}", "/offer.json"}
+UNDOCUMENTED |= {"/playground", "/playground/{name}"}
 UNDOCUMENTED |= {"/dashboard", "/dashboard/{name}", "/dashboard/data/account", "/dashboard/data/usage"}
 
 

@@ -16,7 +16,7 @@ export function recipes(request, origin) {
 }
 
 function curl({ path, json: body, form = [], saves }, origin) {
-  const lines = [`curl -s ${origin}${path} -H "Authorization: Bearer $${KEY}"`];
+  const lines = [`curl -s ${origin}${path}`, `-H "Authorization: Bearer $${KEY}"`];
   if (body) lines.push(`-H "Content-Type: application/json"`, `-d ${inShell(json(body))}`);
   for (const [name, value] of form) {
     const file = value instanceof File;

@@ -1,0 +1,119 @@
+// What the four panels have in common: a form that is sent, told of while it is under way, cancelled, and answered.
+
+import { make, number } from "/shared/dom.js";
+import { storedKey } from "/shared/key.js";
+import { Cancelled, ask } from "./ask.js";
+import { Exchange } from "./exchange.js";
+
+export class Panel {
+  #exchange; #controller; #result; #request; #show;
+  #submit; #cancel = make("button", { type: "button", hidden: "" }, "Cancel");
+  #bar = make("progress", { max: "1", hidden: "", "aria-label": "Progress" });
+  #clock = make("span", { class: "note", "aria-hidden": "true" });
+  #error = make("p", { role: "alert" });
+
+  // `request(fields)` gives what is sent, or null where something is lacking; `show(answer, request)` gives the facts.
+  constructor(node, request, show) {
+    this.form = node.querySelector("form");
+    [this.#request, this.#show] = [request, show];
+    this.#result = node.querySelector(".result");
+    this.#submit = this.form.querySelector('button[type="submit"]');
+    this.#submit.after(this.#cancel, this.#bar, this.#clock);
+    this.form.append(this.#error);
+    this.#exchange = new Exchange(node.querySelector(".exchange"), node.id);
+    this.form.addEventListener("input", () => this.tell());
+    this.form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#send();
+    });
+    this.#cancel.addEventListener("click", () => this.#controller.abort());
+  }
+
+  // The request as it is now.
+  tell() {
+    const request = this.#request(new FormData(this.form));
+    if (request) this.#exchange.showRequest(request);
+    return request;
+  }
+
+  async #send() {
+    this.#error.textContent = "";
+    const request = this.tell();
+    if (!request) return;
+    const key = storedKey();
+    if (!key) {
+      this.#error.textContent = "An API key is needed: it goes in at the top of this page.";
+      document.getElementById("key").focus();
+      return;
+    }
+    this.#exchange.clear();
+    this.#result.hidden = true;
+    this.#controller = new AbortController();
+    const end = this.#begin();
+    try {
+      const answer = await ask(request, key, this.#controller.signal, (part) => this.#uploaded(part));
+      this.#exchange.showAnswer(answer);
+      if (answer.status !== 200) throw new Error(refusal(answer));
+      const facts = await this.#show(answer, request);
+      const entries = facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]);
+      this.#result.querySelector(".facts").replaceChildren(...entries);
+      this.#result.hidden = false;
+    } catch (error) {
+      this.#error.textContent = error.message;
+      if (!(error instanceof Cancelled)) this.#error.scrollIntoView({ block: "nearest" });
+    } finally {
+      end();
+    }
+  }
+
+  #uploaded(part) {
+    if (part < 1) this.#bar.value = part;
+    else this.#bar.removeAttribute("value");
+  }
+
+  #begin() {
+    const started = Date.now();
+    const tell = () => {
+      const sending = this.#bar.hasAttribute("value") && `sending, ${number(this.#bar.value * 100)} %`;
+      this.#clock.textContent = `${sending || "working"}, ${number((Date.now() - started) / 1000)} s`;
+    };
+    this.#bar.removeAttribute("value");
+    tell();
+    const timer = setInterval(tell, 500);
+    this.#busy(true);
+    this.#cancel.focus();
+    return () => {
+      clearInterval(timer);
+      const focused = document.activeElement === this.#cancel;
+      this.#busy(false);
+      this.#clock.textContent = "";
+      if (focused) this.#submit.focus();
+    };
+  }
+
+  #busy(busy) {
+    this.#submit.disabled = busy;
+    this.#cancel.hidden = this.#bar.hidden = !busy;
+  }
+}
+
+function refusal({ status, headers, body }) {
+  const wait = headers.get("retry-after");
+  const again = wait ? ` Try again in ${wait} s.` : "";
+  try {
+    return `${status}: ${JSON.parse(new TextDecoder().decode(body)).error.message}.${again}`;
+  } catch {
+    return `${status}: the answer is below.${again}`;
+  }
+}
+
+// One text a line, without the empty ones.
+export const lines = (text) => text.split("\n").map((line) => line.trim()).filter(Boolean);
+
+export const read = (answer) => JSON.parse(new TextDecoder().decode(answer.body));
+
+// Tells `note` how many there are of how many that may be.
+export function count(note, found, most, what) {
+  note.textContent = `${number(found)} of ${number(most)} ${what}`;
+  note.classList.toggle("over", found > most);
+}

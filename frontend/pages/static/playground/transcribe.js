@@ -1,0 +1,93 @@
+// Transcribe: a recording, from the microphone or from a file, as text whose words can be heard.
+
+import { byId, copyButton, make, number } from "/shared/dom.js";
+import { cost, language } from "/shared/offer.js";
+import { Panel, read } from "./panel.js";
+import { Player } from "./player.js";
+import { canRecord, record } from "./record.js";
+import { Transcript } from "./transcript.js";
+
+// What stands in the request until there is a file.
+const NONE = new File([], "recording.wav");
+
+export function transcribe(here) {
+  const node = byId("transcriptions");
+  const player = new Player((seconds) => transcript.light(seconds));
+  const transcript = new Transcript(byId("transcript"), (seconds) => player.play(seconds));
+  let [file, text] = [NONE, ""];
+  const names = here.languages.map((code) => [code, language(code)]).sort(([, first], [, second]) => first.localeCompare(second));
+  node.querySelector('[name="language"]').append(...names.map(([code, name]) => make("option", { value: code }, name)));
+  byId("transcript-actions").append(copyButton(() => text, "the text"));
+  const panel = new Panel(node, request, show);
+
+  function request(fields) {
+    const form = [["file", file], ["model", fields.get("model")]];
+    for (const name of ["language", "prompt"]) if (fields.get(name)) form.push([name, fields.get(name)]);
+    form.push(["response_format", "verbose_json"], ["timestamp_granularities[]", "segment"], ["timestamp_granularities[]", "word"]);
+    return { path: "/v1/audio/transcriptions", form };
+  }
+
+  async function show(answer, { form }) {
+    const heard = read(answer);
+    text = heard.text;
+    transcript.show(heard);
+    byId("how").hidden = !heard.words?.length;
+    if (!text) byId("transcript").textContent = "No speech was found in it.";
+    const { price } = here.models.find(({ id }) => id === form[1][1]);
+    const factor = answer.seconds / heard.duration;
+    return [
+      ["Language", heard.language ? language(heard.language) : "none"],
+      ["Length", `${number(heard.duration, 1)} s`],
+      ["Time taken", `${number(answer.seconds, 2)} s`],
+      ["Real-time factor", `${number(factor, 2)}, ${number(1 / factor, 1)} times as fast as it was spoken`],
+      ["Price", text ? cost(price, Math.round(heard.duration * 1000)) : "free"],
+    ];
+  }
+
+  function open(opened) {
+    if (!opened) return;
+    file = opened;
+    node.querySelector(".result").hidden = true;
+    transcript.show({ segments: [] });
+    player.open(file);
+    panel.tell();
+  }
+
+  byId("file").addEventListener("change", () => open(byId("file").files[0]));
+  takeDrops(byId("drop"), open);
+  takeRecordings(byId("record"), byId("recording"), here.largest_file, open);
+  panel.tell();
+  return { open };
+}
+
+function takeDrops(node, open) {
+  for (const name of ["dragover", "dragleave", "drop"]) {
+    node.addEventListener(name, (event) => {
+      event.preventDefault();
+      node.classList.toggle("over", name === "dragover");
+      if (name === "drop") open(event.dataTransfer.files[0]);
+    });
+  }
+}
+
+function takeRecordings(button, told, largest, open) {
+  let going = null;
+  if (!canRecord()) {
+    button.disabled = true;
+    told.textContent = "Browsers give a microphone to pages over https and on localhost alone.";
+  }
+  button.addEventListener("click", async () => {
+    if (going) return going.stop();
+    button.disabled = true;
+    try {
+      going = await record(largest, (seconds) => (button.textContent = `Stop (${number(seconds)} s)`));
+      [button.textContent, told.textContent] = ["Stop", "Recording."];
+      button.disabled = false;
+      open(await going.file);
+      told.textContent = "Recorded.";
+    } catch (error) {
+      told.textContent = `There is no recording: ${error.message}`;
+    }
+    [going, button.textContent, button.disabled] = [null, "Record", false];
+  });
+}

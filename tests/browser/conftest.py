@@ -1,0 +1,83 @@
+"""One Chromium and one tab for all tests of a file: starting them takes longer than most tests."""
+
+import shutil
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pytest
+import pytest_asyncio
+import soundfile
+from playwright.async_api import Browser, Page, async_playwright
+
+from tests.speech import SAMPLE_RATE, say
+
+SPOKEN = "The meeting was moved from Monday to Friday."
+
+
+@dataclass
+class Seen:
+    """What a tab did: the addresses that it asked for, and what went wrong in it."""
+
+    asked: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+    def watch(self, page: Page) -> None:
+        page.on("request", lambda request: self.asked.append(request.url))
+        page.on("pageerror", lambda error: self.faults.append(str(error)))
+        # Chromium's own line about an answer that is no 200.
+        page.on("console", lambda line: self.faults.append(line.text) if _is_fault(line.type, line.text) else None)
+
+
+def _is_fault(kind: str, text: str) -> bool:
+    return kind in ("error", "warning") and "Failed to load resource" not in text
+
+
+@pytest.fixture(scope="module")
+def microphone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file that Chromium hears when it asks for a microphone: a sentence and a rest."""
+    path = tmp_path_factory.mktemp("microphone") / "microphone.wav"
+    rest = np.zeros(2 * SAMPLE_RATE, np.float32)
+    soundfile.write(path, np.concatenate([rest[: SAMPLE_RATE // 2], say(SPOKEN), rest]), SAMPLE_RATE, subtype="PCM_16")
+    return path
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser(microphone: Path) -> AsyncIterator[Browser]:
+    path = shutil.which("chromium")
+    assert path, "these tests need Chromium: apt-get install chromium"
+    fake = ["--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream"]
+    async with async_playwright() as playwright:
+        # Chromium's own sandbox does not start for root.
+        args = ["--no-sandbox", *fake, f"--use-file-for-fake-audio-capture={microphone}"]
+        started = await playwright.chromium.launch(executable_path=path, args=args)
+        yield started
+        await started.close()
+
+
+@pytest.fixture(scope="module")
+def seen() -> Seen:
+    return Seen()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def tab(browser: Browser, seen: Seen) -> AsyncIterator[Page]:
+    """A tab of its own, watched from its first request on."""
+    page = await browser.new_page()
+    # The files that the page makes addresses of: its policy lets it play them, and not fetch them.
+    await page.add_init_script(
+        "window.files = []; const make = URL.createObjectURL;"
+        "URL.createObjectURL = (file) => { window.files.push(file); return make(file); };"
+    )
+    seen.watch(page)
+    yield page
+    await page.context.close()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_went_wrong(seen: Seen) -> Iterator[None]:
+    """In the tab, while a test had it."""
+    yield
+    found, seen.faults = seen.faults, []
+    assert found == []

@@ -1,0 +1,190 @@
+"""The pages in Debian's Chromium before a fake Triton: who can use them, what markup does, what is told of trouble."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Page, expect
+
+from frontend.access import api_key
+from frontend.access.registry import Registry
+from frontend.app import create_app
+from frontend.config.settings import Settings
+from frontend.database.engine import open_engine
+from frontend.database.migrate import migrate
+from tests.browser.conftest import Seen
+from tests.conftest import ROOT, ProductServer
+from tests.fakes import FakeTriton, add_key
+from tests.speech import encode, say
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+KEY = api_key.new_key()
+AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+# Each of them would say so.
+MARKUP = "<img src=x onerror='window.hurt = 1'><script>window.hurt = 1</script>\"><b>"
+
+
+class SlowTriton(FakeTriton):
+    """Answers when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held = asyncio.Event()
+        self.held.set()
+        self.wait = self.held.wait
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def triton() -> SlowTriton:
+    return SlowTriton()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def url(tmp_path_factory: pytest.TempPathFactory, triton: SlowTriton) -> AsyncIterator[str]:
+    """The address of the application, with ``KEY`` of an organisation called as markup."""
+    folder = tmp_path_factory.mktemp("pages")
+    settings = Settings(
+        model_repository=ROOT / "model_repository",
+        database=f"sqlite:///{folder}/quartet.sqlite3",
+        usage_folder=folder / "usage",
+        audio_workers=1,
+    )
+    engine = open_engine(settings.database)
+    await migrate(engine)
+    registry = Registry(engine)
+    await registry.create_org("<b onclick=hurt()>acme", None)
+    await add_key(registry, KEY, org="<b onclick=hurt()>acme")
+    await engine.dispose()
+    server = ProductServer(create_app(settings, connect=lambda address: triton), settings)
+    await server.start_server()
+    yield str(server.make_url("/")).rstrip("/")
+    await server.close()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def page(tab: Page, url: str) -> Page:
+    """The playground, signed in."""
+    await tab.goto(f"{url}/health/live")
+    await tab.evaluate("key => sessionStorage.setItem('quartet-key', key)", KEY)
+    await tab.goto(f"{url}/playground")
+    await expect(tab.locator("#whose")).not_to_be_empty()
+    return tab
+
+
+async def _send(page: Page, name: str, button: str) -> None:
+    await page.get_by_role("tab", name=name, exact=True).click()
+    panel = page.get_by_role("tabpanel", name=name, exact=True)
+    await panel.get_by_role("button", name=button, exact=True).click()
+    await panel.locator(".result").wait_for()
+
+
+async def _send_all(page: Page, text: str, tmp_path: Path) -> None:
+    """``text`` in every field and as the name of a file, and every panel answered."""
+    recording = tmp_path / f"{text.replace('/', '')}.wav"
+    recording.write_bytes(encode(say("Good morning."), "wav"))
+    for field in ("#said", "#prompt", "#texts", "#query", "#documents"):
+        await page.locator(field).evaluate("(field, text) => { field.value = text; }", f"{text}\n{text} 2")
+    await page.locator("#file").set_input_files(recording)
+    for name, button in (("Listen", "Speak"), ("Compare", "Compare"), ("Rank", "Rank"), ("Transcribe", "Transcribe")):
+        await _send(page, name, button)
+
+
+async def test_markup_stays_text_wherever_it_is_put(page: Page, tmp_path: Path) -> None:
+    await _send_all(page, MARKUP, tmp_path)
+    assert await page.locator("#bars .document").first.inner_text() in (MARKUP, f"{MARKUP} 2")
+    assert "<b onclick=hurt()>acme" in await page.locator("#whose").inner_text()
+    assert "<img" in await page.locator("#chosen").inner_text()
+    assert await page.locator("main :is(img, script, b)").count() == 0
+    assert await page.evaluate("window.hurt") is None
+
+
+async def _violations(page: Page) -> list[tuple[str, list[str]]]:
+    await page.evaluate(AXE)
+    found: Any = await page.evaluate("axe.run({ resultTypes: ['violations'] })")
+    return [(each["id"], [node["html"] for node in each["nodes"]]) for each in found["violations"]]
+
+
+@pytest.mark.parametrize("look", ["light", "dark", "phone"])
+@pytest.mark.parametrize("path", ["/", "/playground", "/dashboard"])
+async def test_nothing_keeps_people_from_using_a_page(
+    page: Page, url: str, path: str, look: str, tmp_path: Path
+) -> None:
+    await page.emulate_media(color_scheme="dark" if look == "dark" else "light")
+    await page.set_viewport_size({"width": 390 if look == "phone" else 1200, "height": 800})
+    if path == "/playground":
+        await _send_all(page, "Good morning.", tmp_path)
+        await page.evaluate("document.querySelectorAll('.panel').forEach((panel) => { panel.hidden = false; })")
+    else:
+        await page.goto(f"{url}{path}")
+        await page.locator({"/": "td[data-state]", "/dashboard": "#limits tr"}[path]).first.wait_for()
+    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert await _violations(page) == []
+
+
+async def test_what_takes_long_is_told_of_and_cancelled(page: Page, triton: SlowTriton) -> None:
+    triton.held.clear()
+    panel = page.get_by_role("tabpanel", name="Listen", exact=True)
+    await panel.get_by_role("button", name="Speak", exact=True).click()
+    await expect(panel.get_by_role("progressbar")).to_be_visible()
+    await expect(panel.get_by_text("working, 1 s")).to_be_visible()
+    await panel.get_by_role("button", name="Cancel").click()
+    await expect(panel.get_by_role("alert")).to_have_text("Cancelled.")
+    triton.held.set()
+    await _send(page, "Listen", "Speak")
+    await expect(panel.get_by_role("alert")).to_have_count(0)
+
+
+async def test_a_wrong_key_is_told_and_forgotten(page: Page) -> None:
+    await page.get_by_role("button", name="Forget the key").click()
+    await page.get_by_label("API key").fill("qk_wrong")
+    await page.keyboard.press("Enter")
+    await expect(page.locator("#message")).to_have_text("401: the API key is missing, invalid or revoked")
+    assert await page.evaluate("sessionStorage.length") == 0
+
+
+async def test_the_start_page_says_which_model_is_away(tab: Page, url: str, triton: SlowTriton) -> None:
+    await tab.goto(f"{url}/")
+    await expect(tab.locator("#state")).to_have_text("Ready: every model answers")
+    row = tab.get_by_role("row", name="embed-m3")
+    await expect(row).to_contain_text("ready")
+    await tab.route("**/health/ready", lambda route: route.fulfill(status=503, json=_AWAY))
+    await tab.goto(f"{url}/")
+    await expect(tab.locator("#state")).to_have_text("Not ready: models are not ready that must be")
+    await expect(row).to_contain_text("away: no Triton answers for it")
+    await expect(tab.get_by_role("row", name="tts-1-hd")).to_contain_text("(piper_amy)")
+    # Where health has a port of its own.
+    await tab.route("**/health/ready", lambda route: route.fulfill(status=404, json={}))
+    await tab.goto(f"{url}/")
+    await expect(row).to_be_visible()
+    await expect(tab.get_by_role("columnheader", name="State")).to_have_count(0)
+    await tab.unroute_all()
+
+
+_OTHERS = ("paola", "riccardo", "ryan", "thorsten", "siwis")
+_AWAY = {
+    "status": "not ready",
+    "reason": "models are not ready that must be",
+    "models": {"m3_embedder": "away", "piper_amy": "loading", **{f"piper_{name}": "ready" for name in _OTHERS}},
+}
+
+
+async def test_what_is_put_into_a_client_is_this_address(tab: Page, url: str) -> None:
+    await tab.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=url)
+    await tab.goto(f"{url}/")
+    await tab.get_by_role("button", name="Copy the base URL").click()
+    await expect(tab.get_by_role("button", name="Copy the base URL")).to_have_text("Copied")
+    assert await tab.evaluate("navigator.clipboard.readText()") == f"{url}/v1"
+    await tab.get_by_role("tab", name="Python").click()
+    await tab.get_by_role("button", name="Copy the request").click()
+    await expect(tab.get_by_role("button", name="Copy the request")).to_have_text("Copied")
+    assert f'base_url="{url}/v1"' in await tab.evaluate("navigator.clipboard.readText()")
+
+
+async def test_no_page_asks_another_server_or_sets_a_cookie(tab: Page, url: str, seen: Seen) -> None:
+    assert [asked for asked in seen.asked if not asked.startswith((f"{url}/", "blob:"))] == []
+    assert await tab.context.cookies() == []

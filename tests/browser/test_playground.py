@@ -1,0 +1,231 @@
+"""The playground in Debian's Chromium before the whole product: it shows what the API answers."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openai
+import pytest
+import pytest_asyncio
+from playwright.async_api import Page, expect
+
+from frontend.catalogue.models import MODELS
+from frontend.catalogue.prices import to_chf
+from scripts.export_models.demo.sentences import words
+from scripts.run.stack import Stack
+from tests.browser.conftest import SPOKEN, Seen
+from tests.speech import encode, say
+
+pytestmark = [pytest.mark.triton, pytest.mark.asyncio(loop_scope="module")]
+
+ANSWER_MS = 60_000
+# Quotes, a backslash, markup and what shells read.
+BAD_NAME = """it's <b>"$HOME" \\ `ls`.wav"""
+TEXTS = ["How do I reset my password?", 'It\'s a <b>cat</b> "on" the \\ mat.', "A kitten is lying on the rug."]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def page(stack: Stack, tab: Page) -> AsyncIterator[Page]:
+    """Signed in with a key that may do everything."""
+    await tab.goto(f"{stack.url}/playground")
+    await tab.get_by_label("API key").fill(stack.api_key)
+    await tab.keyboard.press("Enter")
+    await expect(tab.locator("#whose")).not_to_be_empty()
+    yield tab
+
+
+@pytest.fixture(scope="module")
+def client(stack: Stack) -> openai.OpenAI:
+    return openai.OpenAI(base_url=f"{stack.url}/v1", api_key=stack.api_key, max_retries=0)
+
+
+async def _try(page: Page, tab: str, button: str) -> Any:
+    """Send what stands in a panel; its result."""
+    await page.get_by_role("tab", name=tab, exact=True).click()
+    panel = page.get_by_role("tabpanel", name=tab, exact=True)
+    await panel.get_by_role("button", name=button, exact=True).click()
+    await panel.locator(".result").wait_for(timeout=ANSWER_MS)
+    return panel
+
+
+async def _told(panel: Any, place: str) -> dict[str, str]:
+    """A list of names and values."""
+    names, values = [await panel.locator(f"{place} {tag}").all_inner_texts() for tag in ("dt", "dd")]
+    return dict(zip(names, values, strict=True))
+
+
+def _first_bytes(path: Path) -> bytes:
+    return path.read_bytes()[:2]
+
+
+async def _chosen(page: Page, name: str = BAD_NAME) -> None:
+    await page.get_by_role("tab", name="Transcribe", exact=True).click()
+    file = {"name": name, "mimeType": "audio/wav", "buffer": encode(say(SPOKEN), "wav")}
+    await page.locator("#file").set_input_files(file)  # type: ignore[arg-type]
+
+
+async def test_a_voice_is_heard(page: Page) -> None:
+    text = "Grüezi 🎈, kannst du heute Brot kaufen?"
+    await page.get_by_label("thorsten").check()
+    await page.get_by_label("Text", exact=True).fill(text)
+    panel = await _try(page, "Listen", "Speak")
+    loudest, seconds = await page.evaluate(
+        """async () => {
+          const bytes = await window.files.at(-1).arrayBuffer();
+          const heard = await new OfflineAudioContext(1, 1, 22050).decodeAudioData(bytes);
+          return [heard.getChannelData(0).reduce((most, value) => Math.max(most, Math.abs(value)), 0), heard.duration];
+        }"""
+    )
+    assert loudest > 0.1
+    assert seconds > 1
+    playing = "() => new Promise((done) => (heard.ontimeupdate = () => heard.currentTime && done(heard.duration)))"
+    assert await page.evaluate(playing) == pytest.approx(seconds, abs=0.01)
+    facts = await _told(panel, ".result .facts")
+    amount = MODELS["tts-1"].price.amount(len(text))
+    assert (facts["Characters"], facts["Price"]) == (str(len(text)), f"{to_chf(amount)} CHF")
+
+
+async def test_the_speech_is_saved_as_a_file(page: Page) -> None:
+    await page.get_by_label("Format").select_option("mp3")
+    await _try(page, "Listen", "Speak")
+    async with page.expect_download() as downloading:
+        await page.get_by_role("link", name="Download").click()
+    download = await downloading.value
+    assert download.suggested_filename == "speech.mp3"
+    assert _first_bytes(Path(await download.path())) in (b"\xff\xfb", b"\xff\xf3", b"ID")
+
+
+async def test_words_of_a_file_are_gone_to_by_a_click_and_light_up(page: Page) -> None:
+    await _chosen(page)
+    assert await page.locator("#chosen").inner_text() == BAD_NAME
+    panel = await _try(page, "Transcribe", "Transcribe")
+    assert words(await page.locator("#transcript p").inner_text()) == words(SPOKEN)
+    last = page.locator(".word").last
+    await last.click()
+    await expect(last).to_contain_class("now")
+    assert await page.evaluate("played.currentTime") >= float(await last.get_attribute("data-start") or "inf")
+    await page.locator(".time").first.click()
+    await expect(page.locator(".word").first).to_contain_class("now")
+    await page.evaluate("played.pause()")
+    facts = await _told(panel, ".result .facts")
+    assert facts["Language"] == "English"
+    assert {"Length", "Time taken", "Real-time factor", "Price"} <= facts.keys()
+
+
+async def test_words_are_gone_to_by_the_keyboard(page: Page) -> None:
+    await page.locator(".word").first.focus()
+    await page.keyboard.press("ArrowRight")
+    assert await page.evaluate("document.activeElement.textContent") == "meeting"
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".word").nth(1)).to_contain_class("now")
+    await page.evaluate("played.pause()")
+
+
+async def test_what_the_microphone_hears_is_transcribed(page: Page) -> None:
+    await page.get_by_role("tab", name="Transcribe", exact=True).click()
+    await page.get_by_role("button", name="Record", exact=True).click()
+    await page.get_by_role("button", name="Stop (4 s)").click(timeout=ANSWER_MS)
+    # The picture of a recording whose length the browser had to find.
+    await page.locator("#wave").wait_for(timeout=ANSWER_MS)
+    await _try(page, "Transcribe", "Transcribe")
+    heard = words(await page.locator("#transcript").inner_text())
+    # A machine that is busy drops some of what a browser records.
+    assert len(set(heard) & set(words(SPOKEN))) >= 4
+    await page.locator(".word").nth(2).click()
+    await expect(page.locator(".word.now")).not_to_have_count(0)
+    assert await page.evaluate("Number.isFinite(played.duration)")
+
+
+async def test_the_matrix_is_that_of_the_apis_vectors(page: Page, client: openai.OpenAI) -> None:
+    await page.get_by_role("tab", name="Compare", exact=True).click()
+    await page.get_by_label("Texts, one on each line").fill("\n".join([*TEXTS, "", "  "]))
+    await _try(page, "Compare", "Compare")
+    answer = await asyncio.to_thread(client.embeddings.create, model="embed-m3", input=TEXTS)
+    vectors = np.array([item.embedding for item in answer.data])
+    cells = await page.locator("#matrix td").all()
+    shown = np.array([float(await cell.get_attribute("title") or "nan") for cell in cells])
+    assert np.abs(shown.reshape(3, 3) - vectors @ vectors.T).max() < 2e-6
+
+
+async def test_bars_stand_in_the_order_of_the_apis_scores(page: Page, client: openai.OpenAI) -> None:
+    await page.get_by_role("tab", name="Rank", exact=True).click()
+    await page.get_by_label("Query").fill(TEXTS[2])
+    await page.get_by_label("Documents, one on each line").fill("\n".join(TEXTS))
+    await _try(page, "Rank", "Rank")
+    body = {"query": TEXTS[2], "documents": TEXTS}
+    answer: Any = await asyncio.to_thread(client.post, "/rerank", body=body, cast_to=object)
+    bars = await page.locator("#bars li").all()
+    shown = [(await bar.get_attribute("data-index"), await bar.locator(".score").inner_text()) for bar in bars]
+    assert shown == [(str(each["index"]), f"{each['relevance_score']:.4f}") for each in answer["results"]]
+    widths = [
+        await bar.locator(".drawn").evaluate("bar => Number(bar.style.getPropertyValue('--score'))") for bar in bars
+    ]
+    assert widths == [each["relevance_score"] for each in answer["results"]]
+
+
+async def test_the_answers_headers_are_told(page: Page) -> None:
+    panel = await _try(page, "Rank", "Rank")
+    told = await _told(panel, ".headers")
+    assert len(told["x-request-id"]) == 32
+    assert int(told["x-ratelimit-remaining"]) < int(told["x-ratelimit-limit"])
+
+
+async def test_a_refusal_is_told_as_it_came(page: Page) -> None:
+    await page.get_by_role("tab", name="Rank", exact=True).click()
+    await page.get_by_label("Documents, one on each line").fill("a\n" * 33)
+    panel = page.get_by_role("tabpanel", name="Rank", exact=True)
+    await panel.get_by_role("button", name="Rank", exact=True).click()
+    await expect(panel.get_by_role("alert")).to_have_text("400: too many documents: 33, at most 32.")
+    body = json.loads(await panel.get_by_label("The answer's body").inner_text())
+    assert (body["error"]["param"], body["error"]["type"]) == ("documents", "invalid_request_error")
+    assert not await panel.locator(".result").is_visible()
+
+
+_RUNS = {
+    "curl": ["bash", "-c"],
+    "Python": [sys.executable, "-c"],
+    "JavaScript": [str(Path(sys.prefix) / "clients" / "bin" / "node"), "--input-type=module", "-e"],
+}
+
+
+@pytest.mark.parametrize(
+    ("panel_name", "language", "told"),
+    [
+        ("Transcribe", "curl", "meeting was moved"),
+        ("Transcribe", "Python", "meeting was moved"),
+        ("Transcribe", "JavaScript", "meeting was moved"),
+        ("Rank", "Python", "relevance_score"),
+    ],
+)
+async def test_the_request_that_is_shown_does_the_same(
+    page: Page, stack: Stack, tmp_path: Path, panel_name: str, language: str, told: str
+) -> None:
+    await _chosen(page)
+    await page.get_by_role("tab", name="Rank", exact=True).click()
+    await page.get_by_label("Documents, one on each line").fill("\n".join(TEXTS))
+    await page.get_by_role("tab", name=panel_name, exact=True).click()
+    panel = page.get_by_role("tabpanel", name=panel_name, exact=True)
+    await panel.get_by_role("tab", name=language, exact=True).click()
+    shown = await panel.get_by_role("tabpanel", name=language, exact=True).text_content()
+    (tmp_path / BAD_NAME).write_bytes(encode(say(SPOKEN), "wav"))
+    environ = {**os.environ, "QUARTET_API_KEY": stack.api_key}
+    command = [*_RUNS[language], str(shown)]
+    done = await asyncio.to_thread(
+        subprocess.run, command, env=environ, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert told in done.stdout, done.stderr
+
+
+async def test_the_key_stays_in_the_tab_and_all_is_asked_of_this_server(page: Page, stack: Stack, seen: Seen) -> None:
+    assert [url for url in seen.asked if not url.startswith((f"{stack.url}/", "blob:"))] == []
+    assert [url for url in [*seen.asked, page.url] if stack.api_key in url] == []
+    assert await page.context.cookies() == []
+    assert await page.evaluate("localStorage.length") == 0
+    await page.get_by_role("button", name="Forget the key").click()
+    assert await page.evaluate("sessionStorage.length") == 0
