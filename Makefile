@@ -81,9 +81,9 @@ lint: $(VENV)/installed-tests ## ruff and mypy strict
 	@cd scripts/local_triton/backends/onnxruntime && ../../../../$(BIN)/mypy --explicit-package-bases --config-file ../../../../pyproject.toml model_config.py batching.py session.py watch.py
 
 $(VENV)/installed-browser: tests/requirements.txt
-	@command -v chromium >/dev/null || { echo "installing Chromium, for the tests of the dashboard"; \
+	@command -v chromium >/dev/null || { echo "installing Chromium, for the tests of the pages"; \
 	  $(if $(filter-out 0,$(shell id -u)),sudo -n) sh -c 'apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium' >/dev/null; } \
-	  || { echo "the tests of the dashboard need Chromium: apt-get install chromium" >&2; exit 1; }
+	  || { echo "the tests of the pages need Chromium: apt-get install chromium" >&2; exit 1; }
 	@mkdir -p $(VENV) && touch $@
 
 # Unpacked and not installed, so that no service of it is ever started.

@@ -7,7 +7,7 @@ import pytest
 from tests.conftest import Client
 
 PAGES = ["/", "/playground", "/dashboard"]
-PATHS = [*PAGES, "/docs", "/openapi.json", "/v1/models", "/health/ready", "/health/live", "/metrics"]
+PATHS = [*PAGES, "/docs", "/openapi.json", "/health/ready", "/health/live", "/metrics"]
 # Transferred and parsed by a phone on a slow line.
 MOST_BYTES = 300_000
 
@@ -59,6 +59,15 @@ async def test_a_page_needs_no_key_and_nothing_from_elsewhere(client: Client, pa
         async with client.get(part or path, headers={"Authorization": ""}) as response:
             rules = response.headers["Content-Security-Policy"]
         assert ("default-src 'none'" in rules, "script-src 'self';" in rules) == (True, True), part
+
+
+@pytest.mark.parametrize("path", [*PAGES, "/docs"])
+async def test_the_playground_alone_has_a_microphone_and_plays(client: Client, path: str) -> None:
+    async with client.get(path) as response:
+        devices, rules = (response.headers[name] for name in ("Permissions-Policy", "Content-Security-Policy"))
+    playground = path == "/playground"
+    assert devices == f"camera=(), geolocation=(), microphone=({'self' * playground})"
+    assert f"media-src {'blob:' if playground else chr(39) + 'none' + chr(39)};" in rules
 
 
 @pytest.mark.parametrize("path", PAGES)

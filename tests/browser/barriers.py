@@ -1,0 +1,29 @@
+"""What keeps people from using a page, as axe-core finds it: in light and dark, on a desk and on a phone."""
+
+from importlib.resources import files
+from typing import Any
+
+from playwright.async_api import Page
+
+_AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+_COLOURS = "{ runOnly: ['color-contrast'] }"
+
+
+async def barriers(page: Page) -> list[tuple[str, str, list[str]]]:
+    """The look, the rule and the elements of each violation; ``overflow`` where something lies beside the window."""
+    await page.evaluate(_AXE)
+    found = []
+    for look, width, scheme, rules in (
+        ("light", 1200, "light", "{}"),
+        # Colours are all that is another there.
+        ("dark", 1200, "dark", _COLOURS),
+        ("phone", 390, "light", "{}"),
+    ):
+        await page.set_viewport_size({"width": width, "height": 800})
+        await page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        answer: Any = await page.evaluate(f"axe.run({rules})")
+        found += [(look, each["id"], [node["html"] for node in each["nodes"]]) for each in answer["violations"]]
+        if not await page.evaluate("document.documentElement.scrollWidth <= innerWidth"):
+            found.append((look, "overflow", []))
+    await page.set_viewport_size({"width": 1200, "height": 800})
+    return found
