@@ -118,6 +118,19 @@ async def test_what_takes_long_is_told_of_and_cancelled(page: Page, triton: Slow
     await expect(panel.get_by_role("alert")).to_have_count(0)
 
 
+async def test_what_is_lacking_is_told_and_nothing_is_sent(page: Page, seen: Seen) -> None:
+    await page.get_by_role("tab", name="Transcribe", exact=True).click()
+    panel = page.get_by_role("tabpanel", name="Transcribe", exact=True)
+    send = panel.get_by_role("button", name="Transcribe", exact=True)
+    await send.click()
+    await expect(panel.get_by_role("alert")).to_have_text("Record something, or choose a file first.")
+    await page.get_by_role("button", name="Forget the key").click()
+    await send.click()
+    await expect(panel.get_by_role("alert")).to_contain_text("An API key is needed")
+    await expect(page.get_by_label("API key")).to_be_focused()
+    assert not [url for url in seen.asked if url.endswith("/transcriptions")]
+
+
 async def test_a_wrong_key_is_told_and_forgotten(page: Page) -> None:
     await page.get_by_role("button", name="Forget the key").click()
     await page.get_by_label("API key").fill("qk_wrong")

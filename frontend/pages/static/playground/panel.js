@@ -6,16 +6,16 @@ import { Cancelled, ask } from "./ask.js";
 import { Exchange } from "./exchange.js";
 
 export class Panel {
-  #exchange; #controller; #result; #request; #show;
+  #exchange; #controller; #result; #request; #show; #lacking;
   #submit; #cancel = make("button", { type: "button", hidden: "" }, "Cancel");
   #bar = make("progress", { max: "1", hidden: "", "aria-label": "Progress" });
   #clock = make("span", { class: "note", "aria-hidden": "true" });
   #error = make("p", { role: "alert" });
 
-  // `request(fields)` gives what is sent, or null where something is lacking; `show(answer, request)` gives the facts.
-  constructor(node, request, show) {
+  // `request(fields)` gives what is sent, `lacking()` says what it lacks; `show(answer, request)` gives the facts.
+  constructor(node, request, show, lacking = () => "") {
     this.form = node.querySelector("form");
-    [this.#request, this.#show] = [request, show];
+    [this.#request, this.#show, this.#lacking] = [request, show, lacking];
     this.#result = node.querySelector(".result");
     this.#submit = this.form.querySelector('button[type="submit"]');
     this.#submit.after(this.#cancel, this.#bar, this.#clock);
@@ -32,20 +32,16 @@ export class Panel {
   // The request as it is now.
   tell() {
     const request = this.#request(new FormData(this.form));
-    if (request) this.#exchange.showRequest(request);
+    this.#exchange.showRequest(request);
     return request;
   }
 
   async #send() {
-    this.#error.textContent = "";
     const request = this.tell();
-    if (!request) return;
     const key = storedKey();
-    if (!key) {
-      this.#error.textContent = "An API key is needed: it goes in at the top of this page.";
-      document.getElementById("key").focus();
-      return;
-    }
+    this.#error.textContent = key ? this.#lacking() : "An API key is needed: it goes in at the top of this page.";
+    if (!key) document.getElementById("key").focus();
+    if (this.#error.textContent) return;
     this.#exchange.clear();
     this.#result.hidden = true;
     this.#controller = new AbortController();

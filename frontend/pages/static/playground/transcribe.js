@@ -18,7 +18,8 @@ export function transcribe(here) {
   const names = here.languages.map((code) => [code, language(code)]).sort(([, first], [, second]) => first.localeCompare(second));
   node.querySelector('[name="language"]').append(...names.map(([code, name]) => make("option", { value: code }, name)));
   byId("transcript-actions").append(copyButton(() => text, "the text"));
-  const panel = new Panel(node, request, show);
+  const lacking = () => (file === NONE ? "Record something, or choose a file first." : "");
+  const panel = new Panel(node, request, show, lacking);
 
   function request(fields) {
     const form = [["file", file], ["model", fields.get("model")]];
