@@ -6,7 +6,9 @@ from typing import Any
 from playwright.async_api import Page
 
 _AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+# All that is another in the dark, and on a phone.
 _COLOURS = "{ runOnly: ['color-contrast'] }"
+_ROOM = "{ runOnly: ['color-contrast', 'scrollable-region-focusable', 'target-size', 'meta-viewport'] }"
 
 
 async def barriers(page: Page) -> list[tuple[str, str, list[str]]]:
@@ -15,9 +17,8 @@ async def barriers(page: Page) -> list[tuple[str, str, list[str]]]:
     found = []
     for look, width, scheme, rules in (
         ("light", 1200, "light", "{}"),
-        # Colours are all that is another there.
         ("dark", 1200, "dark", _COLOURS),
-        ("phone", 390, "light", "{}"),
+        ("phone", 390, "light", _ROOM),
     ):
         await page.set_viewport_size({"width": width, "height": 800})
         await page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
