@@ -59,6 +59,8 @@ async def _pieces(request: web.Request, most: int, too_large: ApiError) -> Async
         if arrived > most:
             raise too_large
         yield piece
+        # Reading makes room for more, so that a body may never have to be waited for.
+        await asyncio.sleep(0)
 
 
 @asynccontextmanager
