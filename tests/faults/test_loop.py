@@ -18,7 +18,7 @@ from tests.raw import head
 pytestmark = pytest.mark.alone
 
 _MOST_MS = 20.0
-_TRIES = 3
+_TRIES = 6
 _ANSWER_SECONDS = 20.0
 _QUIET_SECONDS = 0.3
 FORM = "Content-Type: multipart/form-data; boundary=x"
