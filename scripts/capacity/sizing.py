@@ -88,7 +88,7 @@ def rate_of(fits: Fits, operation: str, size: float) -> float:
     model = fits.models[MODEL_OF[operation]]
     work, calls = _calls_of(model, operation, size)
     a_call = work / calls
-    batch = model.line.seconds(a_call * model.max_batch, model.max_batch) / model.max_batch
+    batch = model.line.seconds(a_call * model.max_batch, model.max_batch, a_call) / model.max_batch
     # Instances share the cores, where those do not suffice for all of them.
     side_by_side = min(model.instances, (fits.cores - fits.idle) / model.cores)
     return size / (calls * batch) * side_by_side

@@ -1,3 +1,5 @@
+import dataclasses
+
 import pytest
 
 from scripts.capacity.fits import Fits, Line, ModelFit, RequestFit
@@ -36,6 +38,14 @@ def test_instances_that_want_one_processor_each_work_side_by_side() -> None:
 def test_a_clip_takes_as_long_as_the_window_it_is_padded_to() -> None:
     # Two windows in a batch of 4 s are two clips of 10 s.
     assert rate_of(product(), "transcriptions", 10.0) == pytest.approx(5)
+
+
+def test_a_full_batch_takes_the_steps_of_its_longest_call() -> None:
+    its = product()
+    whisper = dataclasses.replace(its.models["whisper_turbo"], line=Line(per_longest=0.1))
+    its = dataclasses.replace(its, models={**its.models, "whisper_turbo": whisper})
+    # Two windows of 30 s in a batch of 3 s are two clips of 10 s.
+    assert rate_of(its, "transcriptions", 10.0) == pytest.approx(20 / 3)
 
 
 def test_what_a_request_takes_of_a_frontend_is_the_sum_of_its_work() -> None:
