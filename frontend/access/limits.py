@@ -15,13 +15,12 @@ from frontend.access.windows import Count
 from frontend.errors import BadGateway, RateLimited
 from frontend.observe.logs import Outage
 from frontend.observe.metrics import LIMITER_DEGRADED
-from frontend.observe.stores import asking_redis
+from frontend.observe.stores import REDIS_AWAY, asking_redis
 from frontend.processes.background import Repeating
 
 _BEAT_SECONDS = 1.0
 _DEAD_SECONDS = 3
 _LIVE = f"{PREFIX}:frontends"
-_FAILURES = (OSError, TimeoutError)
 _Answer = TypeVar("_Answer")
 
 
@@ -72,7 +71,7 @@ class SharedCounters:
     async def close(self) -> None:
         await self._heart.close()
         if not self._outage.away:
-            with suppress(*_FAILURES), asking_redis("limits"):
+            with suppress(*REDIS_AWAY), asking_redis("limits"):
                 await within_ticks(self._shared.redis.zrem(_LIVE, self._name))
         await self._shared.close()
 
@@ -95,7 +94,7 @@ class SharedCounters:
             return None
         try:
             return await ask(limits)
-        except _FAILURES as error:
+        except REDIS_AWAY as error:
             self._note(error)
             return None
 
@@ -106,7 +105,7 @@ class SharedCounters:
         try:
             with asking_redis("limits"):
                 self._frontends = max(1, await within_ticks(self._tell()))
-        except _FAILURES as error:
+        except REDIS_AWAY as error:
             self._note(error)
         else:
             self._note(None)

@@ -13,7 +13,6 @@ import orjson
 
 from frontend.observe.stores import asking_redis
 
-REDIS_AWAY = (OSError, TimeoutError)
 _HASH = "quartet:shares"
 _PATIENCE_SECONDS = 0.5
 # A beat takes a second. A frontend that has told nothing for three is dead.

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Protocol
 
-from frontend.observe.stores import asking_redis
+from frontend.observe.stores import REDIS_AWAY, asking_redis
 from frontend.processes.background import Repeating
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ _PREFIX = "quartet:lock"
 _PATIENCE_SECONDS = 0.5
 # A holder that is killed keeps the others away for so long.
 _LEASE_SECONDS = 10.0
-_REDIS_AWAY = (OSError, TimeoutError)
 
 
 class Locks(Protocol):
@@ -57,7 +56,7 @@ class SharedLocks:
         try:
             with asking_redis("locks"):
                 mine = bool(await lock.acquire(blocking=False))
-        except _REDIS_AWAY:
+        except REDIS_AWAY:
             yield True
             return
         if not mine:
@@ -69,7 +68,7 @@ class SharedLocks:
             yield True
         finally:
             await keeping.close()
-            with suppress(*_REDIS_AWAY), asking_redis("locks"):
+            with suppress(*REDIS_AWAY), asking_redis("locks"):
                 await lock.release()
 
     async def close(self) -> None:
@@ -77,5 +76,5 @@ class SharedLocks:
 
 
 async def _prolong(lock: "Lock") -> None:
-    with suppress(*_REDIS_AWAY), asking_redis("locks"):
+    with suppress(*REDIS_AWAY), asking_redis("locks"):
         await lock.reacquire()

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from zlib import crc32
 
 from frontend.dispatch.division import View, apart, divide, spread
-from frontend.dispatch.heartbeat import REDIS_AWAY, Heartbeat, Told
+from frontend.dispatch.heartbeat import Heartbeat, Told
 from frontend.dispatch.shares import Demand, Floors
+from frontend.observe.stores import REDIS_AWAY
 from frontend.processes.background import Repeating
 
 _BEAT_SECONDS = 1.0

@@ -6,6 +6,9 @@ from contextlib import contextmanager
 
 from frontend.observe.metrics import REDIS_ERRORS, REDIS_SECONDS
 
+# What leaves ``asking_redis`` where Redis does not answer.
+REDIS_AWAY = (OSError, TimeoutError)
+
 
 @contextmanager
 def asking_redis(use: str) -> Iterator[None]:
