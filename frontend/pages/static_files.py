@@ -9,7 +9,8 @@ from frontend.errors import NotFound
 
 STATIC = Path(__file__).parent / "static"
 _SHARED = STATIC / "shared"
-_HEADER = (_SHARED / "header.html").read_text(encoding="utf-8").rstrip()
+# What a page has where a comment names it.
+_HEAD, _HEADER = ((_SHARED / f"{name}.html").read_text(encoding="utf-8").rstrip() for name in ("head", "header"))
 
 
 def policy(
@@ -37,9 +38,9 @@ def policy(
 
 
 def read_page(file: Path, path: str) -> str:
-    """A page's text for ``path``, with the header of all pages, whose link to this one says so."""
+    """A page's text for ``path``, with the head and the header of all pages; the header's link to this one says so."""
     header = _HEADER.replace(f'<a href="{path}">', f'<a href="{path}" aria-current="page">')
-    return file.read_text(encoding="utf-8").replace("<!-- header -->", header)
+    return file.read_text(encoding="utf-8").replace("<!-- head -->", _HEAD).replace("<!-- header -->", header)
 
 
 def parts_of(folder: Path) -> dict[str, Path]:
