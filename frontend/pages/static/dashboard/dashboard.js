@@ -1,6 +1,6 @@
 // The page: signs in with a key, asks, and shows.
 
-import { forgetKey, storeKey, storedKey } from "/shared/key.js";
+import { forgetKey, storedKey, takeKey } from "/shared/key.js";
 import { Chart } from "./chart.js";
 import { SignedOut, ask, byGroup, days, number, quantity, toChf, toMicro, told, total } from "./data.js";
 
@@ -135,12 +135,7 @@ function start() {
   const day = (at) => new Date(at).toISOString().slice(0, 10);
   element("last").value = day(now);
   element("first").value = day(now - (FIRST_SHOWN_DAYS - 1) * 86_400_000);
-  element("sign-in").addEventListener("submit", (event) => {
-    event.preventDefault();
-    storeKey(element("key").value.trim());
-    element("key").value = "";
-    refresh();
-  });
+  takeKey(element("sign-in"), refresh);
   element("sign-out").addEventListener("click", () => {
     forgetKey();
     show(false);

@@ -21,17 +21,15 @@ export function compare(here) {
     const cosines = matrix(data.map(({ embedding }) => embedding));
     byId("matrix").replaceChildren(head(json.input), body(json.input, cosines));
     byId("closest").textContent = closest(cosines);
-    const { price } = here.models.find(({ id }) => id === json.model);
     return [
       ["Dimensions", number(data[0].embedding.length)],
       ["Tokens", number(usage.total_tokens)],
-      ["Price", cost(price, usage.total_tokens)],
+      ["Price", cost(here, json.model, usage.total_tokens)],
       ["Time taken", `${number(answer.seconds, 2)} s`],
     ];
   }
 
   panel.tell();
-  return panel;
 }
 
 const dot = (first, second) => first.reduce((sum, value, place) => sum + value * second[place], 0);

@@ -21,11 +21,8 @@ export function listen(here, handOver) {
   const panel = new Panel(byId("speech"), request, show);
   let [shown, file] = ["", null];
 
-  function tell() {
-    count(byId("said-count"), [...byId("said").value].length, here.longest_input, "characters");
-  }
-
   function request(fields) {
+    count(byId("said-count"), [...fields.get("input")].length, here.longest_input, "characters");
     const body = Object.fromEntries(["model", "voice", "input", "response_format"].map((name) => [name, fields.get(name)]));
     return { path: "/v1/audio/speech", json: body, saves: `speech.${body.response_format}` };
   }
@@ -39,10 +36,9 @@ export function listen(here, handOver) {
     // A browser may refuse to begin by itself; the button is there.
     byId("heard").play().catch(() => {});
     const characters = [...json.input].length;
-    const { price } = here.models.find(({ id }) => id === json.model);
     return [
       ["Characters", number(characters)],
-      ["Price", cost(price, characters)],
+      ["Price", cost(here, json.model, characters)],
       ["Size", `${number(answer.body.byteLength / 1000, 1)} kB`],
       ["Time taken", `${number(answer.seconds, 2)} s`],
     ];
@@ -53,11 +49,8 @@ export function listen(here, handOver) {
     const example = EXAMPLES[here.voices.find(({ name }) => name === voice).language];
     if (Object.values(EXAMPLES).includes(said.value) && example) said.value = example;
   });
-  form.addEventListener("input", tell);
   byId("hand-over").addEventListener("click", () => handOver(file));
-  tell();
   panel.tell();
-  return panel;
 }
 
 function voiceChoice({ name, language: code, gender }, first) {

@@ -1,7 +1,7 @@
 // The page: a key, and what can be tried with it.
 
 import { byId, make } from "/shared/dom.js";
-import { forgetKey, storeKey, storedKey } from "/shared/key.js";
+import { forgetKey, storedKey, takeKey } from "/shared/key.js";
 import { offer } from "/shared/offer.js";
 import { tabs } from "/shared/tabs.js";
 import { compare } from "./compare.js";
@@ -22,20 +22,17 @@ async function account() {
 }
 
 async function say(answer) {
-  byId("message").textContent = answer ? `${answer.status}: ${(await answer.json()).error.message}` : "The server does not answer.";
+  // A proxy's own error is no JSON.
+  const { error } = (await answer?.json().catch(() => null)) ?? {};
+  byId("message").textContent = answer ? `${answer.status}: ${error?.message ?? answer.statusText}` : "The server does not answer.";
   if (answer?.status !== 401) return;
   forgetKey();
   byId("sign-in").hidden = false;
   byId("whose").hidden = byId("sign-out").hidden = true;
 }
 
-function takeKey() {
-  byId("sign-in").addEventListener("submit", (event) => {
-    event.preventDefault();
-    storeKey(byId("key").value.trim());
-    byId("key").value = "";
-    account();
-  });
+function signIn() {
+  takeKey(byId("sign-in"), account);
   byId("sign-out").addEventListener("click", () => {
     forgetKey();
     account();
@@ -55,7 +52,7 @@ function offerModels({ models }) {
 }
 
 async function start() {
-  takeKey();
+  signIn();
   const here = await offer();
   offerModels(here);
   const served = new Set(here.models.map(({ operation }) => operation));

@@ -25,16 +25,14 @@ export function rank(here) {
   async function show(answer, { json }) {
     const { results, usage } = read(answer);
     byId("bars").replaceChildren(...results.map((result) => bar(result, json.documents[result.index])));
-    const { price } = here.models.find(({ id }) => id === json.model);
     return [
       ["Tokens", number(usage.total_tokens)],
-      ["Price", cost(price, usage.total_tokens)],
+      ["Price", cost(here, json.model, usage.total_tokens)],
       ["Time taken", `${number(answer.seconds, 2)} s`],
     ];
   }
 
   panel.tell();
-  return panel;
 }
 
 function bar({ index, relevance_score: score }, document) {

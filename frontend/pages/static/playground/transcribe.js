@@ -34,14 +34,13 @@ export function transcribe(here) {
     transcript.show(heard);
     byId("how").hidden = !heard.words?.length;
     if (!text) byId("transcript").textContent = "No speech was found in it.";
-    const { price } = here.models.find(({ id }) => id === form[1][1]);
     const factor = answer.seconds / heard.duration;
     return [
       ["Language", heard.language ? language(heard.language) : "none"],
       ["Length", `${number(heard.duration, 1)} s`],
       ["Time taken", `${number(answer.seconds, 2)} s`],
       ["Real-time factor", `${number(factor, 2)}, ${number(1 / factor, 1)} times as fast as it was spoken`],
-      ["Price", text ? cost(price, Math.round(heard.duration * 1000)) : "free"],
+      ["Price", text ? cost(here, form[1][1], Math.round(heard.duration * 1000)) : "free"],
     ];
   }
 

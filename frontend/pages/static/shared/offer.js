@@ -18,8 +18,9 @@ export const language = (code) => new Intl.DisplayNames("en", { type: "language"
 
 export const priceOf = ({ chf, unit }) => (Number(chf) ? `${chf} CHF ${UNITS[unit]}` : "free");
 
-// Of so many milliseconds, characters or tokens: whole micro-CHF, rounded half up, as the ledger has it.
-export function cost({ chf, size }, quantity) {
+// What a model's so many milliseconds, characters or tokens cost: whole micro-CHF, rounded half up, as the ledger has it.
+export function cost({ models }, model, quantity) {
+  const { chf, size } = models.find(({ id }) => id === model).price;
   const micro = Math.floor((quantity * Math.round(Number(chf) * 1e6) + Math.floor(size / 2)) / size);
   return micro ? `${(micro / 1e6).toFixed(6).replace(/0{1,4}$/, "")} CHF` : "free";
 }
