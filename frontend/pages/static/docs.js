@@ -1,1 +1,0 @@
-SwaggerUIBundle({ url: "/openapi.json", dom_id: "#api", deepLinking: true, tryItOutEnabled: true });
