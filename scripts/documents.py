@@ -5,12 +5,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from frontend.config import reference as settings
+from frontend.config.settings import Settings
 from frontend.observe import reference as metrics
+from frontend.pages.guide import guide
 from scripts.capacity import sizes
 
 _ROOT = Path(__file__).parents[1]
 # What makes the part of a document that stands between its marks.
 PARTS: Mapping[str, Callable[[], str]] = {
+    "docs/api.md": lambda: guide(Settings()),
     "docs/configuration.md": settings.reference,
     "docs/metrics.md": metrics.reference,
     "docs/capacity.md": sizes.reference,

@@ -1,4 +1,4 @@
-"""README's examples for curl, with the beginning of what each is said to print."""
+"""A document's examples for curl, with the beginning of what each is said to print."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ class Example:
     begins: str
 
 
-def examples(readme: Path) -> Iterator[Example]:
+def examples(document: Path) -> Iterator[Example]:
     """In their order: what one writes the next one may read."""
-    for command, answer in _EXAMPLE.findall(readme.read_text(encoding="utf-8")):
+    for command, answer in _EXAMPLE.findall(document.read_text(encoding="utf-8")):
         yield Example(command, answer[:_COMPARED])

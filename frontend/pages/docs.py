@@ -1,19 +1,39 @@
-"""GET /docs: Swagger UI over /openapi.json, with nothing from the internet."""
+"""GET /docs: how the interface is called; /docs/reference: Swagger UI over /openapi.json; nothing from the internet."""
 
+import asyncio
+import functools
 from importlib.metadata import distribution
 from pathlib import Path
 
-from frontend.pages.static_files import STATIC, page_routes, policy
+from aiohttp import web
 
+from frontend.config.settings import Settings
+from frontend.pages.guide import guide
+from frontend.pages.markdown import rendered
+from frontend.pages.static_files import STATIC, page_route, part_routes, parts_of, policy, read_page
+
+_FOLDER = STATIC / "docs"
 # Found without an import: the package around the files is made for Django.
 _SIDECAR = Path(str(distribution("drf-spectacular-sidecar").locate_file("drf_spectacular_sidecar")))
 _SWAGGER_UI = _SIDECAR / "static" / "drf_spectacular_sidecar" / "swagger-ui-dist"
-_PARTS = {
-    "docs.js": STATIC / "docs.js",
-    "swagger-ui.css": _SWAGGER_UI / "swagger-ui.css",
-    "swagger-ui-bundle.js": _SWAGGER_UI / "swagger-ui-bundle.js",
-}
+_PARTS = parts_of(_FOLDER) | {name: _SWAGGER_UI / name for name in ("swagger-ui.css", "swagger-ui-bundle.js")}
+_HEADERS = policy()
 # Swagger UI styles its elements in place and draws its icons from data addresses.
-_HEADERS = policy(styles="'self' 'unsafe-inline'", images="'self' data:")
+_REFERENCE_HEADERS = policy(styles="'self' 'unsafe-inline'", images="'self' data:")
 
-ROUTES = page_routes("/docs", STATIC / "docs.html", _PARTS, _HEADERS)
+
+def routes(settings: Settings) -> list[web.RouteDef]:
+    """The guide with what this deployment serves, and the reference behind it."""
+
+    @functools.cache
+    def page() -> str:
+        contents, text = rendered(guide(settings))
+        whole = read_page(_FOLDER / "index.html", "/docs")
+        return whole.replace("<!-- contents -->", contents).replace("<!-- guide -->", text)
+
+    async def show(request: web.Request) -> web.Response:
+        # The first time it is put together, which takes longer than the event loop may be held.
+        return web.Response(text=await asyncio.to_thread(page), content_type="text/html", headers=_HEADERS)
+
+    reference = page_route("/docs/reference", _FOLDER / "reference.html", _REFERENCE_HEADERS)
+    return [web.get("/docs", show), reference, *part_routes("/docs", _PARTS, _HEADERS)]

@@ -34,7 +34,7 @@ from frontend.operations.transcription import openapi as transcription
 
 _ALWAYS: tuple[type[ApiError], ...] = (InvalidRequest, Unauthorized, Internal, BadGateway)
 _WITH_BODY: tuple[type[ApiError], ...] = (UploadTimeout, TooLarge, UnsupportedMedia, RateLimited)
-_MEANINGS: dict[type[ApiError], str] = {
+MEANINGS: dict[type[ApiError], str] = {
     InvalidRequest: "A parameter is wrong, missing or unknown; `param` names it.",
     Unauthorized: "The key or token is missing, invalid, expired or revoked.",
     NotFound: "There is nothing of that name.",
@@ -68,7 +68,7 @@ _ERROR = answer_object(
         "error": answer_object(
             {
                 "message": {"type": "string"},
-                "type": {"enum": sorted({kind.type for kind in _MEANINGS} | {InsufficientQuota.type})},
+                "type": {"enum": sorted({kind.type for kind in MEANINGS} | {InsufficientQuota.type})},
                 "param": {"type": ["string", "null"]},
                 "code": {"type": ["string", "null"]},
             }
@@ -121,7 +121,7 @@ def _complete(path: str, operation: dict[str, Any]) -> None:
 
 def _refusal(kind: type[ApiError]) -> dict[str, Any]:
     headers = ["X-Request-Id", *(["Retry-After"] if kind in (RateLimited, BadGateway) else [])]
-    return {"description": _MEANINGS[kind], "headers": _refs(headers), **json_content(reference("Error"))}
+    return {"description": MEANINGS[kind], "headers": _refs(headers), **json_content(reference("Error"))}
 
 
 def document(settings: Settings) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def document(settings: Settings) -> dict[str, Any]:
         "paths": paths,
         "components": {
             "schemas": schemas | {"Model": _model(settings.served), "ModelList": _MODELS, "Error": _ERROR},
-            "responses": {kind.__name__: _refusal(kind) for kind in _MEANINGS},
+            "responses": {kind.__name__: _refusal(kind) for kind in MEANINGS},
             "headers": _HEADERS,
             "securitySchemes": _SECURITY,
         },

@@ -17,10 +17,10 @@ from frontend.pages import (
     static_files,
 )
 
-_PAGES = (static_files, home, health, models, metrics, offer, openapi, docs, playground, dashboard)
+_PAGES = (static_files, home, health, models, metrics, offer, openapi, playground, dashboard)
 
 
 def routes(settings: Settings) -> list[web.RouteDef]:
     """What there is with these settings."""
     pages = (*_PAGES, admin) if settings.admin_key else _PAGES
-    return [route for page in pages for route in page.ROUTES]
+    return [*docs.routes(settings), *(route for page in pages for route in page.ROUTES)]

@@ -60,14 +60,19 @@ def part_routes(path: str, parts: Mapping[str, Path], headers: Mapping[str, str]
     return [web.get(f"{path}/{{name}}", part)]
 
 
-def page_routes(path: str, page: Path, parts: Mapping[str, Path], headers: Mapping[str, str]) -> list[web.RouteDef]:
-    """``page`` at ``path``, and its own scripts and style sheets below that."""
+def page_route(path: str, page: Path, headers: Mapping[str, str]) -> web.RouteDef:
+    """``page`` at ``path``."""
     text = read_page(page, path)
 
     async def whole(request: web.Request) -> web.Response:
         return web.Response(text=text, content_type="text/html", headers=headers)
 
-    return [web.get(path, whole), *part_routes(path, parts, headers)]
+    return web.get(path, whole)
+
+
+def page_routes(path: str, page: Path, parts: Mapping[str, Path], headers: Mapping[str, str]) -> list[web.RouteDef]:
+    """``page`` at ``path``, and its own scripts and style sheets below that."""
+    return [page_route(path, page, headers), *part_routes(path, parts, headers)]
 
 
 # What all pages have in common.

@@ -97,11 +97,19 @@ async def test_markup_stays_text_wherever_it_is_put(page: Page) -> None:
     assert await page.evaluate("window.hurt") is None
 
 
-@pytest.mark.parametrize("path", ["/", "/dashboard"])
+@pytest.mark.parametrize("path", ["/", "/dashboard", "/docs"])
 async def test_nothing_keeps_people_from_using_a_page(page: Page, url: str, path: str) -> None:
     await page.goto(f"{url}{path}")
-    await page.locator({"/": "td[data-state]", "/dashboard": "#limits tr"}[path]).first.wait_for()
+    await page.locator({"/": "td[data-state]", "/dashboard": "#limits tr", "/docs": ".copied"}[path]).first.wait_for()
     assert await barriers(page) == []
+
+
+async def test_a_command_of_the_guide_is_copied_with_the_address_of_this_server(page: Page, url: str) -> None:
+    await page.goto(f"{url}/docs")
+    await page.evaluate("navigator.clipboard.writeText = (text) => { window.copied = text; }")
+    await page.locator(".copied").filter(has_text="/v1/models").first.get_by_role("button").click()
+    copied = str(await page.evaluate("window.copied"))
+    assert copied.startswith(f"curl -s {url}/v1/models -H ")
 
 
 async def test_what_takes_long_is_told_of_and_cancelled(page: Page, triton: SlowTriton) -> None:

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from scripts.local_triton.checks import free_port
 from tests.containers.project import Project, ProjectError
-from tests.containers.readme import examples
+from tests.examples import examples
 
 _NAME = "quartet-containers"
 _SERVICES = ("frontend", "triton-cpu", "redis", "postgres")

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tests.conftest import ROOT
-from tests.containers.readme import examples
+from tests.examples import examples
 
 _PACKAGES = Path(sysconfig.get_path("purelib"))
 

@@ -6,8 +6,8 @@ import pytest
 
 from tests.conftest import Client
 
-PAGES = ["/", "/playground", "/dashboard"]
-PATHS = [*PAGES, "/docs", "/openapi.json", "/health/ready", "/health/live", "/metrics"]
+PAGES = ["/", "/playground", "/dashboard", "/docs"]
+PATHS = [*PAGES, "/openapi.json", "/health/ready", "/health/live", "/metrics"]
 # Transferred and parsed by a phone on a slow line.
 MOST_BYTES = 300_000
 
@@ -34,7 +34,7 @@ async def test_a_link_leads_somewhere(client: Client, path: str) -> None:
 
 @pytest.mark.parametrize("path", PAGES)
 async def test_a_page_links_the_others_and_says_which_it_is(client: Client, path: str) -> None:
-    assert await _links(client, path) >= {*PAGES, "/docs"}
+    assert await _links(client, path) >= {*PAGES}
     assert re.findall(r'<a href="([^"]*)" aria-current="page">', await _text(client, path)) == [path]
 
 
@@ -51,17 +51,17 @@ async def _parts(client: Client, text: str) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("path", [*PAGES, "/docs"])
+@pytest.mark.parametrize("path", [*PAGES, "/docs/reference"])
 async def test_a_page_needs_no_key_and_nothing_from_elsewhere(client: Client, path: str) -> None:
     text = await _text(client, path)
-    assert "//" not in text.replace("data:,", "")
+    assert "//" not in text
     for part in ["", *await _parts(client, text)]:
         async with client.get(part or path, headers={"Authorization": ""}) as response:
             rules = response.headers["Content-Security-Policy"]
         assert ("default-src 'none'" in rules, "script-src 'self';" in rules) == (True, True), part
 
 
-@pytest.mark.parametrize("path", [*PAGES, "/docs"])
+@pytest.mark.parametrize("path", [*PAGES, "/docs/reference"])
 async def test_the_playground_alone_has_a_microphone_and_plays(client: Client, path: str) -> None:
     async with client.get(path) as response:
         devices, rules = (response.headers[name] for name in ("Permissions-Policy", "Content-Security-Policy"))

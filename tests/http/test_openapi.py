@@ -11,8 +11,17 @@ from frontend.errors import ApiError
 from frontend.pages.openapi import document
 from tests.conftest import Client
 
-UNDOCUMENTED = {"/", "/health/live", "/health/ready", "/metrics", "/openapi.json", "/docs", "/docs/{name}"}
-UNDOCUMENTED |= {"/shared/{name}", "/home/{name}", "/offer.json"}
+UNDOCUMENTED = {
+    "/",
+    "/health/live",
+    "/health/ready",
+    "/metrics",
+    "/openapi.json",
+    "/docs",
+    "/docs/{name}",
+    "/docs/reference",
+}
+UNDOCUMENTED |= {"/docs/reference", "/shared/{name}", "/home/{name}", "/offer.json"}
 UNDOCUMENTED |= {"/playground", "/playground/{name}"}
 UNDOCUMENTED |= {"/dashboard", "/dashboard/{name}", "/dashboard/data/account", "/dashboard/data/usage"}
 

@@ -1,0 +1,15 @@
+// The page: its commands with the address that it was read at, and a button that copies each.
+
+import { copyButton, make } from "/shared/dom.js";
+
+const ADDRESS = /\$QUARTET_URL/g;
+
+for (const code of document.querySelectorAll("article code")) {
+  code.textContent = code.textContent.replace(ADDRESS, location.origin);
+}
+// Answers are for reading.
+for (const pre of document.querySelectorAll("article pre.sent, article pre:has(> .language-python)")) {
+  const box = make("div", { class: "copied" });
+  pre.replaceWith(box);
+  box.append(pre, copyButton(() => pre.textContent, "it"));
+}

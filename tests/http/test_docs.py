@@ -1,0 +1,67 @@
+import re
+
+import pytest
+
+from frontend.catalogue.endpoints import LIMITS
+from frontend.config.settings import Settings
+from frontend.errors import ApiError
+from frontend.pages.guide import guide
+from frontend.pages.markdown import rendered
+from frontend.pages.openapi import document
+from tests.conftest import Client
+
+_BODIES = {
+    path: item["post"]["requestBody"]["content"]
+    for path, item in document(Settings())["paths"].items()
+    if path.startswith("/v1/") and "post" in item
+}
+
+
+def _section(text: str, path: str) -> str:
+    """The part that begins with a call."""
+    found = re.search(rf"^`POST {path}`.*?(?=^## )", text, re.MULTILINE | re.DOTALL)
+    assert found, path
+    return found[0]
+
+
+@pytest.mark.parametrize("path", _BODIES)
+def test_it_lists_every_parameter_and_no_other(path: str) -> None:
+    (content,) = _BODIES[path].values()
+    listed = re.findall(r"^\| `([^`]+)` \|", _section(guide(Settings()), path), re.MULTILINE)
+    assert sorted(listed) == sorted(content["schema"]["properties"])
+
+
+def test_it_lists_every_error() -> None:
+    def kinds(kind: type[ApiError]) -> set[tuple[str, str]]:
+        return {(str(kind.status), kind.type)}.union(*map(kinds, kind.__subclasses__()))
+
+    listed = re.findall(r"^\| (\d{3}) \| `(\w+)` \|", guide(Settings()), re.MULTILINE)
+    assert set(listed) == kinds(ApiError)
+
+
+def test_it_tells_the_limits_and_prices_that_are_set() -> None:
+    text = guide(Settings(limits={**LIMITS, "speech": 7}))
+    assert "| `POST /v1/audio/speech` | 7 |" in text
+    assert "| `tts-1` | text to speech | 5.00 CHF a million characters |" in text
+
+
+def test_it_leaves_out_what_is_not_served() -> None:
+    text = guide(Settings(models="embed-m3"))
+    headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert ("Embeddings" in headings, "Rerank" in headings, "Text to speech" in headings) == (True, False, False)
+    assert ("thorsten |" in text, "{{" in text, "<!--" in text) == (False, False, False)
+
+
+def test_markup_in_it_stays_text_and_each_section_is_linked() -> None:
+    contents, text = rendered("# Title\n\n## <b>One</b> & `two`\n\n<script>\n\n    curl <x>\n")
+    assert contents == '<ul><li><a href="#b-one-b-two">&lt;b&gt;One&lt;/b&gt; &amp; <code>two</code></a></li></ul>'
+    assert '<h2 id="b-one-b-two">' in text
+    assert ("<script>" in text, '<pre class="sent"><code>curl &lt;x&gt;' in text) == (False, True)
+
+
+async def test_the_page_shows_it(client: Client, settings: Settings) -> None:
+    async with client.get("/docs", headers={"Authorization": ""}) as response:
+        text = await response.text()
+    _, shown = rendered(guide(settings))
+    assert shown in text
+    assert '<a href="#what-differs-from-openai">What differs from OpenAI</a>' in text
