@@ -14,6 +14,7 @@ from frontend.dispatch.locks import LocalLocks, Locks
 from frontend.dispatch.model_queue import Bounds, ModelQueue, Turn
 from frontend.dispatch.scheduler import Rules
 from frontend.dispatch.shares import Demand, Shares
+from frontend.dispatch.slots import Nearness
 from frontend.dispatch.spare import Spare
 from frontend.dispatch.window import CongestionWindow, Work
 from frontend.errors import Unreached
@@ -51,8 +52,8 @@ class Dispatcher:
         self._backends: dict[str, Backend] = {}
         self._zones: dict[str, str] = {}
         self._views: dict[str, View] = {}
-        # This frontend's slots, by model and Triton.
-        self._own: dict[str, dict[str, int]] = {}
+        # This frontend's slots, by model and Triton, and how near that is.
+        self._own: dict[str, dict[str, tuple[int, Nearness]]] = {}
 
     def declare(self, model: str, work: Work, trial: Trial | None = None) -> None:
         """How the work of a model is counted and cut; a Triton that is added later is given calls of it after a
@@ -192,15 +193,22 @@ class Dispatcher:
     def _share(self, model: str) -> None:
         queue, view, before = self.queue(model), self._views[model], self._own.get(model, {})
         queue.set_floors(self._shares.floors(model))
-        shared = self._shares.own(model, view)
-        own = self._own[model] = {name: shared.get(name, 0) for name in view.offers}
+        shared, homes = self._shares.own(model, view), self._shares.homes(model, view)
+        own = self._own[model] = {
+            name: (shared.get(name, 0), self._nearness(offer, name in homes)) for name, offer in view.offers.items()
+        }
         for name in before.keys() - own.keys():
             self._set(model, name, None)
-        for name, slots in own.items():
-            if before.get(name) != slots:
-                self._set(model, name, slots)
+        for name, slots_there in own.items():
+            if before.get(name) != slots_there:
+                self._set(model, name, *slots_there)
 
-    def _set(self, model: str, name: str, slots: int | None) -> None:
+    def _nearness(self, offer: Offer, is_home: bool) -> Nearness:
+        if offer.zone != self._zone:
+            return Nearness.FAR
+        return Nearness.HOME if is_home else Nearness.NEAR
+
+    def _set(self, model: str, name: str, slots: int | None, nearness: Nearness = Nearness.NEAR) -> None:
         if name in self._backends:
             self._backends[name].show(model, slots or 0)
         queues = [self.queue(model), self._long_queue(model)] if self._divisible(model) else [self.queue(model)]
@@ -209,8 +217,7 @@ class Dispatcher:
                 queue.drop(name)
             return
         offer = self._views[model].offers[name]
-        near = offer.zone == self._zone
-        queues[0].set_limit(name, slots, offer.lanes, near=near)
+        queues[0].set_limit(name, slots, offer.lanes, nearness)
         for queue in queues[1:]:
             # One lane is left to what is short, where there is more than one.
-            queue.set_limit(name, min(slots, max(1, offer.lanes - 1)), near=near)
+            queue.set_limit(name, min(slots, max(1, offer.lanes - 1)), nearness=nearness)

@@ -138,3 +138,14 @@ def apart(mine: str, demands: Mapping[str, int], view: View, turn: int) -> dict[
         first = crc32(f"{name} {turn}".encode()) % length
         own[name] = before(end, offer.slots, first) - before(start, offer.slots, first)
     return own
+
+
+def homes(mine: str, zones: Mapping[str, str], view: View) -> frozenset[str]:
+    """The Tritons of its zone that the frontend ``mine`` fills first: each is one frontend's, and all have as many.
+
+    Frontends that do not know what others have sent would otherwise meet on one Triton while another idles.
+    """
+    tritons = sorted(name for name, offer in view.offers.items() if offer.zone == zones[mine])
+    frontends = sorted(name for name, zone in zones.items() if zone == zones[mine])
+    own = frontends.index(mine)
+    return frozenset(name for place, name in enumerate(tritons) if place * len(frontends) // len(tritons) == own)

@@ -11,6 +11,7 @@ from frontend.config.tables import LEVELS
 from frontend.dispatch.scheduler import Rules, Scheduler
 from frontend.dispatch.shares import Demand
 from frontend.dispatch.shown import calls_running
+from frontend.dispatch.slots import Nearness
 from frontend.dispatch.spare import Spare
 from frontend.dispatch.turns import Ticket
 from frontend.dispatch.window import CongestionWindow
@@ -106,9 +107,9 @@ class ModelQueue:
         self._scheduler.set_floors(floors)
         self._pump()
 
-    def set_limit(self, backend: str, limit: int, lanes: int = 1, *, near: bool = True) -> None:
+    def set_limit(self, backend: str, limit: int, lanes: int = 1, nearness: Nearness = Nearness.NEAR) -> None:
         """How many calls a backend that is in may have at once; it works on ``lanes`` side by side."""
-        self._scheduler.set_limit(backend, limit, lanes, near=near)
+        self._scheduler.set_limit(backend, limit, lanes, nearness)
         self._pump()
 
     def drop(self, backend: str) -> None:

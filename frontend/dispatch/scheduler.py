@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
-from frontend.dispatch.slots import PIECES, Slots
+from frontend.dispatch.slots import PIECES, Nearness, Slots
 from frontend.dispatch.spare import Spare
 from frontend.dispatch.turns import Ticket, Turns
 
@@ -76,11 +76,11 @@ class Scheduler:
         """Whether some backend is in: who waits will have a slot."""
         return any(backend.is_in for backend in self._backends.values())
 
-    def set_limit(self, backend: str, limit: int, lanes: int = 1, *, near: bool = True) -> None:
+    def set_limit(self, backend: str, limit: int, lanes: int = 1, nearness: Nearness = Nearness.NEAR) -> None:
         """A backend is in: how many calls it may have at once, and how many it works on side by side."""
         known = self._backends.setdefault(backend, Slots())
         self.slots += limit - known.limit
-        known.limit, known.lanes, known.is_in, known.near = limit, lanes, True, near
+        known.limit, known.lanes, known.is_in, known.nearness = limit, lanes, True, nearness
 
     def drop(self, backend: str) -> None:
         """A backend is out; the calls that it has go on."""
@@ -202,14 +202,16 @@ class Scheduler:
             del self._owners[ticket.owner][ticket]
 
     def _place(self, ticket: Ticket, now: float) -> str | None:
-        """Of those with room a near one, without bulk work, with the most free slots, that has rested longest."""
+        """Of those with room a near one, without bulk work, an idle home, with the most free slots, rested longest."""
         known, spare = self._backends, self._spare
         fitting = [name for name, backend in known.items() if backend.has_room(ticket.cost, self.piece)]
         if ticket.tier == BULK:
             fitting = [name for name in fitting if spare.is_free(name, now)]
 
-        def order(name: str) -> tuple[bool, bool, int, int]:
-            return known[name].near, not spare.has_bulk(name), known[name].free, -known[name].last
+        def order(name: str) -> tuple[bool, bool, bool, int, int]:
+            its = known[name]
+            near = its.nearness is not Nearness.FAR
+            return near, not spare.has_bulk(name), its.is_idle_home, its.free, -its.last
 
         return max(fitting, key=order, default=None)
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from zlib import crc32
 
-from frontend.dispatch.division import View, apart, divide, spread
+from frontend.dispatch.division import View, apart, divide, homes, spread
 from frontend.dispatch.heartbeat import Heartbeat, Told
 from frontend.dispatch.shares import Demand, Floors
 from frontend.observe.stores import REDIS_AWAY
@@ -95,6 +95,11 @@ class SharedShares:
             return own
         before = self._part(model, view, self._before)
         return {name: min(slots, before.get(name, 0)) for name, slots in own.items()}
+
+    def homes(self, model: str, view: View) -> frozenset[str]:
+        """Its part of the Tritons of its zone; none where it is the only one, or has not heard of the others."""
+        beat = self._beats.get(model) if self._beats is not None else None
+        return homes(self._name, beat.zones, view) if beat is not None else frozenset()
 
     def floors(self, model: str) -> dict[str, int]:
         """How much of each owner's floor this frontend keeps: by where the owner's calls are."""

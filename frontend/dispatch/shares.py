@@ -28,6 +28,9 @@ class Shares(Protocol):
     def own(self, model: str, view: View) -> Mapping[str, int]:
         """How many slots of each Triton of a view, by name; one that is not named has none."""
 
+    def homes(self, model: str, view: View) -> frozenset[str]:
+        """The Tritons that this frontend is to fill first: no other one does."""
+
     def floors(self, model: str) -> Mapping[str, int]:
         """How much of each owner's floor."""
 
@@ -44,6 +47,10 @@ class FixedShares:
     def own(self, model: str, view: View) -> dict[str, int]:
         """How many slots of each Triton this frontend has, at least one: whose turn it is nobody could tell."""
         return {name: max(1, offer.slots // self._frontends) for name, offer in view.offers.items()}
+
+    def homes(self, model: str, view: View) -> frozenset[str]:
+        """None: nobody could tell whose each is."""
+        return frozenset()
 
     def floors(self, model: str) -> dict[str, int]:
         """How much of each owner's floor this frontend keeps."""

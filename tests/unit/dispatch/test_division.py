@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from hypothesis import given, strategies
 
-from frontend.dispatch.division import Offer, View, apart, divide, spread
+from frontend.dispatch.division import Offer, View, apart, divide, homes, spread
 
 NAMES = strategies.text("abcdef", min_size=1, max_size=3)
 DEMANDS = strategies.dictionaries(NAMES, strategies.integers(0, 100), min_size=1)
@@ -107,3 +107,17 @@ def test_a_view_is_told_by_its_digest() -> None:
     views = [View({"x": Offer(2), "y": Offer(3)}), View({"y": Offer(3), "x": Offer(2)}), View({"x": Offer(2)})]
     same, again, other = (view.digest for view in views)
     assert same == again != other
+
+
+@given(strategies.dictionaries(NAMES, ZONES, min_size=1), VIEWS)
+def test_each_triton_of_a_zone_is_the_home_of_one_of_its_frontends(zones: dict[str, str], view: View) -> None:
+    found = Counter(triton for name in zones for triton in homes(name, zones, view))
+    assert found == Counter(name for name, offer in view.offers.items() if offer.zone in zones.values())
+
+
+@given(strategies.integers(1, 20), strategies.integers(1, 20))
+def test_frontends_have_as_many_homes(frontends: int, tritons: int) -> None:
+    zones = {f"{name:02}": "" for name in range(frontends)}
+    view = View({f"{name:02}": Offer(1) for name in range(tritons)})
+    counts = [len(homes(name, zones, view)) for name in zones]
+    assert max(counts) - min(counts) <= 1

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from frontend.dispatch.scheduler import Rules, Scheduler
+from frontend.dispatch.slots import Nearness
 from frontend.dispatch.turns import Ticket
 
 COMPANY, PRO, FREE = 1, 2, 3
@@ -155,10 +156,19 @@ def test_calls_that_come_one_by_one_go_to_each_backend_in_turn() -> None:
 
 def test_a_backend_that_is_near_goes_before_one_with_more_free_slots() -> None:
     scheduler = _scheduler(1)
-    scheduler.set_limit("b", 8, near=False)
+    scheduler.set_limit("b", 8, nearness=Nearness.FAR)
     for _ in range(2):
         _enter(scheduler, "k", FREE)
     assert [_granted(scheduler).backend for _ in range(2)] == ["a", "b"]
+
+
+def test_a_home_goes_before_one_with_more_free_slots_while_it_has_a_lane_free() -> None:
+    scheduler = Scheduler(Rules())
+    scheduler.set_limit("home", 4, 2, Nearness.HOME)
+    scheduler.set_limit("other", 8)
+    for _ in range(4):
+        _enter(scheduler, "k", FREE)
+    assert [_granted(scheduler).backend for _ in range(4)] == ["home", "home", "other", "other"]
 
 
 def test_a_backend_that_is_dropped_has_no_more_calls_and_is_forgotten_with_its_last() -> None:

@@ -94,6 +94,15 @@ async def test_the_only_frontend_has_all_at_once(fleet: Fleet) -> None:
     one = fleet.join(0)
     await fleet.beat()
     assert one.own == {"x": 8, "y": 8}
+    assert one.shares.homes("m", one.view) == frozenset()
+
+
+async def test_each_frontend_has_a_triton_that_it_fills_first(fleet: Fleet) -> None:
+    one, other = fleet.join(0), fleet.join(0)
+    await fleet.beat()
+    await fleet.beat()
+    found = [frontend.shares.homes("m", frontend.view) for frontend in (one, other)]
+    assert sorted(found, key=sorted) == [{"x"}, {"y"}]
 
 
 async def test_one_that_joins_has_nothing_until_the_others_know(fleet: Fleet) -> None:
