@@ -53,13 +53,14 @@ from frontend.operations.speech import handler as speech
 from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.transcription import handler as transcription
 from frontend.operations.transcription.pipeline import TranscriptionPipeline
-from frontend.pages import admin, health, metrics, usage_report
-from frontend.pages.routes import routes
+from frontend.pages import health, metrics
+from frontend.pages.routes import QUERIES, routes
 from frontend.processes.background import Repeating, measure_loop_delay
 from frontend.processes.offload import Offload, Threads, import_once
 from frontend.text.phonemes import load_phonemizer
 from frontend.usage.books import Books
 from frontend.usage.ledger import Repeats
+from frontend.usage.outcomes import Outcomes
 from frontend.usage.recorder import Recorder
 
 _CONNECT: web.AppKey[Connect] = web.AppKey("connect")
@@ -74,12 +75,6 @@ _TEXT_SECONDS = 20.0
 _WORKED_WITH = ("frontend.audio.prepare", "frontend.text.phonemes", "frontend.http.json")
 # Frontends that cannot hear of each other look after a dead model at moments that lie so far apart at most.
 _APART_SECONDS = 2.0
-
-# The query parameters of each path that has some.
-_QUERIES = {
-    "/dashboard/data/usage": usage_report.PARAMETERS,
-    "/admin/v1/usage": (*usage_report.PARAMETERS, *admin.SCOPE),
-}
 
 # Who knows the tokens of those who may call.
 _KNOWN_BY = {API_KEY: keys.API_KEYS, MOBILE_TOKEN: keys.TOKENS, ADMIN_KEY: keys.ADMIN}
@@ -133,7 +128,11 @@ async def _usage(app: web.Application) -> AsyncIterator[None]:
         recorder = Recorder(engine, settings.usage_folder, repeats)
         closing.push_async_callback(recorder.close)
         await recorder.start()
+        outcomes = Outcomes(engine)
+        closing.push_async_callback(outcomes.close)
+        outcomes.start()
         app[keys.RECORDER] = recorder
+        app[keys.OUTCOMES] = outcomes
         app[keys.BOOKS] = Books(engine)
         yield
 
@@ -230,7 +229,7 @@ def create_app(settings: Settings, connect: Connect = Triton) -> web.Application
             ports_middleware,
             auth_middleware({prefix: _KNOWN_BY[auth] for prefix, auth in AUTH.items()}),  # before any body is read
             limits_middleware(LIMIT_OF_PATH),
-            query_middleware(_QUERIES),
+            query_middleware(QUERIES),
             turns_middleware,
             billing_middleware,
         ],

@@ -21,6 +21,7 @@ from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.transcription.pipeline import TranscriptionPipeline
 from frontend.usage.bill import Billing
 from frontend.usage.books import Books
+from frontend.usage.outcomes import Outcomes
 from frontend.usage.recorder import Recorder
 
 ADMIN: web.AppKey[Identifies] = web.AppKey("admin")
@@ -32,6 +33,7 @@ DISPATCHER = web.AppKey("dispatcher", Dispatcher)
 REGISTRY = web.AppKey("registry", Registry)
 BOOKS = web.AppKey("books", Books)
 RECORDER = web.AppKey("recorder", Recorder)
+OUTCOMES = web.AppKey("outcomes", Outcomes)
 UNPAID = web.AppKey("unpaid", Unpaid)
 HELD = web.AppKey("held", Held)
 JSON_BODIES = web.AppKey("json_bodies", JsonBodies)

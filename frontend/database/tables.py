@@ -90,6 +90,21 @@ USAGE_DAYS = Table(
     Column("amount", BigInteger, nullable=False),
 )
 
+# How requests of a key ended, and how many of its answers took as long as each class of times; the sums of all
+# frontends. The org is empty for a key without one.
+OUTCOME_COLUMNS = ("answered", "mistaken", "refused", "failed", "hung_up")
+TIME_COLUMNS = tuple(f"took_{place}" for place in range(36))
+REQUEST_DAYS = Table(
+    "request_days",
+    metadata,
+    Column("org", String(64), primary_key=True),
+    Column("day", String(10), primary_key=True),
+    Column("key_id", String(64), primary_key=True),
+    Column("operation", String(32), primary_key=True),
+    *(Column(name, BigInteger, nullable=False) for name in (*OUTCOME_COLUMNS, *TIME_COLUMNS)),
+    Index("request_days_key_id_day", "key_id", "day"),
+)
+
 # What nobody holds of an organisation's money; a frontend that finds too little says that it wants some back.
 WALLETS = Table(
     "wallets",

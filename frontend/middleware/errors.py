@@ -10,6 +10,7 @@ from frontend.errors import ApiError, BadGateway, Internal, InvalidRequest, Meth
 from frontend.http.rendering import error_response
 from frontend.observe.logs import log, request_id
 from frontend.observe.metrics import REFUSALS
+from frontend.observe.record import current
 
 _OF_STATUS: dict[int, type[ApiError]] = {404: NotFound, 405: MethodNotAllowed, 413: TooLarge}
 
@@ -54,5 +55,6 @@ async def errors_middleware(request: web.Request, handler: Handler) -> web.Strea
         log.exception("unforeseen error")
         failure = _unforeseen()
     if failure.reason:
+        current().refused_for = failure.reason
         REFUSALS.labels(operation_of(request.path), failure.reason).inc()
     return error_response(failure)

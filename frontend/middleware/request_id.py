@@ -7,14 +7,15 @@ import uuid
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from frontend.app_keys import CALLER, TRACER
-from frontend.catalogue.endpoints import operation_of
+from frontend.app_keys import CALLER, OUTCOMES, TRACER
+from frontend.catalogue.endpoints import API_KEY, auth_of, operation_of
 from frontend.http.connection import has_hung_up
 from frontend.http.rendering import SERVER
 from frontend.observe.logs import log, request_id
 from frontend.observe.metrics import ANSWER_BYTES, BODY_BYTES, REQUEST_SECONDS, REQUESTS, REQUESTS_IN_FLIGHT
 from frontend.observe.record import Record, begin
 from frontend.observe.tracing import OFF
+from frontend.usage.outcomes import Outcome
 
 HEADER = "X-Request-Id"
 # Of the W3C's Trace Context.
@@ -25,6 +26,8 @@ _WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,128}")
 # What the log and the metrics call a request whose caller left, as nginx does, and one that the service broke off.
 _HUNG_UP = 499
 _BROKEN_OFF = 500
+# Reasons of refusals that a request is not at fault for.
+_COME_AGAIN = ("limit", "balance", "queue")
 
 
 @web.middleware
@@ -73,6 +76,9 @@ def _note(request: web.Request, response: web.StreamResponse | None, record: Rec
     REQUEST_SECONDS.labels(operation, tier, _outcome(status)).observe(seconds)
     BODY_BYTES.labels(operation).observe(came)
     ANSWER_BYTES.labels(operation).observe(went)
+    # Whoever comes with a token has no page that would show it.
+    if caller is not None and operation != "other" and auth_of(request.path) == API_KEY:
+        request.app[OUTCOMES].count(caller, operation, _ending(status, record.refused_for), seconds)
     fields = {
         "method": method,
         "route": route,
@@ -96,6 +102,15 @@ def _outcome(status: int) -> str:
     if status == _HUNG_UP:
         return "hung_up"
     return "failed" if status >= 500 else "refused" if status >= 400 else "ok"
+
+
+def _ending(status: int, refused_for: str) -> Outcome:
+    """What a caller has of it: who was only asked to come again has made no mistake."""
+    if status == _HUNG_UP:
+        return "hung_up"
+    if refused_for in _COME_AGAIN:
+        return "refused"
+    return "failed" if status >= 500 else "mistaken" if status >= 400 else "answered"
 
 
 def _bytes_of(request: web.Request, response: web.StreamResponse | None) -> int:

@@ -122,6 +122,11 @@ USAGE_UNWRITABLE = _work.gauge(
     "bool",
     workers="livemax",
 )
+OUTCOMES_LOST = _work.counter(
+    "quartet_outcomes_lost_total",
+    "Requests that the dashboard's counts of outcomes lack: the database was away for long, or at the end.",
+    "requests",
+)
 
 _stores = Group("Redis and the database")
 REDIS_SECONDS = _stores.histogram(

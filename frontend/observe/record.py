@@ -35,14 +35,15 @@ class Stopwatch:
 class Record:
     """Of one request: ``queue`` runs while a call of it waits, ``backend`` while one is at a Triton or upstream.
 
-    ``model`` is what a caller names, and ``quantity`` its work in the unit that it is priced by. ``tracer`` makes its
-    spans.
+    ``model`` is what a caller names, and ``quantity`` its work in the unit that it is priced by. ``refused_for`` is the
+    reason of a refusal that is no mistake of the request (``ApiError.reason``). ``tracer`` makes its spans.
     """
 
     tracer: Tracer = OFF
     trace_id: str = ""
     model: str = ""
     quantity: int | None = None
+    refused_for: str = ""
     queue: Stopwatch = field(default_factory=Stopwatch)
     backend: Stopwatch = field(default_factory=Stopwatch)
 

@@ -1,22 +1,33 @@
 """GET /dashboard: consumption, balance and limits of whoever signs in with an API key."""
 
+import datetime
+import time
+
 from aiohttp import web
 
 from frontend.access.caller import Caller
 from frontend.app_keys import BOOKS, CALLER, LIMITER, SETTINGS
 from frontend.catalogue.endpoints import API_KEY, ENDPOINTS
 from frontend.catalogue.prices import to_chf
+from frontend.errors import InvalidRequest
 from frontend.http.rendering import json_response
 from frontend.pages import usage_report
 from frontend.pages.static_files import STATIC, page_routes, parts_of, policy
+from frontend.usage.burn import spent_a_day
+from frontend.usage.times import percentile
 
 _FOLDER = STATIC / "dashboard"
+# The rows of no more are added up at once.
+_MOST_DAYS = 366
+_PERCENTILES = (50, 95)
 
 
 async def account(request: web.Request) -> web.Response:
-    """Who the key belongs to, its organisation's balance in CHF, and how much of each limit is left."""
-    caller: Caller = request[CALLER]
-    balance = await request.app[BOOKS].balance(caller.org) if caller.org is not None else None
+    """Who the key belongs to, its organisation's balance and what that spends a day, and what is left of each limit."""
+    caller, books = request[CALLER], request.app[BOOKS]
+    balance = spent = None
+    if caller.org is not None and (balance := await books.balance(caller.org)) is not None:
+        spent = await spent_a_day(books, caller.org, time.time())
     limits = await request.app[LIMITER].look(caller)
     # Mobile apps come with tokens.
     operations = request.app[SETTINGS].operations
@@ -27,6 +38,7 @@ async def account(request: web.Request) -> web.Response:
             "tier": caller.tier,
             "org": caller.org,
             "balance": None if balance is None else to_chf(balance),
+            "spent_a_day": None if spent is None else to_chf(spent),
             "limits": [
                 {"name": name, "limit": count.limit, "remaining": count.remaining, "reset": count.reset}
                 for name, count in limits.items()
@@ -36,15 +48,37 @@ async def account(request: web.Request) -> web.Response:
     )
 
 
+async def outcomes(request: web.Request) -> web.Response:
+    """How requests of the key's organisation, or of the key, ended, and how long answers took, by operation."""
+    scope = usage_report.scope(request, *_whose(request[CALLER]))
+    first, last = (datetime.date.fromisoformat(day) for day in (scope.first, scope.last))
+    if (last - first).days >= _MOST_DAYS:
+        raise InvalidRequest(f"there are more than {_MOST_DAYS} days from first to last", param="first")
+    found = await request.app[BOOKS].outcomes(scope)
+    rows = [
+        {
+            "operation": each.operation,
+            **each.counts,
+            **{f"p{share}_seconds": percentile(each.times, share / 100) for share in _PERCENTILES},
+        }
+        for each in found
+    ]
+    return json_response({"object": "list", "data": rows})
+
+
 async def usage(request: web.Request) -> web.Response:
     """Consumption of the key's organisation, or of the key where it has none."""
-    caller: Caller = request[CALLER]
-    key_id = caller.id if caller.org is None else None
-    return await usage_report.answer(request, request.app[BOOKS], caller.org, key_id)
+    return await usage_report.answer(request, request.app[BOOKS], *_whose(request[CALLER]))
+
+
+def _whose(caller: Caller) -> tuple[str | None, str | None]:
+    """The organisation, or the id of a key that has none."""
+    return (caller.org, None) if caller.org is not None else (None, caller.id)
 
 
 ROUTES = [
     *page_routes("/dashboard", _FOLDER / "index.html", parts_of(_FOLDER), policy()),
     web.get("/dashboard/data/account", account),
     web.get("/dashboard/data/usage", usage),
+    web.get("/dashboard/data/outcomes", outcomes),
 ]

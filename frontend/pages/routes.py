@@ -15,9 +15,17 @@ from frontend.pages import (
     openapi,
     playground,
     static_files,
+    usage_report,
 )
 
 _PAGES = (static_files, home, health, models, metrics, offer, openapi, playground, dashboard)
+
+# The query parameters of each path that has some.
+QUERIES = {
+    "/dashboard/data/usage": usage_report.PARAMETERS,
+    "/dashboard/data/outcomes": usage_report.DAYS,
+    "/admin/v1/usage": (*usage_report.PARAMETERS, *admin.SCOPE),
+}
 
 
 def routes(settings: Settings) -> list[web.RouteDef]:

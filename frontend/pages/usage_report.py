@@ -12,7 +12,8 @@ from frontend.http.rendering import json_response
 from frontend.usage.books import Books, Scope
 from frontend.usage.report import FIRST_DAY, LAST_DAY, cells, parse_day, parse_groups, report, to_csv
 
-PARAMETERS = ("first", "last", "by", "format")
+DAYS = ("first", "last")
+PARAMETERS = (*DAYS, "by", "format")
 # More is for the command line.
 _MOST_ROWS = 10_000
 _Value = TypeVar("_Value")
@@ -25,13 +26,18 @@ def _parsed(request: web.Request, name: str, default: str, parse: Callable[[str]
         raise InvalidRequest(f"{name} is not as it must be", param=name) from None
 
 
+def scope(request: web.Request, org: str | None, key_id: str | None) -> Scope:
+    """The days that are asked for; without them from the beginning until now."""
+    first = _parsed(request, "first", FIRST_DAY, parse_day)
+    last = _parsed(request, "last", LAST_DAY, parse_day)
+    return Scope(first, last, org, key_id)
+
+
 async def answer(request: web.Request, books: Books, org: str | None, key_id: str | None) -> web.Response:
     """``?first=2026-11-01&last=2026-11-30&by=day,model&format=csv``; without a day, from the beginning until now."""
     by = _parsed(request, "by", "day", parse_groups)
-    first = _parsed(request, "first", FIRST_DAY, parse_day)
-    last = _parsed(request, "last", LAST_DAY, parse_day)
     kind = fields.choice(request.query, "format", ("json", "csv"), "json")
-    rows = await report(books, Scope(first, last, org, key_id), by, _MOST_ROWS)
+    rows = await report(books, scope(request, org, key_id), by, _MOST_ROWS)
     if kind == "json":
         return json_response({"object": "list", "data": rows})
     headers = {"Content-Disposition": 'attachment; filename="usage.csv"'}

@@ -3,9 +3,9 @@
 import asyncio
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -13,7 +13,19 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from frontend.access.registry import MissingError, RegistryError
 from frontend.catalogue.models import PRICES
 from frontend.database.engine import READ
-from frontend.database.tables import KEYS, ORGS, TOPUPS, USAGE_DAYS, USAGE_EVENTS, WALLET_LEASES, WALLETS
+from frontend.database.tables import (
+    KEYS,
+    ORGS,
+    OUTCOME_COLUMNS,
+    REQUEST_DAYS,
+    SECRETS,
+    TIME_COLUMNS,
+    TOPUPS,
+    USAGE_DAYS,
+    USAGE_EVENTS,
+    WALLET_LEASES,
+    WALLETS,
+)
 from frontend.usage import leases
 
 _DAY = 86_400
@@ -23,12 +35,13 @@ _KEPT_SECONDS = 30 * _DAY
 # So few that nobody waits long for the table.
 _PRUNED_AT_ONCE = 5_000
 # What consumption can be summed up by.
-GROUPS = ("day", "operation", "model", "key")
+GROUPS = ("day", "operation", "model", "key", "org")
 _COLUMNS = {
     "day": USAGE_DAYS.c.day,
     "operation": USAGE_DAYS.c.operation,
     "model": USAGE_DAYS.c.model,
     "key": USAGE_DAYS.c.key_id,
+    "org": USAGE_DAYS.c.org,
 }
 
 
@@ -51,6 +64,22 @@ class Sum:
     characters: int
     tokens: int
     amount: int
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How requests of an operation ended, by the names of ``OUTCOME_COLUMNS``; ``times`` counts answers by class."""
+
+    operation: str
+    counts: Mapping[str, int]
+    times: Sequence[int]
+
+
+class KeyName(NamedTuple):
+    """What a key is called, and how the newest of its secrets begins, since two may be called the same."""
+
+    name: str
+    prefix: str
 
 
 @dataclass(frozen=True)
@@ -145,11 +174,7 @@ class Books:
         groups = [_COLUMNS[name] for name in by]
         quantities = [_quantity(unit) for unit in ("minute", "million_characters", "million_tokens")]
         sums = [sa.func.sum(value) for value in (USAGE_DAYS.c.requests, *quantities, USAGE_DAYS.c.amount)]
-        query = sa.select(*groups, *sums).where(USAGE_DAYS.c.day.between(scope.first, scope.last))
-        if scope.org is not None:
-            query = query.where(USAGE_DAYS.c.org == scope.org)
-        if scope.key_id is not None:
-            query = query.where(USAGE_DAYS.c.key_id == scope.key_id)
+        query = _of(scope, sa.select(*groups, *sums), USAGE_DAYS)
         async with self._engine.connect() as connection:
             reader = await connection.execution_options(**READ)
             limit = None if most is None else most + 1
@@ -160,23 +185,48 @@ class Books:
             raise RegistryError(f"there are more than {most} sums: ask for fewer days, or group by less")
         return answer
 
-    async def key_names(self, ids: Sequence[str], org: str | None = None) -> dict[str, str]:
+    async def outcomes(self, scope: Scope) -> list[Ended]:
+        """How requests ended and how long answers took, by operation."""
+        operation = REQUEST_DAYS.c.operation
+        sums = [sa.func.sum(REQUEST_DAYS.c[name]) for name in (*OUTCOME_COLUMNS, *TIME_COLUMNS)]
+        query = _of(scope, sa.select(operation, *sums), REQUEST_DAYS).group_by(operation).order_by(operation)
+        async with self._engine.connect() as connection:
+            rows = await (await connection.execution_options(**READ)).execute(query)
+            return [_ended(row[0], [int(count) for count in row[1:]]) for row in rows]
+
+    async def key_names(self, ids: Sequence[str], org: str | None = None) -> dict[str, KeyName]:
         """The names of keys; what is no key, such as a mobile app's user, is left out.
 
         For an ``org`` only the names of its own: what a key is called after it has left is not its affair.
         """
-        query = sa.select(KEYS.c.id, KEYS.c.name).where(KEYS.c.id.in_(ids))
+        query = sa.select(KEYS.c.id, KEYS.c.name, SECRETS.c.prefix).join_from(KEYS, SECRETS)
+        query = query.where(KEYS.c.id.in_(ids)).order_by(SECRETS.c.created_at, SECRETS.c.prefix)
         if org is not None:
             query = query.where(KEYS.c.org == org)
         async with self._engine.connect() as connection:
             rows = await (await connection.execution_options(**READ)).execute(query)
-            return {row.id: row.name for row in rows}
+            return {row.id: KeyName(row.name, row.prefix) for row in rows}
+
+
+def _of(scope: Scope, query: sa.Select[Any], table: sa.Table) -> sa.Select[Any]:
+    """Of a table with sums by day, the rows that are asked for."""
+    query = query.where(table.c.day.between(scope.first, scope.last))
+    if scope.org is not None:
+        query = query.where(table.c.org == scope.org)
+    if scope.key_id is not None:
+        query = query.where(table.c.key_id == scope.key_id)
+    return query
 
 
 def _quantity(unit: str) -> sa.ColumnElement[int]:
     """What a row counts in a unit that is priced, in parts of it: milliseconds of audio, code points or tokens."""
     operations = {price.operation for price in PRICES.values() if price.unit == unit}
     return sa.case((USAGE_DAYS.c.operation.in_(operations), USAGE_DAYS.c.quantity), else_=0)
+
+
+def _ended(operation: str, counts: Sequence[int]) -> Ended:
+    outcomes = dict(zip(OUTCOME_COLUMNS, counts, strict=False))
+    return Ended(operation, outcomes, counts[len(OUTCOME_COLUMNS) :])
 
 
 def _sums(rows: Iterable[sa.Row[Any]], groups: int) -> list[Sum]:

@@ -6,11 +6,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from frontend.catalogue.prices import to_chf
-from frontend.usage.books import GROUPS, Books, Scope, Sum
+from frontend.usage.books import GROUPS, Books, KeyName, Scope, Sum
 
 FIRST_DAY, LAST_DAY = "0001-01-01", "9999-12-31"
 # What is told of each group: what is counted in one unit is not added to what is counted in another.
 _SUMS = ("requests", "audio_seconds", "characters", "tokens", "amount")
+# What tells keys of one name apart; the prefix is that of the newest secret.
+_OF_A_KEY = ("key_id", "key_prefix")
 # Cells that a spreadsheet would take for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 # Those of the RFC, and the semicolon, at which spreadsheets of some countries cut.
@@ -31,24 +33,25 @@ def parse_groups(text: str) -> list[str]:
 
 
 async def report(books: Books, scope: Scope, by: Sequence[str], most: int | None = None) -> list[dict[str, Any]]:
-    """One object a group: its names and ``_SUMS``, of which ``amount`` is in CHF; a key has ``key_id`` besides.
+    """One object a group: its names and ``_SUMS``, of which ``amount`` is in CHF; a key has ``_OF_A_KEY`` besides.
 
     ``RegistryError`` where there are more than ``most``.
     """
     sums = await books.usage(scope, by, most)
-    names: Mapping[str, str] = {}
+    names: Mapping[str, KeyName] = {}
     if "key" in by:
         place = by.index("key")
         names = await books.key_names(list({found.group[place] for found in sums}), scope.org)
     return await asyncio.to_thread(_rows, sums, names, by)
 
 
-def _rows(sums: Iterable[Sum], names: Mapping[str, str], by: Sequence[str]) -> list[dict[str, Any]]:
+def _rows(sums: Iterable[Sum], names: Mapping[str, KeyName], by: Sequence[str]) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for found in sums:
         row: dict[str, Any] = dict(zip(by, found.group, strict=True))
         if "key" in row:
-            row["key_id"], row["key"] = row["key"], names.get(row["key"], row["key"])
+            known = names.get(row["key"], KeyName(row["key"], ""))
+            row |= {"key": known.name, "key_id": row["key"], "key_prefix": known.prefix}
         whole, rest = divmod(found.milliseconds, 1000)
         seconds = found.milliseconds / 1000 if rest else whole
         told = (found.requests, seconds, found.characters, found.tokens, to_chf(found.amount))
@@ -57,10 +60,9 @@ def _rows(sums: Iterable[Sum], names: Mapping[str, str], by: Sequence[str]) -> l
 
 
 def cells(rows: Iterable[Mapping[str, Any]], by: Collection[str]) -> list[list[str]]:
-    """A table with its heading; keys may share a name, and have their ids beside it."""
-    names = [*by, *_SUMS]
-    if "key" in by:
-        names.insert(names.index("key") + 1, "key_id")
+    """A table with its heading; keys may share a name, and have beside it what tells them apart."""
+    names = [name for group in by for name in ((group, *_OF_A_KEY) if group == "key" else (group,))]
+    names += _SUMS
     return [names, *([str(row[name]) for name in names] for row in rows)]
 
 

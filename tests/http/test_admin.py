@@ -186,4 +186,4 @@ async def test_usage_is_everybodys_or_an_organisations_or_a_keys(admin: Client) 
 async def test_usage_comes_as_a_file_too(admin: Client) -> None:
     async with admin.get("/admin/v1/usage?by=day,key&format=csv") as response:
         assert response.content_type == "text/csv"
-        assert await response.text() == "day,key,key_id,requests,audio_seconds,characters,tokens,amount\r\n"
+        assert await response.text() == "day,key,key_id,key_prefix,requests,audio_seconds,characters,tokens,amount\r\n"

@@ -1,6 +1,9 @@
 """What the dashboard's page asks for, and under which headers the page comes."""
 
+import asyncio
+import datetime
 import re
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -8,13 +11,20 @@ import pytest
 
 from frontend.access import api_key
 from frontend.access.registry import Registry
+from frontend.app_keys import OUTCOMES
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
+from frontend.errors import BadGateway
+from frontend.http import connection as connections
 from frontend.usage.books import Books
 from frontend.usage.events import UsageEvent
+from tests.charges import other_key
 from tests.clocks import LimitsClock
 from tests.conftest import KEY, Client
-from tests.fakes import add_key
+from tests.eventually import until
+from tests.fakes import FakeTriton, add_key
+from tests.raw import connection, post
+from tests.samples import Change, total
 from tests.unit.usage.conftest import write
 
 ORG_KEY, OTHER_KEY = api_key.new_key(), api_key.new_key()
@@ -48,7 +58,7 @@ async def _ask(client: Client, path: str, key: str = KEY) -> Any:
         return await response.json()
 
 
-@pytest.mark.parametrize("path", ["account", "usage"])
+@pytest.mark.parametrize("path", ["account", "usage", "outcomes"])
 async def test_it_needs_a_key(client: Client, path: str) -> None:
     async with client.get(f"/dashboard/data/{path}", headers={"Authorization": "Bearer x"}) as response:
         assert response.status == 401
@@ -95,5 +105,85 @@ async def test_usage_comes_as_a_file_that_spreadsheets_do_not_run(client: Client
     async with client.get("/dashboard/data/usage?by=key&format=csv") as response:
         assert "attachment" in response.headers["Content-Disposition"]
         head, row = (await response.text()).splitlines()
-    assert head == "key,key_id,requests,audio_seconds,characters,tokens,amount"
-    assert re.fullmatch("'=1\\+1,[0-9a-f]{32},1,0,3,0,0.000001", row)
+    assert head == "key,key_id,key_prefix,requests,audio_seconds,characters,tokens,amount"
+    assert re.fullmatch(f"'=1\\+1,[0-9a-f]{{32}},{api_key.prefix(KEY)},1,0,3,0,0.000001", row)
+
+
+async def _outcomes(client: Client, key: str = KEY) -> dict[str, dict[str, Any]]:
+    """Of each operation, all that is more than nothing, when it has been written down."""
+    await client.app[OUTCOMES]._bring()
+    first, last = (datetime.date.today() + datetime.timedelta(days=days) for days in (-2, 2))
+    rows = (await _ask(client, f"outcomes?first={first}&last={last}", key))["data"]
+    return {row.pop("operation"): {name: value for name, value in row.items() if value} for row in rows}
+
+
+async def test_requests_are_counted_by_how_they_ended(client: Client, triton: FakeTriton, settings: Settings) -> None:
+    body = {"input": "a"}
+    limited = {"Authorization": f"Bearer {await other_key(settings, org='acme', limits={'embeddings': 1})}"}
+    for _ in range(3):
+        await client.post("/v1/embeddings", json=body, headers=limited)
+    for wrong in ({"input": 1}, {"input": "a", "user": "me"}):
+        await client.post("/v1/embeddings", json=wrong, headers={"Authorization": f"Bearer {ORG_KEY}"})
+    triton.failure = BadGateway("no")
+    await client.post("/v1/rerank", json={"query": "a", "documents": ["b"]}, headers=limited)
+    counted = await _outcomes(client, ORG_KEY)
+    assert counted["rerank"] == {"failed": 1}
+    assert {name: counted["embeddings"][name] for name in ("answered", "mistaken", "refused")} == {
+        "answered": 1,
+        "mistaken": 2,
+        "refused": 2,
+    }
+    assert 0 < counted["embeddings"]["p50_seconds"] == counted["embeddings"]["p95_seconds"] < 60
+    # A key of no organisation has had no part in it.
+    assert await _outcomes(client) == {}
+
+
+async def test_a_busy_service_and_an_empty_wallet_refuse_and_failed_nobody(
+    client: Client, triton: FakeTriton, settings: Settings
+) -> None:
+    engine = open_engine(settings.database)
+    await Registry(engine).create_org("poor", None)
+    await Books(engine).top_up("poor", 1, None)
+    await engine.dispose()
+    key = {"Authorization": f"Bearer {await other_key(settings, org='poor')}"}
+    await client.post("/v1/audio/speech", json={"input": "two", "voice": "amy"}, headers=key)
+    triton.up = False
+    await until(lambda: total("quartet_slots", model="m3_embedder") == 0)
+    await client.post("/v1/embeddings", json={"input": "a"}, headers=key)
+    counted = await _outcomes(client, key["Authorization"].removeprefix("Bearer "))
+    assert counted == {"speech": {"refused": 1}, "embeddings": {"refused": 1}}
+
+
+async def test_who_hangs_up_is_counted_so(client: Client, triton: FakeTriton) -> None:
+    triton.wait, left = asyncio.Event().wait, Change("quartet_requests_total", operation="embeddings", status="499")
+    async with connection(client.server.port) as (_, writer):
+        writer.write(post("/v1/embeddings", b'{"input": "a"}'))
+        await until(lambda: triton.calls)
+        # Who ends at once what it sends may only want to say that there is no more to come.
+        await asyncio.sleep(2 * connections._HALF_CLOSE_SECONDS)
+    await until(lambda: left.by)
+    assert await _outcomes(client) == {"embeddings": {"hung_up": 1}}
+
+
+async def test_only_requests_of_keys_for_work_are_counted(client: Client, mobile: dict[str, str]) -> None:
+    await client.post("/v1/embeddings", json={"input": "a"}, headers={"Authorization": "Bearer wrong"})
+    await client.post("/api/v1/audio/synthesize", json={"text": "a"}, headers=mobile)
+    await client.get("/v1/models")
+    await client.get("/v1/nothing")
+    assert await _outcomes(client) == {}
+
+
+@pytest.mark.parametrize("days", ["", "first=2025-01-01&last=2026-01-02"])
+async def test_more_days_than_a_year_has_are_refused(client: Client, days: str) -> None:
+    async with client.get(f"/dashboard/data/outcomes?{days}") as response:
+        assert (response.status, (await response.json())["error"]["param"]) == (400, "first")
+
+
+async def test_the_account_tells_what_its_wallet_spends_a_day(client: Client, settings: Settings) -> None:
+    engine = open_engine(settings.database)
+    key_id = await _key_id(Registry(engine), ORG_KEY)
+    event = UsageEvent("d", "d", key_id, "acme", "speech", "tts-1", 3, "u", 5, 2_000_000, False, int(time.time()))
+    await write(engine, event)
+    await engine.dispose()
+    assert (await _ask(client, "account", ORG_KEY))["spent_a_day"] == "2.00"
+    assert (await _ask(client, "account"))["spent_a_day"] is None

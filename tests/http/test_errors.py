@@ -64,6 +64,7 @@ _PATHS = [
     ("GET", "/api/v1/audio/voices"),
     ("GET", "/dashboard/data/account"),
     ("GET", "/dashboard/data/usage"),
+    ("GET", "/dashboard/data/outcomes"),
     ("GET", "/health/live"),
     ("GET", "/health/ready"),
     ("GET", "/metrics"),

@@ -24,6 +24,7 @@ UNDOCUMENTED = {
 UNDOCUMENTED |= {"/docs/reference", "/shared/{name}", "/home/{name}", "/offer.json"}
 UNDOCUMENTED |= {"/playground", "/playground/{name}"}
 UNDOCUMENTED |= {"/dashboard", "/dashboard/{name}", "/dashboard/data/account", "/dashboard/data/usage"}
+UNDOCUMENTED |= {"/dashboard/data/outcomes"}
 
 
 def _settings(with_chat: bool) -> Settings:

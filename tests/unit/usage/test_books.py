@@ -74,6 +74,12 @@ async def test_consumption_is_summed_up_by_what_is_asked_for(engine: AsyncEngine
     ]
 
 
+async def test_consumption_is_summed_up_by_organisation(engine: AsyncEngine, books: Books) -> None:
+    await write(engine, event("a", 3), event("b", 4, org=None, prepaid=False), event("c", 9, org="zenith"))
+    sums = await books.usage(Scope(*_EVER), ["org"])
+    assert [(each.group, each.amount) for each in sums] == [(("",), 4), (("acme",), 3), (("zenith",), 9)]
+
+
 async def test_consumption_of_days_outside_is_left_out(engine: AsyncEngine, books: Books) -> None:
     await write(engine, event("a", 3), event("b", 4, at=86_400))
     assert await books.usage(Scope("1970-01-02", "1970-01-02"), ["operation"]) == [Sum(("speech",), 1, 0, 1, 0, 4)]
@@ -101,7 +107,7 @@ async def test_an_organisation_sees_the_names_of_its_own_keys_alone(engine: Asyn
     key = await registry.create("search", "free", "acme", {}, None)
     (found,) = (await registry.find([api_key.digest(key)])).values()
     for org in ("acme", None):
-        assert await books.key_names([found.id, "phone-1"], org) == {found.id: "search"}
+        assert await books.key_names([found.id, "phone-1"], org) == {found.id: ("search", api_key.prefix(key))}
     await registry.change(api_key.prefix(key), {"org": "zenith", "name": "what zenith calls it"}, {})
     assert await books.key_names([found.id], "acme") == {}
 
