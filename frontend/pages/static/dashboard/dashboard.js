@@ -1,128 +1,98 @@
-// The page: signs in with a key, asks, and shows.
+// The page: signs in with a key, asks for the days that are chosen, and shows what comes.
 
+import { byId, make } from "/shared/dom.js";
 import { forgetKey, storedKey, takeKey } from "/shared/key.js";
-import { Chart } from "./chart.js";
-import { SignedOut, ask, byGroup, days, number, quantity, toChf, toMicro, told, total } from "./data.js";
+import { showAccount } from "./account.js";
+import { ask, dayOf, presets, read, Refusal } from "./data.js";
+import { showOutcomes } from "./outcomes.js";
+import { showUsage } from "./usage.js";
 
-const FIRST_SHOWN_DAYS = 30;
-const element = (id) => document.getElementById(id);
-const chart = new Chart(element("chart"), element("legend"), element("readout"));
+const FIRST_SHOWN = "30 days";
+const MOST_DAYS = 366;
+const FIELDS = { first: "days-error", last: "days-error", key: "key-error" };
+const chosen = () => Object.fromEntries(["first", "last", "by"].map((id) => [id, byId(id).value]));
 
 function show(signedIn) {
-  for (const id of ["account", "sign-out", "whose"]) element(id).hidden = !signedIn;
-  element("sign-in").hidden = signedIn;
-  if (!signedIn) element("key").focus();
+  for (const id of ["account", "sign-out", "whose"]) byId(id).hidden = !signedIn;
+  byId("sign-in").hidden = signedIn;
+  if (!signedIn) byId("key").focus();
 }
 
-function say(text) {
-  element("message").textContent = text;
-  element("message").hidden = !text;
+// Beside the field that it is about, or above all where it is about none.
+function say(text, field) {
+  for (const [name, place] of [["", "message"], ...Object.entries(FIELDS)]) {
+    if (name) byId(name).removeAttribute("aria-invalid");
+    byId(place).textContent = "";
+  }
+  if (FIELDS[field]) byId(field).setAttribute("aria-invalid", "true");
+  byId(FIELDS[field] ?? "message").textContent = text;
 }
 
-function cell(text, kind = "td") {
-  const made = document.createElement(kind);
-  made.textContent = text;
-  return made;
+function fail(error) {
+  if (!(error instanceof Refusal)) throw error;
+  if (error.status !== 401) return say(error.message, error.param);
+  forgetKey();
+  show(false);
+  say("This key is not known, or it has ended.", "key");
 }
 
-function numberCell(text) {
-  const made = cell(text);
-  made.className = "number";
-  return made;
-}
-
-function row(...cells) {
-  const made = document.createElement("tr");
-  made.append(...cells);
-  return made;
-}
-
-function showAccount(account) {
-  element("whose").textContent = [account.org, account.key, account.tier].filter(Boolean).join(" · ");
-  element("balance").textContent = account.balance === null ? "no wallet" : `${toChf(toMicro(account.balance))} CHF`;
-  element("limits").replaceChildren(...account.limits.map(limitRow));
-}
-
-function limitRow({ name, limit, remaining }) {
-  const used = document.createElement("meter");
-  [used.max, used.high, used.value] = [limit, limit * 0.8, limit - remaining];
-  used.setAttribute("aria-label", `${limit - remaining} of ${limit} used`);
-  const bar = document.createElement("td");
-  bar.append(used);
-  return row(cell(name.replace("_", " "), "th"), numberCell(number(limit)), numberCell(number(remaining)), bar);
-}
-
-function showUsage(rows, choices) {
-  const { by, first, last, measure } = choices;
-  const [amount, requests] = [total(rows, "amount"), total(rows, "requests")];
-  element("cost").textContent = `${toChf(amount)} CHF`;
-  element("requests").textContent = number(requests);
-  element("all-amount").textContent = toChf(amount, 6);
-  element("all-requests").textContent = number(requests);
-  element("group-title").textContent = by[0].toUpperCase() + by.slice(1);
-  element("nothing").hidden = rows.length > 0;
-  element("rows").replaceChildren(...rows.toReversed().map((each) => usageRow(each, by)));
-  const shownDays = days(first, last);
-  chart.draw({
-    days: shownDays,
-    lines: byGroup(rows, by, shownDays, measure),
-    format: measure === "amount" ? toChf : (value) => number(value),
-    title: `${measure === "amount" ? "Cost in CHF" : "Requests"} a day by ${by}; the table below has the numbers`,
-  });
-}
-
-function usageRow(each, by) {
-  const name = by === "key" ? `${each.key} (${each.operation})` : each[by];
-  return row(
-    cell(each.day, "th"), cell(name), numberCell(quantity(each)), numberCell(number(each.requests)), numberCell(toChf(toMicro(each.amount), 6)),
-  );
-}
-
-function choices() {
-  return Object.fromEntries(["first", "last", "by", "measure"].map((id) => [id, element(id).value]));
-}
-
-function query({ first, last, by }, format) {
-  const groups = by === "operation" ? "day,operation" : `day,operation,${by}`;
-  return `usage?${new URLSearchParams({ first, last, by: groups, format })}`;
+// What is wrong with the days, and the field that it is about.
+function wrongDays({ first, last }) {
+  const missing = ["first", "last"].find((id) => !byId(id).value);
+  if (missing) return ["A day is missing, or there is no such day.", missing];
+  if (first > last) return ["The first day must not be after the last.", "first"];
+  if (Date.parse(last) - Date.parse(first) >= MOST_DAYS * 86_400_000) return [`At most ${MOST_DAYS} days are shown at once.`, "first"];
+  return null;
 }
 
 // An answer that is overtaken by a later question is not shown.
 let question = 0;
+let answered = null;
 
 async function refresh() {
-  const key = storedKey();
-  if (!key) return show(false);
+  if (!storedKey()) return show(false);
+  const wanted = chosen();
+  markPreset(wanted);
+  const wrong = wrongDays(wanted);
+  if (wrong) return say(...wrong);
   const mine = ++question;
-  const chosen = choices();
-  if (!element("choices").checkValidity() || chosen.first > chosen.last) return say("The first day must not be after the last.");
+  const range = { first: wanted.first, last: wanted.last };
   try {
-    const answers = await Promise.all([ask("account", key), ask(query(chosen, "json"), key)]);
-    const [account, usage] = await Promise.all(answers.map((answer) => answer.json()));
+    const asked = [`usage?${new URLSearchParams({ ...range, by: `day,${wanted.by}` })}`, `outcomes?${new URLSearchParams(range)}`];
+    const [account, usage, outcomes] = await Promise.all([answered?.account ?? read("account"), ...asked.map(read)]);
     if (mine !== question) return;
     say("");
+    answered = { account, usage: usage.data };
     show(true);
     showAccount(account);
-    showUsage(told(usage.data), chosen);
+    showOutcomes(outcomes.data);
+    draw();
   } catch (error) {
     fail(error);
   }
 }
 
-function fail(error) {
-  if (error instanceof SignedOut) {
-    forgetKey();
-    show(false);
+function draw() {
+  showUsage(answered.usage, chosen(), answered.account.org);
+}
+
+function markPreset({ first, last }) {
+  const known = presets(Date.now());
+  for (const button of byId("presets").children) {
+    button.setAttribute("aria-pressed", String(known[button.textContent]) === String([first, last]));
   }
-  say(error.message);
+}
+
+function choose(days) {
+  [byId("first").value, byId("last").value] = days;
 }
 
 async function download() {
+  const { first, last, by } = chosen();
+  const groups = by === "operation" ? "day,operation" : `day,operation,${by}`;
   try {
-    const answer = await ask(query(choices(), "csv"), storedKey());
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(await answer.blob());
-    link.download = `usage-${element("first").value}-${element("last").value}.csv`;
+    const answer = await ask(`usage?${new URLSearchParams({ first, last, by: groups, format: "csv" })}`);
+    const link = make("a", { href: URL.createObjectURL(await answer.blob()), download: `usage-${first}-${last}.csv` });
     link.click();
     URL.revokeObjectURL(link.href);
   } catch (error) {
@@ -131,18 +101,26 @@ async function download() {
 }
 
 function start() {
-  const now = Date.now();
-  const day = (at) => new Date(at).toISOString().slice(0, 10);
-  element("last").value = day(now);
-  element("first").value = day(now - (FIRST_SHOWN_DAYS - 1) * 86_400_000);
-  takeKey(element("sign-in"), refresh);
-  element("sign-out").addEventListener("click", () => {
+  for (const name of Object.keys(presets(Date.now()))) {
+    const button = make("button", { type: "button", "aria-pressed": "false" }, name);
+    button.addEventListener("click", () => {
+      choose(presets(Date.now())[name]);
+      refresh();
+    });
+    byId("presets").append(button);
+  }
+  choose(presets(Date.now())[FIRST_SHOWN]);
+  byId("first").max = byId("last").max = dayOf(Date.now());
+  takeKey(byId("sign-in"), refresh);
+  byId("sign-out").addEventListener("click", () => {
     forgetKey();
+    answered = null;
     show(false);
   });
-  element("choices").addEventListener("change", refresh);
-  element("choices").addEventListener("submit", (event) => event.preventDefault());
-  element("download").addEventListener("click", download);
+  for (const id of ["first", "last", "by"]) byId(id).addEventListener("change", refresh);
+  byId("measure").addEventListener("change", draw);
+  byId("choices").addEventListener("submit", (event) => event.preventDefault());
+  byId("download").addEventListener("click", download);
   refresh();
 }
 

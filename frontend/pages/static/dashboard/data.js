@@ -1,31 +1,35 @@
 // What the server knows, and how it is added up: amounts in whole micro-CHF, so that sums are those of the ledger.
 
+import { number } from "/shared/dom.js";
+import { OPERATIONS } from "/shared/offer.js";
+import { storedKey } from "/shared/key.js";
+
 const MICRO = 1_000_000;
-export class SignedOut extends Error {}
+const CENT = 10_000;
+const DAY = 86_400_000;
 
-export async function ask(path, key) {
-  const response = await fetch(`/dashboard/data/${path}`, { headers: { Authorization: `Bearer ${key}` } });
-  if (response.status === 401) throw new SignedOut("This key is not known, or it has ended.");
-  if (!response.ok) throw new Error((await response.json()).error.message);
-  return response;
+// `param` is the parameter that it is about, where it is about one; 0 is no status.
+export class Refusal extends Error {
+  constructor(status, message, param) {
+    super(message);
+    Object.assign(this, { status, param });
+  }
 }
 
-export function number(value, decimals = 0) {
-  return value.toLocaleString("en", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+export async function ask(path) {
+  const answer = await fetch(`/dashboard/data/${path}`, { headers: { Authorization: `Bearer ${storedKey()}` } }).catch(() => null);
+  if (!answer) throw new Refusal(0, "The server does not answer.");
+  if (answer.ok) return answer;
+  // A proxy's own error is no JSON.
+  const { error } = (await answer.json().catch(() => null)) ?? {};
+  throw new Refusal(answer.status, `${answer.status}: ${error?.message ?? (answer.statusText || "the answer says nothing more")}`, error?.param);
 }
 
-// Each unit for itself: what one counts is not added to what another does.
-export function quantity({ audio_seconds, characters, tokens }) {
-  const audio = audio_seconds < 60 ? `${number(audio_seconds, 3)} s` : `${number(audio_seconds / 60, 1)} min`;
-  const parts = [audio_seconds && audio, characters && `${number(characters)} characters`, tokens && `${number(tokens)} tokens`];
-  return parts.filter(Boolean).join(", ");
-}
-
-// The same rows with a name that no other key has: two keys may be called the same.
-export function told(rows) {
-  const ids = new Map();
-  for (const { key, key_id } of rows) ids.set(key, (ids.get(key) ?? new Set()).add(key_id));
-  return rows.map((row) => (ids.get(row.key).size > 1 ? { ...row, key: `${row.key} ${row.key_id.slice(0, 8)}` } : row));
+export async function read(path) {
+  const answer = await ask(path);
+  return answer.json().catch(() => {
+    throw new Refusal(answer.status, "What answered is not this service: a proxy or a sign-in page may stand before it.");
+  });
 }
 
 export function toMicro(chf) {
@@ -33,36 +37,67 @@ export function toMicro(chf) {
   return Number(whole) * MICRO + Number(decimals.padEnd(6, "0"));
 }
 
-// Of whole micro-CHF, with at least so many decimals.
-export function toChf(micro, least = 2) {
-  const decimals = String(micro % MICRO).padStart(6, "0").replace(/0+$/, "").padEnd(least, "0");
-  return `${number(Math.floor(micro / MICRO))}.${decimals}`;
+// Two decimals; what is more than nothing does not read as nothing.
+export const toChf = (micro) => (0 < micro && micro < CENT ? "< 0.01" : number(Math.round(micro / CENT) / 100, 2));
+
+// All decimals that there are.
+export function exactly(micro) {
+  const decimals = String(micro % MICRO).padStart(6, "0").replace(/0{1,4}$/, "");
+  return `${number(Math.floor(micro / MICRO))}.${decimals} CHF`;
 }
+
+// What can be looked at, each in a unit of its own, of which a value counts the parts: `size` of them are one unit, `least`
+// is what an axis tells apart, `decimals` are those that it usually has.
+export const MEASURES = {
+  amount: { title: "Cost", unit: "CHF", size: MICRO, least: 1, decimals: 2, of: (row) => toMicro(row.amount) },
+  requests: { title: "Requests", unit: "requests", size: 1, least: 1, decimals: 0, of: (row) => row.requests },
+  audio: { title: "Audio", unit: "minutes", size: 60_000, least: 600, decimals: 0, of: (row) => Math.round(row.audio_seconds * 1000) },
+  characters: { title: "Characters", unit: "characters", size: 1, least: 1, decimals: 0, of: (row) => row.characters },
+  tokens: { title: "Tokens", unit: "tokens", size: 1, least: 1, decimals: 0, of: (row) => row.tokens },
+};
+
+export function told(value, measure) {
+  if (measure === "amount") return toChf(value);
+  if (measure !== "audio") return number(value);
+  return value < 60_000 ? `${number(value / 1000, 1)} s` : `${number(value / 60_000, 1)} min`;
+}
+
+// What a group is called; two keys may have the same name, and one that has left has none.
+export function nameOf(row, by) {
+  if (by === "operation") return OPERATIONS[row.operation] ?? row.operation;
+  if (by !== "key") return row[by];
+  return row.key_prefix ? `${row.key} (${row.key_prefix}…)` : `a key that has left (${row.key_id.slice(0, 8)})`;
+}
+
+// By group: its name, the sum of each measure, and the rows that it comes from; those that cost most first.
+export function groups(rows, by) {
+  const found = new Map();
+  for (const row of rows) {
+    const id = by === "key" ? row.key_id : row[by];
+    const group = found.get(id) ?? { name: nameOf(row, by), sums: sums([]), rows: [] };
+    group.rows.push(row);
+    found.set(id, group);
+  }
+  for (const group of found.values()) group.sums = sums(group.rows);
+  return [...found.values()].sort((one, other) => other.sums.amount - one.sums.amount || other.sums.requests - one.sums.requests);
+}
+
+export function sums(rows) {
+  const of = (measure) => rows.reduce((sum, row) => sum + MEASURES[measure].of(row), 0);
+  return Object.fromEntries(Object.keys(MEASURES).map((measure) => [measure, of(measure)]));
+}
+
+export const dayOf = (at) => new Date(at).toISOString().slice(0, 10);
 
 export function days(first, last) {
   const found = [];
-  for (let at = Date.parse(first); at <= Date.parse(last); at += 86_400_000) {
-    found.push(new Date(at).toISOString().slice(0, 10));
-  }
+  for (let at = Date.parse(first); at <= Date.parse(last); at += DAY) found.push(dayOf(at));
   return found;
 }
 
-export function total(rows, measure) {
-  return rows.reduce((sum, row) => sum + value(row, measure), 0);
-}
-
-// One line a group, one value a day.
-export function byGroup(rows, group, allDays, measure) {
-  const places = new Map(allDays.map((day, place) => [day, place]));
-  const lines = new Map();
-  for (const row of rows) {
-    const line = lines.get(row[group]) ?? new Array(allDays.length).fill(0);
-    line[places.get(row.day)] += value(row, measure);
-    lines.set(row[group], line);
-  }
-  return lines;
-}
-
-function value(row, measure) {
-  return measure === "amount" ? toMicro(row.amount) : row.requests;
+// First and last day, UTC, of what is looked at most.
+export function presets(now) {
+  const last = dayOf(now);
+  const ago = (count) => [dayOf(now - (count - 1) * DAY), last];
+  return { Today: ago(1), "7 days": ago(7), "30 days": ago(30), "This month": [`${last.slice(0, 8)}01`, last] };
 }
