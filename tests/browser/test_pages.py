@@ -109,7 +109,7 @@ async def test_a_command_of_the_guide_is_copied_with_the_address_of_this_server(
     await page.evaluate("navigator.clipboard.writeText = (text) => { window.copied = text; }")
     await page.locator(".copied").filter(has_text="/v1/models").first.get_by_role("button").click()
     copied = str(await page.evaluate("window.copied"))
-    assert copied.startswith(f"curl -s {url}/v1/models -H ")
+    assert copied.startswith(f"curl -s {url}/v1/models \\\n")
 
 
 async def test_what_takes_long_is_told_of_and_cancelled(page: Page, triton: SlowTriton) -> None:
