@@ -1,9 +1,10 @@
 """The models that callers can name: what each does, which Triton model does it, and what it costs."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from frontend.catalogue.aliases import Aliases
 from frontend.catalogue.prices import MICRO, Price
 from frontend.catalogue.voices import DEFAULTS_BY_LANGUAGE, VOICES, Voice
 
@@ -57,22 +58,36 @@ PRICES: Mapping[str, Price] = {model.id: model.price for model in MODELS.values(
 
 @dataclass(frozen=True)
 class Served:
-    """What a deployment serves of the models and voices, in the catalogue's order."""
+    """What a deployment serves of the models and voices, in the catalogue's order, and its other names for them."""
 
     models: tuple[Model, ...]
     voices: tuple[Voice, ...]
+    aliases: Aliases = field(default_factory=Aliases)
 
     @classmethod
-    def of(cls, models: str = "all", voices: str = "all") -> "Served":
+    def of(cls, models: str = "all", voices: str = "all", aliases: Aliases | None = None) -> "Served":
         """``all``, or names with commas; ``ValueError`` for a name that there is not."""
         named = {model.id: model for model in MODELS.values() if model.operation != CHAT}
         found = _named(named, models)
         speaks = any(model.operation == SPEECH for model in found)
-        return cls(tuple(found), tuple(_named(VOICES, voices)) if speaks else ())
+        return cls(tuple(found), tuple(_named(VOICES, voices)) if speaks else (), aliases or Aliases())
+
+    @property
+    def unaliased(self) -> "Served":
+        """The same for callers to whom the contract alone holds."""
+        return replace(self, aliases=Aliases())
 
     def ids(self, operation: str | None = None) -> tuple[str, ...]:
-        """What callers can name: all of it, or what does one operation."""
+        """The models' own names: all of them, or of what does one operation."""
         return tuple(model.id for model in self.models if operation in (None, model.operation))
+
+    def model_names(self, operation: str | None = None) -> dict[str, str]:
+        """What callers can name, own names first, and the model that each stands for."""
+        return _with_others(self.ids(operation), self.aliases.models)
+
+    def voice_names(self) -> dict[str, str]:
+        """The same of voices."""
+        return _with_others([voice.name for voice in self.voices], self.aliases.voices)
 
     def by_id(self, operation: str) -> dict[str, Model]:
         return {model.id: model for model in self.models if model.operation == operation}
@@ -91,6 +106,10 @@ class Served:
         """Those that do the work of one."""
         speaks = model.operation == SPEECH
         return tuple(voice.triton_model for voice in self.voices) if speaks else (model.triton_model,)
+
+
+def _with_others(own: Collection[str], others: Mapping[str, str]) -> dict[str, str]:
+    return {name: name for name in own} | {other: name for other, name in others.items() if name in own}
 
 
 def _named(known: Mapping[str, _Item], names: str) -> list[_Item]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from frontend.catalogue.aliases import Aliases
 from frontend.catalogue.endpoints import LIMITS
 from frontend.catalogue.models import CHAT, PRICES, Served
 from frontend.catalogue.prices import Price
@@ -12,7 +13,7 @@ from frontend.config import reading
 from frontend.config.groups import Access, Chat, Observing, Requests, Server, Stores, Tritons, Work
 from frontend.config.pools import PoolSetting
 from frontend.config.reading import PREFIX
-from frontend.config.tables import SettingsError, checked
+from frontend.config.tables import SettingsError, check_aliases, checked
 
 _SECRET_BYTES = 32
 # What it takes at most to write the last charges down and to give leases back.
@@ -27,7 +28,7 @@ class Settings(Server, Stores, Access, Tritons, Requests, Work, Chat, Observing)
     The file that ``QUARTET_CONFIG`` names has the fields as they are called here; variables go before it. Only the
     file has the tables ``[limits]`` (name = requests a minute), ``[tiers.<tier>]`` (the same for one tier),
     ``[pools.<name>]`` (Tritons, in the place of ``triton``), ``[floors.<model>]`` (an organisation, or
-    "key:<id>" = slots) and ``[prices.<model>]`` (unit = CHF).
+    "key:<id>" = slots), ``[prices.<model>]`` (unit = CHF) and ``[aliases]`` (what apps say that know OpenAI alone).
     """
 
     limits: Mapping[str, int] = field(default_factory=lambda: LIMITS)
@@ -35,6 +36,7 @@ class Settings(Server, Stores, Access, Tritons, Requests, Work, Chat, Observing)
     pools: Sequence[PoolSetting] = ()
     floors: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     prices: Mapping[str, Price] = field(default_factory=lambda: PRICES)
+    aliases: Aliases = field(default_factory=Aliases)
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> "Settings":
@@ -63,11 +65,12 @@ class Settings(Server, Stores, Access, Tritons, Requests, Work, Chat, Observing)
                 Served.of(**{name: getattr(self, name)})
             except ValueError as error:
                 raise SettingsError(f"{PREFIX}{name.upper()}: {error}") from None
+        check_aliases(self.served)
 
     @cached_property
     def served(self) -> Served:
         """What of the catalogue this deployment serves."""
-        return Served.of(self.models, self.voices)
+        return Served.of(self.models, self.voices, self.aliases)
 
     @cached_property
     def operations(self) -> tuple[str, ...]:

@@ -1,13 +1,16 @@
-"""The tables of the settings' file: limits, tiers, pools, floors, prices; each checked before anything starts."""
+"""The tables of the settings' file: limits, tiers, pools, floors, prices, aliases; each checked before a start."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+from frontend.catalogue.aliases import Aliases
 from frontend.catalogue.endpoints import LIMITS
-from frontend.catalogue.models import PRICES
+from frontend.catalogue.models import MODELS, PRICES, Served
+from frontend.catalogue.parameters import PARAMETERS
 from frontend.catalogue.prices import Price, to_micro
+from frontend.catalogue.voices import AUDIO_FORMATS, VOICES
 from frontend.config.pools import PoolSetting
 
 TIERS = ("bulk", "free", "pro", "company")
@@ -17,6 +20,9 @@ LEVELS: Mapping[str, int] = {tier: len(TIERS) - place for place, tier in enumera
 # More is no limit, and does not fit a database's integers.
 MOST_REQUESTS = 1_000_000_000
 _POOL = {item.name for item in fields(PoolSetting)} - {"name"}
+_ALIASES = {item.name for item in fields(Aliases)}
+# As long as the name of a parameter or a model may be in an answer.
+_LONGEST_ALIAS = 128
 _POOL_TEXTS = ("zone", "server_name")
 _NEEDS = (("certificate", "key"), ("key", "certificate"), ("certificate", "ca"), ("server_name", "ca"))
 
@@ -40,6 +46,7 @@ def tables_of(content: dict[str, Any]) -> dict[str, Any]:
         "pools": tuple(_pool(name, table) for name, table in pools.items()),
         "floors": {model: _floors(f"floors.{model}", table) for model, table in floors.items()},
         "prices": {**PRICES, **{model: _price(model, table) for model, table in prices.items()}},
+        "aliases": _aliases(_table("aliases", content.pop("aliases", {}))),
     }
 
 
@@ -133,3 +140,48 @@ def _price(model: str, table: Any) -> Price:
         return replace(usual, micro_chf=to_micro(str(table[usual.unit])))
     except ValueError as error:
         raise SettingsError(f"prices.{model}.{usual.unit}: {error}") from None
+
+
+def _aliases(table: dict[str, Any]) -> Aliases:
+    if unknown := table.keys() - _ALIASES:
+        raise SettingsError(
+            f"aliases.{min(unknown)}: there is no such setting; there are {', '.join(sorted(_ALIASES))}"
+        )
+    models, voices = (_others(f"aliases.{kind}", table.get(kind, {})) for kind in ("models", "voices"))
+    ignore = _names("aliases.ignore", table.get("ignore", []))
+    speech_format = table.get("speech_format", "")
+    if speech_format not in ("", *AUDIO_FORMATS):
+        raise SettingsError(f"aliases.speech_format: must be one of {', '.join(AUDIO_FORMATS)}")
+    return Aliases(models, voices, ignore, speech_format)
+
+
+def _others(place: str, table: Any) -> dict[str, str]:
+    for name, own in _table(place, table).items():
+        if not isinstance(own, str):
+            raise SettingsError(f"{place}.{name}: must be a string")
+        _check_alias(place, name)
+    return dict(table)
+
+
+def _check_alias(place: str, name: str) -> None:
+    if not name.strip() or not name.isprintable() or len(name) > _LONGEST_ALIAS:
+        raise SettingsError(f"{place}: {name[:_LONGEST_ALIAS]!r} must have 1 to {_LONGEST_ALIAS} printable characters")
+
+
+def check_aliases(served: Served) -> None:
+    """``SettingsError`` where an alias stands for nothing or takes a name's place, or what counts is ignored."""
+    aliases = served.aliases
+    _check_others("aliases.models", aliases.models, served.ids(), MODELS)
+    _check_others("aliases.voices", aliases.voices, [voice.name for voice in served.voices], VOICES)
+    for name in aliases.ignore:
+        if operation := next((each for each, names in PARAMETERS.items() if name in names), None):
+            raise SettingsError(f"aliases.ignore: {name!r} is a parameter of {operation}, and means something there")
+        _check_alias("aliases.ignore", name)
+
+
+def _check_others(place: str, others: Mapping[str, str], served: Collection[str], taken: Collection[str]) -> None:
+    for name, own in others.items():
+        if name in taken:
+            raise SettingsError(f"{place}.{name}: is a name already, and must stay what it is")
+        if own not in served:
+            raise SettingsError(f"{place}.{name}: {own!r} is not served; there are {', '.join(served) or 'none'}")

@@ -1,6 +1,6 @@
 """Checks of single request parameters, shared by every protocol; each error names its parameter."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from frontend.errors import InvalidRequest
@@ -18,10 +18,10 @@ def check_name(name: str) -> None:
         raise InvalidRequest("a parameter's name is too long")
 
 
-def refuse_unknown(names: Collection[str], known: Collection[str]) -> None:
-    """400 for the first name that the endpoint's table does not have."""
+def refuse_unknown(names: Collection[str], *known: Collection[str]) -> None:
+    """400 for the first name that is in none of these tables."""
     for name in names:
-        if name not in known:
+        if not any(name in table for table in known):
             raise InvalidRequest(f"unknown parameter: {name}", param=name)
 
 
@@ -54,15 +54,15 @@ def choice(values: Mapping[str, Any], name: str, allowed: Collection[str], defau
     return value
 
 
-def model(values: Mapping[str, Any], allowed: Sequence[str]) -> str:
-    """A model of this endpoint; the first where absent."""
+def model(values: Mapping[str, Any], names: Mapping[str, str]) -> str:
+    """The model that one of the endpoint's ``names`` stands for; the first where absent."""
     value = text(values, "model")
     if value is None:
-        return allowed[0]
-    if value not in allowed:
-        message = f"unknown model: {value[:64]}; this endpoint has {', '.join(allowed)}"
+        return next(iter(names.values()))
+    if value not in names:
+        message = f"unknown model: {value[:64]}; this endpoint has {', '.join(names)}"
         raise InvalidRequest(message, param="model", code="model_not_found")
-    return value
+    return names[value]
 
 
 def positive_integer(values: Mapping[str, Any], name: str) -> int | None:

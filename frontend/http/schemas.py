@@ -1,5 +1,6 @@
 """Pieces of JSON Schema that the operations' parts of the OpenAPI document share."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +29,11 @@ def form(properties: Schema, *required: str) -> Schema:
 def request_object(properties: Schema, *required: str) -> Schema:
     """A JSON body; an unknown parameter may be null, which is the same as absent."""
     return {**form(properties, *required), "additionalProperties": {"type": "null"}}
+
+
+def ignored(names: Iterable[str]) -> Schema:
+    """Parameters that a deployment takes and passes over."""
+    return {name: {"description": "Ignored."} for name in names}
 
 
 def reference(name: str) -> Schema:

@@ -38,6 +38,7 @@ def _models(settings: Settings) -> str:
         return f"{to_chf(price.micro_chf)} CHF a {price.unit.replace('_', ' ')}" if price.micro_chf else "free"
 
     rows = [(f"`{model.id}`", _DOES[model.operation], price(model.id)) for model in settings.served.models]
+    rows += [(f"`{name}`", f"is `{own}`", "") for name, own in settings.aliases.models.items()]
     return _table(["model", "does", "costs"], rows)
 
 
@@ -48,7 +49,13 @@ def _voices(settings: Settings) -> str:
     rows = [
         (f"`{voice.name}`", voice.language, voice.gender, default_of(voice.name)) for voice in settings.served.voices
     ]
+    rows += [(f"`{name}`", f"is `{own}`", "", "") for name, own in settings.aliases.voices.items()]
     return _table(["voice", "language", "gender", "the default of"], rows) if rows else ""
+
+
+def _ignored(settings: Settings) -> str:
+    names = ", ".join(f"`{name}`" for name in settings.aliases.ignore)
+    return f"; ignored here: {names}" if names else ""
 
 
 def _limits(settings: Settings) -> str:
@@ -74,6 +81,8 @@ def guide(settings: Settings) -> str:
         "models": _models(settings),
         "voices": _voices(settings),
         "limits": _limits(settings),
+        "ignored": _ignored(settings),
+        "speech_format": settings.aliases.speech_format or "wav",
         "errors": _errors(),
         "longest_input": f"{LONGEST_INPUT:,}",
         "longest_prompt": f"{LONGEST_PROMPT:,}",

@@ -18,15 +18,17 @@ def _entry(name: str) -> dict[str, Any]:
 
 async def list_models(request: web.Request) -> web.Response:
     """Every model name that an endpoint accepts."""
-    return json_response({"object": "list", "data": [_entry(name) for name in request.app[SETTINGS].served.ids()]})
+    return json_response(
+        {"object": "list", "data": [_entry(name) for name in request.app[SETTINGS].served.model_names()]}
+    )
 
 
 async def get_model(request: web.Request) -> web.Response:
     """One of them."""
     name = request.match_info["name"]
-    if name not in request.app[SETTINGS].served.ids():
+    if name not in request.app[SETTINGS].served.model_names():
         raise NotFound(f"unknown model: {name[:64]}", param="model", code="model_not_found")
     return json_response(_entry(name))
 
 
-ROUTES = [web.get("/v1/models", list_models), web.get("/v1/models/{name}", get_model)]
+ROUTES = [web.get("/v1/models", list_models), web.get("/v1/models/{name:.+}", get_model)]

@@ -33,6 +33,7 @@ async def offer(request: web.Request) -> web.Response:
         {
             "models": [_model(settings, model) for model in settings.served.models],
             "voices": render_voices(settings.served)["voices"],
+            "aliases": {"models": settings.aliases.models, "voices": settings.aliases.voices},
             "languages": sorted(LANGUAGES),
             "largest_file": LARGEST_FILE,
             "longest_input": LONGEST_INPUT,

@@ -90,7 +90,7 @@ _MODEL_PATHS = {
 def _model(served: Served) -> Schema:
     return answer_object(
         {
-            "id": {"enum": list(served.ids())},
+            "id": {"enum": list(served.model_names())},
             "object": {"const": "model"},
             "created": {"type": "integer"},
             "owned_by": {"type": "string"},

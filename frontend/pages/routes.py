@@ -16,6 +16,7 @@ from frontend.pages import (
     playground,
     static_files,
     usage_report,
+    voices,
 )
 
 _PAGES = (static_files, home, health, models, metrics, offer, openapi, playground, dashboard)
@@ -30,5 +31,7 @@ QUERIES = {
 
 def routes(settings: Settings) -> list[web.RouteDef]:
     """What there is with these settings."""
-    pages = (*_PAGES, admin) if settings.admin_key else _PAGES
+    pages = [*_PAGES, *([admin] if settings.admin_key else [])]
+    if settings.aliases and settings.served.voices:
+        pages.append(voices)
     return [*docs.routes(settings), *(route for page in pages for route in page.ROUTES)]

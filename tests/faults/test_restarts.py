@@ -1,10 +1,13 @@
 """What ends, renews or kills workers costs nobody an answer."""
 
 import asyncio
+import json
 import re
 import signal
+import urllib.request
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -74,6 +77,11 @@ def _write(path: Path, find: str, replace: str) -> None:
     path.write_text(re.sub(find, replace, path.read_text(encoding="utf-8"), count=1), encoding="utf-8")
 
 
+def _offered(frontend: Served) -> Any:
+    with urllib.request.urlopen(f"{frontend.url}/offer.json", timeout=10) as answer:
+        return json.load(answer)
+
+
 async def test_settings_are_read_anew_and_refused_as_a_whole(frontend: Served, environ: dict[str, str]) -> None:
     path, workers = Path(environ[CONFIG_FILE]), frontend.workers()
     for line, reason in (
@@ -88,10 +96,12 @@ async def test_settings_are_read_anew_and_refused_as_a_whole(frontend: Served, e
         await until(lambda: frontend.workers() == workers)
         assert frontend.is_whole()
     _write(path, "^", 'ready_models = "m3_embedder"\nmodels = "embed-m3"\n')
+    _write(path, r"\Z", '\n[aliases.models]\nbge = "embed-m3"\n')
     await frontend.renew()
     look = frontend.look()
     assert look is not None
     assert look.body["models"].keys() == {"m3_embedder"}
+    assert _offered(frontend)["aliases"]["models"] == {"bge": "embed-m3"}
 
 
 async def test_a_killed_worker_costs_what_it_was_working_on_and_a_drain_nothing(

@@ -2,6 +2,7 @@ import re
 
 import pytest
 
+from frontend.catalogue.aliases import Aliases
 from frontend.catalogue.endpoints import LIMITS
 from frontend.config.settings import Settings
 from frontend.errors import ApiError
@@ -65,3 +66,12 @@ async def test_the_page_shows_it(client: Client, settings: Settings) -> None:
     _, shown = rendered(guide(settings))
     assert shown in text
     assert '<a href="#what-differs-from-openai">What differs from OpenAI</a>' in text
+
+
+def test_aliases_are_told_where_they_are_set() -> None:
+    aliases = Aliases({"whisper-1": "stt-1"}, {"alloy": "amy"}, ("user",), "mp3")
+    text = guide(Settings(aliases=aliases))
+    assert all(
+        told in text for told in ("| `whisper-1` | is `stt-1` |", "| `alloy` | is `amy` |", "ignored here: `user`")
+    )
+    assert "`mp3` is the default" in text

@@ -3,13 +3,14 @@
 from collections.abc import Collection
 
 from frontend.catalogue.models import EMBEDDINGS, Model, Served
-from frontend.http.schemas import Part, Schema, answer_object, json_content, post, reference, request_object
+from frontend.http.schemas import Part, Schema, answer_object, ignored, json_content, post, reference, request_object
 from frontend.operations.embeddings import protocol
 
 _TEXT = {"type": "string", "minLength": 1}
 
 
-def _body(models: Collection[Model]) -> Schema:
+def _body(served: Served) -> Schema:
+    models = served.by_id(EMBEDDINGS).values()
     tokens, width = max(model.max_tokens for model in models), max(model.width for model in models)
     return request_object(
         {
@@ -17,12 +18,13 @@ def _body(models: Collection[Model]) -> Schema:
                 "description": f"One text or a list; what is over {tokens} tokens is cut off.",
                 "oneOf": [_TEXT, {"type": "array", "minItems": 1, "maxItems": protocol.MOST_INPUTS, "items": _TEXT}],
             },
-            "model": {"enum": [*(model.id for model in models), "", None]},
+            "model": {"enum": [*served.model_names(EMBEDDINGS), "", None]},
             "encoding_format": {"enum": ["float", "base64", "", None], "default": "float"},
             "dimensions": {
                 "anyOf": [{"type": "integer", "minimum": 1}, {"enum": ["", None]}],
                 "description": f"Checked, then ignored: the dimension is {width}.",
             },
+            **ignored(served.aliases.ignore),
         },
         "input",
     )
@@ -57,4 +59,4 @@ def _schemas(models: Collection[Model]) -> Schema:
 def describe(served: Served) -> Part:
     models = served.by_id(EMBEDDINGS).values()
     answer = json_content(reference("EmbeddingList"))
-    return Part({"/v1/embeddings": post("Embeddings", json_content(_body(models)), answer)}, _schemas(models))
+    return Part({"/v1/embeddings": post("Embeddings", json_content(_body(served)), answer)}, _schemas(models))

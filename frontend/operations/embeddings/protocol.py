@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frontend.catalogue.models import EMBEDDINGS, Served
+from frontend.catalogue.parameters import PARAMETERS
 from frontend.http import fields
 
 MOST_INPUTS = 32
-_PARAMETERS = ("input", "model", "encoding_format", "dimensions")
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ def _parse_input(values: Mapping[str, Any]) -> list[str]:
 
 def parse_openai(values: Mapping[str, Any], served: Served) -> EmbeddingRequest:
     """The developer endpoint's JSON."""
-    fields.refuse_unknown(values, _PARAMETERS)
+    fields.refuse_unknown(values, PARAMETERS[EMBEDDINGS], served.aliases.ignore)
     fields.positive_integer(values, "dimensions")
     return EmbeddingRequest(
-        model=fields.model(values, served.ids(EMBEDDINGS)),
+        model=fields.model(values, served.model_names(EMBEDDINGS)),
         texts=_parse_input(values),
         encoding_format=fields.choice(values, "encoding_format", ("float", "base64"), "float"),
     )

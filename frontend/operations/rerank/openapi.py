@@ -3,11 +3,12 @@
 from collections.abc import Collection
 
 from frontend.catalogue.models import RERANK, Model, Served
-from frontend.http.schemas import Part, Schema, answer_object, json_content, post, reference, request_object
+from frontend.http.schemas import Part, Schema, answer_object, ignored, json_content, post, reference, request_object
 from frontend.operations.rerank import protocol
 
 
-def _body(models: Collection[Model]) -> Schema:
+def _body(served: Served) -> Schema:
+    models = served.by_id(RERANK).values()
     tokens = max(model.max_tokens for model in models)
     return request_object(
         {
@@ -24,7 +25,8 @@ def _body(models: Collection[Model]) -> Schema:
                 "description": "All if absent.",
             },
             "return_documents": {"enum": [True, False, "", None], "default": False},
-            "model": {"enum": [*(model.id for model in models), "", None]},
+            "model": {"enum": [*served.model_names(RERANK), "", None]},
+            **ignored(served.aliases.ignore),
         },
         "query",
         "documents",
@@ -55,4 +57,4 @@ def _schemas(models: Collection[Model]) -> Schema:
 def describe(served: Served) -> Part:
     models = served.by_id(RERANK).values()
     summary, answer = "Order documents by their relevance to a query", json_content(reference("Ranking"))
-    return Part({"/v1/rerank": post(summary, json_content(_body(models)), answer)}, _schemas(models))
+    return Part({"/v1/rerank": post(summary, json_content(_body(served)), answer)}, _schemas(models))

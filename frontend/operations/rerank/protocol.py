@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from frontend.catalogue.models import RERANK, Served
+from frontend.catalogue.parameters import PARAMETERS
 from frontend.errors import InvalidRequest
 from frontend.http import fields
 
 MOST_DOCUMENTS = 32
-_PARAMETERS = ("query", "documents", "top_n", "return_documents", "model")
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class Ranking:
 
 def parse(values: Mapping[str, Any], served: Served) -> RerankRequest:
     """The endpoint's JSON."""
-    fields.refuse_unknown(values, _PARAMETERS)
-    model = fields.model(values, served.ids(RERANK))
+    fields.refuse_unknown(values, PARAMETERS[RERANK], served.aliases.ignore)
+    model = fields.model(values, served.model_names(RERANK))
     query = fields.text(values, "query")
     if query is None:
         raise InvalidRequest("query must be a string that is not empty", param="query")

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from frontend.catalogue.models import SPEECH, Served
+from frontend.catalogue.parameters import PARAMETERS
 from frontend.catalogue.voices import AUDIO_FORMATS
 from frontend.errors import InvalidRequest, TooLarge
 from frontend.http import fields
 
 LONGEST_INPUT = 5000
-_PARAMETERS = ("input", "voice", "model", "response_format", "speed", "language")
 SLOWEST, FASTEST = 0.5, 2.0
 
 
@@ -28,12 +28,12 @@ class SpeechRequest:
 
 def parse_voice(voice: str | None, language: str | None, served: Served) -> str:
     """The voice that was asked for, else the default of the language."""
-    names, defaults = [known.name for known in served.voices], served.defaults_by_language
+    names, defaults = served.voice_names(), served.defaults_by_language
     if voice is not None:
         if voice not in names:
             message = f"unknown voice: {voice[:64]}; voices are {', '.join(names)}"
             raise InvalidRequest(message, param="voice")
-        return voice
+        return names[voice]
     if language is None:
         raise InvalidRequest(f"missing parameter: voice; voices are {', '.join(names)}", param="voice")
     if language.lower() not in defaults:
@@ -63,13 +63,15 @@ def _check_speed(values: Mapping[str, Any]) -> None:
 
 def parse_openai(values: Mapping[str, Any], served: Served) -> SpeechRequest:
     """The developer endpoint's JSON."""
-    fields.refuse_unknown(values, _PARAMETERS)
-    model = fields.model(values, served.ids(SPEECH))
+    fields.refuse_unknown(values, PARAMETERS[SPEECH], served.aliases.ignore)
+    if values.get("stream_format") == "sse":
+        raise InvalidRequest("stream_format must be audio: this endpoint sends no events", param="stream_format")
+    model = fields.model(values, served.model_names(SPEECH))
     _check_speed(values)
     return SpeechRequest(
         text=parse_text(values, "input"),
         voice=parse_voice(fields.text(values, "voice"), fields.text(values, "language"), served),
-        response_format=fields.choice(values, "response_format", AUDIO_FORMATS, "wav"),
+        response_format=fields.choice(values, "response_format", AUDIO_FORMATS, served.aliases.speech_format or "wav"),
         model=model,
     )
 
@@ -79,11 +81,21 @@ def parse_mobile(values: Mapping[str, Any], served: Served) -> SpeechRequest:
     fields.refuse_unknown(values, ("text", "voice", "format"))
     return SpeechRequest(
         text=parse_text(values, "text"),
-        voice=parse_voice(fields.text(values, "voice"), None, served),
+        voice=parse_voice(fields.text(values, "voice"), None, served.unaliased),
         response_format=fields.choice(values, "format", AUDIO_FORMATS, "mp3"),
         model=served.ids(SPEECH)[0],
         text_field="text",
     )
+
+
+def render_names(served: Served) -> dict[str, Any]:
+    """The voice list of the developer endpoint: every name that it takes, as apps read such lists."""
+    known = {voice.name: voice for voice in served.voices}
+    voices = [
+        {"id": name, "name": name, "language": known[own].language, "gender": known[own].gender}
+        for name, own in served.voice_names().items()
+    ]
+    return {"voices": voices}
 
 
 def render_voices(served: Served) -> dict[str, Any]:

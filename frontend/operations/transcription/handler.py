@@ -27,8 +27,9 @@ async def _run(request: web.Request, parsed: TranscriptionRequest) -> tuple[Tran
 
 async def _transcript(request: web.Request) -> _Answer:
     async with request.app[UNPAID].paced(request[TURN].key):
-        form = await _form(request, protocol.OPENAI_FORM)
-        parsed = protocol.parse_openai(form, request.app[SETTINGS].served)
+        served = request.app[SETTINGS].served
+        form = await _form(request, protocol.openai_form(served))
+        parsed = protocol.parse_openai(form, served)
         answer, bill = await _run(request, parsed)
     threads, turn = request.app[THREADS], request[TURN]
     rendered = await threads.run(turn, protocol.render_openai, answer, parsed.response_format)

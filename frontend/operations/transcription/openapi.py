@@ -1,9 +1,7 @@
 """What the OpenAPI document says of transcription."""
 
-from collections.abc import Sequence
-
 from frontend.catalogue.models import TRANSCRIPTIONS, Served
-from frontend.http.schemas import Part, Schema, answer_object, form, json_content, post, reference
+from frontend.http.schemas import Part, Schema, answer_object, form, ignored, json_content, post, reference
 from frontend.operations.transcription import protocol
 from frontend.operations.transcription.languages import CODES
 
@@ -79,7 +77,8 @@ _ANSWER = {
 }
 
 
-def _form(models: Sequence[str]) -> Schema:
+def _form(served: Served) -> Schema:
+    models = list(served.model_names(TRANSCRIPTIONS))
     return form(
         {
             "file": _FILE,
@@ -93,6 +92,7 @@ def _form(models: Sequence[str]) -> Schema:
                 "items": {"type": "string", "enum": list(protocol.GRANULARITIES)},
                 "description": "Needs response_format=verbose_json. Also taken without the brackets.",
             },
+            **ignored(served.aliases.ignore),
         },
         "file",
     )
@@ -101,7 +101,7 @@ def _form(models: Sequence[str]) -> Schema:
 def describe(served: Served) -> Part:
     return Part(
         {
-            "/v1/audio/transcriptions": post("Speech to text", _multipart(_form(served.ids(TRANSCRIPTIONS))), _ANSWER),
+            "/v1/audio/transcriptions": post("Speech to text", _multipart(_form(served)), _ANSWER),
             "/api/v1/audio/transcribe": post(
                 "Speech to text, for mobile apps",
                 _multipart(_MOBILE_FORM),

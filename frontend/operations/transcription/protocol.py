@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from frontend.catalogue.models import TRANSCRIPTIONS, Served
+from frontend.catalogue.parameters import FILE, GRANULARITY, PARAMETERS
 from frontend.errors import InvalidRequest
 from frontend.http import fields
 from frontend.http.form import Form, Shape
@@ -14,16 +15,14 @@ from frontend.operations.transcription.languages import CODES, iso_code
 from frontend.processes.shared_memory import SharedBytes
 
 LARGEST_FILE = 25 * 1024 * 1024
-OPENAI_FILE = "file"
 MOBILE_FILE = "audio"
 FORMATS = ("json", "verbose_json", "text")
 GRANULARITIES = ("word", "segment")
 LONGEST_PROMPT = 1024
-_GRANULARITY = "timestamp_granularities"
-_GRANULARITIES = (_GRANULARITY, f"{_GRANULARITY}[]")
-_SCALARS = ("model", "language", "prompt", "response_format", "temperature")
-OPENAI_FORM = Shape(OPENAI_FILE, (*_SCALARS, *_GRANULARITIES), LARGEST_FILE)
+_GRANULARITIES = (GRANULARITY, f"{GRANULARITY}[]")
 MOBILE_FORM = Shape(MOBILE_FILE, ("language", "with_segments"), LARGEST_FILE)
+# What a form may say of events that are not wanted.
+_OFF = ("", "false", "0")
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 # Nothing is given back once it was taken: the time would grow with the square of a field's length.
 _DECIMAL = re.compile(r"\s*+[+-]?(\d++\.?\d*+|\.\d++)([eE][+-]?\d++)?\s*+", re.ASCII)
@@ -35,7 +34,7 @@ class TranscriptionRequest:
 
     file: SharedBytes = field(repr=False)
     model: str
-    file_field: str = OPENAI_FILE
+    file_field: str = FILE
     language: str = ""
     prompt: str = ""
     response_format: str = "json"
@@ -76,6 +75,12 @@ class Transcription:
     words: Sequence[Word] | None = None
 
 
+def openai_form(served: Served) -> Shape:
+    """What the developer endpoint's form may hold, with what is ignored."""
+    texts = [name for name in PARAMETERS[TRANSCRIPTIONS] if name != FILE]
+    return Shape(FILE, (*texts, *served.aliases.ignore), LARGEST_FILE)
+
+
 def _scalars(given: Sequence[tuple[str, str]]) -> dict[str, str]:
     """Text fields by name, each given once."""
     scalars: dict[str, str] = {}
@@ -86,14 +91,14 @@ def _scalars(given: Sequence[tuple[str, str]]) -> dict[str, str]:
     return scalars
 
 
-def _collect(form: Form) -> tuple[dict[str, str], list[str]]:
+def _collect(given: Sequence[tuple[str, str]]) -> tuple[dict[str, str], list[str]]:
     """Scalar fields by name, and the granularities under either spelling."""
-    scalars = _scalars([pair for pair in form.fields if pair[0] not in _GRANULARITIES])
-    spellings = {name for name, _ in form.fields if name in _GRANULARITIES}
-    granularities = [value for name, value in form.fields if name in _GRANULARITIES]
+    scalars = _scalars([pair for pair in given if pair[0] not in _GRANULARITIES])
+    spellings = {name for name, _ in given if name in _GRANULARITIES}
+    granularities = [value for name, value in given if name in _GRANULARITIES]
     if len(spellings) > 1:
-        message = f"{_GRANULARITY}[] is given with and without brackets"
-        raise InvalidRequest(message, param=f"{_GRANULARITY}[]")
+        message = f"{GRANULARITY}[] is given with and without brackets"
+        raise InvalidRequest(message, param=f"{GRANULARITY}[]")
     return scalars, [value for value in granularities if value]
 
 
@@ -126,21 +131,23 @@ def check_file(file: SharedBytes | None, name: str) -> SharedBytes:
 
 def parse_openai(form: Form, served: Served) -> TranscriptionRequest:
     """The developer endpoint's form."""
-    scalars, granularities = _collect(form)
-    model = fields.model(scalars, served.ids(TRANSCRIPTIONS))
+    if any(name == "stream" and value.lower() not in _OFF for name, value in form.fields):
+        raise InvalidRequest("stream must be false: this endpoint sends no events", param="stream")
+    scalars, granularities = _collect([pair for pair in form.fields if pair[0] not in served.aliases.ignore])
+    model = fields.model(scalars, served.model_names(TRANSCRIPTIONS))
     response_format = fields.choice(scalars, "response_format", FORMATS, "json")
     for granularity in granularities:
         if granularity not in GRANULARITIES:
-            message = f"{_GRANULARITY}[] must be word or segment"
-            raise InvalidRequest(message, param=f"{_GRANULARITY}[]")
+            message = f"{GRANULARITY}[] must be word or segment"
+            raise InvalidRequest(message, param=f"{GRANULARITY}[]")
     if granularities and response_format != "verbose_json":
-        message = f"{_GRANULARITY}[] needs response_format=verbose_json"
-        raise InvalidRequest(message, param=f"{_GRANULARITY}[]")
+        message = f"{GRANULARITY}[] needs response_format=verbose_json"
+        raise InvalidRequest(message, param=f"{GRANULARITY}[]")
     prompt = fields.text(scalars, "prompt") or ""
     if len(prompt) > LONGEST_PROMPT:
         raise InvalidRequest(f"prompt is longer than {LONGEST_PROMPT} characters", param="prompt")
     return TranscriptionRequest(
-        file=check_file(form.file, OPENAI_FILE),
+        file=check_file(form.file, FILE),
         model=model,
         language=parse_language(fields.text(scalars, "language")),
         prompt=prompt,

@@ -46,6 +46,28 @@ def test_a_file_gives_settings_limits_and_the_limits_of_tiers(tmp_path: Path) ->
     assert settings.tiers == {"pro": {"embeddings": 70}}
 
 
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("[aliases.models]\nx = 'stt-2'", "aliases.models.x: 'stt-2' is not served; there are stt-1, tts-1$"),
+        ("[aliases.models]\nx = 'embed-m3'", "aliases.models.x: 'embed-m3' is not served; there are stt-1, tts-1$"),
+        (
+            "[aliases.models]\nstt-1-hd = 'stt-1'",
+            "aliases.models.stt-1-hd: is a name already, and must stay what it is",
+        ),
+        ("[aliases.voices]\nx = 'ryan'", "aliases.voices.x: 'ryan' is not served; there are amy$"),
+        ("[aliases.voices]\nryan = 'amy'", "aliases.voices.ryan: is a name already"),
+        (
+            "[aliases]\nignore = ['speed']",
+            "aliases.ignore: 'speed' is a parameter of speech, and means something there",
+        ),
+    ],
+)
+def test_an_alias_stands_for_what_is_served_and_takes_no_place(tmp_path: Path, text: str, sentence: str) -> None:
+    with pytest.raises(SettingsError, match=f"^{sentence}"):
+        Settings.from_env(_file(tmp_path, f"models = 'stt-1,tts-1'\nvoices = 'amy'\n{text}"))
+
+
 def test_addresses_with_commas_between_are_a_pool_of_every_model() -> None:
     (pool,) = Settings.from_env({"QUARTET_TRITON": "a:1, b:2"}).tritons
     assert (pool.name, [str(place) for place in pool.read()], pool.models) == ("triton", ["a:1", "b:2"], ())

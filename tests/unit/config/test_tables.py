@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from frontend.catalogue.aliases import Aliases
 from frontend.config.pools import Place, PoolSetting
 from frontend.config.tables import SettingsError, tables_of
 
@@ -66,6 +67,20 @@ def test_a_file_gives_prices_in_chf() -> None:
     )
 
 
+def test_a_file_gives_aliases() -> None:
+    text = """
+[aliases]
+ignore = ["user", "stream"]
+speech_format = "mp3"
+[aliases.models]
+whisper-1 = "stt-1"
+[aliases.voices]
+alloy = "amy"
+"""
+    assert _read(text)["aliases"] == Aliases({"whisper-1": "stt-1"}, {"alloy": "amy"}, ("user", "stream"), "mp3")
+    assert not _read("")["aliases"]
+
+
 @pytest.mark.parametrize(
     ("text", "place"),
     [
@@ -96,6 +111,12 @@ def test_a_file_gives_prices_in_chf() -> None:
         ("[prices.stt-1]\nminute = 0.0000001", "prices.stt-1.minute"),
         ("[prices.stt-1]\nminute = 'free'", "prices.stt-1.minute"),
         ("prices = 1", "prices"),
+        ("aliases = 1", "aliases"),
+        ("[aliases]\nmodel = 1", "aliases.model"),
+        ("[aliases.models]\nwhisper-1 = 1", "aliases.models.whisper-1"),
+        ("[aliases.models]\n' ' = 'stt-1'", "aliases.models"),
+        ("[aliases]\nignore = 'user'", "aliases.ignore"),
+        ("[aliases]\nspeech_format = 'opus'", "aliases.speech_format"),
     ],
 )
 def test_a_bad_table_is_refused_by_name(text: str, place: str) -> None:

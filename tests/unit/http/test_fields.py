@@ -77,7 +77,7 @@ def test_an_empty_string_may_be_allowed_among_others() -> None:
 
 def test_an_unknown_model_has_a_code_of_its_own() -> None:
     with pytest.raises(InvalidRequest, match="this endpoint has embed-m3") as refused:
-        fields.model({"model": "m" * 1000}, ("embed-m3",))
+        fields.model({"model": "m" * 1000}, {"embed-m3": "embed-m3"})
     assert (refused.value.code, len(refused.value.message) < 200) == ("model_not_found", True)
 
 
