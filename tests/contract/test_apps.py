@@ -1,0 +1,28 @@
+"""docs/apps.md says what is so: its aliases are taken, and its versions are those that were run."""
+
+import re
+from pathlib import Path
+
+from frontend.config.settings import Settings
+from tests.clients.apps.__main__ import aliases
+from tests.conftest import ROOT
+
+DOCUMENT = (ROOT / "docs" / "apps.md").read_text(encoding="utf-8")
+APPS = ROOT / "tests" / "clients" / "apps"
+
+
+def test_its_aliases_are_taken(tmp_path: Path) -> None:
+    path = tmp_path / "quartet.toml"
+    path.write_text(aliases(), encoding="utf-8")
+    assert Settings.from_env({"QUARTET_CONFIG": str(path)}).aliases.models["whisper-1"] == "stt-1"
+
+
+def test_the_proxys_configuration_is_the_one_that_is_run() -> None:
+    assert f"```yaml\n{(APPS / 'litellm.yaml').read_text(encoding='utf-8')}```" in DOCUMENT
+
+
+def test_what_it_says_was_run_is_pinned_in_that_version() -> None:
+    pins = {pin for file in (APPS / "requirements").iterdir() for pin in file.read_text(encoding="utf-8").split()}
+    run = re.findall(r"\b((?:lang|llama|haystack|jina|whisper-)[a-z-]+) (\d+(?:\.\d+)+)", DOCUMENT)
+    assert run
+    assert [f"{name}=={version}" for name, version in run if f"{name}=={version}" not in pins] == []
