@@ -1,6 +1,7 @@
 """A deployment under a traffic: what its callers see, and what it takes."""
 
 import asyncio
+import dataclasses
 import math
 import random
 from collections.abc import Iterable
@@ -26,7 +27,7 @@ _END_SECONDS = 600.0
 
 @dataclass(frozen=True)
 class Seen:
-    """At ``at`` seconds: of a pool the Tritons that are wanted and that are ready, and the demand."""
+    """``at`` seconds after the beginning: of a pool the Tritons that are wanted and that are ready, and the demand."""
 
     at: float
     pool: str
@@ -67,6 +68,7 @@ class Service:
         }
         self._under_way: dict[Frontend, set[asyncio.Task[None]]] = {frontend: set() for frontend in self._frontends}
         self._lost: list[Frontend] = []
+        self._began = 0.0
         self.happened = Happened()
 
     async def run(self, arrivals: Iterable[Arrival]) -> None:
@@ -74,10 +76,11 @@ class Service:
         for pool in self._pools.values():
             await pool.begin(pool.plan.replicas)
         await asyncio.gather(*(frontend.start() for frontend in self._frontends))
+        # What is there from the first takes its time to be tried.
+        began = self._began = self._loop.time()
         beside = [asyncio.create_task(self._look())]
         beside += [asyncio.create_task(self._scale(pool)) for pool in self._pools.values()]
         calls: set[asyncio.Task[None]] = set()
-        began = self._loop.time()
         first: float | None = None
         for arrival in arrivals:
             if first is None:
@@ -109,12 +112,16 @@ class Service:
             finally:
                 self._under_way[frontend].discard(task)
 
-        self.happened.outcomes.append((arrival, await call(send, self._rng)))
+        outcome = await call(send, self._rng)
+        since = dataclasses.replace(outcome, arrived=outcome.arrived - self._began)
+        self.happened.outcomes.append((arrival, since))
 
     async def _look(self) -> None:
         while True:
             for name, pool in self._pools.items():
-                self.happened.seen.append(Seen(self._loop.time(), name, pool.wanted, pool.ready, pool.demand))
+                self.happened.seen.append(
+                    Seen(self._loop.time() - self._began, name, pool.wanted, pool.ready, pool.demand)
+                )
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def _scale(self, pool: Pool) -> None:

@@ -24,6 +24,11 @@ def test_the_same_seed_gives_the_same_and_another_another() -> None:
     assert one != other
 
 
+def test_times_count_from_the_beginning_of_the_calls() -> None:
+    happened = simulate(fits(Line(0.9)), deployment(replicas=40), STEADY)
+    assert min(outcome.arrived for _, outcome in happened.outcomes) == min(seen.at for seen in happened.seen) == 0
+
+
 def test_refused_calls_come_again_and_add_to_the_load() -> None:
     few = Settings(queue_per_key=2, queue_per_tier=4)
     happened = simulate(fits(Line(5.0)), deployment(settings=few), STEADY)
