@@ -17,6 +17,8 @@ from frontend.errors import RateLimited
 _MOST_NAMES = 10_000
 # A wrong key is told so after this at the latest.
 _LONGEST_PAUSE = 5.0
+# More mistakes than these nobody makes who has the admin key.
+_GUESSES_A_MINUTE = 10
 # A request that would wait longer for its turn is refused.
 _PATIENCE_SECONDS = 30.0
 # What a request that had to wait is taken to cost while it runs, so that those behind it do not run beside it.
@@ -50,16 +52,29 @@ class Debts:
 
 
 class WrongKeys:
-    """Answers to wrong keys come later and later to an address that sends many; ``a_minute`` of 0 is no bound."""
+    """Answers to wrong keys come later and later to an address that sends many; ``a_minute`` of 0 is no bound.
+
+    Guesses of the admin key have a bound of their own.
+    """
 
     def __init__(self, a_minute: int) -> None:
         self._debts = Debts(a_minute, a_minute / 60) if a_minute else None
+        self._guesses = Debts(_GUESSES_A_MINUTE, _GUESSES_A_MINUTE / 60)
 
     async def pause(self, address: str) -> None:
         """Note one, and let its answer wait."""
         if self._debts is not None:
             self._debts.owe(address, 1)
             await asyncio.sleep(min(_LONGEST_PAUSE, self._debts.wait(address)))
+
+    def note_guess(self, address: str) -> None:
+        """Note a wrong admin key; ``RateLimited`` for one beyond the bound, which is not noted and puts nothing off."""
+        if wait := self._guesses.wait(address):
+            raise RateLimited(
+                "too many wrong admin keys from this address, retry later",
+                headers={"Retry-After": str(math.ceil(wait))},
+            )
+        self._guesses.owe(address, 1)
 
 
 class Unpaid:

@@ -75,3 +75,19 @@ async def test_refusals_of_many_wrong_keys_wait_and_the_right_key_does_not(setti
     assert seconds < 2
     assert {status for status, _ in answers} == {401}
     assert sum(seconds > 4 for _, seconds in answers) == 2
+
+
+async def test_guesses_of_the_admin_key_are_429_and_the_right_one_is_let_in(settings: Settings) -> None:
+    settings = dataclasses.replace(settings, admin_key="a" * 32)
+    async with running(settings, FakeTriton()) as client:
+
+        async def ask(path: str, key: str) -> tuple[int, int]:
+            async with client.get(path, headers={"Authorization": f"Bearer {key}"}) as response:
+                return response.status, int(response.headers.get("Retry-After", 0))
+
+        answers = [await ask("/admin/v1/keys", "b" * 32) for _ in range(13)]
+        right, other = await ask("/admin/v1/keys", settings.admin_key), await ask("/v1/models", KEY[:-1])
+    assert [status for status, _ in answers] == [401] * 11 + [429] * 2
+    assert {0 < seconds <= 6 for status, seconds in answers if status == 429} == {True}
+    # Wrong API keys are another matter.
+    assert (right, other) == ((200, 0), (401, 0))

@@ -157,3 +157,17 @@ async def test_requests_that_had_to_wait_go_one_after_the_other() -> None:
 
     await asyncio.gather(*(request() for _ in range(5)))
     assert most == 1
+
+
+async def test_guesses_of_the_admin_key_beyond_ten_a_minute_are_told_when_to_come_again(sleeper: Sleeper) -> None:
+    wrong = WrongKeys(0)
+    for _ in range(11):
+        wrong.note_guess("10.0.0.1")
+    for _ in range(3):
+        # What is refused puts the next one off no further.
+        with pytest.raises(RateLimited) as refused:
+            wrong.note_guess("10.0.0.1")
+        assert refused.value.headers["Retry-After"] == "6"
+    wrong.note_guess("10.0.0.2")
+    sleeper.now += 6
+    wrong.note_guess("10.0.0.1")
