@@ -5,6 +5,7 @@ quartet check --reach
 quartet keys create --name "search service" --tier pro
 quartet wallets top-up acme 25.50
 quartet usage --by day,operation
+quartet audit --since 2026-11-20
 quartet bulk embed texts.jsonl --output vectors.jsonl
 quartet tokens issue --subject phone-1 --seconds 3600
 
@@ -26,7 +27,7 @@ _INTERRUPTED = 130
 
 
 def _parser() -> argparse.ArgumentParser:
-    from frontend.commands import bulk, check, keys, usage
+    from frontend.commands import audit, bulk, check, keys, usage
 
     parser = argparse.ArgumentParser(prog="quartet", description="Quartet's frontend and its keys.")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -36,6 +37,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_parsers(commands)
     keys.add_parsers(commands)
     usage.add_parsers(commands)
+    audit.add_parsers(commands)
     bulk.add_parsers(commands)
     tokens = commands.add_parser("tokens", help="mobile tokens for development")
     issue = tokens.add_subparsers(dest="action", required=True).add_parser("issue", help="print a token")
@@ -72,7 +74,7 @@ def _work(start: Start) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from frontend.commands import check, keys, usage
+    from frontend.commands import audit, check, keys, usage
 
     if arguments.command == "serve":
         return _serve()
@@ -80,6 +82,8 @@ def _run(arguments: argparse.Namespace) -> int:
         _work(Start.read(arguments.start))
     elif arguments.command == "check":
         return check.run(arguments, _read())
+    elif arguments.command == "audit":
+        audit.run(arguments, _read())
     elif arguments.command == "tokens":
         _issue(arguments, _read())
     else:
@@ -97,7 +101,7 @@ def _bulk() -> int:
 
 def _run_any() -> int:
     """Any command: its errors as a line each."""
-    from frontend.access.registry import RegistryError
+    from frontend.access.names import RegistryError
     from frontend.database.engine import DatabaseUrlError
     from frontend.database.migrate import MigrationError
 

@@ -15,6 +15,8 @@ from frontend.processes.background import Repeating, cancel_all, forget_outcome
 # One query reads every key that is in use again, this often; a revoked one ends within this and the query's time.
 _REFRESH_SECONDS = 1.5
 _IDLE_SECONDS = 600.0
+# That a key is used is told to the database beside the requests.
+_TELL_SECONDS = 60.0
 # A caller waits for a busy database rather than be told that it is away; what has been revoked waits for none.
 _LOOKUP_SECONDS, _REREAD_SECONDS = 5.0, 2.0
 _MOST_AT_ONCE = 500
@@ -34,15 +36,21 @@ class KnownKeys:
         self._registry = registry
         self._known: dict[str, _Known] = {}
         self._asking: dict[str, asyncio.Task[_Known]] = {}
+        self._used: set[str] = set()
         self._outage = Outage("the database of keys is away", "the database of keys is back")
         self._refreshing = Repeating(_REFRESH_SECONDS, self._refresh)
+        self._telling = Repeating(_TELL_SECONDS, self._tell_used)
 
     def start(self) -> None:
-        """Begin to refresh; within the event loop."""
+        """Begin to refresh, and to tell what is used; within the event loop."""
         self._refreshing.start()
+        self._telling.start()
 
     async def close(self) -> None:
         await self._refreshing.close()
+        await self._telling.finish()
+        if not self._outage.away:
+            await self._tell_used()
         await cancel_all(list(self._asking.values()))
 
     async def identify(self, key: str) -> Caller:
@@ -54,6 +62,7 @@ class KnownKeys:
         known.used = time.monotonic()
         if known.caller.expires_at is not None and known.caller.expires_at <= time.time():
             raise refuse(_WRONG)
+        self._used.add(digest)
         return known.caller
 
     async def _look_up_once(self, digest: str) -> _Known:
@@ -87,6 +96,15 @@ class KnownKeys:
             self._outage.note(None)
         except DATABASE_FAILURES as error:
             self._outage.note(error)
+
+    async def _tell_used(self) -> None:
+        used, self._used = list(self._used), set()
+        try:
+            for start in range(0, len(used), _MOST_AT_ONCE):
+                await self._registry.note_used(used[start : start + _MOST_AT_ONCE])
+        except DATABASE_FAILURES:
+            # What is refreshed every second tells of the outage; these are told the next time.
+            self._used.update(used)
 
     async def _read_again(self, digests: list[str]) -> None:
         for start in range(0, len(digests), _MOST_AT_ONCE):

@@ -1,19 +1,21 @@
 """API keys and organisations in the database: made, listed, changed, rotated, revoked, found."""
 
 import json
-import re
 import time
 import uuid
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, false, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, false, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from frontend.access import api_key
+from frontend.access import api_key, audit, listing
+from frontend.access.audit import Actor, Change, Wanted
 from frontend.access.caller import Caller
+from frontend.access.listing import EVERY_KEY, KeyEntry, Search
+from frontend.access.names import LONGEST_NAME, MissingError, RegistryError, check_name, check_org
+from frontend.access.paging import EVERYTHING, Page
 from frontend.database.engine import READ
 from frontend.database.tables import KEYS, ORGS, SECRETS, WALLETS
 
@@ -21,38 +23,8 @@ from frontend.database.tables import KEYS, ORGS, SECRETS, WALLETS
 ROTATION_OVERLAP_SECONDS = 86_400
 # The longest time that a key or an old secret can be given: a hundred years.
 LONGEST_SECONDS = 100 * 365 * 86_400
-LONGEST_NAME, LONGEST_ORG = 128, 64
-_ORG = re.compile(r"(?! )[^/]{1,64}(?<! )")
-
-
-class RegistryError(ValueError):
-    """What was asked for does not fit what is stored; the message says what."""
-
-
-class MissingError(RegistryError):
-    """There is no such thing."""
-
-
-def check_name(what: str, name: str, longest: int) -> str:
-    """The name itself; ``RegistryError`` for what cannot be stored, or be shown without harm."""
-    if not 0 < len(name) <= longest or not name.isprintable():
-        raise RegistryError(f"{what} must have 1 to {longest} printable characters")
-    return name
-
-
-@dataclass(frozen=True)
-class KeyEntry:
-    """A key as it is listed: one line for each of its secrets. Times are seconds since 1970."""
-
-    id: str
-    prefix: str
-    name: str
-    tier: str
-    org: str | None
-    limits: Mapping[str, int]
-    created_at: int
-    expires_at: int | None
-    revoked_at: int | None
+# When a key was used is written so often at most.
+_USED_SECONDS = 60
 
 
 def _now() -> int:
@@ -60,10 +32,17 @@ def _now() -> int:
 
 
 class Registry:
-    """Keys and organisations behind one engine. A key is named by any of its secrets, or the prefix of one."""
+    """Keys and organisations behind one engine. A key is named by any of its secrets, or the prefix of one.
 
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
+    Every change is written down as that of ``actor``, without one as that of whoever runs this process.
+    """
+
+    def __init__(self, engine: AsyncEngine, actor: Actor | None = None) -> None:
+        self._engine, self._actor = engine, actor or Actor.of_process()
+
+    def acting(self, actor: Actor) -> "Registry":
+        """The same for the changes of somebody else."""
+        return Registry(self._engine, actor)
 
     async def create(
         self, name: str, tier: str, org: str | None, limits: Mapping[str, int], expires_at: int | None
@@ -76,6 +55,8 @@ class Registry:
             await self._check_org(connection, org)
             await connection.execute(insert(KEYS).values(**row, created_at=_now(), expires_at=expires_at))
             await self._add_secret(connection, key, key_id)
+            told = {"id": key_id, "name": name, "tier": tier, "org": org, "limits": dict(limits)}
+            await self._note(connection, "key.create", api_key.prefix(key), **told, expires_at=expires_at)
         return key
 
     async def rotate(self, named: str, overlap: int) -> str:
@@ -87,6 +68,8 @@ class Registry:
             still = or_(SECRETS.c.expires_at.is_(None), SECRETS.c.expires_at > end)
             await connection.execute(update(SECRETS).where(SECRETS.c.key_id == key_id, still).values(expires_at=end))
             await self._add_secret(connection, key, key_id)
+            told = {"id": key_id, "overlap": overlap, "new": api_key.prefix(key)}
+            await self._note(connection, "key.rotate", api_key.prefix(named), **told)
         return key
 
     async def revoke(self, named: str) -> None:
@@ -94,6 +77,7 @@ class Registry:
         async with self._engine.begin() as connection:
             key_id = await self._key_id(connection, named)
             await connection.execute(update(KEYS).where(KEYS.c.id == key_id).values(revoked_at=_now()))
+            await self._note(connection, "key.revoke", api_key.prefix(named), id=key_id)
 
     async def change(self, named: str, values: Mapping[str, Any], limits: Mapping[str, int | None]) -> None:
         """Set columns (name, tier, org, expires_at) of a key, and limits by name; a limit of None is taken away."""
@@ -110,51 +94,38 @@ class Registry:
             }
             change = update(KEYS).where(KEYS.c.id == key_id)
             await connection.execute(change.values(**values, limits=json.dumps(merged)))
+            told = {**values, "limits": dict(limits)} if limits else values
+            await self._note(connection, "key.change", api_key.prefix(named), id=key_id, **told)
 
-    async def entries(self) -> list[KeyEntry]:
-        """Every secret of every key, oldest first."""
-        columns = (KEYS.c.id, SECRETS.c.prefix, KEYS.c.name, KEYS.c.tier, KEYS.c.org, KEYS.c.limits)
-        ends = (
-            SECRETS.c.created_at,
-            KEYS.c.expires_at,
-            SECRETS.c.expires_at.label("secret_expires_at"),
-            KEYS.c.revoked_at,
-        )
-        query = select(*columns, *ends).join_from(SECRETS, KEYS).order_by(SECRETS.c.created_at, SECRETS.c.prefix)
+    async def entries(self, search: Search = EVERY_KEY, page: Page = EVERYTHING) -> list[KeyEntry]:
+        """The secrets of the keys that are searched for."""
         async with self._engine.connect() as connection:
-            rows = await (await connection.execution_options(**READ)).execute(query)
-            return [
-                KeyEntry(
-                    row.id,
-                    row.prefix,
-                    row.name,
-                    row.tier,
-                    row.org,
-                    json.loads(row.limits),
-                    row.created_at,
-                    _end(row),
-                    row.revoked_at,
-                )
-                for row in rows
-            ]
+            return await listing.keys(await connection.execution_options(**READ), search, page)
+
+    async def changes(self, wanted: Wanted, page: Page) -> list[Change]:
+        """What was changed, by whoever and wherever."""
+        async with self._engine.connect() as connection:
+            return await audit.changes(await connection.execution_options(**READ), wanted, page)
 
     async def find(self, digests: Collection[str]) -> dict[str, Caller]:
         """The callers behind digests of keys; what is unknown, expired or revoked is left out."""
-        now = _now()
-        alive = (
-            KEYS.c.revoked_at.is_(None),
-            or_(KEYS.c.expires_at.is_(None), KEYS.c.expires_at > now),
-            or_(SECRETS.c.expires_at.is_(None), SECRETS.c.expires_at > now),
-        )
         columns = (SECRETS.c.digest, KEYS.c.id, KEYS.c.name, KEYS.c.tier, KEYS.c.org, KEYS.c.limits)
         ends = (KEYS.c.expires_at, SECRETS.c.expires_at.label("secret_expires_at"), ORGS.c.requests_per_minute)
         prepaid = WALLETS.c.org.label("wallet")
         query = select(*columns, *ends, prepaid).join_from(SECRETS, KEYS).outerjoin(ORGS)
-        query = query.outerjoin(WALLETS, WALLETS.c.org == KEYS.c.org).where(*alive)
+        query = query.outerjoin(WALLETS, WALLETS.c.org == KEYS.c.org).where(*listing.alive())
         async with self._engine.connect() as connection:
             reader = await connection.execution_options(**READ)
             rows = await reader.execute(query.where(SECRETS.c.digest.in_(digests)))
             return {row.digest: _caller(row) for row in rows}
+
+    async def note_used(self, digests: Collection[str]) -> None:
+        """These were used within the last minute. A row that somebody else is changing has its turn the next time."""
+        now = _now()
+        old = or_(SECRETS.c.last_used_at.is_(None), SECRETS.c.last_used_at <= now - _USED_SECONDS)
+        due = select(SECRETS.c.digest).where(SECRETS.c.digest.in_(digests), old).with_for_update(skip_locked=True)
+        async with self._engine.begin() as connection:
+            await connection.execute(update(SECRETS).where(SECRETS.c.digest.in_(due)).values(last_used_at=now))
 
     async def key_id(self, named: str) -> str:
         """What usage of a key is recorded under, whether it is revoked or not."""
@@ -167,16 +138,13 @@ class Registry:
 
     async def create_org(self, name: str, requests_per_minute: int | None) -> None:
         """Make an organisation; its keys share ``requests_per_minute`` where that is given."""
-        if not _ORG.fullmatch(name) or not name.isprintable():
-            raise RegistryError(
-                "the name of an organisation has 1 to 64 printable characters, no slash, and no blanks around it"
-            )
-        row = {"name": name, "requests_per_minute": requests_per_minute, "created_at": _now()}
+        row = {"name": check_org(name), "requests_per_minute": requests_per_minute, "created_at": _now()}
         try:
             async with self._engine.begin() as connection:
                 await connection.execute(insert(ORGS).values(**row))
+                await self._note(connection, "org.create", name, requests_per_minute=requests_per_minute)
         except IntegrityError:
-            raise RegistryError(f"there is an organisation {name} already") from None
+            raise RegistryError(f"there is an organisation {name} already", "name") from None
 
     async def change_org(self, name: str, requests_per_minute: int | None) -> None:
         """Give an organisation another limit; None takes it away."""
@@ -184,14 +152,15 @@ class Registry:
             await self._check_org(connection, name)
             change = update(ORGS).where(ORGS.c.name == name)
             await connection.execute(change.values(requests_per_minute=requests_per_minute))
+            await self._note(connection, "org.change", name, requests_per_minute=requests_per_minute)
 
-    async def orgs(self) -> list[tuple[str, int | None, int]]:
-        """(name, requests a minute, number of keys) of every organisation."""
-        count = select(func.count()).where(KEYS.c.org == ORGS.c.name).scalar_subquery()
-        query = select(ORGS.c.name, ORGS.c.requests_per_minute, count).order_by(ORGS.c.name)
+    async def orgs(self, text: str = "", page: Page = EVERYTHING) -> list[tuple[str, int | None, int]]:
+        """(name, requests a minute, number of keys) of every organisation with ``text`` in its name."""
         async with self._engine.connect() as connection:
-            rows = await (await connection.execution_options(**READ)).execute(query)
-            return [(row[0], row[1], row[2]) for row in rows]
+            return await listing.orgs(await connection.execution_options(**READ), text, page)
+
+    async def _note(self, connection: AsyncConnection, action: str, target: str, **details: object) -> None:
+        await audit.note(connection, self._actor, action, target, **details)
 
     @staticmethod
     async def _add_secret(connection: AsyncConnection, key: str, key_id: str) -> None:
@@ -211,7 +180,7 @@ class Registry:
         if org is None:
             return
         if not org.isprintable() or await connection.scalar(select(ORGS.c.name).where(ORGS.c.name == org)) is None:
-            raise MissingError(f"there is no organisation {org if org.isprintable() else '?'}")
+            raise MissingError(f"there is no organisation {org if org.isprintable() else '?'}", "org")
 
 
 def _names(named: str) -> ColumnElement[bool]:
@@ -226,11 +195,6 @@ def _shown(named: str) -> str:
     return api_key.prefix(named) if named.isprintable() else "?"
 
 
-def _end(row: Any) -> int | None:
-    ends = [end for end in (row.expires_at, row.secret_expires_at) if end is not None]
-    return min(ends, default=None)
-
-
 def _caller(row: Any) -> Caller:
     return Caller(
         id=row.id,
@@ -239,6 +203,6 @@ def _caller(row: Any) -> Caller:
         org=row.org or None,
         org_limit=row.requests_per_minute,
         limits=json.loads(row.limits),
-        expires_at=_end(row),
+        expires_at=listing.end(row),
         prepaid=row.wallet is not None,
     )

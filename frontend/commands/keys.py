@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from frontend.access import api_key
-from frontend.access.registry import LONGEST_SECONDS, ROTATION_OVERLAP_SECONDS, KeyEntry, Registry
+from frontend.access.listing import KeyEntry
+from frontend.access.registry import LONGEST_SECONDS, ROTATION_OVERLAP_SECONDS, Registry
 from frontend.catalogue.endpoints import LIMITS
 from frontend.commands.database import with_registry
 from frontend.commands.tables import columns
@@ -114,12 +115,12 @@ async def _run_orgs(registry: Registry, arguments: argparse.Namespace) -> Iterab
 
 
 def _table(entries: Iterable[KeyEntry]) -> Iterable[str]:
-    rows = [("prefix", "name", "tier", "organisation", "limits", "id", "created", "state")]
+    rows = [("prefix", "name", "tier", "organisation", "limits", "id", "created", "used", "state")]
     for entry in entries:
         limits = " ".join(f"{name}={number}" for name, number in entry.limits.items()) or "-"
-        created = time.strftime("%Y-%m-%d", time.gmtime(entry.created_at))
-        org = entry.org or "-"
-        rows.append((entry.prefix, entry.name, entry.tier, org, limits, entry.id, created, _state(entry)))
+        used = "-" if entry.last_used_at is None else _day(entry.last_used_at)
+        first = (entry.prefix, entry.name, entry.tier, entry.org or "-", limits)
+        rows.append((*first, entry.id, _day(entry.created_at), used, _state(entry)))
     return columns(rows)
 
 
@@ -129,6 +130,10 @@ def _state(entry: KeyEntry) -> str:
     if entry.expires_at is None:
         return "active"
     return "expired" if entry.expires_at <= time.time() else f"until {_moment(entry.expires_at)}"
+
+
+def _day(at: int) -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime(at))
 
 
 def _moment(at: int) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from frontend.access.registry import LONGEST_NAME, Registry, RegistryError, check_name
+from frontend.access.names import LONGEST_NAME, RegistryError, check_name
+from frontend.access.registry import Registry
 from frontend.catalogue.prices import to_chf, to_micro
 from frontend.commands.database import with_database
 from frontend.commands.tables import columns

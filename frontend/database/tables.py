@@ -36,6 +36,7 @@ KEYS = Table(
     Column("created_at", BigInteger, nullable=False),
     Column("expires_at", BigInteger),
     Column("revoked_at", BigInteger),
+    Index("api_keys_org", "org"),
 )
 
 # A key keeps its id when it is rotated; for a while it may have two secrets.
@@ -47,7 +48,10 @@ SECRETS = Table(
     Column("prefix", String(16), nullable=False, unique=True),
     Column("created_at", BigInteger, nullable=False),
     Column("expires_at", BigInteger),
+    # To the minute or two.
+    Column("last_used_at", BigInteger),
     Index("api_key_secrets_key_id", "key_id"),
+    Index("api_key_secrets_created_at", "created_at", "prefix"),
 )
 
 # One row a charge. Amounts are micro-CHF; a price is for one unit, a quantity counts what it holds. A request is known
@@ -138,4 +142,20 @@ TOPUPS = Table(
     Column("org", String(64), ForeignKey("wallets.org"), nullable=False),
     Column("amount", BigInteger, nullable=False),
     Column("at", BigInteger, nullable=False),
+    Index("topups_org_at", "org", "at", "reference"),
+)
+
+# Who changed what: written with the change itself, and kept. The details are JSON without a secret.
+AUDIT = Table(
+    "audit",
+    metadata,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column("at", BigInteger, nullable=False),
+    Column("actor", String(16), nullable=False),
+    Column("origin", String(128), nullable=False),
+    Column("action", String(32), nullable=False),
+    Column("target", String(128), nullable=False),
+    Column("details", Text, nullable=False),
+    Index("audit_at", "at", "id"),
+    Index("audit_target", "target", "at", "id"),
 )

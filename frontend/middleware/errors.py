@@ -4,7 +4,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 from sqlalchemy.exc import SQLAlchemyError
 
-from frontend.access.registry import MissingError, RegistryError
+from frontend.access.names import MissingError, RegistryError
 from frontend.catalogue.endpoints import operation_of
 from frontend.errors import ApiError, BadGateway, Internal, InvalidRequest, MethodNotAllowed, NotFound, TooLarge
 from frontend.http.rendering import error_response
@@ -39,9 +39,9 @@ async def errors_middleware(request: web.Request, handler: Handler) -> web.Strea
             raise
         failure = _from_framework(error)
     except MissingError as error:
-        failure = NotFound(str(error))
+        failure = NotFound(str(error), param=error.param)
     except RegistryError as error:
-        failure = InvalidRequest(str(error))
+        failure = InvalidRequest(str(error), param=error.param)
     except SQLAlchemyError as error:
         log.error("the database failed", extra={"fields": {"details": str(error)}})
         failure = BadGateway("the database is away for the moment, retry with backoff")

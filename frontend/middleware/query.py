@@ -10,14 +10,15 @@ from frontend.http import fields
 
 
 def query_middleware(known: Mapping[str, Collection[str]]) -> Middleware:
-    """400 for one that is given twice, or that ``known`` does not have for its path; most paths have none."""
+    """400 for one that is given twice, or that ``known`` does not have for its route; most have none."""
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-        if request.query_string and request.match_info.http_exception is None:
+        resource = request.match_info.route.resource
+        if request.query_string and resource is not None:
             for name in request.query:
                 fields.check_name(name)
-                fields.refuse_unknown([name], known.get(request.path, ()))
+                fields.refuse_unknown([name], known.get(resource.canonical, ()))
                 if len(request.query.getall(name)) > 1:
                     raise InvalidRequest(f"parameter given twice: {name}", param=name)
         return await handler(request)

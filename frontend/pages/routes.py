@@ -4,7 +4,6 @@ from aiohttp import web
 
 from frontend.config.settings import Settings
 from frontend.pages import (
-    admin,
     dashboard,
     docs,
     health,
@@ -18,20 +17,23 @@ from frontend.pages import (
     usage_report,
     voices,
 )
+from frontend.pages.admin import keys, orgs, reports
 
 _PAGES = (static_files, home, health, models, metrics, offer, openapi, playground, dashboard)
-
-# The query parameters of each path that has some.
+_ADMINISTRATION = (keys, orgs, reports)
+# The query parameters of each route that has some.
 QUERIES = {
     "/dashboard/data/usage": usage_report.PARAMETERS,
     "/dashboard/data/outcomes": usage_report.DAYS,
-    "/admin/v1/usage": (*usage_report.PARAMETERS, *admin.SCOPE),
+    **keys.QUERIES,
+    **orgs.QUERIES,
+    **reports.QUERIES,
 }
 
 
 def routes(settings: Settings) -> list[web.RouteDef]:
     """What there is with these settings."""
-    pages = [*_PAGES, *([admin] if settings.admin_key else [])]
+    pages = [*_PAGES, *(_ADMINISTRATION if settings.admin_key else [])]
     if settings.aliases and settings.served.voices:
         pages.append(voices)
-    return [*docs.routes(settings), *(route for page in pages for route in page.ROUTES)]
+    return [*docs.routes(settings), *(route for each in pages for route in each.ROUTES)]

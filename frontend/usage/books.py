@@ -2,35 +2,35 @@
 
 import asyncio
 import time
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncEngine
 
-from frontend.access.registry import MissingError, RegistryError
+from frontend.access import audit
+from frontend.access.audit import Actor
+from frontend.access.names import RegistryError
+from frontend.access.paging import Page
 from frontend.catalogue.models import PRICES
+from frontend.catalogue.prices import to_chf
 from frontend.database.engine import READ
 from frontend.database.tables import (
     KEYS,
-    ORGS,
     OUTCOME_COLUMNS,
     REQUEST_DAYS,
     SECRETS,
     TIME_COLUMNS,
-    TOPUPS,
     USAGE_DAYS,
     USAGE_EVENTS,
     WALLET_LEASES,
     WALLETS,
 )
-from frontend.usage import leases
+from frontend.usage import leases, top_ups
+from frontend.usage.top_ups import HELD, TopUp, balance
 
 _DAY = 86_400
-# Sums of it stay far from what a database's integers hold.
-_MOST_IN_A_WALLET = 10**15
 _KEPT_SECONDS = 30 * _DAY
 # So few that nobody waits long for the table.
 _PRUNED_AT_ONCE = 5_000
@@ -93,63 +93,59 @@ class Scope:
 
 
 class Books:
-    """Usage and wallets behind one engine."""
+    """Usage and wallets behind one engine. Changes are written down as in the registry of keys."""
 
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
+    def __init__(self, engine: AsyncEngine, actor: Actor | None = None) -> None:
+        self._engine, self._actor = engine, actor or Actor.of_process()
+
+    def acting(self, actor: Actor) -> "Books":
+        """The same for the changes of somebody else."""
+        return Books(self._engine, actor)
 
     async def top_up(self, org: str, amount: int, reference: str | None) -> int:
         """Add ``amount`` micro-CHF to a wallet, which is made at its first; answers the balance.
 
         Repeating it under the same ``reference`` changes nothing; another top-up under it is a ``RegistryError``.
         """
-        if amount < 1:
-            raise RegistryError("a top-up must be more than nothing")
-        row = {"reference": reference or uuid.uuid4().hex, "org": org, "amount": amount}
         async with self._engine.begin() as connection:
-            # Two that come at once wait for each other here.
-            if await connection.scalar(sa.select(ORGS.c.name).where(ORGS.c.name == org).with_for_update()) is None:
-                raise MissingError(f"there is no organisation {org}")
-            balance = await connection.scalar(
-                sa.select(WALLETS.c.balance).where(WALLETS.c.org == org).with_for_update()
-            )
-            known = sa.select(TOPUPS.c.org, TOPUPS.c.amount).where(TOPUPS.c.reference == row["reference"])
-            same = (await connection.execute(known)).one_or_none()
-            if same is not None and tuple(same) != (org, amount):
-                raise RegistryError(f"there is another top-up with the reference {reference}")
-            if same is None:
-                if (await _balance(connection, org) or 0) + amount > _MOST_IN_A_WALLET:
-                    raise RegistryError("a wallet holds a billion CHF at most")
-                if balance is None:
-                    await connection.execute(sa.insert(WALLETS).values(org=org, balance=0))
-                change = sa.update(WALLETS).where(WALLETS.c.org == org)
-                await connection.execute(change.values(balance=WALLETS.c.balance + amount))
-                await connection.execute(sa.insert(TOPUPS).values(**row, at=int(time.time())))
-            return await _balance(connection, org) or 0
+            return await top_ups.add(connection, self._actor, org, amount, reference)
 
     async def balance(self, org: str) -> int | None:
         """Micro-CHF that are not charged yet, reserved ones with them; None where there is no wallet."""
         async with self._engine.connect() as connection:
-            return await _balance(await connection.execution_options(**READ), org)
+            return await balance(await connection.execution_options(**READ), org)
 
-    async def balances(self) -> dict[str, int]:
-        """The balance of every wallet, by organisation."""
+    async def balances(self, orgs: Sequence[str] | None = None) -> dict[str, int]:
+        """The balance of every wallet, or of those of ``orgs``, by organisation."""
+        query = sa.select(WALLETS.c.org, HELD + WALLETS.c.balance).order_by(WALLETS.c.org)
+        if orgs is not None:
+            query = query.where(WALLETS.c.org.in_(orgs))
         async with self._engine.connect() as connection:
-            reader = await connection.execution_options(**READ)
-            rows = await reader.execute(sa.select(WALLETS.c.org, _HELD + WALLETS.c.balance).order_by(WALLETS.c.org))
+            rows = await (await connection.execution_options(**READ)).execute(query)
             return {row[0]: int(row[1]) for row in rows}
 
-    async def leases(self) -> list[Lease]:
-        """What frontends hold of wallets."""
-        query = sa.select(WALLET_LEASES).order_by(WALLET_LEASES.c.org, WALLET_LEASES.c.holder)
+    async def top_ups(self, org: str, page: Page) -> list[TopUp]:
+        """What was put into a wallet."""
+        async with self._engine.connect() as connection:
+            return await top_ups.of_org(await connection.execution_options(**READ), org, page)
+
+    async def leases(self, holder: str | None = None, most: int | None = None) -> list[Lease]:
+        """What frontends hold of wallets, or one of them does; not more than ``most``."""
+        query = sa.select(WALLET_LEASES).order_by(WALLET_LEASES.c.org, WALLET_LEASES.c.holder).limit(most)
+        if holder is not None:
+            query = query.where(WALLET_LEASES.c.holder == holder)
         async with self._engine.connect() as connection:
             rows = await (await connection.execution_options(**READ)).execute(query)
             return [Lease(row.holder, row.org, row.amount) for row in rows]
 
     async def release(self, holder: str) -> None:
         """Take back what a frontend holds that is lost with its disk; never of one that lives."""
+        held = sa.select(WALLET_LEASES.c.org, WALLET_LEASES.c.amount).where(WALLET_LEASES.c.holder == holder)
         async with self._engine.begin() as connection:
+            told = {row.org: to_chf(row.amount) for row in await connection.execute(held.order_by(WALLET_LEASES.c.org))}
             await leases.end(connection, holder)
+            if told:
+                await audit.note(connection, self._actor, "lease.release", holder, amounts=told)
 
     async def prune(self, before: int) -> int:
         """Delete the charges made before that many seconds since 1970 and answer how many; their sums by day stay.
@@ -165,8 +161,10 @@ class Books:
         while True:
             async with self._engine.begin() as connection:
                 some = await connection.execute(sa.delete(USAGE_EVENTS).where(USAGE_EVENTS.c.id.in_(old)))
-            if not some.rowcount:
-                return deleted
+                if not some.rowcount:
+                    return deleted
+                if not deleted:
+                    await audit.note(connection, self._actor, "usage.prune", "", before=before)
             deleted += some.rowcount
 
     async def usage(self, scope: Scope, by: Sequence[str], most: int | None = None) -> list[Sum]:
@@ -231,13 +229,3 @@ def _ended(operation: str, counts: Sequence[int]) -> Ended:
 
 def _sums(rows: Iterable[sa.Row[Any]], groups: int) -> list[Sum]:
     return [Sum(tuple(row[:groups]), *map(int, row[groups:])) for row in rows if row[-1] is not None]
-
-
-_HELD = sa.func.coalesce(
-    sa.select(sa.func.sum(WALLET_LEASES.c.amount)).where(WALLET_LEASES.c.org == WALLETS.c.org).scalar_subquery(), 0
-)
-
-
-async def _balance(connection: AsyncConnection, org: str) -> int | None:
-    balance = await connection.scalar(sa.select(_HELD + WALLETS.c.balance).where(WALLETS.c.org == org))
-    return None if balance is None else int(balance)

@@ -91,8 +91,87 @@ async def test_an_organisations_limit_can_be_taken_away(admin: Client) -> None:
     assert await _ask(admin, "PATCH", "/orgs/acme") == {"name": "acme", "requests_per_minute": None}
 
 
+async def test_the_parameter_that_does_not_fit_what_is_stored_is_named(admin: Client) -> None:
+    await _ask(admin, "POST", "/orgs", name="acme")
+    await _ask(admin, "POST", "/orgs/acme/topups", amount="1", reference="invoice 7")
+    wrong: list[tuple[str, int, dict[str, str], str]] = [
+        ("/orgs", 400, {"name": "acme"}, "name"),
+        ("/keys", 404, {"org": "nobody"}, "org"),
+        ("/orgs/acme/topups", 400, {"amount": "0"}, "amount"),
+        ("/orgs/acme/topups", 400, {"amount": "2", "reference": "invoice 7"}, "reference"),
+    ]
+    for path, status, body, param in wrong:
+        assert (await _ask(admin, "POST", path, status, **body))["error"]["param"] == param
+
+
+async def test_lists_come_in_parts_that_tell_whether_there_are_more(admin: Client) -> None:
+    for name in ("acme", "beta", "gamma"):
+        await _ask(admin, "POST", "/orgs", name=name)
+        await _ask(admin, "POST", "/keys", name=name, org=name)
+        await _ask(admin, "POST", "/orgs/acme/topups", amount="1", reference=name)
+    kinds = {"/orgs": "name", "/keys": "prefix", "/orgs/acme/topups": "reference", "/audit": "id"}
+    for path, name in kinds.items():
+        whole = (await _ask(admin, "GET", path))["data"]
+        first = await _ask(admin, "GET", f"{path}?limit=2")
+        rest = await _ask(admin, "GET", f"{path}?after={first['data'][-1][name]}")
+        assert (first["data"] + rest["data"], first["has_more"], rest["has_more"]) == (whole, True, False), path
+        turned = await _ask(admin, "GET", f"{path}?order={'desc' if path in ('/orgs', '/keys') else 'asc'}")
+        assert turned["data"] == whole[::-1], path
+
+
+async def test_keys_are_searched_and_those_that_have_ended_are_left_out(admin: Client) -> None:
+    await _ask(admin, "POST", "/orgs", name="acme")
+    made = [await _ask(admin, "POST", "/keys", name=name, org="acme") for name in ("search", "research", "speech")]
+    await _ask(admin, "DELETE", f"/keys/{made[1]['prefix']}")
+    for query, found in (("search=SEARCH", [0, 1]), ("search=search&state=active", [0]), ("org=acme", [0, 1, 2])):
+        listed = (await _ask(admin, "GET", f"/keys?{query}"))["data"]
+        assert {each["prefix"] for each in listed} == {made[place]["prefix"] for place in found}, query
+
+
+async def test_every_change_is_in_the_log_as_that_of_the_admin_key(admin: Client) -> None:
+    await _ask(admin, "POST", "/orgs", name="acme")
+    await _ask(admin, "PATCH", "/orgs/acme", requests_per_minute=5)
+    made = await _ask(admin, "POST", "/keys", name="search", org="acme")
+    await _ask(admin, "PATCH", f"/keys/{made['prefix']}", tier="pro")
+    await _ask(admin, "POST", f"/keys/{made['prefix']}/rotate")
+    await _ask(admin, "DELETE", f"/keys/{made['prefix']}")
+    for _ in range(2):
+        await _ask(admin, "POST", "/orgs/acme/topups", amount="1", reference="once")
+    await _ask(admin, "GET", f"/usage?key={made['prefix']}")
+    log = (await _ask(admin, "GET", "/audit?actor=admin+key"))["data"]
+    wanted = ["wallet.top_up", "key.revoke", "key.rotate", "key.change", "key.create", "org.change", "org.create"]
+    assert [change["action"] for change in log] == wanted
+    assert {change["origin"] for change in log} == {"127.0.0.1"}
+    assert (log[0]["target"], log[0]["details"]) == ("acme", {"amount": "1.00", "reference": "once"})
+    assert made["key"] not in str(log)
+    found = await _ask(admin, "GET", f"/audit?target={made['prefix']}&limit=1&since=2026-01-01")
+    assert (found["data"], found["has_more"]) == ([log[1]], True)
+
+
+async def test_the_settings_of_keys_are_told(settings: Settings, triton: FakeTriton) -> None:
+    floors = {"whisper_turbo": {"org:acme": 2}}
+    own = dataclasses.replace(settings, admin_key=ADMIN_KEY, floors=floors, tiers={"pro": {"speech": 7}})
+    async with running(own, triton, ADMIN_KEY) as client:
+        told = await _ask(client, "GET", "/settings")
+    assert (told["floors"], told["limits_of_tiers"]) == (floors, {"pro": {"speech": 7}})
+    assert (told["tiers"], told["usual_tier"]) == (["bulk", "free", "pro", "company"], "free")
+    assert told["limits"] == settings.limits
+
+
+@pytest.mark.parametrize("path", ["/orgs", "/keys", "/orgs/acme/topups"])
+async def test_a_form_of_a_foreign_page_changes_nothing(admin: Client, path: str) -> None:
+    await _ask(admin, "POST", "/orgs", name="acme")
+    before = await _ask(admin, "GET", "/audit")
+    foreign = {"Authorization": "", "Origin": "https://evil.example", "Content-Type": "text/plain"}
+    body = b'{"name": "evil", "amount": "1", "reference": "="}'
+    async with admin.post(f"/admin/v1{path}", data=body, headers=foreign) as response:
+        assert response.status == 401
+        assert "Access-Control-Allow-Origin" not in response.headers
+    assert await _ask(admin, "GET", "/audit") == before
+
+
 async def test_leases_are_listed_and_can_be_released(admin: Client) -> None:
-    assert await _ask(admin, "GET", "/leases") == {"object": "list", "data": []}
+    assert await _ask(admin, "GET", "/leases?holder=lost") == {"object": "list", "data": [], "has_more": False}
     assert await _ask(admin, "DELETE", "/leases/lost") == {"holder": "lost", "released": True}
 
 
@@ -140,6 +219,20 @@ _REFUSED: list[tuple[str, str, dict[str, Any], int]] = [
     ("GET", "/usage?day=1", {}, 400),
     ("GET", "/usage?by=day&by=key", {}, 400),
     ("GET", "/nothing", {}, 404),
+    *(("GET", f"/{path}?limit={limit}", {}, 400) for path in ("keys", "orgs", "audit") for limit in ("0", "501", "x")),
+    ("GET", "/keys?order=up", {}, 400),
+    ("GET", "/keys?state=dead", {}, 400),
+    ("GET", "/keys?search=%00", {}, 400),
+    ("GET", "/keys?after=qk_nothing", {}, 404),
+    ("GET", "/keys?since=2026-11-20", {}, 400),
+    ("GET", "/orgs?after=nobody", {}, 404),
+    ("GET", "/orgs/nobody/topups", {}, 404),
+    ("GET", "/orgs/%00/topups", {}, 404),
+    ("GET", "/audit?since=yesterday", {}, 400),
+    ("GET", "/audit?after=999", {}, 404),
+    ("GET", "/audit?after=one", {}, 400),
+    ("GET", "/audit?target=%00", {}, 400),
+    ("GET", "/settings?limit=1", {}, 400),
 ]
 
 

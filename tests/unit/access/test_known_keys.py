@@ -17,6 +17,7 @@ class FakeRegistry(Registry):
     def __init__(self) -> None:
         self.callers: dict[str, Caller] = {}
         self.asked = 0
+        self.used: list[str] = []
         self.failure: Exception | None = None
         self.hangs = False
 
@@ -27,6 +28,11 @@ class FakeRegistry(Registry):
         if self.failure is not None:
             raise self.failure
         return {digest: self.callers[digest] for digest in digests if digest in self.callers}
+
+    async def note_used(self, digests: Collection[str]) -> None:
+        if self.failure is not None:
+            raise self.failure
+        self.used += digests
 
 
 KEY = api_key.new_key()
@@ -120,3 +126,22 @@ async def test_a_key_that_is_not_used_is_forgotten(
     asked = registry.asked
     await asyncio.sleep(0.15)
     assert registry.asked == asked
+
+
+async def test_a_key_that_is_used_is_told_of_once_a_while(known: KnownKeys, registry: FakeRegistry) -> None:
+    for _ in range(3):
+        await known.identify(KEY)
+    with pytest.raises(Unauthorized):
+        await known.identify(api_key.new_key())
+    await known._tell_used()
+    await known._tell_used()
+    assert registry.used == [api_key.digest(KEY)]
+
+
+async def test_what_could_not_be_told_is_told_the_next_time(known: KnownKeys, registry: FakeRegistry) -> None:
+    await known.identify(KEY)
+    registry.failure = OSError("away")
+    await known._tell_used()
+    registry.failure = None
+    await known.close()
+    assert registry.used == [api_key.digest(KEY)]

@@ -8,7 +8,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access import api_key
 from frontend.access.caller import Caller
-from frontend.access.registry import Registry, RegistryError
+from frontend.access.names import RegistryError
+from frontend.access.registry import Registry
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 from frontend.database.tables import KEYS, ORGS, SECRETS

@@ -2,7 +2,7 @@ import pytest
 from aiohttp import web
 from sqlalchemy.exc import OperationalError
 
-from frontend.access.registry import MissingError, RegistryError
+from frontend.access.names import MissingError, RegistryError
 from frontend.errors import InsufficientQuota
 from tests.raw import ask, head
 from tests.serving import serving

@@ -7,7 +7,8 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access import api_key
-from frontend.access.registry import Registry, RegistryError
+from frontend.access.names import RegistryError
+from frontend.access.registry import Registry
 from frontend.database.tables import USAGE_EVENTS
 from frontend.usage import books as module
 from frontend.usage import leases
@@ -55,6 +56,8 @@ async def test_what_a_frontend_holds_belongs_to_the_balance(engine: AsyncEngine,
     async with engine.begin() as connection:
         await leases.take(connection, "holder", "acme", 10)
     assert (await books.leases(), await books.balance("acme")) == ([Lease("holder", "acme", 50)], 100)
+    assert [len(found) for found in (await books.leases("holder"), await books.leases("other"))] == [1, 0]
+    assert await books.leases(most=0) == []
 
 
 async def test_a_lease_that_is_released_is_free_for_others(engine: AsyncEngine, books: Books) -> None:

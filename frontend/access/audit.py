@@ -1,0 +1,82 @@
+"""Who changed what of keys, organisations and wallets: a row for each change, written in the change's transaction."""
+
+import asyncio
+import json
+import os
+import pwd
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from frontend.access.paging import Page, part
+from frontend.database.tables import AUDIT
+
+ADMIN_KEY, COMMAND_LINE = "admin key", "command line"
+_LONGEST_ORIGIN = 128
+
+
+@dataclass(frozen=True)
+class Actor:
+    """Who makes a change: with the admin key from an ``origin``, a network address; or by command, as the user of the
+    operating system that the origin names.
+    """
+
+    kind: str
+    origin: str
+
+    @classmethod
+    def of_process(cls) -> "Actor":
+        """Whoever runs this process."""
+        number = os.getuid()
+        try:
+            return cls(COMMAND_LINE, pwd.getpwuid(number).pw_name)
+        except KeyError:
+            # A container may run as a user without a name.
+            return cls(COMMAND_LINE, str(number))
+
+
+@dataclass(frozen=True)
+class Change:
+    """A row; ``at`` is in seconds since 1970."""
+
+    id: int
+    at: int
+    actor: str
+    origin: str
+    action: str
+    target: str
+    details: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which changes: those from ``since`` (seconds since 1970) on that have these values, of which "" is any."""
+
+    since: int = 0
+    actor: str = ""
+    action: str = ""
+    target: str = ""
+
+
+async def note(connection: AsyncConnection, actor: Actor, action: str, target: str, **details: object) -> None:
+    """Write a change down; it stands or falls with the connection's transaction."""
+    row = {"actor": actor.kind, "origin": actor.origin[:_LONGEST_ORIGIN], "action": action, "target": target}
+    await connection.execute(sa.insert(AUDIT).values(**row, at=int(time.time()), details=json.dumps(details)))
+
+
+async def changes(connection: AsyncConnection, wanted: Wanted, page: Page) -> list[Change]:
+    """The changes that are wanted, in the page's order."""
+    query = sa.select(AUDIT).where(AUDIT.c.at >= wanted.since)
+    for column in (AUDIT.c.actor, AUDIT.c.action, AUDIT.c.target):
+        if value := getattr(wanted, column.name):
+            query = query.where(column == value)
+    rows = await part(connection, query, page, (AUDIT.c.at, AUDIT.c.id))
+    return await asyncio.to_thread(lambda: list(map(_change, rows)))
+
+
+def _change(row: Any) -> Change:
+    return Change(row.id, row.at, row.actor, row.origin, row.action, row.target, json.loads(row.details))

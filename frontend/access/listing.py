@@ -1,0 +1,112 @@
+"""Keys and organisations as they are listed and searched."""
+
+import asyncio
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from frontend.access import api_key
+from frontend.access.paging import Page, part
+from frontend.database.tables import KEYS, ORGS, SECRETS
+
+
+@dataclass(frozen=True)
+class KeyEntry:
+    """A key as it is listed: one line for each of its secrets. Times are seconds since 1970."""
+
+    id: str
+    prefix: str
+    name: str
+    tier: str
+    org: str | None
+    limits: Mapping[str, int]
+    created_at: int
+    expires_at: int | None
+    revoked_at: int | None
+    last_used_at: int | None
+
+
+@dataclass(frozen=True)
+class Search:
+    """Which lines: those with ``text`` in a name or an organisation, or at the beginning of a key; those of one
+    organisation; those that hold (``active``).
+    """
+
+    text: str = ""
+    org: str | None = None
+    active: bool = False
+
+    def conditions(self) -> list[sa.ColumnElement[bool]]:
+        found = []
+        if self.text:
+            within = [column.icontains(self.text, autoescape=True) for column in (KEYS.c.name, KEYS.c.org)]
+            beginning = SECRETS.c.prefix.startswith(api_key.prefix(self.text), autoescape=True)
+            found.append(sa.or_(*within, beginning))
+        if self.org is not None:
+            found.append(KEYS.c.org == self.org)
+        return [*found, *alive()] if self.active else found
+
+
+EVERY_KEY = Search()
+
+
+def alive() -> list[sa.ColumnElement[bool]]:
+    """What holds of a secret that is neither revoked nor expired, nor its key."""
+    now = int(time.time())
+    return [
+        KEYS.c.revoked_at.is_(None),
+        sa.or_(KEYS.c.expires_at.is_(None), KEYS.c.expires_at > now),
+        sa.or_(SECRETS.c.expires_at.is_(None), SECRETS.c.expires_at > now),
+    ]
+
+
+def end(row: Any) -> int | None:
+    """When a secret ends, by itself or with its key."""
+    ends = [end for end in (row.expires_at, row.secret_expires_at) if end is not None]
+    return min(ends, default=None)
+
+
+async def keys(connection: AsyncConnection, search: Search, page: Page) -> list[KeyEntry]:
+    """A line for each secret of each key that is searched for."""
+    columns = (KEYS.c.id, SECRETS.c.prefix, KEYS.c.name, KEYS.c.tier, KEYS.c.org, KEYS.c.limits)
+    times = (
+        SECRETS.c.created_at,
+        SECRETS.c.last_used_at,
+        KEYS.c.expires_at,
+        SECRETS.c.expires_at.label("secret_expires_at"),
+        KEYS.c.revoked_at,
+    )
+    query = sa.select(*columns, *times).join_from(SECRETS, KEYS).where(*search.conditions())
+    found = await part(connection, query, page, (SECRETS.c.created_at, SECRETS.c.prefix))
+    # Thousands of rows take longer than the event loop may be held.
+    return await asyncio.to_thread(lambda: list(map(_entry, found)))
+
+
+def _entry(row: Any) -> KeyEntry:
+    return KeyEntry(
+        row.id,
+        row.prefix,
+        row.name,
+        row.tier,
+        row.org,
+        json.loads(row.limits),
+        row.created_at,
+        end(row),
+        row.revoked_at,
+        row.last_used_at,
+    )
+
+
+async def orgs(connection: AsyncConnection, text: str, page: Page) -> list[tuple[str, int | None, int]]:
+    """(name, requests a minute, number of keys) of every organisation with ``text`` in its name."""
+    count = sa.select(sa.func.count()).where(KEYS.c.org == ORGS.c.name).scalar_subquery().label("number")
+    query = sa.select(ORGS.c.name, ORGS.c.requests_per_minute, count)
+    if text:
+        query = query.where(ORGS.c.name.icontains(text, autoescape=True))
+    found = await part(connection, query, page, (ORGS.c.name,))
+    return [(row.name, row.requests_per_minute, row.number) for row in found]

@@ -1,0 +1,39 @@
+"""A part of a list that may be long."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from frontend.access.names import MissingError
+
+
+@dataclass(frozen=True)
+class Page:
+    """So many rows, or all; those behind the one that is called ``after``, or from the beginning."""
+
+    limit: int | None = None
+    after: str | int | None = None
+    newest_first: bool = False
+
+
+EVERYTHING = Page()
+
+
+async def part(
+    connection: AsyncConnection, query: sa.Select[Any], page: Page, order: Sequence[sa.Column[Any]]
+) -> sa.CursorResult[Any]:
+    """The rows of a query in an order, of which the last column is a row's name; ``MissingError`` where none has that
+    of ``page.after``.
+    """
+    if page.after is not None:
+        named = sa.select(*order).where(order[-1] == page.after)
+        if (last := (await connection.execute(named)).one_or_none()) is None:
+            raise MissingError("after names nothing that is listed", "after")
+        place, own = sa.tuple_(*map(sa.literal, last, (column.type for column in order))), sa.tuple_(*order)
+        query = query.where(own < place if page.newest_first else own > place)
+    columns = [column.desc() for column in order] if page.newest_first else order
+    rows: sa.CursorResult[Any] = await connection.execute(query.order_by(*columns).limit(page.limit))
+    return rows

@@ -1,0 +1,46 @@
+"""quartet audit: who changed what of keys, organisations and wallets."""
+
+import argparse
+import calendar
+import json
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from frontend.access.audit import ADMIN_KEY, COMMAND_LINE, Change, Wanted
+from frontend.access.paging import Page
+from frontend.commands.database import with_registry
+from frontend.commands.keys import positive
+from frontend.commands.tables import columns
+from frontend.commands.usage import day, name
+from frontend.config.settings import Settings
+
+_USUAL_LIMIT = 50
+
+
+def add_parsers(commands: Any) -> None:
+    """The subcommand and its arguments."""
+    audit = commands.add_parser("audit", help="who changed what of keys, organisations and wallets, the newest first")
+    audit.add_argument("--limit", type=positive, default=_USUAL_LIMIT, help=f"so many changes ({_USUAL_LIMIT})")
+    audit.add_argument("--since", type=day, help="first day, UTC (from the beginning)")
+    audit.add_argument("--actor", choices=(ADMIN_KEY, COMMAND_LINE), help="how it was done")
+    audit.add_argument("--action", type=name, help="what was done, such as key.revoke")
+    audit.add_argument("--target", type=name, help="a key's beginning, an organisation, or a holder")
+
+
+def run(arguments: argparse.Namespace, settings: Settings) -> None:
+    """Print what is asked for."""
+    since = calendar.timegm(time.strptime(arguments.since, "%Y-%m-%d")) if arguments.since else 0
+    wanted = Wanted(since, arguments.actor or "", arguments.action or "", arguments.target or "")
+    page = Page(arguments.limit, newest_first=True)
+    for line in _table(with_registry(settings, lambda registry: registry.changes(wanted, page))):
+        print(line)
+
+
+def _table(changes: Iterable[Change]) -> Iterable[str]:
+    rows = [("when (UTC)", "who", "from", "what", "of", "details")]
+    for change in changes:
+        at = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(change.at))
+        details = json.dumps(change.details, ensure_ascii=False)
+        rows.append((at, change.actor, change.origin, change.action, change.target, details))
+    return columns(rows)

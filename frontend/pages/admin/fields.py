@@ -1,0 +1,101 @@
+"""What requests to /admin/v1 have in common: their bodies, names and parts of lists."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aiohttp import web
+
+from frontend.access import audit
+from frontend.access.audit import Actor
+from frontend.access.names import LONGEST_NAME, RegistryError, check_name
+from frontend.access.paging import Page
+from frontend.access.registry import LONGEST_SECONDS, Registry
+from frontend.app_keys import BOOKS, HOLDING, JSON_BODIES, REGISTRY, TURN
+from frontend.catalogue.models import Served
+from frontend.errors import InvalidRequest, NotFound
+from frontend.http import fields
+from frontend.http.rendering import json_response
+from frontend.usage.books import Books
+
+# What tells which part of a list is asked for.
+PAGE = ("limit", "after", "order")
+# Rows are put together within a few milliseconds.
+_MOST_ROWS = 500
+_LONGEST_NUMBER = 12
+
+
+def _as_given(values: Mapping[str, Any], served: Served) -> dict[str, Any]:
+    return dict(values)
+
+
+async def body(request: web.Request, known: Sequence[str]) -> dict[str, Any]:
+    """The values of a JSON body; 400 for one that is not ``known``."""
+    values = await request.app[JSON_BODIES].read(request, request[HOLDING], request[TURN], _as_given)
+    fields.refuse_unknown(values, known)
+    return values
+
+
+def name(values: Mapping[str, Any], field: str, longest: int = LONGEST_NAME) -> str | None:
+    """What something is called, or None."""
+    value = fields.text(values, field)
+    try:
+        return None if value is None else check_name(field, value, longest)
+    except RegistryError as error:
+        raise InvalidRequest(str(error), param=field) from None
+
+
+def in_path(request: web.Request, field: str) -> str:
+    """A name in the path; 404 for one that nothing can have, which no database needs to be asked."""
+    value = request.match_info[field]
+    if not value.isprintable():
+        raise NotFound("there is nothing of that name")
+    return value
+
+
+def expires_at(values: Mapping[str, Any]) -> int | None:
+    """``expires_in`` seconds from now, in seconds since 1970."""
+    seconds = fields.integer_between(values, "expires_in", 1, LONGEST_SECONDS)
+    return None if seconds is None else int(time.time()) + seconds
+
+
+def number(values: Mapping[str, str], field: str, least: int, most: int) -> int | None:
+    """A whole number of a query, or None."""
+    text = values.get(field, "")
+    if not text:
+        return None
+    if not (text.isascii() and text.isdecimal()) or len(text) > _LONGEST_NUMBER or not least <= int(text) <= most:
+        raise InvalidRequest(f"{field} must be an integer from {least} to {most}", param=field)
+    return int(text)
+
+
+def first(request: web.Request) -> Page:
+    """``?limit=100``: a row more than is answered, which tells whether there are others."""
+    return Page((number(request.query, "limit", 1, _MOST_ROWS) or _MOST_ROWS) + 1)
+
+
+def page(request: web.Request, usual_order: str = "asc") -> Page:
+    """The same behind one that is named: ``?limit=100&after=...&order=desc``."""
+    newest_first = fields.choice(request.query, "order", ("asc", "desc"), usual_order) == "desc"
+    return Page(first(request).limit, name(request.query, "after"), newest_first)
+
+
+def rows(asked: Page, found: Sequence[Any]) -> web.Response:
+    """The part of a list that was asked for; ``has_more`` where the row after the last one follows."""
+    assert asked.limit is not None
+    most = asked.limit - 1
+    return json_response({"object": "list", "data": found[:most], "has_more": len(found) > most})
+
+
+def _actor(request: web.Request) -> Actor:
+    return Actor(audit.ADMIN_KEY, request.remote or "")
+
+
+def registry(request: web.Request) -> Registry:
+    """The registry, for changes of whoever sends the request."""
+    return request.app[REGISTRY].acting(_actor(request))
+
+
+def books(request: web.Request) -> Books:
+    """The same for wallets."""
+    return request.app[BOOKS].acting(_actor(request))

@@ -1,0 +1,93 @@
+"""/admin/v1/keys."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from aiohttp import web
+
+from frontend.access import api_key
+from frontend.access.listing import Search
+from frontend.access.names import LONGEST_ORG
+from frontend.access.registry import LONGEST_SECONDS, ROTATION_OVERLAP_SECONDS
+from frontend.config.tables import TIERS, USUAL_TIER, SettingsError, check_limit
+from frontend.errors import InvalidRequest
+from frontend.http import fields
+from frontend.http.rendering import json_response
+from frontend.pages.admin.fields import PAGE, body, expires_at, in_path, name, page, registry, rows
+
+_KEY = ("name", "tier", "org", "limits", "expires_in")
+
+
+def _limits(values: Mapping[str, Any]) -> dict[str, int | None]:
+    """Requests a minute by name; null takes one away."""
+    limits = values.get("limits", {})
+    if not isinstance(limits, dict):
+        raise InvalidRequest("limits must be an object", param="limits")
+    for limit, number in limits.items():
+        try:
+            check_limit(f"limits.{limit}", limit, 1 if number is None else number)
+        except SettingsError as error:
+            raise InvalidRequest(str(error), param="limits") from None
+    return limits
+
+
+async def list_keys(request: web.Request) -> web.Response:
+    """The secrets of keys, without the secret; ``state=active`` leaves out what is revoked or expired."""
+    text, org = name(request.query, "search"), name(request.query, "org", LONGEST_ORG)
+    active = fields.choice(request.query, "state", ("active", "all"), "all") == "active"
+    asked = page(request)
+    found = await registry(request).entries(Search(text or "", org, active), asked)
+    return rows(asked, [vars(entry) for entry in found])
+
+
+async def create_key(request: web.Request) -> web.Response:
+    """A key, shown this once."""
+    values = await body(request, _KEY)
+    limits = {limit: number for limit, number in _limits(values).items() if number is not None}
+    tier = fields.choice(values, "tier", TIERS, USUAL_TIER)
+    org = name(values, "org", LONGEST_ORG)
+    key = await registry(request).create(name(values, "name") or "unnamed", tier, org, limits, expires_at(values))
+    return json_response({"key": key, "prefix": api_key.prefix(key)})
+
+
+async def change_key(request: web.Request) -> web.Response:
+    """Other values for what is named; an empty ``org`` takes the key out of its organisation."""
+    values = await body(request, _KEY)
+    changed: dict[str, Any] = {
+        "name": name(values, "name"),
+        "tier": fields.choice(values, "tier", TIERS, "") or None,
+        "org": name(values, "org", LONGEST_ORG),
+        "expires_at": expires_at(values),
+    }
+    given = {field: value for field, value in changed.items() if value is not None}
+    if values.get("org") == "":
+        given["org"] = None
+    named = in_path(request, "prefix")
+    await registry(request).change(named, given, _limits(values))
+    return json_response({"prefix": api_key.prefix(named)})
+
+
+async def rotate_key(request: web.Request) -> web.Response:
+    """Another secret, shown this once; the old one holds for ``overlap`` seconds more."""
+    values = await body(request, ("overlap",))
+    overlap = fields.integer_between(values, "overlap", 0, LONGEST_SECONDS)
+    seconds = ROTATION_OVERLAP_SECONDS if overlap is None else overlap
+    key = await registry(request).rotate(in_path(request, "prefix"), seconds)
+    return json_response({"key": key, "prefix": api_key.prefix(key)})
+
+
+async def revoke_key(request: web.Request) -> web.Response:
+    """The end of a key with all its secrets."""
+    named = in_path(request, "prefix")
+    await registry(request).revoke(named)
+    return json_response({"prefix": api_key.prefix(named), "revoked": True})
+
+
+QUERIES = {"/admin/v1/keys": (*PAGE, "search", "org", "state")}
+ROUTES = [
+    web.get("/admin/v1/keys", list_keys),
+    web.post("/admin/v1/keys", create_key),
+    web.patch("/admin/v1/keys/{prefix}", change_key),
+    web.delete("/admin/v1/keys/{prefix}", revoke_key),
+    web.post("/admin/v1/keys/{prefix}/rotate", rotate_key),
+]

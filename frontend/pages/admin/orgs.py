@@ -1,0 +1,99 @@
+"""/admin/v1/orgs, with their wallets, and /admin/v1/leases."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from aiohttp import web
+
+from frontend.access.names import LONGEST_ORG
+from frontend.catalogue.prices import to_chf, to_micro
+from frontend.config.tables import MOST_REQUESTS
+from frontend.errors import InvalidRequest
+from frontend.http import fields
+from frontend.http.rendering import json_response
+from frontend.pages.admin.fields import PAGE, body, books, first, in_path, name, page, registry, rows
+
+
+def _limit(values: Mapping[str, Any]) -> int | None:
+    return fields.integer_between(values, "requests_per_minute", 1, MOST_REQUESTS)
+
+
+def _org(org: str, limit: int | None) -> dict[str, Any]:
+    return {"name": org, "requests_per_minute": limit}
+
+
+async def list_orgs(request: web.Request) -> web.Response:
+    """Organisations, with their balance where they have a wallet."""
+    text, asked = name(request.query, "search"), page(request)
+    found = await registry(request).orgs(text or "", asked)
+    balances = await books(request).balances([org for org, _, _ in found])
+    told = {org: to_chf(balance) for org, balance in balances.items()}
+    return rows(asked, [{**_org(org, limit), "keys": keys, "balance": told.get(org)} for org, limit, keys in found])
+
+
+async def create_org(request: web.Request) -> web.Response:
+    """An organisation, whose keys may share a limit."""
+    values = await body(request, ("name", "requests_per_minute"))
+    org, limit = name(values, "name", LONGEST_ORG), _limit(values)
+    if org is None:
+        raise InvalidRequest("missing parameter: name", param="name")
+    await registry(request).create_org(org, limit)
+    return json_response(_org(org, limit))
+
+
+async def change_org(request: web.Request) -> web.Response:
+    """Another limit for an organisation, or none."""
+    values = await body(request, ("requests_per_minute",))
+    org, limit = in_path(request, "name"), _limit(values)
+    await registry(request).change_org(org, limit)
+    return json_response(_org(org, limit))
+
+
+async def list_top_ups(request: web.Request) -> web.Response:
+    """What was put into a wallet, the newest first."""
+    asked = page(request, "desc")
+    found = await books(request).top_ups(in_path(request, "name"), asked)
+    return rows(asked, [{"reference": each.reference, "amount": to_chf(each.amount), "at": each.at} for each in found])
+
+
+async def top_up(request: web.Request) -> web.Response:
+    """More in a wallet: ``amount`` in CHF as a string; repeated under its ``reference``, it is added once."""
+    values = await body(request, ("amount", "reference"))
+    text = fields.text(values, "amount")
+    try:
+        amount = to_micro(text or "")
+    except ValueError:
+        raise InvalidRequest("amount must be CHF as a string, such as 25.50", param="amount") from None
+    org, reference = in_path(request, "name"), name(values, "reference")
+    balance = await books(request).top_up(org, amount, reference)
+    return json_response({"org": org, "balance": to_chf(balance)})
+
+
+async def list_leases(request: web.Request) -> web.Response:
+    """What frontends hold of wallets, or one of them does."""
+    asked = first(request)
+    held = await books(request).leases(name(request.query, "holder"), asked.limit)
+    return rows(asked, [{**vars(lease), "amount": to_chf(lease.amount)} for lease in held])
+
+
+async def release(request: web.Request) -> web.Response:
+    """Take back what a frontend holds that is lost for good."""
+    holder = in_path(request, "holder")
+    await books(request).release(holder)
+    return json_response({"holder": holder, "released": True})
+
+
+QUERIES = {
+    "/admin/v1/orgs": (*PAGE, "search"),
+    "/admin/v1/orgs/{name}/topups": PAGE,
+    "/admin/v1/leases": ("limit", "holder"),
+}
+ROUTES = [
+    web.get("/admin/v1/orgs", list_orgs),
+    web.post("/admin/v1/orgs", create_org),
+    web.patch("/admin/v1/orgs/{name}", change_org),
+    web.get("/admin/v1/orgs/{name}/topups", list_top_ups),
+    web.post("/admin/v1/orgs/{name}/topups", top_up),
+    web.get("/admin/v1/leases", list_leases),
+    web.delete("/admin/v1/leases/{holder}", release),
+]

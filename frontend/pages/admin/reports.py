@@ -1,0 +1,70 @@
+"""/admin/v1/usage, /admin/v1/audit and /admin/v1/settings: what is only looked at."""
+
+import calendar
+import dataclasses
+import time
+
+from aiohttp import web
+
+from frontend.access.audit import Wanted
+from frontend.access.names import LONGEST_ORG
+from frontend.app_keys import SETTINGS
+from frontend.config.tables import TIERS, USUAL_TIER
+from frontend.errors import InvalidRequest
+from frontend.http.rendering import json_response
+from frontend.pages import usage_report
+from frontend.pages.admin.fields import PAGE, books, name, number, page, registry, rows
+from frontend.usage.report import parse_day
+
+_LARGEST_ID = 10**12 - 1
+
+
+async def usage(request: web.Request) -> web.Response:
+    """Everybody's consumption, or that of ``org`` or of the key that begins with ``key``."""
+    key, org = request.query.get("key"), name(request.query, "org", LONGEST_ORG)
+    key_id = await registry(request).key_id(key) if key else None
+    return await usage_report.answer(request, books(request), org, key_id)
+
+
+def _since(request: web.Request) -> int:
+    """The beginning of a day, UTC."""
+    if not (text := request.query.get("since", "")):
+        return 0
+    try:
+        return calendar.timegm(time.strptime(parse_day(text), "%Y-%m-%d"))
+    except ValueError:
+        raise InvalidRequest("since must be a day, such as 2026-11-20", param="since") from None
+
+
+async def audit(request: web.Request) -> web.Response:
+    """Who changed what, the newest first; ``actor``, ``action`` and ``target`` narrow it down."""
+    given = {field: name(request.query, field) or "" for field in ("actor", "action", "target")}
+    wanted = Wanted(_since(request), **given)
+    after = number(request.query, "after", 1, _LARGEST_ID)
+    asked = dataclasses.replace(page(request, "desc"), after=after)
+    return rows(asked, [vars(change) for change in await registry(request).changes(wanted, asked)])
+
+
+async def settings(request: web.Request) -> web.Response:
+    """What the settings say of keys: tiers, limits in requests a minute, and slots that are kept for somebody."""
+    here = request.app[SETTINGS]
+    return json_response(
+        {
+            "tiers": TIERS,
+            "usual_tier": USUAL_TIER,
+            "limits": here.limits,
+            "limits_of_tiers": here.tiers,
+            "floors": here.floors,
+        }
+    )
+
+
+QUERIES = {
+    "/admin/v1/usage": (*usage_report.PARAMETERS, "org", "key"),
+    "/admin/v1/audit": (*PAGE, "since", "actor", "action", "target"),
+}
+ROUTES = [
+    web.get("/admin/v1/usage", usage),
+    web.get("/admin/v1/audit", audit),
+    web.get("/admin/v1/settings", settings),
+]
