@@ -10,7 +10,7 @@ from aiohttp import web
 from frontend.config.settings import Settings
 from frontend.pages.guide import guide
 from frontend.pages.markdown import rendered
-from frontend.pages.static_files import STATIC, page_route, part_routes, parts_of, policy, read_page
+from frontend.pages.static_files import STATIC, page_response, page_route, part_routes, parts_of, policy, read_page
 
 _FOLDER = STATIC / "docs"
 # Found without an import: the package around the files is made for Django.
@@ -33,7 +33,7 @@ def routes(settings: Settings) -> list[web.RouteDef]:
 
     async def show(request: web.Request) -> web.Response:
         # The first time it is put together, which takes longer than the event loop may be held.
-        return web.Response(text=await asyncio.to_thread(page), content_type="text/html", headers=_HEADERS)
+        return page_response(request, await asyncio.to_thread(page), _HEADERS)
 
     reference = page_route("/docs/reference", _FOLDER / "reference.html", _REFERENCE_HEADERS)
     return [web.get("/docs", show), reference, *part_routes("/docs", _PARTS, _HEADERS)]

@@ -5,7 +5,7 @@ import re
 from aiohttp import web
 
 from frontend.app_keys import SETTINGS
-from frontend.pages.static_files import STATIC, part_routes, parts_of, policy, read_page
+from frontend.pages.static_files import STATIC, page_response, part_routes, parts_of, policy, read_page
 
 _FOLDER = STATIC / "home"
 _PAGE = read_page(_FOLDER / "index.html", "/")
@@ -17,7 +17,7 @@ _HEADERS = policy()
 async def home(request: web.Request) -> web.Response:
     """A page whose links lead somewhere on this port."""
     text = _PRIVATE.sub("", _PAGE) if request.app[SETTINGS].admin_port else _PAGE
-    return web.Response(text=text, content_type="text/html", headers=_HEADERS)
+    return page_response(request, text, _HEADERS)
 
 
 ROUTES = [web.get("/", home), *part_routes("/home", parts_of(_FOLDER), _HEADERS)]

@@ -17,10 +17,10 @@ from frontend.pages import (
     usage_report,
     voices,
 )
-from frontend.pages.admin import keys, orgs, reports
+from frontend.pages.admin import keys, orgs, page, reports
 
 _PAGES = (static_files, home, health, models, metrics, offer, openapi, playground, dashboard)
-_ADMINISTRATION = (keys, orgs, reports)
+_ADMINISTRATION = (page, keys, orgs, reports)
 # The query parameters of each route that has some.
 QUERIES = {
     "/dashboard/data/usage": usage_report.PARAMETERS,

@@ -1,16 +1,20 @@
 """Pages that are served from files, with all they need and nothing from the internet."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from aiohttp import web
 
 from frontend.errors import NotFound
+from frontend.middleware.ports import is_answered
 
 STATIC = Path(__file__).parent / "static"
 _SHARED = STATIC / "shared"
 # What a page has where a comment names it.
 _HEAD, _HEADER = ((_SHARED / f"{name}.html").read_text(encoding="utf-8").rstrip() for name in ("head", "header"))
+_SITE = re.compile(r'<header class="site">.*?</header>', re.DOTALL)
+_LINK = re.compile(r'\n *<a [^>]*href="([^"]*)".*</a>')
 
 
 def policy(
@@ -43,6 +47,17 @@ def read_page(file: Path, path: str) -> str:
     return file.read_text(encoding="utf-8").replace("<!-- head -->", _HEAD).replace("<!-- header -->", header)
 
 
+def page_response(request: web.Request, text: str, headers: Mapping[str, str]) -> web.Response:
+    """A page whose header leads to what there is, and is answered on this port."""
+    paths = {resource.canonical for resource in request.app.router.resources()}
+
+    def link(found: re.Match[str]) -> str:
+        return found[0] if found[1] in paths and is_answered(request, found[1]) else ""
+
+    own = _SITE.sub(lambda header: _LINK.sub(link, header[0]), text, count=1)
+    return web.Response(text=own, content_type="text/html", headers=headers)
+
+
 def parts_of(folder: Path) -> dict[str, Path]:
     """The scripts, style sheets and pictures of a folder, by name."""
     return {path.name: path for path in folder.iterdir() if path.suffix in (".js", ".css", ".svg")}
@@ -65,7 +80,7 @@ def page_route(path: str, page: Path, headers: Mapping[str, str]) -> web.RouteDe
     text = read_page(page, path)
 
     async def whole(request: web.Request) -> web.Response:
-        return web.Response(text=text, content_type="text/html", headers=headers)
+        return page_response(request, text, headers)
 
     return web.get(path, whole)
 

@@ -13,7 +13,7 @@ from tests.conftest import Client
 from tests.raw import answer, ask, connection, head
 
 ADMIN_KEY = "a" * 32
-PRIVATE = ("/health/ready", "/metrics", "/admin/v1/orgs")
+PRIVATE = ("/health/ready", "/metrics", "/admin/v1/orgs", "/keys", "/keys/keys.js")
 PUBLIC = ("/v1/models", "/", "/dashboard")
 
 
@@ -50,7 +50,16 @@ async def test_the_page_of_links_names_nothing_that_is_private(client: Client) -
     async with client.get("/") as response:
         links = re.findall(r'href="(/[^"]*)"', await response.text())
     assert "/docs" in links
-    assert not [link for link in links if link.startswith(("/health", "/metrics", "/admin"))]
+    assert not [link for link in links if link.startswith(("/health", "/metrics", "/admin", "/keys"))]
+
+
+async def test_the_page_of_keys_has_all_it_needs_there_and_links_nothing_that_is_not(
+    client: Client, admin_port: int
+) -> None:
+    text = (await ask(admin_port, head("GET", "/keys"))).body.decode()
+    paths = re.findall(r'(?:src|href)="(/[^"]*)"', text)
+    assert {"/keys", "/shared/style.css", "/keys/keys.js"} <= set(paths)
+    assert {path: await _status(admin_port, path) for path in paths} == dict.fromkeys(paths, 200)
 
 
 async def test_both_tell_that_the_process_lives(client: Client, admin_port: int) -> None:

@@ -1,0 +1,59 @@
+// A question in a window of its own: fields, and a button that sends them. What the server has against one is told beside it.
+
+import { make } from "/shared/dom.js";
+import { Failure } from "./session.js";
+
+// A field has name, label, and any attributes of an input; `options` make it a choice, `hint` is a note below it, and
+// `fields` make it a group of fields that can be folded.
+function fieldOf(field) {
+  const { name, label, hint, options, fields, value, ...attributes } = field;
+  const problem = make("p", { class: "problem", role: "alert", id: `problem-${name}`, "data-of": name });
+  const note = hint ? [make("p", { class: "note", id: `hint-${name}` }, hint)] : [];
+  if (fields) return make("details", { class: "group" }, make("summary", {}, label), ...note, ...fields.map(fieldOf), problem);
+  const described = { id: `field-${name}`, name, "aria-describedby": `${hint ? `hint-${name} ` : ""}problem-${name}` };
+  const made = options ? make("select", described, ...options.map((option) => make("option", {}, option))) : make("input", { autocomplete: "off", ...described, ...attributes });
+  if (value !== undefined) made.value = value;
+  return make("div", { class: "field" }, make("label", { for: `field-${name}` }, label), made, ...note, problem);
+}
+
+// `send` is given the values as texts, by name; where it throws a Failure, the form stays. Gives the form's elements.
+export function openForm({ title, about = [], fields = [], submit, danger = false, send }) {
+  const general = make("p", { class: "problem", role: "alert" });
+  const cancel = make("button", { type: "button" }, "Cancel");
+  const go = make("button", { type: "submit", ...(danger && { class: "danger" }) }, submit);
+  const form = make("form", {}, make("h2", { id: "dialog-title" }, title), ...about.map((text) => make("p", {}, text)), ...fields.map(fieldOf), general, make("div", { class: "actions" }, go, cancel));
+  const dialog = make("dialog", { "aria-labelledby": "dialog-title" }, form);
+  cancel.addEventListener("click", () => dialog.close());
+  dialog.addEventListener("close", () => dialog.remove());
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    for (const problem of form.querySelectorAll(".problem")) problem.textContent = "";
+    for (const input of form.elements) input.removeAttribute("aria-invalid");
+    go.disabled = true;
+    try {
+      await send(Object.fromEntries(new FormData(form)));
+      dialog.close();
+    } catch (failure) {
+      if (!(failure instanceof Failure)) throw failure;
+      tell(form, general, failure);
+    } finally {
+      go.disabled = false;
+    }
+  });
+  document.body.append(dialog);
+  dialog.showModal();
+  return form;
+}
+
+function tell(form, general, { message, param }) {
+  const problem = [...form.querySelectorAll("[data-of]")].find((each) => each.dataset.of === param) ?? general;
+  problem.textContent = message;
+  problem.closest("details")?.setAttribute("open", "");
+  const input = form.elements.namedItem(param ?? "");
+  input?.setAttribute("aria-invalid", "true");
+  input?.focus();
+}
+
+export function closeForms() {
+  for (const dialog of document.querySelectorAll("dialog")) dialog.close();
+}

@@ -1,0 +1,166 @@
+// The panel of keys.
+
+import { byId, make, number } from "/shared/dom.js";
+import { openForm } from "./form.js";
+import { List, action, lines, moment } from "./list.js";
+import { showSecret } from "./secret.js";
+import { ask } from "./session.js";
+
+const DAY = 86_400;
+const MOST_DAYS = 36_500;
+
+export class KeyList {
+  #settings; #list;
+
+  constructor() {
+    const options = { path: () => "keys", given: { order: "desc" }, row: (key) => this.#row(key), name: ({ prefix }) => prefix, nothing: "There is no such key." };
+    this.#list = new List(byId("keys"), options);
+    byId("new-key").addEventListener("click", () => this.#create());
+  }
+
+  start(settings) {
+    this.#settings = settings;
+    return this.#list.load();
+  }
+
+  // The keys of an organisation, whatever else was searched for.
+  search(text) {
+    byId("keys").querySelector("[name=search]").value = text;
+    return this.#list.load();
+  }
+
+  clear() {
+    this.#list.clear();
+  }
+
+  #row(key) {
+    const used = key.last_used_at === null ? "never used" : `used ${moment(key.last_used_at)}`;
+    return make(
+      "tr", {},
+      make("th", { scope: "row" }, ...lines(key.name, make("code", {}, key.prefix))),
+      make("td", {}, ...lines(key.org ?? "no organisation", key.tier)),
+      make("td", { class: "small" }, ...lines(...this.#limits(key))),
+      make("td", { class: "moment" }, ...lines(state(key), used, `made ${moment(key.created_at)}`)),
+      this.#actions(key),
+    );
+  }
+
+  #limits({ id, org, limits, tier }) {
+    const own = Object.entries(limits).map(([name, amount]) => `${words(name)} ${number(amount)}/min`);
+    const floors = Object.entries(this.#settings.floors);
+    // As the queue finds whose slots a call may take. Bulk work has no floor.
+    const owners = tier === "bulk" ? [] : [`key:${id}`, ...(org === null ? [] : [`org:${org}`])];
+    const owner = owners.find((each) => floors.some(([, amounts]) => each in amounts));
+    const kept = floors.filter(([, amounts]) => owner in amounts).map(([model, amounts]) => `floor of ${model}: ${amounts[owner]}${owner.startsWith("org:") ? ", shared" : ""}`);
+    return own.length + kept.length ? [...own, ...kept] : ["the tier's"];
+  }
+
+  #actions(key) {
+    const made = make("td", { class: "actions" });
+    if (key.revoked_at !== null) return made;
+    for (const [text, done] of [["Change", this.#change], ["Rotate", this.#rotate], ["Revoke", this.#revoke]]) {
+      made.append(action(text, `${key.prefix}, ${key.name}`, () => done.call(this, key)));
+    }
+    return made;
+  }
+
+  #fields(key) {
+    const { limits, limits_of_tiers: ofTiers, tiers, usual_tier: usual } = this.#settings;
+    const tier = key.tier ?? usual;
+    const amounts = Object.keys(limits).map((name) => ({
+      name: `limits.${name}`, label: words(name), type: "number", min: 1, max: 1_000_000_000,
+      value: key.limits?.[name] ?? "", placeholder: ofTiers[tier]?.[name] ?? limits[name],
+    }));
+    return [
+      { name: "name", label: "Name", value: key.name ?? "", maxlength: 128, hint: "who or what it is for" },
+      { name: "org", label: "Organisation", value: key.org ?? "", maxlength: 64, list: "known-orgs", hint: "empty: none" },
+      { name: "tier", label: "Tier", options: tiers.toReversed(), value: tier, hint: "its place in the queue" },
+      { name: "expires_in", label: "Expires in days", type: "number", min: 1, max: MOST_DAYS, hint: key.prefix ? "empty: as it is" : "empty: never" },
+      { name: "limits", label: "Requests a minute", fields: amounts, hint: "empty: the tier's" },
+    ];
+  }
+
+  #open(key, options) {
+    const form = openForm({ fields: this.#fields(key), ...options });
+    const known = make("datalist", { id: "known-orgs" });
+    form.append(known);
+    const offer = async () => {
+      const search = form.elements.org.value;
+      const { data } = await ask("GET", `orgs?${new URLSearchParams({ limit: 20, ...(search && { search }) })}`).catch(() => ({ data: [] }));
+      known.replaceChildren(...data.map(({ name }) => make("option", { value: name })));
+    };
+    form.elements.org.addEventListener("input", offer);
+    offer();
+  }
+
+  #create() {
+    this.#open({}, {
+      title: "New key",
+      submit: "Make the key",
+      send: async (values) => {
+        const made = await ask("POST", "keys", bodyOf(values, {}));
+        showSecret(made.key, `The new key ${values.name}. Whoever has it can use it.`);
+        await this.#list.load();
+      },
+    });
+  }
+
+  #change(key) {
+    this.#open(key, {
+      title: `Change ${key.prefix}`,
+      about: [`${key.name}: what is changed holds within 5 seconds.`],
+      submit: "Change it",
+      send: async (values) => {
+        await ask("PATCH", `keys/${key.prefix}`, bodyOf(values, key));
+        await this.#list.load();
+      },
+    });
+  }
+
+  #rotate(key) {
+    openForm({
+      title: `Rotate ${key.prefix}`,
+      about: [`${key.name} gets a new secret, which is shown once. The old one goes on for a while, so that it can be replaced.`],
+      fields: [{ name: "overlap", label: "Hours that the old one goes on", type: "number", min: 0, max: 24 * MOST_DAYS, step: "any", value: 24, required: "" }],
+      submit: "Rotate it",
+      send: async ({ overlap }) => {
+        const made = await ask("POST", `keys/${key.prefix}/rotate`, { overlap: Math.round(overlap * 3600) });
+        showSecret(made.key, `The new secret of ${key.name}; the old one, ${key.prefix}, ends after ${overlap} hours.`);
+        await this.#list.load();
+      },
+    });
+  }
+
+  #revoke(key) {
+    openForm({
+      title: `Revoke ${key.prefix}?`,
+      about: [`${key.name}${key.org === null ? "" : ` of ${key.org}`} ends with all its secrets within 5 seconds, for good.`],
+      submit: "Revoke it",
+      danger: true,
+      send: async () => {
+        await ask("DELETE", `keys/${key.prefix}`);
+        await this.#list.load();
+      },
+    });
+  }
+}
+
+const words = (name) => name.replaceAll("_", " ");
+
+function state({ expires_at: end, revoked_at: revoked }) {
+  if (revoked !== null) return `revoked ${moment(revoked)}`;
+  if (end === null) return "active";
+  return `${end * 1000 <= Date.now() ? "expired" : "until"} ${moment(end)}`;
+}
+
+// What of a form is another than the key has: an empty limit is taken from it.
+function bodyOf({ expires_in: days, ...values }, { limits: before = {}, ...key }) {
+  const body = days ? { expires_in: days * DAY } : {};
+  const limits = {};
+  for (const [name, value] of Object.entries(values)) {
+    const limit = name.startsWith("limits.") ? name.slice("limits.".length) : null;
+    if (limit === null && value !== (key[name] ?? "")) body[name] = value;
+    if (limit !== null && value !== String(before[limit] ?? "")) limits[limit] = value ? Number(value) : null;
+  }
+  return { ...body, ...(Object.keys(limits).length && { limits }) };
+}

@@ -1,0 +1,94 @@
+// A table that is filled part by part.
+
+import { make } from "/shared/dom.js";
+import { Failure, ask } from "./session.js";
+
+const ROWS = 50;
+const TYPING_MS = 250;
+
+export const cell = (text, attributes = {}) => make("td", attributes, text);
+
+// What stands under each other in a cell.
+export const lines = (...parts) => parts.map((part) => make("div", {}, part));
+
+// A button of a row; `what` tells it from those of others.
+export function action(text, what, done) {
+  const button = make("button", { type: "button", class: "small", "aria-label": `${text} ${what}` }, text);
+  button.addEventListener("click", done);
+  return button;
+}
+
+export const moment = (seconds) => new Date(seconds * 1000).toISOString().slice(0, 16).replace("T", " ");
+
+export class List {
+  #node; #options; #question = 0; #last = null;
+
+  // options: path() below /admin/v1, given (what is asked for besides the filters), row (an element of what is answered),
+  // name (what the row is called where it is the last), nothing (what is said of none).
+  constructor(node, options) {
+    [this.#node, this.#options] = [node, options];
+    const form = this.#filters;
+    let typing;
+    form?.addEventListener("input", () => {
+      clearTimeout(typing);
+      typing = setTimeout(() => this.load(), TYPING_MS);
+    });
+    form?.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.load();
+    });
+    this.#of(".more").addEventListener("click", () => this.#add());
+  }
+
+  // The first part, in the place of what is shown.
+  load() {
+    this.#last = null;
+    return this.#add();
+  }
+
+  clear() {
+    this.#question++;
+    this.#last = null;
+    this.#filters?.reset();
+    this.#show([], false);
+    this.#of(".nothing").textContent = this.#of(".problem").textContent = "";
+  }
+
+  get #filters() {
+    return this.#node.querySelector(":scope > form.filters, :scope > .bar > form.filters");
+  }
+
+  #of(selector) {
+    return this.#node.querySelector(selector);
+  }
+
+  async #add() {
+    const mine = ++this.#question;
+    const filters = this.#filters ? Object.fromEntries(new FormData(this.#filters)) : {};
+    const wanted = { limit: ROWS, ...this.#options.given, ...filters, after: this.#last ?? "" };
+    const query = new URLSearchParams(Object.entries(wanted).filter(([, value]) => value !== ""));
+    try {
+      const { data, has_more: more } = await ask("GET", `${this.#options.path()}?${query}`);
+      // What is overtaken by a later question is not shown.
+      if (mine !== this.#question) return;
+      this.#of(".problem").textContent = "";
+      this.#show(data, more);
+    } catch (failure) {
+      if (!(failure instanceof Failure)) throw failure;
+      if (mine === this.#question) this.#of(".problem").textContent = failure.message;
+    }
+  }
+
+  #show(rows, more) {
+    const body = this.#of("tbody");
+    if (this.#last === null) body.replaceChildren();
+    const made = rows.map(this.#options.row);
+    const headings = [...this.#node.querySelectorAll("th[scope=col]")].map((each) => each.textContent);
+    // On a phone each row is a card, whose values have their headings beside them.
+    for (const row of made) [...row.children].forEach((each, place) => (each.dataset.heading = headings[place]));
+    body.append(...made);
+    this.#of(".nothing").textContent = body.children.length ? "" : this.#options.nothing;
+    this.#of(".more").hidden = !more;
+    if (rows.length) this.#last = this.#options.name(rows.at(-1));
+  }
+}

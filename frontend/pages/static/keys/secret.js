@@ -1,0 +1,18 @@
+// A key that has just been made: the one time that it can be seen.
+
+import { byId, copyButton, make } from "/shared/dom.js";
+
+export function showSecret(key, about) {
+  const done = make("button", { type: "button" }, "I have it");
+  done.addEventListener("click", hideSecret);
+  const shown = make("code", { class: "wrap", id: "secret-key" }, key);
+  const title = make("h2", { id: "secret-title" }, "Copy this key: it is not shown again");
+  byId("secret").replaceChildren(title, make("p", {}, about), make("p", { class: "made" }, shown, copyButton(() => key, "the key")), done);
+  byId("secret").hidden = false;
+  byId("secret").focus();
+}
+
+export function hideSecret() {
+  byId("secret").replaceChildren();
+  byId("secret").hidden = true;
+}

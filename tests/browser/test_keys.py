@@ -1,0 +1,287 @@
+"""The page of keys in Debian's Chromium: what it does is done over /admin/v1, and the admin key stays in the page."""
+
+import re
+import time
+from collections.abc import AsyncIterator
+
+import aiohttp
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Page, expect
+from sqlalchemy import insert
+
+from frontend.access import api_key
+from frontend.app import create_app
+from frontend.config.settings import Settings
+from frontend.database.engine import open_engine
+from frontend.database.tables import KEYS, SECRETS
+from tests.browser.barriers import barriers
+from tests.browser.conftest import Seen
+from tests.browser.test_pages import MARKUP
+from tests.conftest import ROOT, ProductServer
+from tests.fakes import FakeTriton
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+ADMIN_KEY = "an admin key of 32 bytes or more."
+ORG = MARKUP.replace("/", "")[:64].strip()
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """With a floor for the organisation that is called as markup."""
+    folder = tmp_path_factory.mktemp("keys")
+    return Settings(
+        model_repository=ROOT / "model_repository",
+        database=f"sqlite:///{folder}/quartet.sqlite3",
+        usage_folder=folder / "usage",
+        audio_workers=1,
+        admin_key=ADMIN_KEY,
+        floors={"whisper_turbo": {f"org:{ORG}": 2}},
+    )
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def url(settings: Settings) -> AsyncIterator[str]:
+    """The address of the application."""
+    server = ProductServer(create_app(settings, connect=lambda address: FakeTriton()), settings)
+    await server.start_server()
+    yield str(server.make_url("/")).rstrip("/")
+    await server.close()
+
+
+async def _sign_in(page: Page, key: str = ADMIN_KEY) -> None:
+    await page.get_by_label("Admin key").fill(key)
+    await page.keyboard.press("Enter")
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def page(tab: Page, url: str) -> Page:
+    """Signed in."""
+    await tab.goto(f"{url}/keys")
+    await _sign_in(tab)
+    await expect(tab.get_by_role("button", name="New key")).to_be_visible()
+    return tab
+
+
+async def _fill(page: Page, button: str, **fields: str) -> None:
+    """Fill the form in its window, and send it."""
+    dialog = page.get_by_role("dialog")
+    for name, text in fields.items():
+        await dialog.locator(f"[name='{name}']").fill(text)
+    await dialog.get_by_role("button", name=button).click()
+
+
+async def _made(page: Page, **fields: str) -> str:
+    """A key made in the page, as it is shown once."""
+    await page.get_by_role("button", name="New key").click()
+    await _fill(page, "Make the key", **fields)
+    return await page.locator("#secret-key").inner_text()
+
+
+async def _status(url: str, key: str) -> int:
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(f"{url}/v1/models", headers={"Authorization": f"Bearer {key}"}) as answer,
+    ):
+        return answer.status
+
+
+async def test_a_key_made_in_the_page_works_and_revoked_stops_within_five_seconds(page: Page, url: str) -> None:
+    key = await _made(page, name="search service")
+    assert (api_key.well_formed(key), await _status(url, key)) == (True, 200)
+    await page.get_by_role("button", name=f"Revoke {api_key.prefix(key)}").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+    assert await _status(url, key) == 200
+    await page.get_by_role("button", name=f"Revoke {api_key.prefix(key)}").click()
+    await _fill(page, "Revoke it")
+    revoked = time.monotonic()
+    while (status := await _status(url, key)) == 200:
+        assert time.monotonic() - revoked < 5
+    assert status == 401
+    await expect(page.get_by_role("row", name="search service")).to_have_count(0)
+    await page.locator("#keys [name=state]").select_option("all")
+    await expect(page.get_by_role("row", name="search service")).to_contain_text("revoked")
+
+
+async def test_a_new_key_is_shown_once_and_copied(page: Page, url: str) -> None:
+    await page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=url)
+    key = await _made(page, name="shown once")
+    await page.get_by_role("button", name="Copy the key").click()
+    await expect(page.get_by_role("button", name="Copy the key")).to_have_text("Copied")
+    assert await page.evaluate("navigator.clipboard.readText()") == key
+    await page.get_by_role("button", name="I have it").click()
+    assert key not in await page.content()
+
+
+async def test_a_rotated_key_goes_on_beside_the_new_one(page: Page, url: str) -> None:
+    old = await _made(page, name="rotated", expires_in="30")
+    await page.get_by_role("button", name=f"Rotate {api_key.prefix(old)}").click()
+    await _fill(page, "Rotate it", overlap="1.5")
+    await expect(page.locator("#secret-key")).not_to_have_text(old)
+    new = await page.locator("#secret-key").inner_text()
+    assert [await _status(url, key) for key in (old, new)] == [200, 200]
+    await expect(page.get_by_role("row", name="rotated")).to_have_count(2)
+    await expect(page.get_by_role("row", name=api_key.prefix(old))).to_contain_text(re.compile("until 20"))
+
+
+async def test_a_key_is_changed(page: Page) -> None:
+    prefix = api_key.prefix(await _made(page, name="changed", **{}))
+    await page.get_by_role("button", name=f"Change {prefix}").click()
+    await page.get_by_role("dialog").get_by_text("Requests a minute").click()
+    await page.get_by_role("dialog").locator("[name=tier]").select_option("company")
+    await _fill(page, "Change it", **{"limits.embeddings": "500"})
+    row = page.get_by_role("row", name=prefix)
+    await expect(row).to_contain_text("company")
+    await expect(row).to_contain_text("embeddings 500/min")
+    await page.get_by_role("button", name=f"Change {prefix}").click()
+    await page.get_by_role("dialog").get_by_text("Requests a minute").click()
+    await _fill(page, "Change it", **{"limits.embeddings": ""})
+    await expect(row).to_contain_text("the tier's")
+
+
+async def test_markup_stays_text_wherever_it_is_put(page: Page) -> None:
+    await page.get_by_role("tab", name="Organisations").click()
+    await page.get_by_role("button", name="New organisation").click()
+    await _fill(page, "Make the organisation", name=ORG)
+    await page.get_by_role("button", name="Top up of", exact=False).click()
+    await _fill(page, "Top it up", amount="25.50", reference=MARKUP)
+    await expect(page.get_by_role("row", name="25.50 CHF")).to_contain_text(ORG)
+    await page.get_by_role("button", name="Top-ups of", exact=False).click()
+    await expect(page.locator("#top-ups tbody")).to_contain_text(MARKUP)
+    await page.get_by_role("button", name="Keys of", exact=False).click()
+    await expect(page.get_by_text("There is no such key.")).to_be_visible()
+    await _made(page, name=MARKUP, org=ORG)
+    await expect(page.locator("#keys tbody")).to_contain_text(MARKUP)
+    await expect(page.locator("#keys tbody")).to_contain_text("floor of whisper_turbo: 2, shared")
+    await page.locator("#keys tbody").get_by_role("button", name="Revoke").click()
+    await expect(page.get_by_role("dialog")).to_contain_text(MARKUP)
+    await page.get_by_role("button", name="Cancel").click()
+    await page.get_by_role("tab", name="Audit log").click()
+    await expect(page.locator("#audit tbody")).to_contain_text(MARKUP)
+    await expect(page.locator("#audit tbody")).to_contain_text("admin key127.0.0.1")
+    assert await page.locator("main :is(img, script, b)").count() == 0
+    assert await page.evaluate("window.hurt") is None
+
+
+async def test_an_error_is_told_beside_its_field(page: Page) -> None:
+    await page.get_by_role("button", name="New key").click()
+    await _fill(page, "Make the key", name="lost", org="nobody")
+    told = page.get_by_role("dialog").locator("[data-of=org]")
+    await expect(told).to_have_text("404: there is no organisation nobody")
+    await expect(page.get_by_role("dialog").locator("[name=org]")).to_be_focused()
+    await page.route("**/admin/v1/keys", lambda route: route.fulfill(status=502, body="<html>Bad Gateway</html>"))
+    await _fill(page, "Make the key", org="")
+    await expect(page.get_by_role("dialog").get_by_text("502: Bad Gateway")).to_be_visible()
+    await page.unroute_all()
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+async def test_nothing_keeps_people_from_using_it(page: Page, url: str) -> None:
+    await _made(page, name="seen")
+    await page.get_by_role("tab", name="Organisations").click()
+    await page.get_by_role("button", name="Top-ups of", exact=False).click()
+    await page.locator("#top-ups tbody tr").wait_for()
+    await page.get_by_role("tab", name="Audit log").click()
+    await page.get_by_label("Of", exact=True).fill(ORG)
+    await expect(page.locator("#audit tbody tr")).to_have_count(2)
+    await page.get_by_role("tab", name="Keys", exact=True).click()
+    await page.get_by_label("Search").first.fill("seen")
+    await expect(page.locator("#keys tbody tr")).to_have_count(1)
+    # A window beside all the rest, so that everything is seen at once.
+    await page.evaluate(
+        """() => {
+          HTMLDialogElement.prototype.showModal = function () {
+            this.style.position = "static";
+            document.querySelector("main").append(this);
+            this.show();
+          };
+        }"""
+    )
+    await page.locator("#new-key").click()
+    await page.get_by_role("dialog").get_by_text("Requests a minute").click()
+    await page.evaluate(
+        "document.querySelectorAll('[role=tabpanel], #sign-in').forEach((part) => { part.hidden = false; })"
+    )
+    assert await barriers(page) == []
+
+
+async def _add_many(settings: Settings) -> None:
+    """Sixty keys at once, of the year before."""
+    engine, now = open_engine(settings.database), int(time.time()) - 365 * 86_400
+    keys = [{"id": f"{number}", "name": f"many {number}."} for number in range(60)]
+    secrets = [{"key_id": key["id"], "digest": key["id"], "prefix": f"qk_{key['id']}"} for key in keys]
+    async with engine.begin() as connection:
+        await connection.execute(insert(KEYS).values(tier="free", limits="{}", created_at=now), keys)
+        await connection.execute(insert(SECRETS).values(created_at=now), secrets)
+    await engine.dispose()
+
+
+async def test_many_keys_come_part_by_part_and_are_searched(page: Page, settings: Settings) -> None:
+    await _add_many(settings)
+    await page.get_by_label("Search").first.fill("many")
+    await expect(page.locator("#keys tbody tr")).to_have_count(50)
+    await page.locator("#keys").get_by_role("button", name="Show more").click()
+    await expect(page.locator("#keys tbody tr")).to_have_count(60)
+    await expect(page.locator("#keys .more")).to_be_hidden()
+    await page.get_by_label("Search").first.fill("MANY 7.")
+    await expect(page.locator("#keys tbody tr")).to_have_count(1)
+
+
+async def test_the_admin_key_is_gone_when_the_page_is_loaded_again_or_left(page: Page, url: str, seen: Seen) -> None:
+    stored = "[sessionStorage.length, localStorage.length, document.cookie]"
+    assert await page.evaluate(stored) == [0, 0, ""]
+    assert ADMIN_KEY not in await page.content()
+    await page.reload()
+    await expect(page.get_by_label("Admin key")).to_be_focused()
+    assert await page.get_by_label("Admin key").input_value() == ""
+    await _sign_in(page)
+    await page.get_by_role("button", name="New key").wait_for()
+    # As a browser does that keeps a page it leaves, to show it again.
+    await page.evaluate("dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))")
+    await expect(page.get_by_label("Admin key")).to_be_visible()
+    await expect(page.locator("tbody tr")).to_have_count(0)
+    assert [asked for asked in seen.asked if not asked.startswith((f"{url}/", "blob:"))] == []
+    assert await page.context.cookies() == []
+
+
+async def test_the_admin_key_is_gone_after_fifteen_minutes_without_use(page: Page, url: str) -> None:
+    await page.clock.install()
+    await page.goto(f"{url}/keys")
+    await _sign_in(page)
+    await _made(page, name="in use")
+    await page.clock.fast_forward("14:00")
+    await page.keyboard.press("Tab")
+    await page.clock.fast_forward("14:00")
+    await expect(page.get_by_role("button", name="New key")).to_be_visible()
+    await page.clock.fast_forward("01:05")
+    await expect(page.get_by_role("alert").first).to_have_text("Signed out: the page was not used for 15 minutes.")
+    assert "in use" not in await page.locator("main").inner_text()
+    assert await page.locator("#secret-key").count() == 0
+    await page.clock.resume()
+
+
+async def test_a_foreign_page_changes_nothing(page: Page, browser: Browser, url: str) -> None:
+    form = f"""<form method="post" enctype="text/plain" action="{url}/admin/v1/orgs"><input name='{{"name": "evil", "a'
+      value='": 1}}'></form><script>document.forms[0].submit()</script>"""
+    foreign = await browser.new_page()
+    await foreign.route("http://evil.example/", lambda route: route.fulfill(body=form, content_type="text/html"))
+    await foreign.goto("http://evil.example/")
+    await foreign.wait_for_url(f"{url}/admin/v1/orgs")
+    assert "the admin key is missing or invalid" in await foreign.content()
+    await foreign.context.close()
+    await page.get_by_role("tab", name="Organisations").click()
+    await expect(page.locator("#orgs tbody tr")).to_have_count(1)
+    await expect(page.locator("#orgs")).not_to_contain_text("evil")
+
+
+async def test_a_wrong_admin_key_is_told_and_many_of_them_are_put_off(tab: Page, url: str) -> None:
+    await tab.goto(f"{url}/keys")
+    told = tab.locator("#message")
+    for _ in range(12):
+        await _sign_in(tab, "wrong")
+        await expect(told).not_to_be_empty()
+    await expect(told).to_have_text(re.compile("^429: too many wrong admin keys from this address.*in [1-6] s"))
+    await _sign_in(tab)
+    await expect(tab.get_by_role("button", name="New key")).to_be_visible()
