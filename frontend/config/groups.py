@@ -80,7 +80,7 @@ class Stores:
 class Access:
     """Who may call"""
 
-    admin_key: str = setting("", "opens /admin/v1, 32 bytes or more; without it there is no such path", secret=True)
+    admin_key: str = setting("", "opens /admin/v1 and /keys, 32 bytes or more; without it there are none", secret=True)
     wrong_keys_a_minute: int = setting(
         300, "wrong keys from one address before their refusals wait; 0 is no bound", least=0
     )

@@ -120,7 +120,7 @@ async def _hangs_up(session: aiohttp.ClientSession, upstream: Upstream) -> None:
 
 
 async def _private(session: aiohttp.ClientSession) -> None:
-    for path in ("/metrics", "/health/ready", "/admin/v1/keys"):
+    for path in ("/metrics", "/health/ready", "/admin/v1/keys", "/keys", "/keys/keys.js"):
         async with session.get(path) as answer:
             assert answer.status == 404, (path, answer.status)
     print("  metrics, readiness and administration: 404")

@@ -1,15 +1,18 @@
 import asyncio
 import time
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access import api_key
+from frontend.access.audit import Wanted
 from frontend.access.names import RegistryError
+from frontend.access.paging import EVERYTHING, Page
 from frontend.access.registry import Registry
-from frontend.database.tables import USAGE_EVENTS
+from frontend.database.tables import USAGE_EVENTS, WALLETS
 from frontend.usage import books as module
 from frontend.usage import leases
 from frontend.usage.books import Books, Lease, Scope, Sum
@@ -67,6 +70,54 @@ async def test_a_lease_that_is_released_is_free_for_others(engine: AsyncEngine, 
     await books.release("lost")
     async with engine.begin() as connection:
         assert (await leases.take(connection, "other", "acme", 100)).amount == 100
+
+
+async def _noted(engine: AsyncEngine) -> list[tuple[str, str, dict[str, Any]]]:
+    """What was done of what, the organisations of the fixture left out."""
+    changes = await Registry(engine).changes(Wanted(), EVERYTHING)
+    return [(each.action, each.target, dict(each.details)) for each in changes if each.action != "org.create"]
+
+
+async def test_a_top_up_is_written_down_once(engine: AsyncEngine, books: Books) -> None:
+    for _ in range(2):
+        await books.top_up("acme", 25_500_000, "invoice")
+    assert await _noted(engine) == [("wallet.top_up", "acme", {"amount": "25.50", "reference": "invoice"})]
+
+
+async def test_a_lease_that_is_released_is_written_down_and_nothing_is_not(engine: AsyncEngine, books: Books) -> None:
+    async with engine.begin() as connection:
+        await connection.execute(sa.insert(WALLETS).values(org="acme", balance=100))
+        await leases.take(connection, "lost", "acme", 100)
+    for _ in range(2):
+        await books.release("lost")
+    assert await _noted(engine) == [("lease.release", "lost", {"amounts": {"acme": "0.0001"}})]
+
+
+async def test_the_deletion_of_charges_is_written_down_once(
+    engine: AsyncEngine, books: Books, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_PRUNED_AT_ONCE", 1)
+    await write(engine, event("a", at=0), event("b", at=1))
+    for _ in range(2):
+        await books.prune(5)
+    assert await _noted(engine) == [("usage.prune", "", {"before": 5})]
+
+
+async def test_top_ups_come_in_parts_also_among_those_of_one_second(books: Books) -> None:
+    for number in range(5):
+        await books.top_up("acme", 1 + number, f"invoice {number}")
+    found: list[str] = []
+    for _ in range(4):
+        part = await books.top_ups("acme", Page(2, found[-1] if found else None, newest_first=True))
+        found += [each.reference for each in part]
+    assert sorted(found) == [f"invoice {number}" for number in range(5)]
+    assert await books.top_ups("zenith", Page()) == []
+
+
+async def test_balances_are_told_of_some(books: Books) -> None:
+    for org in ("acme", "zenith"):
+        await books.top_up(org, 100, None)
+    assert await books.balances(["zenith", "nobody"]) == {"zenith": 100}
 
 
 async def test_consumption_is_summed_up_by_what_is_asked_for(engine: AsyncEngine, books: Books) -> None:
