@@ -1,5 +1,6 @@
-"""What tests of charges share."""
+"""What tests of charges, and of the administration, share."""
 
+import dataclasses
 from collections.abc import AsyncIterator
 
 import pytest
@@ -9,7 +10,9 @@ from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.usage.books import Books
 from tests.charges import ORG_KEY
-from tests.fakes import add_key
+from tests.conftest import Client, running
+from tests.fakes import FakeTriton, add_key
+from tests.http.administration import ADMIN_KEY
 from tests.upstream import Upstream
 
 
@@ -29,3 +32,11 @@ async def upstream() -> AsyncIterator[Upstream]:
     await running.server.start_server()
     yield running
     await running.server.close()
+
+
+@pytest.fixture
+async def admin(settings: Settings, triton: FakeTriton) -> AsyncIterator[Client]:
+    """The application with an admin key, which every request carries."""
+    own = dataclasses.replace(settings, admin_key=ADMIN_KEY)
+    async with running(own, triton, ADMIN_KEY) as connected:
+        yield connected

@@ -1,0 +1,28 @@
+"""What is done on the page of keys again and again."""
+
+from playwright.async_api import Page
+
+from tests.browser.test_pages import MARKUP
+
+ADMIN_KEY = "an admin key of 32 bytes or more."
+ORG = MARKUP.replace("/", "")[:64].strip()
+
+
+async def sign_in(page: Page, key: str = ADMIN_KEY) -> None:
+    await page.get_by_label("Admin key").fill(key)
+    await page.keyboard.press("Enter")
+
+
+async def fill(page: Page, button: str, **fields: str) -> None:
+    """Fill the form in its window, and send it."""
+    dialog = page.get_by_role("dialog")
+    for name, text in fields.items():
+        await dialog.locator(f"[name='{name}']").fill(text)
+    await dialog.get_by_role("button", name=button).click()
+
+
+async def made(page: Page, **fields: str) -> str:
+    """A key made in the page, as it is shown once."""
+    await page.get_by_role("button", name="New key").click()
+    await fill(page, "Make the key", **fields)
+    return await page.locator("#secret-key").inner_text()
