@@ -23,6 +23,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from frontend.app import create_app
+from frontend.config.reading import PREFIX
 from frontend.config.settings import Settings
 from frontend.operations.transcription.protocol import LARGEST_FILE
 from scripts.local_triton.checks import free_port
@@ -176,7 +177,8 @@ def main() -> None:
         for kind in ("nginx", "caddy"):
             own = Path(folder) / kind
             own.mkdir()
-            asyncio.run(_through(kind, own, Settings.from_env(prepare(own))))
+            environ = {**prepare(own), f"{PREFIX}ADMIN_KEY": "a" * 32}
+            asyncio.run(_through(kind, own, Settings.from_env(environ)))
 
 
 if __name__ == "__main__":
