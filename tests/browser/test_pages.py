@@ -112,6 +112,26 @@ async def test_a_command_of_the_guide_is_copied_with_the_address_of_this_server(
     assert copied.startswith(f"curl -s {url}/v1/models \\\n")
 
 
+async def _drop(page: Page, *names: str) -> None:
+    await page.evaluate(
+        """(names) => {
+          const dataTransfer = new DataTransfer();
+          for (const name of names) dataTransfer.items.add(new File(["RIFF"], name, { type: "audio/wav" }));
+          if (!names.length) dataTransfer.setData("text/plain", "no file");
+          document.getElementById("drop").dispatchEvent(new DragEvent("drop", { dataTransfer, cancelable: true }));
+        }""",
+        list(names),
+    )
+
+
+async def test_a_file_that_is_dropped_is_chosen_and_a_text_is_not(page: Page) -> None:
+    await page.get_by_role("tab", name="Transcribe", exact=True).click()
+    await _drop(page, "dropped.wav", "other.wav")
+    await expect(page.locator("#chosen")).to_have_text("dropped.wav")
+    await _drop(page)
+    await expect(page.locator("#chosen")).to_have_text("dropped.wav")
+
+
 async def test_what_takes_long_is_told_of_and_cancelled(page: Page, triton: SlowTriton) -> None:
     triton.held.clear()
     await page.get_by_role("tab", name="Compare", exact=True).click()
