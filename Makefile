@@ -104,7 +104,7 @@ prepare-test: demo $(VENV)/installed-tests $(VENV)/installed-clients $(VENV)/ins
 MODEL_TESTS := tests/triton tests/unit/export_models tests/unit/whisper tests/unit/benchmark/lookalikes
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
-test-models:
+test-models: lint
 	@mkdir -p build && $(PYTEST) -q -m "not alone" -o cache_dir=build/pytest_cache $(MODEL_TESTS) > build/test-models.log 2>&1; \
 	  status=$$?; cat build/test-models.log; exit $$status
 
@@ -114,7 +114,7 @@ test-together:
 
 test: check-python ## lint, export the demo models, and every test, those against a real Triton included
 	@$(MAKE) --no-print-directory --output-sync -j 3 prepare-test
-	@$(MAKE) --no-print-directory -j 3 lint test-models test-together
+	@$(MAKE) --no-print-directory -j 2 test-models test-together
 	@$(BIN)/python -m pytest -m alone $$(grep -rl --include='test_*.py' 'mark\.alone' tests)
 
 bench: check-export ## measure every operation under load; BENCH="--operations embeddings --callers 16 --seconds 20"
