@@ -29,7 +29,11 @@ async def test_exactly_the_limit_passes_in_memory(limit: int) -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 7, 100])
-async def test_exactly_the_limit_passes_over_three_frontends(redis_server: RedisServer, limit: int) -> None:
+async def test_exactly_the_limit_passes_over_three_frontends(
+    redis_server: RedisServer, limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # On a machine with much else to do Redis is no less there.
+    monkeypatch.setattr("frontend.access.counters._TICKS", 200)
     async with shared(redis_server) as first, shared(redis_server) as second, shared(redis_server) as third:
         limits = [limit_of(limit, uuid.uuid4().hex)]
         assert await passed([first, second, third], limits, 10 * limit) == limit

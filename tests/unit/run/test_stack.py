@@ -37,8 +37,11 @@ def test_a_folder_of_its_own_has_a_database_of_its_own_and_tritons_addresses(tmp
 
 def test_whoever_hurries_does_not_wait_for_requests() -> None:
     stack = Stack(1, {})
-    # As the frontend takes it while it stops.
-    with subprocess.Popen(["env", "--default-signal=INT", "sleep", "60"]) as frontend:
+    # As the frontend takes it while it stops; before it says so it may be another program still.
+    command = ["env", "--default-signal=INT", "sh", "-c", "echo ready; exec sleep 60"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as frontend:
+        assert frontend.stdout is not None
+        assert frontend.stdout.readline() == b"ready\n"
         stack._frontend = frontend
         stack.hurry()
         assert frontend.wait(20) == -signal.SIGINT
