@@ -32,6 +32,8 @@ from frontend.usage.top_ups import HELD, TopUp, balance
 
 _DAY = 86_400
 _KEPT_SECONDS = 30 * _DAY
+# Who looks at sums may take long, and charges and leases need a connection meanwhile.
+_SUMMED_AT_ONCE = 2
 # So few that nobody waits long for the table.
 _PRUNED_AT_ONCE = 5_000
 # What consumption can be summed up by.
@@ -95,12 +97,15 @@ class Scope:
 class Books:
     """Usage and wallets behind one engine. Changes are written down as in the registry of keys."""
 
-    def __init__(self, engine: AsyncEngine, actor: Actor | None = None) -> None:
+    def __init__(
+        self, engine: AsyncEngine, actor: Actor | None = None, summing: asyncio.Semaphore | None = None
+    ) -> None:
         self._engine, self._actor = engine, actor or Actor.of_process()
+        self._summing = summing or asyncio.Semaphore(_SUMMED_AT_ONCE)
 
     def acting(self, actor: Actor) -> "Books":
         """The same for the changes of somebody else."""
-        return Books(self._engine, actor)
+        return Books(self._engine, actor, self._summing)
 
     async def top_up(self, org: str, amount: int, reference: str | None) -> int:
         """Add ``amount`` micro-CHF to a wallet, which is made at its first; answers the balance.
@@ -173,7 +178,7 @@ class Books:
         quantities = [_quantity(unit) for unit in ("minute", "million_characters", "million_tokens")]
         sums = [sa.func.sum(value) for value in (USAGE_DAYS.c.requests, *quantities, USAGE_DAYS.c.amount)]
         query = _of(scope, sa.select(*groups, *sums), USAGE_DAYS)
-        async with self._engine.connect() as connection:
+        async with self._summing, self._engine.connect() as connection:
             reader = await connection.execution_options(**READ)
             limit = None if most is None else most + 1
             found = await reader.execute(query.group_by(*groups).order_by(*groups).limit(limit))
@@ -188,7 +193,7 @@ class Books:
         operation = REQUEST_DAYS.c.operation
         sums = [sa.func.sum(REQUEST_DAYS.c[name]) for name in (*OUTCOME_COLUMNS, *TIME_COLUMNS)]
         query = _of(scope, sa.select(operation, *sums), REQUEST_DAYS).group_by(operation).order_by(operation)
-        async with self._engine.connect() as connection:
+        async with self._summing, self._engine.connect() as connection:
             rows = await (await connection.execution_options(**READ)).execute(query)
             return [_ended(row[0], [int(count) for count in row[1:]]) for row in rows]
 

@@ -1,4 +1,5 @@
 import asyncio
+import threading
 import time
 from dataclasses import replace
 from typing import Any
@@ -8,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access import api_key
-from frontend.access.audit import Wanted
+from frontend.access.audit import ADMIN_KEY, Actor, Wanted
 from frontend.access.names import RegistryError
 from frontend.access.paging import EVERYTHING, Page
 from frontend.access.registry import Registry
@@ -16,8 +17,10 @@ from frontend.database.tables import USAGE_EVENTS, WALLETS
 from frontend.usage import books as module
 from frontend.usage import leases
 from frontend.usage.books import Books, Lease, Scope, Sum
+from tests.eventually import until
 from tests.unit.usage.conftest import event, write
 
+ANNA = Actor(ADMIN_KEY, "10.0.0.7")
 _EVER = ("1970-01-01", "2999-12-31")
 
 
@@ -154,6 +157,26 @@ async def test_more_sums_than_wanted_are_refused(engine: AsyncEngine, books: Boo
     assert len(await books.usage(Scope(*_EVER), ["day"], 2)) == 2
     with pytest.raises(RegistryError, match="more than 1"):
         await books.usage(Scope(*_EVER), ["day"], 1)
+
+
+async def test_who_asks_for_many_sums_leaves_connections_to_others(
+    engine: AsyncEngine, books: Books, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await write(engine, event("one"))
+    begun, goes_on, put_together = [], threading.Event(), module._sums
+
+    def slow(rows: Any, groups: int) -> list[Sum]:
+        begun.append(rows)
+        goes_on.wait(20)
+        return put_together(rows, groups)
+
+    monkeypatch.setattr(module, "_sums", slow)
+    asking = [asyncio.create_task(books.acting(ANNA).usage(Scope(*_EVER), ["day"])) for _ in range(8)]
+    await until(lambda: len(begun) == 2)
+    assert await books.balance("acme") is None
+    assert len(begun) == 2
+    goes_on.set()
+    assert len(await asyncio.gather(*asking)) == len(begun) == 8
 
 
 async def test_an_organisation_sees_the_names_of_its_own_keys_alone(engine: AsyncEngine, books: Books) -> None:
