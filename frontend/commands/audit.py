@@ -1,7 +1,6 @@
 """quartet audit: who changed what of keys, organisations and wallets."""
 
 import argparse
-import calendar
 import json
 import time
 from collections.abc import Iterable
@@ -14,6 +13,7 @@ from frontend.commands.keys import positive
 from frontend.commands.tables import columns
 from frontend.commands.usage import day, name
 from frontend.config.settings import Settings
+from frontend.usage.report import beginning
 
 _USUAL_LIMIT = 50
 
@@ -30,7 +30,7 @@ def add_parsers(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace, settings: Settings) -> None:
     """Print what is asked for."""
-    since = calendar.timegm(time.strptime(arguments.since, "%Y-%m-%d")) if arguments.since else 0
+    since = beginning(arguments.since) if arguments.since else 0
     wanted = Wanted(since, arguments.actor or "", arguments.action or "", arguments.target or "")
     page = Page(arguments.limit, newest_first=True)
     for line in _table(with_registry(settings, lambda registry: registry.changes(wanted, page))):

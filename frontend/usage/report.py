@@ -1,6 +1,7 @@
 """Consumption as it is told: rows with names, and comma-separated values."""
 
 import asyncio
+import calendar
 import datetime
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -22,6 +23,11 @@ _QUOTED = frozenset(',;"\r\n')
 def parse_day(text: str) -> str:
     """``2026-11-20``; ``ValueError`` where it is no day."""
     return datetime.date.fromisoformat(text).isoformat()
+
+
+def beginning(day: str) -> int:
+    """Of a day, UTC, in seconds since 1970."""
+    return calendar.timegm(datetime.date.fromisoformat(day).timetuple())
 
 
 def parse_groups(text: str) -> list[str]:

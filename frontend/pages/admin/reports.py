@@ -1,8 +1,6 @@
 """/admin/v1/usage, /admin/v1/audit and /admin/v1/settings: what is only looked at."""
 
-import calendar
 import dataclasses
-import time
 
 from aiohttp import web
 
@@ -14,7 +12,7 @@ from frontend.errors import InvalidRequest
 from frontend.http.rendering import json_response
 from frontend.pages import usage_report
 from frontend.pages.admin.fields import PAGE, books, name, number, page, registry, rows
-from frontend.usage.report import parse_day
+from frontend.usage.report import beginning, parse_day
 
 _LARGEST_ID = 10**12 - 1
 
@@ -31,7 +29,7 @@ def _since(request: web.Request) -> int:
     if not (text := request.query.get("since", "")):
         return 0
     try:
-        return calendar.timegm(time.strptime(parse_day(text), "%Y-%m-%d"))
+        return beginning(parse_day(text))
     except ValueError:
         raise InvalidRequest("since must be a day, such as 2026-11-20", param="since") from None
 
