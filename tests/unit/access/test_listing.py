@@ -1,5 +1,4 @@
 import time
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -12,17 +11,7 @@ from frontend.access.listing import EVERY_KEY, Search
 from frontend.access.names import MissingError
 from frontend.access.paging import Page
 from frontend.access.registry import Registry
-from frontend.database.engine import open_engine
-from frontend.database.migrate import migrate
 from frontend.database.tables import SECRETS
-
-
-@pytest.fixture
-async def engine(empty_database: str) -> AsyncIterator[AsyncEngine]:
-    opened = open_engine(empty_database)
-    await migrate(opened)
-    yield opened
-    await opened.dispose()
 
 
 @pytest.fixture

@@ -1,5 +1,4 @@
 import time
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -10,17 +9,7 @@ from frontend.access import api_key
 from frontend.access.caller import Caller
 from frontend.access.names import RegistryError
 from frontend.access.registry import Registry
-from frontend.database.engine import open_engine
-from frontend.database.migrate import migrate
 from frontend.database.tables import KEYS, ORGS, SECRETS
-
-
-@pytest.fixture
-async def engine(empty_database: str) -> AsyncIterator[AsyncEngine]:
-    opened = open_engine(empty_database)
-    await migrate(opened)
-    yield opened
-    await opened.dispose()
 
 
 @pytest.fixture
