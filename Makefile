@@ -104,13 +104,15 @@ prepare-test: demo $(VENV)/installed-tests $(VENV)/installed-clients $(VENV)/ins
 MODEL_TESTS := tests/triton tests/unit/export_models tests/unit/whisper tests/unit/benchmark/lookalikes
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
-test-models: lint
+test-models:
 	@mkdir -p build && $(PYTEST) -q -m "not alone" -o cache_dir=build/pytest_cache $(MODEL_TESTS) > build/test-models.log 2>&1; \
 	  status=$$?; cat build/test-models.log; exit $$status
 
 # Four, since many tests wait; in the order of the folders, so that the longest files, of few tests each, come first.
+# Lint comes after them, and beside those of the models, which take longer.
 test-together:
 	@$(PYTEST) -n 4 --dist loadfile --no-loadscope-reorder -m "not alone" $(MODEL_TESTS:%=--ignore=%)
+	@$(MAKE) --no-print-directory lint
 
 test: check-python ## lint, export the demo models, and every test, those against a real Triton included
 	@$(MAKE) --no-print-directory --output-sync -j 3 prepare-test
