@@ -40,7 +40,7 @@ $(VENV)/base: scripts/install/requirements.txt
 	@$(INSTALL) base
 	@touch $@
 
-PRODUCT := $(wildcard frontend/requirements*.txt model_repository/requirements.txt scripts/*_*/requirements*.txt)
+PRODUCT := $(wildcard frontend/requirements*.txt model_repository/requirements*.txt scripts/*_*/requirements*.txt)
 
 $(VENV)/installed: $(VENV)/base $(PRODUCT) pyproject.toml
 	@$(INSTALL) product

@@ -6,14 +6,16 @@ ARG BASE=python:3.12.12-slim-bookworm@sha256:593bd06efe90efa80dc4eee3948be7c0fde
 FROM ${BASE} AS image
 WORKDIR /app
 RUN useradd --uid 1000 --no-create-home triton-server
-COPY model_repository/requirements.txt model_repository/triton.args model_repository/triton.env /app/model_repository/
+COPY model_repository/requirements.txt model_repository/requirements-nodeps.txt model_repository/triton.args \
+    model_repository/triton.env /app/model_repository/
 COPY scripts/local_triton /app/scripts/local_triton
 COPY scripts/__init__.py /app/scripts/__init__.py
 ENV PIP="python -m pip --python /opt/quartet/bin/python"
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
     python -m venv --without-pip /opt/quartet \
     && ${PIP} install --no-cache-dir -r model_repository/requirements.txt \
-    && ${PIP} install --no-cache-dir --no-deps -r scripts/local_triton/requirements.txt
+    && ${PIP} install --no-cache-dir --no-deps -r model_repository/requirements-nodeps.txt \
+        -r scripts/local_triton/requirements.txt
 ENV PATH=/opt/quartet/bin:${PATH}
 # Once, since a container's root may be read-only.
 RUN python -c "from pathlib import Path; from scripts.local_triton import assemble, checks; \

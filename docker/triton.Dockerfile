@@ -6,10 +6,11 @@ ARG BASE=nvcr.io/nvidia/tritonserver:26.09-py3
 FROM ${BASE} AS image
 # CTranslate2's CUDA build looks for cuBLAS 12, and the image is on CUDA 13.
 ARG CUBLAS=nvidia-cublas-cu12==12.9.3.13
-COPY model_repository/requirements.txt /tmp/requirements.txt
+COPY model_repository/requirements.txt model_repository/requirements-nodeps.txt /tmp/
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
     python3 -m pip install --no-cache-dir --break-system-packages -r /tmp/requirements.txt "${CUBLAS}" \
-    && rm /tmp/requirements.txt
+    && python3 -m pip install --no-cache-dir --break-system-packages --no-deps -r /tmp/requirements-nodeps.txt \
+    && rm /tmp/requirements*.txt
 ENV LD_LIBRARY_PATH=/usr/local/lib/python3.12/dist-packages/nvidia/cublas/lib:${LD_LIBRARY_PATH}
 COPY model_repository/triton.args model_repository/triton.env docker/triton.sh /opt/quartet/
 

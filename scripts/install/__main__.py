@@ -42,6 +42,7 @@ PARTS = {
         ("frontend/requirements.txt", "scripts/export_models/requirements.txt"),
         (
             "frontend/requirements-nodeps.txt",
+            "model_repository/requirements-nodeps.txt",
             "scripts/local_triton/requirements.txt",
             "scripts/export_models/requirements-nodeps.txt",
         ),

@@ -17,7 +17,6 @@ from tritonclient.utils import InferenceServerException
 
 from scripts.export_models import __main__ as export
 from scripts.export_models.checkpoints import EMBEDDER, WHISPER_LARGE
-from scripts.export_models.graphs.fast_int8 import int8_is_fast
 from scripts.export_models.whisper.export import convert
 from scripts.local_triton.server import LocalTriton
 from tests import lookalikes
@@ -50,7 +49,7 @@ def repository(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert export.main([*arguments, *EXACT]) == 0
     # The other with its encoder as a graph; random weights would not pass the comparison of int8.
     large = target / "whisper_large_v3" / "1" / "whisper"
-    convert(folder / WHISPER_LARGE.repository, large, "int8", encoder_graph=int8_is_fast())
+    convert(folder / WHISPER_LARGE.repository, large, "int8", encoder_graph=True)
     return target
 
 

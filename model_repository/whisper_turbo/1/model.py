@@ -13,8 +13,6 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 # of decoding: they are to turn in circles for a fraction of a millisecond first. Its OpenMP reads that as it is loaded.
 os.environ.setdefault("OMP_WAIT_POLICY", "active")
 os.environ.setdefault("GOMP_SPINCOUNT", "30000")
-# ONNX Runtime tells Microsoft of its use, unless this stands in the environment before it is loaded.
-os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 from recognizer import Recognizer
 from windows import InvalidWindowError, Transcript, Window

@@ -1,6 +1,6 @@
 """Convert a Whisper checkpoint and compare its greedy decoding with ``transformers``' generate.
 
-CTranslate2 decodes it and, in most precisions, encodes too; in int8 a processor encodes with a graph of our own.
+CTranslate2 decodes it and, in most precisions, encodes too; in int8 a processor encodes with OpenVINO.
 """
 
 import json
@@ -11,13 +11,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import ctranslate2
-import onnx
+import openvino as ov
 from transformers import WhisperForConditionalGeneration
 
 from scripts.export_models.checkpoints import SourceError
-from scripts.export_models.graphs.builder import save
 from scripts.export_models.graphs.conditions import ALONE, Conditions
-from scripts.export_models.graphs.fast_int8 import FAST_INT8, int8_is_fast
+from scripts.export_models.graphs.fast_int8 import FAST_INT8
 from scripts.export_models.graphs.parity import Check
 from scripts.export_models.graphs.progress import SILENT, Progress
 from scripts.export_models.whisper import checks
@@ -42,7 +41,7 @@ def convert(
         with _encoder_taken_out(source, progress) as (encoder, rest):
             progress.step("converting the decoder", 0, 1)
             _convert(rest, target, compute_type)
-        save(encoder, target / recognizer_module("encoders").GRAPH)
+        ov.save_model(encoder, target / recognizer_module("encoders").GRAPH, compress_to_fp16=False)
     else:
         progress.step("converting", 0, 1)
         _convert(source, target, compute_type)
@@ -75,7 +74,7 @@ def _convert(source: Path, target: Path, compute_type: str) -> None:
 
 
 @contextmanager
-def _encoder_taken_out(source: Path, progress: Progress) -> Iterator[tuple[onnx.ModelProto, Path]]:
+def _encoder_taken_out(source: Path, progress: Progress) -> Iterator[tuple[ov.Model, Path]]:
     """A checkpoint's encoder as a graph, and the rest as a checkpoint in a folder that ends with the block.
 
     One layer stays in the rest, since CTranslate2 reads no encoder without.
@@ -100,6 +99,5 @@ def export_whisper(
     """Write the model's ``whisper`` folder below ``target`` and compare it with ``source``."""
     folder = target / "whisper"
     shutil.rmtree(folder, ignore_errors=True)
-    graph = compute_type == "int8" and int8_is_fast()
-    convert(source, folder, compute_type, encoder_graph=graph, progress=conditions.progress)
+    convert(source, folder, compute_type, encoder_graph=compute_type == "int8", progress=conditions.progress)
     return checks.compare(source, folder, name, compute_type, conditions)
