@@ -30,7 +30,7 @@ KNOWN = web.RequestKey("known", bool)
 _LINGER_SECONDS = 5.0
 _LINGER_OF_STATUS = {401: 2.0, 408: 2.0}
 # Of chunks of a byte, aiohttp hands over a sixteenth of this at once.
-_READ_BYTES = 32 * 1024
+_READ_BYTES = 8 * 1024
 _RETRY_SECONDS = 5
 # A caller who writes no more so soon after the end of its request waits for the answer; later, it has hung up.
 _HALF_CLOSE_SECONDS = 0.1
@@ -156,10 +156,10 @@ class Connection(web.RequestHandler):
             # aiohttp has the parser go on with what that holds.
             super().data_received(data)
 
-    def _feed_soon(self) -> None:
+    def _feed_soon(self, *, later: bool = False) -> None:
         if self._incoming and not self._queued:
             self._queued = True
-            self._feeder.add(self)
+            self._feeder.add(self, later=later)
 
     def feed(self) -> bool:
         """Give the parser a piece of what has come; whether there is another for it."""
@@ -208,7 +208,7 @@ class Connection(web.RequestHandler):
 
     def resume_reading(self, resume_parser: bool = True) -> None:
         super().resume_reading(resume_parser)
-        self._feed_soon()
+        self._feed_soon(later=True)
 
     def _resume_transport_reading(self) -> None:
         # Whether more has come since is only seen from here on.

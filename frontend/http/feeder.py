@@ -35,9 +35,12 @@ class Feeder:
         self._left = _TURN_SECONDS
         self._turn_soon = False
 
-    def add(self, connection: Feeds) -> None:
-        """A connection has something to parse: now, where there is time left and nobody waits."""
-        if self._left > 0 and not self._waiting:
+    def add(self, connection: Feeds, *, later: bool = False) -> None:
+        """A connection has something to parse: now, where there is time left and nobody waits, or ``later``.
+
+        Whoever reads a body must wait for its next piece, or it would go on without ever giving the loop back.
+        """
+        if self._left > 0 and not self._waiting and not later:
             self._feed(connection)
         else:
             self._wait(connection)

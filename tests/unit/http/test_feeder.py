@@ -63,3 +63,12 @@ async def test_what_comes_while_nobody_waits_is_parsed_at_once() -> None:
     fed: list[str] = []
     Feeder(asyncio.get_running_loop()).add(Sender("first", 1, fed))
     assert fed == ["first"]
+
+
+async def test_who_asks_for_more_while_it_reads_gets_it_in_another_turn() -> None:
+    fed: list[str] = []
+    feeder = Feeder(asyncio.get_running_loop())
+    feeder.add(Sender("reader", 1, fed), later=True)
+    assert fed == []
+    await asyncio.sleep(0)
+    assert fed == ["reader"]
