@@ -77,7 +77,7 @@ lint: $(VENV)/installed-tests ## ruff and mypy strict
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
-	@cd model_repository/whisper_turbo/1 && ../../../$(BIN)/mypy --config-file ../../../pyproject.toml features.py transcript.py windows.py encoders.py recognizer.py
+	@cd model_repository/whisper_turbo/1 && ../../../$(BIN)/mypy --config-file ../../../pyproject.toml features.py transcript.py windows.py graphs.py encoders.py decoders.py ctranslate.py recognizer.py
 	@cd scripts/local_triton/backends/onnxruntime && ../../../../$(BIN)/mypy --explicit-package-bases --config-file ../../../../pyproject.toml model_config.py batching.py session.py watch.py
 
 $(VENV)/installed-browser: tests/requirements.txt

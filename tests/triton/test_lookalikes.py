@@ -49,7 +49,7 @@ def repository(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert export.main([*arguments, *EXACT]) == 0
     # The other with its encoder as a graph; random weights would not pass the comparison of int8.
     large = target / "whisper_large_v3" / "1" / "whisper"
-    convert(folder / WHISPER_LARGE.repository, large, "int8", encoder_graph=True)
+    convert(folder / WHISPER_LARGE.repository, large, "int8", graphs=True)
     return target
 
 

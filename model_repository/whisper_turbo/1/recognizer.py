@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-import ctranslate2
 import numpy as np
-from encoders import encoder_in
+from ctranslate import CTranslate
+from decoders import Decoded, GraphDecoder, Special
+from encoders import Encoder, GraphEncoder
 from features import SAMPLE_RATE, LogMel
+from graphs import DECODER, ENCODER, Processor
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from transcript import (
@@ -30,18 +32,20 @@ _FALLBACK_TEMPERATURES = (0.2, 0.4, 0.6, 0.8, 1.0)
 _LEAST_LOGPROB = -1.0
 _MOST_COMPRESSION = 2.4
 _NO_SPEECH = 0.6
-_BEST_OF = 5
 _TOKENS_PER_SECOND = 25
 _LEAST_TOKENS = 24
 _TASK_TOKENS = 3
 # Windows of a length are decoded together, and each is encoded up to the length it has.
 _QUANTUM_SECONDS = 0.5
 _SILENT_TAIL_SECONDS = 0.3
-_LATEST_FIRST_TIMESTAMP = 50
 
 
 class Recognizer:
-    """A converted Whisper in ``folder``: CTranslate2's files, ``tokenizer.json`` and ``quartet.json``."""
+    """A converted Whisper in ``folder``: CTranslate2's files, ``tokenizer.json``, ``quartet.json``, and perhaps graphs.
+
+    Graphs are for processors: with them OpenVINO encodes, detects languages and decodes greedily, and CTranslate2 does
+    what is rarer.
+    """
 
     def __init__(
         self,
@@ -53,13 +57,8 @@ class Recognizer:
         threads: int = 1,
         beam_size: int = 1,
     ) -> None:
-        self._model = ctranslate2.models.Whisper(
-            str(folder),
-            device=device,
-            device_index=device_index,
-            compute_type=compute_type,
-            intra_threads=threads,
-            inter_threads=1,
+        self._ctranslate = CTranslate(
+            folder, device=device, device_index=device_index, compute_type=compute_type, threads=threads
         )
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         settings = json.loads((folder / "quartet.json").read_text(encoding="utf-8"))
@@ -69,13 +68,25 @@ class Recognizer:
         # A checkpoint that hears worse behind a prompt says so.
         self._takes_prompts = bool(settings.get("prompts", True))
         self._log_mel = LogMel(int(settings["mel_bins"]))
-        flags = settings.get("processor_flags", [])
-        self._encoder = encoder_in(folder, self._model, device=device, threads=threads, flags=flags)
         # A small checkpoint may ask for a wider beam than the configuration of its place has.
         self._beam_size = max(beam_size, int(settings.get("beam_size", 1)))
         self._start = self._id("<|startoftranscript|>")
         self._end = self._id("<|endoftext|>")
         self.first_timestamp = self._id("<|notimestamps|>") + 1
+        self._encoder: Encoder = self._ctranslate
+        self._decoder: GraphDecoder | None = None
+        if (folder / ENCODER).is_file():
+            if device != "cpu":
+                raise ValueError(f"{folder} was exported for processors: export it with --whisper-compute-type float16")
+            processor = Processor(threads, settings["processor_flags"])
+            self._encoder = GraphEncoder(processor.compiled(folder / ENCODER))
+            self._decoder = GraphDecoder(processor.compiled(folder / DECODER), processor.handed, self._special(folder))
+
+    def _special(self, folder: Path) -> Special:
+        """The tokens of which CTranslate2's own configuration tells, and those that each Whisper has."""
+        known = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        silent = self._tokenizer.token_to_id("<|nospeech|>") or self._id("<|nocaptions|>")
+        return Special(self._start, self._end, silent, self.first_timestamp, known["suppress_ids"], known["lang_ids"])
 
     def _id(self, token: str) -> int:
         identity = self._tokenizer.token_to_id(token)
@@ -115,7 +126,7 @@ class Recognizer:
         job.prompt = self._prompt(job)
         self._decode_together([job], 0.0, beam_size=1)
         assert job.result is not None
-        return np.asarray(job.encoded)[0], job.result.tokens
+        return job.encoded.output[0], job.result.tokens
 
     def _check(self, window: Window) -> None:
         if not 0 < len(window.audio) <= self._window_samples:
@@ -138,15 +149,9 @@ class Recognizer:
         for samples, indices in by_length.items():
             for group in [indices] if self._encoder.together else [[index] for index in indices]:
                 features = np.stack([self._log_mel(windows[i].audio, samples) for i in group])
-                encoded = self._encoder.encode(features)
-                for row, index in enumerate(group):
-                    jobs[index] = Job(windows[index], encoded.shape[1], encoded[row : row + 1])
+                for index, encoded in zip(group, self._encoder.encode(features), strict=True):
+                    jobs[index] = Job(windows[index], encoded)
         return [jobs[index] for index in range(len(windows))]
-
-    @staticmethod
-    def _stack(jobs: list[Job]) -> Any:
-        stacked = np.ascontiguousarray(np.concatenate([job.encoded for job in jobs]))
-        return ctranslate2.StorageView.from_array(stacked)
 
     def _groups(self, jobs: Iterable[Job], key: Callable[[Job], Any]) -> list[list[Job]]:
         groups: dict[Any, list[Job]] = defaultdict(list)
@@ -159,8 +164,14 @@ class Recognizer:
             job.language = job.window.language
         unknown = [job for job in jobs if not job.language]
         for group in self._groups(unknown, lambda job: job.frames):
-            for job, ranking in zip(group, self._model.detect_language(self._stack(group)), strict=True):
-                job.language = ranking[0][0].strip("<|>")
+            for job, token in zip(group, self._likeliest_languages(group), strict=True):
+                job.language = token.strip("<|>")
+
+    def _likeliest_languages(self, group: list[Job]) -> list[str]:
+        windows = [job.encoded for job in group]
+        if self._decoder:
+            return [self._tokenizer.id_to_token(token) for token in self._decoder.languages(windows)]
+        return self._ctranslate.languages(windows)
 
     def _prompt(self, job: Job) -> list[int]:
         task = [self._start, self._id(f"<|{job.language}|>"), self._id("<|transcribe|>")]
@@ -183,31 +194,23 @@ class Recognizer:
             temperature = temperature_of(group[0])
             seconds = max(len(job.window.audio) for job in group) / SAMPLE_RATE
             most = self.most_tokens(seconds, len(group[0].prompt))
-            sampling = {"beam_size": beam_size or self._beam_size}
-            if temperature > 0:
-                sampling = {"beam_size": 1, "num_hypotheses": _BEST_OF, "sampling_topk": 0}
-            results = self._model.generate(
-                self._stack(group),
-                [job.prompt for job in group],
-                # CTranslate2 lets half of this be new, and no more than the prompt leaves.
-                max_length=max(2 * most, len(group[0].prompt) + most),
-                max_initial_timestamp_index=_LATEST_FIRST_TIMESTAMP,
-                return_scores=True,
-                return_no_speech_prob=True,
-                sampling_temperature=temperature or 1.0,
-                **sampling,
-            )
+            beam = beam_size or self._beam_size
+            windows, prompts = [job.encoded for job in group], [job.prompt for job in group]
+            if self._decoder and not temperature and beam == 1:
+                results = self._decoder.decode(windows, prompts, most)
+            else:
+                results = self._ctranslate.search(windows, prompts, most, temperature, beam)
             for job, result in zip(group, results, strict=True):
                 self._keep(job, result)
 
-    def _keep(self, job: Job, result: Any) -> None:
-        tokens = list(result.sequences_ids[0])
+    def _keep(self, job: Job, result: Decoded) -> None:
+        tokens = result.tokens
         seconds = len(job.window.audio) / SAMPLE_RATE
         segments = split_segments(tokens, self.first_timestamp, self._end, seconds)
         for segment in segments:
             segment.text = self._tokenizer.decode(segment.tokens)
-        # CTranslate2's score is the log probability a token; Whisper's average counts the end token too.
-        logprob = result.scores[0] * len(tokens) / (len(tokens) + 1)
+        # Whisper's average counts the end token too.
+        logprob = result.logprob / (len(tokens) + 1)
         job.result = Transcript(job.language, segments, logprob, result.no_speech_prob, tokens=tokens)
 
     @staticmethod
@@ -234,7 +237,7 @@ class Recognizer:
             tokens = [[t for s in job.result.segments for t in s.tokens] for job in group if job.result]
             start = [self._start, self._id(f"<|{group[0].language}|>"), self._id("<|transcribe|>")]
             frames = [min(len(job.window.audio) // 320 + 1, job.frames) for job in group]
-            results = self._model.align(self._stack(group), start, tokens, [f * 2 for f in frames])
+            results = self._ctranslate.align([job.encoded for job in group], start, tokens, [f * 2 for f in frames])
             for job, ids, aligned in zip(group, tokens, results, strict=True):
                 assert job.result is not None
                 pieces = [decode_pieces(s.tokens, self._tokenizer.decode) for s in job.result.segments]

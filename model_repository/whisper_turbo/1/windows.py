@@ -1,9 +1,9 @@
 """What the recognizer is given, what it answers, and what it keeps of a window on the way."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
+from encoders import Encoded
 from numpy.typing import NDArray
 from transcript import Segment, Word
 
@@ -41,14 +41,17 @@ class Transcript:
 
 @dataclass
 class Job:
-    """A window on its way: its encoder output [1, frames, width] and the prompt that starts its decoding."""
+    """A window on its way: what its encoder gave and the prompt that starts its decoding."""
 
     window: Window
-    frames: int
-    encoded: Any
+    encoded: Encoded
     language: str = ""
     prompt: list[int] = field(default_factory=list)
     result: Transcript | None = None
+
+    @property
+    def frames(self) -> int:
+        return self.encoded.output.shape[1]
 
 
 class InvalidWindowError(ValueError):

@@ -50,7 +50,7 @@ class Checkpoints:
         source = self._whisper_source(tokens)
         target = source.with_name(f"{source.name}-graph")
         if not target.exists():
-            convert(source, target, COMPUTE_TYPE, encoder_graph=True)
+            convert(source, target, COMPUTE_TYPE, graphs=True)
         return target
 
     def whisper_for_peers(self) -> Path:

@@ -1,6 +1,7 @@
 """Convert a Whisper checkpoint and compare its greedy decoding with ``transformers``' generate.
 
-CTranslate2 decodes it and, in most precisions, encodes too; in int8 a processor encodes with OpenVINO.
+CTranslate2 encodes and decodes it; in int8 there are graphs beside, with which OpenVINO does both on a processor, and
+CTranslate2 what is rarer.
 """
 
 import json
@@ -20,6 +21,7 @@ from scripts.export_models.graphs.fast_int8 import FAST_INT8
 from scripts.export_models.graphs.parity import Check
 from scripts.export_models.graphs.progress import SILENT, Progress
 from scripts.export_models.whisper import checks
+from scripts.export_models.whisper.decoder import whisper_decoder
 from scripts.export_models.whisper.encoder import whisper_encoder
 from scripts.export_models.whisper.served import recognizer_module
 
@@ -29,19 +31,21 @@ _STOCK_WINDOW_SECONDS = 30.0
 
 
 def convert(
-    source: Path, target: Path, compute_type: str, *, encoder_graph: bool = False, progress: Progress = SILENT
+    source: Path, target: Path, compute_type: str, *, graphs: bool = False, progress: Progress = SILENT
 ) -> None:
     """Write CTranslate2's files, the tokenizer and ``quartet.json`` into ``target``.
 
-    With ``encoder_graph`` the encoder is a graph beside them, in int8, and what CTranslate2 has can only decode.
+    With ``graphs`` encoder and decoder are graphs beside them, in int8, and what CTranslate2 has can only decode.
     ``min_window_seconds`` is 30 for stock checkpoints, which never saw a shorter window; a checkpoint tuned for
     shorter ones says so in a ``quartet.json`` of its own, and so does one that hears worse behind a prompt.
     """
-    if encoder_graph:
-        with _encoder_taken_out(source, progress) as (encoder, rest):
+    if graphs:
+        with _encoder_taken_out(source, progress) as (encoder, decoder, rest):
             progress.step("converting the decoder", 0, 1)
             _convert(rest, target, compute_type)
-        ov.save_model(encoder, target / recognizer_module("encoders").GRAPH, compress_to_fp16=False)
+        files = recognizer_module("graphs")
+        for graph, file in ((encoder, files.ENCODER), (decoder, files.DECODER)):
+            ov.save_model(graph, target / file, compress_to_fp16=False)
     else:
         progress.step("converting", 0, 1)
         _convert(source, target, compute_type)
@@ -58,7 +62,7 @@ def convert(
         "mel_bins": extractor["feature_size"],
         "max_target_positions": config["max_target_positions"],
     }
-    if encoder_graph:
+    if graphs:
         settings["processor_flags"] = sorted(FAST_INT8)
     (target / "quartet.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
 
@@ -74,14 +78,15 @@ def _convert(source: Path, target: Path, compute_type: str) -> None:
 
 
 @contextmanager
-def _encoder_taken_out(source: Path, progress: Progress) -> Iterator[tuple[ov.Model, Path]]:
-    """A checkpoint's encoder as a graph, and the rest as a checkpoint in a folder that ends with the block.
+def _encoder_taken_out(source: Path, progress: Progress) -> Iterator[tuple[ov.Model, ov.Model, Path]]:
+    """A checkpoint's encoder and decoder as graphs, and it without the first in a folder that ends with the block.
 
     One layer stays in the rest, since CTranslate2 reads no encoder without.
     """
     model = WhisperForConditionalGeneration.from_pretrained(source)
     encoder = model.model.encoder
-    graph = whisper_encoder(model.config, encoder.state_dict(), progress)
+    state = model.model.state_dict()
+    graphs = whisper_encoder(model.config, state, progress), whisper_decoder(model.config, state)
     encoder.layers = encoder.layers[:1]
     model.config.encoder_layers = 1
     with TemporaryDirectory() as name:
@@ -90,7 +95,7 @@ def _encoder_taken_out(source: Path, progress: Progress) -> Iterator[tuple[ov.Mo
         for file in source.iterdir():
             if file.suffix in _SETTINGS and not (rest / file.name).exists():
                 shutil.copy(file, rest)
-        yield graph, rest
+        yield *graphs, rest
 
 
 def export_whisper(
@@ -99,5 +104,5 @@ def export_whisper(
     """Write the model's ``whisper`` folder below ``target`` and compare it with ``source``."""
     folder = target / "whisper"
     shutil.rmtree(folder, ignore_errors=True)
-    convert(source, folder, compute_type, encoder_graph=compute_type == "int8", progress=conditions.progress)
+    convert(source, folder, compute_type, graphs=compute_type == "int8", progress=conditions.progress)
     return checks.compare(source, folder, name, compute_type, conditions)

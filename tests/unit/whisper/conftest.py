@@ -28,6 +28,14 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """In int8, with graphs."""
+    folder = tmp_path_factory.mktemp("whisper") / "int8"
+    convert(CHECKPOINT, folder, "int8", graphs=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
 def recognizer(module: ModuleType, converted: Path) -> Any:
     return module.Recognizer(converted, threads=2)
 

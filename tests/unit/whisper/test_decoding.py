@@ -1,5 +1,6 @@
 """How the recognizer decodes, told by a decoder that answers what a test wants and notes what it is asked."""
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -89,7 +90,10 @@ def _window(seconds: float = 1.0, language: str = "en", **values: Any) -> Any:
 @pytest.fixture
 def decoder(prompted: Any, converted: Path, monkeypatch: pytest.MonkeyPatch) -> ScriptedDecoder:
     decoder = ScriptedDecoder(Tokenizer.from_file(str(converted / "tokenizer.json")), prompted.transcribe)
-    monkeypatch.setattr(prompted, "_model", decoder)
+    # The encoder is still the real one.
+    scripted = copy.copy(prompted._ctranslate)
+    scripted._model = decoder
+    monkeypatch.setattr(prompted, "_ctranslate", scripted)
     return decoder
 
 

@@ -1,66 +1,55 @@
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-import ctranslate2
 import numpy as np
 import pytest
 
-from scripts.export_models.whisper.export import convert
 from scripts.export_models.whisper.served import recognizer_module
-from tests.unit.whisper.conftest import CHECKPOINT
 
 FLAGS = ["fpu", "fp"]
 
 
 @pytest.fixture(scope="module")
-def encoders() -> ModuleType:
-    return recognizer_module("encoders")
+def graphs() -> ModuleType:
+    return recognizer_module("graphs")
 
 
-@pytest.fixture(scope="module")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("whisper") / "int8"
-    convert(CHECKPOINT, folder, "int8", encoder_graph=True)
-    return folder
+def _encoded(graphs: ModuleType, exported: Path, flags: list[str]) -> Any:
+    encoder = recognizer_module("encoders").GraphEncoder(graphs.Processor(1, flags).compiled(exported / graphs.ENCODER))
+    (encoded,) = encoder.encode(np.random.default_rng(0).normal(size=(1, 80, 200)).astype(np.float32))
+    return encoded
 
 
-def _model(folder: Path) -> ctranslate2.models.Whisper:
-    return ctranslate2.models.Whisper(str(folder), device="cpu")
-
-
-def test_a_graph_is_taken_where_the_export_wrote_one(encoders: ModuleType, exported: Path) -> None:
-    encoder = encoders.encoder_in(exported, _model(exported), device="cpu", threads=1, flags=FLAGS)
-    assert isinstance(encoder, encoders.GraphEncoder)
-
-
-def test_a_checkpoint_without_a_graph_is_encoded_by_ctranslate2(encoders: ModuleType, converted: Path) -> None:
-    encoder = encoders.encoder_in(converted, _model(converted), device="cpu", threads=1, flags=FLAGS)
-    features = np.random.default_rng(0).normal(size=(2, 80, 200)).astype(np.float32)
-    assert encoder.encode(features).shape == (2, 100, 128)
-
-
-def test_what_was_exported_for_a_processor_is_refused_on_a_gpu(encoders: ModuleType, exported: Path) -> None:
-    with pytest.raises(ValueError, match="--whisper-compute-type float16"):
-        encoders.encoder_in(exported, _model(exported), device="cuda", threads=1, flags=FLAGS)
+def test_a_window_is_encoded_with_what_the_decoder_attends_to(graphs: ModuleType, exported: Path) -> None:
+    encoded = _encoded(graphs, exported, FLAGS)
+    assert encoded.output.shape == (1, 100, 128)
+    shapes = {name: array.shape for name, array in encoded.attended.items()}
+    assert shapes == {
+        f"{part}.{layer}": shape
+        for layer in (0, 1)
+        for part, shape in (("keys", (1, 4, 32, 100)), ("values", (1, 4, 100, 32)))
+    }
 
 
 def test_a_processor_without_exact_products_of_integers_computes_the_same_in_floating_point(
-    encoders: ModuleType, exported: Path
+    graphs: ModuleType, exported: Path
 ) -> None:
-    features = np.random.default_rng(0).normal(size=(1, 80, 200)).astype(np.float32)
-    exact, other = (
-        encoders.encoder_in(exported, _model(exported), device="cpu", threads=1, flags=flags).encode(features)
-        for flags in (FLAGS, ["amx_of_next_year"])
-    )
+    exact, other = (_encoded(graphs, exported, flags).output for flags in (FLAGS, ["amx_of_next_year"]))
     assert np.linalg.norm(exact - other) < 0.03 * np.linalg.norm(exact)
     assert not np.array_equal(exact, other)
 
 
-def test_the_decoder_is_whole_without_the_encoder(exported: Path, converted: Path) -> None:
-    encoded = np.random.default_rng(0).normal(size=(1, 50, 128)).astype(np.float32)
-    start = [["<|startoftranscript|>", "<|en|>", "<|transcribe|>"]]
-    tokens = [
-        _model(folder).generate(ctranslate2.StorageView.from_array(encoded), start, max_length=20)[0].sequences_ids
-        for folder in (exported, converted)
-    ]
-    assert tokens[0] == tokens[1]
+@pytest.mark.parametrize("bfloat16", [True, False])
+def test_keys_and_values_are_handed_over_in_what_the_processor_computes_in(
+    graphs: ModuleType, exported: Path, monkeypatch: pytest.MonkeyPatch, bfloat16: bool
+) -> None:
+    has = ["FP32", "BF16"] if bfloat16 else ["FP32"]
+    monkeypatch.setattr(graphs.ov.Core, "get_property", lambda *_: has)
+    processor = graphs.Processor(1, FLAGS)
+    kinds = {
+        port.any_name: port.element_type.get_type_name()
+        for port in processor.compiled(exported / "encoder.xml").outputs
+    }
+    assert kinds.pop("encoded") == "f32"
+    assert set(kinds.values()) == {"bf16" if bfloat16 else "f32"} == {processor.handed.get_type_name()}

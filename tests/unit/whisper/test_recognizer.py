@@ -93,15 +93,15 @@ def test_an_unknown_language_is_refused(module: ModuleType, recognizer: Any) -> 
         recognizer.transcribe([module.Window(say(SENTENCE), language="xx")])
 
 
-@pytest.mark.parametrize("encoder_graph", [False, True])
-def test_int8_weights_hear_the_same_words(module: ModuleType, tmp_path: Path, encoder_graph: bool) -> None:
-    export.convert(CHECKPOINT, tmp_path / "int8", "int8", encoder_graph=encoder_graph)
+@pytest.mark.parametrize("graphs", [False, True])
+def test_int8_weights_hear_the_same_words(module: ModuleType, tmp_path: Path, graphs: bool) -> None:
+    export.convert(CHECKPOINT, tmp_path / "int8", "int8", graphs=graphs)
     encoded, tokens = checks.compare(CHECKPOINT, tmp_path / "int8", "demo", "int8", spoken=2)
     assert (encoded.passed, tokens.passed) == (True, True)
 
 
 def test_an_encoder_that_is_not_the_checkpoint_s_fails_its_export(module: ModuleType, tmp_path: Path) -> None:
-    export.convert(CHECKPOINT, tmp_path / "int8", "int8", encoder_graph=True)
+    export.convert(CHECKPOINT, tmp_path / "int8", "int8", graphs=True)
     graph = ov.Core().read_model(tmp_path / "int8" / "encoder.xml")
     before = graph.output(0).get_node().input_value(0)
     graph.output(0).get_node().input(0).replace_source_output(op.multiply(before, np.float32(1.5)).output(0))
@@ -110,3 +110,11 @@ def test_an_encoder_that_is_not_the_checkpoint_s_fails_its_export(module: Module
         (tmp_path / f"changed{suffix}").replace(tmp_path / "int8" / f"encoder{suffix}")
     encoded, _ = checks.compare(CHECKPOINT, tmp_path / "int8", "demo", "int8", spoken=2)
     assert not encoded.passed
+
+
+def test_what_was_exported_for_a_processor_is_refused_on_a_gpu(
+    module: ModuleType, exported: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "CTranslate", lambda *_, **__: None)
+    with pytest.raises(ValueError, match="--whisper-compute-type float16"):
+        module.Recognizer(exported, device="cuda")

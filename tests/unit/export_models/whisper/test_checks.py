@@ -22,7 +22,7 @@ Change = Callable[[NDArray[Any]], NDArray[Any]]
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("export") / "int8"
-    export.convert(CHECKPOINT, folder, "int8", encoder_graph=True)
+    export.convert(CHECKPOINT, folder, "int8", graphs=True)
     return folder
 
 

@@ -25,7 +25,7 @@ def checkpoint() -> Any:
 
 @pytest.fixture(scope="module")
 def graph(checkpoint: Any) -> Any:
-    return whisper_encoder(checkpoint.config, checkpoint.model.encoder.state_dict())
+    return whisper_encoder(checkpoint.config, checkpoint.model.state_dict())
 
 
 def _compiled(graph: Any, **settings: Any) -> Any:
@@ -63,7 +63,10 @@ def test_every_linear_layer_is_multiplied_in_integers(checkpoint: Any, graph: An
     nodes = [node.get_rt_info() for node in _compiled(graph).get_runtime_model().get_ordered_ops()]
     products = [node for node in nodes if node["layerType"].astype(str) == "FullyConnected"]
     kinds = [node["runtimePrecision"].astype(str) for node in products]
-    assert sum(kind in ("i8", "u8") for kind in kinds) == 6 * checkpoint.config.encoder_layers
+    assert (
+        sum(kind in ("i8", "u8") for kind in kinds)
+        == 6 * checkpoint.config.encoder_layers + 2 * checkpoint.config.decoder_layers
+    )
 
 
 def test_a_window_of_nothing_but_zeros_is_encoded_as_by_the_original(checkpoint: Any, graph: Any) -> None:
