@@ -30,9 +30,16 @@ class Processor:
         has_bfloat16 = "BF16" in self._core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
         self.handed = ov.Type.bf16 if has_bfloat16 else ov.Type.f32
 
-    def compiled(self, path: Path) -> Any:
-        """A graph ready to run."""
+    def compiled(self, path: Path, *, handing: bool = True) -> Any:
+        """A graph ready to run; ``handing`` is whether what it hands over is computed."""
         model = self._core.read_model(path)
+        if not handing:
+            kept = [
+                result
+                for result in model.results
+                if not result.input(0).get_source_output().any_name.startswith(_HANDED)
+            ]
+            model = ov.Model(kept, model.get_parameters())
         preparation = ov.preprocess.PrePostProcessor(model)
         for ports, prepared in ((model.inputs, preparation.input), (model.outputs, preparation.output)):
             for port in ports:

@@ -43,8 +43,8 @@ _SILENT_TAIL_SECONDS = 0.3
 class Recognizer:
     """A converted Whisper in ``folder``: CTranslate2's files, ``tokenizer.json``, ``quartet.json``, and perhaps graphs.
 
-    Graphs are for processors: with them OpenVINO encodes, detects languages and decodes greedily, and CTranslate2 does
-    what is rarer.
+    Graphs are for processors: with them OpenVINO encodes, and detects languages and decodes where the beam is 1;
+    CTranslate2 does the rest.
     """
 
     def __init__(
@@ -78,9 +78,11 @@ class Recognizer:
         if (folder / ENCODER).is_file():
             if device != "cpu":
                 raise ValueError(f"{folder} was exported for processors: export it with --whisper-compute-type float16")
-            processor = Processor(threads, settings["processor_flags"])
-            self._encoder = GraphEncoder(processor.compiled(folder / ENCODER))
-            self._decoder = GraphDecoder(processor.compiled(folder / DECODER), processor.handed, self._special(folder))
+            processor, greedy = Processor(threads, settings["processor_flags"]), self._beam_size == 1
+            self._encoder = GraphEncoder(processor.compiled(folder / ENCODER, handing=greedy))
+            if greedy:
+                decoder = processor.compiled(folder / DECODER)
+                self._decoder = GraphDecoder(decoder, processor.handed, self._special(folder))
 
     def _special(self, folder: Path) -> Special:
         """The tokens of which CTranslate2's own configuration tells, and those that each Whisper has."""

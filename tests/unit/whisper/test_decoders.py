@@ -1,5 +1,7 @@
 """OpenVINO's greedy decoding, beside CTranslate2's of the same export."""
 
+import json
+import shutil
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,13 +18,21 @@ START, SILENT = 91, 98
 
 
 @pytest.fixture(scope="module")
-def recognizers(module: ModuleType, exported: Path) -> tuple[Any, Any]:
+def recognizers(module: ModuleType, exported: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
     """Of one export, with its graphs and by CTranslate2 alone, with one encoder."""
-    with_graphs, alone = (module.Recognizer(exported, beam_size=1) for _ in range(2))
-    for each in (with_graphs, alone):
-        each._beam_size = 1
+    folder = tmp_path_factory.mktemp("greedy") / "int8"
+    shutil.copytree(exported, folder)
+    settings = json.loads((folder / "quartet.json").read_text(encoding="utf-8"))
+    (folder / "quartet.json").write_text(json.dumps({**settings, "beam_size": 1}), encoding="utf-8")
+    with_graphs, alone = (module.Recognizer(folder) for _ in range(2))
     alone._decoder = None
     return with_graphs, alone
+
+
+def test_what_a_beam_has_no_use_for_is_not_computed(module: ModuleType, exported: Path, windows: list[Any]) -> None:
+    recognizer = module.Recognizer(exported)
+    (job,) = recognizer._encode(windows[:1])
+    assert (recognizer._beam_size, recognizer._decoder, job.encoded.attended) == (5, None, {})
 
 
 @pytest.fixture(scope="module")
