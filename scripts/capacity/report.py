@@ -1,9 +1,10 @@
 """What was planned, as tables."""
 
 from scripts.benchmark.common.output import head, line
+from scripts.capacity.requests import PRICED_BY
 from scripts.capacity.sizing import Prices, Sizes, a_month
 
-_NEEDS = ("operation", "calls/s", "work/s at the peak", "one Triton does", "kept busy")
+_NEEDS = ("operation", "calls/s", "work/s at the peak", "one Triton does", "kept busy", "costs")
 _POOLS = ("pool", "Tritons", "cores", "GPUs")
 
 
@@ -18,6 +19,7 @@ def plan(sizes: Sizes, prices: Prices) -> str:
                 f"{need.units:,.0f} {need.unit}",
                 f"{need.rate:,.1f}",
                 f"{need.busy:.1f}",
+                f"{need.price:.3g} {prices.currency} {PRICED_BY[need.operation][1]}",
             )
         )
         for need in sizes.needs

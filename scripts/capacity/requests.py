@@ -14,6 +14,14 @@ MODEL_OF = {
 }
 # What the parts of a request are counted in, and what callers count, in words.
 UNIT_OF = {EMBEDDINGS: "tokens", RERANK: "tokens", SPEECH: "characters", TRANSCRIPTIONS: "seconds of audio"}
+# What these are priced by: how many, in words.
+_MILLION = 1_000_000
+PRICED_BY = {
+    EMBEDDINGS: (_MILLION, "a million tokens"),
+    RERANK: (_MILLION, "a million tokens"),
+    SPEECH: (_MILLION, "a million characters"),
+    TRANSCRIPTIONS: (3600, "an hour of audio"),
+}
 
 
 @dataclass(frozen=True)

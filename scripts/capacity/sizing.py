@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from scripts.capacity.fits import Fits, ModelFit
-from scripts.capacity.requests import MODEL_OF, UNIT_OF
+from scripts.capacity.requests import MODEL_OF, PRICED_BY, UNIT_OF
 from scripts.capacity.traffic import IDS_PER_CHARACTER, SENTENCE_CHARACTERS, Traffic
 
 _HOUR = 3600.0
@@ -45,7 +45,7 @@ class Choices:
 @dataclass(frozen=True)
 class Need:
     """An operation at the peak: calls and units a second, units a second of one Triton or GPU, and how many it keeps
-    busy.
+    busy. ``price`` is what the machine costs for as many units as these are priced by.
     """
 
     operation: str
@@ -54,6 +54,7 @@ class Need:
     rate: float
     busy: float
     on_gpu: bool
+    price: float
 
     @property
     def unit(self) -> str:
@@ -136,7 +137,9 @@ def _need(fits: Fits, traffic: Traffic, choices: Choices, operation: str) -> Nee
     calls = traffic.peak_rate * share.part
     gpu = choices.gpu.get(operation)
     rate = gpu or rate_of(fits, operation, share.size) * choices.cores / fits.cores
-    return Need(operation, calls, calls * share.size, rate, calls * share.size / rate, gpu is not None)
+    hour = choices.prices.gpu if gpu else choices.cores * choices.prices.core
+    price = hour / (rate * choices.busy * _HOUR) * PRICED_BY[operation][0]
+    return Need(operation, calls, calls * share.size, rate, calls * share.size / rate, gpu is not None, price)
 
 
 def _pool(name: str, needs: Sequence[Need], choices: Choices) -> PoolNeed:

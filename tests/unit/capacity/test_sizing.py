@@ -82,3 +82,17 @@ def test_the_cost_is_cores_and_gpus_by_the_hour() -> None:
     sizes = size(product(), one("transcriptions", 10.0, 100.0), Choices(gpu={"transcriptions": 500.0}, prices=prices))
     assert sizes.cost == pytest.approx(sizes.cores * 0.5 + sizes.gpus * 10.0)
     assert (sizes.cores, sizes.gpus) == (8, 3)
+
+
+@pytest.mark.parametrize(
+    ("choices", "price"),
+    [
+        # 5 seconds of audio a second of two cores, which work for half of an hour.
+        (Choices(busy=0.5, prices=Prices(core=0.1, gpu=10.0)), 0.1 * 2 / (5 * 0.5)),
+        (Choices(busy=0.5, prices=Prices(core=0.1, gpu=10.0), gpu={"transcriptions": 100.0}), 10.0 / (100 * 0.5)),
+    ],
+    ids=["on cores", "on a GPU"],
+)
+def test_an_hour_of_audio_costs_what_its_machine_does_in_the_time_it_works(choices: Choices, price: float) -> None:
+    (need,) = size(product(), one("transcriptions", 10.0, 1.0), choices).needs
+    assert need.price == pytest.approx(price)
