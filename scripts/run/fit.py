@@ -20,7 +20,7 @@ _MOST_THREADS = 16
 _MOST_VOICES = 8
 _MOST_WHISPERS = 4
 # What another instance of both real Whispers, and of all six real voices, takes.
-_WHISPERS_BYTES = 2.5 * _GB
+_WHISPERS_BYTES = 5 * _GB
 _VOICES_BYTES = 1.4 * _GB
 
 

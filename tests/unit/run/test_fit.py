@@ -35,7 +35,7 @@ def test_some_processors_are_left_to_the_frontend() -> None:
 
 
 def test_a_large_machine_has_several_whispers_where_memory_allows() -> None:
-    assert [Fit.of(64, memory * GB).whispers for memory in (8, 16, 512)] == [1, 2, 3]
+    assert [Fit.of(64, memory * GB).whispers for memory in (16, 32, 512)] == [1, 2, 3]
 
 
 def test_voices_are_bounded_by_memory_and_never_fewer_than_committed() -> None:
