@@ -6,7 +6,7 @@ import numpy as np
 import openvino as ov
 from openvino import opset15 as op
 
-from scripts.export_models.whisper.layers import Layers, in_int8, joined, scaled
+from scripts.export_models.whisper.layers import Layers, in_int8, joined, model, named_input, scaled
 
 
 def whisper_decoder(config: Any, state: dict[str, Any]) -> ov.Model:
@@ -17,38 +17,30 @@ def whisper_decoder(config: Any, state: dict[str, Any]) -> ov.Model:
     back as ``new_keys.N`` and ``new_values.N``. ``keys.N`` and ``values.N`` are the encoder's. ``state`` is the state
     dict of a ``WhisperModel``, whose token embedding is its last layer too.
     """
-    decoder = _Decoder(config, state)
-    logits = decoder.logits()
-    outputs = {"logits": logits, **decoder.new}
-    results = []
-    for name, output in outputs.items():
-        output.output(0).set_names({name})
-        results.append(op.result(output))
-    return ov.Model(results, list(decoder.inputs.values()), "decoder")
+    decoder = _Decoder(config.decoder_attention_heads, config.d_model, state)
+    logits = decoder.logits(config.decoder_layers)
+    return model("decoder", decoder.inputs, {"logits": logits, **decoder.new})
 
 
 class _Decoder(Layers):
-    """Builds one decoder; ``inputs`` and ``new`` keys and values by name."""
+    """Builds one decoder: its ``inputs``, and by name the ``new`` keys and values."""
 
-    def __init__(self, config: Any, state: dict[str, Any]) -> None:
-        super().__init__(config.decoder_attention_heads, state)
-        self._config = config
-        self._scale = self.attention_scale(config.d_model)
-        self.inputs: dict[str, Any] = {}
+    def __init__(self, heads: int, width: int, state: dict[str, Any]) -> None:
+        super().__init__(heads, width, state)
+        self.inputs: list[Any] = []
         self.new: dict[str, Any] = {}
 
     def _input(self, name: str, shape: list[int], kind: Any = np.float32) -> Any:
-        self.inputs[name] = op.parameter(ov.PartialShape(shape), kind, name=name)
-        self.inputs[name].output(0).set_names({name})
-        return self.inputs[name]
+        self.inputs.append(named_input(name, shape, kind))
+        return self.inputs[-1]
 
-    def logits(self) -> Any:
+    def logits(self, layers: int) -> Any:
         tokens, positions = self._input("tokens", [-1, -1], np.int32), self._input("positions", [-1], np.int32)
         mask = self._input("mask", [-1, -1])
-        words, steps = in_int8(self.weights["decoder.embed_tokens.weight"])
+        words, steps = in_int8(self.weight("decoder.embed_tokens.weight"))
         x = op.multiply(op.convert(op.gather(words, tokens, 0), np.float32), op.gather(steps, tokens, 0))
-        x = op.add(x, op.gather(self.weights["decoder.embed_positions.weight"], positions, 0))
-        for layer in range(self._config.decoder_layers):
+        x = op.add(x, op.gather(self.weight("decoder.embed_positions.weight"), positions, 0))
+        for layer in range(layers):
             x = self._layer(x, f"decoder.layers.{layer}", layer, mask)
         last = op.gather(self.norm(x, "decoder.layer_norm"), -1, 1)
         return op.matmul(last, scaled(words, steps), False, True)
@@ -58,27 +50,19 @@ class _Decoder(Layers):
         its = self.norm(x, f"{name}.self_attn_layer_norm")
         query, key, value = (self.split(self.linear(its, f"{name}.self_attn.{part}_proj")) for part in "qkv")
         keys, values = self._with_past("keys", key, layer), self._with_past("values", value, layer)
-        scores = op.add(op.multiply(op.matmul(query, keys, False, True), self._scale), mask)
+        scores = op.add(op.multiply(op.matmul(query, keys, False, True), self.scale), mask)
         attended = op.matmul(op.softmax(scores, -1), values, False, False)
         x = op.add(x, self.linear(joined(attended), f"{name}.self_attn.out_proj"))
         its = self.norm(x, f"{name}.encoder_attn_layer_norm")
         query = self.split(self.linear(its, f"{name}.encoder_attn.q_proj"))
-        heads, width = (
-            self._config.decoder_attention_heads,
-            self._config.d_model // self._config.decoder_attention_heads,
-        )
-        keys = self._input(f"keys.{layer}", [-1, heads, width, -1])
-        values = self._input(f"values.{layer}", [-1, heads, -1, width])
+        keys = self._input(f"keys.{layer}", [-1, self.heads, self.head_width, -1])
+        values = self._input(f"values.{layer}", [-1, self.heads, -1, self.head_width])
         attended = op.matmul(op.softmax(op.matmul(query, keys, False, False), -1), values, False, False)
         x = op.add(x, self.linear(joined(attended), f"{name}.encoder_attn.out_proj"))
         inner = self.linear(self.norm(x, f"{name}.final_layer_norm"), f"{name}.fc1")
         return op.add(x, self.linear(op.gelu(inner, "ERF"), f"{name}.fc2"))
 
     def _with_past(self, name: str, new: Any, layer: int) -> Any:
-        heads, width = (
-            self._config.decoder_attention_heads,
-            self._config.d_model // self._config.decoder_attention_heads,
-        )
-        past = self._input(f"past_{name}.{layer}", [-1, heads, -1, width])
+        past = self._input(f"past_{name}.{layer}", [-1, self.heads, -1, self.head_width])
         self.new[f"new_{name}.{layer}"] = new
         return op.concat([past, new], 2)

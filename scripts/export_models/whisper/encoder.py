@@ -14,7 +14,7 @@ import openvino as ov
 from openvino import opset15 as op
 
 from scripts.export_models.graphs.progress import SILENT, Progress
-from scripts.export_models.whisper.layers import Layers, in_int8, joined, scaled
+from scripts.export_models.whisper.layers import Layers, in_int8, joined, model, named_input, scaled
 
 _LEAST_STEP = 1e-9
 _MIDDLE = 128
@@ -29,9 +29,8 @@ def whisper_encoder(config: Any, state: dict[str, Any], progress: Progress = SIL
     layer N of the decoder attends to; the keys are divided by the root of their width. ``state`` is the state dict of a
     ``WhisperModel``. A window may be shorter than the model's.
     """
-    encoder = _Encoder(config.encoder_attention_heads, state)
-    features = op.parameter(ov.PartialShape([1, config.num_mel_bins, -1]), np.float32, name="features")
-    features.output(0).set_names({"features"})
+    encoder = _Encoder(config.encoder_attention_heads, config.d_model, state)
+    features = named_input("features", [1, config.num_mel_bins, -1])
     x = encoder.embed(features)
     for layer in progress.over(range(config.encoder_layers), "building layers"):
         x = encoder.layer(x, f"encoder.layers.{layer}")
@@ -39,13 +38,9 @@ def whisper_encoder(config: Any, state: dict[str, Any], progress: Progress = SIL
     rows = _in_steps(outputs["encoded"], _MIDDLE)
     for layer in range(config.decoder_layers):
         key, value = (encoder.attended_to(rows, f"decoder.layers.{layer}.encoder_attn.{part}_proj") for part in "kv")
-        outputs[f"keys.{layer}"] = op.multiply(op.transpose(key, [0, 1, 3, 2]), encoder.attention_scale(config.d_model))
+        outputs[f"keys.{layer}"] = op.multiply(op.transpose(key, [0, 1, 3, 2]), encoder.scale)
         outputs[f"values.{layer}"] = value
-    results = []
-    for name, output in outputs.items():
-        output.output(0).set_names({name})
-        results.append(op.result(output))
-    return ov.Model(results, [features], "encoder")
+    return model("encoder", [features], outputs)
 
 
 @dataclass(frozen=True)
@@ -64,11 +59,12 @@ class _Encoder(Layers):
         """Both convolutions, and the positions."""
         x = features
         for name, stride in (("encoder.conv1", 1), ("encoder.conv2", 2)):
-            convolved = op.convolution(x, self.weights[f"{name}.weight"], [stride], [1], [1], [1])
-            x = op.gelu(op.add(convolved, self.weights[f"{name}.bias"][None, :, None]), "ERF")
+            convolved = op.convolution(x, self.weight(f"{name}.weight"), [stride], [1], [1], [1])
+            x = op.gelu(op.add(convolved, self.weight(f"{name}.bias")[None, :, None]), "ERF")
         rows = op.transpose(x, [0, 2, 1])
         frames = op.gather(op.shape_of(rows), [1], 0)
-        return op.add(rows, op.slice(self.weights["encoder.embed_positions.weight"][None], [0], frames, [1], [1]))
+        positions = self.weight("encoder.embed_positions.weight")[None]
+        return op.add(rows, op.slice(positions, [0], frames, [1], [1]))
 
     def layer(self, x: Any, name: str) -> Any:
         """Attention and feed-forward, each behind its norm and added to what came in."""
@@ -83,7 +79,7 @@ class _Encoder(Layers):
         return self.split(self._product(rows, name))
 
     def _product(self, rows: _Rows, name: str) -> Any:
-        kept, steps = in_int8(self.weights[f"{name}.weight"])
+        kept, steps = in_int8(self.weight(f"{name}.weight"))
         product = op.matmul(rows.quantised, scaled(kept, steps), False, True)
         around = op.subtract(product, rows.zero * (kept * steps).sum(axis=1))
         return op.add(op.multiply(around, rows.step), self.bias(name))

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import openvino as ov
 from numpy.typing import NDArray
 from openvino import opset15 as op
 
@@ -12,32 +13,39 @@ Array = NDArray[np.float32]
 
 
 class Layers:
-    """Builds layers by the names that a state dict gives their weights; activations are [windows, rows, width]."""
+    """Builds layers by the names that a state dict gives their weights; activations are [windows, rows, width].
 
-    def __init__(self, heads: int, state: dict[str, Any]) -> None:
-        self.weights: dict[str, Array] = {name: value.float().numpy() for name, value in state.items()}
-        self._heads = heads
+    ``scale`` is what queries or keys are multiplied by.
+    """
+
+    def __init__(self, heads: int, width: int, state: dict[str, Any]) -> None:
+        self._state = state
+        self.heads, self.head_width = heads, width // heads
+        self.scale = np.float32(self.head_width**-0.5)
+
+    def weight(self, name: str) -> Array:
+        """As float32, which all of a checkpoint together would need twice its memory for."""
+        array: Array = self._state[name].float().numpy()
+        return array
 
     def norm(self, x: Any, name: str) -> Any:
         even = op.mvn(x, [-1], True, _EPSILON, "INSIDE_SQRT")
-        return op.add(op.multiply(even, self.weights[f"{name}.weight"]), self.weights[f"{name}.bias"])
+        return op.add(op.multiply(even, self.weight(f"{name}.weight")), self.weight(f"{name}.bias"))
 
     def linear(self, x: Any, name: str) -> Any:
         """A linear layer whose weights are kept in int8, and multiplied as what the processor computes in."""
-        weight = self.weights[f"{name}.weight"]
-        return op.add(op.matmul(x, scaled(*in_int8(weight)), False, True), self.bias(name))
+        weight = scaled(*in_int8(self.weight(f"{name}.weight")))
+        return op.add(op.matmul(x, weight, False, True), self.bias(name))
 
     def bias(self, name: str) -> Array:
         """Zeros where there is none, as in Whisper's key projections."""
-        return self.weights.get(f"{name}.bias", np.zeros(len(self.weights[f"{name}.weight"]), np.float32))
-
-    def attention_scale(self, width: int) -> np.float32:
-        """What queries or keys are multiplied by."""
-        return np.float32((width // self._heads) ** -0.5)
+        if f"{name}.bias" in self._state:
+            return self.weight(f"{name}.bias")
+        return np.zeros(len(self._state[f"{name}.weight"]), np.float32)
 
     def split(self, x: Any) -> Any:
         """The part of each head, [windows, heads, rows, width of a head]."""
-        return op.transpose(op.reshape(x, [0, 0, self._heads, -1], True), [0, 2, 1, 3])
+        return op.transpose(op.reshape(x, [0, 0, self.heads, -1], True), [0, 2, 1, 3])
 
 
 def joined(heads: Any) -> Any:
@@ -54,3 +62,17 @@ def in_int8(weight: Array) -> tuple[NDArray[np.int8], Array]:
 def scaled(kept: NDArray[np.int8], steps: Array) -> Any:
     """Weights as a graph keeps them."""
     return op.multiply(op.convert(kept, np.float32), steps)
+
+
+def named_input(name: str, shape: list[int], kind: Any = np.float32) -> Any:
+    """An input of a graph; -1 is any length."""
+    parameter = op.parameter(ov.PartialShape(shape), kind, name=name)
+    parameter.output(0).set_names({name})
+    return parameter
+
+
+def model(name: str, inputs: list[Any], outputs: dict[str, Any]) -> ov.Model:
+    """A graph with named outputs."""
+    for output, node in outputs.items():
+        node.output(0).set_names({output})
+    return ov.Model([op.result(node) for node in outputs.values()], inputs, name)
