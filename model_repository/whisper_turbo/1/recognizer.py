@@ -75,7 +75,8 @@ class Recognizer:
         self.first_timestamp = self._id("<|notimestamps|>") + 1
         self._encoder: Encoder = self._ctranslate
         self._decoder: GraphDecoder | None = None
-        if (folder / ENCODER).is_file():
+        # Only exports with graphs have these: one whose graphs are missing must not be encoded by what is left of it.
+        if "processor_flags" in settings:
             if device != "cpu":
                 raise ValueError(f"{folder} was exported for processors: export it with --whisper-compute-type float16")
             processor, greedy = Processor(threads, settings["processor_flags"]), self._beam_size == 1

@@ -1,7 +1,9 @@
+import shutil
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import ctranslate2
 import numpy as np
 import openvino as ov
 import pytest
@@ -118,3 +120,33 @@ def test_what_was_exported_for_a_processor_is_refused_on_a_gpu(
     monkeypatch.setattr(module, "CTranslate", lambda *_, **__: None)
     with pytest.raises(ValueError, match="--whisper-compute-type float16"):
         module.Recognizer(exported, device="cuda")
+
+
+def test_an_export_whose_graphs_are_missing_is_not_heard_by_what_is_left_of_it(
+    module: ModuleType, exported: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(exported, tmp_path / "int8")
+    (tmp_path / "int8" / "encoder.xml").unlink()
+    with pytest.raises(RuntimeError, match=r"encoder\.xml"):
+        module.Recognizer(tmp_path / "int8")
+
+
+def test_graphs_are_taken_where_the_export_wrote_them(module: ModuleType, exported: Path) -> None:
+    assert isinstance(module.Recognizer(exported)._encoder, module.GraphEncoder)
+
+
+def test_a_checkpoint_without_graphs_is_encoded_by_ctranslate2(recognizer: Any) -> None:
+    features = np.random.default_rng(0).normal(size=(2, 80, 200)).astype(np.float32)
+    assert [encoded.output.shape for encoded in recognizer._encoder.encode(features)] == [(1, 100, 128)] * 2
+
+
+def test_what_ctranslate2_has_decodes_wholly_without_the_encoder(exported: Path, converted: Path) -> None:
+    encoded = np.random.default_rng(0).normal(size=(1, 50, 128)).astype(np.float32)
+    start = [["<|startoftranscript|>", "<|en|>", "<|transcribe|>"]]
+    tokens = [
+        ctranslate2.models.Whisper(str(folder), device="cpu")
+        .generate(ctranslate2.StorageView.from_array(encoded), start, max_length=20)[0]
+        .sequences_ids
+        for folder in (exported, converted)
+    ]
+    assert tokens[0] == tokens[1]
