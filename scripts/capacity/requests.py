@@ -14,8 +14,8 @@ MODEL_OF = {
 }
 # What the parts of a request are counted in, and what callers count, in words.
 UNIT_OF = {EMBEDDINGS: "tokens", RERANK: "tokens", SPEECH: "characters", TRANSCRIPTIONS: "seconds of audio"}
-# What these are priced by: how many, in words.
 _MILLION = 1_000_000
+# What these are priced by: how many, in words.
 PRICED_BY = {
     EMBEDDINGS: (_MILLION, "a million tokens"),
     RERANK: (_MILLION, "a million tokens"),

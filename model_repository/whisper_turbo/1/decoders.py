@@ -98,7 +98,7 @@ class GraphDecoder:
         told: list[list[int]] = [[] for _ in prompts]
         logprobs = [0.0] * len(prompts)
         going = list(range(len(prompts)))
-        for _ in range(most):
+        for left in reversed(range(most)):
             going_on = []
             for row, window in enumerate(going):
                 special.rule_out(scores[row], told[window])
@@ -107,7 +107,7 @@ class GraphDecoder:
                 if token != special.end:
                     told[window].append(token)
                     going_on.append(row)
-            if not going_on:
+            if not (going_on and left):
                 break
             if len(going_on) < len(going):
                 its.keep(going_on)
