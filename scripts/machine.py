@@ -1,4 +1,4 @@
-"""How much of this machine there is to use: processors and memory, the limits of a container included."""
+"""How much of this machine there is to use: processors, cores and memory, the limits of a container included."""
 
 import math
 import os
@@ -13,6 +13,32 @@ def processors(root: Path = Path("/")) -> int:
     """Processors this process may run on at once, at least 1: its affinity and its cgroups' quotas, rounded up."""
     quotas = [*_quotas_v2(root), *_quotas_v1(root)]
     return max(1, min([len(os.sched_getaffinity(0)), *(math.ceil(quota) for quota in quotas)]))
+
+
+def cores(root: Path = Path("/")) -> int:
+    """Cores this process may compute on at once, at least 1: of a core's hyper-threads one, of NUMA nodes the largest.
+
+    Threads of one run share caches and sums: a second hyper-thread adds no unit that multiplies, another node's memory
+    is far away.
+    """
+    allowed = os.sched_getaffinity(0)
+    system = root / "sys/devices/system"
+    siblings = {
+        _text(system / f"cpu/cpu{number}/topology/thread_siblings_list") or str(number): number for number in allowed
+    }
+    whole = set(siblings.values())
+    nodes = [whole & _numbers(_text(path)) for path in system.glob("node/node*/cpulist")]
+    return max(1, min(max(map(len, nodes), default=0) or len(whole), processors(root)))
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="ascii").strip() if path.is_file() else ""
+
+
+def _numbers(text: str) -> set[int]:
+    """The processors of a list as Linux writes it: ``0-3,8``."""
+    ranges = [part.partition("-") for part in text.split(",") if part]
+    return {number for first, _, last in ranges for number in range(int(first), int(last or first) + 1)}
 
 
 def memory_bytes(root: Path = Path("/")) -> int:

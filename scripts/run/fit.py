@@ -3,15 +3,19 @@
     python -m scripts.run.fit --repository model_repository
 
 writes ``configs/machine.pbtxt`` beside each ``config.pbtxt`` that this machine wants otherwise. Triton takes it under
-``--model-config-name=machine``, and ``config.pbtxt`` where there is none.
+``--model-config-name=machine``, and ``config.pbtxt`` where there is none. ``FIT=threads=4,voices=2`` in the environment
+says numbers otherwise.
 """
 
 import argparse
+import os
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from scripts.machine import memory_bytes, processors
+from scripts.local_triton.checks import PreflightError
+from scripts.machine import cores, memory_bytes, processors
 
 CONFIG_NAME = "machine"
 _GB = 10**9
@@ -37,14 +41,18 @@ class Fit:
     frontend_threads: int
 
     @classmethod
-    def of(cls, processors: int, memory: int) -> "Fit":
-        """For so many processors, of which some are left to the frontend, and bytes of memory."""
+    def of(cls, processors: int, memory: int, cores: int | None = None) -> "Fit":
+        """For so many processors, of which some are left to the frontend, and bytes of memory.
+
+        ``cores`` are those that one run may use; all processors are where nothing is said.
+        """
         ours = processors if processors <= 2 else processors - processors // 4
+        threads = min(ours, _MOST_THREADS, cores or processors)
         # A quarter of the memory for instances beyond the first is little enough beside the models themselves.
         spare = memory / 4
         return cls(
             processors=processors,
-            threads=min(ours, _MOST_THREADS),
+            threads=threads,
             whispers=_within(1, ours // _MOST_THREADS, _MOST_WHISPERS, 1 + int(spare / _WHISPERS_BYTES)),
             voices=_within(min(processors, 2), processors // 2, _MOST_VOICES, int(spare / _VOICES_BYTES)),
             audio_workers=_within(2, processors // 2, 16),
@@ -105,16 +113,31 @@ def _replaced(text: str, pattern: str, value: int) -> str:
     return fitted
 
 
-def of_this_machine() -> Fit:
-    """For the processors and the memory that this process may use."""
-    return Fit.of(processors(), memory_bytes())
+def of_this_machine(environ: Mapping[str, str]) -> Fit:
+    """For what this process may use, but for numbers that ``FIT`` says otherwise, as ``threads=4,voices=2``.
+
+    Raises ``PreflightError`` for what is no such number.
+    """
+    fitted = Fit.of(processors(), memory_bytes(), cores())
+    known = {each.name for each in fields(fitted)} - {"processors"}
+    said: dict[str, int] = {}
+    for part in environ.get("FIT", "").replace(",", " ").split():
+        name, _, value = part.partition("=")
+        if name not in known or not value.isdecimal() or not int(value):
+            raise PreflightError(f"FIT={part}: must be like threads=4, one of {', '.join(sorted(known))}")
+        said[name] = int(value)
+    return replace(fitted, **said)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Fit the models' configurations to this machine.")
     parser.add_argument("--repository", type=Path, default=Path("model_repository"))
-    fit = of_this_machine()
-    fit.write(parser.parse_args().repository)
+    repository = parser.parse_args().repository
+    try:
+        fit = of_this_machine(os.environ)
+    except PreflightError as error:
+        parser.error(str(error))
+    fit.write(repository)
     print(fit)
 
 

@@ -39,7 +39,7 @@ class Stack:
         self, port: int, environ: Mapping[str, str], repository: Path = REPOSITORY, work: Path = BUILD
     ) -> None:
         self.url = f"http://127.0.0.1:{port}"
-        self.fit = fit.of_this_machine()
+        self.fit = fit.of_this_machine(environ)
         self._environ = with_defaults(environ, {**self.fit.settings(), **_own_folders(work)})
         self._settings = Settings.from_env(self._environ)
         self.api_key = ""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.machine import memory_bytes, processors
+from scripts.machine import cores, memory_bytes, processors
 
 GIB = 1 << 30
 
@@ -89,3 +89,32 @@ def test_v1_without_limits_is_the_whole_machine(tmp_path: Path) -> None:
 def test_this_machine_has_a_processor_and_memory() -> None:
     assert processors() >= 1
     assert memory_bytes() > 0
+
+
+def _topology(root: Path, siblings: int, nodes: int) -> Path:
+    """16 processors: ``siblings`` neighbours share a core, and as many nodes share the processors."""
+    system, size = "sys/devices/system", 16 // nodes
+    firsts = {number: number - number % siblings for number in range(16)}
+    files = {
+        f"{system}/cpu/cpu{number}/topology/thread_siblings_list": f"{first}-{first + siblings - 1}"
+        for number, first in firsts.items()
+    }
+    files |= {f"{system}/node/node{at}/cpulist": f"{at * size}-{at * size + size - 1}" for at in range(nodes)}
+    return _write(root, files)
+
+
+@pytest.mark.parametrize(("siblings", "nodes", "found"), [(1, 1, 16), (2, 1, 8), (1, 2, 8), (2, 2, 4)])
+def test_hyper_threads_of_a_core_are_one_and_other_nodes_are_none(
+    tmp_path: Path, siblings: int, nodes: int, found: int
+) -> None:
+    assert cores(_topology(tmp_path, siblings, nodes)) == found
+
+
+def test_a_system_that_tells_nothing_of_cores_has_as_many_as_processors(tmp_path: Path) -> None:
+    assert cores(tmp_path) == 16
+
+
+def test_no_more_cores_are_counted_than_a_quota_allows(tmp_path: Path) -> None:
+    root = _topology(tmp_path, 1, 1)
+    _write(root, {"proc/self/cgroup": "0::/", "sys/fs/cgroup/cpu.max": "250000 100000"})
+    assert cores(root) == 3

@@ -1,13 +1,15 @@
 """Threads and instances grow with the machine, and Triton reads what is written for it."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2
 
-from scripts.run.fit import CONFIG_NAME, Fit
+from scripts.local_triton.checks import PreflightError
+from scripts.run.fit import CONFIG_NAME, Fit, of_this_machine
 from tests.conftest import ROOT
 
 GB = 10**9
@@ -32,6 +34,21 @@ def _written(repository: Path) -> dict[str, model_config_pb2.ModelConfig]:
 
 def test_some_processors_are_left_to_the_frontend() -> None:
     assert [Fit.of(number, 64 * GB).threads for number in (1, 2, 4, 8, 16, 64)] == [1, 2, 3, 6, 12, 16]
+
+
+def test_a_run_has_no_more_threads_than_cores_that_are_near_each_other() -> None:
+    assert [Fit.of(16, 64 * GB, cores).threads for cores in (4, 8, 16)] == [4, 8, 12]
+
+
+def test_numbers_that_are_said_are_taken_and_the_rest_is_fitted() -> None:
+    fitted = of_this_machine({})
+    assert of_this_machine({"FIT": "threads=3, voices=5"}) == replace(fitted, threads=3, voices=5)
+
+
+@pytest.mark.parametrize("said", ["thread=3", "threads=0", "threads", "processors=3"])
+def test_what_is_no_number_of_the_fit_is_refused(said: str) -> None:
+    with pytest.raises(PreflightError, match="must be like threads=4"):
+        of_this_machine({"FIT": said})
 
 
 def test_a_large_machine_has_several_whispers_where_memory_allows() -> None:
