@@ -132,7 +132,7 @@ tune: check-export ## sweep a model's settings for a latency target; TUNE="--mod
 capacity: $(VENV)/installed-bench ## how many machines a number of users needs; CAPACITY="plan --users 1e6"
 	@$(BIN)/python -m scripts.capacity $(or $(CAPACITY),plan)
 
-bench-peers: $(VENV)/installed-peers-text $(VENV)/installed-peers-audio demo ## beside infinity, sentence-transformers, faster-whisper and Piper's server; PEERS="--cases speech"
+bench-peers: $(VENV)/installed-peers-text $(VENV)/installed-peers-audio $(VENV)/installed-peers-engines demo ## beside infinity, faster-whisper, OpenVINO, whisper.cpp and others; PEERS="--cases speech"
 	@$(BIN)/python -m scripts.benchmark.peers $(PEERS)
 
 mutants: $(VENV)/installed-tests demo ## put faults of one line in and see which test notices; MUTANTS="--only frontend/usage"

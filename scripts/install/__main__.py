@@ -56,7 +56,7 @@ PARTS = {
             (f"scripts/benchmark/peers/requirements-{kind}.txt",),
             folder=_VENV / f"{_PEERS}{kind}",
         )
-        for kind in ("text", "audio")
+        for kind in ("text", "audio", "engines")
     },
 }
 

@@ -10,7 +10,7 @@ import numpy as np
 from onnx import ModelProto
 from transformers import AutoModel, AutoModelForSequenceClassification
 
-from scripts.benchmark.lookalikes import text, voice, whisper
+from scripts.benchmark.lookalikes import ggml, text, voice, whisper
 from scripts.export_models import stamp
 from scripts.export_models.graphs.conditions import Conditions
 from scripts.export_models.stamp import Stamp
@@ -39,7 +39,8 @@ class Checkpoints:
             text.write(path, reranker=reranker)
         return path
 
-    def _whisper_source(self, tokens: int = whisper.TOKENS) -> Path:
+    def whisper_source(self, tokens: int = whisper.TOKENS) -> Path:
+        """As the hub has it."""
         path = self._folder / ("whisper" if tokens == whisper.TOKENS else f"whisper-{tokens}")
         if not path.exists():
             whisper.write(path, tokens=tokens)
@@ -47,7 +48,7 @@ class Checkpoints:
 
     def whisper(self, tokens: int = whisper.TOKENS) -> Path:
         """As the export writes it: the encoder as a graph in int8; its answers have so many tokens."""
-        source = self._whisper_source(tokens)
+        source = self.whisper_source(tokens)
         target = source.with_name(f"{source.name}-graph")
         if not target.exists():
             convert(source, target, COMPUTE_TYPE, graphs=True)
@@ -57,8 +58,16 @@ class Checkpoints:
         """All of it converted to CTranslate2's int8, with what faster-whisper reads beside it."""
         target = self._folder / "whisper-int8"
         if not target.exists():
-            convert(self._whisper_source(), target, COMPUTE_TYPE)
-            shutil.copy(self._whisper_source() / "preprocessor_config.json", target)
+            convert(self.whisper_source(), target, COMPUTE_TYPE)
+            shutil.copy(self.whisper_source() / "preprocessor_config.json", target)
+        return target
+
+    def whisper_for_cpp(self) -> Path:
+        """In whisper.cpp's file format."""
+        target = self._folder / "whisper.ggml"
+        if not target.exists():
+            ggml.write(self.whisper_source(), partial := target.with_suffix(".partial"))
+            partial.rename(target)
         return target
 
     def voice(self) -> Path:

@@ -9,7 +9,7 @@ import logging
 import re
 import sys
 import warnings
-from dataclasses import replace
+from contextlib import ExitStack
 from pathlib import Path
 
 from scripts.benchmark.peers import audio, ratios, texts
@@ -29,9 +29,10 @@ CASES = {
 def _measure(bench: Bench, names: list[str], sides: str, runs: int) -> None:
     found: list[ratios.Row] = []
     for name in names:
-        with CASES[name](bench) as case:
-            chosen = {name: side for name, side in case.sides.items() if re.search(sides, name)}
-            its = ratios.compare(replace(case, sides=chosen), runs)
+        case = CASES[name](bench)
+        with ExitStack() as stack:
+            opened = {its: start(stack) for its, start in case.sides.items() if re.search(sides, its)}
+            its = ratios.compare(case, opened, runs, bench.folder / "results")
         print(f"\n{ratios.table(its)}\n", flush=True)
         found += its
         ratios.write(bench.folder / "results", found)

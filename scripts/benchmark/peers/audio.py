@@ -1,20 +1,22 @@
-"""Speech to text against faster-whisper and CTranslate2 alone, text to speech against Piper's own server."""
+"""Speech to text beside faster-whisper and other engines, text to speech beside Piper's own server and sherpa-onnx."""
 
+import math
 import random
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from scripts.benchmark.common.inputs import Call, clip, speech_text
-from scripts.benchmark.common.target import Target, own_product
+from scripts.benchmark.common.target import Target
 from scripts.benchmark.lookalikes.repository import COMPUTE_TYPE, VOICE, Checkpoints, put_voice, put_whisper
-from scripts.benchmark.peers.sides import Bench, Case, HttpSide, Side, WorkerSide, server, worker
+from scripts.benchmark.peers.sides import Bench, Case, HttpSide, Opener, Side, server
 
 _CALLERS = 8
 _THREADS = 2
 _CLIP_SECONDS = (5.0, 15.0)
 _FILE_SECONDS = 600.0
 _LONG_TEXT = 2000
+_WINDOW_SECONDS = 30.0
 
 
 def _written(bench: Bench, seed: int, shortest: float, longest: float) -> tuple[Path, float]:
@@ -29,72 +31,86 @@ def _transcriptions(files: list[Path]) -> list[Call]:
     return [Call("/audio/transcriptions", 0, file=file.read_bytes(), fields=fields) for file in files]
 
 
-@contextmanager
-def _heard(bench: Bench, name: str, clips: list[tuple[Path, float]], callers: int) -> Iterator[Case]:
+def _windows(clips: list[tuple[Path, float]]) -> int:
+    return sum(math.ceil(seconds / _WINDOW_SECONDS) for _, seconds in clips)
+
+
+def _faster_whisper(bench: Bench, calls: list[Call], callers: int, options: Sequence[object]) -> Opener:
+    def start(stack: ExitStack) -> Side:
+        script = Path(__file__).parent / "workers" / "whisper_server.py"
+        command = (bench.audio_peers / "python", script, *options, "{port}")
+        address = stack.enter_context(server(command, "/health", bench.folder / "whisper-server.log"))
+        return HttpSide(Target(f"{address}/v1", "", ""), calls, callers)
+
+    return start
+
+
+def _heard(bench: Bench, name: str, clips: list[tuple[Path, float]], callers: int) -> Case:
     checkpoints = Checkpoints(bench.folder)
     put_whisper(bench.folder / "int8", checkpoints.whisper())
-    files = [path for path, _ in clips]
+    files = [str(path) for path, _ in clips]
+    calls = _transcriptions([path for path, _ in clips])
     options = (checkpoints.whisper_for_peers(), COMPUTE_TYPE, _THREADS)
-    python = bench.audio_peers / "python"
-    with ExitStack() as stack:
-        target = stack.enter_context(own_product(bench.folder / "int8"))
-        sides: dict[str, Side] = {"Quartet": HttpSide(target, _transcriptions(files), callers)}
-        alone = stack.enter_context(bench.own_worker("ctranslate.py", *options, _CALLERS))
-        sides["CTranslate2 in process"] = WorkerSide(alone, [str(file) for file in files])
-        batched = stack.enter_context(worker(python, bench.log("batched"), "whisper_batched.py", *options))
-        sides["faster-whisper, batched, in process"] = WorkerSide(batched, [str(file) for file in files])
-        command = (python, Path(__file__).parent / "workers" / "whisper_server.py", *options, "{port}")
-        address = stack.enter_context(server(command, "/health", bench.log("whisper-server")))
-        served = Target(f"{address}/v1", "", "")
-        sides["faster-whisper behind HTTP"] = HttpSide(served, _transcriptions(files), callers)
-        yield Case(name, "seconds of audio", sum(seconds for _, seconds in clips), sides)
+    sides = {
+        "Quartet": bench.product(bench.folder / "int8", calls, callers),
+        "CTranslate2 in process": bench.worker(bench.own, files, "ctranslate.py", *options, _CALLERS),
+        "faster-whisper, batched, in process": bench.worker(bench.audio_peers, files, "whisper_batched.py", *options),
+        "faster-whisper behind HTTP": _faster_whisper(bench, calls, callers, options),
+        "OpenVINO GenAI in process": bench.worker(
+            bench.engines, files, "whisper_genai.py", checkpoints.whisper_source(), _THREADS
+        ),
+        "whisper.cpp in process": bench.worker(
+            bench.engines, files, "whisper_cpp.py", checkpoints.whisper_for_cpp(), _THREADS
+        ),
+        "the machine's limit: products alone": bench.worker(
+            bench.own, _windows(clips), "limit.py", "whisper", _THREADS
+        ),
+    }
+    return Case(name, "seconds of audio", sum(seconds for _, seconds in clips), sides)
 
 
-@contextmanager
-def transcriptions(bench: Bench) -> Iterator[Case]:
+def transcriptions(bench: Bench) -> Case:
     """8 callers, each with a clip of 5 to 15 s."""
     clips = [_written(bench, seed, *_CLIP_SECONDS) for seed in range(_CALLERS)]
-    with _heard(bench, "transcriptions", clips, _CALLERS) as case:
-        yield case
+    return _heard(bench, "transcriptions", clips, _CALLERS)
 
 
-@contextmanager
-def long_file(bench: Bench) -> Iterator[Case]:
+def long_file(bench: Bench) -> Case:
     """One file of ten minutes."""
-    with _heard(bench, "long file", [_written(bench, 0, _FILE_SECONDS, _FILE_SECONDS)], 1) as case:
-        yield case
+    return _heard(bench, "long file", [_written(bench, 0, _FILE_SECONDS, _FILE_SECONDS)], 1)
 
 
-@contextmanager
-def _spoken(bench: Bench, name: str, texts: list[str]) -> Iterator[Case]:
+def _piper_server(bench: Bench, voice: Path, texts: list[str]) -> Opener:
+    command = (bench.audio_peers / "python", "-m", "piper.http_server", "-m", voice, "--host", "127.0.0.1")
+
+    def start(stack: ExitStack) -> Side:
+        log = bench.folder / "piper.log"
+        address = stack.enter_context(server((*command, "--port", "{port}"), "/voices", log))
+        calls = [Call("/synthesize", 0, {"text": text}) for text in texts]
+        return HttpSide(Target(address, "", ""), calls, len(texts))
+
+    return start
+
+
+def _spoken(bench: Bench, name: str, texts: list[str]) -> Case:
     voice = Checkpoints(bench.folder).voice()
     put_voice(bench.folder / "int8", voice)
     own = {"voice": VOICE, "model": "tts-1", "response_format": "wav"}
-    piper = (bench.audio_peers / "python", "-m", "piper.http_server", "-m", voice, "--host", "127.0.0.1")
-    with ExitStack() as stack:
-        target = stack.enter_context(own_product(bench.folder / "int8"))
-        address = stack.enter_context(server((*piper, "--port", "{port}"), "/voices", bench.log("piper")))
-        sides: dict[str, Side] = {
-            "Quartet": HttpSide(
-                target, [Call("/audio/speech", 0, {**own, "input": text}) for text in texts], len(texts)
-            ),
-            "piper-tts' server": HttpSide(
-                Target(address, "", ""), [Call("/synthesize", 0, {"text": text}) for text in texts], len(texts)
-            ),
-        }
-        yield Case(name, "characters", sum(map(len, texts)), sides)
+    calls = [Call("/audio/speech", 0, {**own, "input": text}) for text in texts]
+    sides = {
+        "Quartet": bench.product(bench.folder / "int8", calls, len(texts)),
+        "piper-tts' server": _piper_server(bench, voice, texts),
+        "sherpa-onnx in process": bench.worker(bench.engines, texts, "sherpa_voice.py", voice, _THREADS),
+    }
+    return Case(name, "characters", sum(map(len, texts)), sides)
 
 
-@contextmanager
-def long_speech(bench: Bench) -> Iterator[Case]:
+def long_speech(bench: Bench) -> Case:
     """One text of 2,000 characters."""
-    with _spoken(bench, "long speech", [speech_text(random.Random(1), _LONG_TEXT)]) as case:
-        yield case
+    return _spoken(bench, "long speech", [speech_text(random.Random(1), _LONG_TEXT)])
 
 
-@contextmanager
-def speech(bench: Bench) -> Iterator[Case]:
+def speech(bench: Bench) -> Case:
     """8 callers, each with a text of about 300 characters."""
     rng = random.Random(2)
-    with _spoken(bench, "speech", [speech_text(rng, rng.randint(200, 400)) for _ in range(_CALLERS)]) as case:
-        yield case
+    return _spoken(bench, "speech", [speech_text(rng, rng.randint(200, 400)) for _ in range(_CALLERS)])

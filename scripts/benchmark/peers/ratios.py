@@ -5,11 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import numpy as np
 from tqdm import tqdm
 
 from scripts.benchmark.common import output
 from scripts.benchmark.common.summary import Spread
-from scripts.benchmark.peers.sides import Case
+from scripts.benchmark.peers.sides import Case, Side, WorkerSide
 
 PRODUCT = "Quartet"
 
@@ -24,26 +25,39 @@ class Row:
     unit: str
     ratios: dict[str, Spread]
     seconds: list[float]
+    error: float | None
 
 
-def compare(case: Case, runs: int) -> list[Row]:
-    """Every side once to warm up, then ``runs`` rounds with the sides in turn."""
-    seconds: dict[str, list[float]] = {name: [] for name in case.sides}
+def compare(case: Case, sides: Mapping[str, Side], runs: int, folder: Path) -> list[Row]:
+    """Every side once to warm up, then ``runs`` rounds with the sides in turn; answers are kept in ``folder``."""
+    seconds: dict[str, list[float]] = {name: [] for name in sides}
+    found = errors(sides, case.trained, folder)
     for turn in tqdm(range(runs + 1), desc=case.name, unit="round"):
-        for name, side in case.sides.items():
+        for name, side in sides.items():
             took = side.run()
             if turn:
                 seconds[name].append(took)
-    return rows(case, seconds)
+    return rows(case, seconds, found)
 
 
-def rows(case: Case, seconds: Mapping[str, list[float]]) -> list[Row]:
+def errors(sides: Mapping[str, Side], trained: str, folder: Path) -> dict[str, float]:
+    """The largest 1 - cosine between vectors of the side that is called ``trained`` and those of each other worker."""
+    workers = {name: side for name, side in sides.items() if isinstance(side, WorkerSide)}
+    if trained not in workers:
+        return {}
+    folder.mkdir(parents=True, exist_ok=True)
+    answers = {name: side.answer(folder / "answer.npy") for name, side in workers.items()}
+    units = {name: its / np.linalg.norm(its, axis=1, keepdims=True) for name, its in answers.items() if its.ndim == 2}
+    return {name: float((1 - (its * units[trained]).sum(1)).max()) for name, its in units.items()}
+
+
+def rows(case: Case, seconds: Mapping[str, list[float]], lost: Mapping[str, float]) -> list[Row]:
     """What the rounds of a case come to, one side a row."""
     found = []
     for name, its in seconds.items():
         products = (side for side in seconds if side.startswith(PRODUCT))
         ratios = {product: Spread.of_ratios(its, seconds[product]) for product in products}
-        found.append(Row(case.name, name, case.units / statistics.median(its), case.unit, ratios, its))
+        found.append(Row(case.name, name, case.units / statistics.median(its), case.unit, ratios, its, lost.get(name)))
     return found
 
 
@@ -54,9 +68,12 @@ def table(found: Sequence[Row]) -> str:
         its = [row for row in found if row.case == case]
         products = list(its[0].ratios)
         heads = (f"{product} is so many times as fast" for product in products)
-        lines += ["", output.head((case, f"{its[0].unit} a second", *heads))]
+        judged = any(row.error is not None for row in its)
+        lines += ["", output.head((case, f"{its[0].unit} a second", *heads, *["largest 1 - cosine"] * judged))]
         for row in its:
-            lines.append(output.line((row.side, f"{row.rate:.1f}", *(f"{its:.2f}" for its in row.ratios.values()))))
+            ratios = (f"{its:.2f}" for its in row.ratios.values())
+            error = "" if row.error is None else f"{row.error:.1e}"
+            lines.append(output.line((row.side, f"{row.rate:.1f}", *ratios, *[error] * judged)))
     return "\n".join(lines[1:])
 
 

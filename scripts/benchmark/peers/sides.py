@@ -4,18 +4,19 @@ import asyncio
 import json
 import os
 import subprocess
-import sys
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+
 from scripts.benchmark.common import load
 from scripts.benchmark.common.inputs import Call
-from scripts.benchmark.common.target import Target
+from scripts.benchmark.common.target import Target, own_product
 from scripts.local_triton.checks import free_port
 from scripts.local_triton.child import start_child, stop_child
 
@@ -36,14 +37,21 @@ class Side(Protocol):
     def run(self) -> float: ...
 
 
+Opener = Callable[[ExitStack], Side]
+
+
 @dataclass(frozen=True)
 class Case:
-    """What is compared, how much of ``unit`` a run does, and the sides; those of the product are called Quartet."""
+    """What is compared, how much of ``unit`` a run does, and what starts each side; the product's are called Quartet.
+
+    ``trained`` names the side that computes the model as it was trained, by whose answers the others' are judged.
+    """
 
     name: str
     unit: str
     units: float
-    sides: dict[str, Side]
+    sides: dict[str, Opener]
+    trained: str = ""
 
 
 class HttpSide:
@@ -71,8 +79,17 @@ class WorkerSide:
         self._process, self._task = process, task
 
     def run(self) -> float:
+        return self._ask(None)
+
+    def answer(self, file: Path) -> np.ndarray:
+        """What the worker makes of the task, by way of a ``.npy`` file."""
+        self._ask(file)
+        return np.asarray(np.load(file))
+
+    def _ask(self, save: Path | None) -> float:
         assert self._process.stdin is not None
-        print(json.dumps(self._task), file=self._process.stdin, flush=True)
+        asked = {"task": self._task, "save": str(save.absolute()) if save else None}
+        print(json.dumps(asked), file=self._process.stdin, flush=True)
         return float(_line(self._process))
 
 
@@ -128,10 +145,18 @@ class Bench:
     folder: Path
     text_peers: Path = Path(".venv/peers-text/bin").absolute()
     audio_peers: Path = Path(".venv/peers-audio/bin").absolute()
+    engines: Path = Path(".venv/peers-engines/bin").absolute()
+    own: Path = Path(".venv/bin").absolute()
 
     def log(self, name: str) -> Path:
         return self.folder / f"{name}.log"
 
-    def own_worker(self, script: str, *arguments: object) -> AbstractContextManager[subprocess.Popen[str]]:
-        """A script of ``workers`` under this interpreter."""
-        return worker(Path(sys.executable), self.log(Path(script).stem), script, *arguments)
+    def worker(self, home: Path, task: Any, script: str, *arguments: object) -> Opener:
+        """``task`` for a script of ``workers`` under the interpreter in ``home``."""
+        named = [Path(script).stem, *(part for part in map(str, arguments) if part.isalnum())]
+        log = self.folder / f"{'-'.join(named)}.log"
+        return lambda stack: WorkerSide(stack.enter_context(worker(home / "python", log, script, *arguments)), task)
+
+    def product(self, repository: Path, calls: Sequence[Call], callers: int) -> Opener:
+        """The product with the models of ``repository``."""
+        return lambda stack: HttpSide(stack.enter_context(own_product(repository)), calls, callers)

@@ -16,11 +16,10 @@ folder, batch = Path(sys.argv[1]), int(sys.argv[2])
 tokenizer, run = Tokenizer.from_file(str(folder / "tokenizer.json")), session(folder / "model.onnx")
 
 
-def work(texts: list[str | list[str]]) -> None:
+def work(texts: list[str | list[str]]) -> np.ndarray:
     encodings = tokenizer.encode_batch_fast([text if isinstance(text, str) else tuple(text) for text in texts])
     ids = [np.array(encoding.ids, np.int32) for encoding in encodings]
-    for start in range(0, len(ids), batch):
-        run(ids[start : start + batch])
+    return np.concatenate([run(ids[start : start + batch]) for start in range(0, len(ids), batch)])
 
 
 serve(work)

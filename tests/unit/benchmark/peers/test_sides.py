@@ -30,6 +30,12 @@ def test_a_worker_tells_how_long_each_task_took_whatever_it_prints_until_it_ends
     assert "hello" in (tmp_path / "log").read_text()
 
 
+def test_a_worker_hands_over_what_it_made_of_the_task(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(SCRIPT.replace('(print("hello"), time.sleep(task))', "task"), encoding="utf-8")
+    with worker(PYTHON, tmp_path / "log", str(tmp_path / "script.py")) as process:
+        assert WorkerSide(process, [[1, 2]]).answer(tmp_path / "answer.npy").tolist() == [[1, 2]]
+
+
 def test_a_peers_server_is_waited_for_and_stopped(tmp_path: Path) -> None:
     command = (PYTHON, "-m", "http.server", "{port}", "--bind", "127.0.0.1", "--directory", tmp_path)
     with server(command, "/", tmp_path / "log") as address:

@@ -1,0 +1,34 @@
+"""ONNX Runtime's own fusions with dynamic int8, texts one by one: <checkpoint> <threads>. A task is a list of texts."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+from line_server import serve
+from onnxruntime.quantization import quantize_dynamic
+from onnxruntime.transformers.optimizer import optimize_model
+from optimum.onnxruntime import ORTModelForFeatureExtraction
+from tokenizers import Tokenizer
+
+checkpoint, threads = Path(sys.argv[1]), int(sys.argv[2])
+folder = checkpoint.with_name(f"{checkpoint.name}-onnx")
+padded, fused, quantised = (folder / f"{name}.onnx" for name in ("model", "fused", "quantised"))
+if not quantised.exists():
+    ORTModelForFeatureExtraction.from_pretrained(checkpoint, export=True).save_pretrained(folder)
+    its = optimize_model(str(padded), "bert", num_heads=16, hidden_size=1024)
+    its.save_model_to_file(str(fused), use_external_data_format=True)
+    quantize_dynamic(fused, quantised, use_external_data_format=True)
+tokenizer = Tokenizer.from_file(str(checkpoint / "tokenizer.json"))
+options = onnxruntime.SessionOptions()
+options.intra_op_num_threads = threads
+session = onnxruntime.InferenceSession(quantised, options, ["CPUExecutionProvider"])
+
+
+def _one(text: str) -> np.ndarray:
+    ids = np.array([tokenizer.encode(text).ids], np.int64)
+    (hidden,) = session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})
+    return hidden[0, 0]
+
+
+serve(lambda texts: np.stack([_one(text) for text in texts]))
