@@ -1,6 +1,7 @@
 """What an exported text model is held to: its original's answers, and the same answers in any batch."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,20 @@ from scripts.export_models.graphs.sessions import Infer, here
 
 _LENGTHS = (3, 4, 7, 16, 60, 129, 500, 2048, 8192)
 _EXACT_LIMIT = 1e-5
-_COSINE_LIMIT = 1e-3
-_SCORE_LIMIT = 2e-2
-_ORDER_LIMIT = 2e-2
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What ``precision`` may change: 1 - cosine of a vector, a score, and the share of pairs in another order."""
+
+    precision: str
+    cosine: float
+    score: float
+    order: float
+
+
+INT8 = Limits("int8", cosine=1e-3, score=2e-2, order=2e-2)
+FP16 = Limits("fp16", cosine=1e-4, score=2e-3, order=1e-2)
 
 Ids = list[NDArray[np.int32]]
 Run = Callable[[Ids], NDArray[np.float32]]
@@ -66,15 +78,18 @@ def exact(name: str, run: Run, texts: Ids, wanted: NDArray[np.float32]) -> Check
     return Check(name, f"fp32: {len(texts)} texts to {max(map(len, texts))} tokens", difference, _EXACT_LIMIT)
 
 
-def close(name: str, run: Run, texts: Ids, wanted: NDArray[np.float32]) -> list[Check]:
-    """How far int8 is from the original's ``wanted`` on real texts, and how often it puts two in another order."""
-    got = run(texts)
+def close(name: str, limits: Limits, run: Run, texts: Ids, wanted: NDArray[np.float32]) -> list[Check]:
+    """How far a precision is from the original's ``wanted``, and how often it puts two texts in another order."""
+    got, precision = run(texts), limits.precision
     if got.ndim == 1:
-        loss = Check(name, "int8: score", float(np.abs(got - wanted).max()), _SCORE_LIMIT)
-        return [loss, Check(name, "int8: pairs in another order", disorder(wanted, got), _ORDER_LIMIT)]
-    loss = Check(name, "int8: 1 - cosine", float((1 - (got * wanted).sum(axis=1)).max()), _COSINE_LIMIT)
+        loss = Check(name, f"{precision}: score", float(np.abs(got - wanted).max()), limits.score)
+        return [loss, Check(name, f"{precision}: pairs in another order", disorder(wanted, got), limits.order)]
+    turned = float((1 - (got * wanted).sum(axis=1)).max())
     changed = [disorder(*(np.delete(rows @ rows[at], at) for rows in (wanted, got))) for at in range(len(texts))]
-    return [loss, Check(name, "int8: neighbours in another order", float(np.mean(changed)), _ORDER_LIMIT)]
+    return [
+        Check(name, f"{precision}: 1 - cosine", turned, limits.cosine),
+        Check(name, f"{precision}: neighbours in another order", float(np.mean(changed)), limits.order),
+    ]
 
 
 def disorder(wanted: NDArray[np.float32], got: NDArray[np.float32]) -> float:

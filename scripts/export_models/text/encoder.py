@@ -157,12 +157,12 @@ def mean_by_text(g: Graph, hidden: str, pack: Packing) -> str:
     """The mean of each text's rows: [tokens, width] to [texts, width].
 
     A Loop, because ONNX Runtime's ScatterND adds from several threads at once and loses some, and because a
-    difference of running sums would depend on the texts before.
+    difference of running sums would depend on the texts before. CUDA has a kernel for each part of it.
     """
-    texts = g.op("SplitToSequence", hidden, pack.lengths, axis=0)
-    body = Graph(prefix=g.name("mean") + "_")
-    rows = body.op("SequenceAt", texts, "index")
-    body.op("ReduceMean", rows, output="mean", axes=[0], keepdims=0)
+    ends, body = g.op("Add", pack.starts, pack.lengths), Graph(prefix=g.name("mean") + "_")
+    axis = body.constant([0])
+    first, last = (body.op("Unsqueeze", body.op("Gather", edges, "index"), axis) for edges in (pack.starts, ends))
+    body.op("ReduceMean", body.op("Slice", hidden, first, last), output="mean", axes=[0], keepdims=0)
     body.op("Identity", "go_on", output="still_on")
     loop = helper.make_graph(
         body.nodes,

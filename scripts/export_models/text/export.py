@@ -20,7 +20,7 @@ from scripts.export_models.graphs.fast_int8 import int8_is_fast
 from scripts.export_models.graphs.parity import Check, not_checked
 from scripts.export_models.graphs.progress import Progress
 from scripts.export_models.graphs.sessions import elsewhere
-from scripts.export_models.text import calibration, checks, models
+from scripts.export_models.text import calibration, checks, fp16, models
 from scripts.export_models.text.calibration import Calibration, calibrate
 from scripts.export_models.text.checks import Ids, Run, packed, session
 from scripts.export_models.text.encoder import Precision
@@ -39,6 +39,7 @@ class TextModel:
     reference: Callable[[NDArray[np.int32]], NDArray[np.float32]]
     of_every_length: Ids
     held_out: Ids
+    apart: fp16.Apart = lambda text: [len(text)]
 
 
 def export_embedder(
@@ -88,10 +89,9 @@ def _export(model: TextModel, source: Path, target: Path, precision: Precision, 
     graph = model.graph(precision, model.calibration(progress) if precision == "int8" else {}, progress)
     write(model.name, graph, precision, source, target)
     if precision == "fp16":
-        # PackedMultiHeadAttention exists on CUDA alone, so there is nothing to run on a processor.
-        return [not_checked(model.name, "fp16: runs on CUDA alone")]
+        return _checked_for_cuda(model, written, conditions)
     texts = model.held_out if precision == "int8" else model.of_every_length
-    wanted = np.stack([model.reference(text) for text in progress.over(texts, "computing the original's answers")])
+    wanted = _wanted(model, texts, progress)
     checks = _compared(model, session(written, conditions.threads), precision, wanted)
     for at, other in enumerate(conditions.others):
         progress.step(f"comparing on {other}", at, len(conditions.others))
@@ -101,11 +101,24 @@ def _export(model: TextModel, source: Path, target: Path, precision: Precision, 
     return checks
 
 
+def _wanted(model: TextModel, texts: Ids, progress: Progress) -> NDArray[np.float32]:
+    return np.stack([model.reference(text) for text in progress.over(texts, "computing the original's answers")])
+
+
+def _checked_for_cuda(model: TextModel, written: Path, conditions: Conditions) -> list[Check]:
+    """PackedMultiHeadAttention exists on CUDA alone: all but that is checked."""
+    progress, texts = conditions.progress, [*model.held_out, *model.of_every_length]
+    found = fp16.read(model.name, written, model.of_every_length, model.apart, progress)
+    if not any(check.failed for check in found):
+        found += fp16.parity(model.name, written, texts, _wanted(model, texts, progress), conditions.threads)
+    return [*found, not_checked(model.name, "fp16: on CUDA itself")]
+
+
 def _compared(model: TextModel, run: Run, precision: Precision, wanted: NDArray[np.float32]) -> list[Check]:
     """What a text model is held to on one ONNX Runtime; ``wanted`` are the original's answers."""
     alone = checks.batch_invariant(model.name, run, model.of_every_length)
     if precision == "int8":
-        return [alone, *checks.close(model.name, run, model.held_out, wanted)]
+        return [alone, *checks.close(model.name, checks.INT8, run, model.held_out, wanted)]
     return [alone, checks.exact(model.name, run, model.of_every_length, wanted)]
 
 
@@ -195,6 +208,10 @@ def _demo_reranker(name: str, source: Path) -> TextModel:
         cosine = mean(ids[: cut + 1]) @ mean([start, *ids[cut + 1 :]])
         return np.array(models.demo_score(cosine.item()), np.float32)
 
+    def halves(text: NDArray[np.int32]) -> list[int]:
+        cut = text.tolist().index(separator)
+        return [cut + 1, len(text) - cut]
+
     def graph(precision: Precision, found: Calibration, progress: Progress) -> onnx.ModelProto:
         its = models.checkpoint_of(model, found, progress)
         return models.demo_reranker(its, start, separator, precision)
@@ -207,4 +224,5 @@ def _demo_reranker(name: str, source: Path) -> TextModel:
         reference,
         checks.of_every_length(tokenizer, positions, pair=True),
         _tokenised(tokenizer, _pairs(calibration.held_out()), positions),
+        halves,
     )

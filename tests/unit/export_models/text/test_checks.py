@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from scripts.export_models.text.checks import Ids, batch_invariant, close, disorder, exact
+from scripts.export_models.text.checks import INT8, Ids, batch_invariant, close, disorder, exact
 
 TEXTS = [np.array(ids, np.int32) for ids in ([1, 2], [1, 5, 2], [1, 7, 9, 2], [3])]
 
@@ -23,7 +23,7 @@ WANTED = _vectors(TEXTS)
 
 def test_the_same_vectors_pass_every_check() -> None:
     same = [batch_invariant("m", _vectors, TEXTS), exact("m", _vectors, TEXTS, WANTED)]
-    assert all(check.passed for check in [*same, *close("m", _vectors, TEXTS, WANTED)])
+    assert all(check.passed for check in [*same, *close("m", INT8, _vectors, TEXTS, WANTED)])
 
 
 def test_rows_that_depend_on_their_batch_fail() -> None:
@@ -35,7 +35,7 @@ def test_a_vector_that_is_a_little_off_is_not_exact() -> None:
 
 
 def test_int8_vectors_that_turn_too_far_fail() -> None:
-    turned = [check.passed for check in close("m", lambda texts: _vectors(texts)[:, ::-1], TEXTS, WANTED)]
+    turned = [check.passed for check in close("m", INT8, lambda texts: _vectors(texts)[:, ::-1], TEXTS, WANTED)]
     assert not turned[0]
 
 
@@ -44,7 +44,7 @@ def test_int8_scores_in_another_order_fail() -> None:
         return np.array([0.5 + 1e-4 * text.sum() for text in texts], np.float32)
 
     wanted = np.array([0.5 - 1e-4 * text.sum() for text in TEXTS], np.float32)
-    score, order = close("m", opposite, TEXTS, wanted)
+    score, order = close("m", INT8, opposite, TEXTS, wanted)
     assert score.passed
     assert not order.passed
 
@@ -58,7 +58,7 @@ def test_disorder_is_the_share_of_pairs_that_swap() -> None:
 def _scores(change: float) -> tuple[bool, bool]:
     """Whether scores that lie so far from the original's pass, by size and by order."""
     wanted = np.array([0.1, 0.4, 0.6, 0.9], np.float32)
-    loss, order = close("m", lambda texts: wanted + np.float32(change), TEXTS, wanted)
+    loss, order = close("m", INT8, lambda texts: wanted + np.float32(change), TEXTS, wanted)
     return loss.passed, order.passed
 
 
@@ -73,7 +73,7 @@ def test_an_int8_vector_may_turn_by_a_thousandth_of_its_cosine(cosine: float, pa
         angles = [float(text.sum()) + np.arccos(cosine) for text in texts]
         return np.stack([np.array([np.cos(angle), np.sin(angle)], np.float32) for angle in angles])
 
-    assert close("m", turned, TEXTS, WANTED)[0].passed is passes
+    assert close("m", INT8, turned, TEXTS, WANTED)[0].passed is passes
 
 
 @pytest.mark.parametrize(("swapped", "passes"), [(1, True), (3, False)])
@@ -84,4 +84,4 @@ def test_a_fiftieth_of_int8_pairs_may_change_places(swapped: int, passes: bool) 
         got[[2 * at, 2 * at + 1]] = got[[2 * at + 1, 2 * at]]
     texts = [np.array([number], np.int32) for number in range(15)]
     # 105 pairs; the scores themselves lie too far apart to pass.
-    assert close("m", lambda _: got, texts, wanted)[1].passed is passes
+    assert close("m", INT8, lambda _: got, texts, wanted)[1].passed is passes

@@ -40,10 +40,12 @@ class Heard(Progress):
         self.notes.append(line)
 
 
-def _text_model(scale: float = 1.0) -> TextModel:
+def _text_model(scale: float = 1.0, heads: int = 2) -> TextModel:
     """A tiny embedder; with another ``scale`` than 1 its original gives other vectors than its graph."""
     torch.manual_seed(0)
-    config = BertConfig(vocab_size=20, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16)
+    config = BertConfig(
+        vocab_size=20, hidden_size=16, num_hidden_layers=1, num_attention_heads=heads, intermediate_size=32
+    )
     model = BertModel(config).eval()
 
     def reference(text: NDArray[np.int32]) -> NDArray[np.float32]:
@@ -100,9 +102,24 @@ def test_auto_is_fp32_where_int8_loses_too_much(source: Path, tmp_path: Path, mo
     assert heard.notes == ["fp32, since int8: 1 - cosine is 1.0e-01, over 1e-03"]
 
 
-def test_what_runs_on_cuda_alone_is_neither_passed_nor_failed(source: Path, tmp_path: Path) -> None:
-    (check,) = export(_text_model(), source, tmp_path / "out", "fp16")
-    assert (check.passed, check.failed) == (False, False)
+def test_fp16_is_checked_but_for_what_runs_on_cuda_alone(source: Path, tmp_path: Path) -> None:
+    *checks, last = export(_text_model(), source, tmp_path / "out", "fp16")
+    assert len(checks) == 7
+    assert all(check.passed for check in checks)
+    assert (last.passed, last.failed) == (False, False)
+
+
+def test_fp16_whose_numbers_are_wrong_fails(source: Path, tmp_path: Path) -> None:
+    checks = export(_text_model(scale=0.9), source, tmp_path / "out", "fp16")
+    assert "fp16: 1 - cosine" in [check.what for check in checks if check.failed]
+
+
+def test_fp16_that_attention_does_not_take_fails_without_being_computed(source: Path, tmp_path: Path) -> None:
+    heard = Heard()
+    checks = export(_text_model(heads=4), source, tmp_path / "out", "fp16", Conditions(progress=heard))
+    assert [check.what for check in checks if check.failed] == ["fp16: demands of packed attention not met"]
+    assert heard.notes == ["fp16: flash attention has no heads of 4 numbers"]
+    assert "computing the original's answers" not in heard.steps
 
 
 def test_the_steps_of_an_export_are_told(source: Path, tmp_path: Path) -> None:
@@ -134,7 +151,7 @@ WRONG = """
 import sys, numpy as np
 for line in sys.stdin:
     asked, answered = line.split()
-    vectors = np.zeros((len(np.load(asked)["lengths"]), 8), np.float32)
+    vectors = np.zeros((len(np.load(asked)["lengths"]), 16), np.float32)
     vectors[:, 0] = 1
     np.save(answered, vectors)
     print("ok", flush=True)
