@@ -7,6 +7,7 @@ quartet wallets top-up acme 25.50
 quartet usage --by day,operation
 quartet audit --since 2026-11-20
 quartet bulk embed texts.jsonl --output vectors.jsonl
+quartet compare --texts texts.txt
 quartet tokens issue --subject phone-1 --seconds 3600
 
 ``python -m frontend`` is the same where the command is not installed.
@@ -16,6 +17,7 @@ import argparse
 import os
 import sys
 
+from frontend.commands import checkout
 from frontend.config.settings import Settings
 from frontend.config.tables import SettingsError
 from frontend.observe.logs import set_up_logging
@@ -39,6 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     usage.add_parsers(commands)
     audit.add_parsers(commands)
     bulk.add_parsers(commands)
+    checkout.add_parsers(commands)
     tokens = commands.add_parser("tokens", help="mobile tokens for development")
     issue = tokens.add_subparsers(dest="action", required=True).add_parser("issue", help="print a token")
     issue.add_argument("--subject", default="developer")
@@ -119,6 +122,8 @@ def main() -> int:
         # The parent of the workers lives as long as they do, and bulk work is a client: both load nothing of the rest.
         if sys.argv[1:2] == ["bulk"]:
             return _bulk()
+        if sys.argv[1:] and sys.argv[1] in checkout.COMMANDS:
+            return checkout.start(sys.argv[1], sys.argv[2:])
         return _serve() if sys.argv[1:] == ["serve"] else _run_any()
     except SettingsError as error:
         print(error, file=sys.stderr)

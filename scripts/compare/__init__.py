@@ -1,0 +1,1 @@
+"""What int8 changes on somebody's own texts."""

@@ -1,0 +1,94 @@
+"""What is measured between two sides of vectors and scores."""
+
+import numpy as np
+import pytest
+
+from scripts.compare import measures
+from scripts.compare.measures import Array, kept, nearest, scores, vectors, worst
+
+
+def _at(*degrees: float) -> Array:
+    """Vectors of length one at these angles."""
+    angles = np.radians(degrees)
+    return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+
+
+TEXTS = _at(0, 10, 30, 65)
+
+
+def test_the_nearest_come_first_and_none_is_its_own() -> None:
+    near = nearest(TEXTS, TEXTS, 2, own=True)
+    assert near.places.tolist() == [[1, 2], [0, 2], [1, 0], [2, 1]]
+    assert near.similarities[0] == pytest.approx(np.cos(np.radians([10, 30])))
+
+
+def test_a_query_that_is_no_text_may_have_any() -> None:
+    assert nearest(_at(11, 55), TEXTS, 2, own=False).places.tolist() == [[1, 0], [3, 2]]
+
+
+def test_many_queries_are_answered_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = nearest(TEXTS, TEXTS, 3, own=True)
+    monkeypatch.setattr(measures, "_ROWS_AT_ONCE", 3)
+    pieces = nearest(TEXTS, TEXTS, 3, own=True)
+    assert pieces.places.tolist() == whole.places.tolist()
+    assert np.array_equal(pieces.similarities, whole.similarities)
+
+
+def _change(other: Array, count: int = 2) -> measures.Vectors:
+    return vectors((TEXTS, TEXTS), (other, other), nearest(TEXTS, TEXTS, count, own=True), own=True)
+
+
+def test_the_same_vectors_change_nothing() -> None:
+    change = _change(TEXTS)
+    assert change.turned.max() < 1e-6
+    assert (kept(change.lost), change.all_kept, change.moved.max()) == (1, 1, 0)
+
+
+def test_vectors_that_all_turn_alike_keep_their_neighbours() -> None:
+    change = _change(_at(5, 15, 35, 70))
+    assert change.turned == pytest.approx(1 - np.cos(np.radians(5)), abs=1e-6)
+    assert (kept(change.lost), change.all_kept) == (1, 1)
+    assert change.moved.max() < 1e-6
+
+
+def test_a_neighbour_that_gives_way_is_counted_with_what_that_loses() -> None:
+    # The second text goes to the other side of the first, whose nearest is now the third.
+    change = _change(_at(0, -40, 30, 65))
+    assert kept(change.lost) == 0.5
+    assert change.lost[0] == pytest.approx(np.cos(np.radians(10)) - np.cos(np.radians(30)), abs=1e-6)
+    assert change.moved[0, 0] == pytest.approx(np.cos(np.radians(10)) - np.cos(np.radians(40)), abs=1e-6)
+
+
+def test_all_neighbours_are_kept_in_whatever_order() -> None:
+    change = _change(_at(0, 20, 10, 65))
+    assert change.all_kept == 1
+    assert kept(change.lost) < 1
+
+
+def test_a_neighbour_as_near_in_the_place_of_another_is_kept() -> None:
+    texts, other = _at(0, 10, -10), _at(0, 10, -9)
+    near = nearest(texts, texts, 1, own=True)
+    change = vectors((texts, texts), (other, other), near, own=True)
+    assert near.places[0] != nearest(other, other, 1, own=True).places[0]
+    assert (kept(change.lost), change.all_kept) == (1, 1)
+
+
+def test_scores_are_compared_query_by_query() -> None:
+    exact = np.array([[0.9, 0.5, 0.1], [0.2, 0.7, 0.6]], np.float32)
+    other = np.array([[0.8, 0.5, 0.1], [0.2, 0.6, 0.65]], np.float32)
+    change = scores(exact, other)
+    assert change.moved.max() == pytest.approx(0.1)
+    assert change.lost == pytest.approx([0, 0.1])
+    assert kept(change.lost) == 0.5
+    assert change.order_kept == pytest.approx(5 / 6)
+
+
+def test_documents_of_the_same_score_have_no_order_to_keep() -> None:
+    exact = np.array([[0.5, 0.5]], np.float32)
+    assert scores(exact, np.array([[0.4, 0.6]], np.float32)).order_kept == 1
+    assert scores(exact, np.array([[0.6, 0.4]], np.float32)).order_kept == 1
+
+
+def test_the_worst_has_the_largest_number_of_its_row() -> None:
+    assert worst(np.array([0.1, 0.3, 0.2]), "abc") == "b"
+    assert worst(np.array([[0.1, 0.4], [0.3, 0.3]]), "ab") == "a"

@@ -1,0 +1,93 @@
+"""Exports of both precisions, and what is asked of them."""
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+from scripts.compare.sides import ROOT, ExportError, Models, NoNumbersError, ask
+from scripts.export_models.graphs.builder import Graph, save
+from scripts.export_models.graphs.progress import SILENT, Progress
+from scripts.export_models.text.encoder import text_inputs
+
+NAMES = ("m3_embedder", "m3_reranker")
+
+
+def _called(monkeypatch: pytest.MonkeyPatch, status: int = 0) -> list[tuple[list[str], Mapping[str, Any]]]:
+    calls: list[tuple[list[str], Mapping[str, Any]]] = []
+
+    def call(command: list[str], **options: Any) -> int:
+        calls.append((command, options))
+        return status
+
+    monkeypatch.setattr(subprocess, "call", call)
+    return calls
+
+
+def test_text_models_alone_are_exported_each_precision_into_its_own_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    calls = _called(monkeypatch)
+    Models(NAMES, "folder", "/models", tmp_path).export("int8")
+    ((command, options),) = calls
+    wanted = "-m scripts.export_models --source folder --precision int8 --repository {} --folder /models"
+    only = " --only m3_embedder --only m3_reranker"
+    assert command == [sys.executable, *(wanted.format(tmp_path / "int8") + only).split()]
+    assert options["cwd"] == ROOT
+
+
+def test_no_folder_is_named_where_none_is_given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    calls = _called(monkeypatch)
+    Models(NAMES, "demo", "", tmp_path).export("fp32")
+    assert "--folder" not in calls[0][0]
+
+
+def test_an_export_that_lost_too_much_is_compared_all_the_same(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    _called(monkeypatch, status=1)
+    Models(NAMES, "demo", "", tmp_path).export("int8")
+
+
+def test_an_export_that_could_not_be_done_ends_it_with_its_status(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    _called(monkeypatch, status=130)
+    with pytest.raises(ExportError) as caught:
+        Models(NAMES, "hub", "", tmp_path).export("int8")
+    assert caught.value.status == 130
+
+
+def _lengths_as_scores(folder: Path, divisor: float) -> Path:
+    """A model whose score of a text is its length, divided."""
+    g = Graph()
+    lengths = g.cast("lengths", TensorProto.FLOAT)
+    g.op("Div", lengths, g.constant(divisor, np.float32), output="score")
+    save(
+        g.model(text_inputs(), [helper.make_tensor_value_info("score", TensorProto.FLOAT, ["texts"])]),
+        folder / "model.onnx",
+    )
+    return folder
+
+
+class _Pieces(Progress):
+    count = 0
+
+    def step(self, name: str, done: int, total: int) -> None:
+        self.count = total
+
+
+def test_texts_are_answered_in_order_in_pieces(tmp_path: Path) -> None:
+    ids, pieces = [np.ones(length, np.int32) for length in (2000, 2, 2000, 7)], _Pieces()
+    answers = ask(_lengths_as_scores(tmp_path, 1), ids, 1, pieces)
+    assert answers.rows.tolist() == [2000, 2, 2000, 7]
+    assert pieces.count == 2
+    assert answers.tokens_a_second > 0
+
+
+def test_what_is_no_number_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(NoNumbersError, match="gives no numbers on this processor"):
+        ask(_lengths_as_scores(tmp_path, 0), [np.ones(2, np.int32)], 1, SILENT)
