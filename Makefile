@@ -153,5 +153,5 @@ format: $(VENV)/installed-tests ## put the code into shape
 	@$(BIN)/ruff format .
 
 clean: ## remove exported weights and build files, not the virtual environment
-	@rm -rf build model_repository/*/configs/machine.pbtxt
+	@rm -rf build model_repository/*/configs/machine.pbtxt model_repository/*/configs/gpus.pbtxt
 	@find model_repository -path '*/1/*' -type f ! -name '*.py' ! -name .gitkeep -delete

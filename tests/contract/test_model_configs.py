@@ -81,3 +81,40 @@ def test_a_long_text_leaves_an_instance_to_short_ones(name: str) -> None:
     assert sum(group.count for group in config.instance_group) == 2
     assert config.parameters["share_session_between_instances"].string_value == "true"
     assert config.parameters["session.intra_op.allow_spinning"].string_value == "0"
+
+
+ON_GPUS = sorted(path.parents[1].name for path in REPOSITORY.glob("*/configs/gpu.pbtxt"))
+
+
+def _on_gpus(name: str) -> Any:
+    return _read(REPOSITORY / name / "configs" / "gpu.pbtxt")
+
+
+@pytest.mark.parametrize("name", ON_GPUS)
+def test_on_a_gpu_callers_find_the_model_that_they_find_on_a_processor(name: str) -> None:
+    here, there = _config(name), _on_gpus(name)
+    for config in (here, there):
+        # What they differ in; callers see none of it.
+        for field in ("instance_group", "parameters", "max_batch_size", "dynamic_batching"):
+            config.ClearField(field)
+    assert there == here
+
+
+@pytest.mark.parametrize("name", ON_GPUS)
+def test_every_gpu_has_a_session_of_its_own_on_its_own_device(name: str) -> None:
+    config = _on_gpus(name)
+    assert [group.kind for group in config.instance_group] == [model_config_pb2.ModelInstanceGroup.KIND_GPU]
+    # The backend shares one by the group's name alone: every instance would compute on the first GPU.
+    assert "share_session_between_instances" not in config.parameters
+    # It overwrites a limit that stands here by none, where a configuration has any parameters.
+    assert not config.optimization.execution_accelerators.gpu_execution_accelerator
+
+
+def test_whisper_computes_in_fp16_on_a_gpu() -> None:
+    whispers = [name for name in ON_GPUS if name.startswith("whisper_")]
+    assert len(whispers) == 2
+    assert {_on_gpus(name).parameters["compute_type"].string_value for name in whispers} == {"float16"}
+
+
+def test_what_is_best_on_a_processor_stays_there() -> None:
+    assert set(ON_GPUS) == set(TRITON_MODELS) - set(PIPER)

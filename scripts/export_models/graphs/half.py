@@ -7,6 +7,7 @@ computed text by text. The order of sums differs, as it does from one GPU to ano
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -78,7 +79,7 @@ def _computed(g: Graph, node: onnx.NodeProto, values: Mapping[str, Value]) -> st
     return g.op(node.op_type, *inputs, domain=node.domain, **attributes_of(node))
 
 
-def _attention(g: Graph, inputs: list[str], attributes: Mapping[str, object]) -> str:
+def _attention(g: Graph, inputs: list[str], attributes: Mapping[str, Any]) -> str:
     queries, keys, others, _, _, running = inputs
     edges = g.cast(running, TensorProto.INT64)
     last, first = g.constant([-1]), g.constant([0])

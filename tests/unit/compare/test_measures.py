@@ -10,7 +10,8 @@ from scripts.compare.measures import Array, kept, nearest, scores, vectors, wors
 def _at(*degrees: float) -> Array:
     """Vectors of length one at these angles."""
     angles = np.radians(degrees)
-    return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+    rows: Array = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+    return rows
 
 
 TEXTS = _at(0, 10, 30, 65)

@@ -1,5 +1,7 @@
 """Small graphs for CUDA, and faults that are put into them."""
 
+from typing import Any
+
 import numpy as np
 import onnx
 from onnx import helper
@@ -28,7 +30,7 @@ def with_heads(model: onnx.ModelProto, count: int) -> onnx.ModelProto:
 
 
 def given_instead(
-    model: onnx.ModelProto, place: int, kind: str, *constants: object, **attributes: int
+    model: onnx.ModelProto, place: int, kind: str, *constants: object, **attributes: Any
 ) -> onnx.ModelProto:
     """Attention is given ``kind`` of what it was given at ``place``."""
     g = Graph(prefix="fault_")
