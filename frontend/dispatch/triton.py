@@ -115,7 +115,8 @@ class Triton:
     async def capacity(self, model: str) -> Capacity:
         """What its configuration lets it take at once. Models in Python look whether calls were cancelled."""
         config = (await _answered(self._client.get_model_config(model, client_timeout=_PULSE_SECONDS))).config
-        lanes = max(1, sum(group.count for group in config.instance_group))
+        # So many on each GPU; Triton lists them where the file leaves that to it.
+        lanes = max(1, sum(group.count * max(1, len(group.gpus)) for group in config.instance_group))
         in_python = config.backend == "python" or config.runtime == "model.py"
         self._processes.pop(model, None)
         if in_python:

@@ -26,6 +26,7 @@ class Service(service_pb2_grpc.GRPCInferenceServiceServicer):  # type: ignore[mi
         self.calls: list[Any] = []
         self.done: list[str] = []
         self.refuses_loads = False
+        self.gpus: list[int] = []
 
     async def RepositoryIndex(self, request: Any, context: Any) -> Any:  # noqa: N802 - gRPC's name
         entries = [
@@ -41,7 +42,7 @@ class Service(service_pb2_grpc.GRPCInferenceServiceServicer):  # type: ignore[mi
         answer = service_pb2.ModelConfigResponse()
         answer.config.backend = "python" if request.name == "whisper" else "onnxruntime"
         answer.config.max_batch_size = 8
-        answer.config.instance_group.add(count=2)
+        answer.config.instance_group.add(count=2, gpus=self.gpus)
         answer.config.input.add(name="audio", data_type="TYPE_FP32", dims=[-1])
         answer.config.input.add(name="language", data_type="TYPE_STRING", dims=[1])
         return answer
@@ -92,6 +93,14 @@ async def test_every_process_is_called_with_nothing_and_a_model_without_one_is_n
     await triton.ailing(MODELS)
     assert [call.model_name for call in service.calls] == ["whisper", "whisper"]
     assert [list(tensor.shape) for tensor in service.calls[0].inputs] == [[1, 0], [1, 1]]
+
+
+async def test_on_several_gpus_there_are_so_many_instances_on_each(triton: Triton, service: Service) -> None:
+    assert [(await triton.capacity(model)).lanes for model in MODELS] == [2, 2]
+    service.gpus = [0, 1, 3]
+    assert [(await triton.capacity(model)).lanes for model in MODELS] == [6, 6]
+    await triton.ailing(MODELS)
+    assert len(service.calls) == 6
 
 
 @pytest.mark.parametrize("before", [[], [""]], ids=["the first", "the second"])
