@@ -101,6 +101,12 @@ def kept(lost: Array) -> float:
     return float(np.mean(lost <= _TIE))
 
 
+def given_up(lost: Array) -> float:
+    """What the other first results lose, on average."""
+    others = lost[lost > _TIE]
+    return float(others.mean()) if len(others) else 0.0
+
+
 def worst(moved: Array, names: Sequence[str]) -> str:
     """The name of the row with the largest number."""
     return names[int(moved.reshape(len(names), -1).max(axis=1).argmax())]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from frontend.commands.tables import columns
-from scripts.compare.measures import Scores, Vectors, kept, worst
+from scripts.compare.measures import Scores, Vectors, given_up, kept, worst
 
 # One in fifty first results may be another, and so much faster must it be to be worth it.
 _KEPT, _FASTER = 0.98, 1.1
@@ -15,10 +15,11 @@ _WORDS_SHOWN = 48
 
 @dataclass(frozen=True)
 class Compared:
-    """A model's name, what int8 changes of its answers, and the tokens a second of fp32 and int8."""
+    """A model, what int8 changes of its answers to ``texts`` or queries, and the tokens a second of fp32 and int8."""
 
     model: str
     change: Vectors | Scores
+    texts: Sequence[str]
     speeds: tuple[float, float]
 
     @property
@@ -26,11 +27,12 @@ class Compared:
         return self.speeds[1] / self.speeds[0]
 
 
-def table(compared: Sequence[Compared], texts: Sequence[str], queries: Sequence[str]) -> str:
+def table(compared: Sequence[Compared]) -> str:
     """The numbers, a line each, under the names of the models."""
     lines: list[str] = []
     for each in compared:
-        rows = list(_vectors(each.change, texts) if isinstance(each.change, Vectors) else _scores(each.change, queries))
+        change, texts = each.change, each.texts
+        rows = list(_vectors(change, texts) if isinstance(change, Vectors) else _scores(change, texts))
         exact, other = each.speeds
         rows.append(("tokens a second: fp32, int8", f"{exact:,.0f}  {other:,.0f}"))
         lines += [each.model, *(f"  {line}" for line in columns(rows))]
@@ -54,12 +56,7 @@ def _scores(change: Scores, queries: Sequence[str]) -> Iterator[tuple[str, str]]
 
 
 def _first(change: Vectors | Scores) -> str:
-    return f"{kept(change.lost):.1%}  {_lost(change):.4f}"
-
-
-def _lost(change: Vectors | Scores) -> float:
-    """What first results lose that are not the best, on average."""
-    return float(change.lost.sum() / max(1, np.count_nonzero(change.lost > 0)))
+    return f"{kept(change.lost):.1%}  {given_up(change.lost):.4f}"
 
 
 def _shown(text: str) -> str:
@@ -71,7 +68,7 @@ def verdict(compared: Sequence[Compared]) -> str:
     slowest = min(each.faster for each in compared)
     if slowest < _FASTER:
         return f"int8 is {slowest:.1f} times as fast as fp32 on this machine: PRECISION=fp32 loses nothing"
-    least, lost, model = min((kept(each.change.lost), _lost(each.change), each.model) for each in compared)
+    least, lost, model = min((kept(each.change.lost), given_up(each.change.lost), each.model) for each in compared)
     speed = f"{slowest:.1f} times as fast"
     if least < _KEPT:
         changed = f"int8 gives another first result in {1 - least:.1%} of {model}'s queries, worth {lost:.4f} less"

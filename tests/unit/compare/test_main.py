@@ -111,3 +111,9 @@ def test_more_texts_than_wanted_are_sampled(
     shown = capsys.readouterr()
     assert "5 different texts, 3 are compared" in shown.err
     assert "2 nearest neighbours kept" in shown.out
+
+
+def test_fewer_texts_than_can_be_compared_are_no_bound(texts: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command.main(["--texts", str(texts), "--most", "2"])
+    assert "'2': must be 3 or more" in capsys.readouterr().err

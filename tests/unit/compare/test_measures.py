@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from scripts.compare import measures
-from scripts.compare.measures import Array, kept, nearest, scores, vectors, worst
+from scripts.compare.measures import Array, given_up, kept, nearest, scores, vectors, worst
 
 
 def _at(*degrees: float) -> Array:
@@ -72,6 +72,11 @@ def test_a_neighbour_as_near_in_the_place_of_another_is_kept() -> None:
     change = vectors((texts, texts), (other, other), near, own=True)
     assert near.places[0] != nearest(other, other, 1, own=True).places[0]
     assert (kept(change.lost), change.all_kept) == (1, 1)
+
+
+def test_what_is_given_up_is_that_of_the_first_results_that_changed() -> None:
+    assert given_up(np.array([0, 1e-7, 0.2, 0.4], np.float32)) == pytest.approx(0.3)
+    assert given_up(np.zeros(3, np.float32)) == 0
 
 
 def test_scores_are_compared_query_by_query() -> None:

@@ -11,16 +11,16 @@ TEXTS = ["a short one", "a text that is so long that nobody would read to its en
 def _vectors(lost: tuple[float, ...] = (0, 0), speeds: tuple[float, float] = (1000, 2000)) -> Compared:
     moved = np.array([[0.01, 0.02], [0.0, 0.03]], np.float32)
     change = Vectors(np.array([1e-5, 2e-4], np.float32), moved, np.array(lost, np.float32), 0.925)
-    return Compared("m3_embedder", change, speeds)
+    return Compared("m3_embedder", change, TEXTS, speeds)
 
 
 def _scores(lost: tuple[float, ...] = (0, 0)) -> Compared:
     change = Scores(np.array([[0.2, 0.1], [0.0, 0.1]], np.float32), np.array(lost, np.float32), 0.75)
-    return Compared("m3_reranker", change, (1000, 3000))
+    return Compared("m3_reranker", change, ["which?", "what?"], (1000, 3000))
 
 
 def test_the_table_has_a_line_a_number_under_each_model() -> None:
-    lines = table([_vectors((0, 0.5)), _scores()], TEXTS, ["which?", "what?"]).splitlines()
+    lines = table([_vectors((0, 0.5)), _scores()]).splitlines()
     assert [" ".join(line.split()) for line in lines] == [
         "m3_embedder",
         "1 - cosine: median, 99th percentile, largest 1.0e-04 2.0e-04 2.0e-04",

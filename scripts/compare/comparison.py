@@ -1,0 +1,80 @@
+"""Both precisions of every text model on the same texts, one after the other."""
+
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frontend.catalogue.models import EMBEDDINGS, RERANK
+from frontend.text.tokens import Ids
+from scripts.compare import measures
+from scripts.compare.report import Compared
+from scripts.compare.sides import EXACT, OTHER, Answers, Models, ask
+from scripts.export_models.graphs.progress import Progress
+from scripts.export_models.progress_line import ProgressLine
+from scripts.export_models.text.promised import PROMISES
+
+# A reranker is given each query's nearest texts, as it is in use; so many queries tell enough.
+_NEIGHBOURS, _QUERIES = 10, 50
+
+
+def names_of(operation: str) -> list[str]:
+    """The text models of an operation, as Triton calls them."""
+    return [name for name, model in PROMISES.items() if model.operation == operation]
+
+
+class _Shown(Progress):
+    """Tells of one model in one precision."""
+
+    def __init__(self, line: ProgressLine, name: str) -> None:
+        self._line, self._name = line, name
+
+    def step(self, name: str, done: int, total: int) -> None:
+        self._line.heard(("step", self._name, name, done, total))
+
+
+class Comparison:
+    """Of exported ``models`` on texts and queries; where no queries are given, each text is one for all others."""
+
+    def __init__(self, models: Models, texts: list[str], queries: list[str], threads: int) -> None:
+        self._models, self._texts, self._threads = models, texts, threads
+        self._own = not queries
+        self._queries = queries or texts
+        self._line = ProgressLine(sys.stderr, 2 * len(models.names))
+
+    def run(self) -> list[Compared]:
+        """Embedders first: the neighbours that the first finds are what rerankers are asked about."""
+        embedders = [self._embedder(name) for name in names_of(EMBEDDINGS)]
+        _, near = embedders[0]
+        asked = np.linspace(0, len(self._queries) - 1, min(_QUERIES, len(self._queries))).round().astype(int)
+        queries = [self._queries[at] for at in asked]
+        rerankers = [self._reranker(name, queries, near.places[asked]) for name in names_of(RERANK)]
+        self._line.close()
+        return [*(compared for compared, _ in embedders), *rerankers]
+
+    def _embedder(self, name: str) -> tuple[Compared, measures.Near]:
+        tokenizer, count = self._models.tokenizer(name), len(self._texts)
+        exact, other = self._both(name, tokenizer.texts(self._texts if self._own else [*self._texts, *self._queries]))
+        sides = [(rows if self._own else rows[count:], rows[:count]) for rows in (exact.rows, other.rows)]
+        near = measures.nearest(*sides[0], min(_NEIGHBOURS, count - 1 if self._own else count), own=self._own)
+        change = measures.vectors(sides[0], sides[1], near, own=self._own)
+        return Compared(name, change, self._texts, (exact.tokens_a_second, other.tokens_a_second)), near
+
+    def _reranker(self, name: str, queries: Sequence[str], documents: NDArray[np.int64]) -> Compared:
+        tokenizer = self._models.tokenizer(name)
+        pairs: list[Ids] = []
+        for query, its in zip(queries, documents, strict=True):
+            pairs += tokenizer.pairs(query, [self._texts[place] for place in its])
+        exact, other = self._both(name, pairs)
+        change = measures.scores(*(answers.rows.reshape(documents.shape) for answers in (exact, other)))
+        return Compared(name, change, queries, (exact.tokens_a_second, other.tokens_a_second))
+
+    def _both(self, name: str, ids: list[Ids]) -> tuple[Answers, Answers]:
+        return self._ask(name, EXACT, ids), self._ask(name, OTHER, ids)
+
+    def _ask(self, name: str, precision: str, ids: list[Ids]) -> Answers:
+        title = f"{name} in {precision}"
+        answers = ask(self._models.of(name, precision), ids, self._threads, _Shown(self._line, title))
+        self._line.heard(("finished", title))
+        return answers
