@@ -1,8 +1,7 @@
 """Which operators ONNX Runtime computes on CUDA, by the type of what they are given.
 
-From ONNX Runtime's docs/OperatorKernels.md, for the opset of our graphs. Those of operators with more kinds of kernels
-than one were found in the CUDA library of onnxruntime-gpu 1.31.1 too, by the names of its classes. An operator without
-a kernel is computed on the processor instead, between two copies.
+From ONNX Runtime's docs/OperatorKernels.md, for the opset of our graphs; the names of classes in the CUDA library of
+onnxruntime-gpu 1.31.1 agree. An operator without a kernel is computed on the processor instead, between two copies.
 """
 
 from collections.abc import Mapping, Sequence

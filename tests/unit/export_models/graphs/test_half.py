@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
+from scripts.export_models.graphs import builder
 from scripts.export_models.graphs.builder import MICROSOFT, Graph, save
 from scripts.export_models.graphs.half import Emulation
 
@@ -96,8 +97,9 @@ def test_nothing_is_left_beside_the_model_and_it_is_not_changed(tmp_path: Path) 
     assert [node.op_type for node in onnx.load(str(tmp_path / "model.onnx")).graph.node] == ["Cast", "Add", "Cast"]
 
 
-def test_weights_beside_the_file_are_read(tmp_path: Path) -> None:
-    weight = np.zeros((3, 20_000_000), HALF)
+def test_weights_beside_the_file_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(builder, "_LARGEST_SINGLE_FILE", 1000)
+    weight = np.zeros((3, 2000), HALF)
     weight[0, 0] = 3
     g = Graph()
     emulation = _emulation(g, g.op("MatMul", g.cast("x", TensorProto.FLOAT16), g.weight(weight, "w")), tmp_path)

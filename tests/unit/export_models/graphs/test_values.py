@@ -7,6 +7,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from scripts.export_models.graphs import builder
 from scripts.export_models.graphs.builder import MICROSOFT, Graph, save
 from scripts.export_models.graphs.values import Value, values_of, without_weights
 
@@ -51,10 +52,11 @@ def test_tensors_inside_of_a_loop_are_known_too() -> None:
     assert values_of(_model(g, g.cast(answer, TensorProto.FLOAT16)))[inner[0]].kind == TensorProto.INT64
 
 
-def test_large_weights_are_left_beside_the_file(tmp_path: Path) -> None:
+def test_large_weights_are_left_beside_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(builder, "_LARGEST_SINGLE_FILE", 1000)
     g = Graph()
-    product = g.op("MatMul", "x", g.weight(np.zeros((3, 10_000_000), np.float32), "w"))
+    product = g.op("MatMul", "x", g.weight(np.zeros((3, 2000), np.float32), "w"))
     save(_model(g, product), tmp_path / "model.onnx")
     (weight,) = without_weights(tmp_path / "model.onnx").graph.initializer
-    assert list(weight.dims) == [3, 10_000_000]
+    assert list(weight.dims) == [3, 2000]
     assert not weight.raw_data

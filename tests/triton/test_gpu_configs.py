@@ -1,0 +1,42 @@
+"""A real Triton reads the configurations for GPUs, and has nothing to say against them but that it sees no GPU."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from scripts.local_triton.server import LocalTriton, TritonFailedError
+from scripts.run import gpus
+from tests.conftest import ROOT
+
+pytestmark = [pytest.mark.triton, pytest.mark.skipif(Path("/dev/nvidia0").exists(), reason="there is a GPU")]
+MODELS = ("m3_embedder", "m3_reranker", "whisper_large_v3", "whisper_turbo")
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The models for GPUs without their weights: those are not looked at before there is a GPU."""
+    folder = tmp_path_factory.mktemp("repository")
+    for model in MODELS:
+        (folder / model / "1").mkdir(parents=True)
+        shutil.copy(ROOT / "model_repository" / model / "config.pbtxt", folder / model)
+        shutil.copytree(ROOT / "model_repository" / model / "configs", folder / model / "configs")
+    gpus.write(folder, dict.fromkeys(MODELS, [1, 0]), {"m3_embedder": 6, "m3_reranker": 6})
+    return folder
+
+
+@pytest.fixture(scope="module", params=["gpu", gpus.CONFIG_NAME])
+def triton(
+    request: pytest.FixtureRequest, repository: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LocalTriton]:
+    server = LocalTriton(repository, tmp_path_factory.mktemp("triton"), config_name=request.param)
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_gpu_is_all_that_is_missing(triton: LocalTriton, model: str) -> None:
+    with pytest.raises(TritonFailedError, match=r"KIND_GPU but no GPUs are available|unsupported gpu id 1\. GPUs with"):
+        triton.load([model])
