@@ -19,6 +19,8 @@ from scripts.compare.texts import TextsError
 from scripts.machine import processors
 
 _MOST, _LEAST = 2000, 3
+# As a shell counts a command that SIGINT ended.
+_INTERRUPTED = 130
 
 
 def _most(text: str) -> int:
@@ -68,6 +70,8 @@ def main(arguments: list[str]) -> int:
     except (TextsError, NoNumbersError) as error:
         print(f"quartet compare: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        return _INTERRUPTED
     return 0
 
 

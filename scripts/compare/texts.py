@@ -14,7 +14,7 @@ class TextsError(Exception):
 def read(path: Path) -> list[str]:
     """Every different text of a UTF-8 file, in order; empty lines are none."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except UnicodeDecodeError:
         raise TextsError(f"{path} is not UTF-8") from None
     except OSError as error:

@@ -19,7 +19,11 @@ from scripts.export_models.graphs.values import Value
 
 KIND = "PackedMultiHeadAttention"
 # Its inputs by their places.
-_QKV, _OPTIONAL, _OFFSETS, _RUNNING = (0, 1, 2), (3, 6), 4, 5
+_QKV, _OFFSETS, _RUNNING = (0, 1, 2), 4, 5
+_UNWANTED = {
+    3: "a bias of queries, keys and values is not emulated",
+    6: "an attention bias switches flash attention off",
+}
 # Flash attention takes heads of a multiple of 8 numbers, up to 256. All else falls to the kernel that pads, and keeps
 # every text's scores of each token with each: 8,192 tokens of 16 heads are 2 GB.
 _HEAD_STEP, _HEAD_MOST = 8, 256
@@ -42,8 +46,7 @@ def _unmet(node: onnx.NodeProto, values: Mapping[str, Value]) -> Iterator[str]:
         yield "flash attention takes fp16 alone"
     if not queries == keys == others or len(queries.shape) != 2:
         yield "queries, keys and values must be [tokens, width], all of one type"
-    if any(place < len(inputs) and inputs[place] for place in _OPTIONAL):
-        yield "a bias switches flash attention off"
+    yield from (reason for place, reason in _UNWANTED.items() if place < len(inputs) and inputs[place])
     heads, width = attributes_of(node).get("num_heads", 0), queries.shape[-1] or 0
     if heads < 1 or width % heads:
         yield f"a width of {width} does not divide among {heads} heads"

@@ -96,12 +96,15 @@ def test_too_few_texts_are_refused_before_anything_is_exported(
     assert exported == []
 
 
-def test_an_export_that_could_not_be_done_ends_it(texts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("raised", "status"), [(ExportError(2), 2), (KeyboardInterrupt(), 130)])
+def test_an_export_that_could_not_be_done_ends_it(
+    texts: Path, monkeypatch: pytest.MonkeyPatch, raised: BaseException, status: int
+) -> None:
     def fail(_: Models, precision: str) -> None:
-        raise ExportError(2)
+        raise raised
 
     monkeypatch.setattr(Models, "export", fail)
-    assert command.main(["--texts", str(texts)]) == 2
+    assert command.main(["--texts", str(texts)]) == status
 
 
 def test_more_texts_than_wanted_are_sampled(

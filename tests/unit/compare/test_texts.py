@@ -17,6 +17,15 @@ def test_a_text_is_a_line_and_empty_lines_are_none(tmp_path: Path) -> None:
     assert read(_file(tmp_path, "t.txt", "one\n\n  \nGrüezi mitenand \n".encode())) == ["one", "Grüezi mitenand"]
 
 
+def test_a_mark_of_the_byte_order_and_returns_are_no_part_of_a_text(tmp_path: Path) -> None:
+    assert read(_file(tmp_path, "t.txt", b"\xef\xbb\xbfone\r\ntwo\r\n")) == ["one", "two"]
+
+
+def test_only_a_new_line_ends_a_text(tmp_path: Path) -> None:
+    line = "one\u2028still one\x0cand still"
+    assert read(_file(tmp_path, "t.txt", f"{line}\ntwo".encode())) == [line, "two"]
+
+
 def test_a_text_that_comes_again_counts_once(tmp_path: Path) -> None:
     assert read(_file(tmp_path, "t.txt", b"b\na\nb")) == ["b", "a"]
 

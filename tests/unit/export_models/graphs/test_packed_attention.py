@@ -15,7 +15,7 @@ from scripts.export_models.text.cuda import CudaEncoder
 from tests.unit.export_models.graphs.cuda import attentions, embedder, given_instead, with_heads
 from tests.unit.export_models.text.small import xlmr
 
-OFFSETS, RUNNING, BIAS = 4, 5, 3
+BIAS, OFFSETS, RUNNING, ATTENTION_BIAS = 3, 4, 5, 6
 
 
 def _ids(lengths: tuple[int, ...]) -> list[NDArray[np.int32]]:
@@ -87,11 +87,19 @@ def test_a_demand_that_is_not_met_is_told(fault: str) -> None:
     assert _unmet(put_in(embedder())) == [reason]
 
 
-def test_a_bias_is_told() -> None:
+@pytest.mark.parametrize(
+    ("place", "reason"),
+    [
+        (BIAS, "a bias of queries, keys and values is not emulated"),
+        (ATTENTION_BIAS, "an attention bias switches flash attention off"),
+    ],
+)
+def test_a_bias_is_told(place: int, reason: str) -> None:
     model = embedder()
     for node in attentions(model):
-        node.input[BIAS] = model.graph.initializer[0].name
-    assert _unmet(model) == ["a bias switches flash attention off"]
+        node.input.extend([""] * (1 + place - len(node.input)))
+        node.input[place] = model.graph.initializer[0].name
+    assert _unmet(model) == [reason]
 
 
 def test_attention_in_fp32_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
