@@ -93,7 +93,4 @@ def laid_out(lengths: Lengths) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
 def misplaced(layout: Layout, texts: Sequence[NDArray[np.int32]], lengths: Lengths) -> bool:
     """Whether the texts are laid out otherwise than documented; attention sees texts of ``lengths`` apart."""
     found = layout(np.concatenate(texts), np.array([len(text) for text in texts], np.int32))
-    return not all(
-        got.dtype == wanted.dtype and np.array_equal(got, wanted)
-        for got, wanted in zip(found, laid_out(lengths), strict=True)
-    )
+    return not all(np.array_equal(got, wanted) for got, wanted in zip(found, laid_out(lengths), strict=True))

@@ -34,7 +34,7 @@ def read(name: str, written: Path, texts: Ids, apart: Apart, progress: Progress)
     for reason in dict.fromkeys([*slow, *broken]):
         progress.note(f"fp16: {reason}")
     longest = max(texts, key=len)
-    batches = [texts[:1], [longest], texts, [texts[at % len(texts)] for at in range(_MANY)]]
+    batches = [texts[:1], [longest], [texts[at % len(texts)] for at in range(_MANY)]]
     wrong = 0
     # What does not even have the right type or rank is not run.
     for layout in [] if broken else layouts(model, values):

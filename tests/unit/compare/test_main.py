@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from transformers import AutoModel, AutoModelForSequenceClassification
 
+from frontend.text.tokens import Ids, TextTokenizer
 from scripts.compare import __main__ as command
+from scripts.compare import comparison
 from scripts.compare.sides import ExportError, Models
 from scripts.export_models.text import models
 from scripts.export_models.text.export import write
@@ -84,6 +86,25 @@ def test_queries_of_their_own_are_asked_of_the_texts(
     assert "5 nearest neighbours kept" in shown.out
     worst = next(line for line in shown.out.splitlines() if "the query whose scores change most" in line)
     assert worst.split()[-1] in ("bread", "cat", "anna")
+
+
+def test_of_many_queries_some_are_asked_about_their_own_neighbours(
+    exports: Path, texts: Path, exported: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def pairs(tokenizer: TextTokenizer, query: str, documents: list[str]) -> list[Ids]:
+        asked.append((query, documents))
+        return tokenizer.texts(documents)
+
+    monkeypatch.setattr(TextTokenizer, "pairs", pairs)
+    monkeypatch.setattr(comparison, "_QUERIES", 2)
+    monkeypatch.setattr(comparison, "_NEIGHBOURS", 2)
+    (tmp_path / "queries.txt").write_text("\n".join([LINES[0], LINES[1], LINES[4]]), encoding="utf-8")
+    options = ["--queries", str(tmp_path / "queries.txt"), "--work", str(exports), "--threads", "1"]
+    assert command.main(["--texts", str(texts), *options]) == 0
+    # The nearest to each is itself.
+    assert [(query, documents[0]) for query, documents in asked] == [(LINES[0], LINES[0]), (LINES[4], LINES[4])]
 
 
 def test_too_few_texts_are_refused_before_anything_is_exported(

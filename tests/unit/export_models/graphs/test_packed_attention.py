@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto
 
 from scripts.export_models.graphs.packed_attention import laid_out, layouts, misplaced, unmet
-from scripts.export_models.graphs.values import values_of
+from scripts.export_models.graphs.values import Value, values_of
 from scripts.export_models.text import models
 from scripts.export_models.text.cuda import CudaEncoder
 from tests.unit.export_models.graphs.cuda import attentions, embedder, given_instead, with_heads
@@ -100,6 +100,15 @@ def test_a_bias_is_told(place: int, reason: str) -> None:
         node.input.extend([""] * (1 + place - len(node.input)))
         node.input[place] = model.graph.initializer[0].name
     assert _unmet(model) == [reason]
+
+
+@pytest.mark.parametrize(
+    ("width", "reasons"), [(256, []), (264, ["flash attention has no heads of 264 numbers"])], ids=["256", "264"]
+)
+def test_heads_have_256_numbers_at_the_most(width: int, reasons: list[str]) -> None:
+    model = with_heads(embedder(), 1)
+    wide = {name: Value(TensorProto.FLOAT16, (None, width)) for node in attentions(model) for name in node.input[:3]}
+    assert sorted(set(unmet(model, {**values_of(model), **wide}))) == reasons
 
 
 def test_attention_in_fp32_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -109,6 +109,12 @@ def test_fp16_is_checked_but_for_what_runs_on_cuda_alone(source: Path, tmp_path:
     assert (last.passed, last.failed) == (False, False)
 
 
+def test_the_demos_reranker_in_fp16_sees_the_halves_of_a_pair_apart(tmp_path: Path) -> None:
+    lookalikes.text_model(tmp_path / "checkpoint", reranker=False)
+    checks = text_export.export_reranker("m3_reranker", tmp_path / "checkpoint", tmp_path / "out", "fp16")
+    assert [check.what for check in checks if not check.passed] == ["fp16: on CUDA itself"]
+
+
 def test_fp16_whose_numbers_are_wrong_fails(source: Path, tmp_path: Path) -> None:
     checks = export(_text_model(scale=0.9), source, tmp_path / "out", "fp16")
     assert "fp16: 1 - cosine" in [check.what for check in checks if check.failed]
