@@ -1,0 +1,117 @@
+"""What of the software is there, and why a part cannot run without what is not."""
+
+import ctypes
+import importlib.metadata
+import importlib.util
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from scripts.gpu_check.card import Card, NoCardError, driver
+
+_PACKAGES = ("onnxruntime", "onnxruntime-gpu", "ctranslate2", "torch", "flash-attn", "transformers", "onnx")
+_PROVIDER = "CUDAExecutionProvider"
+# NGC's images have it there and not on the path.
+_TRITON = Path("/opt/tritonserver/bin/tritonserver")
+
+
+class SkippedError(Exception):
+    """A part cannot run here, and why."""
+
+
+def facts() -> dict[str, str]:
+    """What is installed: GPU, driver, packages, Triton, Python."""
+    return {**_card(), **_packages(), "tritonserver": _triton(), "python": platform.python_version()}
+
+
+def _card() -> dict[str, str]:
+    try:
+        card = Card()
+    except NoCardError as error:
+        return {"gpu": str(error)}
+    taken, memory = card.memory()
+    size = f"{memory / 2**30:.1f} GiB, {taken / 2**30:.1f} GiB of it taken"
+    kind = f"compute capability {card.capability}, {card.multiprocessors} multiprocessors"
+    return {"gpu": f"{card.name}, {size}, {kind}", "driver": f"{driver()}, for CUDA up to {card.cuda}"}
+
+
+def _packages() -> dict[str, str]:
+    installed = {}
+    for name in _PACKAGES:
+        try:
+            installed[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            installed[name] = "not installed"
+    return installed
+
+
+def _triton() -> str:
+    return shutil.which("tritonserver") or (str(_TRITON) if _TRITON.exists() else "not installed")
+
+
+def nvidia_libraries() -> list[str]:
+    """The folders of CUDA's libraries that packages of the index bring, which no loader looks into by itself."""
+    roots = [Path(folder, "nvidia") for folder in sys.path if folder]
+    return [str(path.resolve()) for root in roots for path in sorted(root.glob("*/lib"))]
+
+
+def require(device: str, *reasons: Callable[[], Iterator[str]], modules: tuple[str, ...] = ()) -> None:
+    """Go on where the modules are there and, on CUDA, a card and what ``reasons`` look for; ``SkippedError`` else."""
+    missing = [f"{name} is not installed" for name in modules if importlib.util.find_spec(name) is None]
+    if device == "cuda":
+        try:
+            Card()
+        except NoCardError as error:
+            missing.append(str(error))
+        missing += [text for reason in reasons for text in reason()]
+    if missing:
+        raise SkippedError("; ".join(missing))
+
+
+def no_cuda_in_onnxruntime() -> Iterator[str]:
+    """Why ONNX Runtime has nothing for CUDA."""
+    if importlib.util.find_spec("onnxruntime"):
+        import onnxruntime as ort
+
+        if _PROVIDER not in ort.get_available_providers():
+            yield f"onnxruntime {ort.__version__} is built without CUDA: install onnxruntime-gpu in its place"
+
+
+def no_cuda_in_ctranslate2() -> Iterator[str]:
+    """Why CTranslate2 has nothing for CUDA."""
+    if importlib.util.find_spec("ctranslate2"):
+        import ctranslate2
+
+        try:
+            ctranslate2.get_supported_compute_types("cuda")
+        except (RuntimeError, ValueError) as error:
+            yield f"ctranslate2 {ctranslate2.__version__}: {error}"
+
+
+def no_cuda_in_torch() -> Iterator[str]:
+    """Why PyTorch has nothing for CUDA."""
+    if importlib.util.find_spec("torch"):
+        import torch
+
+        if torch.version.cuda is None:
+            yield f"torch {torch.__version__} is built without CUDA"
+        elif not torch.cuda.is_available():
+            yield f"torch {torch.__version__} cannot use the GPU"
+
+
+def require_provider(session: Any) -> None:
+    """ONNX Runtime goes on without a word on a processor where the CUDA provider's libraries are missing."""
+    if _PROVIDER in session.get_providers():
+        return
+    import onnxruntime as ort
+
+    reason = "the reason is in the log"
+    try:
+        # Only now: loaded before ONNX Runtime itself does it, the provider would not know its host.
+        ctypes.CDLL(str(Path(ort.__file__).parent / "capi" / "libonnxruntime_providers_cuda.so"))
+    except OSError as error:
+        reason = str(error)
+    raise SkippedError(f"ONNX Runtime could not load its CUDA provider: {reason}")

@@ -1,0 +1,84 @@
+"""What the parts of a run share: look-alikes with random weights, and what a processor makes of them in fp32."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scripts.benchmark.lookalikes import text, whisper
+from scripts.export_models import demo
+from scripts.export_models.graphs.builder import save
+from scripts.export_models.text import models
+from scripts.export_models.text.checks import session
+from scripts.export_models.whisper.export import convert
+from scripts.gpu_check import padded
+from scripts.gpu_check.inputs import to_compare
+from scripts.gpu_check.job import Job
+from scripts.machine import processors
+
+_DEMO_WHISPER = Path(demo.__file__).parent / "whisper"
+
+
+def _once(target: Path, make: Callable[[Path], object]) -> Path:
+    """``target``, made where it is not there yet; what was cut short is not taken for whole."""
+    if not target.exists():
+        partial = target.with_name(f"{target.name}.partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        make(partial)
+        partial.rename(target)
+    return target
+
+
+def text_model(job: Job) -> Any:
+    """The embedder in torch: the same weights in every part, by their seed."""
+    return text.model(job.size.layers)
+
+
+def packed_graph(job: Job, *, half: bool) -> Path:
+    """The product's own graph, as it is exported: for CUDA in fp16, for processors in fp32."""
+
+    def make(folder: Path) -> None:
+        its = models.checkpoint_of(text_model(job))
+        save(models.embedder(its, "fp16" if half else "fp32", "cls"), folder / "model.onnx")
+
+    return _once(job.folder / ("packed-fp16" if half else "packed-fp32"), make) / "model.onnx"
+
+
+def padded_graph(job: Job) -> Path:
+    """The same with padding."""
+
+    def make(folder: Path) -> None:
+        save(padded.embedder(models.checkpoint_of(text_model(job)), half=job.half), folder / "model.onnx")
+
+    return _once(job.folder / "padded", make) / "model.onnx"
+
+
+def vectors(job: Job) -> np.ndarray:
+    """What the texts to compare come to on this machine's processors, in fp32: [texts, width]."""
+
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        run = session(packed_graph(job, half=False), processors())
+        np.save(folder / "vectors.npy", run(to_compare(job.size)))
+
+    return np.load(_once(job.folder / "vectors", make) / "vectors.npy")
+
+
+def whisper_source(job: Job) -> Path:
+    """A checkpoint of turbo's layout, in fp16."""
+    return _once(
+        job.folder / "whisper-source",
+        lambda folder: whisper.write(folder, layers=job.size.whisper_layers, width=job.size.whisper_width),
+    )
+
+
+def whisper_converted(job: Job) -> Path:
+    """The same as CTranslate2 reads it."""
+    return _once(job.folder / "whisper", lambda folder: convert(whisper_source(job), folder, "float16"))
+
+
+def demo_whisper(job: Job) -> Path:
+    """The demo's Whisper, which was trained, as CTranslate2 reads it."""
+    return _once(job.folder / "whisper-demo", lambda folder: convert(_DEMO_WHISPER, folder, "float16"))

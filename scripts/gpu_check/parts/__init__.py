@@ -1,0 +1,1 @@
+"""What is checked and measured, each in a process of its own."""

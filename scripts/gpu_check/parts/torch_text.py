@@ -1,0 +1,45 @@
+"""The same model in PyTorch, by transformers: something to compare with, nothing that the product runs."""
+
+import importlib.util
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from scripts.gpu_check.found import no_cuda_in_torch, require
+from scripts.gpu_check.job import Job
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from scripts.gpu_check.inputs import Ids
+
+
+def run(job: Job) -> None:
+    """With flash-attn's kernels where it is installed, else with PyTorch's own.
+
+    PyTorch's take its flash attention where all texts of a run are of one length, since that takes no mask.
+    """
+    require(job.device, no_cuda_in_torch, modules=("onnx", "onnxruntime", "torch", "transformers"))
+    import torch
+
+    from scripts.gpu_check.lookalikes import text_model
+    from scripts.gpu_check.texts import block, measure, precision
+
+    flash = job.half and importlib.util.find_spec("flash_attn") is not None
+    attention = "flash_attention_2" if flash else "sdpa"
+    model = text_model(job).to(job.device, torch.float16 if job.half else torch.float32)
+    model.set_attn_implementation(attention)
+
+    def ready(texts: "Ids") -> "Callable[[], np.ndarray]":
+        its = block(texts)
+        ids, lengths = (torch.from_numpy(array).long().to(job.device) for array in its.values())
+        mask = torch.arange(ids.shape[1], device=job.device) < lengths[:, None]
+        needed = None if bool(mask.all()) else mask.long()
+
+        def encode() -> "np.ndarray":
+            with torch.inference_mode():
+                first = model(input_ids=ids, attention_mask=needed).last_hidden_state[:, 0].float()
+                return torch.nn.functional.normalize(first).cpu().numpy()
+
+        return encode
+
+    measure(job, f"PyTorch {precision(job)}, {attention}", ready)

@@ -1,0 +1,50 @@
+"""One part, in a process of its own: python -m scripts.gpu_check.worker text --device cuda --size full FOLDER
+
+Whatever it finds goes to standard output, a JSON object a line; all that libraries print goes to standard error.
+"""
+
+import argparse
+import importlib
+import os
+import traceback
+import warnings
+from pathlib import Path
+
+from scripts.gpu_check import found
+from scripts.gpu_check.job import Job, Tell
+from scripts.gpu_check.sizes import SIZES
+
+# The parts that measure, each a module of ``parts``; what is found is told before them.
+PARTS = ("peak", "text", "padded", "torch_text", "whisper", "torch_whisper", "speech")
+FOUND = "found"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Run one part.")
+    parser.add_argument("part", choices=(FOUND, *PARTS))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--device", choices=("cuda", "cpu"), required=True)
+    parser.add_argument("--size", choices=SIZES, required=True)
+    arguments = parser.parse_args()
+    answers = os.fdopen(os.dup(1), "w")
+    # Libraries print from C too.
+    os.dup2(2, 1)
+    warnings.simplefilter("ignore")
+    tell = Tell(answers, arguments.device)
+    try:
+        if arguments.part == FOUND:
+            for name, value in found.facts().items():
+                tell.fact(name, value)
+        else:
+            job = Job(arguments.device, SIZES[arguments.size], arguments.folder, tell)
+            importlib.import_module(f"scripts.gpu_check.parts.{arguments.part}").run(job)
+        tell.say("done")
+    except found.SkippedError as error:
+        tell.say("skipped", reason=str(error))
+    except Exception as error:
+        traceback.print_exc()
+        tell.say("failed", reason=f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}")
+
+
+if __name__ == "__main__":
+    main()
