@@ -12,7 +12,7 @@ from typing import Any
 
 from scripts.gpu_check.card import Card, NoCardError, driver
 
-_PACKAGES = ("onnxruntime", "onnxruntime-gpu", "ctranslate2", "torch", "flash-attn", "transformers", "onnx")
+_PACKAGES = ("onnxruntime", "onnxruntime-gpu", "ctranslate2", "torch", "transformers", "onnx")
 _PROVIDER = "CUDAExecutionProvider"
 # NGC's images have it there and not on the path.
 _TRITON = Path("/opt/tritonserver/bin/tritonserver")
@@ -59,14 +59,14 @@ def nvidia_libraries() -> list[str]:
 
 
 def require(device: str, *reasons: Callable[[], Iterator[str]], modules: tuple[str, ...] = ()) -> None:
-    """Go on where the modules are there and, on CUDA, a card and what ``reasons`` look for; ``SkippedError`` else."""
+    """Go on where the modules are there and, on CUDA, a card, and on it what ``reasons`` look for; else ``SkippedError``."""
     missing = [f"{name} is not installed" for name in modules if importlib.util.find_spec(name) is None]
     if device == "cuda":
         try:
             Card()
+            missing += [text for reason in reasons for text in reason()]
         except NoCardError as error:
             missing.append(str(error))
-        missing += [text for reason in reasons for text in reason()]
     if missing:
         raise SkippedError("; ".join(missing))
 

@@ -1,6 +1,5 @@
 """The same model in PyTorch, by transformers: something to compare with, nothing that the product runs."""
 
-import importlib.util
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -14,20 +13,14 @@ if TYPE_CHECKING:
 
 
 def run(job: Job) -> None:
-    """With flash-attn's kernels where it is installed, else with PyTorch's own.
-
-    PyTorch's take its flash attention where all texts of a run are of one length, since that takes no mask.
-    """
+    """As transformers runs it: with flash attention where all texts of a run are of one length, which takes no mask."""
     require(job.device, no_cuda_in_torch, modules=("onnx", "onnxruntime", "torch", "transformers"))
     import torch
 
     from scripts.gpu_check.lookalikes import text_model
     from scripts.gpu_check.texts import block, measure, precision
 
-    flash = job.half and importlib.util.find_spec("flash_attn") is not None
-    attention = "flash_attention_2" if flash else "sdpa"
     model = text_model(job).to(job.device, torch.float16 if job.half else torch.float32)
-    model.set_attn_implementation(attention)
 
     def ready(texts: "Ids") -> "Callable[[], np.ndarray]":
         its = block(texts)
@@ -42,4 +35,4 @@ def run(job: Job) -> None:
 
         return encode
 
-    measure(job, f"PyTorch {precision(job)}, {attention}", ready)
+    measure(job, f"PyTorch {precision(job)}", ready)
