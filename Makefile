@@ -101,7 +101,7 @@ demo: $(VENV)/installed
 prepare-test: demo $(VENV)/installed-tests $(VENV)/installed-clients $(VENV)/installed-browser $(VENV)/installed-prometheus
 
 # What starts Triton or loads torch runs in one process, so that each is done once, and is told in one piece.
-MODEL_TESTS := tests/triton tests/unit/export_models tests/unit/whisper tests/unit/benchmark/lookalikes
+MODEL_TESTS := tests/triton tests/unit/export_models tests/unit/whisper tests/unit/benchmark/lookalikes tests/unit/gpu_check
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
 test-models:

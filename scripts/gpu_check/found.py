@@ -7,6 +7,7 @@ import platform
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ def nvidia_libraries() -> list[str]:
 
 
 def require(device: str, *reasons: Callable[[], Iterator[str]], modules: tuple[str, ...] = ()) -> None:
-    """Go on where the modules are there and, on CUDA, a card, and on it what ``reasons`` look for; else ``SkippedError``."""
+    """``SkippedError`` where modules are missing, or on CUDA a card, or with one what ``reasons`` look for."""
     missing = [f"{name} is not installed" for name in modules if importlib.util.find_spec(name) is None]
     if device == "cuda":
         try:
@@ -78,6 +79,32 @@ def no_cuda_in_onnxruntime() -> Iterator[str]:
 
         if _PROVIDER not in ort.get_available_providers():
             yield f"onnxruntime {ort.__version__} is built without CUDA: install onnxruntime-gpu in its place"
+        # It goes on without a word on a processor where the provider's libraries are missing.
+        elif _PROVIDER not in _smallest_session().get_providers():
+            yield f"onnxruntime {ort.__version__} could not load its CUDA provider: {_missing_library()}"
+
+
+def _smallest_session() -> Any:
+    import onnxruntime as ort
+    from onnx import TensorProto, helper
+
+    from scripts.export_models.graphs.builder import Graph
+
+    g, value = Graph(), partial(helper.make_tensor_value_info, elem_type=TensorProto.FLOAT, shape=[1])
+    g.op("Identity", "x", output="y")
+    model = g.model([value("x")], [value("y")]).SerializeToString()
+    return ort.InferenceSession(model, providers=[_PROVIDER, "CPUExecutionProvider"])
+
+
+def _missing_library() -> str:
+    """What the loader says of the provider. Loaded before ONNX Runtime tries itself, it would not know its host."""
+    import onnxruntime as ort
+
+    try:
+        ctypes.CDLL(str(Path(ort.__file__).parent / "capi" / "libonnxruntime_providers_cuda.so"))
+    except OSError as error:
+        return str(error)
+    return "the reason is in the log"
 
 
 def no_cuda_in_ctranslate2() -> Iterator[str]:
@@ -100,18 +127,3 @@ def no_cuda_in_torch() -> Iterator[str]:
             yield f"torch {torch.__version__} is built without CUDA"
         elif not torch.cuda.is_available():
             yield f"torch {torch.__version__} cannot use the GPU"
-
-
-def require_provider(session: Any) -> None:
-    """ONNX Runtime goes on without a word on a processor where the CUDA provider's libraries are missing."""
-    if _PROVIDER in session.get_providers():
-        return
-    import onnxruntime as ort
-
-    reason = "the reason is in the log"
-    try:
-        # Only now: loaded before ONNX Runtime itself does it, the provider would not know its host.
-        ctypes.CDLL(str(Path(ort.__file__).parent / "capi" / "libonnxruntime_providers_cuda.so"))
-    except OSError as error:
-        reason = str(error)
-    raise SkippedError(f"ONNX Runtime could not load its CUDA provider: {reason}")

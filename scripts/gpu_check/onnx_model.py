@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import onnxruntime as ort
 
-from scripts.gpu_check.found import require_provider
 from scripts.machine import processors
 
 
@@ -14,15 +13,12 @@ class OnnxModel:
     """A graph of one output, on ``device``: with the settings that the product's repository has for it."""
 
     def __init__(self, path: Path, device: str) -> None:
-        """``SkippedError`` where it would run on a processor in the place of CUDA."""
         options = ort.SessionOptions()
         options.intra_op_num_threads = 1 if device == "cuda" else processors()
         options.enable_mem_pattern = False
         providers = {"cuda": ["CUDAExecutionProvider", "CPUExecutionProvider"], "cpu": ["CPUExecutionProvider"]}[device]
         self._session = ort.InferenceSession(str(path), options, providers=providers, enable_fallback=0)
         self._device = device
-        if device == "cuda":
-            require_provider(self._session)
 
     def bound(self, inputs: dict[str, np.ndarray]) -> Callable[[], np.ndarray]:
         """Put the inputs where the graph runs; a call runs it, and brings the answer into the processor's memory."""

@@ -18,7 +18,7 @@ def test_the_checkouts_own_command_is_run_with_all_arguments(
 
 def test_its_exit_status_is_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "scripts" / "gpu_check").mkdir(parents=True)
-    monkeypatch.setattr(gpu_check.sys, "executable", "/bin/false")
+    monkeypatch.setattr(sys, "executable", "/bin/false")
     assert gpu_check.run([], tmp_path) == 1
 
 

@@ -1,5 +1,7 @@
 """What is there, and why a part is skipped without what is not."""
 
+import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -52,14 +54,18 @@ def test_ctranslate2_says_itself_what_it_lacks() -> None:
     assert reason.startswith("ctranslate2 4.")
 
 
-def test_a_session_that_fell_back_to_a_processor_is_told_by_the_library_it_lacks() -> None:
-    session = SimpleNamespace(get_providers=lambda: ["CPUExecutionProvider"])
-    with pytest.raises(SkippedError, match="could not load its CUDA provider: .*libonnxruntime_providers_cuda.so"):
-        found.require_provider(session)
+def test_a_cuda_provider_that_does_not_load_is_told_by_the_library_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("onnxruntime.get_available_providers", lambda: ["CUDAExecutionProvider"])
+    with pytest.warns(UserWarning, match="not in available provider names"):
+        (reason,) = found.no_cuda_in_onnxruntime()
+    assert re.search("could not load its CUDA provider: .*libonnxruntime_providers_cuda.so", reason)
 
 
-def test_a_session_on_cuda_goes_on() -> None:
-    found.require_provider(SimpleNamespace(get_providers=lambda: ["CUDAExecutionProvider", "CPUExecutionProvider"]))
+def test_a_cuda_provider_that_loads_is_not_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("onnxruntime.get_available_providers", lambda: ["CUDAExecutionProvider"])
+    session = SimpleNamespace(get_providers=lambda: ["CUDAExecutionProvider", "CPUExecutionProvider"])
+    monkeypatch.setattr(found, "_smallest_session", lambda: session)
+    assert not list(found.no_cuda_in_onnxruntime())
 
 
 def test_what_is_installed_is_told_by_its_version() -> None:
@@ -71,5 +77,5 @@ def test_what_is_installed_is_told_by_its_version() -> None:
 def test_libraries_of_packages_are_found_beside_the_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("cublas", "cudnn"):
         (tmp_path / "nvidia" / name / "lib").mkdir(parents=True)
-    monkeypatch.setattr(found.sys, "path", ["", str(tmp_path)])
+    monkeypatch.setattr(sys, "path", ["", str(tmp_path)])
     assert found.nvidia_libraries() == [str(tmp_path / "nvidia" / name / "lib") for name in ("cublas", "cudnn")]

@@ -26,10 +26,11 @@ def _attend(q: Array, k: Array, v: Array, heads: int) -> Array:
     scores = one @ other.swapaxes(1, 2) / np.sqrt(one.shape[-1])
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     answer = (weights / weights.sum(-1, keepdims=True)) @ values
-    return answer.swapaxes(0, 1).reshape(q.shape).astype(q.dtype)
+    attended: Array = answer.swapaxes(0, 1).reshape(q.shape).astype(q.dtype)
+    return attended
 
 
-class PackedMultiHeadAttention(OpRun):
+class PackedMultiHeadAttention(OpRun):  # type: ignore[misc]
     op_domain = "com.microsoft"
 
     def _run(self, q: Array, k: Array, v: Array, _: None, slots: Array, ends: Array, num_heads: int) -> tuple[Array]:
@@ -43,7 +44,7 @@ class PackedMultiHeadAttention(OpRun):
         return (np.concatenate([_attend(q[text], k[text], v[text], num_heads) for text in texts]),)
 
 
-class MultiHeadAttention(OpRun):
+class MultiHeadAttention(OpRun):  # type: ignore[misc]
     op_domain = "com.microsoft"
 
     def _run(self, q: Array, k: Array, v: Array, _: None, mask: Array, num_heads: int) -> tuple[Array]:
@@ -54,7 +55,7 @@ class MultiHeadAttention(OpRun):
         return (np.stack([_attend(a, b[:length], c[:length], num_heads) for a, b, c, length in rows]),)
 
 
-class Gelu(OpRun):
+class Gelu(OpRun):  # type: ignore[misc]
     op_domain = "com.microsoft"
 
     def _run(self, x: Array, **_: Any) -> tuple[Array]:

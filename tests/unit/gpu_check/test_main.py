@@ -16,7 +16,9 @@ from scripts.gpu_check.worker import FOUND, PARTS
 def answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Outcome]:
     """What each part is to come to; nothing is run."""
     found: dict[str, Outcome] = {}
-    monkeypatch.setattr(command.runner, "run", lambda part, *_: found.get(part, Outcome(part, "skipped", "no GPU")))
+    monkeypatch.setattr(
+        "scripts.gpu_check.runner.run", lambda part, *_: found.get(part, Outcome(part, "skipped", "no GPU"))
+    )
     monkeypatch.setattr(sys, "argv", ["gpu-check", "--out", str(tmp_path / "out")])
     return found
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from scripts.gpu_check.found import SkippedError
 from scripts.gpu_check.job import Job, Tell
 from scripts.gpu_check.parts import padded, peak, speech, text, torch_text, torch_whisper, whisper
 from scripts.gpu_check.sizes import Size
@@ -75,7 +76,7 @@ def test_the_peak_is_told_with_what_measured_it(told: Told) -> None:
 
 def test_the_peak_is_measured_by_pytorch_where_that_alone_has_cuda(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(*_: Any) -> Any:
-        raise peak.SkippedError("onnxruntime is built without CUDA")
+        raise SkippedError("onnxruntime is built without CUDA")
 
     monkeypatch.setattr(peak, "_by_onnxruntime", missing)
     facts = {fact["name"]: fact["value"] for fact in told(peak.run)["fact"]}

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from scripts.gpu_check import runner
 from scripts.gpu_check.runner import Outcome, run
 
 
@@ -16,7 +15,7 @@ def python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     starter = tmp_path / "python"
     starter.write_text(f"#!/bin/sh\nexec {sys.executable} {tmp_path / 'worker.py'}\n", encoding="utf-8")
     starter.chmod(0o755)
-    monkeypatch.setattr(runner.sys, "executable", str(starter))
+    monkeypatch.setattr(sys, "executable", str(starter))
     return tmp_path / "worker.py"
 
 
