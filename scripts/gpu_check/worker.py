@@ -17,6 +17,8 @@ from scripts.gpu_check.sizes import SIZES
 # The parts that measure, each a module of ``parts``; what is found is told before them.
 PARTS = ("peak", "text", "padded", "torch_text", "whisper", "torch_whisper", "speech")
 FOUND = "found"
+# What CTranslate2 says, once it computes, where cuBLAS is missing.
+_NO_LIBRARY = "is not found or cannot be loaded"
 
 
 def main() -> None:
@@ -42,6 +44,9 @@ def main() -> None:
     except found.SkippedError as error:
         tell.say("skipped", reason=str(error))
     except Exception as error:
+        if _NO_LIBRARY in str(error):
+            tell.say("skipped", reason=str(error))
+            return
         traceback.print_exc()
         tell.say("failed", reason=f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}")
 
