@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -26,6 +26,14 @@ _SMALLEST = Size(
     product=64,
 )
 Told = Callable[[Callable[[Job], None]], dict[str, list[dict[str, Any]]]]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread() -> Iterator[None]:
+    """CTranslate2's threads become PyTorch's in the same process, and on a busy machine those wait for each other."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("scripts.machine.processors", lambda: 1)
+        yield
 
 
 @pytest.fixture(scope="module")
