@@ -30,8 +30,8 @@ _HEAD = (
 
 def peak(outcomes: Sequence[Outcome]) -> float | None:
     """Operations a second at best, where they were measured."""
-    found = [outcome.facts["operations a second"] for outcome in outcomes if outcome.part == "peak" and outcome.facts]
-    return float(found[0]) if found else None
+    found = [outcome.facts.get("operations a second") for outcome in outcomes if outcome.part == "peak"]
+    return found[0] if found else None
 
 
 def runs_of(row: Row) -> str:
@@ -48,9 +48,9 @@ def share(row: Row, best: float | None) -> float | None:
     return row.operations / row.seconds.median / best if row.seconds and best else None
 
 
-def times(row: Row, rows: Sequence[Row]) -> float | None:
-    """How many times as fast the first side that does the same is."""
-    first = next((rate(other) for other in rows if runs_of(other) == runs_of(row)), None)
+def times(row: Row, products: Sequence[Row]) -> float | None:
+    """How many times as fast the product is that does the same: its first side, which is what it is configured for."""
+    first = next((rate(other) for other in products if runs_of(other) == runs_of(row)), None)
     mine = rate(row)
     return first / mine if first and mine else None
 
@@ -71,28 +71,27 @@ def tables(outcomes: Sequence[Outcome]) -> str:
     """A Markdown table of each family, and one of what was skipped or failed."""
     best = peak(outcomes)
     lines: list[str] = []
-    for name, (unit, _) in _FAMILIES.items():
-        if rows := _rows(outcomes, name):
+    for unit, parts in _FAMILIES.values():
+        if rows := _rows(outcomes, *parts):
             lines += ["", output.head([title.format(unit) for title in _HEAD])]
-            lines += [output.line(_cells(row, rows, best)) for row in rows]
+            lines += [output.line(_cells(row, _rows(outcomes, parts[0]), best)) for row in rows]
     if others := [outcome for outcome in outcomes if outcome.state != "ran"]:
         lines += ["", output.head(("part", "", "reason"))]
         lines += [output.line((outcome.part, outcome.state, outcome.reason)) for outcome in others]
     return "\n".join(lines[1:])
 
 
-def _rows(outcomes: Sequence[Outcome], family: str) -> list[Row]:
-    parts = _FAMILIES[family][1]
+def _rows(outcomes: Sequence[Outcome], *parts: str) -> list[Row]:
     return [row for part in parts for outcome in outcomes if outcome.part == part for row in outcome.rows]
 
 
-def _cells(row: Row, rows: Sequence[Row], best: float | None) -> tuple[str, ...]:
+def _cells(row: Row, products: Sequence[Row], best: float | None) -> tuple[str, ...]:
     numbers = (
         (rate(row), "{:,.0f}"),
         (row.seconds and 1000 * row.seconds.median, "{:.2f}"),
         (share(row, best), "{:.1%}"),
         (row.memory and row.memory / _GIB, "{:.2f}"),
-        (times(row, rows), "{:.2f}"),
+        (times(row, products), "{:.2f}"),
     )
     return (row.side, runs_of(row), *("-" if number is None else form.format(number) for number, form in numbers))
 
@@ -103,8 +102,8 @@ def write(folder: Path, outcomes: Sequence[Outcome], command: str) -> list[Path]
     numbers = {"command": command, "peak": best, "parts": [_numbers(outcome, best) for outcome in outcomes]}
     output.write(stem, tables(outcomes), numbers)
     written = [stem.with_suffix(".json"), stem.with_suffix(".md")]
-    for name, (unit, _) in _FAMILIES.items() if importlib.util.find_spec("matplotlib") else ():
-        if rows := _rows(outcomes, name):
+    for name, (unit, parts) in _FAMILIES.items() if importlib.util.find_spec("matplotlib") else ():
+        if rows := _rows(outcomes, *parts):
             written.append(folder / f"gpu-check-{name}.png")
             _plot(written[-1], rows, unit)
     return written

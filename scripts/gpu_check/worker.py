@@ -8,6 +8,8 @@ import importlib
 import os
 import traceback
 import warnings
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from scripts.gpu_check import found
@@ -33,13 +35,23 @@ def main() -> None:
     os.dup2(2, 1)
     warnings.simplefilter("ignore")
     tell = Tell(answers, arguments.device)
+    job = Job(arguments.device, SIZES[arguments.size], arguments.folder, tell)
+    work(partial(_found, tell) if arguments.part == FOUND else partial(_run, arguments.part, job), tell)
+
+
+def _found(tell: Tell) -> None:
+    for name, value in found.facts().items():
+        tell.fact(name, value)
+
+
+def _run(part: str, job: Job) -> None:
+    importlib.import_module(f"scripts.gpu_check.parts.{part}").run(job)
+
+
+def work(part: Callable[[], None], tell: Tell) -> None:
+    """Run a part, and tell how it ended: done, skipped or failed, with the reason."""
     try:
-        if arguments.part == FOUND:
-            for name, value in found.facts().items():
-                tell.fact(name, value)
-        else:
-            job = Job(arguments.device, SIZES[arguments.size], arguments.folder, tell)
-            importlib.import_module(f"scripts.gpu_check.parts.{arguments.part}").run(job)
+        part()
         tell.say("done")
     except found.SkippedError as error:
         tell.say("skipped", reason=str(error))
@@ -48,7 +60,8 @@ def main() -> None:
             tell.say("skipped", reason=str(error))
             return
         traceback.print_exc()
-        tell.say("failed", reason=f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}")
+        first, *_ = str(error).strip().splitlines() or [""]
+        tell.say("failed", reason=f"{type(error).__name__}: {first}")
 
 
 if __name__ == "__main__":

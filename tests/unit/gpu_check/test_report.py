@@ -46,6 +46,11 @@ def test_a_part_that_was_skipped_is_told_with_its_reason(outcomes: list[Outcome]
     assert "| whisper | skipped | no libcublas.so.12 |" in report.tables(outcomes)
 
 
+def test_without_the_product_nothing_is_beside_it(outcomes: list[Outcome]) -> None:
+    table = report.tables([outcomes[0], *outcomes[2:]])
+    assert "| padded fp16 | vectors: 8 x 128 tokens | 40,960 | 25.00 | 20.0% | 3.00 | - |" in table
+
+
 def test_without_a_peak_there_is_no_share_of_it(outcomes: list[Outcome]) -> None:
     assert report.share(outcomes[1].rows[0], report.peak(outcomes[1:])) is None
 
