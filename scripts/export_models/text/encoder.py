@@ -35,7 +35,8 @@ class EncoderShape:
         """From a ``BertConfig`` or ``XLMRobertaConfig``; XLM-R counts positions from pad id + 1."""
         if config.model_type not in ("bert", "xlm-roberta"):
             raise ValueError(f"no packed graph for a model of type {config.model_type!r}")
-        if config.hidden_act != "gelu" or config.position_embedding_type != "absolute":
+        # transformers 5 knows absolute positions alone, and does not name them.
+        if config.hidden_act != "gelu" or getattr(config, "position_embedding_type", "absolute") != "absolute":
             raise ValueError("only gelu and absolute positions are known")
         first = config.pad_token_id + 1 if config.model_type == "xlm-roberta" else 0
         return cls(
