@@ -9,12 +9,14 @@ quartet audit --since 2026-11-20
 quartet bulk embed texts.jsonl --output vectors.jsonl
 quartet compare --texts texts.txt
 quartet gpu-check
+quartet verify --facts demo
 quartet tokens issue --subject phone-1 --seconds 3600
 
 ``python -m frontend`` is the same where the command is not installed.
 """
 
 import argparse
+import importlib
 import os
 import sys
 
@@ -30,7 +32,7 @@ _INTERRUPTED = 130
 
 
 def _parser() -> argparse.ArgumentParser:
-    from frontend.commands import audit, bulk, check, keys, usage
+    from frontend.commands import audit, bulk, check, keys, usage, verify
 
     parser = argparse.ArgumentParser(prog="quartet", description="Quartet's frontend and its keys.")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -42,6 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     usage.add_parsers(commands)
     audit.add_parsers(commands)
     bulk.add_parsers(commands)
+    verify.add_parsers(commands)
     checkout.add_parsers(commands)
     tokens = commands.add_parser("tokens", help="mobile tokens for development")
     issue = tokens.add_subparsers(dest="action", required=True).add_parser("issue", help="print a token")
@@ -95,12 +98,12 @@ def _run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _bulk() -> int:
-    from frontend.commands import bulk
-
+def _ask(name: str) -> int:
+    """A command that is a client of a running product, and loads nothing of the rest."""
+    command = importlib.import_module(f"frontend.commands.{name}")
     parser = argparse.ArgumentParser(prog="quartet")
-    bulk.add_parsers(parser.add_subparsers(dest="command", required=True))
-    return bulk.run(parser.parse_args())
+    command.add_parsers(parser.add_subparsers(dest="command", required=True))
+    return int(command.run(parser.parse_args()))
 
 
 def _run_any() -> int:
@@ -120,9 +123,9 @@ def _run_any() -> int:
 
 def main() -> int:
     try:
-        # The parent of the workers lives as long as they do, and bulk work is a client: both load nothing of the rest.
-        if sys.argv[1:2] == ["bulk"]:
-            return _bulk()
+        # The parent of the workers lives as long as they do, and loads nothing of the rest either.
+        if sys.argv[1:2] in (["bulk"], ["verify"]):
+            return _ask(sys.argv[1])
         if sys.argv[1:] and sys.argv[1] in checkout.COMMANDS:
             return checkout.start(sys.argv[1], sys.argv[2:])
         return _serve() if sys.argv[1:] == ["serve"] else _run_any()

@@ -13,7 +13,7 @@ from frontend.config.tables import SettingsError, tables_of
 PREFIX = "QUARTET_"
 CONFIG_FILE = f"{PREFIX}CONFIG"
 # The file is read first; and what build/demo.env holds for clients may stand in the same environment.
-_CLIENTS = ("URL", "API_KEY", "MOBILE_JWT", "TRITON_HTTP", "TRITON_METRICS")
+_CLIENTS = ("URL", "API_KEY", "MOBILE_JWT", "TRITON_HTTP", "TRITON_METRICS", "FACTS", "PRECISION")
 _NO_SETTINGS = (CONFIG_FILE, *(f"{PREFIX}{name}" for name in _CLIENTS))
 FROM_FILE = "_FILE"
 # What Kubernetes puts into every pod for each Service, by the Service's name, which may well begin with "quartet".

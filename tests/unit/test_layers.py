@@ -21,6 +21,7 @@ ORDER = [
     "processes",
     "audio",
     "text",
+    "verification",
     "database",
     "dispatch",
     "http",

@@ -17,7 +17,7 @@ def _file(folder: Path, text: str) -> dict[str, str]:
 
 
 def test_what_the_demo_environment_holds_for_clients_is_no_setting() -> None:
-    names = ("URL", "API_KEY", "MOBILE_JWT", "TRITON_HTTP", "TRITON_METRICS")
+    names = ("URL", "API_KEY", "MOBILE_JWT", "TRITON_HTTP", "TRITON_METRICS", "FACTS", "PRECISION")
     assert Settings.from_env({f"QUARTET_{name}": "x" for name in names}) == Settings()
 
 

@@ -1,0 +1,158 @@
+"""Facts about the models behind the API: what is published, and what a server that is trusted has answered.
+
+A file of facts is JSON, as ``known/hub.json`` shows it. Questions are asked of every server; ``recordings`` hold the
+answers of one, each in its precision.
+"""
+
+import base64
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+PRECISIONS = ("int8", "fp16", "fp32")
+_KNOWN = Path(__file__).parent / "known"
+NAMED = tuple(sorted(path.stem for path in _KNOWN.glob("*.json")))
+
+Vector = NDArray[np.float32]
+
+
+class FactsError(Exception):
+    """A file of facts cannot be used; the message is a sentence."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text to embed; ``ids`` are its token ids where they are published, special tokens included."""
+
+    text: str
+    ids: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Cosine:
+    """How near two texts are to each other."""
+
+    first: str
+    second: str
+    cosine: float
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Documents for a query; ``scores`` are their published ones, ``best`` is the document that answers it, or -1."""
+
+    query: str
+    documents: list[str]
+    scores: list[float] = field(default_factory=list)
+    best: int = -1
+
+
+@dataclass(frozen=True)
+class Speech:
+    """Sentences by language, each in phrases that ``|`` parts, and what becomes of them when each voice has said them.
+
+    ``language`` is whether it is recognised. Of all voices together at most ``word_error`` of the words are heard
+    wrong, of one ``voice_word_error``; words lie within ``seconds`` of where they were said. ``pause`` and
+    ``sentence_pause`` are the silence between phrases and sentences, in seconds.
+    """
+
+    sentences: dict[str, list[str]] = field(default_factory=dict)
+    language: bool = True
+    word_error: float | None = 0.05
+    voice_word_error: float | None = 0.15
+    seconds: float | None = 0.3
+    pause: float = 0.15
+    sentence_pause: float = 0.25
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What a Whisper made of a clip; ``text`` None where it was not the same twice."""
+
+    language: str
+    text: str | None
+    logprob: float
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One server's answers: of every text, ranking, clip (by model) and sentence (by voice), in the questions' order.
+
+    Vectors are float16 in base64, and sounds what ``sound.outline`` makes of them.
+    """
+
+    precision: str
+    tokens: list[int]
+    vectors: list[str]
+    ranking_tokens: list[int]
+    scores: list[list[float]]
+    heard: dict[str, list[Heard]]
+    sounds: dict[str, list[str]]
+
+    def vector(self, place: int) -> Vector:
+        """Of the text at this place, float32 [width]."""
+        return np.frombuffer(base64.b64decode(self.vectors[place]), "<f2").astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is asked, and what is known of the answers. ``cosine_limits`` and ``logit_limits`` are how far published
+    numbers may be missed, by precision; clips are MP3 in base64.
+    """
+
+    about: str
+    sources: list[str] = field(default_factory=list)
+    texts: list[Text] = field(default_factory=list)
+    cosines: list[Cosine] = field(default_factory=list)
+    cosine_limits: dict[str, float] = field(default_factory=dict)
+    alike: list[list[str]] = field(default_factory=list)
+    rankings: list[Ranking] = field(default_factory=list)
+    logit_limits: dict[str, float] = field(default_factory=dict)
+    speech: Speech = field(default_factory=Speech)
+    clips: list[str] = field(default_factory=list)
+    recordings: list[Recording] = field(default_factory=list)
+
+    def to_json(self) -> bytes:
+        return orjson.dumps(asdict(self), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+    def without(self, parts: Collection[str]) -> "Facts":
+        """The same without the published facts, or limits of speech, that these parts name."""
+        of_texts: dict[str, Any] = {"ids": []} if "ids" in parts else {}
+        of_rankings: dict[str, Any] = {"scores": []} if "scores" in parts else {}
+        of_rankings |= {"best": -1} if "best" in parts else {}
+        limits: dict[str, Any] = dict.fromkeys({"word_error", "voice_word_error", "seconds"} & set(parts))
+        limits |= {"language": False} if "language" in parts else {}
+        return replace(
+            self,
+            texts=[replace(each, **of_texts) for each in self.texts],
+            rankings=[replace(each, **of_rankings) for each in self.rankings],
+            cosines=[] if "cosines" in parts else self.cosines,
+            alike=[] if "alike" in parts else self.alike,
+            speech=replace(self.speech, **limits),
+        )
+
+
+def load(name: str) -> Facts:
+    """The facts of a name or a file; ``FactsError`` where there are none."""
+    path = _KNOWN / f"{name}.json" if name in NAMED else Path(name)
+    try:
+        return _facts(orjson.loads(path.read_bytes()))
+    except OSError as error:
+        raise FactsError(f"{name}: {error.strerror}; facts are {', '.join(NAMED)} or a file") from None
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise FactsError(f"{name}: is no file of facts: {error}") from None
+
+
+def _facts(values: Mapping[str, Any]) -> Facts:
+    lists: dict[str, Any] = {"texts": Text, "cosines": Cosine, "rankings": Ranking}
+    given = {name: [made(**each) for each in values.get(name, [])] for name, made in lists.items()}
+    recordings = [
+        Recording(**{**each, "heard": {model: [Heard(**one) for one in some] for model, some in each["heard"].items()}})
+        for each in values.get("recordings", [])
+    ]
+    return Facts(**{**values, **given, "speech": Speech(**values.get("speech", {})), "recordings": recordings})

@@ -1,0 +1,63 @@
+"""Records a server's answers, so that others can be held to them."""
+
+import base64
+from dataclasses import replace
+
+from frontend.verification.checks import OPERATIONS, check
+from frontend.verification.client import Api, RefusedError
+from frontend.verification.facts import Facts, Heard, Recording, Vector
+from frontend.verification.sound import outline
+from frontend.verification.speech import HEARING, say, voices
+from frontend.verification.texts import Embedded
+
+
+async def record(api: Api, facts: Facts, precision: str) -> Facts:
+    """The questions with the server's answers, in the place of those it gave in this precision before.
+
+    What is published and does not hold on it is left out. ``RefusedError`` where it does not answer all, or answers the
+    same question in another way.
+    """
+    embedded = await Embedded.ask(api, facts)
+    ranked = [await api.rerank(each.query, each.documents) for each in facts.rankings]
+    clips = facts.clips or await _clips(api, facts)
+    recording = Recording(
+        precision=precision,
+        tokens=[embedded.tokens[each.text] for each in facts.texts],
+        vectors=[_in_base64(embedded.unit(each.text)) for each in facts.texts],
+        ranking_tokens=[tokens for _, tokens in ranked],
+        scores=[scores for scores, _ in ranked],
+        heard={model: [await _heard(api, model, base64.b64decode(clip)) for clip in clips] for model in HEARING},
+        sounds=await _sounds(api, facts),
+    )
+    others = [each for each in facts.recordings if each.precision != precision]
+    recorded = replace(facts, clips=clips, recordings=[*others, recording])
+    failed = [row for row in await check(api, recorded, precision, OPERATIONS) if not row.ok]
+    if unsteady := [row for row in failed if not row.part]:
+        raise RefusedError(f"another answer to the same question: {unsteady[0].fact}: {unsteady[0].got}")
+    return recorded.without({row.part for row in failed})
+
+
+def _in_base64(vector: Vector) -> str:
+    return base64.b64encode(vector.astype("<f2").tobytes()).decode("ascii")
+
+
+async def _clips(api: Api, facts: Facts) -> list[str]:
+    """The first sentence of each voice."""
+    said = [(voice.name, facts.speech.sentences[voice.language][0].replace("|", "")) for voice in voices(facts)]
+    return [base64.b64encode(await api.speak(text, voice, "mp3")).decode("ascii") for voice, text in said]
+
+
+async def _heard(api: Api, model: str, clip: bytes) -> Heard:
+    """Asked twice, since what is doubtful is sampled."""
+    first, again = await api.hear(model, clip), await api.hear(model, clip)
+    steady = (first.text, first.logprob) == (again.text, again.logprob)
+    return Heard(first.language, first.text if steady else None, first.logprob)
+
+
+async def _sounds(api: Api, facts: Facts) -> dict[str, list[str]]:
+    """Outlines of each voice's sentences; none of a voice that says them in another way each time, as Piper's do."""
+    found: dict[str, list[str]] = {}
+    for voice in voices(facts):
+        first, again = [[outline(sentence) for sentence in (await say(api, facts, voice)).sentences] for _ in range(2)]
+        found[voice.name] = first if first == again else []
+    return found

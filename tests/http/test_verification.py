@@ -1,0 +1,149 @@
+"""'quartet verify' asks the API as it is."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import numpy as np
+import pytest
+
+from frontend.dispatch.triton import Arrays
+from frontend.errors import BadGateway
+from frontend.verification.client import Api, CannotAskError, RefusedError
+from frontend.verification.facts import Facts, Ranking, Speech, Text
+from frontend.verification.record import record
+from scripts.local_triton.checks import free_port
+from tests.conftest import KEY, Client
+from tests.fakes import FakeTriton
+from tests.speech import encode, say
+
+QUESTIONS = Facts(
+    "",
+    texts=[Text("Good morning", [0, 2]), Text("Guten Abend")],
+    rankings=[Ranking("a", ["b", "a much longer document"], best=1)],
+    speech=Speech(sentences={"en": ["Good morning | Anna."]}),
+)
+
+
+class Pauses:
+    """Notes what is waited for, and does not wait."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+        self.then: Callable[[], None] = lambda: None
+
+    async def __call__(self, seconds: float) -> None:
+        self.seconds.append(seconds)
+        self.then()
+
+
+@pytest.fixture
+def pauses() -> Pauses:
+    return Pauses()
+
+
+def _url(client: Client) -> str:
+    return f"http://127.0.0.1:{client.server.port}/v1"
+
+
+@pytest.fixture
+async def api(client: Client, pauses: Pauses) -> AsyncIterator[Api]:
+    async with Api(_url(client), KEY, pauses) as entered:
+        yield entered
+
+
+async def test_models_are_listed(api: Api) -> None:
+    assert "embed-m3" in await api.models()
+
+
+async def test_texts_are_embedded(api: Api) -> None:
+    vectors, tokens = await api.embed(["a", "b"])
+    assert (vectors.shape, tokens) == ((2, 1024), 6)
+    assert np.flatnonzero(vectors[0]).tolist() == [3]
+
+
+async def test_scores_come_back_in_the_order_of_the_documents(api: Api) -> None:
+    scores, tokens = await api.rerank("a", ["a much longer document", "b"])
+    assert scores == [pytest.approx(1 / 8, abs=1e-6), pytest.approx(1 / 5, abs=1e-6)]
+    assert tokens == 13
+
+
+async def test_speech_is_heard_with_its_words(api: Api) -> None:
+    heard = await api.hear("stt-1", encode(say("Hello there"), "wav"))
+    assert (heard.text, heard.language, heard.logprob) == ("hello there", "en", -0.25)
+    assert [word for word, _, _ in heard.words] == [" hello", " there"]
+
+
+@pytest.mark.parametrize(
+    ("ask", "missing"),
+    [
+        (lambda api: api.speak("a", "nobody"), True),
+        (lambda api: api.hear("stt-9", encode(say("a"), "wav")), True),
+        (lambda api: api.speak("", "amy"), False),
+    ],
+    ids=["voice", "model", "text"],
+)
+async def test_what_is_not_served_is_told_from_what_is_refused(
+    api: Api, ask: Callable[[Api], Awaitable[object]], missing: bool
+) -> None:
+    with pytest.raises(RefusedError, match="400: ") as refused:
+        await ask(api)
+    assert refused.value.missing == missing
+
+
+async def test_a_server_without_its_models_is_asked_again(api: Api, triton: FakeTriton, pauses: Pauses) -> None:
+    triton.failure = BadGateway("away")
+
+    def mend() -> None:
+        triton.failure = None
+
+    pauses.then = mend
+    assert (await api.embed(["a"]))[1] == 3
+    assert len(pauses.seconds) == 1
+
+
+async def test_a_server_that_stays_without_them_fails(api: Api, triton: FakeTriton) -> None:
+    triton.failure = BadGateway("away")
+    with pytest.raises(RefusedError, match="502: "):
+        await api.embed(["a"])
+
+
+@pytest.mark.parametrize("key", ["wrong", ""])
+async def test_a_wrong_key_is_no_answer(client: Client, key: str) -> None:
+    async with Api(_url(client), key) as api:
+        with pytest.raises(CannotAskError, match="http://127.0.0.1"):
+            await api.models()
+
+
+async def test_a_server_that_is_not_there_is_no_answer() -> None:
+    async with Api(f"http://127.0.0.1:{free_port()}/v1", KEY) as api:
+        with pytest.raises(CannotAskError, match="Cannot connect"):
+            await api.models()
+
+
+async def test_answers_are_recorded_and_what_does_not_hold_is_left_out(api: Api) -> None:
+    recorded = await record(api, QUESTIONS, "fp32")
+    (recording,) = recorded.recordings
+    assert recording.tokens == [4, 6]
+    assert recording.heard["stt-1"][0].text == "hello there"
+    assert len(recorded.clips) == 2
+    # Nothing that was asked of its numbers and words is true of the fake.
+    assert ([each.ids for each in recorded.texts], recorded.rankings[0].best) == ([[], []], -1)
+    assert (recorded.speech.word_error, recorded.speech.voice_word_error) == (None, None)
+
+
+async def test_a_precision_is_recorded_beside_another_and_in_the_place_of_itself(api: Api) -> None:
+    first = await record(api, QUESTIONS, "fp32")
+    both = await record(api, await record(api, first, "int8"), "int8")
+    assert [each.precision for each in both.recordings] == ["fp32", "int8"]
+
+
+async def test_a_server_that_changes_its_answers_is_not_recorded(api: Api, triton: FakeTriton) -> None:
+    rng = np.random.default_rng(0)
+
+    def spoil(arrays: Arrays) -> Arrays:
+        if "embedding" in arrays:
+            arrays["embedding"] = rng.normal(size=arrays["embedding"].shape).astype(np.float32)
+        return arrays
+
+    triton.spoil = spoil
+    with pytest.raises(RefusedError, match="another answer to the same question"):
+        await record(api, QUESTIONS, "fp32")
