@@ -19,8 +19,8 @@ def _logits(scores: list[float]) -> list[float]:
 
 
 def _moved(scores: list[float]) -> list[float]:
-    """By a twentieth of a logit."""
-    return [float(1 / (1 + np.exp(-each - 0.05))) for each in _logits(scores)]
+    """By a fifth of a logit."""
+    return [float(1 / (1 + np.exp(-each - 0.2))) for each in _logits(scores)]
 
 
 def _turned(vectors: Vectors) -> Vectors:
