@@ -8,6 +8,7 @@ PORT ?= 8080
 MODELS ?= demo
 FOLDER ?=
 PRECISION ?= auto
+FACTS ?=
 STATE ?= build
 # Some images set it: every start would compile all libraries anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -19,7 +20,7 @@ help: ## list the commands
 
 # Read by a Python of any age, which says so itself where it is too old or too new.
 PYTHON_FITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))
-CHOICE = --models '$(MODELS)' --folder '$(FOLDER)' --precision '$(PRECISION)'
+CHOICE = --models '$(MODELS)' --folder '$(FOLDER)' --precision '$(PRECISION)' --facts '$(FACTS)'
 OWN = --port '$(PORT)' --state '$(STATE)'
 # What is not of the environment itself is run by its Python, and by PYTHON as long as there is none.
 ANY_PYTHON = $$(test -x $(BIN)/python && echo $(BIN)/python || echo '$(PYTHON)')
@@ -65,13 +66,14 @@ $(VENV)/installed-peers-%: $(VENV)/installed-bench scripts/benchmark/peers/requi
 install: $(VENV)/installed ## make the virtual environment with everything to run and export
 	@:
 
-run: check-run ## start Triton and the frontend; PORT=8080 MODELS=demo|hub|folder FOLDER=path PRECISION=auto|int8|fp32 STATE=build FIT=threads=4
+run: check-run ## start Triton and the frontend; PORT=8080 MODELS=demo|hub|folder FOLDER=path PRECISION=auto|int8|fp32 FACTS=file STATE=build FIT=threads=4
 	@$(MAKE) --no-print-directory install
 	@$(BIN)/python -m scripts.run --end-with-parent $(CHOICE) $(OWN)
 
 export: check-export ## export MODELS into model_repository; ONNXRUNTIME=oldest checks on Triton 24.10's too
 	@$(MAKE) --no-print-directory install
 	@$(EXPORT) $(if $(ONNXRUNTIME),--onnxruntime $(ONNXRUNTIME))
+	@$(BIN)/python -m scripts.run.known_answers $(CHOICE)
 
 lint: $(VENV)/installed-tests ## ruff and mypy strict
 	@$(BIN)/ruff check .

@@ -83,10 +83,12 @@ class Heard:
 class Recording:
     """One server's answers: of every text, ranking, clip (by model) and sentence (by voice), in the questions' order.
 
-    Vectors are float16 in base64, and sounds what ``sound.outline`` makes of them.
+    Vectors are float16 in base64, and sounds what ``sound.outline`` makes of them. ``limits`` say how far a server of
+    the same precision may be off: ``vector`` (1 - cosine), ``logit`` of a score, ``logprob`` of a clip.
     """
 
     precision: str
+    limits: dict[str, float]
     tokens: list[int]
     vectors: list[str]
     ranking_tokens: list[int]

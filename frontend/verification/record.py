@@ -10,6 +10,13 @@ from frontend.verification.sound import outline
 from frontend.verification.speech import HEARING, say, voices
 from frontend.verification.texts import Embedded
 
+# The same int8 by another ONNX Runtime is some 2e-4 off, and a Whisper's is computed in bfloat16 where there is any.
+_LIMITS = {
+    "int8": {"vector": 4e-4, "logit": 0.1, "logprob": 0.03},
+    "fp16": {"vector": 1e-4, "logit": 0.02, "logprob": 0.02},
+    "fp32": {"vector": 1e-5, "logit": 2e-3, "logprob": 0.01},
+}
+
 
 async def record(api: Api, facts: Facts, precision: str) -> Facts:
     """The questions with the server's answers, in the place of those it gave in this precision before.
@@ -22,6 +29,7 @@ async def record(api: Api, facts: Facts, precision: str) -> Facts:
     clips = facts.clips or await _clips(api, facts)
     recording = Recording(
         precision=precision,
+        limits=_LIMITS[precision],
         tokens=[embedded.tokens[each.text] for each in facts.texts],
         vectors=[_in_base64(embedded.unit(each.text)) for each in facts.texts],
         ranking_tokens=[tokens for _, tokens in ranked],

@@ -1,6 +1,6 @@
 """What the table says: a fact, what it is to be, what it is, and how far it may be off."""
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 
 from frontend.verification.client import RefusedError
@@ -59,25 +59,17 @@ async def asked(subject: str, rows: Awaitable[list[Row]]) -> list[Row]:
         return [Row(subject, "an answer", str(error), "none", None if error.missing else False)]
 
 
-@dataclass(frozen=True)
-class Limits:
-    """How far a recorded number may be missed, by the precision that a server shares with the recording, or not."""
+def nearest(
+    recordings: Sequence[Recording], limit: str, distances: Sequence[float], precision: str = ""
+) -> tuple[Recording, int, bool]:
+    """The recording to compare with, its place, and whether it is of the server's precision.
 
-    same: Mapping[str, float]
-    other: float
-
-    def nearest(
-        self, recordings: Sequence[Recording], precision: str, distances: Sequence[float]
-    ) -> tuple[int, str, float]:
-        """Which recording to compare with: its place, its precision, and how far it may be missed.
-
-        A precision that is not told is taken to be that of the recording which is nearest for its limit.
-        """
-        told = [place for place, recording in enumerate(recordings) if recording.precision == precision]
-        places = told or range(len(recordings))
-        limits = [self.same[each.precision] if told or not precision else self.other for each in recordings]
-        place = min(places, key=lambda place: distances[place] / limits[place])
-        return place, recordings[place].precision, limits[place]
+    A precision that is not told is taken to be that of the recording which is nearest for its limit.
+    """
+    told = [place for place, recording in enumerate(recordings) if recording.precision == precision]
+    places = told or range(len(recordings))
+    place = min(places, key=lambda place: distances[place] / recordings[place].limits[limit])
+    return recordings[place], place, bool(told) or not precision
 
 
 def table(rows: Sequence[Row]) -> list[str]:

@@ -10,15 +10,13 @@ import numpy as np
 from frontend.catalogue.models import MODELS, TRANSCRIPTIONS
 from frontend.catalogue.voices import VOICES, Voice
 from frontend.verification.client import Api
-from frontend.verification.facts import PRECISIONS, Facts, Heard, Recording
-from frontend.verification.rows import Limits, Row, asked, at_most, same
+from frontend.verification.facts import Facts, Heard, Recording
+from frontend.verification.rows import Row, asked, at_most, nearest, same
 from frontend.verification.sound import Sound, apart, joined, outline, read_wav, write_wav
 from frontend.verification.words import Comparison, Span, compare, words
 
 HEARING = tuple(model.id for model in MODELS.values() if model.operation == TRANSCRIPTIONS)
 _PART = "|"
-# How far a recorded clip's mean log probability may be missed, by a Whisper of the same precision and of another.
-_LOGPROBS = Limits(dict.fromkeys(PRECISIONS, 0.01), 0.1)
 _CLIP_WORD_ERROR = 0.05
 _OUTLINE_DB = 3.0
 
@@ -104,22 +102,23 @@ async def clips(api: Api, facts: Facts, precision: str) -> list[Row]:
     for model in HEARING:
         recordings = [each for each in facts.recordings if each.heard.get(model)]
         if recordings:
-            rows += await asked(f"{model} hears clips", _clips(api, facts, model, recordings, precision))
+            rows += await asked(f"{model} hears clips", _clips(api, facts, model, recordings))
     return rows
 
 
-async def _clips(api: Api, facts: Facts, model: str, recordings: Sequence[Recording], precision: str) -> list[Row]:
+async def _clips(api: Api, facts: Facts, model: str, recordings: Sequence[Recording]) -> list[Row]:
     heard = [await api.hear(model, base64.b64decode(clip)) for clip in facts.clips]
     got = [Heard(each.language, each.text, each.logprob) for each in heard]
     away = [[_most_apart(*pair) for pair in zip(each.heard[model], got, strict=True)] for each in recordings]
-    place, _, limit = _LOGPROBS.nearest(recordings, precision, [float(np.mean(each)) for each in away])
+    # What is told is the precision of the text models; a Whisper may be in another.
+    recording, _, _ = nearest(recordings, "logprob", [float(np.mean(each)) for each in away])
     rows: list[Row] = []
-    for at, (wanted, found) in enumerate(zip(recordings[place].heard[model], got, strict=True)):
+    for at, (wanted, found) in enumerate(zip(recording.heard[model], got, strict=True)):
         rows.append(same(f"{model} clip {at + 1}: language", wanted.language, found.language))
         if wanted.text is not None:
             rows.append(_text(f"{model} clip {at + 1}: text", wanted.text, found.text or ""))
             miss = abs(wanted.logprob - found.logprob)
-            rows.append(at_most(f"{model} clip {at + 1}: log probability", miss, limit))
+            rows.append(at_most(f"{model} clip {at + 1}: log probability", miss, recording.limits["logprob"]))
     return rows
 
 

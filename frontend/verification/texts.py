@@ -8,15 +8,14 @@ from numpy.typing import NDArray
 
 from frontend.verification.client import Api, RefusedError
 from frontend.verification.facts import Facts, Ranking
-from frontend.verification.rows import Limits, Row, at_most, same, within
+from frontend.verification.rows import Row, at_most, nearest, same, within
 
 _AT_ONCE = 16
 _LENGTH_LIMIT = 1e-3
 _COMPANY_LIMIT = 1e-4
-# How far recorded vectors (1 - cosine) and scores (as logits) may be missed by a server of the same precision, and by
-# one of another. An export's int8 is at most 1e-3 from fp32; the same int8 by another ONNX Runtime is some 2e-4 off.
-_VECTORS = Limits({"int8": 4e-4, "fp16": 1e-4, "fp32": 1e-5}, 2e-3)
-_LOGITS = Limits({"int8": 0.1, "fp16": 0.02, "fp32": 0.002}, 0.5)
+# How far recorded vectors (1 - cosine) and scores (as logits) may be missed by a server of another precision: an
+# export's int8 is at most 1e-3 from fp32.
+_OTHER_VECTOR, _OTHER_LOGIT = 2e-3, 0.5
 # Scores come with six digits behind the point.
 _ROUNDED = 5e-7
 _WIDEST = "int8"
@@ -111,9 +110,11 @@ def _recorded_vectors(facts: Facts, answers: Embedded, precision: str) -> list[R
     if any(each.shape != got.shape for each in wanted):
         return [same("numbers in a vector", wanted[0].shape[1], got.shape[1])]
     away = [1 - (got * each / np.linalg.norm(each, axis=1, keepdims=True)).sum(axis=1) for each in wanted]
-    place, kind, limit = _VECTORS.nearest(facts.recordings, precision, [float(each.mean()) for each in away])
+    means = [float(each.mean()) for each in away]
+    recording, place, is_same = nearest(facts.recordings, "vector", means, precision)
+    limit = recording.limits["vector"] if is_same else _OTHER_VECTOR
     return [
-        at_most(f"1 - cosine to {kind}: {each.text}", max(0.0, float(miss)), limit)
+        at_most(f"1 - cosine to {recording.precision}: {each.text}", max(0.0, float(miss)), limit)
         for each, miss in zip(facts.texts, away[place], strict=True)
     ]
 
@@ -133,9 +134,11 @@ async def rankings(api: Api, facts: Facts, precision: str) -> list[Row]:
         [_most_apart(*pair) for pair in zip(each.scores, (scores for scores, _ in answers), strict=True)]
         for each in facts.recordings
     ]
-    place, kind, limit = _LOGITS.nearest(facts.recordings, precision, [float(np.mean(each)) for each in away])
+    means = [float(np.mean(each)) for each in away]
+    recording, place, is_same = nearest(facts.recordings, "logit", means, precision)
+    limit = recording.limits["logit"] if is_same else _OTHER_LOGIT
     return rows + [
-        at_most(f"logits to {kind}: {each.query}", miss, limit)
+        at_most(f"logits to {recording.precision}: {each.query}", miss, limit)
         for each, miss in zip(facts.rankings, away[place], strict=True)
     ]
 

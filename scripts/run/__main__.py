@@ -48,7 +48,7 @@ def _run(choice: preflight.Choice) -> int:
         if stack is None:
             return 1
         with models_in_use(choice.models_text, lambda: _export(choice)):
-            return launch.launch(stack, choice.state, ENDING_SIGNALS)
+            return launch.launch(stack, choice, ENDING_SIGNALS)
 
 
 def main() -> int:

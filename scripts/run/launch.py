@@ -13,6 +13,7 @@ from frontend.database.engine import DATABASE_FAILURES, DatabaseUrlError
 from frontend.database.migrate import MigrationError
 from scripts.local_triton.checks import PreflightError
 from scripts.local_triton.server import TritonFailedError
+from scripts.run import known_answers
 from scripts.run.preflight import Choice, port_of
 from scripts.run.stack import Stack
 
@@ -64,9 +65,9 @@ def prepare(choice: Choice) -> Stack | None:
     return stack
 
 
-def launch(stack: Stack, work: Path, ending: Sequence[signal.Signals]) -> int:
-    """Until one of the ``ending`` signals; answers the exit code."""
-    started = time.monotonic()
+def launch(stack: Stack, choice: Choice, ending: Sequence[signal.Signals]) -> int:
+    """Until one of the ``ending`` signals; answers the exit code, 1 where the models are not what they should be."""
+    started, as_known = time.monotonic(), True
 
     def leave(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -75,9 +76,10 @@ def launch(stack: Stack, work: Path, ending: Sequence[signal.Signals]) -> int:
         signal.signal(number, leave)
     try:
         stack.start()
-        path, values = work / "demo.env", stack.environment()
+        path, values = choice.state / "demo.env", {**stack.environment(), **known_answers.told(choice)}
         write_environment(path, values)
         print(examples(stack, values, path, time.monotonic() - started), flush=True)
+        as_known = known_answers.hold(choice, values)
         while True:
             time.sleep(_WATCH_SECONDS)
             if reason := stack.mend():
@@ -93,4 +95,4 @@ def launch(stack: Stack, work: Path, ending: Sequence[signal.Signals]) -> int:
         for number in ending:
             signal.signal(number, lambda number, frame: stack.hurry())
         stack.stop()
-    return 0
+    return 0 if as_known else 1

@@ -51,7 +51,7 @@ _PRECISIONS = {"run": ("auto", "int8", "fp32"), "export": ("auto", "int8", "fp32
 
 @dataclass(frozen=True)
 class Choice:
-    """What to do, with which models; ``port`` and ``state`` are for ``run``."""
+    """What to do, with which models, and which facts they are held to; ``port`` and ``state`` are for ``run``."""
 
     action: str
     models: str = "demo"
@@ -59,6 +59,17 @@ class Choice:
     precision: str = "auto"
     port: str = "8080"
     state: Path = state.BUILD
+    facts: str = ""
+
+    @property
+    def held(self) -> bool:
+        """Whether the models are held to facts without being asked to: the published ones, or those that are given."""
+        return bool(self.facts) or self.models == "hub"
+
+    @property
+    def known_facts(self) -> str:
+        """Those that are known of the models, or nothing where a folder has whatever it has."""
+        return self.facts or ("" if self.models == "folder" else self.models)
 
     @property
     def models_text(self) -> str:
@@ -74,10 +85,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--precision", default="auto", help="of the text models: auto, int8 or fp32")
     parser.add_argument("--port", default="8080")
     parser.add_argument("--state", type=Path, default=state.BUILD, help="the folder of keys and logs")
+    parser.add_argument("--facts", default="", help="a file of facts that the models are held to (hub: the published)")
 
 
 def choice_of(action: str, given: argparse.Namespace) -> Choice:
-    return Choice(action, given.models, given.folder, given.precision, given.port, given.state)
+    return Choice(action, given.models, given.folder, given.precision, given.port, given.state, given.facts)
 
 
 def check(choice: Choice, environ: Mapping[str, str]) -> None:
@@ -112,6 +124,8 @@ def check_models(choice: Choice) -> None:
         raise PreflightError("MODELS=folder needs FOLDER=, the folder with the checkpoints")
     if choice.models != "folder" and choice.folder:
         raise PreflightError(f"FOLDER={choice.folder} goes with MODELS=folder, not with MODELS={choice.models}")
+    if choice.facts and not Path(choice.facts).is_file():
+        raise PreflightError(f"FACTS={choice.facts}: there is no such file")
 
 
 def port_of(text: str) -> int:

@@ -123,8 +123,8 @@ async def test_answers_are_recorded_and_what_does_not_hold_is_left_out(api: Api)
     recorded = await record(api, QUESTIONS, "fp32")
     (recording,) = recorded.recordings
     assert recording.tokens == [4, 6]
-    assert recording.heard["stt-1"][0].text == "hello there"
-    assert len(recorded.clips) == 2
+    # What the fake says is no speech.
+    assert (len(recorded.clips), recording.heard["stt-1"][0].text) == (2, "")
     # Nothing that was asked of its numbers and words is true of the fake.
     assert ([each.ids for each in recorded.texts], recorded.rankings[0].best) == ([[], []], -1)
     assert (recorded.speech.word_error, recorded.speech.voice_word_error) == (None, None)

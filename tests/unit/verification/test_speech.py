@@ -89,7 +89,7 @@ async def test_a_voice_that_fails_is_wrong() -> None:
 @pytest.mark.parametrize(("hertz", "wrong"), [(440.0, set()), (1200.0, {"sound of amy, dB at most"})])
 async def test_a_voice_sounds_as_it_was_recorded(hertz: float, wrong: set[str]) -> None:
     sounds = [outline(_tone(440.0, seconds)) for seconds in (2.0, 1.0)]
-    recording = Recording("fp32", [], [], [], [], {}, {"amy": sounds, "ryan": []})
+    recording = Recording("fp32", {}, [], [], [], [], {}, {"amy": sounds, "ryan": []})
     facts = Facts("", speech=SPEECH, recordings=[recording])
     assert _wrong(await spoken(Talk(hertz={"amy": hertz}), facts, "")) == wrong
 

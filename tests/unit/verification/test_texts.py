@@ -24,10 +24,10 @@ def _moved(scores: list[float]) -> list[float]:
 
 
 def _turned(vectors: Vectors) -> Vectors:
-    """By an angle that lowers the cosine by a thousandth."""
+    """By an angle that lowers the cosine by two thousandths."""
     away = np.zeros_like(vectors)
-    away[:, -1] = np.sqrt(2e-3)
-    turned: Vectors = (vectors + away) / np.float32(np.sqrt(1 + 2e-3))
+    away[:, -1] = np.sqrt(4e-3)
+    turned: Vectors = (vectors + away) / np.float32(np.sqrt(1 + 4e-3))
     return turned
 
 

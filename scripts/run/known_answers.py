@@ -1,0 +1,117 @@
+"""Holds the real models to what is published of them, when they were exported and whenever they have changed since.
+
+    python -m scripts.run.known_answers --models hub
+
+starts the product for it on a free port, for exports that are not run here. ``--facts`` names other facts: a file that
+'quartet verify --record' wrote, for models that are not the published ones.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from frontend.config.reading import PREFIX
+from frontend.database.engine import DATABASE_FAILURES
+from scripts.local_triton.checks import PreflightError, free_port
+from scripts.local_triton.child import die_with_parent
+from scripts.local_triton.server import TritonFailedError
+from scripts.run import preflight
+from scripts.run.preflight import Choice
+from scripts.run.stack import Stack
+from scripts.run.state import BUILD, REPOSITORY
+
+_HELD = BUILD / "known-answers.sha256"
+TABLE = BUILD / "known-answers.txt"
+_ON_CUDA = "exports in fp16 run on CUDA alone: hold the running product to what is known with 'quartet verify'"
+
+
+def told(choice: Choice, repository: Path = REPOSITORY) -> dict[str, str]:
+    """Which facts the models are to be held to, and their precision, as ``quartet verify`` reads them."""
+    settings = json.loads((repository / "m3_embedder" / "1" / "quartet.json").read_text(encoding="utf-8"))
+    facts = choice.known_facts
+    return {f"{PREFIX}PRECISION": settings["precision"], **({f"{PREFIX}FACTS": facts} if facts else {})}
+
+
+def hold(choice: Choice, values: Mapping[str, str], repository: Path = REPOSITORY) -> bool:
+    """Ask the product at ``values``, where its models are to be held to facts and have not been before.
+
+    The table goes to standard output and to ``TABLE``. Answers whether all is as it is known.
+    """
+    if not choice.held:
+        return True
+    digest = _digest(values[f"{PREFIX}FACTS"], repository)
+    if _HELD.is_file() and _HELD.read_text(encoding="utf-8") == digest:
+        return True
+    print(f"holding the models to what is known of them ({values[f'{PREFIX}FACTS']})", flush=True)
+    command = [sys.executable, "-m", "frontend", "verify", "--models", str(repository)]
+    asked = subprocess.Popen(
+        command, env={**os.environ, **values}, stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent
+    )
+    try:
+        table, _ = asked.communicate()
+    except BaseException:
+        asked.kill()
+        asked.wait()
+        raise
+    TABLE.parent.mkdir(parents=True, exist_ok=True)
+    TABLE.write_text(table, encoding="utf-8")
+    print(table, flush=True)
+    if asked.returncode == 0:
+        _HELD.write_text(digest, encoding="utf-8")
+        return True
+    _HELD.unlink(missing_ok=True)
+    print(
+        f"\nTHE MODELS DO NOT ANSWER AS THEY SHOULD; {TABLE} has the table, and the next start asks again.\n",
+        file=sys.stderr,
+        flush=True,
+    )
+    return False
+
+
+def _digest(facts: str, repository: Path) -> str:
+    """Of the facts, and of what the models were made from."""
+    digest = hashlib.sha256(facts.encode())
+    known = Path(facts)
+    for path in (*([known] if known.is_file() else []), *sorted(repository.glob("*/1/exported.json"))):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _of_own_product(choice: Choice) -> int:
+    # So that it stops what it has started.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with tempfile.TemporaryDirectory(prefix="quartet-") as folder:
+        own = {"DATABASE": f"sqlite:///{folder}/quartet.sqlite3", "USAGE_FOLDER": f"{folder}/usage"}
+        environ = {**os.environ, **{f"{PREFIX}{name}": value for name, value in own.items()}}
+        stack = Stack(free_port(), environ, work=Path(folder))
+        try:
+            stack.start()
+            return 0 if hold(choice, {**stack.environment(), **told(choice)}) else 1
+        except (PreflightError, TritonFailedError, *DATABASE_FAILURES) as error:
+            print(error, file=sys.stderr)
+            return 1
+        finally:
+            stack.stop()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Hold the exported models to what is known of them.")
+    preflight.add_arguments(parser)
+    choice = preflight.choice_of("export", parser.parse_args())
+    if not choice.held:
+        return 0
+    if choice.precision == "fp16":
+        print(_ON_CUDA)
+        return 0
+    return _of_own_product(choice)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,218 @@
+"""Faults in the demo's models that ``quartet verify`` must notice: ``python -m tests.faults.known_answers [fault]``.
+
+Each is put into a copy of the model repository, which a real product serves.
+"""
+
+import asyncio
+import contextlib
+import io
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from unittest.mock import patch
+
+import onnx
+from onnx import numpy_helper
+from transformers import AutoModel
+
+from frontend.catalogue.models import EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS
+from frontend.verification.checks import OPERATIONS, check
+from frontend.verification.client import Api
+from frontend.verification.facts import load
+from frontend.verification.rows import Row, table
+from scripts.benchmark.common.target import own_product
+from scripts.export_models.checkpoints import EMBEDDER, WHISPER_TURBO
+from scripts.export_models.demo.voices import VOICES
+from scripts.export_models.sources import DemoSource
+from scripts.export_models.text import models
+from scripts.export_models.whisper import encoder
+from scripts.export_models.whisper.export import convert
+from scripts.run.state import REPOSITORY
+
+_EMBEDDER, _RERANKER = Path("m3_embedder/1"), Path("m3_reranker/1")
+_WIDTH = 1024
+
+
+def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.GRAPH:
+                yield from _graphs(attribute.g)
+
+
+def _rebuild(repository: Path, pooling: models.Pooling) -> None:
+    source = DemoSource(Path("build/export")).fetch(EMBEDDER)
+    trained = models.checkpoint_of(AutoModel.from_pretrained(source).float().eval())
+    onnx.save(models.embedder(trained, "fp32", pooling, _WIDTH), repository / _EMBEDDER / "model.onnx")
+
+
+def first_token_for_mean(repository: Path) -> None:
+    _rebuild(repository, "cls")
+
+
+def no_normalisation(repository: Path) -> None:
+    with patch.object(models, "normalise", lambda graph, pooled: pooled):
+        _rebuild(repository, "mean")
+
+
+def other_tokenizer(repository: Path) -> None:
+    """That of a cased model: what begins with a capital letter is other tokens."""
+    path = repository / _EMBEDDER / "tokenizer.json"
+    tokenizer = json.loads(path.read_text(encoding="utf-8"))
+    tokenizer["normalizer"] |= {"lowercase": False, "strip_accents": False}
+    path.write_text(json.dumps(tokenizer), encoding="utf-8")
+
+
+def shuffled_tokenizer(repository: Path) -> None:
+    """That of a model with the same tokens in another order, so that every text has as many as before."""
+    path = repository / _EMBEDDER / "tokenizer.json"
+    tokenizer = json.loads(path.read_text(encoding="utf-8"))
+    vocabulary = tokenizer["model"]["vocab"]
+    plain = [token for token in vocabulary if token.isalpha()]
+    turned = [*plain[1:], plain[0]]
+    vocabulary |= dict(zip(turned, [vocabulary[token] for token in plain], strict=True))
+    path.write_text(json.dumps(tokenizer), encoding="utf-8")
+
+
+def no_sigmoid(repository: Path) -> None:
+    path = repository / _RERANKER / "model.onnx"
+    model = onnx.load(path)
+    (last,) = [node for node in model.graph.node if node.op_type == "Sigmoid"]
+    last.op_type = "Identity"
+    onnx.save(model, path)
+
+
+def _shift_zero_points(path: Path, first: int, count: int) -> None:
+    """Of ``count`` products from the ``first`` on: their inputs are taken to lie around a zero that is off by one."""
+    model = onnx.load(path)
+    graphs = list(_graphs(model.graph))
+    known = {constant.name: constant for graph in graphs for constant in graph.initializer}
+    products = [(graph, node) for graph in graphs for node in graph.node if node.op_type == "MatMulIntegerToFloat"]
+    assert products, f"{path} is not in int8"
+    for number, (graph, node) in enumerate(products[first : first + count]):
+        zero = numpy_helper.to_array(known[node.input[4]])
+        graph.initializer.append(numpy_helper.from_array(zero + zero.dtype.type(1), f"shifted_{number}"))
+        node.input[4] = f"shifted_{number}"
+    onnx.save(model, path)
+
+
+def zero_points_of_the_embedder(repository: Path) -> None:
+    _shift_zero_points(repository / _EMBEDDER / "model.onnx", 0, 1000)
+
+
+def one_zero_point_of_the_embedder(repository: Path) -> None:
+    _shift_zero_points(repository / _EMBEDDER / "model.onnx", 0, 1)
+
+
+def zero_points_of_the_reranker(repository: Path) -> None:
+    _shift_zero_points(repository / _RERANKER / "model.onnx", 0, 1000)
+
+
+def whisper_in_int8(repository: Path) -> None:
+    """No fault: the demo's is served in float32, and was recorded in both."""
+    folder = repository / "whisper_turbo/1/whisper"
+    shutil.rmtree(folder)
+    convert(DemoSource(Path("build/export")).fetch(WHISPER_TURBO), folder, "int8", graphs=True)
+
+
+def zero_points_of_whisper(repository: Path) -> None:
+    in_steps = encoder._in_steps
+    with patch.object(encoder, "_in_steps", lambda x, zero: replace(in_steps(x, zero), zero=zero + 1)):
+        whisper_in_int8(repository)
+
+
+def mel_bins(repository: Path) -> None:
+    path = repository / "whisper_turbo/1/whisper/quartet.json"
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"mel_bins": 128}), encoding="utf-8")
+
+
+def mel_filters(repository: Path) -> None:
+    """As many bins as there are to be, of half the frequencies."""
+    path = repository / "whisper_turbo/1/features.py"
+    code = path.read_text(encoding="utf-8")
+    path.write_text(code.replace("np.array([SAMPLE_RATE / 2])", "np.array([SAMPLE_RATE / 4])"), encoding="utf-8")
+
+
+def _change_map(
+    repository: Path, voice: str, change: Callable[[dict[str, list[int]]], Mapping[str, list[int]]]
+) -> None:
+    path = repository / f"piper_{voice}/1/voice.json"
+    settings = json.loads(path.read_text(encoding="utf-8"))
+    settings["phoneme_id_map"] = change(settings["phoneme_id_map"])
+    path.write_text(json.dumps(settings), encoding="utf-8")
+
+
+def phonemes_moved(repository: Path) -> None:
+    """Every phoneme has the number of the next."""
+
+    def moved(known: dict[str, list[int]]) -> dict[str, list[int]]:
+        sounds = [symbol for symbol in known if symbol.isalpha()]
+        return known | dict(zip(sounds, [known[symbol] for symbol in [*sounds[1:], sounds[0]]], strict=True))
+
+    _change_map(repository, "amy", moved)
+
+
+def two_phonemes_swapped(repository: Path) -> None:
+    """In each voice, one after the other."""
+    for voice in VOICES:
+        _change_map(repository, voice.name, lambda known: known | {"p": known["b"], "b": known["p"]})
+
+
+# Each with the operations that it spoils.
+FAULTS: Mapping[Callable[[Path], None], Collection[str]] = {
+    first_token_for_mean: (EMBEDDINGS,),
+    no_normalisation: (EMBEDDINGS,),
+    other_tokenizer: (EMBEDDINGS,),
+    shuffled_tokenizer: (EMBEDDINGS,),
+    no_sigmoid: (RERANK,),
+    zero_points_of_the_embedder: (EMBEDDINGS,),
+    one_zero_point_of_the_embedder: (EMBEDDINGS,),
+    zero_points_of_the_reranker: (RERANK,),
+    zero_points_of_whisper: (TRANSCRIPTIONS,),
+    mel_bins: (TRANSCRIPTIONS,),
+    mel_filters: (TRANSCRIPTIONS,),
+    phonemes_moved: (SPEECH,),
+    two_phonemes_swapped: (SPEECH,),
+}
+
+
+def no_fault(repository: Path) -> None:
+    """As it is."""
+
+
+def answers(fault: Callable[[Path], None], operations: Collection[str]) -> list[Row]:
+    """What a product with the fault is found to answer."""
+    with tempfile.TemporaryDirectory(prefix="quartet-fault-") as folder:
+        repository = Path(folder) / "models"
+        shutil.copytree(REPOSITORY, repository, ignore=shutil.ignore_patterns("__pycache__", ".*_cache"))
+        fault(repository)
+        with contextlib.redirect_stderr(io.StringIO()), own_product(repository) as product:
+            return asyncio.run(_ask(product.address, product.key, operations))
+
+
+async def _ask(address: str, key: str, operations: Collection[str]) -> list[Row]:
+    async with Api(address, key) as api:
+        return await check(api, load("demo"), "", operations)
+
+
+def main(names: list[str]) -> int:
+    asked = {no_fault: OPERATIONS, whisper_in_int8: (TRANSCRIPTIONS,), **FAULTS}
+    unnoticed = 0
+    for fault, operations in asked.items():
+        if names and fault.__name__ not in names:
+            continue
+        rows = answers(fault, operations)
+        wrong = [row for row in rows if not row.ok]
+        print(f"\n{fault.__name__}: {len(wrong)} of {len(rows)} facts do not hold", flush=True)
+        print("\n".join(table(wrong[:8])) if wrong else "", flush=True)
+        unnoticed += bool(wrong) != (fault in FAULTS)
+    return 1 if unnoticed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
