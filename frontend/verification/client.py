@@ -28,7 +28,7 @@ class CannotAskError(Exception):
 class RefusedError(Exception):
     """The server answers a question with an error, or with what the API does not answer.
 
-    ``missing`` where it does not serve the model or voice.
+    ``missing`` where it does not serve the operation, the model or the voice.
     """
 
     def __init__(self, message: str, missing: bool = False) -> None:
@@ -89,11 +89,12 @@ class Api:
         """An audio file."""
         return await self._ask("POST", "/audio/speech", json={"input": text, "voice": voice, "response_format": kind})
 
-    async def hear(self, model: str, file: bytes) -> Transcript:
+    async def hear(self, model: str, file: bytes, temperature: float = 0.0) -> Transcript:
         """What is said in an audio file."""
 
         def form() -> aiohttp.FormData:
-            fields = aiohttp.FormData({"model": model, "response_format": "verbose_json"})
+            given = {"model": model, "response_format": "verbose_json", "temperature": str(temperature)}
+            fields = aiohttp.FormData(given)
             fields.add_field("timestamp_granularities[]", "word")
             fields.add_field("file", file, filename="audio")
             return fields
@@ -139,7 +140,8 @@ class Api:
             message, kind, param = "no error of this API", None, None
         if status in _NO_RIGHT or kind == _NO_MONEY:
             return CannotAskError(f"{self._url}: {message}")
-        return RefusedError(f"{status}: {message}", status == HTTPStatus.BAD_REQUEST and param in ("model", "voice"))
+        unknown = status == HTTPStatus.BAD_REQUEST and param in ("model", "voice")
+        return RefusedError(f"{status}: {message}", unknown or status == HTTPStatus.NOT_FOUND)
 
 
 def _object(content: bytes) -> Any:

@@ -72,11 +72,15 @@ class Speech:
 
 @dataclass(frozen=True)
 class Heard:
-    """What a Whisper made of a clip; ``text`` None where it was not the same twice."""
+    """What a Whisper made of a clip; ``text`` None where it was not the same twice.
+
+    What is doubtful is sampled, unless a ``temperature`` is asked for: a low one nearly always gives the likeliest.
+    """
 
     language: str
     text: str | None
     logprob: float
+    temperature: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,8 @@ class Recording:
     """One server's answers: of every text, ranking, clip (by model) and sentence (by voice), in the questions' order.
 
     Vectors are float16 in base64, and sounds what ``sound.outline`` makes of them. ``limits`` say how far a server of
-    the same precision may be off: ``vector`` (1 - cosine), ``logit`` of a score, ``logprob`` of a clip.
+    the same precision may be off: ``vector`` (1 - cosine), ``logit`` of a score, ``logprob`` of a clip and
+    ``logprobs`` in the mean of all.
     """
 
     precision: str

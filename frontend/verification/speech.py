@@ -107,19 +107,41 @@ async def clips(api: Api, facts: Facts, precision: str) -> list[Row]:
 
 
 async def _clips(api: Api, facts: Facts, model: str, recordings: Sequence[Recording]) -> list[Row]:
-    heard = [await api.hear(model, base64.b64decode(clip)) for clip in facts.clips]
-    got = [Heard(each.language, each.text, each.logprob) for each in heard]
-    away = [[_most_apart(*pair) for pair in zip(each.heard[model], got, strict=True)] for each in recordings]
+    got: dict[tuple[int, float], Heard] = {}
+    for recording in recordings:
+        for at, known in enumerate(recording.heard[model]):
+            if (key := (at, known.temperature)) not in got:
+                heard = await api.hear(model, base64.b64decode(facts.clips[at]), known.temperature)
+                got[key] = Heard(heard.language, heard.text, heard.logprob, known.temperature)
+    found = [[got[at, known.temperature] for at, known in enumerate(each.heard[model])] for each in recordings]
+    away = [
+        [_most_apart(*pair) for pair in zip(each.heard[model], some, strict=True)]
+        for each, some in zip(recordings, found, strict=True)
+    ]
     # What is told is the precision of the text models; a Whisper may be in another.
-    recording, _, _ = nearest(recordings, "logprob", [float(np.mean(each)) for each in away])
-    rows: list[Row] = []
-    for at, (wanted, found) in enumerate(zip(recording.heard[model], got, strict=True)):
-        rows.append(same(f"{model} clip {at + 1}: language", wanted.language, found.language))
-        if wanted.text is not None:
-            rows.append(_text(f"{model} clip {at + 1}: text", wanted.text, found.text or ""))
-            miss = abs(wanted.logprob - found.logprob)
-            rows.append(at_most(f"{model} clip {at + 1}: log probability", miss, recording.limits["logprob"]))
-    return rows
+    means = [float(np.mean(each)) for each in away]
+    recording, place, _ = nearest(recordings, "logprobs", means)
+    mean = at_most(f"{model} clips: log probability, mean", means[place], recording.limits["logprobs"])
+    return [
+        mean,
+        *(
+            row
+            for at, pair in enumerate(zip(recording.heard[model], found[place], strict=True))
+            for row in _clip(f"{model} clip {at + 1}", *pair, recording.limits["logprob"])
+        ),
+    ]
+
+
+def _clip(fact: str, wanted: Heard, found: Heard, limit: float) -> list[Row]:
+    rows = [same(f"{fact}: language", wanted.language, found.language)]
+    if wanted.text is None:
+        return rows
+    miss = abs(wanted.logprob - found.logprob)
+    return [
+        *rows,
+        _text(f"{fact}: text", wanted.text, found.text or ""),
+        at_most(f"{fact}: log probability", miss, limit),
+    ]
 
 
 def _text(fact: str, wanted: str, found: str) -> Row:

@@ -1,17 +1,20 @@
 """'quartet verify' asks the API as it is."""
 
+import dataclasses
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import numpy as np
 import pytest
 
+from frontend.config.settings import Settings
 from frontend.dispatch.triton import Arrays
 from frontend.errors import BadGateway
+from frontend.verification.checks import check
 from frontend.verification.client import Api, CannotAskError, RefusedError
 from frontend.verification.facts import Facts, Ranking, Speech, Text
 from frontend.verification.record import record
 from scripts.local_triton.checks import free_port
-from tests.conftest import KEY, Client
+from tests.conftest import KEY, Client, running
 from tests.fakes import FakeTriton
 from tests.speech import encode, say
 
@@ -87,6 +90,13 @@ async def test_what_is_not_served_is_told_from_what_is_refused(
     with pytest.raises(RefusedError, match="400: ") as refused:
         await ask(api)
     assert refused.value.missing == missing
+
+
+async def test_an_operation_that_is_not_served_is_told_so(settings: Settings, triton: FakeTriton) -> None:
+    alone, asked = dataclasses.replace(settings, models="embed-m3"), Facts("", rankings=[Ranking("a", ["b"])])
+    async with running(alone, triton) as client, Api(_url(client), KEY) as api:
+        rows = await check(api, asked, "", ["rerank"])
+    assert [(row.fact, row.ok) for row in rows] == [("rerank", None)]
 
 
 async def test_a_server_without_its_models_is_asked_again(api: Api, triton: FakeTriton, pauses: Pauses) -> None:

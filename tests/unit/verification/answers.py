@@ -42,7 +42,7 @@ class Recorded(Api):
         place = [each.query for each in self.facts.rankings].index(query)
         return self.scores(self.recording.scores[place]), self.tokens(self.recording.ranking_tokens[place])
 
-    async def hear(self, model: str, file: bytes) -> Transcript:
+    async def hear(self, model: str, file: bytes, temperature: float = 0.0) -> Transcript:
         place = [base64.b64decode(clip) for clip in self.facts.clips].index(file)
         known = self.recording.heard[model][place]
         return self.heard(Transcript(known.text or "", known.language, known.logprob, []))

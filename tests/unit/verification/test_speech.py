@@ -35,7 +35,7 @@ class Talk(Api):
             raise self.refused[voice]
         return write_wav(_tone(self.hertz.get(voice, 440.0), 1.0))
 
-    async def hear(self, model: str, file: bytes) -> Transcript:
+    async def hear(self, model: str, file: bytes, temperature: float = 0.0) -> Transcript:
         return self.heard
 
 
@@ -96,7 +96,7 @@ async def test_a_voice_sounds_as_it_was_recorded(hertz: float, wrong: set[str]) 
 
 async def test_clips_are_heard_as_they_were_recorded() -> None:
     rows = await clips(Recorded(), DEMO, "")
-    assert (_wrong(rows), len(rows)) == (set(), 36)
+    assert (_wrong(rows), len(rows)) == (set(), 38)
 
 
 @pytest.mark.parametrize(
@@ -111,4 +111,9 @@ async def test_clips_are_heard_as_they_were_recorded() -> None:
 )
 async def test_clips_that_are_heard_otherwise_are_told(change: dict[str, Any], wrong: str) -> None:
     rows = await clips(Recorded(heard=lambda heard: replace(heard, **change)), DEMO, "")
-    assert {fact.partition(": ")[2] for fact in _wrong(rows)} == {wrong}
+    assert {fact.partition(": ")[2] for fact in _wrong(rows)} - {"log probability, mean"} == {wrong}
+
+
+async def test_clips_that_are_all_a_little_less_sure_are_told() -> None:
+    api = Recorded(heard=lambda heard: replace(heard, logprob=heard.logprob - 0.003))
+    assert _wrong(await clips(api, DEMO, "")) == {"clips: log probability, mean"}
