@@ -4,7 +4,7 @@ import base64
 from dataclasses import replace
 
 from frontend.verification.checks import OPERATIONS, check
-from frontend.verification.client import Api, RefusedError
+from frontend.verification.client import Api, RefusedError, Transcript
 from frontend.verification.facts import Facts, Heard, Recording, Vector
 from frontend.verification.sound import outline
 from frontend.verification.speech import HEARING, say, voices
@@ -58,6 +58,7 @@ async def _clips(api: Api, facts: Facts) -> list[str]:
 
 async def _heard(api: Api, model: str, clip: bytes) -> Heard:
     """Asked twice, and where that gives two answers, more often at a low temperature."""
+    answers: list[Transcript] = []
     for temperature, times in _TEMPERATURES:
         answers = [await api.hear(model, clip, temperature) for _ in range(times)]
         if len({(each.text, each.logprob) for each in answers}) == 1:

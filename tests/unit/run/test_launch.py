@@ -5,8 +5,13 @@ import re
 import shlex
 import subprocess
 from pathlib import Path
+from unittest.mock import create_autospec, patch
 
-from scripts.run.launch import examples, write_environment
+import pytest
+
+from scripts.run import known_answers
+from scripts.run.launch import examples, launch, write_environment
+from scripts.run.preflight import Choice
 from scripts.run.stack import Stack
 
 
@@ -27,3 +32,19 @@ def test_the_environment_file_is_its_owners_alone_and_can_be_sourced(tmp_path: P
     script = f'. {shlex.quote(str(path))}; printf %s "$QUARTET_DATABASE"'
     shown = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
     assert shown.stdout == "postgresql://quartet:a b$c'd@host/name"
+
+
+@pytest.mark.parametrize(("as_known", "status"), [(True, 0), (False, 1)])
+def test_models_that_do_not_answer_as_they_should_are_in_the_exit_code(
+    as_known: bool, status: int, tmp_path: Path
+) -> None:
+    real = Stack(1, {})
+    stack = create_autospec(Stack, instance=True, url=real.url, fit=real.fit, triton=real.triton)
+    stack.environment.return_value = {"QUARTET_API_KEY": "qk_1", "QUARTET_MOBILE_JWT": "token"}
+    stack.mend.side_effect = KeyboardInterrupt
+    with (
+        patch.object(known_answers, "hold", return_value=as_known),
+        patch.object(known_answers, "told", return_value={}),
+    ):
+        assert launch(stack, Choice("run", state=tmp_path), ()) == status
+    assert stack.stop.called
