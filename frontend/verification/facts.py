@@ -87,7 +87,7 @@ class Heard:
 class Recording:
     """One server's answers: of every text, ranking, clip (by model) and sentence (by voice), in the questions' order.
 
-    Vectors are float16 in base64, and sounds what ``sound.outline`` makes of them. ``limits`` say how far a server of
+    Vectors are float32 in base64, and sounds what ``sound.outline`` makes of them. ``limits`` say how far a server of
     the same precision may be off: ``vector`` (1 - cosine), ``logit`` of a score, ``logprob`` of a clip and
     ``logprobs`` in the mean of all.
     """
@@ -103,7 +103,7 @@ class Recording:
 
     def vector(self, place: int) -> Vector:
         """Of the text at this place, float32 [width]."""
-        return np.frombuffer(base64.b64decode(self.vectors[place]), "<f2").astype(np.float32)
+        return np.frombuffer(base64.b64decode(self.vectors[place]), "<f4")
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,17 @@
 import base64
 from dataclasses import replace
 
+import numpy as np
+
 from frontend.verification.checks import OPERATIONS, check
 from frontend.verification.client import Api, RefusedError, Transcript
 from frontend.verification.facts import Facts, Heard, Recording, Vector
 from frontend.verification.sound import outline
 from frontend.verification.speech import HEARING, say, voices
-from frontend.verification.texts import Embedded
+from frontend.verification.texts import Embedded, Vectors, logit
 
+_LEAST = 1e-6
+_CLOSEST = {"vector": 1e-9, "logit": 1e-5}
 _TEMPERATURES = ((0.0, 2), (0.01, 5))
 # The same int8 by another ONNX Runtime is some 2e-4 off, and a Whisper's is computed in bfloat16 where there is any.
 _LIMITS = {
@@ -30,7 +34,7 @@ async def record(api: Api, facts: Facts, precision: str) -> Facts:
     clips = facts.clips or await _clips(api, facts)
     recording = Recording(
         precision=precision,
-        limits=_LIMITS[precision],
+        limits=_limits(precision, np.stack(list(embedded.vectors.values())), [scores for scores, _ in ranked]),
         tokens=[embedded.tokens[each.text] for each in facts.texts],
         vectors=[_in_base64(embedded.unit(each.text)) for each in facts.texts],
         ranking_tokens=[tokens for _, tokens in ranked],
@@ -46,8 +50,17 @@ async def record(api: Api, facts: Facts, precision: str) -> Facts:
     return recorded.without({row.part for row in failed})
 
 
+def _limits(precision: str, vectors: Vectors, scores: list[list[float]]) -> dict[str, float]:
+    """The usual ones, and less room where a model hardly tells texts apart, as one of random weights does."""
+    units = vectors.astype(np.float64) / np.linalg.norm(vectors, axis=1, keepdims=True)
+    some = logit(np.clip(np.array([one for each in scores for one in each]), _LEAST, 1 - _LEAST))
+    apart = {"vector": 1 - float((units @ units.T).mean()), "logit": float(some.std())}
+    closer = {name: max(limit, _LIMITS[precision][name] * min(1.0, apart[name])) for name, limit in _CLOSEST.items()}
+    return {**_LIMITS[precision], **closer}
+
+
 def _in_base64(vector: Vector) -> str:
-    return base64.b64encode(vector.astype("<f2").tobytes()).decode("ascii")
+    return base64.b64encode(vector.astype("<f4").tobytes()).decode("ascii")
 
 
 async def _clips(api: Api, facts: Facts) -> list[str]:

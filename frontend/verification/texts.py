@@ -105,11 +105,11 @@ def _published(facts: Facts, answers: Embedded, precision: str) -> list[Row]:
 def _recorded_vectors(facts: Facts, answers: Embedded, precision: str) -> list[Row]:
     if not facts.recordings or not facts.texts:
         return []
-    got = np.stack([answers.unit(each.text) for each in facts.texts])
-    wanted = [np.stack([each.vector(place) for place in range(len(facts.texts))]) for each in facts.recordings]
+    got = _units([answers.vectors[each.text] for each in facts.texts])
+    wanted = [_units([each.vector(place) for place in range(len(facts.texts))]) for each in facts.recordings]
     if any(each.shape != got.shape for each in wanted):
         return [same("numbers in a vector", wanted[0].shape[1], got.shape[1])]
-    away = [1 - (got * each / np.linalg.norm(each, axis=1, keepdims=True)).sum(axis=1) for each in wanted]
+    away = [1 - (got * each).sum(axis=1) for each in wanted]
     means = [float(each.mean()) for each in away]
     recording, place, is_same = nearest(facts.recordings, "vector", means, precision)
     limit = recording.limits["vector"] if is_same else _OTHER_VECTOR
@@ -117,6 +117,13 @@ def _recorded_vectors(facts: Facts, answers: Embedded, precision: str) -> list[R
         at_most(f"1 - cosine to {recording.precision}: {each.text}", max(0.0, float(miss)), limit)
         for each, miss in zip(facts.texts, away[place], strict=True)
     ]
+
+
+def _units(vectors: Sequence[Vectors]) -> NDArray[np.float64]:
+    """The directions of vectors, float64 [n, width], in which differences far below a float32's can be told."""
+    rows = np.stack(vectors).astype(np.float64)
+    units: NDArray[np.float64] = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    return units
 
 
 async def rankings(api: Api, facts: Facts, precision: str) -> list[Row]:
@@ -170,10 +177,11 @@ def _most_apart(expected: Sequence[float], got: Sequence[float]) -> float:
         return float("inf")
     low = [np.clip(each - _ROUNDED, 1e-9, 1 - 1e-9) for each in (wanted, found)]
     high = [np.clip(each + _ROUNDED, 1e-9, 1 - 1e-9) for each in (wanted, found)]
-    above = _logit(low[1]) - _logit(high[0])
-    below = _logit(low[0]) - _logit(high[1])
+    above = logit(low[1]) - logit(high[0])
+    below = logit(low[0]) - logit(high[1])
     return float(np.maximum(np.maximum(above, below), 0).max())
 
 
-def _logit(score: NDArray[np.float64]) -> NDArray[np.float64]:
+def logit(score: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What the sigmoid made ``score`` [n] of."""
     return np.log(score / (1 - score))

@@ -49,10 +49,10 @@ def test_the_demo_has_answers_to_all_its_questions_in_two_precisions() -> None:
         assert {len(sounds) for sounds in recording.sounds.values()} == {5}
 
 
-def test_recorded_vectors_have_length_one_in_half_precision() -> None:
+def test_recorded_vectors_have_length_one() -> None:
     recording = load("demo").recordings[0]
-    assert len(base64.b64decode(recording.vectors[0])) == 2 * 1024
-    assert np.linalg.norm(recording.vector(0)) == pytest.approx(1, abs=1e-3)
+    assert len(base64.b64decode(recording.vectors[0])) == 4 * 1024
+    assert np.linalg.norm(recording.vector(0)) == pytest.approx(1, abs=1e-6)
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"about": "", "unknown": 1}', '{"about": "", "texts": [{"word": "a"}]}'])
