@@ -200,6 +200,8 @@ def _run(options: Options, wanted: Mapping[str, str], sizes: Mapping[Checkpoint,
     print(table(checks))
     free = shutil.disk_usage(options.repository).free
     print(f"{len(wanted)} models in {time.monotonic() - started:.0f} s, {in_words(free)} free on the disk")
+    if options.source == "hub":
+        print("what is published of these models is asked of what serves them by: quartet verify --facts hub")
     return 1 if any(check.failed for check in checks) else 0
 
 

@@ -1,0 +1,90 @@
+"""The demo's models answer as they were recorded, not as the real ones do, and not with the files of others."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from frontend.config.reading import PREFIX
+from frontend.verification.facts import Facts, load
+from scripts.run.known_answers import told
+from scripts.run.preflight import Choice
+from scripts.run.stack import Stack
+from tests.conftest import ROOT
+from tests.faults.known_answers import other_tokenizer, phonemes_moved
+from tests.faults.served import FRONTEND, Served
+
+pytestmark = pytest.mark.triton
+MODELS = ROOT / "model_repository"
+
+
+def _verify(values: Mapping[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "frontend", "verify", *arguments],
+        cwd=ROOT,
+        env={**os.environ, **told(Choice("run"), MODELS), **values},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def _wrong(done: subprocess.CompletedProcess[str]) -> list[str]:
+    return [line for line in done.stdout.splitlines() if line.endswith("FAILED")]
+
+
+@pytest.fixture
+async def mistaken(stack: Stack, tmp_path: Path) -> AsyncIterator[Served]:
+    """A frontend before the same Triton, with the tokenizer of another embedder and a voice's phonemes mixed up."""
+    for name in ("quartet.json", "tokenizer.json", "voice.json"):
+        for path in MODELS.rglob(name):
+            (tmp_path / path.relative_to(MODELS)).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, tmp_path / path.relative_to(MODELS))
+    other_tokenizer(tmp_path)
+    phonemes_moved(tmp_path)
+    own = {"MODEL_REPOSITORY": tmp_path, "USAGE_FOLDER": tmp_path / "usage", "DATABASE": stack._settings.database}
+    environ = {**stack.environment(), **{f"{PREFIX}{name}": str(value) for name, value in own.items()}}
+    served = Served(environ, tmp_path / "log", FRONTEND)
+    try:
+        await served.start()
+        yield served
+    finally:
+        served.kill()
+
+
+def test_the_demo_answers_as_it_is_known_to(stack: Stack) -> None:
+    done = _verify(stack.environment())
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.endswith("facts hold, 0 do not\n")
+
+
+def test_it_does_not_answer_as_the_real_models_do(stack: Stack) -> None:
+    done = _verify(stack.environment(), "--facts", "hub", "--only", "embeddings", "--only", "rerank")
+    assert done.returncode == 1
+    assert {line.partition(" of: ")[0] for line in _wrong(done)} >= {"tokens", "cosine", "score"}
+
+
+def _one_sentence() -> Facts:
+    """The demo's facts with one English sentence to say."""
+    demo = load("demo")
+    recordings = [
+        replace(each, sounds={voice: sounds[:1] for voice, sounds in each.sounds.items()}) for each in demo.recordings
+    ]
+    sentences = {"en": demo.speech.sentences["en"][:1]}
+    return replace(demo, speech=replace(demo.speech, sentences=sentences), recordings=recordings)
+
+
+async def test_a_frontend_with_other_files_does_not_answer_so(mistaken: Served, stack: Stack, tmp_path: Path) -> None:
+    facts = tmp_path / "facts.json"
+    facts.write_bytes(_one_sentence().to_json())
+    there = {**stack.environment(), f"{PREFIX}URL": mistaken.url}
+    done = _verify(there, "--facts", str(facts), "--only", "embeddings", "--only", "speech")
+    assert done.returncode == 1
+    wrong = _wrong(done)
+    assert any(line.startswith("tokens of: ") for line in wrong)
+    assert {line.split(",")[0] for line in wrong if line.startswith("sound of ")} == {"sound of amy"}
