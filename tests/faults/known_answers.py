@@ -105,8 +105,8 @@ def zero_points_of_the_embedder(repository: Path) -> None:
     _shift_zero_points(repository / _EMBEDDER / "model.onnx", 0, 1000)
 
 
-def one_zero_point_of_the_embedder(repository: Path) -> None:
-    _shift_zero_points(repository / _EMBEDDER / "model.onnx", 0, 1)
+def zero_points_of_one_layer(repository: Path) -> None:
+    _shift_zero_points(repository / _EMBEDDER / "model.onnx", 0, 10)
 
 
 def zero_points_of_the_reranker(repository: Path) -> None:
@@ -171,7 +171,7 @@ FAULTS: Mapping[Callable[[Path], None], Collection[str]] = {
     shuffled_tokenizer: (EMBEDDINGS,),
     no_sigmoid: (RERANK,),
     zero_points_of_the_embedder: (EMBEDDINGS,),
-    one_zero_point_of_the_embedder: (EMBEDDINGS,),
+    zero_points_of_one_layer: (EMBEDDINGS,),
     zero_points_of_the_reranker: (RERANK,),
     zero_points_of_whisper: (TRANSCRIPTIONS,),
     mel_bins: (TRANSCRIPTIONS,),
