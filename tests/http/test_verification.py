@@ -1,7 +1,7 @@
 """'quartet verify' asks the API as it is."""
 
-import dataclasses
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -93,7 +93,7 @@ async def test_what_is_not_served_is_told_from_what_is_refused(
 
 
 async def test_an_operation_that_is_not_served_is_told_so(settings: Settings, triton: FakeTriton) -> None:
-    alone, asked = dataclasses.replace(settings, models="embed-m3"), Facts("", rankings=[Ranking("a", ["b"])])
+    alone, asked = replace(settings, models="embed-m3"), Facts("", rankings=[Ranking("a", ["b"])])
     async with running(alone, triton) as client, Api(_url(client), KEY) as api:
         rows = await check(api, asked, "", ["rerank"])
     assert [(row.fact, row.ok) for row in rows] == [("rerank", None)]
@@ -138,6 +138,13 @@ async def test_answers_are_recorded_and_what_does_not_hold_is_left_out(api: Api)
     # Nothing that was asked of its numbers and words is true of the fake.
     assert ([each.ids for each in recorded.texts], recorded.rankings[0].best) == ([[], []], -1)
     assert (recorded.speech.word_error, recorded.speech.voice_word_error) == (None, None)
+
+
+@pytest.mark.parametrize(("texts", "limit"), [(["a", "b"], 1e-9), (["a", "a much longer text"], 5e-6)])
+async def test_what_hardly_tells_texts_apart_is_held_more_closely(api: Api, texts: list[str], limit: float) -> None:
+    """The fake embeds a text as its number of tokens."""
+    recorded = await record(api, replace(QUESTIONS, texts=[Text(text) for text in texts]), "fp32")
+    assert recorded.recordings[0].limits["vector"] == pytest.approx(limit)
 
 
 async def test_a_precision_is_recorded_beside_another_and_in_the_place_of_itself(api: Api) -> None:
