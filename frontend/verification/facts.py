@@ -105,6 +105,14 @@ class Recording:
         """Of the text at this place, float32 [width]."""
         return np.frombuffer(base64.b64decode(self.vectors[place]), "<f4")
 
+    def without_sampled(self) -> "Recording":
+        """The same without the texts that were heard at a temperature, where even a low one gives several."""
+        heard = {
+            model: [replace(one, text=None) if one.temperature else one for one in some]
+            for model, some in self.heard.items()
+        }
+        return replace(self, heard=heard)
+
 
 @dataclass(frozen=True)
 class Facts:
@@ -141,6 +149,7 @@ class Facts:
             cosines=[] if "cosines" in parts else self.cosines,
             alike=[] if "alike" in parts else self.alike,
             speech=replace(self.speech, **limits),
+            recordings=[each.without_sampled() for each in self.recordings] if "sampled" in parts else self.recordings,
         )
 
 

@@ -121,7 +121,8 @@ async def _clips(api: Api, facts: Facts, model: str, recordings: Sequence[Record
     # What is told is the precision of the text models; a Whisper may be in another.
     means = [float(np.mean(each)) for each in away]
     recording, place, _ = nearest(recordings, "logprobs", means)
-    mean = at_most(f"{model} clips: log probability, mean", means[place], recording.limits["logprobs"])
+    part = "sampled" if any(known.temperature for known in recording.heard[model]) else ""
+    mean = at_most(f"{model} clips: log probability, mean", means[place], recording.limits["logprobs"], part)
     return [
         mean,
         *(
@@ -136,17 +137,17 @@ def _clip(fact: str, wanted: Heard, found: Heard, limit: float) -> list[Row]:
     rows = [same(f"{fact}: language", wanted.language, found.language)]
     if wanted.text is None:
         return rows
-    miss = abs(wanted.logprob - found.logprob)
+    miss, part = abs(wanted.logprob - found.logprob), "sampled" if wanted.temperature else ""
     return [
         *rows,
-        _text(f"{fact}: text", wanted.text, found.text or ""),
-        at_most(f"{fact}: log probability", miss, limit),
+        _text(f"{fact}: text", wanted.text, found.text or "", part),
+        at_most(f"{fact}: log probability", miss, limit, part),
     ]
 
 
-def _text(fact: str, wanted: str, found: str) -> Row:
+def _text(fact: str, wanted: str, found: str, part: str) -> Row:
     error = word_error(wanted, found)
-    return Row(fact, wanted, found, f"{_CLIP_WORD_ERROR:.0%} of words", error <= _CLIP_WORD_ERROR)
+    return Row(fact, wanted, found, f"{_CLIP_WORD_ERROR:.0%} of words", error <= _CLIP_WORD_ERROR, part)
 
 
 def word_error(wanted: str, found: str) -> float:

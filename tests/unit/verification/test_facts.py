@@ -1,12 +1,13 @@
 import base64
 import unicodedata
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from frontend.catalogue.voices import VOICES
-from frontend.verification.facts import NAMED, PRECISIONS, FactsError, load
+from frontend.verification.facts import NAMED, PRECISIONS, FactsError, Heard, load
 
 HUB = load("hub")
 
@@ -75,3 +76,11 @@ def test_parts_are_left_out_by_name() -> None:
     assert {(len(each.scores), each.best) for each in bare.rankings} == {(0, -1)}
     assert (bare.speech.language, bare.speech.seconds, bare.speech.word_error) == (False, None, 0.05)
     assert HUB.without(set()) == HUB
+
+
+def test_what_was_sampled_is_left_out_by_name() -> None:
+    demo = load("demo")
+    steady, sampled = Heard("en", "a", -0.1), Heard("en", "b", -3.0, temperature=0.01)
+    recording = replace(demo.recordings[0], heard={"stt-1": [steady, sampled]})
+    (bare,) = replace(demo, recordings=[recording]).without({"sampled"}).recordings
+    assert [heard.text for heard in bare.heard["stt-1"]] == ["a", None]
