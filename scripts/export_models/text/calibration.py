@@ -15,13 +15,17 @@ from scripts.export_models.graphs.progress import SILENT, Progress
 _TEXTS = Path(__file__).with_name("calibration.txt")
 _HELD_OUT_EVERY = 5
 _ROWS_KEPT = 8
+# Products are added up for so many rows at once: those of M3's widest layer are 64 MB to read and to write.
+_ROWS_TOGETHER = 256
 # Query, key and value are given the same, so it is measured once.
 _MEASURED = ("attention.self.query", "attention.output.dense", "intermediate.dense", "output.dense")
 
 
 @dataclass
 class Inputs:
-    """Of one layer's inputs: ``low``, ``high`` and ``total`` [in], ``products`` [in, in], and some ``rows`` [n, in]."""
+    """Of one layer's inputs: ``low``, ``high`` and ``total`` [in], ``products`` [in, in], some ``rows`` [n, in], and
+    those ``waiting`` to be counted into the products.
+    """
 
     low: NDArray[np.float32]
     high: NDArray[np.float32]
@@ -29,6 +33,7 @@ class Inputs:
     products: NDArray[np.float32]
     count: int = 0
     rows: list[NDArray[np.float32]] = field(default_factory=list)
+    waiting: list[torch.Tensor] = field(default_factory=list)
 
     @classmethod
     def of_width(cls, width: int) -> "Inputs":
@@ -41,9 +46,18 @@ class Inputs:
         self.low = np.minimum(self.low, rows.min(axis=0))
         self.high = np.maximum(self.high, rows.max(axis=0))
         self.total += rows.sum(axis=0)
-        self.products += (given.T @ given).numpy()
         self.count += len(rows)
         self.rows.append(rows[:: max(1, len(rows) // _ROWS_KEPT)].copy())
+        self.waiting.append(given)
+        if sum(map(len, self.waiting)) >= _ROWS_TOGETHER:
+            self._multiply()
+
+    def _multiply(self) -> None:
+        """Count the rows that wait into the products."""
+        if self.waiting:
+            rows = torch.cat(self.waiting)
+            torch.from_numpy(self.products).addmm_(rows.T, rows)
+            self.waiting.clear()
 
     @property
     def mean(self) -> NDArray[np.float32]:
@@ -53,6 +67,7 @@ class Inputs:
     @property
     def moment(self) -> NDArray[np.float64]:
         """The mean of the products of each two inputs, [in, in]."""
+        self._multiply()
         return self.products.astype(np.float64) / self.count
 
     @property

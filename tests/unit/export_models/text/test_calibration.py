@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from transformers import BertConfig, BertModel
 
-from scripts.export_models.text.calibration import calibrate, held_out, texts
+from scripts.export_models.text.calibration import Inputs, calibrate, held_out, texts
 
 IDS = [np.array([1, 5, 6, 2], np.int32), np.array([1, 7, 2], np.int32)]
 
@@ -29,6 +29,16 @@ def test_the_first_layers_inputs_are_the_embeddings() -> None:
     assert np.allclose(found.high, rows.max(axis=0), atol=1e-6)
     assert np.allclose(found.mean, rows.mean(axis=0), atol=1e-6)
     assert np.allclose(found.moment, rows.T @ rows / 7, atol=1e-6)
+
+
+def test_the_moment_counts_each_row_once_however_rows_come() -> None:
+    rows = torch.randn(700, 3, generator=torch.Generator().manual_seed(0))
+    inputs = Inputs.of_width(3)
+    for some in rows.split([1, 400, 30, 269]):
+        inputs.add(some)
+    expected = (rows.T.double() @ rows.double() / 700).numpy()
+    assert np.allclose(inputs.moment, expected, atol=1e-6)
+    assert np.allclose(inputs.moment, expected, atol=1e-6)
 
 
 def test_each_layer_that_is_given_something_else_is_measured() -> None:

@@ -6,7 +6,7 @@ import torch
 
 from scripts.export_models.graphs.linear import Linear, column_scales
 from scripts.export_models.text.calibration import Inputs
-from scripts.export_models.text.quantise import rounded, smoothing, zero_point
+from scripts.export_models.text.quantise import rounded, smoothing, upper_root_of_inverse, zero_point
 
 RNG = np.random.default_rng(3)
 WEIGHT = RNG.normal(size=(16, 8)).astype(np.float32)
@@ -101,3 +101,11 @@ def test_smoothing_leaves_most_of_a_channels_size_to_the_weights() -> None:
     smooth = smoothing(_inputs(rows), np.ones((16, 8), np.float32))
     reach = np.abs(rows - rows.mean(axis=0)).max(axis=0)
     assert np.allclose(smooth.scale, reach**0.6, rtol=1e-3)
+
+
+def test_the_root_of_an_inverse_is_upper_triangular_and_gives_the_inverse() -> None:
+    given = torch.randn(40, 9, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    matrix = given.T @ given
+    root = upper_root_of_inverse(matrix)
+    assert torch.equal(root, root.triu())
+    assert torch.allclose(root.T @ root @ matrix, torch.eye(9, dtype=torch.float64))
