@@ -30,7 +30,9 @@ _LARGE = 3e9
 # What the libraries take before any weights, and a byte of a checkpoint's weights at the most: M3 takes 8 GB for 2.3.
 # Whispers lie there in fp16, and the original that they are compared with is in fp32 beside what is being made.
 _BASE_MEMORY = 700_000_000
-_MEMORY_A_BYTE = {"text": 3.5, "whisper": 5.0, "voices": 1.0}
+_MEMORY_A_BYTE = {"text": 3.1, "whisper": 5.0, "voices": 1.0}
+# Bytes of its own that the process that exports a text model may have, mapped files aside; the kernel gives no more.
+TEXT_MEMORY = 8_000_000_000
 # Of one processor; rough, so that people know whether to wait or to come back.
 _BASE_SECONDS = 20.0
 _SECONDS_A_GB = {"text": 300.0, "whisper": 500.0, "voices": 60.0}
@@ -64,6 +66,11 @@ def voice_of(model: str) -> str:
     return model.removeprefix(TRITON_PREFIX) if model.startswith(TRITON_PREFIX) else ""
 
 
+def most_memory(model: str) -> int | None:
+    """Bytes that the export of a model may take, where there is a limit."""
+    return TEXT_MEMORY if CHECKPOINTS[model].kind == "text" else None
+
+
 def checkpoints_of(models: Sequence[str]) -> list[Checkpoint]:
     """The checkpoints of ``models``, each once."""
     return list(dict.fromkeys(CHECKPOINTS[model] for model in models))
@@ -90,7 +97,9 @@ def share_out(todo: Sequence[Task], processors: int, memory: int) -> list[Lane]:
         count -= 1
         shares = _split(todo, count)
     threads = max(1, processors // len(shares))
-    return [Lane(tuple(model for work in share for model in work.models), threads) for share in shares]
+    # What a process has not given back of a large model does not count against the limit of a smaller one.
+    ordered = [sorted(share, key=lambda work: work.memory) for share in shares]
+    return [Lane(tuple(model for work in share for model in work.models), threads) for share in ordered]
 
 
 def _split(todo: Sequence[Task], count: int) -> list[list[Task]]:

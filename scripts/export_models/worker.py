@@ -5,6 +5,7 @@ It is started by ``lanes.py``. Whatever libraries print goes to a log, and the p
 
 import json
 import logging
+import resource
 import sys
 import traceback
 import warnings
@@ -102,6 +103,18 @@ def _export(job: Job, model: str, progress: Progress, fetched: dict[Checkpoint, 
 
 
 @contextmanager
+def _limited(model: str) -> Iterator[None]:
+    """Within the block the kernel holds this process to the memory that the model's export may take."""
+    before, most = resource.getrlimit(resource.RLIMIT_DATA)
+    limit = plan.most_memory(model) or before
+    resource.setrlimit(resource.RLIMIT_DATA, (limit if most == resource.RLIM_INFINITY else min(limit, most), most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (before, most))
+
+
+@contextmanager
 def _told(reports: Reports) -> Iterator[None]:
     """One boundary for whatever libraries raise over a checkpoint: a sentence for the parent, the rest for the log."""
     try:
@@ -126,7 +139,8 @@ def main(arguments: list[str]) -> None:
         reports = Reports(connection, model)
         with _told(reports):
             stamp.remove(Path(job.repository), model)
-            checks = _export(job, model, reports, fetched)
+            with _limited(model):
+                checks = _export(job, model, reports, fetched)
             if not any(check.failed for check in checks):
                 unchecked = [check.what for check in checks if check.difference is None]
                 stamp.write(Path(job.repository), model, stamp.Stamp(fingerprint, job.versions, unchecked))

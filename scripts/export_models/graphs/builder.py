@@ -108,10 +108,15 @@ class Graph:
         return self.op("ConcatFromSequence", every, axis=axis)
 
     def model(self, inputs: list[onnx.ValueInfoProto], outputs: list[onnx.ValueInfoProto]) -> onnx.ModelProto:
-        """The finished model, for the opset and IR that every Triton since 24.10 reads."""
-        graph = helper.make_graph(self.nodes, "quartet", inputs, outputs, self.weights)
+        """The finished model, for the opset and IR that every Triton since 24.10 reads; it takes the weights away."""
+        graph = helper.make_graph(self.nodes, "quartet", inputs, outputs)
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(MICROSOFT, 1)]
-        return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="quartet")
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="quartet")
+        # One by one, since each is copied: all of M3's together would be in memory three times.
+        self.weights.reverse()
+        while self.weights:
+            model.graph.initializer.append(self.weights.pop())
+        return model
 
 
 def save(model: onnx.ModelProto, path: Path) -> None:

@@ -86,8 +86,10 @@ def write(name: str, graph: onnx.ModelProto, precision: Precision, source: Path,
 
 def _export(model: TextModel, source: Path, target: Path, precision: Precision, conditions: Conditions) -> list[Check]:
     progress, written = conditions.progress, target / "model.onnx"
-    graph = model.graph(precision, model.calibration(progress) if precision == "int8" else {}, progress)
-    write(model.name, graph, precision, source, target)
+    calibrated = model.calibration(progress) if precision == "int8" else {}
+    # No name is given to the graph, which would keep its weights in memory.
+    write(model.name, model.graph(precision, calibrated, progress), precision, source, target)
+    calibrated.clear()
     if precision == "fp16":
         return _checked_for_cuda(model, written, conditions)
     texts = model.held_out if precision == "int8" else model.of_every_length

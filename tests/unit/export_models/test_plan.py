@@ -54,6 +54,17 @@ def test_the_longest_work_goes_to_whoever_is_free_first() -> None:
     assert [lane.models for lane in plan.share_out(todo, 4, 64 * GIB)] == [("a", "d"), ("b", "c")]
 
 
+def test_a_process_begins_with_what_takes_least_memory() -> None:
+    todo = [Task(("large",), 9, 9e9), Task(("small",), 1, 1e9), Task(("middle",), 5, 5e9)]
+    assert [lane.models for lane in plan.share_out(todo, 2, 64 * GIB)] == [("small", "middle", "large")]
+
+
+def test_text_models_are_planned_within_their_limit() -> None:
+    limited = [work for work in REAL if plan.most_memory(work.models[0])]
+    assert [work.models for work in limited] == [("m3_embedder",), ("m3_reranker",)]
+    assert all(work.memory <= plan.TEXT_MEMORY == plan.most_memory(work.models[0]) for work in limited)
+
+
 def test_the_time_of_all_is_that_of_the_longest_process() -> None:
     todo = [Task(("a",), 60, 5e9), Task(("b",), 20, 5e9), Task(("c",), 20, 5e9)]
     assert plan.seconds_in_all(todo, [Lane(("a",), 2), Lane(("b", "c"), 2)]) == 30

@@ -1,9 +1,12 @@
 """One process of an export: what it fetches, tells and stamps."""
 
 import os
+import resource
+from contextlib import nullcontext
 from multiprocessing import Pipe
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from scripts.export_models import stamp, worker
@@ -45,6 +48,24 @@ def test_models_of_one_checkpoint_fetch_it_once(tmp_path: Path, monkeypatch: pyt
     writer.close()
     reader.close()
     assert asked == [VOICES]
+
+
+@pytest.mark.parametrize(("model", "refused"), [("m3_embedder", True), ("whisper_turbo", False)])
+def test_a_text_models_export_gets_no_more_memory_than_it_may_take(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, refused: bool
+) -> None:
+    monkeypatch.setattr(worker, "_export", lambda *_: [Check("m", "w", float(np.empty(1_025_000_000).nbytes == 0), 1)])
+    (tmp_path / model / "1").mkdir(parents=True)
+    job = Job("demo", "", str(tmp_path), "", "", "fp32", "float32", [], {model: "print"}, 1)
+    reader, writer = Pipe(duplex=False)
+    with pytest.raises(SystemExit) if refused else nullcontext():
+        worker.main([job.written(), str(os.dup(writer.fileno()))])
+    writer.close()
+    event = reader.recv()
+    reader.close()
+    assert event[:2] == ("failed" if refused else "finished", model)
+    assert not refused or "Unable to allocate 7.64 GiB" in event[2]
+    assert resource.getrlimit(resource.RLIMIT_DATA)[0] == resource.RLIM_INFINITY
 
 
 def test_an_export_that_passed_is_stamped_with_where_it_was_checked(
