@@ -21,6 +21,7 @@ from scripts.export_models.progress_line import ProgressLine
 from scripts.export_models.worker import Job
 from scripts.local_triton.child import die_with_parent
 
+_TICK_SECONDS = 1.0
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -95,7 +96,8 @@ def run(jobs: Sequence[Job], logs: Path, line: ProgressLine) -> list[Check]:
             process = _Process(job, logs / f"export-{at}.log")
             processes[process.reader] = process
         while processes:
-            for reader in wait(list(processes)):
+            line.tick()
+            for reader in wait(list(processes), _TICK_SECONDS):
                 assert isinstance(reader, Connection)
                 try:
                     event = reader.recv()

@@ -2,6 +2,8 @@
 
 import io
 
+import pytest
+
 from scripts.export_models.progress_line import ProgressLine
 
 
@@ -23,6 +25,33 @@ def test_a_step_without_parts_is_told_without_a_share() -> None:
     stream = io.StringIO()
     ProgressLine(stream, 2).heard(("step", "m", "loading", 0, 1))
     assert stream.getvalue() == "m: loading\n"
+
+
+def test_without_a_terminal_a_long_silence_is_broken_by_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr("scripts.export_models.progress_line.time.monotonic", lambda: now)
+    stream = io.StringIO()
+    line = ProgressLine(stream, 2)
+    line.tick()
+    line.heard(("step", "m", "comparing", 40, 100))
+    now += 29
+    line.tick()
+    assert stream.getvalue() == "m: comparing 40%\n"
+    now += 62
+    line.tick()
+    line.tick()
+    assert stream.getvalue().splitlines()[1:] == ["1:31 0/2 models  m: comparing 40%"]
+
+
+def test_a_terminal_shows_that_time_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr("scripts.export_models.progress_line.time.monotonic", lambda: now)
+    stream = Terminal()
+    line = ProgressLine(stream, 2)
+    line.heard(("step", "m", "loading", 0, 1))
+    now += 3
+    line.tick()
+    assert stream.getvalue().endswith("0:03 0/2 models  m: loading")
 
 
 def test_a_terminals_line_shows_all_that_runs() -> None:
