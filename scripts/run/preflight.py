@@ -17,6 +17,7 @@ from pathlib import Path
 
 from frontend.config.settings import Settings
 from frontend.config.tables import SettingsError
+from scripts.export_models import stamp
 from scripts.export_models.checkpoints import VOICE_FILES, SourceError
 from scripts.export_models.plan import MODELS, checkpoints_of
 from scripts.export_models.sources import FolderSource, HubSource, Source
@@ -146,8 +147,8 @@ def check_python() -> None:
 
 def exported() -> bool:
     """Whether every model has been exported once, from whatever."""
-    folders = [path.parent for path in state.REPOSITORY.glob("*/config.pbtxt")]
-    return bool(folders) and all((folder / "1" / "exported.txt").is_file() for folder in folders)
+    models = [path.parent.name for path in state.REPOSITORY.glob("*/config.pbtxt")]
+    return bool(models) and all(stamp.read(state.REPOSITORY, model) for model in models)
 
 
 def check_machine(choice: Choice) -> None:

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from frontend.config.tables import SettingsError
-from scripts.export_models import checkpoints
+from scripts.export_models import checkpoints, stamp
 from scripts.export_models.sources import FolderSource, HubSource
+from scripts.export_models.stamp import Stamp
 from scripts.local_triton.checks import PreflightError, free_port
 from scripts.run import preflight
 from scripts.run.preflight import Choice
@@ -81,6 +82,20 @@ def test_a_hub_that_does_not_answer_is_named() -> None:
 def test_the_first_start_says_what_it_takes() -> None:
     steps = preflight.plan(RUN).splitlines()[1:]
     assert [" ".join(step.split()[:3]) for step in steps] == ["1. packages into", "2. the demo"]
+
+
+@pytest.mark.parametrize("missing", [None, "second"])
+def test_what_is_exported_is_said_to_take_nothing_more(tmp_path: Path, missing: str | None) -> None:
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / ".venv" / "installed").touch()
+    for model in ("first", "second"):
+        folder = tmp_path / "model_repository" / model
+        (folder / "1").mkdir(parents=True)
+        (folder / "config.pbtxt").touch()
+        if model != missing:
+            stamp.write(folder.parent, model, Stamp("print"))
+    assert bool(preflight.plan(RUN)) == bool(missing)
+    assert bool(preflight.disk_needed(RUN)) == bool(missing)
 
 
 def test_it_needs_nothing_but_the_standard_library() -> None:
