@@ -72,6 +72,11 @@ def _digest(path: Path, etag: str) -> str:
     return digest.hexdigest()
 
 
+def _arrived(folder: Path) -> int:
+    """Bytes of files that are on their way into ``folder``."""
+    return sum(path.stat().st_size for path in folder.rglob("*.incomplete"))
+
+
 class HubSource:
     """Downloads from a model hub; ``address`` may name a mirror (``HF_ENDPOINT``)."""
 
@@ -108,8 +113,7 @@ class HubSource:
 
         def look() -> None:
             while not ended.wait(_LOOK_SECONDS):
-                arrived = sum(path.stat().st_size for path in folder.rglob("*.incomplete"))
-                self._progress.step(f"downloading {name} ({in_words(size)})", min(arrived, size), size)
+                self._progress.step(f"downloading {name} ({in_words(size)})", min(_arrived(folder), size), size)
 
         watch = threading.Thread(target=look, daemon=True)
         watch.start()
@@ -119,17 +123,41 @@ class HubSource:
             ended.set()
             watch.join()
 
+    def _downloaded(self, checkpoint: Checkpoint, file: str, folder: Path) -> Path:
+        """The file, asked for again from where it broke off, as long as each time more of it arrives."""
+        from huggingface_hub import constants, hf_hub_download
+        from huggingface_hub.errors import HfHubHTTPError
+
+        # The hub's other way to send files begins each anew after a cut.
+        constants.HF_HUB_DISABLE_XET = True
+        arrived = 0
+        while True:
+            try:
+                return Path(
+                    hf_hub_download(
+                        checkpoint.repository,
+                        file,
+                        revision=checkpoint.revision,
+                        local_dir=folder,
+                        endpoint=self._address,
+                    )
+                )
+            except HfHubHTTPError:
+                raise
+            except OSError:
+                before, arrived = arrived, _arrived(folder)
+                if arrived <= before:
+                    raise
+
     def _download(self, checkpoint: Checkpoint, file: str, folder: Path) -> None:
-        from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url
+        from huggingface_hub import get_hf_file_metadata, hf_hub_url
         from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError
 
         try:
             url = hf_hub_url(checkpoint.repository, file, revision=checkpoint.revision, endpoint=self._address)
             expected = get_hf_file_metadata(url, endpoint=self._address)
             with self._watched(folder, file, expected.size or 1):
-                path = hf_hub_download(
-                    checkpoint.repository, file, revision=checkpoint.revision, local_dir=folder, endpoint=self._address
-                )
+                path = self._downloaded(checkpoint, file, folder)
         except EntryNotFoundError:
             raise SourceError(f"{checkpoint.repository} has no file {file} at its pinned revision") from None
         except (HfHubHTTPError, OSError) as error:
@@ -137,8 +165,8 @@ class HubSource:
             raise SourceError(f"{checkpoint.repository}/{file} could not be downloaded: {reason}") from error
         if expected.commit_hash != checkpoint.revision:
             raise SourceError(f"the hub answered {file} of revision {expected.commit_hash}")
-        if expected.etag is None or _digest(Path(path), expected.etag) != expected.etag:
-            Path(path).unlink()
+        if expected.etag is None or _digest(path, expected.etag) != expected.etag:
+            path.unlink()
             raise SourceError(f"{checkpoint.repository}/{file} does not have the hash the hub keeps for it")
 
 

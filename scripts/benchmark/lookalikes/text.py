@@ -51,10 +51,10 @@ def write(folder: Path, *, reranker: bool, layers: int = 24) -> None:
         _write_pipeline(folder)
 
 
-def model(layers: int, *, reranker: bool = False) -> Any:
-    """XLM-R of M3's width with random weights."""
+def model(layers: int, *, reranker: bool = False, entries: int = _FIRST_WORD + WORDS + 1) -> Any:
+    """XLM-R of M3's width with random weights and a vocabulary of so many ``entries``."""
     config = XLMRobertaConfig(
-        vocab_size=_FIRST_WORD + WORDS + 1,
+        vocab_size=entries,
         hidden_size=1024,
         num_hidden_layers=layers,
         num_attention_heads=16,

@@ -22,6 +22,7 @@ class Quality:
 
 
 MEDIUM = Quality(192, 768, 256)
+X_LOW = Quality(96, 384, 256)
 # Of no real voice: for tests, in a hundredth of the time.
 TINY = Quality(32, 64, 128)
 _SYMBOLS, _HEADS, _LAYERS = 256, 2, 6
@@ -150,6 +151,12 @@ class Vits(nn.Module):
 
 def write(path: Path, settings: Path, quality: Quality = MEDIUM) -> None:
     """``path`` (``.onnx``) and ``path.json``, a copy of the ``settings`` of a voice of the same sample rate."""
+    export(path, quality)
+    shutil.copy(settings, path.with_name(f"{path.name}.json"))
+
+
+def export(path: Path, quality: Quality) -> None:
+    """The ``.onnx`` of a voice alone."""
     path.parent.mkdir(parents=True, exist_ok=True)
     example = (torch.ones(1, 20, dtype=torch.int64), torch.tensor([20]), torch.tensor([0.667, 1.0, 0.8]))
     torch.onnx.export(
@@ -166,4 +173,3 @@ def write(path: Path, settings: Path, quality: Quality = MEDIUM) -> None:
         opset_version=17,
         dynamo=False,
     )
-    shutil.copy(settings, path.with_name(f"{path.name}.json"))

@@ -1,4 +1,4 @@
-"""A Whisper of turbo's size whose every answer has the same number of tokens, whoever decodes it.
+"""A Whisper of turbo's or large-v3's size whose every answer has the same number of tokens, whoever decodes it.
 
 The weights are random but for a few dimensions that the layers leave alone: each position of the decoder carries the
 direction of the one letter that comes next there, or of the end token behind the last of them; nothing answers to the
@@ -20,6 +20,8 @@ from transformers import (
 from scripts.export_models.demo.tokenizer import special_tokens
 
 TOKENS = 40
+# Of the decoder.
+TURBO_LAYERS = 4
 _TEXT_PIECES = 50_257
 # What comes before the text: start, language, task, and one for timestamps or their absence.
 _TASK = 4
@@ -47,10 +49,19 @@ def tokenizer() -> WhisperTokenizerFast:
     return WhisperTokenizerFast(tokenizer_object=bpe, unk_token=end, bos_token=end, eos_token=end, pad_token=end)
 
 
-def write(folder: Path, *, layers: int = 32, width: int = 1280, tokens: int = TOKENS) -> None:
-    """A checkpoint of turbo's layout in ``folder``: 128 mel bins, 51,866 entries, 4 decoder layers.
+def write(
+    folder: Path,
+    *,
+    layers: int = 32,
+    width: int = 1280,
+    tokens: int = TOKENS,
+    decoder_layers: int = TURBO_LAYERS,
+    gain: float = 1.0,
+) -> None:
+    """A checkpoint of turbo's layout in ``folder``: 128 mel bins, 51,866 entries; large-v3 has more ``decoder_layers``.
 
-    Every answer has ``tokens`` tokens, 40 at most.
+    Every answer has ``tokens`` tokens, 40 at most. The weights of the encoder's layers are ``gain`` times those that
+    training begins with.
     """
     folder.mkdir(parents=True)
     its = tokenizer()
@@ -62,7 +73,7 @@ def write(folder: Path, *, layers: int = 32, width: int = 1280, tokens: int = TO
         num_mel_bins=128,
         d_model=width,
         encoder_layers=layers,
-        decoder_layers=4,
+        decoder_layers=decoder_layers,
         encoder_attention_heads=width // 64,
         decoder_attention_heads=width // 64,
         encoder_ffn_dim=4 * width,
@@ -73,6 +84,10 @@ def write(folder: Path, *, layers: int = 32, width: int = 1280, tokens: int = TO
         pad_token_id=end,
     )
     model = WhisperForConditionalGeneration(config)
+    with torch.no_grad():
+        for parameter in model.model.encoder.layers.parameters():
+            if parameter.dim() > 1:
+                parameter.mul_(gain)
     _fix_the_answer(model, [token(letter) for letter in _LETTERS[:tokens]], end, token("<|notimestamps|>") + 1)
     model.generation_config = GenerationConfig(
         is_multilingual=True,

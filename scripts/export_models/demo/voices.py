@@ -128,7 +128,7 @@ def _record(espeak: Espeak, voice: DemoVoice) -> tuple[dict[tuple[str, str], Dip
     return choose(found), period
 
 
-def _config(voice: DemoVoice) -> dict[str, Any]:
+def config(voice: DemoVoice) -> dict[str, Any]:
     """The ``.onnx.json`` of a voice, with the keys that Piper's own files have."""
     return {
         "audio": {"sample_rate": voice.sound.sample_rate, "quality": "demo"},
@@ -151,8 +151,8 @@ def build(voice: DemoVoice, espeak: Espeak, folder: Path) -> Path:
     path = folder / f"{VOICE_FILES[voice.name]}.onnx"
     path.parent.mkdir(parents=True, exist_ok=True)
     onnx.save(model, str(path))
-    config = json.dumps(_config(voice), ensure_ascii=False, indent=1)
-    path.with_name(f"{path.name}.json").write_text(config, encoding="utf-8")
+    settings = json.dumps(config(voice), ensure_ascii=False, indent=1)
+    path.with_name(f"{path.name}.json").write_text(settings, encoding="utf-8")
     return path
 
 

@@ -1,0 +1,88 @@
+"""The first answers of a running product: one of each operation, looked at."""
+
+import asyncio
+import io
+import math
+import time
+import wave
+from collections.abc import Mapping
+from typing import Any
+
+import aiohttp
+
+from scripts.export_models.demo.espeak import Espeak
+from scripts.rehearsal.watch import RehearsalError
+
+_SENTENCE = "Good morning Anna, can you buy some bread today?"
+_WIDTH = 1024
+_SECONDS = 120.0
+_LEAST_SOUND_SECONDS = 0.5
+
+
+def ask(url: str, key: str) -> Mapping[str, float]:
+    """Seconds of each operation's answer; ``RehearsalError`` where one is not as it should be."""
+    return asyncio.run(_ask(url, key))
+
+
+async def _ask(url: str, key: str) -> Mapping[str, float]:
+    timeout = aiohttp.ClientTimeout(_SECONDS)
+    seconds = {}
+    async with aiohttp.ClientSession(url, headers={"Authorization": f"Bearer {key}"}, timeout=timeout) as session:
+        for name, (path, request, check) in _CALLS.items():
+            began = time.monotonic()
+            async with session.post(path, **request()) as response:
+                body = await response.read()
+                if response.status != 200:
+                    raise RehearsalError(f"{name}: {response.status}, {body[:200]!r}")
+                answer: Any = await response.json() if response.content_type == "application/json" else body
+            seconds[name] = time.monotonic() - began
+            if not check(answer):
+                raise RehearsalError(f"{name}: an answer that cannot be right, {body[:200]!r}")
+    return seconds
+
+
+def _recording() -> bytes:
+    """Speech as a WAV file, from espeak-ng."""
+    espeak, file = Espeak(), io.BytesIO()
+    with wave.open(file, "wb") as target:
+        target.setnchannels(1)
+        target.setsampwidth(2)
+        target.setframerate(espeak.sample_rate)
+        target.writeframes(espeak.speak(_SENTENCE, "en-us").samples.tobytes())
+    return file.getvalue()
+
+
+def _form() -> dict[str, Any]:
+    form = aiohttp.FormData()
+    form.add_field("file", _recording(), filename="hello.wav", content_type="audio/wav")
+    return {"data": form}
+
+
+def _is_vectors(answer: Any) -> bool:
+    vectors = [entry["embedding"] for entry in answer["data"]]
+    return len(vectors) == 2 and all(
+        len(each) == _WIDTH and math.isclose(math.hypot(*each), 1, abs_tol=1e-3) for each in vectors
+    )
+
+
+def _is_ranking(answer: Any) -> bool:
+    scores = [entry["relevance_score"] for entry in answer["results"]]
+    return len(scores) == 2 and scores == sorted(scores, reverse=True) and all(0 <= score <= 1 for score in scores)
+
+
+def _is_sound(answer: Any) -> bool:
+    with wave.open(io.BytesIO(answer)) as file:
+        seconds: float = file.getnframes() / file.getframerate()
+    return seconds > _LEAST_SOUND_SECONDS
+
+
+_CALLS: Mapping[str, Any] = {
+    "embeddings": ("/v1/embeddings", lambda: {"json": {"input": [_SENTENCE, "Grüezi mitenand"]}}, _is_vectors),
+    "rerank": (
+        "/v1/rerank",
+        lambda: {"json": {"query": _SENTENCE, "documents": ["Bread is bought today.", "The router is reset."]}},
+        _is_ranking,
+    ),
+    "speech": ("/v1/audio/speech", lambda: {"json": {"input": _SENTENCE, "voice": "amy"}}, _is_sound),
+    "transcription": ("/v1/audio/transcriptions", _form, lambda answer: bool(answer["text"])),
+}
