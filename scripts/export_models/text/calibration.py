@@ -9,23 +9,22 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch.nn.utils.rnn import pad_sequence
 
 from scripts.export_models.graphs.progress import SILENT, Progress
 
 _TEXTS = Path(__file__).with_name("calibration.txt")
 _HELD_OUT_EVERY = 5
-_ROWS_KEPT = 8
-# Products are added up for so many rows at once: those of M3's widest layer are 64 MB to read and to write.
-_ROWS_TOGETHER = 256
+_ROW_KEPT_EVERY = 4
+# Texts are run together up to so many tokens, padding included: products of M3's widest layer are 64 MB to add to.
+_TOKENS_TOGETHER = 1024
 # Query, key and value are given the same, so it is measured once.
 _MEASURED = ("attention.self.query", "attention.output.dense", "intermediate.dense", "output.dense")
 
 
 @dataclass
 class Inputs:
-    """Of one layer's inputs: ``low``, ``high`` and ``total`` [in], ``products`` [in, in], some ``rows`` [n, in], and
-    those ``waiting`` to be counted into the products.
-    """
+    """Of one layer's inputs: ``low``, ``high`` and ``total`` [in], ``products`` [in, in], and some ``rows`` [n, in]."""
 
     low: NDArray[np.float32]
     high: NDArray[np.float32]
@@ -33,7 +32,6 @@ class Inputs:
     products: NDArray[np.float32]
     count: int = 0
     rows: list[NDArray[np.float32]] = field(default_factory=list)
-    waiting: list[torch.Tensor] = field(default_factory=list)
 
     @classmethod
     def of_width(cls, width: int) -> "Inputs":
@@ -46,18 +44,9 @@ class Inputs:
         self.low = np.minimum(self.low, rows.min(axis=0))
         self.high = np.maximum(self.high, rows.max(axis=0))
         self.total += rows.sum(axis=0)
+        torch.from_numpy(self.products).addmm_(given.T, given)
         self.count += len(rows)
-        self.rows.append(rows[:: max(1, len(rows) // _ROWS_KEPT)].copy())
-        self.waiting.append(given)
-        if sum(map(len, self.waiting)) >= _ROWS_TOGETHER:
-            self._multiply()
-
-    def _multiply(self) -> None:
-        """Count the rows that wait into the products."""
-        if self.waiting:
-            rows = torch.cat(self.waiting)
-            torch.from_numpy(self.products).addmm_(rows.T, rows)
-            self.waiting.clear()
+        self.rows.append(rows[::_ROW_KEPT_EVERY].copy())
 
     @property
     def mean(self) -> NDArray[np.float32]:
@@ -67,7 +56,6 @@ class Inputs:
     @property
     def moment(self) -> NDArray[np.float64]:
         """The mean of the products of each two inputs, [in, in]."""
-        self._multiply()
         return self.products.astype(np.float64) / self.count
 
     @property
@@ -93,10 +81,12 @@ def _lines() -> list[str]:
 
 
 @contextmanager
-def _measuring(encoder: Any, into: Calibration) -> Iterator[None]:
+def _measuring(encoder: Any, real: torch.Tensor, into: Calibration) -> Iterator[None]:
+    """Within the block the layers' inputs are counted at the tokens that are ``real``, bool [texts, tokens]."""
+
     def measure(name: str) -> Any:
         def hook(_: Any, given: tuple[torch.Tensor, ...]) -> None:
-            rows = given[0].reshape(-1, given[0].shape[-1])
+            rows = given[0][real]
             into.setdefault(name, Inputs.of_width(rows.shape[1])).add(rows)
 
         return hook
@@ -113,10 +103,23 @@ def _measuring(encoder: Any, into: Calibration) -> Iterator[None]:
             hook.remove()
 
 
+def _batches(ids: Sequence[NDArray[np.int32]]) -> Iterator[list[torch.Tensor]]:
+    """Texts of like length together."""
+    batch: list[torch.Tensor] = []
+    for text in sorted(ids, key=len):
+        if batch and (len(batch) + 1) * len(text) > _TOKENS_TOGETHER:
+            yield batch
+            batch = []
+        batch.append(torch.from_numpy(text.astype(np.int64)))
+    yield batch
+
+
 def calibrate(encoder: Any, ids: Sequence[NDArray[np.int32]], progress: Progress = SILENT) -> Calibration:
     """Run a Hugging Face encoder over token ids, and measure what each of its linear layers is given, by its name."""
     found: Calibration = {}
-    with torch.inference_mode(), _measuring(encoder, found):
-        for text in progress.over(ids, "calibrating"):
-            encoder(input_ids=torch.from_numpy(text.astype(np.int64))[None])
+    for batch in progress.over(list(_batches(ids)), "calibrating"):
+        padded = pad_sequence(batch, batch_first=True, padding_value=encoder.config.pad_token_id)
+        real = pad_sequence([torch.ones(len(text), dtype=torch.bool) for text in batch], batch_first=True)
+        with torch.inference_mode(), _measuring(encoder, real, found):
+            encoder(input_ids=padded, attention_mask=real.long())
     return found

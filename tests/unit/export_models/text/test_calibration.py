@@ -38,7 +38,22 @@ def test_the_moment_counts_each_row_once_however_rows_come() -> None:
         inputs.add(some)
     expected = (rows.T.double() @ rows.double() / 700).numpy()
     assert np.allclose(inputs.moment, expected, atol=1e-6)
-    assert np.allclose(inputs.moment, expected, atol=1e-6)
+
+
+def test_padding_beside_a_longer_text_is_counted_nowhere() -> None:
+    encoder = _encoder()
+    together = calibrate(encoder, IDS)
+    alone = [calibrate(encoder, [ids]) for ids in IDS]
+    assert together.keys() == alone[0].keys()
+    for name, found in together.items():
+        assert found.count == sum(each[name].count for each in alone) == 7
+        total = sum(each[name].moment * each[name].count for each in alone)
+        assert np.allclose(found.moment * found.count, total, atol=1e-5)
+
+
+def test_texts_beyond_a_batch_are_counted_too() -> None:
+    ids = [np.full(length, 5, np.int32) for length in (500, 400, 3, 300)]
+    assert calibrate(_encoder(), ids)["encoder.layer.0.output.dense"].count == 1203
 
 
 def test_each_layer_that_is_given_something_else_is_measured() -> None:
