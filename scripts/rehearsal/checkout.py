@@ -1,14 +1,11 @@
 """The product as somebody has it who has just cloned it: a copy of this checkout without models, keys and logs."""
 
-import json
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-from scripts.export_models.stamp import Stamp
-from scripts.export_models.stamp import read as read_stamp
 from scripts.rehearsal.watch import Watched
 
 _ROOT = Path(__file__).parents[2]
@@ -45,14 +42,6 @@ class Checkout:
         """What a running product has written for its callers."""
         lines = (self.folder / "build" / "demo.env").read_text(encoding="utf-8").splitlines()
         return {name: value.strip("'") for name, _, value in (line.partition("=") for line in lines)}
-
-    def stamp(self, model: str) -> Stamp | None:
-        return read_stamp(self.folder / "model_repository", model)
-
-    def precision(self, model: str) -> str:
-        """What a text model was exported in."""
-        path = self.folder / "model_repository" / model / "1" / "quartet.json"
-        return str(json.loads(path.read_text(encoding="utf-8"))["precision"])
 
     def disk(self, *inside: str) -> int:
         """Bytes on the disk of what lies in the folders ``inside`` it."""
