@@ -15,7 +15,7 @@ from scripts.export_models.graphs.progress import SILENT, Progress
 
 _TEXTS = Path(__file__).with_name("calibration.txt")
 _HELD_OUT_EVERY = 5
-_ROW_KEPT_EVERY = 4
+_ROWS_KEPT = 8
 # Texts are run together up to so many tokens, padding included: products of M3's widest layer are 64 MB to add to.
 _TOKENS_TOGETHER = 1024
 # Query, key and value are given the same, so it is measured once.
@@ -46,7 +46,10 @@ class Inputs:
         self.total += rows.sum(axis=0)
         torch.from_numpy(self.products).addmm_(given.T, given)
         self.count += len(rows)
-        self.rows.append(rows[::_ROW_KEPT_EVERY].copy())
+
+    def keep(self, text: torch.Tensor) -> None:
+        """Keep some rows of a text's [n, in]: of a long one not many more than of a short one."""
+        self.rows.append(text[:: max(1, len(text) // _ROWS_KEPT)].numpy().copy())
 
     @property
     def mean(self) -> NDArray[np.float32]:
@@ -86,8 +89,10 @@ def _measuring(encoder: Any, real: torch.Tensor, into: Calibration) -> Iterator[
 
     def measure(name: str) -> Any:
         def hook(_: Any, given: tuple[torch.Tensor, ...]) -> None:
-            rows = given[0][real]
-            into.setdefault(name, Inputs.of_width(rows.shape[1])).add(rows)
+            inputs = into.setdefault(name, Inputs.of_width(given[0].shape[-1]))
+            inputs.add(given[0][real])
+            for text, its in zip(given[0], real, strict=True):
+                inputs.keep(text[its])
 
         return hook
 

@@ -25,7 +25,7 @@ class Limits:
     order: float
 
 
-INT8 = Limits("int8", cosine=1e-3, score=2e-2, order=2e-2)
+INT8 = Limits("int8", cosine=1e-3, score=2.5e-2, order=2e-2)
 FP16 = Limits("fp16", cosine=1e-4, score=5e-3, order=1e-2)
 
 Ids = list[NDArray[np.int32]]

@@ -65,3 +65,8 @@ def test_an_encoder_keeps_no_hooks() -> None:
     encoder = _encoder()
     calibrate(encoder, IDS)
     assert not any(module._forward_pre_hooks for module in encoder.modules())
+
+
+def test_of_each_text_some_rows_are_kept_of_long_ones_hardly_more_than_of_short_ones() -> None:
+    ids = [np.full(length, 5, np.int32) for length in (7, 80, 400)]
+    assert [len(rows) for rows in calibrate(_encoder(), ids)["encoder.layer.0.output.dense"].rows] == [7, 8, 8]

@@ -16,6 +16,7 @@ BIAS = RNG.normal(size=8).astype(np.float32)
 def _inputs(rows: np.ndarray[tuple[int, int], np.dtype[np.float32]]) -> Inputs:
     inputs = Inputs.of_width(rows.shape[1])
     inputs.add(torch.from_numpy(rows))
+    inputs.keep(torch.from_numpy(rows))
     return inputs
 
 
