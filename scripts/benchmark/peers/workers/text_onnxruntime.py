@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import onnx
 import onnxruntime
 from line_server import serve
 from onnxruntime.quantization import quantize_dynamic
@@ -18,7 +19,9 @@ if not quantised.exists():
     ORTModelForFeatureExtraction.from_pretrained(checkpoint, export=True).save_pretrained(folder)
     its = optimize_model(str(padded), "bert", num_heads=16, hidden_size=1024)
     its.save_model_to_file(str(fused), use_external_data_format=True)
-    quantize_dynamic(fused, quantised, use_external_data_format=True)
+    # Behind fused nodes it finds no types.
+    untyped = {"DefaultTensorType": onnx.TensorProto.FLOAT}
+    quantize_dynamic(fused, quantised, use_external_data_format=True, extra_options=untyped)
 tokenizer = Tokenizer.from_file(str(checkpoint / "tokenizer.json"))
 options = onnxruntime.SessionOptions()
 options.intra_op_num_threads = threads
