@@ -31,7 +31,7 @@ _LARGE = 3e9
 # Whispers lie there in fp16, and the original that they are compared with is in fp32 beside what is being made.
 _BASE_MEMORY = 700_000_000
 _MEMORY_A_BYTE = {"text": 3.1, "whisper": 5.0, "voices": 1.0}
-# Bytes of its own that the process that exports a text model may have, mapped files aside; the kernel gives no more.
+# Bytes that the process that exports a text model may hold, mapped files aside; it ends where it holds more.
 TEXT_MEMORY = 8_000_000_000
 # Of one processor; rough, so that people know whether to wait or to come back.
 _BASE_SECONDS = 20.0

@@ -5,8 +5,9 @@ It is started by ``lanes.py``. Whatever libraries print goes to a log, and the p
 
 import json
 import logging
-import resource
+import os
 import sys
+import threading
 import traceback
 import warnings
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from frontend.catalogue.models import EMBEDDINGS
 from scripts.export_models import plan, sources, stamp
-from scripts.export_models.checkpoints import Checkpoint, SourceError, voice_files
+from scripts.export_models.checkpoints import Checkpoint, SourceError, in_words, voice_files
 from scripts.export_models.graphs.conditions import Conditions
 from scripts.export_models.graphs.parity import Check
 from scripts.export_models.graphs.progress import Progress
@@ -26,6 +27,10 @@ from scripts.export_models.graphs.runtimes import OtherRuntime
 
 if TYPE_CHECKING:
     from scripts.export_models.text.export import Choice
+
+
+_STATUS = Path("/proc/self/status")
+_LOOK_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
@@ -102,16 +107,33 @@ def _export(job: Job, model: str, progress: Progress, fetched: dict[Checkpoint, 
     return export(model, folder, target / "1", cast("Choice", job.precision), conditions)
 
 
+def _own_memory() -> int:
+    """Bytes that this process holds and that are no file's."""
+    (line,) = [line for line in _STATUS.read_text(encoding="ascii").splitlines() if line.startswith("RssAnon:")]
+    return int(line.split()[1]) * 1024
+
+
 @contextmanager
-def _limited(model: str) -> Iterator[None]:
-    """Within the block the kernel holds this process to the memory that the model's export may take."""
-    before, most = resource.getrlimit(resource.RLIMIT_DATA)
-    limit = plan.most_memory(model) or before
-    resource.setrlimit(resource.RLIMIT_DATA, (limit if most == resource.RLIM_INFINITY else min(limit, most), most))
+def _limited(model: str, reports: Reports) -> Iterator[None]:
+    """Within the block this process ends where it holds more memory than the model's export may take.
+
+    The kernel's own limits count mapped files or end in whatever library meets them first.
+    """
+    ended, limit = threading.Event(), plan.most_memory(model)
+
+    def look() -> None:
+        while limit and not ended.wait(_LOOK_SECONDS):
+            if _own_memory() > limit:
+                reports.failed(f"the export took more than {in_words(limit)} of memory")
+                os._exit(2)
+
+    watch = threading.Thread(target=look, daemon=True)
+    watch.start()
     try:
         yield
     finally:
-        resource.setrlimit(resource.RLIMIT_DATA, (before, most))
+        ended.set()
+        watch.join()
 
 
 @contextmanager
@@ -139,7 +161,7 @@ def main(arguments: list[str]) -> None:
         reports = Reports(connection, model)
         with _told(reports):
             stamp.remove(Path(job.repository), model)
-            with _limited(model):
+            with _limited(model, reports):
                 checks = _export(job, model, reports, fetched)
             if not any(check.failed for check in checks):
                 unchecked = [check.what for check in checks if check.difference is None]
