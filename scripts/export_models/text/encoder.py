@@ -90,24 +90,24 @@ class PackedEncoder:
     def linear(self, x: str, *names: str) -> str:
         """One matrix product for the layers ``names`` side by side, with their biases."""
         layer = Linear.joined([self._layer_of(name) for name in names])
-        product = self._g.op("MatMul", x, self._g.weight(layer.weight.astype(self._float), "weight"))
-        return self._g.op("Add", product, self._g.weight(layer.bias.astype(self._float), "bias"))
+        product = self._g.op("MatMul", x, self._g.weight(layer.weight.astype(self._float, copy=False), "weight"))
+        return self._g.op("Add", product, self._g.weight(layer.bias.astype(self._float, copy=False), "bias"))
 
     def _norm(self, x: str, name: str) -> str:
         return self._normalised(x, self._weights[f"{name}.weight"], self._weights[f"{name}.bias"])
 
     def _normalised(self, x: str, scale: NDArray[np.float32], shift: NDArray[np.float32]) -> str:
-        weights = (self._g.weight(array.astype(self._float), "norm") for array in (scale, shift))
+        weights = (self._g.weight(array.astype(self._float, copy=False), "norm") for array in (scale, shift))
         return self._g.op("LayerNormalization", x, *weights, axis=-1, epsilon=self._shape.epsilon)
 
     def _embed(self, ids: str, place: str) -> str:
         g, shape, w = self._g, self._shape, self._weights
         table = w["embeddings.position_embeddings.weight"][shape.first_position :]
         positions = table + w["embeddings.token_type_embeddings.weight"][0]
-        words = g.weight(w["embeddings.word_embeddings.weight"].astype(self._float), "words")
+        words = g.weight(w["embeddings.word_embeddings.weight"].astype(self._float, copy=False), "words")
         # A text longer than the positions that were trained starts over with the first one.
         wrapped = g.op("Mod", place, g.constant(len(table)))
-        where = g.op("Gather", g.weight(positions.astype(self._float), "positions"), wrapped)
+        where = g.op("Gather", g.weight(positions.astype(self._float, copy=False), "positions"), wrapped)
         return g.op("Add", g.op("Gather", words, ids), where)
 
     def build(self, ids: str, pack: Packing, *, first_token_only: bool) -> str:

@@ -18,7 +18,8 @@ from scripts.export_models.text.calibration import Inputs
 # Both were tried on texts that were held out: weaker damping fits the calibration's texts and loses on others.
 _DAMPING = 0.3
 _TO_WEIGHTS = np.float32(0.6)
-_BLOCK = 128
+# Rows that are rounded one by one, so few that each step stays in a cache and in one thread.
+_BLOCK = 32
 _TINY = 1e-5
 
 Array = NDArray[np.float32]
