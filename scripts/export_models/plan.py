@@ -27,7 +27,8 @@ MODELS = tuple(CHECKPOINTS)
 # Models of more memory are given two threads each at least: that is faster for them than one beside another, and takes
 # less memory. Threads that share small matrices wait for each other most of the time.
 _LARGE = 3e9
-# What the libraries take before any weights, and a byte of a checkpoint's weights at the most: M3 takes 8 GB for 2.3.
+# What the libraries take before any weights, and a byte of a checkpoint's weights at the most: M3 takes 5.8 GB for 2.3,
+# and maps these.
 # Whispers lie there in fp16, and the original that they are compared with is in fp32 beside what is being made.
 _BASE_MEMORY = 700_000_000
 _MEMORY_A_BYTE = {"text": 3.1, "whisper": 5.0, "voices": 1.0}
