@@ -161,7 +161,8 @@ async def _add_many(settings: Settings) -> None:
 
 async def test_many_keys_come_part_by_part_and_are_searched(page: Page, settings: Settings) -> None:
     await _add_many(settings)
-    await page.get_by_label("Search").first.fill("many")
+    async with page.expect_response(lambda answer: "search=many" in answer.url):
+        await page.get_by_label("Search").first.fill("many")
     await expect(page.locator("#keys tbody tr")).to_have_count(50)
     await page.locator("#keys").get_by_role("button", name="Show more").click()
     await expect(page.locator("#keys tbody tr")).to_have_count(60)
