@@ -13,7 +13,7 @@ from openvino import opset15 as op
 
 from scripts.export_models.graphs.parity import Check
 from scripts.export_models.whisper import checks, export
-from scripts.export_models.whisper.checks import compare, spoken_windows
+from scripts.export_models.whisper.checks import compare, sentences_for, spoken_windows
 from tests.unit.whisper.conftest import CHECKPOINT
 
 Change = Callable[[NDArray[Any]], NDArray[Any]]
@@ -79,7 +79,7 @@ def test_a_graph_that_is_a_little_wrong_does_not_pass(
 
 
 def test_an_export_is_compared_on_forty_windows_of_four_languages() -> None:
-    windows = spoken_windows(8.0, checks._SENTENCES)
+    windows = spoken_windows(8.0, sentences_for(384))
     assert len(windows) >= 40
     assert {language for language, _ in windows} == {"en", "de", "fr", "it"}
     assert max(len(audio) for _, audio in windows) <= 8 * 16_000
@@ -113,3 +113,7 @@ def test_tokens_are_counted_wrong_that_must_be_put_in_taken_out_or_changed(
 def test_a_twentieth_of_an_int8_exports_tokens_may_differ(changed: int, passes: bool) -> None:
     wanted, found = [" ".join(["1"] * 60)], [" ".join(["2"] * changed + ["1"] * (60 - changed))]
     assert (checks._token_errors(wanted, found) <= checks._TOKEN_ERROR_LIMIT) is passes
+
+
+def test_a_model_of_the_real_size_is_compared_on_fewer_windows() -> None:
+    assert [sentences_for(width) for width in (384, 1280)] == [10, 2]
