@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from onnx import ModelProto
+from optimum.onnxruntime import ORTModelForFeatureExtraction
 from transformers import AutoModel, AutoModelForSequenceClassification
 
 from scripts.benchmark.lookalikes import ggml, text, voice, whisper
@@ -38,6 +39,17 @@ class Checkpoints:
         if not path.exists():
             text.write(path, reranker=reranker)
         return path
+
+    def padded_text(self) -> Path:
+        """The embedder as a graph with padding, as optimum exports it."""
+        target, partial = self._folder / "embedder-padded", self._folder / "embedder-padded.partial"
+        if not target.exists():
+            source = self.text(reranker=False)
+            ORTModelForFeatureExtraction.from_pretrained(source, export=True).save_pretrained(partial)
+            for file in source.glob("*.json"):
+                shutil.copy(file, partial)
+            partial.rename(target)
+        return target
 
     def whisper_source(self, tokens: int = whisper.TOKENS) -> Path:
         """As the hub has it."""

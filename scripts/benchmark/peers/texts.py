@@ -36,13 +36,14 @@ def _tokens(texts: list[str]) -> int:
     return sum(text.count(" ") + 3 for text in texts)
 
 
-def _infinity(bench: Bench, checkpoint: Path, engine: str, calls: list[Call]) -> Opener:
-    command = (bench.text_peers / "infinity_emb", "v2", "--model-id", checkpoint, "--served-model-name", "m")
+def _infinity(bench: Bench, model: Callable[[], Path], calls: list[Call], engine: str = "torch") -> Opener:
+    """infinity in the folder that ``model`` gives, where alone optimum's engine finds its graph."""
     options = f"--engine {engine} --no-model-warmup --device cpu --url-prefix /v1 --host 127.0.0.1 --port {{port}}"
+    command = (bench.text_peers / "infinity_emb", "v2", "--model-id", ".", "--served-model-name", "m", *options.split())
 
     def start(stack: ExitStack) -> Side:
         log = bench.folder / f"infinity-{engine}.log"
-        address = stack.enter_context(server((*command, *options.split()), "/health", log))
+        address = stack.enter_context(server(("env", "-C", model(), *command), "/health", log))
         return HttpSide(Target(f"{address}/v1", "", ""), calls, len(calls))
 
     return start
@@ -90,7 +91,8 @@ def _engines(bench: Bench, checkpoint: Path, texts: list[str]) -> dict[str, Open
 
 def embeddings(bench: Bench) -> Case:
     """16 callers, each with 4 texts of 8 to 500 tokens."""
-    checkpoint = Checkpoints(bench.folder).text(reranker=False)
+    checkpoints = Checkpoints(bench.folder)
+    checkpoint = checkpoints.text(reranker=False)
     rng = np.random.default_rng(1)
     texts = [_mixed(rng, _TEXTS_A_CALL, _LONGEST) for _ in range(_CALLERS)]
     flat = [text for its in texts for text in its]
@@ -98,8 +100,8 @@ def embeddings(bench: Bench) -> Case:
     sides = {
         **_own_sides(bench, checkpoint, _embeddings(texts, "embed-m3"), flat, reranker=False),
         padded: bench.worker(bench.text_peers, flat, "sentence_encoder.py", checkpoint, _PADDED_BATCH),
-        "infinity": _infinity(bench, checkpoint, "torch", _embeddings(texts, "m")),
-        "infinity, optimum": _infinity(bench, checkpoint, "optimum", _embeddings(texts, "m")),
+        "infinity": _infinity(bench, lambda: checkpoint, _embeddings(texts, "m")),
+        "infinity with optimum": _infinity(bench, checkpoints.padded_text, _embeddings(texts, "m"), "optimum"),
         **_engines(bench, checkpoint, flat),
     }
     # Every export holds it to 1e-5 of the original.
@@ -121,7 +123,7 @@ def _rerank(bench: Bench, name: str, longest: int) -> Case:
     sides = {
         **_own_sides(bench, checkpoint, _rerank_calls(asked, "rerank-v2-m3"), pairs, reranker=True),
         "CrossEncoder in process": bench.worker(bench.text_peers, pairs, "cross_encoder.py", checkpoint, _PADDED_BATCH),
-        "infinity": _infinity(bench, checkpoint, "torch", _rerank_calls(asked, "m")),
+        "infinity": _infinity(bench, lambda: checkpoint, _rerank_calls(asked, "m")),
     }
     tokens = sum(_QUERY + text.count(" ") + 5 for _, texts in asked for text in texts)
     return Case(name, "tokens", tokens, sides)
