@@ -9,16 +9,16 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Protocol
 
 from scripts.export_models.checkpoints import Checkpoint, SourceError, check_model, check_voice, in_words
 from scripts.export_models.graphs.progress import SILENT, Progress
+from scripts.export_models.periodic import every
 from scripts.export_models.plan import CHECKPOINTS
 from scripts.export_models.text.promised import PROMISES, check_promise
 
@@ -106,22 +106,13 @@ class HubSource:
             self._download(checkpoint, file, folder)
         return folder
 
-    @contextmanager
-    def _watched(self, folder: Path, name: str, size: int) -> Iterator[None]:
+    def _watched(self, folder: Path, name: str, size: int) -> AbstractContextManager[None]:
         """Tell how many of a file's ``size`` bytes have arrived below ``folder``."""
-        ended = threading.Event()
 
         def look() -> None:
-            while not ended.wait(_LOOK_SECONDS):
-                self._progress.step(f"downloading {name} ({in_words(size)})", min(_arrived(folder), size), size)
+            self._progress.step(f"downloading {name} ({in_words(size)})", min(_arrived(folder), size), size)
 
-        watch = threading.Thread(target=look, daemon=True)
-        watch.start()
-        try:
-            yield
-        finally:
-            ended.set()
-            watch.join()
+        return every(_LOOK_SECONDS, look)
 
     def _downloaded(self, checkpoint: Checkpoint, file: str, folder: Path) -> Path:
         """The file, asked for again from where it broke off, as long as each time more of it arrives."""

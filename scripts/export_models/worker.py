@@ -7,11 +7,10 @@ import json
 import logging
 import os
 import sys
-import threading
 import traceback
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, fields
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -24,6 +23,7 @@ from scripts.export_models.graphs.conditions import Conditions
 from scripts.export_models.graphs.parity import Check
 from scripts.export_models.graphs.progress import Progress
 from scripts.export_models.graphs.runtimes import OtherRuntime
+from scripts.export_models.periodic import every
 
 if TYPE_CHECKING:
     from scripts.export_models.text.export import Choice
@@ -113,27 +113,21 @@ def _own_memory() -> int:
     return int(line.split()[1]) * 1024
 
 
-@contextmanager
-def _limited(model: str, reports: Reports) -> Iterator[None]:
+def _limited(model: str, reports: Reports) -> AbstractContextManager[None]:
     """Within the block this process ends where it holds more memory than the model's export may take.
 
     The kernel's own limits count mapped files or end in whatever library meets them first.
     """
-    ended, limit = threading.Event(), plan.most_memory(model)
+    limit = plan.most_memory(model)
+    if limit is None:
+        return nullcontext()
 
     def look() -> None:
-        while limit and not ended.wait(_LOOK_SECONDS):
-            if _own_memory() > limit:
-                reports.failed(f"the export took more than {in_words(limit)} of memory")
-                os._exit(2)
+        if _own_memory() > limit:
+            reports.failed(f"the export took more than {in_words(limit)} of memory")
+            os._exit(2)
 
-    watch = threading.Thread(target=look, daemon=True)
-    watch.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        watch.join()
+    return every(_LOOK_SECONDS, look)
 
 
 @contextmanager
