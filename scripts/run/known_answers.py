@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from frontend.config.reading import PREFIX
@@ -29,6 +29,7 @@ from scripts.run.state import BUILD, REPOSITORY
 
 _HELD = BUILD / "known-answers.sha256"
 TABLE = BUILD / "known-answers.txt"
+_WATCH_SECONDS = 0.2
 _ON_CUDA = "exports in fp16 run on CUDA alone: hold the running product to what is known with 'quartet verify'"
 
 
@@ -39,10 +40,16 @@ def told(choice: Choice, repository: Path = REPOSITORY) -> dict[str, str]:
     return {f"{PREFIX}PRECISION": settings["precision"], **({f"{PREFIX}FACTS": facts} if facts else {})}
 
 
-def hold(choice: Choice, values: Mapping[str, str], repository: Path = REPOSITORY) -> bool:
+def hold(
+    choice: Choice,
+    values: Mapping[str, str],
+    repository: Path = REPOSITORY,
+    watch: Callable[[], None] = lambda: None,
+) -> bool:
     """Ask the product at ``values``, where its models are to be held to facts and have not been before.
 
-    The table goes to standard output and to ``TABLE``. Answers whether all is as it is known.
+    The table goes to standard output and to ``TABLE``. ``watch`` is called again and again meanwhile, since with large
+    models it takes minutes; what it raises ends the asking. Answers whether all is as it is known.
     """
     if not choice.held:
         return True
@@ -51,15 +58,13 @@ def hold(choice: Choice, values: Mapping[str, str], repository: Path = REPOSITOR
         return True
     print(f"holding the models to what is known of them ({values[f'{PREFIX}FACTS']})", flush=True)
     command = [sys.executable, "-m", "frontend", "verify", "--models", str(repository)]
-    asked = subprocess.Popen(
-        command, env={**os.environ, **values}, stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent
-    )
-    try:
-        table, _ = asked.communicate()
-    except BaseException:
-        asked.kill()
-        asked.wait()
-        raise
+    environ = {**os.environ, **values}
+    with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent) as asked:
+        try:
+            table = _table(asked, watch)
+        except BaseException:
+            asked.kill()
+            raise
     TABLE.parent.mkdir(parents=True, exist_ok=True)
     TABLE.write_text(table, encoding="utf-8")
     print(table, flush=True)
@@ -73,6 +78,14 @@ def hold(choice: Choice, values: Mapping[str, str], repository: Path = REPOSITOR
         flush=True,
     )
     return False
+
+
+def _table(asked: subprocess.Popen[str], watch: Callable[[], None]) -> str:
+    while True:
+        try:
+            return asked.communicate(timeout=_WATCH_SECONDS)[0]
+        except subprocess.TimeoutExpired:
+            watch()
 
 
 def _digest(facts: str, repository: Path) -> str:
@@ -91,9 +104,14 @@ def _of_own_product(choice: Choice) -> int:
         own = {"DATABASE": f"sqlite:///{folder}/quartet.sqlite3", "USAGE_FOLDER": f"{folder}/usage"}
         environ = {**os.environ, **{f"{PREFIX}{name}": value for name, value in own.items()}}
         stack = Stack(free_port(), environ, work=Path(folder))
+
+        def watch() -> None:
+            if reason := stack.failure():
+                raise TritonFailedError(reason)
+
         try:
             stack.start()
-            return 0 if hold(choice, {**stack.environment(), **told(choice)}) else 1
+            return 0 if hold(choice, {**stack.environment(), **told(choice)}, watch=watch) else 1
         except (PreflightError, TritonFailedError, *DATABASE_FAILURES) as error:
             print(error, file=sys.stderr)
             return 1

@@ -72,6 +72,10 @@ def launch(stack: Stack, choice: Choice, ending: Sequence[signal.Signals]) -> in
     def leave(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
+    def mend() -> None:
+        if reason := stack.mend():
+            raise TritonFailedError(reason)
+
     for number in ending:
         signal.signal(number, leave)
     try:
@@ -79,12 +83,10 @@ def launch(stack: Stack, choice: Choice, ending: Sequence[signal.Signals]) -> in
         path, values = choice.state / "demo.env", {**stack.environment(), **known_answers.told(choice)}
         write_environment(path, values)
         print(examples(stack, values, path, time.monotonic() - started), flush=True)
-        as_known = known_answers.hold(choice, values)
+        as_known = known_answers.hold(choice, values, watch=mend)
         while True:
             time.sleep(_WATCH_SECONDS)
-            if reason := stack.mend():
-                print(reason, file=sys.stderr)
-                return 1
+            mend()
     except KeyboardInterrupt:
         print("\nstopping", flush=True)
     except (PreflightError, TritonFailedError, *DATABASE_FAILURES) as error:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts.local_triton.server import TritonFailedError
 from scripts.run import known_answers
 from scripts.run.preflight import Choice
 
@@ -24,7 +25,8 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "build").mkdir()
     _answer(0)
     python = tmp_path / "python"
-    script = '#!/bin/sh\necho "$@" >> asked\necho the table, of $QUARTET_FACTS\nexit $(cat status)\n'
+    script = '#!/bin/sh\necho "$@" >> asked\ntest ! -e slow || exec sleep 60\n'
+    script += "echo the table, of $QUARTET_FACTS\nexit $(cat status)\n"
     python.write_text(script, encoding="utf-8")
     python.chmod(stat.S_IRWXU)
     monkeypatch.setattr(sys, "executable", str(python))
@@ -76,6 +78,17 @@ def test_models_that_do_not_hold_are_told_and_asked_again(repository: Path, caps
         assert not known_answers.hold(Choice("run", models="hub"), _VALUES, repository)
         assert "THE MODELS DO NOT ANSWER AS THEY SHOULD" in capsys.readouterr().err
     assert _times_asked() == 2
+
+
+def test_the_product_is_watched_meanwhile_and_nobody_is_asked_on_where_it_ends(repository: Path) -> None:
+    Path("slow").touch()
+
+    def watch() -> None:
+        raise TritonFailedError("Triton stopped")
+
+    with pytest.raises(TritonFailedError):
+        known_answers.hold(Choice("run", models="hub"), _VALUES, repository, watch)
+    assert not known_answers.TABLE.exists()
 
 
 def test_models_that_were_exported_again_are_asked_again(repository: Path) -> None:
