@@ -73,8 +73,9 @@ def _of_export(put: Callable[[], Path], start: Callable[[Path], Opener]) -> Open
     return lambda stack: start(put())(stack)
 
 
-def _engines(bench: Bench, checkpoint: Path, texts: list[str]) -> dict[str, Opener]:
+def _engines(bench: Bench, checkpoints: Checkpoints, texts: list[str]) -> dict[str, Opener]:
     """The strongest engines of processors, texts one by one, which pads nothing; and what the machine allows."""
+    checkpoint = checkpoints.text(reranker=False)
     named = "text_openvino.py", checkpoint
     return {
         "OpenVINO int8 in process": bench.worker(bench.engines, texts, *named, "int8", _THREADS),
@@ -82,8 +83,9 @@ def _engines(bench: Bench, checkpoint: Path, texts: list[str]) -> dict[str, Open
         "CTranslate2 int8 in process": bench.worker(
             bench.own, texts, "text_ctranslate.py", checkpoint, "int8", _THREADS
         ),
-        "ONNX Runtime fused, dynamic int8, in process": bench.worker(
-            bench.own, texts, "text_onnxruntime.py", checkpoint, _THREADS
+        "ONNX Runtime fused, dynamic int8, in process": _of_export(
+            checkpoints.padded_text,
+            lambda folder: bench.worker(bench.own, texts, "text_onnxruntime.py", folder, _THREADS),
         ),
         "the machine's limit: products alone": bench.worker(bench.own, _tokens(texts), "limit.py", "text", _THREADS),
     }
@@ -102,7 +104,7 @@ def embeddings(bench: Bench) -> Case:
         padded: bench.worker(bench.text_peers, flat, "sentence_encoder.py", checkpoint, _PADDED_BATCH),
         "infinity": _infinity(bench, lambda: checkpoint, _embeddings(texts, "m")),
         "infinity with optimum": _infinity(bench, checkpoints.padded_text, _embeddings(texts, "m"), "optimum"),
-        **_engines(bench, checkpoint, flat),
+        **_engines(bench, checkpoints, flat),
     }
     # Every export holds it to 1e-5 of the original.
     return Case("embeddings", "tokens", _tokens(flat), sides, trained="its fp32 graph in process")

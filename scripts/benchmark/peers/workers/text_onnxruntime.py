@@ -1,4 +1,4 @@
-"""ONNX Runtime's own fusions with dynamic int8, texts one by one: <checkpoint> <threads>. A task is a list of texts."""
+"""ONNX Runtime's own fusions with dynamic int8, texts one by one: <export> <threads>. A task is a list of texts."""
 
 import sys
 from pathlib import Path
@@ -9,20 +9,19 @@ import onnxruntime
 from line_server import serve
 from onnxruntime.quantization import quantize_dynamic
 from onnxruntime.transformers.optimizer import optimize_model
-from optimum.onnxruntime import ORTModelForFeatureExtraction
 from tokenizers import Tokenizer
 
-checkpoint, threads = Path(sys.argv[1]), int(sys.argv[2])
-folder = checkpoint.with_name(f"{checkpoint.name}-onnx")
-padded, fused, quantised = (folder / f"{name}.onnx" for name in ("model", "fused", "quantised"))
+exported, threads = Path(sys.argv[1]), int(sys.argv[2])
+# Not in the same folder, where infinity looks for its graph.
+folder = exported.with_name(f"{exported.name}-fused")
+fused, quantised = folder / "fused.onnx", folder / "quantised.onnx"
 if not quantised.exists():
-    ORTModelForFeatureExtraction.from_pretrained(checkpoint, export=True).save_pretrained(folder)
-    its = optimize_model(str(padded), "bert", num_heads=16, hidden_size=1024)
+    its = optimize_model(str(exported / "model.onnx"), "bert", num_heads=16, hidden_size=1024)
     its.save_model_to_file(str(fused), use_external_data_format=True)
     # Behind fused nodes it finds no types.
     untyped = {"DefaultTensorType": onnx.TensorProto.FLOAT}
     quantize_dynamic(fused, quantised, use_external_data_format=True, extra_options=untyped)
-tokenizer = Tokenizer.from_file(str(checkpoint / "tokenizer.json"))
+tokenizer = Tokenizer.from_file(str(exported / "tokenizer.json"))
 options = onnxruntime.SessionOptions()
 options.intra_op_num_threads = threads
 session = onnxruntime.InferenceSession(quantised, options, ["CPUExecutionProvider"])
