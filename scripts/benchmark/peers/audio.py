@@ -39,7 +39,7 @@ def _faster_whisper(bench: Bench, calls: list[Call], callers: int, options: Sequ
     def start(stack: ExitStack) -> Side:
         script = Path(__file__).parent / "workers" / "whisper_server.py"
         command = (bench.audio_peers / "python", script, *options, "{port}")
-        address = stack.enter_context(server(command, "/health", bench.folder / "whisper-server.log"))
+        address = stack.enter_context(server(command, "/health", bench.log("whisper-server")))
         return HttpSide(Target(f"{address}/v1", "", ""), calls, callers)
 
     return start
@@ -84,8 +84,7 @@ def _piper_server(bench: Bench, voice: Path, texts: list[str]) -> Opener:
     command = (bench.audio_peers / "python", "-m", "piper.http_server", "-m", voice, "--host", "127.0.0.1")
 
     def start(stack: ExitStack) -> Side:
-        log = bench.folder / "piper.log"
-        address = stack.enter_context(server((*command, "--port", "{port}"), "/voices", log))
+        address = stack.enter_context(server((*command, "--port", "{port}"), "/voices", bench.log("piper")))
         calls = [Call("/synthesize", 0, {"text": text}) for text in texts]
         return HttpSide(Target(address, "", ""), calls, len(texts))
 

@@ -154,7 +154,7 @@ class Bench:
     def worker(self, home: Path, task: Any, script: str, *arguments: object) -> Opener:
         """``task`` for a script of ``workers`` under the interpreter in ``home``."""
         named = [Path(script).stem, *(part for part in map(str, arguments) if part.isalnum())]
-        log = self.folder / f"{'-'.join(named)}.log"
+        log = self.log("-".join(named))
         return lambda stack: WorkerSide(stack.enter_context(worker(home / "python", log, script, *arguments)), task)
 
     def product(self, repository: Path, calls: Sequence[Call], callers: int) -> Opener:

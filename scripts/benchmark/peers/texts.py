@@ -42,7 +42,7 @@ def _infinity(bench: Bench, model: Callable[[], Path], calls: list[Call], engine
     command = (bench.text_peers / "infinity_emb", "v2", "--model-id", ".", "--served-model-name", "m", *options.split())
 
     def start(stack: ExitStack) -> Side:
-        log = bench.folder / f"infinity-{engine}.log"
+        log = bench.log(f"infinity-{engine}")
         address = stack.enter_context(server(("env", "-C", model(), *command), "/health", log))
         return HttpSide(Target(f"{address}/v1", "", ""), calls, len(calls))
 
