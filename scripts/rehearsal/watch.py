@@ -126,10 +126,11 @@ class Watched:
 
 def sample(pid: int, at: float) -> Sample:
     """Of a process and all that come from it."""
-    statuses = [_memory(each) for each in _tree(pid)]
+    tree = list(_tree(pid))
+    statuses = [_memory(each) for each in tree]
     own = sum(each["RssAnon"] for each in statuses)
     resident = max((sum(each.values()) for each in statuses), default=0)
-    return Sample(at, own, resident, sum(_worked(each) for each in _tree(pid)))
+    return Sample(at, own, resident, sum(map(_worked, tree)))
 
 
 def _tree(pid: int) -> Iterator[int]:
