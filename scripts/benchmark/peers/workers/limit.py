@@ -6,6 +6,7 @@ width. ``whisper``: a task is the number of windows; turbo's encoder in int8 wit
 """
 
 import sys
+from collections.abc import Callable
 
 import numpy as np
 import openvino
@@ -50,14 +51,8 @@ def _step(width: int) -> openvino.Model:
     given = op.parameter([1, width], np.float32)
     node = given.output(0)
     for _ in range(4):
-        for inner, outer in (
-            (width, 3 * width),
-            (3 * width, width),
-            (width, width),
-            (width, 4 * width),
-            (4 * width, width),
-        ):
-            node = _product(node, inner, outer)
+        for inner, outer in ((1, 3), (3, 1), (1, 1), (1, 4), (4, 1)):
+            node = _product(node, inner * width, outer * width)
     return openvino.Model([op.result(_product(node, width, 51_866))], [given], "step")
 
 
@@ -68,33 +63,31 @@ core = openvino.Core()
 
 def _request(model: openvino.Model) -> openvino.InferRequest:
     request = core.compile_model(model, "CPU", options).create_infer_request()
-    request.set_input_tensor(
-        openvino.Tensor(np.random.default_rng(1).standard_normal(model.input(0).shape, np.float32))
-    )
+    values = np.random.default_rng(1).standard_normal(model.input(0).shape, np.float32)
+    request.set_input_tensor(openvino.Tensor(values))
     return request
 
 
-if kind == "text":
+def _text() -> Callable[[int], None]:
     block = _request(_layers(_BLOCK, 1024, 16, 24, attention=False))
-    encoder = step = None
-else:
-    block = None
+
+    def work(tokens: int) -> None:
+        for _ in range(round(tokens / _BLOCK)):
+            block.infer()
+
+    return work
+
+
+def _whisper() -> Callable[[int], None]:
     encoder, step = _request(_layers(_POSITIONS, 1280, 20, 32, attention=True)), _request(_step(1280))
 
+    def work(windows: int) -> None:
+        for _ in range(windows):
+            encoder.infer()
+            for _ in range(_STEPS):
+                step.infer()
 
-def _text(tokens: int) -> None:
-    assert block is not None
-    for _ in range(round(tokens / _BLOCK)):
-        block.infer()
-
-
-def _whisper(windows: int) -> None:
-    assert encoder is not None
-    assert step is not None
-    for _ in range(windows):
-        encoder.infer()
-        for _ in range(_STEPS):
-            step.infer()
+    return work
 
 
-serve(_text if kind == "text" else _whisper)
+serve(_text() if kind == "text" else _whisper())

@@ -1,10 +1,11 @@
 """OpenVINO in process, texts one by one: <checkpoint> <precision> <threads>. A task is a list of texts.
 
 ``bf16`` computes the unquantised model in bfloat16. ``int8`` is static quantisation after training by NNCF, calibrated
-on the first task's texts, with what is not quantised in bfloat16.
+on the task's first texts, with what is not quantised in bfloat16.
 """
 
 import sys
+from functools import cache
 from pathlib import Path
 
 import nncf
@@ -19,7 +20,6 @@ checkpoint, precision, threads = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 tokenizer = Tokenizer.from_file(str(checkpoint / "tokenizer.json"))
 core = openvino.Core()
 model = OVModelForFeatureExtraction.from_pretrained(checkpoint, export=True, compile=False, load_in_8bit=False).model
-compiled = None
 
 
 def _inputs(text: str) -> dict[str, np.ndarray]:
@@ -27,18 +27,19 @@ def _inputs(text: str) -> dict[str, np.ndarray]:
     return {"input_ids": ids, "attention_mask": np.ones_like(ids)}
 
 
-def _compile(texts: list[str]) -> openvino.CompiledModel:
+@cache
+def _compiled(*texts: str) -> openvino.CompiledModel:
+    """Made once, since a worker is given the same task again and again."""
     its = model
     if precision == "int8":
-        data = nncf.Dataset([_inputs(text) for text in texts[:_CALIBRATED_ON]])
+        data = nncf.Dataset([_inputs(text) for text in texts])
         its = nncf.quantize(model, data, model_type=nncf.ModelType.TRANSFORMER, subset_size=_CALIBRATED_ON)
     options = {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "bf16"}
     return core.compile_model(its, "CPU", options)
 
 
 def work(texts: list[str]) -> np.ndarray:
-    global compiled
-    compiled = compiled or _compile(texts)
+    compiled = _compiled(*texts[:_CALIBRATED_ON])
     return np.stack([compiled(_inputs(text))[0][0, 0] for text in texts])
 
 
