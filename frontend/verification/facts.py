@@ -153,11 +153,15 @@ class Facts:
         )
 
 
+def path_of(name: str) -> Path:
+    """The file of facts that come with the product; any other name is a path."""
+    return _KNOWN / f"{name}.json" if name in NAMED else Path(name)
+
+
 def load(name: str) -> Facts:
     """The facts of a name or a file; ``FactsError`` where there are none."""
-    path = _KNOWN / f"{name}.json" if name in NAMED else Path(name)
     try:
-        return _facts(orjson.loads(path.read_bytes()))
+        return _facts(orjson.loads(path_of(name).read_bytes()))
     except OSError as error:
         raise FactsError(f"{name}: {error.strerror}; facts are {', '.join(NAMED)} or a file") from None
     except (ValueError, TypeError, KeyError, AttributeError) as error:

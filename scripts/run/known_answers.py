@@ -19,6 +19,7 @@ from pathlib import Path
 
 from frontend.config.reading import PREFIX
 from frontend.database.engine import DATABASE_FAILURES
+from frontend.verification.facts import path_of
 from scripts.local_triton.checks import PreflightError, free_port
 from scripts.local_triton.child import die_with_parent
 from scripts.local_triton.server import TritonFailedError
@@ -91,7 +92,7 @@ def _table(asked: subprocess.Popen[str], watch: Callable[[], None]) -> str:
 def _digest(facts: str, repository: Path) -> str:
     """Of the facts, and of what the models were made from."""
     digest = hashlib.sha256(facts.encode())
-    known = Path(facts)
+    known = path_of(facts)
     for path in (*([known] if known.is_file() else []), *sorted(repository.glob("*/1/exported.json"))):
         digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from frontend.verification import facts
 from scripts.local_triton.server import TritonFailedError
 from scripts.run import known_answers
 from scripts.run.preflight import Choice
@@ -104,6 +105,17 @@ def test_other_facts_are_asked_for(repository: Path) -> None:
     known_answers.hold(choice, own, repository)
     Path("own.json").write_text(json.dumps({"about": "changed"}), encoding="utf-8")
     known_answers.hold(choice, own, repository)
+    assert _times_asked() == 2
+
+
+def test_models_are_asked_again_when_the_products_own_facts_have_changed(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(facts, "_KNOWN", tmp_path)
+    for about in ("first", "changed"):
+        Path("hub.json").write_text(json.dumps({"about": about}), encoding="utf-8")
+        for _ in range(2):
+            known_answers.hold(Choice("run", models="hub"), _VALUES, repository)
     assert _times_asked() == 2
 
 
