@@ -3,13 +3,12 @@
 from collections.abc import Iterator
 from itertools import chain, product
 
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+from tokenizers import normalizers
 from transformers import XLMRobertaTokenizerFast
 
+from scripts.benchmark.lookalikes import text
 from scripts.export_models.text import calibration
 
-_SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")
-_POSITIONS = 8192
 # Of a word, as long as XLM-R's pieces are on average.
 _PIECE = 5
 # Latin, Greek and Cyrillic; Hebrew and Arabic; Devanagari; Thai; kana; Chinese characters; Hangul.
@@ -23,20 +22,15 @@ _REAL, _MADE_UP, _CHARACTER = -10.0, -11.0, -14.0
 
 def tokenizer(entries: int) -> XLMRobertaTokenizerFast:
     """Of so many entries, with about as many tokens for the calibration's texts as XLM-R's has."""
-    pieces = dict.fromkeys(_SPECIAL, 0.0)
+    pieces = dict.fromkeys(text.SPECIAL, 0.0)
     # The last entry is <mask>.
     for piece, score in chain(_real(), _characters(), _made_up()):
         if len(pieces) == entries - 1:
             break
         pieces.setdefault(piece, score)
-    unigram = Tokenizer(models.Unigram(list(pieces.items()), unk_id=3))
-    unigram.normalizer = normalizers.NFKC()
-    unigram.pre_tokenizer = pre_tokenizers.Metaspace()
-    unigram.decoder = decoders.Metaspace()
-    unigram.post_processor = processors.TemplateProcessing(
-        single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
-    )
-    return XLMRobertaTokenizerFast(tokenizer_object=unigram, model_max_length=_POSITIONS)
+    its = text.tokenizer(pieces)
+    its.backend_tokenizer.normalizer = normalizers.NFKC()
+    return its
 
 
 def _real() -> Iterator[tuple[str, float]]:

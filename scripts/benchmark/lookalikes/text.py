@@ -4,6 +4,7 @@ The tokenizer knows whole words alone, so a text of n words has n tokens and two
 """
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 from transformers import XLMRobertaConfig, XLMRobertaForSequenceClassification, XLMRobertaModel, XLMRobertaTokenizerFast
 
 WORDS = 5000
-_FIRST_WORD = 4
+# At XLM-R's ids.
+SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")
 _SHORTEST = 8
 _POSITIONS = 8194
 _PIPELINE = ("Transformer", "Pooling", "Normalize")
@@ -30,10 +32,9 @@ def lengths(rng: np.random.Generator, count: int, longest: int = 500) -> list[in
     return found
 
 
-def _tokenizer() -> XLMRobertaTokenizerFast:
-    pieces = [("<s>", 0.0), ("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0)]
-    pieces += [(f"▁w{word}", -9.0) for word in range(WORDS)]
-    unigram = Tokenizer(models.Unigram(pieces, unk_id=3))
+def tokenizer(pieces: Mapping[str, float]) -> XLMRobertaTokenizerFast:
+    """In XLM-R's file layout, of these pieces with their scores, ``SPECIAL`` first."""
+    unigram = Tokenizer(models.Unigram(list(pieces.items()), unk_id=SPECIAL.index("<unk>")))
     unigram.pre_tokenizer = pre_tokenizers.Metaspace()
     unigram.decoder = decoders.Metaspace()
     unigram.post_processor = processors.TemplateProcessing(
@@ -45,13 +46,13 @@ def _tokenizer() -> XLMRobertaTokenizerFast:
 def write(folder: Path, *, reranker: bool, layers: int = 24) -> None:
     """A checkpoint in ``folder``, with the files that sentence-transformers reads too."""
     folder.mkdir(parents=True)
-    _tokenizer().save_pretrained(folder)
+    tokenizer(dict.fromkeys(SPECIAL, 0.0) | {f"▁w{word}": -9.0 for word in range(WORDS)}).save_pretrained(folder)
     model(layers, reranker=reranker).save_pretrained(folder)
     if not reranker:
         _write_pipeline(folder)
 
 
-def model(layers: int, *, reranker: bool = False, entries: int = _FIRST_WORD + WORDS + 1) -> Any:
+def model(layers: int, *, reranker: bool = False, entries: int = len(SPECIAL) + WORDS + 1) -> Any:
     """XLM-R of M3's width with random weights and a vocabulary of so many ``entries``."""
     config = XLMRobertaConfig(
         vocab_size=entries,
