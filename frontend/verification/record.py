@@ -10,7 +10,7 @@ from frontend.verification.client import Api, RefusedError, Transcript
 from frontend.verification.facts import Facts, Heard, Recording, Vector
 from frontend.verification.sound import outline
 from frontend.verification.speech import HEARING, say, voices
-from frontend.verification.texts import Embedded, Vectors, logit
+from frontend.verification.texts import Embedded, Vectors, logit, units
 
 _LEAST = 1e-6
 _CLOSEST = {"vector": 1e-9, "logit": 1e-5}
@@ -34,7 +34,7 @@ async def record(api: Api, facts: Facts, precision: str) -> Facts:
     clips = facts.clips or await _clips(api, facts)
     recording = Recording(
         precision=precision,
-        limits=_limits(precision, np.stack(list(embedded.vectors.values())), [scores for scores, _ in ranked]),
+        limits=_limits(precision, list(embedded.vectors.values()), [scores for scores, _ in ranked]),
         tokens=[embedded.tokens[each.text] for each in facts.texts],
         vectors=[_in_base64(embedded.unit(each.text)) for each in facts.texts],
         ranking_tokens=[tokens for _, tokens in ranked],
@@ -50,11 +50,11 @@ async def record(api: Api, facts: Facts, precision: str) -> Facts:
     return recorded.without({row.part for row in failed})
 
 
-def _limits(precision: str, vectors: Vectors, scores: list[list[float]]) -> dict[str, float]:
+def _limits(precision: str, vectors: list[Vectors], scores: list[list[float]]) -> dict[str, float]:
     """The usual ones, and less room where a model hardly tells texts apart, as one of random weights does."""
-    units = vectors.astype(np.float64) / np.linalg.norm(vectors, axis=1, keepdims=True)
+    rows = units(vectors)
     some = logit(np.clip(np.array([one for each in scores for one in each]), _LEAST, 1 - _LEAST))
-    apart = {"vector": 1 - float((units @ units.T).mean()), "logit": float(some.std())}
+    apart = {"vector": 1 - float((rows @ rows.T).mean()), "logit": float(some.std())}
     closer = {name: max(limit, _LIMITS[precision][name] * min(1.0, apart[name])) for name, limit in _CLOSEST.items()}
     return {**_LIMITS[precision], **closer}
 

@@ -105,8 +105,8 @@ def _published(facts: Facts, answers: Embedded, precision: str) -> list[Row]:
 def _recorded_vectors(facts: Facts, answers: Embedded, precision: str) -> list[Row]:
     if not facts.recordings or not facts.texts:
         return []
-    got = _units([answers.vectors[each.text] for each in facts.texts])
-    wanted = [_units([each.vector(place) for place in range(len(facts.texts))]) for each in facts.recordings]
+    got = units([answers.vectors[each.text] for each in facts.texts])
+    wanted = [units([each.vector(place) for place in range(len(facts.texts))]) for each in facts.recordings]
     if any(each.shape != got.shape for each in wanted):
         return [same("numbers in a vector", wanted[0].shape[1], got.shape[1])]
     away = [1 - (got * each).sum(axis=1) for each in wanted]
@@ -119,7 +119,7 @@ def _recorded_vectors(facts: Facts, answers: Embedded, precision: str) -> list[R
     ]
 
 
-def _units(vectors: Sequence[Vectors]) -> NDArray[np.float64]:
+def units(vectors: Sequence[Vectors]) -> NDArray[np.float64]:
     """The directions of vectors, float64 [n, width], in which differences far below a float32's can be told."""
     rows = np.stack(vectors).astype(np.float64)
     units: NDArray[np.float64] = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
