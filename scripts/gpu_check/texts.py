@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 
+from scripts.benchmark.common.vectors import apart
 from scripts.export_models.graphs.parity import Check
 from scripts.gpu_check import lookalikes, operations
 from scripts.gpu_check.inputs import Ids, mixtures, to_compare
@@ -57,10 +58,3 @@ def _compare(job: Job, side: str, ready: Ready) -> None:
         ("1 - cosine of a text alone from itself in a batch", alone, together),
     ):
         job.tell.check(Check(side, what, apart(got, expected), limit))
-
-
-def apart(ones: np.ndarray, others: np.ndarray) -> float:
-    """The largest 1 - cosine between rows, in double precision."""
-    pairs = [rows.astype(np.float64) for rows in (ones, others)]
-    unit, other = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in pairs)
-    return float((1 - (unit * other).sum(axis=1)).max())

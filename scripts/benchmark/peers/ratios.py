@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import numpy as np
 from tqdm import tqdm
 
 from scripts.benchmark.common import output
 from scripts.benchmark.common.summary import Spread
+from scripts.benchmark.common.vectors import apart
 from scripts.benchmark.peers.sides import Case, Side, WorkerSide
 
 PRODUCT = "Quartet"
@@ -47,8 +47,7 @@ def errors(sides: Mapping[str, Side], trained: str, folder: Path) -> dict[str, f
         return {}
     folder.mkdir(parents=True, exist_ok=True)
     answers = {name: side.answer(folder / "answer.npy") for name, side in workers.items()}
-    units = {name: its / np.linalg.norm(its, axis=1, keepdims=True) for name, its in answers.items() if its.ndim == 2}
-    return {name: float((1 - (its * units[trained]).sum(1)).max()) for name, its in units.items()}
+    return {name: apart(its, answers[trained]) for name, its in answers.items() if its.ndim == 2}
 
 
 def rows(case: Case, seconds: Mapping[str, list[float]], lost: Mapping[str, float]) -> list[Row]:

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
+from scripts.benchmark.common.vectors import apart
 from scripts.export_models.text import models
 from scripts.gpu_check import padded
 from scripts.gpu_check.inputs import Ids
-from scripts.gpu_check.texts import apart, block, packed
+from scripts.gpu_check.texts import block, packed
 from tests.unit.export_models.text.small import load, xlmr
 
 Array = NDArray[Any]
