@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Float = NDArray[np.float32]
+# Those of a second. OpenVINO 2026.4 gives NaN ever after if it first ran with one.
+FIRST_FRAMES = 50
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,10 @@ class GraphEncoder:
 
     def __init__(self, graph: Any) -> None:
         self._graph = graph
+        (one, bins, frames) = graph.input().partial_shape
+        # A graph for any length lays out its weights as it first runs, for as long as a window takes: no caller waits.
+        if frames.is_dynamic:
+            self.encode(np.zeros((one.get_length(), bins.get_length(), 2 * FIRST_FRAMES), np.float32))
 
     def encode(self, features: Float) -> list[Encoded]:
         named = {port.any_name: array for port, array in self._graph(features).items()}

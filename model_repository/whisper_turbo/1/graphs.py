@@ -9,7 +9,7 @@ import openvino as ov
 ENCODER, DECODER = "encoder.xml", "decoder.xml"
 _CPUINFO = Path("/proc/cpuinfo")
 # What the encoder hands to the decoder.
-_HANDED = ("keys.", "values.")
+HANDED = ("keys.", "values.")
 
 
 class Processor:
@@ -30,19 +30,24 @@ class Processor:
         has_bfloat16 = "BF16" in self._core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
         self.handed = ov.Type.bf16 if has_bfloat16 else ov.Type.f32
 
-    def compiled(self, path: Path, *, handing: bool = True) -> Any:
-        """A graph ready to run; ``handing`` is whether what it hands over is computed."""
+    def compiled(self, path: Path, *, handing: bool = True, frames: int | None = None) -> Any:
+        """A graph ready to run; ``handing`` is whether what it hands over is computed.
+
+        An encoder is a twentieth to a tenth faster where all windows have so many ``frames``.
+        """
         model = self._core.read_model(path)
+        if frames is not None:
+            model.reshape([*list(model.input().partial_shape)[:2], frames])
         if not handing:
             kept = [
                 result
                 for result in model.results
-                if not result.input(0).get_source_output().any_name.startswith(_HANDED)
+                if not result.input(0).get_source_output().any_name.startswith(HANDED)
             ]
             model = ov.Model(kept, model.get_parameters())
         preparation = ov.preprocess.PrePostProcessor(model)
         for ports, prepared in ((model.inputs, preparation.input), (model.outputs, preparation.output)):
             for port in ports:
-                if port.any_name.startswith(_HANDED):
+                if port.any_name.startswith(HANDED):
                     prepared(port.any_name).tensor().set_element_type(self.handed)
         return self._core.compile_model(preparation.build(), "CPU", self._settings)

@@ -15,17 +15,11 @@ import numpy as np
 from ctranslate import CTranslate
 from decoders import Decoded, GraphDecoder, Special
 from encoders import Encoder, GraphEncoder
-from features import SAMPLE_RATE, LogMel
+from features import HOP, SAMPLE_RATE, LogMel
 from graphs import DECODER, ENCODER, Processor
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
-from transcript import (
-    compression_ratio,
-    decode_pieces,
-    place_words,
-    split_segments,
-    token_times,
-)
+from transcript import compression_ratio, decode_pieces, place_words, split_segments, token_times
 from windows import InvalidWindowError, Job, Transcript, Window
 
 _FALLBACK_TEMPERATURES = (0.2, 0.4, 0.6, 0.8, 1.0)
@@ -80,10 +74,11 @@ class Recognizer:
             if device != "cpu":
                 raise ValueError(f"{folder} was exported for processors: export it with --whisper-compute-type float16")
             processor, greedy = Processor(threads, settings["processor_flags"]), self._beam_size == 1
-            self._encoder = GraphEncoder(processor.compiled(folder / ENCODER, handing=greedy))
+            frames = self._window_samples // HOP if self._least_samples == self._window_samples else None
+            self._encoder = GraphEncoder(processor.compiled(folder / ENCODER, handing=greedy, frames=frames))
             if greedy:
-                decoder = processor.compiled(folder / DECODER)
-                self._decoder = GraphDecoder(decoder, processor.handed, self._special(folder))
+                special = self._special(folder)
+                self._decoder = GraphDecoder(processor.compiled(folder / DECODER), processor.handed, special)
 
     def _special(self, folder: Path) -> Special:
         """The tokens of which CTranslate2's own configuration tells, and those that each Whisper has."""

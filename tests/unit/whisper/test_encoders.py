@@ -1,3 +1,4 @@
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,9 +16,13 @@ def graphs() -> ModuleType:
     return recognizer_module("graphs")
 
 
+def _features() -> Any:
+    return np.random.default_rng(0).normal(size=(1, 80, 200)).astype(np.float32)
+
+
 def _encoded(graphs: ModuleType, exported: Path, flags: list[str]) -> Any:
     encoder = recognizer_module("encoders").GraphEncoder(graphs.Processor(1, flags).compiled(exported / graphs.ENCODER))
-    (encoded,) = encoder.encode(np.random.default_rng(0).normal(size=(1, 80, 200)).astype(np.float32))
+    (encoded,) = encoder.encode(_features())
     return encoded
 
 
@@ -38,6 +43,35 @@ def test_a_processor_without_exact_products_of_integers_computes_the_same_in_flo
     exact, other = (_encoded(graphs, exported, flags).output for flags in (FLAGS, ["amx_of_next_year"]))
     assert np.linalg.norm(exact - other) < 0.03 * np.linalg.norm(exact)
     assert not np.array_equal(exact, other)
+
+
+def test_a_graph_for_windows_of_one_length_encodes_them_alike(graphs: ModuleType, exported: Path) -> None:
+    any_length, one_length = (
+        graphs.Processor(1, FLAGS).compiled(exported / graphs.ENCODER, frames=frames)(_features())["encoded"]
+        for frames in (None, 200)
+    )
+    assert np.linalg.norm(any_length - one_length) < 0.01 * np.linalg.norm(any_length)
+
+
+@dataclass
+class _Counted:
+    """A compiled graph, and the shapes it was run with."""
+
+    graph: Any
+    shapes: list[tuple[int, ...]] = field(default_factory=list)
+
+    def input(self) -> Any:
+        return self.graph.input()
+
+    def __call__(self, features: Any) -> Any:
+        self.shapes.append(features.shape)
+        return self.graph(features)
+
+
+def test_a_graph_for_any_length_runs_before_the_first_caller_comes(graphs: ModuleType, exported: Path) -> None:
+    graph = _Counted(graphs.Processor(1, FLAGS).compiled(exported / graphs.ENCODER))
+    recognizer_module("encoders").GraphEncoder(graph)
+    assert graph.shapes == [(1, 80, 100)]
 
 
 @pytest.mark.parametrize("bfloat16", [True, False])
