@@ -17,7 +17,8 @@ WORKERS = Path(ratios.__file__).parent / "workers"
 SCRIPT = f"""import sys, time
 sys.path.insert(0, {str(WORKERS)!r})
 from line_server import serve
-serve(lambda task: (print("hello"), time.sleep(task)))
+printed_to = sys.stdout
+serve(lambda task: print("hello", file=printed_to, flush=True) or time.sleep(task))
 """
 
 
@@ -31,9 +32,15 @@ def test_a_worker_tells_how_long_each_task_took_whatever_it_prints_until_it_ends
 
 
 def test_a_worker_hands_over_what_it_made_of_the_task(tmp_path: Path) -> None:
-    (tmp_path / "script.py").write_text(SCRIPT.replace('(print("hello"), time.sleep(task))', "task"), encoding="utf-8")
+    (tmp_path / "script.py").write_text(f"{SCRIPT.rsplit('serve', 1)[0]}serve(lambda task: task)", encoding="utf-8")
     with worker(PYTHON, tmp_path / "log", str(tmp_path / "script.py")) as process:
         assert WorkerSide(process, [[1, 2]]).answer(tmp_path / "answer.npy").tolist() == [[1, 2]]
+
+
+def test_a_worker_without_an_answer_hands_over_an_empty_one(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(SCRIPT, encoding="utf-8")
+    with worker(PYTHON, tmp_path / "log", str(tmp_path / "script.py")) as process:
+        assert WorkerSide(process, 0).answer(tmp_path / "answer.npy").size == 0
 
 
 def test_a_peers_server_is_waited_for_and_stopped(tmp_path: Path) -> None:
