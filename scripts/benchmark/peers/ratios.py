@@ -77,9 +77,9 @@ def table(found: Sequence[Row]) -> str:
 
 
 def write(folder: Path, found: Sequence[Row]) -> None:
-    """``peers.json``, ``peers.md`` and ``peers.png`` in ``folder``."""
+    """``peers.json``, ``peers.md`` and ``peers.png`` in ``folder``; nothing is drawn without the product beside it."""
     output.write(folder / "peers", table(found), {"rows": [asdict(row) for row in found]})
-    _plot(folder / "peers.png", found)
+    _plot(folder / "peers.png", [row for row in found if row.ratios])
 
 
 def _plot(path: Path, found: Sequence[Row]) -> None:

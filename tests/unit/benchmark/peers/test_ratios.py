@@ -67,3 +67,9 @@ def test_results_are_written_as_json_table_and_plot(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "peers.json").read_text())["rows"][1]["ratios"]["Quartet"]["median"] == 3
     assert "| peer | 25.0 | 3.00 (2.00 to 8.00) |" in (tmp_path / "peers.md").read_text()
     assert (tmp_path / "peers.png").stat().st_size > 1000
+
+
+def test_results_of_peers_alone_are_written_too(tmp_path: Path) -> None:
+    alone = ratios.compare(Case("embeddings", "tokens", 100, {}), {"peer": FixedSide(9, 3)}, 1, Path())
+    ratios.write(tmp_path, alone)
+    assert json.loads((tmp_path / "peers.json").read_text(encoding="utf-8"))["rows"][0]["ratios"] == {}
