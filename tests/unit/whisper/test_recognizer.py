@@ -1,3 +1,4 @@
+import json
 import shutil
 from pathlib import Path
 from types import ModuleType
@@ -133,6 +134,19 @@ def test_an_export_whose_graphs_are_missing_is_not_heard_by_what_is_left_of_it(
 
 def test_graphs_are_taken_where_the_export_wrote_them(module: ModuleType, exported: Path) -> None:
     assert isinstance(module.Recognizer(exported)._encoder, module.GraphEncoder)
+
+
+def test_windows_are_heard_by_a_graph_of_their_length_where_all_have_one(
+    module: ModuleType, exported: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(exported, tmp_path / "int8")
+    settings = json.loads((exported / "quartet.json").read_text(encoding="utf-8"))
+    one_length = {**settings, "min_window_seconds": settings["window_seconds"]}
+    (tmp_path / "int8" / "quartet.json").write_text(json.dumps(one_length), encoding="utf-8")
+    recognizer = module.Recognizer(tmp_path / "int8")
+    (result,) = recognizer.transcribe([module.Window(say(SENTENCE), language="en")])
+    assert recognizer._encoder._graph.input().partial_shape.is_static
+    assert "".join(segment.text for segment in result.segments).strip() == SENTENCE
 
 
 def test_a_checkpoint_without_graphs_is_encoded_by_ctranslate2(recognizer: Any) -> None:
