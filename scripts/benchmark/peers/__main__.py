@@ -17,6 +17,7 @@ from scripts.benchmark.peers.sides import Bench
 
 CASES = {
     "embeddings": texts.embeddings,
+    "embedding-passages": texts.embedding_passages,
     "rerank": texts.rerank,
     "rerank-passages": texts.rerank_passages,
     "transcriptions": audio.transcriptions,

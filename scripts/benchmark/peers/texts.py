@@ -91,12 +91,11 @@ def _engines(bench: Bench, checkpoints: Checkpoints, texts: list[str]) -> dict[s
     }
 
 
-def embeddings(bench: Bench) -> Case:
-    """16 callers, each with 4 texts of 8 to 500 tokens."""
+def _embedded(bench: Bench, name: str, longest: int) -> Case:
     checkpoints = Checkpoints(bench.folder)
     checkpoint = checkpoints.text(reranker=False)
     rng = np.random.default_rng(1)
-    texts = [_mixed(rng, _TEXTS_A_CALL, _LONGEST) for _ in range(_CALLERS)]
+    texts = [_mixed(rng, _TEXTS_A_CALL, longest) for _ in range(_CALLERS)]
     flat = [text for its in texts for text in its]
     padded = "sentence-transformers in process"
     sides = {
@@ -107,7 +106,17 @@ def embeddings(bench: Bench) -> Case:
         **_engines(bench, checkpoints, flat),
     }
     # Every export holds it to 1e-5 of the original.
-    return Case("embeddings", "tokens", _tokens(flat), sides, trained="its fp32 graph in process")
+    return Case(name, "tokens", _tokens(flat), sides, trained="its fp32 graph in process")
+
+
+def embeddings(bench: Bench) -> Case:
+    """16 callers, each with 4 texts of 8 to 500 tokens."""
+    return _embedded(bench, "embeddings", _LONGEST)
+
+
+def embedding_passages(bench: Bench) -> Case:
+    """16 callers, each with 4 texts of 8 to 150 tokens."""
+    return _embedded(bench, "embeddings of passages", _LONGEST_PASSAGE)
 
 
 def _reranks(rng: np.random.Generator, longest: int) -> list[tuple[str, list[str]]]:
