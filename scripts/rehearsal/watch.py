@@ -40,6 +40,11 @@ class Sample:
     worked: float
 
 
+def _heed_ctrl_c() -> None:
+    # A shell has those that it starts in the background ignore it, and so would all that they start.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Watched:
     """``command`` in a process group of its own; its output goes to ``log`` too."""
 
@@ -57,6 +62,7 @@ class Watched:
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
+            preexec_fn=_heed_ctrl_c,
         )
         self._heard = threading.Condition()
         self._threads = [threading.Thread(target=work, daemon=True) for work in (self._read, self._look)]

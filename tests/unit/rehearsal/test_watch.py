@@ -1,6 +1,7 @@
 """A command that is watched: what it says, what it takes, and how it is ended."""
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -26,7 +27,16 @@ def test_what_a_child_holds_is_counted(tmp_path: Path) -> None:
         assert sample(command.pid, 0.0).own > 200_000_000
 
 
-def test_ctrl_c_ends_it(tmp_path: Path) -> None:
+@pytest.fixture
+def in_background() -> Iterator[None]:
+    """As a shell starts what is to run in the background."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("in_background")
+def test_ctrl_c_ends_it_though_who_started_it_ignores_that(tmp_path: Path) -> None:
     with _watched(_WAITS, tmp_path) as command:
         command.wait_for("waits", 30)
         command.interrupt()
