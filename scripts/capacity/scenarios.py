@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from frontend.catalogue.voices import VOICES
 from frontend.config.settings import Settings
 from scripts.capacity.fits import Fits, Line, ModelFit, RequestFit
+from scripts.capacity.larger import fitted_to
 from scripts.capacity.requests import MODEL_OF, OPERATIONS, Request
 from scripts.capacity.simulation.autoscaler import Scaling
 from scripts.capacity.simulation.deployment import Deployment, Fault, Lags, PoolPlan
@@ -52,7 +53,7 @@ def peak(
     fits: Fits, sizes: Sizes, choices: Choices, seconds: float, seed: int, faults: Sequence[Fault] = ()
 ) -> Happened:
     """A plan at its busiest moment."""
-    its = served(fits)
+    its = fitted_to(served(fits), choices.cores)
     deployment = dataclasses.replace(deployment_of(its, sizes, choices), faults=faults)
     return simulate(its, deployment, at_noon(its, sizes.traffic, seconds, seed), seed)
 
@@ -61,7 +62,7 @@ def day(
     fits: Fits, sizes: Sizes, choices: Choices, scaling: Scaling, hours: tuple[float, float], seed: int
 ) -> Happened:
     """A plan's pools, from a third of their size to all of it, scaled over some hours."""
-    its = served(fits)
+    its = fitted_to(served(fits), choices.cores)
     planned = deployment_of(its, sizes, choices)
     pools = [
         dataclasses.replace(pool, least=-(-pool.replicas // 3), replicas=-(-pool.replicas // 3), most=2 * pool.replicas)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from scripts.capacity.fits import Fits, ModelFit
+from scripts.capacity.larger import fitted_to
 from scripts.capacity.requests import MODEL_OF, PRICED_BY, UNIT_OF
 from scripts.capacity.traffic import IDS_PER_CHARACTER, SENTENCE_CHARACTERS, Traffic
 
@@ -120,6 +121,7 @@ def frontend_seconds(fits: Fits, operation: str, size: float) -> float:
 
 def size(fits: Fits, traffic: Traffic, choices: Choices = Choices()) -> Sizes:
     """How many of what are needed at the peak of a day."""
+    fits = fitted_to(fits, choices.cores)
     needs = [_need(fits, traffic, choices, name) for name in traffic.shares]
     pools = [_pool(name, needs, choices) for name in dict.fromkeys(POOL_OF.values())]
     used = sum(
@@ -136,7 +138,7 @@ def _need(fits: Fits, traffic: Traffic, choices: Choices, operation: str) -> Nee
     share = traffic.shares[operation]
     calls = traffic.peak_rate * share.part
     gpu = choices.gpu.get(operation)
-    rate = gpu or rate_of(fits, operation, share.size) * choices.cores / fits.cores
+    rate = gpu or rate_of(fits, operation, share.size)
     hour = choices.prices.gpu if gpu else choices.cores * choices.prices.core
     price = hour / (rate * choices.busy * _HOUR) * PRICED_BY[operation][0]
     return Need(operation, calls, calls * share.size, rate, calls * share.size / rate, gpu is not None, price)
