@@ -57,5 +57,12 @@ def test_an_interrupt_ends_it_without_a_traceback(tmp_path: Path) -> None:
     assert (run.returncode, said) == (-signal.SIGINT, b"")
 
 
+# The real models need more than a machine that tests may have free.
+_ON_A_LARGE_DISK = """import runpy, shutil, types
+shutil.disk_usage = lambda _: types.SimpleNamespace(free=10**12)
+runpy.run_module("scripts.run", run_name="__main__", alter_sys=True)
+"""
+
+
 def _ignore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
