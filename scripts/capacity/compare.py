@@ -4,15 +4,15 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import quantiles
 from typing import Any
 
+from scripts.benchmark.common.load import Load, Sample
 from scripts.benchmark.common.output import head, line
+from scripts.benchmark.common.summary import span, summary
 from scripts.capacity.fits import Fits
 from scripts.capacity.requests import Request
-from scripts.capacity.simulation.bench import Load, Sample, simulate
+from scripts.capacity.simulation.bench import simulate
 
-_WARM_UP = 4
 # By how much a simulated number may differ.
 TOLERANCE = 0.15
 _HEAD = ("operation", "load", "number", "real", "simulated", "ratio", "within 15 %")
@@ -49,13 +49,11 @@ def pairs(fits: Fits, bench: Mapping[str, Any]) -> list[Pair]:
     return [pair for result, samples in zip(results, found, strict=True) for pair in _pairs(result, samples)]
 
 
-def _load(bench: Mapping[str, Any], result: Mapping[str, Any]) -> Load:
+def _load(bench: Mapping[str, Any], result: Mapping[str, Any]) -> Load[Request]:
     plan = bench["plan"]
     requests = [_request(values) for values in bench["requests"][result["operation"]]]
     sent = requests[: plan["burst"]] if result["shape"] == "burst" else requests
-    return Load(
-        result["shape"], sent, requests[:_WARM_UP], plan["callers"], plan["rate"], plan["seconds"], plan["seed"]
-    )
+    return Load(result["shape"], sent, plan["callers"], plan["rate"], plan["seconds"], plan["seed"])
 
 
 def _request(values: Mapping[str, Any]) -> Request:
@@ -63,14 +61,10 @@ def _request(values: Mapping[str, Any]) -> Request:
 
 
 def _pairs(result: Mapping[str, Any], samples: Sequence[Sample]) -> Iterator[Pair]:
-    seconds = max(sample.due + sample.seconds for sample in samples) - min(sample.due for sample in samples)
-    times = sorted(sample.seconds for sample in samples if sample.answered)
-    # As NumPy's percentiles, which the benchmark has.
-    parts = quantiles(times, n=100, method="inclusive")
-    names = result["operation"], result["shape"]
-    yield Pair(*names, "calls/s", result["calls_a_second"], len(times) / seconds)
-    yield Pair(*names, "p50 s", result["latency"]["p50"], parts[49])
-    yield Pair(*names, "p95 s", result["latency"]["p95"], parts[94])
+    names, simulated = (result["operation"], result["shape"]), summary(samples)
+    yield Pair(*names, "calls/s", result["calls_a_second"], (simulated.calls - simulated.failed) / span(samples))
+    for name in ("p50", "p95"):
+        yield Pair(*names, f"{name} s", result["latency"][name], simulated.percentile(name))
 
 
 def table(found: Sequence[Pair]) -> str:

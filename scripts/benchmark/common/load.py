@@ -1,16 +1,22 @@
-"""Three shapes of load: callers who wait for their answer, arrivals that do not wait, and everything at once."""
+"""Three shapes of load: callers who wait for their answer, arrivals that do not wait, and everything at once.
+
+The calls may be real ones or simulated: all times are those of the event loop.
+"""
 
 import asyncio
 import random
-import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import aiohttp
 
-from scripts.benchmark.common.inputs import Call
+if TYPE_CHECKING:
+    from scripts.benchmark.common.inputs import Call
 
+Asked = TypeVar("Asked")
+_Sent = TypeVar("_Sent", contravariant=True)
 _LONGEST_SECONDS = 600.0
 
 
@@ -24,13 +30,41 @@ class Sample:
     units: float
 
 
+class Sender(Protocol[_Sent]):
+    """Sends a call and waits for its answer, which counts from when it was ``due``."""
+
+    async def send(self, call: _Sent, due: float) -> Sample: ...
+
+
+@dataclass(frozen=True)
+class Load(Generic[Asked]):
+    """What is sent: ``shape`` is closed, open, burst or each, and tells which of the other numbers count."""
+
+    shape: str
+    calls: Sequence[Asked]
+    callers: int = 1
+    rate: float = 0.0
+    seconds: float = 0.0
+    seed: int = 0
+
+    async def send(self, sender: Sender[Asked]) -> list[Sample]:
+        """What becomes of it."""
+        if self.shape == "closed":
+            return await closed(sender, self.calls, self.callers, self.seconds)
+        if self.shape == "open":
+            return await poisson(sender, self.calls, self.rate, self.seconds, self.seed)
+        return await (
+            burst(sender, self.calls) if self.shape == "burst" else each_once(sender, self.calls, self.callers)
+        )
+
+
 class Client:
     """Sends calls to one address."""
 
     def __init__(self, session: aiohttp.ClientSession, address: str) -> None:
         self._session, self._address = session, address
 
-    async def send(self, call: Call, due: float) -> Sample:
+    async def send(self, call: "Call", due: float) -> Sample:
         """Send and read the whole answer. Time counts from ``due``, so that a late start is not forgiven."""
         try:
             data = None if call.file is None else _form(call)
@@ -39,10 +73,14 @@ class Client:
                 status = response.status
         except (aiohttp.ClientError, TimeoutError, OSError):
             status = 0
-        return Sample(due, time.perf_counter() - due, status, call.units)
+        return Sample(due, _now() - due, status, call.units)
 
 
-def _form(call: Call) -> aiohttp.FormData:
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _form(call: "Call") -> aiohttp.FormData:
     form = aiohttp.FormData()
     for name, value in call.fields:
         form.add_field(name, value)
@@ -60,43 +98,45 @@ async def connected(address: str, key: str) -> AsyncIterator[Client]:
         yield Client(session, address.rstrip("/"))
 
 
-async def closed(client: Client, calls: Sequence[Call], callers: int, seconds: float) -> list[Sample]:
+async def closed(sender: Sender[Asked], calls: Sequence[Asked], callers: int, seconds: float) -> list[Sample]:
     """``callers`` send one call after the other until ``seconds`` have passed, over ``calls`` again and again."""
     samples: list[Sample] = []
-    end = time.perf_counter() + seconds
+    end = _now() + seconds
     turn = iter(range(1_000_000_000))
 
     async def caller() -> None:
-        while (due := time.perf_counter()) < end:
-            samples.append(await client.send(calls[next(turn) % len(calls)], due))
+        while (due := _now()) < end:
+            samples.append(await sender.send(calls[next(turn) % len(calls)], due))
 
     await asyncio.gather(*(caller() for _ in range(callers)))
     return samples
 
 
-async def each_once(client: Client, calls: Sequence[Call], callers: int) -> list[Sample]:
+async def each_once(sender: Sender[Asked], calls: Sequence[Asked], callers: int) -> list[Sample]:
     """``callers`` send one call after the other until every one of ``calls`` is answered."""
     waiting = iter(calls)
 
     async def caller() -> list[Sample]:
-        return [await client.send(call, time.perf_counter()) for call in waiting]
+        return [await sender.send(call, _now()) for call in waiting]
 
     answered = await asyncio.gather(*(caller() for _ in range(callers)))
     return [sample for its in answered for sample in its]
 
 
-async def poisson(client: Client, calls: Sequence[Call], rate: float, seconds: float, seed: int) -> list[Sample]:
+async def poisson(
+    sender: Sender[Asked], calls: Sequence[Asked], rate: float, seconds: float, seed: int
+) -> list[Sample]:
     """Calls arrive at ``rate`` a second on average, whether the ones before are answered or not."""
     rng = random.Random(seed)
     sent: list[asyncio.Task[Sample]] = []
-    due = begun = time.perf_counter()
+    due = begun = _now()
     while (due := due + rng.expovariate(rate)) < begun + seconds:
-        await asyncio.sleep(max(0.0, due - time.perf_counter()))
-        sent.append(asyncio.create_task(client.send(calls[len(sent) % len(calls)], due)))
+        await asyncio.sleep(max(0.0, due - _now()))
+        sent.append(asyncio.create_task(sender.send(calls[len(sent) % len(calls)], due)))
     return list(await asyncio.gather(*sent))
 
 
-async def burst(client: Client, calls: Sequence[Call]) -> list[Sample]:
+async def burst(sender: Sender[Asked], calls: Sequence[Asked]) -> list[Sample]:
     """All calls at once."""
-    now = time.perf_counter()
-    return list(await asyncio.gather(*(client.send(call, now) for call in calls)))
+    now = _now()
+    return list(await asyncio.gather(*(sender.send(call, now) for call in calls)))

@@ -32,11 +32,15 @@ class Summary:
         return self.latency.get(name, float("inf"))
 
 
-def summary(samples: Sequence[Sample]) -> Summary:
-    """Throughput counts what succeeded, from the first call's due time to the last answer."""
-    good = [sample for sample in samples if sample.status == 200]
+def span(samples: Sequence[Sample]) -> float:
+    """Seconds from the first call's due time to the last answer."""
     begun = min((sample.due for sample in samples), default=0.0)
-    seconds = max((sample.due + sample.seconds for sample in samples), default=0.0) - begun
+    return max((sample.due + sample.seconds for sample in samples), default=0.0) - begun
+
+
+def summary(samples: Sequence[Sample]) -> Summary:
+    """Throughput counts what succeeded, over the span of all."""
+    good, seconds = [sample for sample in samples if sample.status == 200], span(samples)
     times = np.array([sample.seconds for sample in good])
     latency = {f"p{p}": round(float(np.percentile(times, p)), 5) for p in _PERCENTILES} if good else {}
     if good:

@@ -16,6 +16,7 @@ import numpy as np
 
 from scripts.benchmark.common import load
 from scripts.benchmark.common.inputs import Call
+from scripts.benchmark.common.summary import span
 from scripts.benchmark.common.target import Target, own_product
 from scripts.local_triton.checks import free_port
 from scripts.local_triton.child import start_child, stop_child
@@ -69,7 +70,7 @@ class HttpSide:
             samples = await load.each_once(client, self._calls, self._callers)
         if failed := {sample.status for sample in samples} - {200}:
             raise PeerError(f"{self._target.address} answered {failed}")
-        return max(sample.due + sample.seconds for sample in samples) - min(sample.due for sample in samples)
+        return span(samples)
 
 
 class WorkerSide:

@@ -9,11 +9,11 @@ import dataclasses
 from collections.abc import Sequence
 
 from scripts.benchmark.common.inputs import Call
-from scripts.benchmark.common.load import Client, each_once
+from scripts.benchmark.common.load import Client, Load, each_once
 from scripts.capacity.fits import Fits, Line, RequestFit
 from scripts.capacity.measuring.processes import Processes, Spent
 from scripts.capacity.requests import MODEL_OF, Request
-from scripts.capacity.simulation.bench import Load, triton_seconds
+from scripts.capacity.simulation.bench import triton_seconds
 
 CALLERS = 4
 # Of which the one counts that others on the machine disturbed least.
@@ -39,7 +39,7 @@ def stretched(fits: Fits, operation: str, requests: Sequence[Request], found: Sp
     """With an operation's request and model as they are under load; ``idle`` was spent while nothing was sent."""
     request = _request(fits.requests[operation], requests, found, idle)
     its = dataclasses.replace(fits, requests={**fits.requests, operation: request})
-    load = Load("each", requests, requests[:CALLERS], CALLERS)
+    load = Load("each", requests, CALLERS)
     taken = found.triton - idle.triton / idle.seconds * found.seconds
     for _ in range(_ROUNDS):
         model = its.models[MODEL_OF[operation]]

@@ -130,11 +130,8 @@ class Measuring:
 
     async def _send(self, client: load.Client, name: str, shape: str) -> list[Sample]:
         plan, requests = self._plan, self._calls[name]
-        if shape == "open":
-            return await load.poisson(client, requests, plan.rate, plan.seconds, plan.seed)
-        if shape == "burst":
-            return await load.burst(client, requests[: plan.burst])
-        return await load.closed(client, requests, plan.callers, plan.seconds)
+        sent = requests[: plan.burst] if shape == "burst" else requests
+        return await load.Load(shape, sent, plan.callers, plan.rate, plan.seconds, plan.seed).send(client)
 
 
 def _noise(spent: Spent) -> float:

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from scripts.benchmark.common.inputs import Call
-from scripts.benchmark.common.load import Client
+from scripts.benchmark.common.load import Client, Load
 from scripts.capacity.fits import Fits, Line, RequestFit, fit
 from scripts.capacity.measuring.processes import Processes, Spent
 from scripts.capacity.requests import Request
-from scripts.capacity.simulation.bench import Load, simulate
+from scripts.capacity.simulation.bench import simulate
 
 _WARM_UP = 4
 # Of which the middle one counts.
@@ -56,7 +56,6 @@ def with_wire(fits: Fits, operation: str, requests: Sequence[Request]) -> Reques
     its = fits.requests[operation]
     bare = RequestFit(its.loop, its.threads, its.workers, its.client, 0.0)
     without = Fits(fits.machine, fits.cores, fits.idle, fits.models, {**fits.requests, operation: bare})
-    load = Load("each", requests, requests[:_WARM_UP])
-    (samples,) = simulate(without, [load])
+    (samples,) = simulate(without, [Load("each", requests)])
     alone = sum(sample.seconds for sample in samples) / len(samples)
     return RequestFit(its.loop, its.threads, its.workers, its.client, max(0.0, its.wire - alone))
