@@ -23,7 +23,6 @@ from scripts.export_models.plan import CHECKPOINTS
 from scripts.export_models.text.promised import PROMISES, check_promise
 
 HUB_ADDRESS = "https://huggingface.co"
-_READ = 1 << 20
 _HUB_SECONDS = 10
 _LOOK_SECONDS = 1.0
 _DEMO = Path(__file__).parent / "demo"
@@ -67,9 +66,7 @@ def _digest(path: Path, etag: str) -> str:
     """The file's hash in the form of the hub's etag: SHA-256 for large files, git's blob SHA-1 for small ones."""
     digest = hashlib.sha256() if len(etag) == 64 else hashlib.sha1(b"blob %d\0" % path.stat().st_size)
     with path.open("rb") as file:
-        while chunk := file.read(_READ):
-            digest.update(chunk)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, lambda: digest).hexdigest()
 
 
 def _arrived(folder: Path) -> int:

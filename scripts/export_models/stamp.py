@@ -14,7 +14,6 @@ from pathlib import Path
 _FILE = "exported.json"
 _ROOT = Path(__file__).parents[2]
 _PACKAGE = "scripts"
-_READ = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class Digests:
 
     def __init__(self, memory: Path) -> None:
         self._memory = memory
-        self._known: dict[str, list[str]] = {}
+        self._known: dict[str, list[str]]
         try:
             self._known = json.loads(memory.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -43,18 +42,11 @@ class Digests:
         name, status = str(path.resolve()), path.stat()
         state = f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
         if self._known.get(name, [""])[0] != state:
-            self._known[name] = [state, _digest(path)]
+            with path.open("rb") as file:
+                self._known[name] = [state, hashlib.file_digest(file, "sha256").hexdigest()]
             self._memory.parent.mkdir(parents=True, exist_ok=True)
             self._memory.write_text(json.dumps(self._known), encoding="utf-8")
         return self._known[name][1]
-
-
-def _digest(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(_READ):
-            digest.update(chunk)
-    return digest.hexdigest()
 
 
 def fingerprint(settings: Mapping[str, str], weights: Mapping[str, str], code: Mapping[str, str]) -> str:
@@ -89,15 +81,10 @@ def _imported(tree: ast.Module) -> Iterable[str]:
 
 
 def _without_docstrings(tree: ast.Module) -> ast.Module:
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
     for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            first = node.body[0] if node.body else None
-            if (
-                isinstance(first, ast.Expr)
-                and isinstance(first.value, ast.Constant)
-                and isinstance(first.value.value, str)
-            ):
-                del node.body[0]
+        if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None:
+            del node.body[0]
     return tree
 
 
