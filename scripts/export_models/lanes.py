@@ -6,10 +6,9 @@ hears of it, and kills them.
 
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -19,7 +18,7 @@ from scripts.export_models.checkpoints import SourceError
 from scripts.export_models.graphs.parity import Check
 from scripts.export_models.progress_line import ProgressLine
 from scripts.export_models.worker import Job
-from scripts.local_triton.child import die_with_parent
+from scripts.local_triton.child import start_child, stop_child
 
 _TICK_SECONDS = 1.0
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -56,24 +55,13 @@ class _Process:
         self.log = log
         threads = {name: str(job.threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
         command = [sys.executable, "-m", "scripts.export_models.worker", job.written(), str(writer.fileno())]
-        with log.open("wb") as output:
-            self._process = subprocess.Popen(
-                command,
-                env=os.environ | threads,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                pass_fds=(writer.fileno(),),
-                start_new_session=True,
-                preexec_fn=die_with_parent,
-            )
+        log.unlink(missing_ok=True)
+        self._process = start_child(command, os.environ | threads, log, [writer.fileno()])
         writer.close()
 
     def kill(self) -> None:
         """End it with all that it started."""
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        stop_child(self._process, 0)
         self.reader.close()
 
     def check_end(self) -> None:

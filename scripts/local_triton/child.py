@@ -17,8 +17,13 @@ def die_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def start_child(command: Sequence[str], environment: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
-    """Run ``command`` in a session of its own, out of reach of a terminal's Ctrl-C; its output goes behind ``log``."""
+def start_child(
+    command: Sequence[str], environment: Mapping[str, str], log: Path, files: Sequence[int] = ()
+) -> subprocess.Popen[bytes]:
+    """Run ``command`` in a session of its own, out of reach of a terminal's Ctrl-C; its output goes behind ``log``.
+
+    It inherits the open ``files``.
+    """
     with log.open("ab") as output:
         return subprocess.Popen(
             command,
@@ -26,6 +31,7 @@ def start_child(command: Sequence[str], environment: Mapping[str, str], log: Pat
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
+            pass_fds=files,
             start_new_session=True,
             preexec_fn=die_with_parent,
         )
