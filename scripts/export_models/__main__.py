@@ -14,7 +14,6 @@ import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from scripts.export_models import lanes, plan, stamp
@@ -33,22 +32,7 @@ MODELS = plan.MODELS
 _PRECISIONS = ("auto", "int8", "fp32", "fp16")
 
 
-@dataclass(frozen=True)
-class Options:
-    source: str
-    folder: Path | None
-    repository: Path
-    work: Path
-    runtimes: Path
-    precision: str
-    whisper_compute_type: str
-    onnxruntime: tuple[str, ...]
-    models: tuple[str, ...]
-    force: bool
-    check: bool
-
-
-def _parse(arguments: list[str]) -> Options:
+def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m scripts.export_models", description="Export models into the Triton model repository."
     )
@@ -57,32 +41,25 @@ def _parse(arguments: list[str]) -> Options:
     parser.add_argument("--repository", type=Path, default=Path("model_repository"))
     parser.add_argument("--work", type=Path, default=Path("build/export"), help="downloads, logs, intermediate files")
     parser.add_argument("--precision", choices=_PRECISIONS, default="auto", help="of the text models")
-    parser.add_argument("--whisper-compute-type", default=None, help="CTranslate2's: float32, int8, float16, ...")
+    parser.add_argument("--whisper-compute-type", help="CTranslate2's: float32, int8, float16, ...")
     parser.add_argument(
         "--onnxruntime",
+        dest="versions",
         action="append",
         default=[],
         metavar="VERSION",
         help=f"check on this ONNX Runtime too: a version from {runtimes.OLDEST} (Triton 24.10) on, or 'oldest'",
     )
     parser.add_argument("--runtimes", type=Path, help="where those lie; in the --work folder by default")
-    parser.add_argument("--only", choices=MODELS, action="append", default=[], metavar="MODEL")
+    parser.add_argument("--only", dest="models", choices=MODELS, action="append", metavar="MODEL")
     parser.add_argument("--force", action="store_true", help="export again what is there already")
     parser.add_argument("--check", action="store_true", help="only say whether the source has what an export needs")
     given = parser.parse_args(arguments)
-    return Options(
-        source=given.source,
-        folder=given.folder,
-        repository=given.repository,
-        work=given.work,
-        runtimes=given.runtimes or given.work,
-        precision=given.precision,
-        whisper_compute_type=given.whisper_compute_type or _compute_type(given.source, given.precision),
-        onnxruntime=tuple(runtimes.OLDEST if each == "oldest" else each for each in given.onnxruntime),
-        models=tuple(given.only) or MODELS,
-        force=given.force,
-        check=given.check,
-    )
+    given.models = given.models or list(MODELS)
+    given.runtimes = given.runtimes or given.work
+    given.whisper_compute_type = given.whisper_compute_type or _compute_type(given.source, given.precision)
+    given.versions = [runtimes.OLDEST if each == "oldest" else each for each in given.versions]
+    return given
 
 
 def _compute_type(source: str, precision: str) -> str:
@@ -105,14 +82,14 @@ def main(arguments: list[str]) -> int:
         return 128 + error.number
 
 
-def _export(options: Options) -> int:
+def _export(options: argparse.Namespace) -> int:
     plan.check_catalogue()
     if options.source == "folder" and options.folder is None:
         raise SourceError("--source folder needs --folder")
     source = source_of(options.source, str(options.folder or ""), options.work, SILENT)
     if options.check:
         return _check(options, source, options.models)
-    others = runtimes.others(options.onnxruntime, options.runtimes)
+    others = runtimes.others(options.versions, options.runtimes)
     # The demo and a folder are at hand; whether the hub is matters only where something is to be had from it.
     if options.source != "hub":
         _check(options, source, options.models)
@@ -126,7 +103,7 @@ def _export(options: Options) -> int:
     return _run(options, wanted, _sizes(options, source, list(wanted)))
 
 
-def _check(options: Options, source: Source, models: Sequence[str]) -> int:
+def _check(options: argparse.Namespace, source: Source, models: Sequence[str]) -> int:
     """Refuse what would fail later, before anything is downloaded or computed."""
     source.check(plan.checkpoints_of(models), [voice for model in models if (voice := plan.voice_of(model))])
     # What is downloaded lies in the work folder, what is written in the repository; both may lie on one disk.
@@ -139,7 +116,7 @@ def _check(options: Options, source: Source, models: Sequence[str]) -> int:
     return 0
 
 
-def _wanted(options: Options, source: Source) -> dict[str, str]:
+def _wanted(options: argparse.Namespace, source: Source) -> dict[str, str]:
     """The models to export, each with its fingerprint; those that nobody could check are named again."""
     digests = Digests(options.work / "digests.json")
     precision, compute_type = options.precision, options.whisper_compute_type
@@ -147,20 +124,15 @@ def _wanted(options: Options, source: Source) -> dict[str, str]:
     wanted = {}
     for model in options.models:
         fingerprint, found = prints.of(model), stamp.read(options.repository, model)
-        runtimes_checked = set(found.runtimes) if found else set()
-        if (
-            options.force
-            or not found
-            or found.fingerprint != fingerprint
-            or set(options.onnxruntime) - runtimes_checked
-        ):
+        fresh = found and found.fingerprint == fingerprint and set(found.runtimes).issuperset(options.versions)
+        if options.force or not found or not fresh:
             wanted[model] = fingerprint
         elif found.not_checked:
             print(f"{model} is exported and not checked: {'; '.join(found.not_checked)}", file=sys.stderr)
     return wanted
 
 
-def _sizes(options: Options, source: Source, models: Sequence[str]) -> dict[Checkpoint, int]:
+def _sizes(options: argparse.Namespace, source: Source, models: Sequence[str]) -> dict[Checkpoint, int]:
     """The bytes of the weights of each checkpoint; the demo's voices have none before they are built."""
     sizes = {}
     for checkpoint in plan.checkpoints_of(models):
@@ -174,10 +146,10 @@ def _sizes(options: Options, source: Source, models: Sequence[str]) -> dict[Chec
     return sizes
 
 
-def _run(options: Options, wanted: Mapping[str, str], sizes: Mapping[Checkpoint, int]) -> int:
+def _run(options: argparse.Namespace, wanted: Mapping[str, str], sizes: Mapping[Checkpoint, int]) -> int:
     works, memory = plan.works(list(wanted), sizes), memory_bytes()
     shares = plan.share_out(works, processors(), memory)
-    print(_announced(options, works, shares, sizes), flush=True)
+    print(_announced(options.source, works, shares, sizes), flush=True)
     if (most := max(work.memory for work in works)) > memory:
         print(f"this may take {in_words(most)} of memory, and there are {in_words(memory)}", flush=True)
     jobs = [
@@ -189,7 +161,7 @@ def _run(options: Options, wanted: Mapping[str, str], sizes: Mapping[Checkpoint,
             runtimes=str(options.runtimes),
             precision=options.precision,
             compute_type=options.whisper_compute_type,
-            versions=list(options.onnxruntime),
+            versions=options.versions,
             fingerprints={model: wanted[model] for model in share.models},
             threads=share.threads,
         )
@@ -210,18 +182,18 @@ def _counted(count: int, one: str, many: str) -> str:
 
 
 def _announced(
-    options: Options, works: Sequence[plan.Task], shares: Sequence[plan.Lane], sizes: Mapping[Checkpoint, int]
+    source: str, works: Sequence[plan.Task], shares: Sequence[plan.Lane], sizes: Mapping[Checkpoint, int]
 ) -> str:
     """What is about to happen, before it does: how much is read, on what, and for how long."""
     minutes = plan.seconds_in_all(works, shares) / 60
     count = sum(len(work.models) for work in works)
     lines = [
-        f"exporting {count} models ({options.source}), about {max(1, round(minutes))} min: "
+        f"exporting {count} models ({source}), about {max(1, round(minutes))} min: "
         f"{_counted(len(shares), 'process', 'processes')} of {_counted(shares[0].threads, 'thread', 'threads')}, "
         f"for {processors()} processors and {in_words(memory_bytes())} of memory"
     ]
     for checkpoint, size in sizes.items():
-        if options.source == "hub":
+        if source == "hub":
             name = f"{checkpoint.repository} at {checkpoint.revision[:12]}"
             lines.append(f"  {name}: {in_words(size)} to download, licence {checkpoint.licence}")
         elif size:

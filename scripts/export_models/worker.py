@@ -11,10 +11,10 @@ import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from frontend.catalogue.models import EMBEDDINGS
 from scripts.export_models import plan, sources, stamp
@@ -53,8 +53,7 @@ class Job:
 
     @classmethod
     def read(cls, text: str) -> "Job":
-        given: dict[str, Any] = json.loads(text)
-        return cls(**{each.name: given[each.name] for each in fields(cls)})
+        return cls(**json.loads(text))
 
 
 class Reports(Progress):
