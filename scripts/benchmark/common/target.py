@@ -19,8 +19,8 @@ class Target:
     """Where calls go: ``address`` with its /v1 and the key; of our own product Triton's addresses and the database."""
 
     address: str
-    key: str
-    triton: str
+    key: str = ""
+    triton: str = ""
     grpc: str = ""
     database: str = ""
 

@@ -2,14 +2,11 @@
 
 import math
 import random
-from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 
 from scripts.benchmark.common.inputs import Call, clip, speech_text
-from scripts.benchmark.common.target import Target
 from scripts.benchmark.lookalikes.repository import COMPUTE_TYPE, VOICE, Checkpoints, put_voice, put_whisper
-from scripts.benchmark.peers.sides import Bench, Case, HttpSide, Opener, Side, server
+from scripts.benchmark.peers.sides import WORKERS, Bench, Case
 
 _CALLERS = 8
 _THREADS = 2
@@ -35,27 +32,18 @@ def _windows(clips: list[tuple[Path, float]]) -> int:
     return sum(math.ceil(seconds / _WINDOW_SECONDS) for _, seconds in clips)
 
 
-def _faster_whisper(bench: Bench, calls: list[Call], callers: int, options: Sequence[object]) -> Opener:
-    def start(stack: ExitStack) -> Side:
-        script = Path(__file__).parent / "workers" / "whisper_server.py"
-        command = (bench.audio_peers / "python", script, *options, "{port}")
-        address = stack.enter_context(server(command, "/health", bench.log("whisper-server")))
-        return HttpSide(Target(f"{address}/v1", "", ""), calls, callers)
-
-    return start
-
-
 def _heard(bench: Bench, name: str, clips: list[tuple[Path, float]], callers: int) -> Case:
     checkpoints = Checkpoints(bench.folder)
     put_whisper(bench.folder / "int8", checkpoints.whisper())
     files = [str(path) for path, _ in clips]
     calls = _transcriptions([path for path, _ in clips])
     options = (checkpoints.whisper_for_peers(), COMPUTE_TYPE, _THREADS)
+    server = (bench.audio_peers / "python", WORKERS / "whisper_server.py", *options, "{port}")
     sides = {
         "Quartet": bench.product(bench.folder / "int8", calls, callers),
         "CTranslate2 in process": bench.worker(bench.own, files, "ctranslate.py", *options, _CALLERS),
         "faster-whisper, batched, in process": bench.worker(bench.audio_peers, files, "whisper_batched.py", *options),
-        "faster-whisper behind HTTP": _faster_whisper(bench, calls, callers, options),
+        "faster-whisper behind HTTP": bench.server("whisper-server", server, "/health", calls, callers),
         "OpenVINO GenAI in process": bench.worker(
             bench.engines, files, "whisper_genai.py", checkpoints.whisper_source(), _THREADS
         ),
@@ -80,25 +68,18 @@ def long_file(bench: Bench) -> Case:
     return _heard(bench, "long file", [_written(bench, 0, _FILE_SECONDS, _FILE_SECONDS)], 1)
 
 
-def _piper_server(bench: Bench, voice: Path, texts: list[str]) -> Opener:
-    command = (bench.audio_peers / "python", "-m", "piper.http_server", "-m", voice, "--host", "127.0.0.1")
-
-    def start(stack: ExitStack) -> Side:
-        address = stack.enter_context(server((*command, "--port", "{port}"), "/voices", bench.log("piper")))
-        calls = [Call("/synthesize", 0, {"text": text}) for text in texts]
-        return HttpSide(Target(address, "", ""), calls, len(texts))
-
-    return start
-
-
 def _spoken(bench: Bench, name: str, texts: list[str]) -> Case:
     voice = Checkpoints(bench.folder).voice()
     put_voice(bench.folder / "int8", voice)
     own = {"voice": VOICE, "model": "tts-1", "response_format": "wav"}
     calls = [Call("/audio/speech", 0, {**own, "input": text}) for text in texts]
+    piper = (bench.audio_peers / "python", "-m", "piper.http_server", "-m", voice, "--host", "127.0.0.1")
+    its_calls = [Call("/synthesize", 0, {"text": text}) for text in texts]
     sides = {
         "Quartet": bench.product(bench.folder / "int8", calls, len(texts)),
-        "piper-tts' server": _piper_server(bench, voice, texts),
+        "piper-tts' server": bench.server(
+            "piper", (*piper, "--port", "{port}"), "/voices", its_calls, len(texts), base=""
+        ),
         "sherpa-onnx in process": bench.worker(bench.engines, texts, "sherpa_voice.py", voice, _THREADS),
     }
     return Case(name, "characters", sum(map(len, texts)), sides)

@@ -23,7 +23,7 @@ from scripts.local_triton.child import start_child, stop_child
 
 _START_SECONDS = 300
 _STOP_SECONDS = 10
-_WORKERS = Path(__file__).parent / "workers"
+WORKERS = Path(__file__).parent / "workers"
 # Nobody telephones home, and nobody looks for a hub.
 _OFFLINE = {"HF_HUB_OFFLINE": "1", "DO_NOT_TRACK": "1", "INFINITY_ANONYMOUS_USAGE_STATS": "0"}
 
@@ -104,7 +104,7 @@ def _line(process: subprocess.Popen[str]) -> str:
 @contextmanager
 def worker(python: Path, log: Path, script: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
     """A script of ``workers`` under another interpreter; what it says goes to ``log``."""
-    command = [str(python), str(_WORKERS / script), *map(str, arguments)]
+    command = [str(python), str(WORKERS / script), *map(str, arguments)]
     environment = {**os.environ, **_OFFLINE, "PYTHONPATH": str(Path.cwd())}
     pipe = subprocess.PIPE
     with (
@@ -149,14 +149,25 @@ class Bench:
     engines: Path = Path(".venv/peers-engines/bin").absolute()
     own: Path = Path(".venv/bin").absolute()
 
-    def log(self, name: str) -> Path:
+    def _log(self, name: str) -> Path:
         return self.folder / f"{name}.log"
 
     def worker(self, home: Path, task: Any, script: str, *arguments: object) -> Opener:
         """``task`` for a script of ``workers`` under the interpreter in ``home``."""
         named = [Path(script).stem, *(part for part in map(str, arguments) if part.isalnum())]
-        log = self.log("-".join(named))
+        log = self._log("-".join(named))
         return lambda stack: WorkerSide(stack.enter_context(worker(home / "python", log, script, *arguments)), task)
+
+    def server(
+        self, name: str, command: Sequence[object], health: str, calls: Sequence[Call], callers: int, base: str = "/v1"
+    ) -> Opener:
+        """A peer's own server, whose calls go below ``base``."""
+
+        def start(stack: ExitStack) -> Side:
+            address = stack.enter_context(server(command, health, self._log(name)))
+            return HttpSide(Target(f"{address}{base}"), calls, callers)
+
+        return start
 
     def product(self, repository: Path, calls: Sequence[Call], callers: int) -> Opener:
         """The product with the models of ``repository``."""

@@ -1,7 +1,6 @@
 """Embeddings and rerank: the product, its graph alone, sentence-transformers, infinity, and other engines."""
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from scripts.benchmark.common.inputs import Call
-from scripts.benchmark.common.target import Target
 from scripts.benchmark.lookalikes.repository import Checkpoints, put_text
 from scripts.benchmark.lookalikes.text import lengths, words
-from scripts.benchmark.peers.sides import Bench, Case, HttpSide, Opener, Side, server
+from scripts.benchmark.peers.sides import Bench, Case, Opener
 from scripts.export_models.text.encoder import Precision
 
 _CALLERS, _TEXTS_A_CALL = 16, 4
@@ -40,13 +38,10 @@ def _infinity(bench: Bench, model: Callable[[], Path], calls: list[Call], engine
     """infinity in the folder that ``model`` gives, where alone optimum's engine finds its graph."""
     options = f"--engine {engine} --no-model-warmup --device cpu --url-prefix /v1 --host 127.0.0.1 --port {{port}}"
     command = (bench.text_peers / "infinity_emb", "v2", "--model-id", ".", "--served-model-name", "m", *options.split())
-
-    def start(stack: ExitStack) -> Side:
-        log = bench.log(f"infinity-{engine}")
-        address = stack.enter_context(server(("env", "-C", model(), *command), "/health", log))
-        return HttpSide(Target(f"{address}/v1", "", ""), calls, len(calls))
-
-    return start
+    name = f"infinity-{engine}"
+    return _of_export(
+        model, lambda folder: bench.server(name, ("env", "-C", folder, *command), "/health", calls, len(calls))
+    )
 
 
 def _embeddings(texts: list[list[str]], model: str) -> list[Call]:

@@ -53,6 +53,6 @@ def test_a_peers_server_is_waited_for_and_stopped(tmp_path: Path) -> None:
 
 async def test_a_side_that_answers_with_an_error_is_no_side() -> None:
     async with TestServer(web.Application()) as refusing:
-        side = HttpSide(Target(str(refusing.make_url("/v1")), "", ""), [Call("/embeddings", 0, {"input": "a"})], 1)
+        side = HttpSide(Target(str(refusing.make_url("/v1"))), [Call("/embeddings", 0, {"input": "a"})], 1)
         with pytest.raises(PeerError, match="404"):
             await side.send()
