@@ -10,7 +10,7 @@ import openai
 import pytest
 from numpy.typing import NDArray
 
-from scripts.benchmark.product.triton_counts import TritonCounts, between
+from scripts.benchmark.product.triton_counts import between, settled
 from scripts.export_models.demo.sentences import sentences, words
 from scripts.run.stack import Stack
 from tests.speech import CONTAINERS, decoded, encode, say
@@ -118,7 +118,7 @@ def test_any_text_is_embedded(client: openai.OpenAI, text: str) -> None:
 
 
 def test_callers_share_executions_and_their_vectors_do_not_change(client: openai.OpenAI, stack: Stack) -> None:
-    triton = TritonCounts(f"http://127.0.0.1:{stack.triton.ports.http}")
+    triton = f"http://127.0.0.1:{stack.triton.ports.http}"
     rng = np.random.default_rng(3)
     vocabulary = [word for text in sentences("en", UNSEEN_SEED, 200) for word in words(text)]
     calls = [
@@ -130,10 +130,10 @@ def test_callers_share_executions_and_their_vectors_do_not_change(client: openai
         return np.array([row.embedding for row in client.embeddings.create(model="embed-m3", input=texts).data])
 
     alone = [embed(texts) for texts in calls]
-    before = asyncio.run(triton.read())
+    before = asyncio.run(settled(triton))
     with ThreadPoolExecutor(16) as pool:
         together = list(pool.map(embed, calls))
-    counted = between(before, asyncio.run(triton.read()))["m3_embedder"]
+    counted = between(before, asyncio.run(settled(triton)))["m3_embedder"]
     assert max(np.abs(a - b).max() for a, b in zip(alone, together, strict=True)) < 1e-5
     # Where the machine is slow, a call may be cut into pieces, each a request to Triton.
     assert counted["requests"] >= len(calls)

@@ -11,30 +11,26 @@ _SETTLE_TRIES = 20
 Counts = dict[str, dict[str, float]]
 
 
-class TritonCounts:
-    """Reads the statistics of a Triton's HTTP address; without one there is nothing to tell."""
+async def settled(address: str) -> Counts:
+    """Requests, executions, and nanoseconds in the queue and in the model, by model, once they stand still.
 
-    def __init__(self, address: str) -> None:
-        self._address = address
+    Without the HTTP address of a Triton there is nothing to tell.
+    """
+    before: Counts = {}
+    for _ in range(_SETTLE_TRIES if address else 0):
+        # Triton counts a moment after it has answered.
+        now = await _read(address)
+        if now == before:
+            break
+        before = now
+        await asyncio.sleep(_SETTLE_SECONDS)
+    return before
 
-    async def read(self) -> Counts:
-        """Requests, executions, and nanoseconds in the queue and in the model, by model, once they stand still."""
-        if not self._address:
-            return {}
-        before: Counts = {}
-        for _ in range(_SETTLE_TRIES):
-            # Triton counts a moment after it has answered.
-            now = await self._once()
-            if now == before:
-                break
-            before = now
-            await asyncio.sleep(_SETTLE_SECONDS)
-        return before
 
-    async def _once(self) -> Counts:
-        async with aiohttp.ClientSession() as session, session.get(f"{self._address}/v2/models/stats") as response:
-            stats: dict[str, Any] = await response.json()
-        return {model["name"]: _counts(model) for model in stats["model_stats"]}
+async def _read(address: str) -> Counts:
+    async with aiohttp.ClientSession() as session, session.get(f"{address}/v2/models/stats") as response:
+        stats: dict[str, Any] = await response.json()
+    return {model["name"]: _counts(model) for model in stats["model_stats"]}
 
 
 def _counts(model: dict[str, Any]) -> dict[str, float]:

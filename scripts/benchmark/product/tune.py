@@ -24,7 +24,7 @@ from scripts.benchmark.common.inputs import OPERATIONS, calls
 from scripts.benchmark.common.summary import summary
 from scripts.benchmark.common.target import Target, own_product
 from scripts.benchmark.product.model_control import Control, Knobs, overridden
-from scripts.benchmark.product.triton_counts import TritonCounts, between
+from scripts.benchmark.product.triton_counts import between, settled
 
 _DIFFERENT_CALLS = 64
 _LOAD_SECONDS = 600.0
@@ -58,13 +58,12 @@ def combinations(config: dict[str, Any], arguments: argparse.Namespace) -> list[
 
 
 async def _try(target: Target, knobs: Knobs, operation: str, arguments: argparse.Namespace) -> Tried:
-    triton = TritonCounts(target.triton)
     requests = calls(operation, _DIFFERENT_CALLS, arguments.seed)
     async with load.connected(target.address, target.key) as client:
         await load.burst(client, requests[: arguments.callers])
-        before = await triton.read()
+        before = await settled(target.triton)
         samples = await load.closed(client, requests, arguments.callers, arguments.seconds)
-        counted = between(before, await triton.read())
+        counted = between(before, await settled(target.triton))
     its, batch = summary(samples), counted.get(arguments.model, {}).get("mean_batch", 0.0)
     return Tried(knobs, its.percentile("p95"), its.units_a_second, OPERATIONS[operation].unit, batch, its.failed)
 

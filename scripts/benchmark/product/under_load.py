@@ -19,7 +19,7 @@ from scripts.benchmark.common.inputs import OPERATIONS, calls
 from scripts.benchmark.common.load import Sample
 from scripts.benchmark.common.summary import Summary, summary
 from scripts.benchmark.common.target import Target, own_product
-from scripts.benchmark.product.triton_counts import Counts, TritonCounts, between
+from scripts.benchmark.product.triton_counts import Counts, between, settled
 
 _DIFFERENT_CALLS = 64
 _WARM_UP_CALLS = 4
@@ -103,14 +103,13 @@ def _described(shape: str, arguments: argparse.Namespace) -> str:
 
 
 async def _measure(target: Target, arguments: argparse.Namespace) -> None:
-    triton = TritonCounts(target.triton)
     runs = []
     async with load.connected(target.address, target.key) as client:
         for operation in arguments.operations:
             for shape in arguments.shapes:
-                before = await triton.read()
+                before = await settled(target.triton)
                 samples = await _send(client, operation, shape, arguments)
-                counted = between(before, await triton.read())
+                counted = between(before, await settled(target.triton))
                 runs.append(Run(operation, _described(shape, arguments), samples, counted))
                 print(runs[-1].line(), flush=True)
     print(f"\n{write(arguments.out, runs)}\n\nwritten to {arguments.out}")
