@@ -2,7 +2,7 @@
 
 import dataclasses
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from frontend.catalogue.voices import VOICES
@@ -14,7 +14,7 @@ from scripts.capacity.simulation.autoscaler import Scaling
 from scripts.capacity.simulation.deployment import Deployment, Fault, Lags, PoolPlan
 from scripts.capacity.simulation.service import Happened, simulate
 from scripts.capacity.sizing import POOL_OF, Choices, Sizes
-from scripts.capacity.traffic import DAY, Arrival, Arrivals, Traffic
+from scripts.capacity.traffic import DAY, Arrival, Traffic, arrivals
 
 _NOON = DAY / 2
 _VOICE = MODEL_OF["speech"]
@@ -44,9 +44,8 @@ def deployment_of(fits: Fits, sizes: Sizes, choices: Choices) -> Deployment:
     return Deployment(pools, sizes.frontends, choices.frontend_cores, ZONES)
 
 
-def at_noon(fits: Fits, traffic: Traffic, seconds: float, seed: int) -> Arrivals:
-    """The calls of so many seconds around the busiest moment."""
-    return Arrivals(traffic, _NOON - seconds / 2, seconds, seed, fits.models[MODEL_OF["transcriptions"]].window_seconds)
+def _calls(fits: Fits, traffic: Traffic, start: float, seconds: float, seed: int) -> Iterator[Arrival]:
+    return arrivals(traffic, start, seconds, seed, fits.models[MODEL_OF["transcriptions"]].window_seconds)
 
 
 def peak(
@@ -55,7 +54,7 @@ def peak(
     """A plan at its busiest moment."""
     its = fitted_to(served(fits), choices.cores)
     deployment = dataclasses.replace(deployment_of(its, sizes, choices), faults=faults)
-    return simulate(its, deployment, at_noon(its, sizes.traffic, seconds, seed), seed)
+    return simulate(its, deployment, _calls(its, sizes.traffic, _NOON - seconds / 2, seconds, seed), seed)
 
 
 def day(
@@ -70,8 +69,7 @@ def day(
     ]
     deployment = dataclasses.replace(planned, pools=pools, scaling=scaling)
     start, end = (hour * DAY / 24 for hour in hours)
-    arrivals = Arrivals(sizes.traffic, start, end - start, seed, its.models[MODEL_OF["transcriptions"]].window_seconds)
-    return simulate(its, deployment, arrivals, seed)
+    return simulate(its, deployment, _calls(its, sizes.traffic, start, end - start, seed), seed)
 
 
 @dataclass(frozen=True)
@@ -84,10 +82,6 @@ class Step:
     seconds: float
     settled: float
 
-    def mean_ready(self) -> float:
-        seen = [its.ready for its in self.happened.seen if its.at < self.seconds]
-        return sum(seen) / len(seen)
-
 
 # One pool of 2 to 20 Tritons: each has 16 calls, in two batches of 1.6 s, and does 5 a second.
 _STEP = ModelFit("phonemes", Line(1.6), 1.0, max_batch=8, delay=0.0, instances=1)
@@ -97,14 +91,14 @@ _NOTHING = RequestFit(Line(), Line(), Line(), Line(), 0.0)
 
 def step(signal: str, lag: float, seconds: float, settle: float = 300.0, seed: int = 1) -> Step:
     """5 calls a second, from ``settle`` seconds on 30."""
-    rng, at, arrivals = random.Random(seed), 0.0, []
+    rng, at, calls = random.Random(seed), 0.0, []
     while at < seconds:
         at += rng.expovariate(_STEP_RATES[at >= settle])
-        arrivals.append(Arrival(at, Request("speech", 1.0, (100.0,)), rng.randrange(100), rng.choice((1, 2, 3))))
+        calls.append(Arrival(at, Request("speech", 1.0, (100.0,)), rng.randrange(100), rng.choice((1, 2, 3))))
     fits = Fits({}, 1, 0.0, {_VOICE: _STEP}, dict.fromkeys(OPERATIONS, _NOTHING))
     pool = PoolPlan("step", [_VOICE], _STEP_LEAST, 1.0, slots=16, least=_STEP_LEAST, most=_STEP_MOST)
     settings = Settings(queue_per_key=100_000, queue_per_tier=1_000_000, request_seconds=3600.0)
     deployment = Deployment(
         [pool], 1, 64.0, ("a",), settings, Scaling(signal=signal), Lags(node=0.0, image=0.0, load=lag)
     )
-    return Step(signal, lag, simulate(fits, deployment, arrivals, seed), seconds, settle)
+    return Step(signal, lag, simulate(fits, deployment, calls, seed), seconds, settle)

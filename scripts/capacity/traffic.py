@@ -3,11 +3,11 @@
 All that is assumed stands here as a default, and is an option of the command.
 """
 
+import functools
 import math
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 
 from frontend.catalogue.models import EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS
 from frontend.catalogue.voices import VOICES
@@ -22,7 +22,6 @@ IDS_PER_CHARACTER = 2.1
 SENTENCE_CHARACTERS = 75
 # Tokens of a text of a call for vectors, and of a pair of query and document.
 _TEXT_TOKENS, _PAIR_TOKENS = 100.0, 160.0
-_LONGEST_TEXT = 8192
 # Of the logarithm of sizes: a tenth of all are less than half, and a tenth more than twice, of the middle.
 _SPREAD = 0.55
 
@@ -58,7 +57,7 @@ class Traffic:
             TRANSCRIPTIONS: Share(0.2, 10.0),
         }
     )
-    tiers: tuple[float, float, float] = (0.1, 0.3, 0.6)
+    tiers: tuple[float, ...] = (0.1, 0.3, 0.6)
     users_per_key: float = 1000.0
 
     @property
@@ -82,7 +81,7 @@ class Traffic:
         return float(self.peak_rate * phase ** _power(self.peak))
 
 
-@cache
+@functools.cache
 def _power(peak: float) -> float:
     """The p for which sin^2p has the mean 1/peak over its period: gamma(p + 1/2) / (sqrt(pi) gamma(p + 1))."""
     low, high = 0.0, 1e6
@@ -103,54 +102,45 @@ class Arrival:
     tier: int
 
 
-class Arrivals:
-    """The calls of a traffic in a window of a day, the same for the same seed."""
+def arrivals(traffic: Traffic, start: float, seconds: float, seed: int, window: float) -> Iterator[Arrival]:
+    """The calls of a traffic in a part of a day by time, the same for the same seed; ``window`` is that of speech.
 
-    def __init__(self, traffic: Traffic, start: float, seconds: float, seed: int, window: float) -> None:
-        self._traffic, self._start, self._seconds = traffic, start, seconds
-        self._rng, self._window = random.Random(seed), window
-        keys = max(1, round(traffic.users / traffic.users_per_key))
-        self._keys = {tier: max(1, round(keys * part)) for tier, part in enumerate(traffic.tiers, 1)}
+    A Poisson process whose rate changes, by thinning (Lewis and Shedler, 1979), with bursts in it.
+    """
+    rng, at, shares = random.Random(seed), start, traffic.shares
+    all_keys = max(1, round(traffic.users / traffic.users_per_key))
+    keys = {tier: max(1, round(all_keys * part)) for tier, part in enumerate(traffic.tiers, 1)}
+    events = 1 - traffic.bursty + traffic.bursty / traffic.burst
+    late: list[Arrival] = []
+    while (at := at + rng.expovariate(traffic.peak_rate * events)) < start + seconds:
+        if rng.random() * traffic.peak_rate > traffic.rate(at % DAY):
+            continue
+        late.sort(key=lambda arrival: -arrival.at)
+        while late and late[-1].at <= at:
+            yield late.pop()
+        tier = rng.choices((1, 2, 3), traffic.tiers)[0]
+        key = 1000 * rng.randrange(keys[tier]) + tier
+        is_burst = rng.random() < traffic.bursty / traffic.burst / events
+        operation = rng.choices(list(shares), [share.part for share in shares.values()])[0]
+        ask = functools.partial(_request, rng, operation, shares[operation].size, window)
+        if is_burst:
+            late += [Arrival(at + rng.random(), ask(), key, tier) for _ in range(traffic.burst)]
+        else:
+            yield Arrival(at, ask(), key, tier)
+    yield from sorted(late, key=lambda arrival: arrival.at)
 
-    def __iter__(self) -> Iterator[Arrival]:
-        """By time: a Poisson process whose rate changes, by thinning (Lewis and Shedler, 1979), with bursts in it."""
-        traffic, rng, at = self._traffic, self._rng, self._start
-        events = 1 - traffic.bursty + traffic.bursty / traffic.burst
-        late: list[Arrival] = []
-        while (at := at + rng.expovariate(traffic.peak_rate * events)) < self._start + self._seconds:
-            if rng.random() * traffic.peak_rate > traffic.rate(at % DAY):
-                continue
-            late.sort(key=lambda arrival: -arrival.at)
-            while late and late[-1].at <= at:
-                yield late.pop()
-            tier = rng.choices((1, 2, 3), traffic.tiers)[0]
-            key = 1000 * rng.randrange(self._keys[tier]) + tier
-            if rng.random() < traffic.bursty / traffic.burst / events:
-                operation = self._operation()
-                late += [self._arrival(at + rng.random(), operation, key, tier) for _ in range(traffic.burst)]
-            else:
-                yield self._arrival(at, self._operation(), key, tier)
-        yield from sorted(late, key=lambda arrival: arrival.at)
 
-    def _operation(self) -> str:
-        shares = self._traffic.shares
-        return self._rng.choices(list(shares), [share.part for share in shares.values()])[0]
-
-    def _arrival(self, at: float, operation: str, key: int, tier: int) -> Arrival:
-        return Arrival(at, self._request(operation), key, tier)
-
-    def _request(self, operation: str) -> Request:
-        mean = self._traffic.shares[operation].size
-        size = self._rng.lognormvariate(math.log(mean) - _SPREAD**2 / 2, _SPREAD)
-        if operation == SPEECH:
-            first, *rest = _even(size * IDS_PER_CHARACTER, SENTENCE_CHARACTERS * IDS_PER_CHARACTER)
-            voice = f"piper_{self._rng.choice(list(VOICES))}"
-            return Request(operation, size, (first,), tuple(rest), voice)
-        if operation == TRANSCRIPTIONS:
-            # A window takes as long as a whole one where the model pads it to that.
-            return Request(operation, size, (self._window,) * math.ceil(size / self._window))
-        part = _TEXT_TOKENS if operation == EMBEDDINGS else _PAIR_TOKENS
-        return Request(operation, size, tuple(_even(size, part)))
+def _request(rng: random.Random, operation: str, mean: float, window: float) -> Request:
+    size = rng.lognormvariate(math.log(mean) - _SPREAD**2 / 2, _SPREAD)
+    if operation == SPEECH:
+        first, *rest = _even(size * IDS_PER_CHARACTER, SENTENCE_CHARACTERS * IDS_PER_CHARACTER)
+        voice = f"piper_{rng.choice(list(VOICES))}"
+        return Request(operation, size, (first,), tuple(rest), voice)
+    if operation == TRANSCRIPTIONS:
+        # A window takes as long as a whole one where the model pads it to that.
+        return Request(operation, size, (window,) * math.ceil(size / window))
+    part = _TEXT_TOKENS if operation == EMBEDDINGS else _PAIR_TOKENS
+    return Request(operation, size, tuple(_even(size, part)))
 
 
 def _even(size: float, part: float) -> list[float]:

@@ -3,11 +3,12 @@ from statistics import mean
 
 import pytest
 
-from scripts.capacity.traffic import DAY, Arrival, Arrivals, Share, Traffic
+from scripts.capacity.traffic import DAY, Arrival, Share, Traffic
+from scripts.capacity.traffic import arrivals as arrivals_of
 
 
 def arrivals(traffic: Traffic, start: float = DAY / 2, seconds: float = 600.0, seed: int = 1) -> list[Arrival]:
-    return list(Arrivals(traffic, start, seconds, seed, window=30.0))
+    return list(arrivals_of(traffic, start, seconds, seed, window=30.0))
 
 
 def test_rates_follow_from_users_and_their_calls() -> None:
