@@ -9,11 +9,11 @@ from scripts.benchmark.common.load import Load, Sample, burst
 from scripts.capacity.fits import Fits
 from scripts.capacity.requests import Request
 from scripts.capacity.simulation.clock import run
-from scripts.capacity.simulation.frontend import Caller, Frontend
+from scripts.capacity.simulation.frontend import Frontend
 from scripts.capacity.simulation.machine import Machine
 from scripts.capacity.simulation.triton import SimulatedTriton
 
-_CALLER = Caller(0, 3)
+_KEY, _TIER = 0, 3
 _TRITON = "triton/one"
 # What each load begins with, uncounted.
 _WARM_UP = 4
@@ -45,7 +45,7 @@ class Bench:
         half = line.seconds(call.units, call.count) / 2
         await self._at_client(half)
         try:
-            await self._frontend.answer(call, _CALLER)
+            await self._frontend.answer(call, _KEY, _TIER)
         except ApiError as error:
             status = error.status
         await self._at_client(half)

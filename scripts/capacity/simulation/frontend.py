@@ -3,7 +3,6 @@
 import asyncio
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 from frontend.catalogue.models import SPEECH, TRANSCRIPTIONS
@@ -33,14 +32,6 @@ def work_of(fit: ModelFit, settings: Settings) -> Work:
     if fit.window_seconds:
         return WindowLength(fit.window_seconds, fit.min_window_seconds).work
     return Work(_BLOCK, settings.token_budget, divisible=True) if fit.unit == "tokens" else _SENTENCES
-
-
-@dataclass(frozen=True)
-class Caller:
-    """A key and its tier, 1 to 3 from the first to the last."""
-
-    key: int
-    tier: int
 
 
 class Frontend:
@@ -89,13 +80,13 @@ class Frontend:
         if self._shares is not None:
             self._shares.die()
 
-    async def answer(self, request: Request, caller: Caller) -> None:
-        """Return when the answer would go out; raises the product's own errors."""
+    async def answer(self, request: Request, key: int, tier: int) -> None:
+        """Return when the answer to a key of a tier, 1 to 3, would go out; raises the product's own errors."""
         fit = self._fits.requests[request.operation]
         # Half of what the event loop does is for the request, the other half for its calls.
         half = fit.loop.seconds(request.units, request.count) / 4
         await self._on_event_loop(half)
-        turn = Turn(caller.key, caller.tier, None, 0.0)
+        turn = Turn(key, tier, None, 0.0)
         turn.restart(self._settings.request_seconds)
         if request.operation == SPEECH:
             await self._speak(request, turn)

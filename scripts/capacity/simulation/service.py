@@ -4,20 +4,19 @@ import asyncio
 import dataclasses
 import math
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from frontend.errors import BadGateway
 from scripts.capacity.fits import Fits
-from scripts.capacity.simulation.autoscaler import Scaler
+from scripts.capacity.simulation.autoscaler import Scaler, Scaling
 from scripts.capacity.simulation.beats import Board
 from scripts.capacity.simulation.callers import Outcome, call
 from scripts.capacity.simulation.clock import run
 from scripts.capacity.simulation.deployment import Deployment, Fault
-from scripts.capacity.simulation.frontend import Caller, Frontend
+from scripts.capacity.simulation.frontend import Frontend
 from scripts.capacity.simulation.machine import Machine
 from scripts.capacity.simulation.pool import Pool
-from scripts.capacity.simulation.triton import Counts
 from scripts.capacity.traffic import Arrival
 
 _LOOK_SECONDS = 5.0
@@ -85,7 +84,8 @@ class Service:
         for arrival in arrivals:
             if first is None:
                 first = arrival.at
-                self._plan_faults(began)
+                for fault in self._deployment.faults:
+                    self._loop.call_at(began + fault.at, self._fail, fault)
             await asyncio.sleep(began + arrival.at - first - self._loop.time())
             task = asyncio.create_task(self._one(arrival))
             calls.add(task)
@@ -99,11 +99,9 @@ class Service:
         await asyncio.gather(*(frontend.close() for frontend in self._frontends + self._lost))
 
     async def _one(self, arrival: Arrival) -> None:
-        caller = Caller(arrival.key, arrival.tier)
-
         async def send() -> None:
             frontend = self._rng.choice(self._frontends)
-            task = asyncio.create_task(frontend.answer(arrival.request, caller))
+            task = asyncio.create_task(frontend.answer(arrival.request, arrival.key, arrival.tier))
             self._under_way[frontend].add(task)
             try:
                 await task
@@ -129,17 +127,13 @@ class Service:
         if scaling.signal == "none":
             return
         scaler = Scaler(scaling, pool.plan.least, pool.plan.most)
-        signal = _Signal(pool, scaling.signal, scaling.target)
-        scraped = signal.read()
+        usages = _usages(pool, scaling)
+        scraped = next(usages)
         while True:
             await asyncio.sleep(scaling.poll)
             # A metric is up to a scrape old when it is asked for, and scrapes come as often as questions.
-            usage, scraped = scraped, signal.read()
+            usage, scraped = scraped, next(usages)
             pool.scale(scaler.decide(self._loop.time(), pool.wanted, usage))
-
-    def _plan_faults(self, began: float) -> None:
-        for fault in self._deployment.faults:
-            self._loop.call_at(began + fault.at, self._fail, fault)
 
     def _fail(self, fault: Fault) -> None:
         if fault.pool:
@@ -156,24 +150,18 @@ class Service:
             pool.lose(fault.zone, left)
 
 
-class _Signal:
-    """By how much a pool's Tritons are used, as a multiple of what is aimed at."""
-
-    def __init__(self, pool: Pool, kind: str, target: float) -> None:
-        self._pool, self._kind, self._target = pool, kind, target
-        self._before = Counts()
-
-    def read(self) -> float:
-        pool = self._pool
-        if self._kind == "demand":
-            # The chart rounds the calls a Triton up.
-            aimed = math.ceil(self._target * pool.plan.slots)
-            return pool.demand / (aimed * max(1, pool.wanted))
+def _usages(pool: Pool, scaling: Scaling) -> Iterator[float]:
+    """By how much a pool's Tritons are used each time that this is asked, as a multiple of what is aimed at."""
+    # The chart rounds the calls a Triton up.
+    aimed = math.ceil(scaling.target * pool.plan.slots)
+    while scaling.signal == "demand":
+        yield pool.demand / (aimed * max(1, pool.wanted))
+    queued = computed = 0.0
+    while True:
         counts = [its for replica in pool.replicas for its in replica.server.counts.values()]
-        queue, compute = (sum(getattr(its, f"{name}_seconds") for its in counts) for name in ("queue", "compute"))
-        delta = queue - self._before.queue_seconds, compute - self._before.compute_seconds
-        self._before = Counts(queue_seconds=queue, compute_seconds=compute)
-        return delta[0] / delta[1] if delta[1] > 0 else 0.0
+        queue, compute = sum(its.queue_seconds for its in counts), sum(its.compute_seconds for its in counts)
+        yield (queue - queued) / (compute - computed) if compute > computed else 0.0
+        queued, computed = queue, compute
 
 
 def simulate(fits: Fits, deployment: Deployment, arrivals: Iterable[Arrival], seed: int = 1) -> Happened:

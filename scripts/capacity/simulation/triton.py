@@ -22,11 +22,8 @@ class Health(Enum):
 
 @dataclass
 class Counts:
-    """As Triton's statistics: requests and executions, seconds in its queue and in the model by request, and those of a
-    processor.
-    """
+    """As Triton's statistics: executions, seconds in its queue and in the model by request, of a processor too."""
 
-    requests: int = 0
     executions: int = 0
     queue_seconds: float = 0.0
     compute_seconds: float = 0.0
@@ -101,7 +98,6 @@ class _Batcher:
         self.counts.executions += 1
         for call in batch:
             self._running.discard(call)
-            self.counts.requests += 1
             self.counts.queue_seconds += began - call.arrived
             self.counts.compute_seconds += took
             if not call.answer.done():
