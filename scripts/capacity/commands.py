@@ -14,21 +14,17 @@ from scripts.capacity.requests import OPERATIONS
 _WARM_UP_SECONDS = 60.0
 
 
-def _sizes(given: argparse.Namespace) -> tuple[Fits, sizing.Sizes, sizing.Choices]:
+def _plan(given: argparse.Namespace) -> tuple[Fits, sizing.Sizes, sizing.Choices]:
     fits, choices = Fits.load(path_of(given.fits)), choices_of(given)
     sizes = sizing.size(fits, traffic_of(given), choices)
     print(report.plan(sizes, choices.prices))
     return fits, sizes, choices
 
 
-def _plan(given: argparse.Namespace) -> None:
-    _sizes(given)
-
-
 def _peak(given: argparse.Namespace) -> None:
     from scripts.capacity import outcomes, scenarios
 
-    fits, sizes, choices = _sizes(given)
+    fits, sizes, choices = _plan(given)
     happened = scenarios.peak(fits, sizes, choices, given.seconds + _WARM_UP_SECONDS, given.seed)
     print(f"\n{given.seconds:g} s around the peak, seed {given.seed}:\n")
     print(outcomes.tables(outcomes.counted(happened, _WARM_UP_SECONDS)))
@@ -38,7 +34,7 @@ def _zone(given: argparse.Namespace) -> None:
     from scripts.capacity import outcomes, scenarios
     from scripts.capacity.simulation.deployment import Fault
 
-    fits, sizes, choices = _sizes(given)
+    fits, sizes, choices = _plan(given)
     at = _WARM_UP_SECONDS + given.seconds / 2
     lost = [Fault(at, zone=scenarios.ZONES[0])]
     happened = scenarios.peak(fits, sizes, choices, given.seconds + _WARM_UP_SECONDS, given.seed, lost)
@@ -52,7 +48,7 @@ def _day(given: argparse.Namespace) -> None:
     from scripts.capacity import outcomes, scenarios
     from scripts.capacity.simulation.autoscaler import Scaling
 
-    fits, sizes, choices = _sizes(given)
+    fits, sizes, choices = _plan(given)
     happened = scenarios.day(fits, sizes, choices, Scaling(), given.hours, given.seed)
     print(f"\n{given.hours[0]:g} to {given.hours[1]:g} o'clock, scaled by demand:\n")
     print(outcomes.tables(outcomes.counted(happened)))
@@ -101,12 +97,13 @@ def _compare(given: argparse.Namespace) -> None:
     from scripts.capacity import compare
 
     path = path_of(given.fits)
-    found = compare.pairs(Fits.load(path), compare.load_bench(path.with_name(f"{path.stem}-bench.json")))
+    bench = json.loads(path.with_name(f"{path.stem}-bench.json").read_text(encoding="utf-8"))
+    found = compare.pairs(Fits.load(path), bench)
     print(compare.table(found))
     print(f"\n{sum(pair.agrees for pair in found)} of {len(found)} numbers are within {compare.TOLERANCE:.0%}")
 
 
-COMMANDS: Mapping[str, Callable[[argparse.Namespace], None]] = {
+COMMANDS: Mapping[str, Callable[[argparse.Namespace], object]] = {
     "plan": _plan,
     "peak": _peak,
     "zone": _zone,

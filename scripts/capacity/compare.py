@@ -1,9 +1,7 @@
 """What ``make bench`` measured beside what the simulation says of the same calls: is the simulation to be believed?"""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from scripts.benchmark.common.load import Load, Sample
@@ -51,13 +49,12 @@ def pairs(fits: Fits, bench: Mapping[str, Any]) -> list[Pair]:
 
 def _load(bench: Mapping[str, Any], result: Mapping[str, Any]) -> Load[Request]:
     plan = bench["plan"]
-    requests = [_request(values) for values in bench["requests"][result["operation"]]]
+    requests = [
+        Request(**{**values, "parts": tuple(values["parts"]), "rest": tuple(values["rest"])})
+        for values in bench["requests"][result["operation"]]
+    ]
     sent = requests[: plan["burst"]] if result["shape"] == "burst" else requests
     return Load(result["shape"], sent, plan["callers"], plan["rate"], plan["seconds"], plan["seed"])
-
-
-def _request(values: Mapping[str, Any]) -> Request:
-    return Request(**{**values, "parts": tuple(values["parts"]), "rest": tuple(values["rest"])})
 
 
 def _pairs(result: Mapping[str, Any], samples: Sequence[Sample]) -> Iterator[Pair]:
@@ -70,9 +67,3 @@ def _pairs(result: Mapping[str, Any], samples: Sequence[Sample]) -> Iterator[Pai
 def table(found: Sequence[Pair]) -> str:
     """Real beside simulated."""
     return "\n".join([head(_HEAD), *(pair.row() for pair in found)])
-
-
-def load_bench(path: Path) -> dict[str, Any]:
-    """What ``measure`` wrote."""
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return found

@@ -1,7 +1,6 @@
 """What can be told on the command line, and what it comes to."""
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 
 from scripts.capacity.fits import FOLDER
@@ -118,17 +117,9 @@ def traffic_of(given: argparse.Namespace) -> Traffic:
     """What the options say of callers."""
     shares = {name: Share(part, given.sizes.get(name, _USUAL.shares[name].size)) for name, part in given.shares.items()}
     whole = sum(given.tiers)
-    tiers: Sequence[float] = [part / whole for part in given.tiers]
-    return Traffic(
-        given.users,
-        given.active,
-        given.calls,
-        given.peak,
-        given.bursty,
-        given.burst,
-        shares,
-        (tiers[0], tiers[1], tiers[2]),
-    )
+    tiers = tuple(part / whole for part in given.tiers)
+    told = {name: getattr(given, name) for name in ("users", "active", "calls", "peak", "bursty", "burst")}
+    return Traffic(**told, shares=shares, tiers=tiers)
 
 
 def choices_of(given: argparse.Namespace) -> Choices:

@@ -1,7 +1,7 @@
 """What was planned, as tables."""
 
 from scripts.benchmark.common.output import head, line
-from scripts.capacity.requests import PRICED_BY
+from scripts.capacity.requests import PRICED_BY, UNIT_OF
 from scripts.capacity.sizing import Prices, Sizes, a_month
 
 _NEEDS = ("operation", "calls/s", "work/s at the peak", "one Triton does", "kept busy", "costs")
@@ -16,7 +16,7 @@ def plan(sizes: Sizes, prices: Prices) -> str:
             (
                 need.operation,
                 f"{need.calls:.2f}",
-                f"{need.units:,.0f} {need.unit}",
+                f"{need.units:,.0f} {UNIT_OF[need.operation]}",
                 f"{need.rate:,.1f}",
                 f"{need.busy:.1f}",
                 f"{need.price:.3g} {prices.currency} {PRICED_BY[need.operation][1]}",

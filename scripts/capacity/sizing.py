@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from scripts.capacity.fits import Fits, ModelFit
 from scripts.capacity.larger import fitted_to
-from scripts.capacity.requests import MODEL_OF, PRICED_BY, UNIT_OF
+from scripts.capacity.requests import MODEL_OF, PRICED_BY
 from scripts.capacity.traffic import IDS_PER_CHARACTER, SENTENCE_CHARACTERS, Traffic
 
 _HOUR = 3600.0
@@ -56,10 +56,6 @@ class Need:
     busy: float
     on_gpu: bool
     price: float
-
-    @property
-    def unit(self) -> str:
-        return UNIT_OF[self.operation]
 
 
 @dataclass(frozen=True)

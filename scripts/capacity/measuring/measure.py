@@ -11,7 +11,7 @@ import aiohttp
 
 from frontend.dispatch.triton import Triton
 from scripts.benchmark.common import load, output
-from scripts.benchmark.common.inputs import Call, calls
+from scripts.benchmark.common.inputs import calls
 from scripts.benchmark.common.load import Sample
 from scripts.benchmark.common.summary import Summary, summary
 from scripts.benchmark.common.target import Target, own_product
@@ -20,7 +20,7 @@ from scripts.capacity.measuring.loaded import demand, stretched
 from scripts.capacity.measuring.models import Executions
 from scripts.capacity.measuring.processes import Processes, Spent
 from scripts.capacity.measuring.requests import Sequential, with_wire
-from scripts.capacity.measuring.traces import Traced, Tracer
+from scripts.capacity.measuring.traces import Tracer
 from scripts.capacity.requests import MODEL_OF
 from scripts.machine import processors
 
@@ -55,10 +55,7 @@ class Measuring:
     def __init__(self, target: Target, tracer: Tracer, plan: Plan) -> None:
         self._target, self._tracer, self._plan = target, tracer, plan
         self._calls = {name: calls(name, plan.calls, plan.seed) for name in plan.operations}
-        self._traced = {name: self._trace(name, its) for name, its in self._calls.items()}
-
-    def _trace(self, operation: str, its: Sequence[Call]) -> list[Traced]:
-        return [self._tracer.trace(operation, call) for call in its]
+        self._traced = {name: [tracer.trace(name, call) for call in its] for name, its in self._calls.items()}
 
     async def run(self) -> tuple[Fits, dict[str, Any]]:
         """The fits as they are alone (see ``finished``), and what the bench gave with its requests."""

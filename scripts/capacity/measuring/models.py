@@ -112,13 +112,10 @@ def _line(found: Sequence[_Execution], *, padded: bool) -> Line:
 
 def _alone(config: dict[str, Any]) -> dict[str, Any]:
     """The model with one instance, which waits until all that is sent at once has come."""
-    batching = {"max_queue_delay_microseconds": str(_JOINED_MICROSECONDS)}
-    groups = [{**group, "count": 1} for group in config["instance_group"]]
-    return {**config, "instance_group": groups, **({"dynamic_batching": batching} if _batches(config) else {})}
-
-
-def _batches(config: dict[str, Any]) -> bool:
-    return "dynamic_batching" in config
+    changed = {**config, "instance_group": [{**group, "count": 1} for group in config["instance_group"]]}
+    if "dynamic_batching" in config:
+        changed["dynamic_batching"] = {"max_queue_delay_microseconds": str(_JOINED_MICROSECONDS)}
+    return changed
 
 
 def _model_fit(config: dict[str, Any], line: Line, cores: float, off: float, length: WindowLength | None) -> ModelFit:

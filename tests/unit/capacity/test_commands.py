@@ -1,5 +1,7 @@
 """What is told on the command line, and what is printed."""
 
+import json
+
 import pytest
 
 from scripts.capacity import commands, compare
@@ -52,7 +54,7 @@ def test_what_cannot_be_is_refused(wrong: str, capsys: pytest.CaptureFixture[str
 
 
 def test_each_load_of_the_bench_is_set_beside_its_simulation() -> None:
-    bench = compare.load_bench(FOLDER / "demo-bench.json")
+    bench = json.loads((FOLDER / "demo-bench.json").read_text(encoding="utf-8"))
     bench["results"] = [result for result in bench["results"] if result["operation"] == "speech"]
     found = compare.pairs(Fits.load(FOLDER / "demo.json"), bench)
     assert [pair.shape for pair in found] == ["closed"] * 3 + ["open"] * 3 + ["burst"] * 3
