@@ -120,10 +120,8 @@ class Recognizer:
         """
         self._check(window)
         (job,) = self._encode([window])
-        job.language = window.language
         job.prompt = self._prompt(job)
         self._decode_together([job], 0.0, beam_size=1)
-        assert job.result is not None
         return job.encoded.output[0], job.result.tokens
 
     def _check(self, window: Window) -> None:
@@ -140,16 +138,13 @@ class Recognizer:
 
     def _encode(self, windows: list[Window]) -> list[Job]:
         """Windows of a length are encoded together where that is faster."""
-        jobs: dict[int, Job] = {}
-        by_length: dict[int, list[int]] = defaultdict(list)
-        for index, window in enumerate(windows):
-            by_length[self._padded_samples(len(window.audio))].append(index)
-        for samples, indices in by_length.items():
-            for group in [indices] if self._encoder.together else [[index] for index in indices]:
-                features = np.stack([self._log_mel(windows[i].audio, samples) for i in group])
-                for index, encoded in zip(group, self._encoder.encode(features), strict=True):
-                    jobs[index] = Job(windows[index], encoded)
-        return [jobs[index] for index in range(len(windows))]
+        jobs = [Job(window, self._padded_samples(len(window.audio)), window.language) for window in windows]
+        for alike in self._groups(jobs, lambda job: job.samples):
+            for group in [alike] if self._encoder.together else [[job] for job in alike]:
+                features = np.stack([self._log_mel(job.window.audio, job.samples) for job in group])
+                for job, encoded in zip(group, self._encoder.encode(features), strict=True):
+                    job.encoded = encoded
+        return jobs
 
     def _groups(self, jobs: Iterable[Job], key: Callable[[Job], Any]) -> list[list[Job]]:
         groups: dict[Any, list[Job]] = defaultdict(list)
@@ -158,8 +153,6 @@ class Recognizer:
         return list(groups.values())
 
     def _detect_languages(self, jobs: list[Job]) -> None:
-        for job in jobs:
-            job.language = job.window.language
         unknown = [job for job in jobs if not job.language]
         for group in self._groups(unknown, lambda job: job.frames):
             for job, token in zip(group, self._likeliest_languages(group), strict=True):
@@ -214,7 +207,6 @@ class Recognizer:
     @staticmethod
     def _is_doubtful(job: Job) -> bool:
         result = job.result
-        assert result is not None
         if result.no_speech_prob > _NO_SPEECH:
             return False
         text = "".join(segment.text for segment in result.segments)
@@ -223,21 +215,19 @@ class Recognizer:
     @staticmethod
     def _finished(job: Job) -> Transcript:
         result = job.result
-        assert result is not None
         if result.no_speech_prob > _NO_SPEECH and result.avg_logprob < _LEAST_LOGPROB:
             return Transcript(result.language, [], result.avg_logprob, result.no_speech_prob)
         return result
 
     def _align(self, jobs: list[Job]) -> None:
         """Word times from the cross-attention of the checkpoint's alignment heads."""
-        spoken = [job for job in jobs if job.result and job.result.segments]
+        spoken = [job for job in jobs if job.result.segments]
         for group in self._groups(spoken, lambda job: (job.frames, job.language)):
-            tokens = [[t for s in job.result.segments for t in s.tokens] for job in group if job.result]
+            tokens = [[t for s in job.result.segments for t in s.tokens] for job in group]
             start = [self._start, self._id(f"<|{group[0].language}|>"), self._id("<|transcribe|>")]
             frames = [min(len(job.window.audio) // 320 + 1, job.frames) for job in group]
             results = self._ctranslate.align([job.encoded for job in group], start, tokens, [f * 2 for f in frames])
             for job, ids, aligned in zip(group, tokens, results, strict=True):
-                assert job.result is not None
                 pieces = [decode_pieces(s.tokens, self._tokenizer.decode) for s in job.result.segments]
                 times = token_times(aligned.alignments, len(ids))
                 job.result.words = place_words(

@@ -41,13 +41,16 @@ class Transcript:
 
 @dataclass
 class Job:
-    """A window on its way: what its encoder gave and the prompt that starts its decoding."""
+    """A window on its way, padded to ``samples``: what its encoder gives, the prompt that starts its decoding, and what
+    comes of that.
+    """
 
     window: Window
-    encoded: Encoded
-    language: str = ""
-    prompt: list[int] = field(default_factory=list)
-    result: Transcript | None = None
+    samples: int
+    language: str
+    encoded: Encoded = field(init=False)
+    prompt: list[int] = field(init=False)
+    result: Transcript = field(init=False)
 
     @property
     def frames(self) -> int:
