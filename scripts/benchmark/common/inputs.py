@@ -1,9 +1,6 @@
 """What is sent: the same requests for the same seed, of mixed lengths, for each operation."""
 
-import io
 import random
-import wave
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -11,6 +8,7 @@ from typing import Any
 import numpy as np
 import soxr
 
+from frontend.audio.encode import WavFile
 from scripts.export_models.demo.espeak import Espeak
 from scripts.export_models.demo.sentences import sentences
 
@@ -30,15 +28,6 @@ class Call:
     body: dict[str, Any] | None = None
     file: bytes | None = field(default=None, repr=False)
     fields: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True)
-class Operation:
-    """How to make the calls of an operation, and what its units are called."""
-
-    name: str
-    unit: str
-    make: Callable[[random.Random, str], Call]
 
 
 def _sentences(rng: random.Random, count: int) -> str:
@@ -98,14 +87,10 @@ def clip(seed: int, shortest: float = 5.0, longest: float = 15.0) -> tuple[bytes
     while sum(map(len, parts)) < wanted * _RATE:
         spoken = _espeak().speak(_sentences(rng, 1), "en-us")
         parts += [soxr.resample(spoken.samples, _espeak().sample_rate, _RATE), np.zeros(_RATE // 2, np.int16)]
-    samples = np.concatenate(parts).astype("<i2")[: int(wanted * _RATE)]
-    buffer = io.BytesIO()
-    with wave.open(buffer, "wb") as writer:
-        writer.setnchannels(1)
-        writer.setsampwidth(2)
-        writer.setframerate(_RATE)
-        writer.writeframes(samples.tobytes())
-    return buffer.getvalue(), len(samples) / _RATE
+    samples = np.concatenate(parts).astype(np.int16)[: int(wanted * _RATE)]
+    file = WavFile(_RATE, 0)
+    file.add(samples)
+    return file.finish(), len(samples) / _RATE
 
 
 def _transcription(rng: random.Random, model: str) -> Call:
@@ -113,18 +98,17 @@ def _transcription(rng: random.Random, model: str) -> Call:
     return Call("/audio/transcriptions", seconds, file=file, fields=(("model", model or "stt-1"),))
 
 
-OPERATIONS = {
-    operation.name: operation
-    for operation in (
-        Operation("embeddings", "words", _embedding),
-        Operation("rerank", "words", _rerank),
-        Operation("speech", "characters", _speech),
-        Operation("transcriptions", "seconds of audio", _transcription),
-    )
+_MAKERS = {"embeddings": _embedding, "rerank": _rerank, "speech": _speech, "transcriptions": _transcription}
+# What is counted of each operation.
+UNIT_OF = {
+    "embeddings": "words",
+    "rerank": "words",
+    "speech": "characters",
+    "transcriptions": "seconds of audio",
 }
 
 
 def calls(operation: str, count: int, seed: int, model: str = "") -> list[Call]:
     """``count`` calls, the same for the same seed."""
     rng = random.Random(seed)
-    return [OPERATIONS[operation].make(rng, model) for _ in range(count)]
+    return [_MAKERS[operation](rng, model) for _ in range(count)]

@@ -20,7 +20,7 @@ from typing import Any
 import aiohttp
 
 from scripts.benchmark.common import load, output
-from scripts.benchmark.common.inputs import OPERATIONS, calls
+from scripts.benchmark.common.inputs import UNIT_OF, calls
 from scripts.benchmark.common.summary import summary
 from scripts.benchmark.common.target import Target, own_product
 from scripts.benchmark.product.model_control import Control, Knobs, overridden
@@ -65,7 +65,7 @@ async def _try(target: Target, knobs: Knobs, operation: str, arguments: argparse
         samples = await load.closed(client, requests, arguments.callers, arguments.seconds)
         counted = between(before, await settled(target.triton))
     its, batch = summary(samples), counted.get(arguments.model, {}).get("mean_batch", 0.0)
-    return Tried(knobs, its.percentile("p95"), its.units_a_second, OPERATIONS[operation].unit, batch, its.failed)
+    return Tried(knobs, its.percentile("p95"), its.units_a_second, UNIT_OF[operation], batch, its.failed)
 
 
 async def sweep(target: Target, arguments: argparse.Namespace, heard: Callable[[str], None]) -> list[Tried]:

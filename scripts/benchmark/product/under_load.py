@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from scripts.benchmark.common import load, output
-from scripts.benchmark.common.inputs import OPERATIONS, calls
+from scripts.benchmark.common.inputs import UNIT_OF, calls
 from scripts.benchmark.common.load import Sample
 from scripts.benchmark.common.summary import Summary, summary
 from scripts.benchmark.common.target import Target, own_product
@@ -38,7 +38,7 @@ class Run:
 
     @property
     def unit(self) -> str:
-        return OPERATIONS[self.operation].unit
+        return UNIT_OF[self.operation]
 
     @property
     def summary(self) -> Summary:
@@ -125,7 +125,7 @@ def _several(allowed: Sequence[str], text: str) -> list[str]:
 
 def _model(text: str) -> tuple[str, str]:
     operation, _, name = text.partition("=")
-    if operation not in OPERATIONS or not name:
+    if operation not in UNIT_OF or not name:
         raise argparse.ArgumentTypeError(f"{text!r}: write embeddings=name")
     return operation, name
 
@@ -136,7 +136,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--key", default=os.environ.get("QUARTET_API_KEY", ""), help="the API key for --url")
     parser.add_argument("--triton", default="", help="Triton's HTTP address, for its own counts, with --url")
     parser.add_argument("--model", action="append", type=_model, default=[], help="embeddings=name, with --url")
-    parser.add_argument("--operations", type=lambda text: _several(tuple(OPERATIONS), text), default=list(OPERATIONS))
+    parser.add_argument("--operations", type=lambda text: _several(tuple(UNIT_OF), text), default=list(UNIT_OF))
     parser.add_argument("--shapes", type=lambda text: _several(_SHAPES, text), default=list(_SHAPES))
     parser.add_argument("--callers", type=int, default=16, help="callers of the closed loop")
     parser.add_argument("--rate", type=float, default=5.0, help="arrivals a second of the open loop")
