@@ -8,16 +8,15 @@ direction that the timestamps need.
 from pathlib import Path
 
 import torch
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import (
-    GenerationConfig,
     WhisperConfig,
     WhisperFeatureExtractor,
     WhisperForConditionalGeneration,
     WhisperTokenizerFast,
 )
 
-from scripts.export_models.demo.tokenizer import special_tokens
+from scripts.export_models.demo.tokenizer import add_special_tokens, generation_settings
 
 TOKENS = 40
 # Of the decoder.
@@ -41,10 +40,7 @@ def tokenizer() -> WhisperTokenizerFast:
     bpe = Tokenizer(models.BPE(vocabulary, []))
     bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     bpe.decoder = decoders.ByteLevel()
-    tokens = special_tokens(30.0)
-    cut = tokens.index("<|notimestamps|>") + 1
-    bpe.add_special_tokens(tokens[:cut])
-    bpe.add_tokens([AddedToken(token, normalized=False) for token in tokens[cut:]])
+    add_special_tokens(bpe, 30.0)
     end = "<|endoftext|>"
     return WhisperTokenizerFast(tokenizer_object=bpe, unk_token=end, bos_token=end, eos_token=end, pad_token=end)
 
@@ -89,19 +85,8 @@ def write(
             if parameter.dim() > 1:
                 parameter.mul_(gain)
     _fix_the_answer(model, [token(letter) for letter in _LETTERS[:tokens]], end, token("<|notimestamps|>") + 1)
-    model.generation_config = GenerationConfig(
-        is_multilingual=True,
-        lang_to_id={f"<|{code}|>": token(f"<|{code}|>") for code in ("en", "de", "fr", "it")},
-        task_to_id={"transcribe": token("<|transcribe|>"), "translate": token("<|translate|>")},
-        no_timestamps_token_id=token("<|notimestamps|>"),
-        alignment_heads=_ALIGNMENT_HEADS,
-        decoder_start_token_id=token("<|startoftranscript|>"),
-        eos_token_id=end,
-        pad_token_id=end,
-        max_initial_timestamp_index=50,
-        max_length=448,
-        suppress_tokens=[],
-        begin_suppress_tokens=[end],
+    model.generation_config = generation_settings(
+        its, alignment_heads=_ALIGNMENT_HEADS, max_length=448, suppress_tokens=[]
     )
     model.half().save_pretrained(folder)
     WhisperFeatureExtractor(feature_size=128, chunk_length=30).save_pretrained(folder)

@@ -6,9 +6,10 @@ it is the piece of a byte that no UTF-8 text has.
 
 import json
 from pathlib import Path
+from typing import Any
 
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import WhisperTokenizerFast
+from transformers import GenerationConfig, WhisperTokenizerFast
 from transformers.models.whisper.tokenization_whisper import LANGUAGES as WHISPER_LANGUAGES
 
 from scripts.export_models.demo.sentences import LANGUAGES, sentences
@@ -21,10 +22,9 @@ _CORPUS_SEED = 5
 _CORPUS_SENTENCES = 4000
 
 
-def special_tokens(window_seconds: float) -> list[str]:
-    """Whisper's special tokens in order, timestamps up to the length of a window."""
-    steps = round(window_seconds / TIMESTAMP_STEP_SECONDS)
-    return [
+def add_special_tokens(bpe: Tokenizer, window_seconds: float) -> list[str]:
+    """Whisper's special tokens in order, and timestamps up to the length of a window; answers those without a time."""
+    special = [
         "<|endoftext|>",
         "<|startoftranscript|>",
         *(f"<|{code}|>" for code in WHISPER_LANGUAGES),
@@ -34,8 +34,31 @@ def special_tokens(window_seconds: float) -> list[str]:
         "<|startofprev|>",
         "<|nospeech|>",
         "<|notimestamps|>",
-        *(f"<|{step * TIMESTAMP_STEP_SECONDS:.2f}|>" for step in range(steps + 1)),
     ]
+    times = (TIMESTAMP_STEP_SECONDS * step for step in range(round(window_seconds / TIMESTAMP_STEP_SECONDS) + 1))
+    bpe.add_special_tokens(special)
+    bpe.add_tokens([AddedToken(f"<|{time:.2f}|>", normalized=False) for time in times])
+    return special
+
+
+def generation_settings(tokenizer: WhisperTokenizerFast, **others: Any) -> GenerationConfig:
+    """What generate and CTranslate2's converter read: languages, tasks and special tokens, and ``others``."""
+    token, end = tokenizer.convert_tokens_to_ids, tokenizer.eos_token_id
+    return GenerationConfig(
+        is_multilingual=True,
+        lang_to_id={f"<|{code}|>": token(f"<|{code}|>") for code in LANGUAGES},
+        task_to_id={"transcribe": token("<|transcribe|>"), "translate": token("<|translate|>")},
+        no_timestamps_token_id=token("<|notimestamps|>"),
+        prev_sot_token_id=token("<|startofprev|>"),
+        decoder_start_token_id=token("<|startoftranscript|>"),
+        eos_token_id=end,
+        bos_token_id=end,
+        pad_token_id=end,
+        max_initial_timestamp_index=50,
+        begin_suppress_tokens=[end],
+        return_timestamps=False,
+        **others,
+    )
 
 
 def build(folder: Path, window_seconds: float) -> WhisperTokenizerFast:
@@ -52,10 +75,7 @@ def build(folder: Path, window_seconds: float) -> WhisperTokenizerFast:
     model = trained["model"]
     model["vocab"][""] = model["vocab"].pop(_UNUSED_PIECE)
     bpe = Tokenizer.from_str(json.dumps(trained))
-    tokens = special_tokens(window_seconds)
-    first_timestamp = tokens.index("<|notimestamps|>") + 1
-    bpe.add_special_tokens(tokens[:first_timestamp])
-    bpe.add_tokens([AddedToken(token, normalized=False) for token in tokens[first_timestamp:]])
+    special = add_special_tokens(bpe, window_seconds)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "vocab.json").write_text(json.dumps(model["vocab"], ensure_ascii=False), encoding="utf-8")
     merges = "\n".join(" ".join(pair) for pair in model["merges"])
@@ -68,7 +88,7 @@ def build(folder: Path, window_seconds: float) -> WhisperTokenizerFast:
         bos_token="<|endoftext|>",
         eos_token="<|endoftext|>",
         pad_token="<|endoftext|>",
-        additional_special_tokens=tokens[1:first_timestamp],
+        additional_special_tokens=special[1:],
     )
     tokenizer.save_pretrained(folder)
     return tokenizer

@@ -21,10 +21,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
-from transformers import GenerationConfig, WhisperConfig, WhisperFeatureExtractor, WhisperForConditionalGeneration
+from transformers import WhisperConfig, WhisperFeatureExtractor, WhisperForConditionalGeneration
 
 from scripts.export_models.demo import tokenizer as demo_tokenizer
-from scripts.export_models.demo.sentences import LANGUAGES
 from scripts.export_models.demo.speech_corpus import SAMPLE_RATE
 from scripts.export_models.demo.training_examples import HOP, IGNORED, MEL_BINS, WINDOW_SECONDS, Examples
 
@@ -75,33 +74,15 @@ def build_model(tokenizer: Any) -> WhisperForConditionalGeneration:
         attn_implementation="sdpa",
     )
     model = WhisperForConditionalGeneration(config)
-    model.generation_config = generation_settings(tokenizer)
+    model.generation_config = demo_tokenizer.generation_settings(
+        tokenizer,
+        max_length=LONGEST_SEQUENCE,
+        suppress_tokens=[token("<|startoflm|>"), token("<|startofprev|>"), token("<|nospeech|>")],
+    )
     return model
 
 
-def generation_settings(tokenizer: Any) -> GenerationConfig:
-    """What generate and CTranslate2's converter read: languages, tasks, suppressed tokens."""
-    token = tokenizer.convert_tokens_to_ids
-    end = tokenizer.eos_token_id
-    return GenerationConfig(
-        is_multilingual=True,
-        lang_to_id={f"<|{code}|>": token(f"<|{code}|>") for code in LANGUAGES},
-        task_to_id={"transcribe": token("<|transcribe|>"), "translate": token("<|translate|>")},
-        no_timestamps_token_id=token("<|notimestamps|>"),
-        prev_sot_token_id=token("<|startofprev|>"),
-        decoder_start_token_id=token("<|startoftranscript|>"),
-        eos_token_id=end,
-        bos_token_id=end,
-        pad_token_id=end,
-        max_initial_timestamp_index=50,
-        max_length=LONGEST_SEQUENCE,
-        suppress_tokens=[token("<|startoflm|>"), token("<|startofprev|>"), token("<|nospeech|>")],
-        begin_suppress_tokens=[end],
-        return_timestamps=False,
-    )
-
-
-def train(repository: Path, output: Path, minutes: float, seed: int, resume: bool, peak: float) -> None:
+def train(repository: Path, output: Path, minutes: float, seed: int, resume: bool, learning_rate: float) -> None:
     tokenizer = demo_tokenizer.build(output, WINDOW_SECONDS)
     torch.manual_seed(seed)
     model = build_model(tokenizer)
@@ -110,7 +91,7 @@ def train(repository: Path, output: Path, minutes: float, seed: int, resume: boo
         model.load_state_dict(torch.load(output / "model.pt"))
         head.load_state_dict(torch.load(output / "head.pt"))
     parameters = [*model.parameters(), *head.parameters()]
-    optimizer = torch.optim.AdamW(parameters, lr=peak, weight_decay=0.01, betas=(0.9, 0.98))
+    optimizer = torch.optim.AdamW(parameters, lr=learning_rate, weight_decay=0.01, betas=(0.9, 0.98))
     loader = DataLoader(Examples(repository, tokenizer, seed), batch_size=None, num_workers=1, prefetch_factor=16)
     print(f"{sum(p.numel() for p in model.parameters()):,} parameters", flush=True)
     start = time.monotonic()
@@ -119,7 +100,7 @@ def train(repository: Path, output: Path, minutes: float, seed: int, resume: boo
         share = (time.monotonic() - start) / (60 * minutes)
         if share >= 1:
             break
-        rate = peak * min(1, (step + 1) / WARMUP_STEPS) * (0.5 + 0.5 * math.cos(math.pi * share))
+        rate = learning_rate * min(1, (step + 1) / WARMUP_STEPS) * (0.5 + 0.5 * math.cos(math.pi * share))
         for group in optimizer.param_groups:
             group["lr"] = max(rate, 1e-5)
         with torch.autocast("cpu", torch.bfloat16):
@@ -176,15 +157,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--learning-rate", type=float, default=PEAK_LEARNING_RATE)
     parser.add_argument("--resume", action="store_true")
-    arguments = parser.parse_args()
-    train(
-        arguments.repository,
-        arguments.output,
-        arguments.minutes,
-        arguments.seed,
-        arguments.resume,
-        arguments.learning_rate,
-    )
+    train(**vars(parser.parse_args()))
 
 
 if __name__ == "__main__":
