@@ -17,7 +17,8 @@ from transformers import GenerationConfig, WhisperForConditionalGeneration, Whis
 
 from scripts.export_models.demo.speech_corpus import Clip, Corpus
 from scripts.export_models.demo.train_whisper import encode
-from scripts.export_models.demo.training_examples import WINDOW_SECONDS, MelSpectrogram
+from scripts.export_models.demo.training_examples import MEL_BINS, WINDOW_SECONDS
+from scripts.export_models.whisper.served import recognizer_module
 
 _WINDOWS = 40
 _KEPT = 2
@@ -29,7 +30,7 @@ def _attention(model: WhisperForConditionalGeneration, tokenizer: WhisperTokeniz
     task = [f"<|{window.language}|>", "<|transcribe|>", "<|notimestamps|>"]
     start = tokenizer.convert_tokens_to_ids(["<|startoftranscript|>", *task])
     text = tokenizer(" " + window.spans[0].text, add_special_tokens=False).input_ids
-    features = MelSpectrogram()(torch.from_numpy(window.audio))[None]
+    features = torch.from_numpy(recognizer_module().LogMel(MEL_BINS)(window.audio, len(window.audio)))[None]
     with torch.inference_mode():
         output = model.model.decoder(
             input_ids=torch.tensor([start + text]),

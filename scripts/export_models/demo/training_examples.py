@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import IterableDataset
-from transformers.audio_utils import mel_filter_bank
 
 from scripts.export_models.demo import tokenizer as demo_tokenizer
 from scripts.export_models.demo.speech_corpus import SAMPLE_RATE, Clip, Corpus, Span
+from scripts.export_models.whisper.served import recognizer_module
 
 WINDOW_SECONDS = 8.0
 MEL_BINS = 80
@@ -21,21 +21,6 @@ HOP = 160
 BATCH = 16
 POOL_BATCHES = 16
 IGNORED = -100
-
-
-class MelSpectrogram:
-    """Whisper's log-mel features: [samples] at 16 kHz to [80, frames]."""
-
-    def __init__(self) -> None:
-        filters = mel_filter_bank(201, MEL_BINS, 0.0, 8000.0, SAMPLE_RATE, norm="slaney", mel_scale="slaney")
-        self._filters = torch.tensor(filters.T, dtype=torch.float32)
-        self._window = torch.hann_window(400)
-
-    def __call__(self, audio: Tensor) -> Tensor:
-        spectrum = torch.stft(audio, 400, HOP, window=self._window, return_complex=True)
-        power = spectrum[..., :-1].abs() ** 2
-        log = (self._filters @ power).clamp(min=1e-10).log10()
-        return (torch.maximum(log, log.max() - 8.0) + 4.0) / 4.0
 
 
 class Examples(IterableDataset[dict[str, Tensor]]):
@@ -49,30 +34,26 @@ class Examples(IterableDataset[dict[str, Tensor]]):
         worker = torch.utils.data.get_worker_info()
         seed = self._seed + (worker.id if worker else 0)
         corpus = iter(Corpus(self._repository, seed, WINDOW_SECONDS))
-        mel = MelSpectrogram()
+        log_mel = recognizer_module().LogMel(MEL_BINS)
         order = np.random.default_rng(seed)
         while True:
             pool = list(itertools.islice(corpus, BATCH * POOL_BATCHES))
             pool.sort(key=lambda window: len(window.audio))
             batches = [pool[i : i + BATCH] for i in range(0, len(pool), BATCH)]
             for index in order.permutation(len(batches)):
-                yield self._collate(batches[index], mel)
+                yield self._collate(batches[index], log_mel)
 
-    def _collate(self, windows: list[Clip], mel: MelSpectrogram) -> dict[str, Tensor]:
+    def _collate(self, windows: list[Clip], log_mel: Any) -> dict[str, Tensor]:
         longest = max(len(window.audio) for window in windows)
         # A multiple of a tenth of a second, as a served window has.
         length = min(math.ceil(longest / 1600) * 1600, int(WINDOW_SECONDS * SAMPLE_RATE))
-        features = []
-        for window in windows:
-            padded = torch.zeros(length)
-            padded[: len(window.audio)] = torch.from_numpy(window.audio)
-            features.append(mel(padded))
+        features = np.stack([log_mel(window.audio, length) for window in windows])
         sequences = [self._sequence(window) for window in windows]
         inputs = _pad([s[:-1] for s, _, _ in sequences], self._tokenizer.eos_token_id)
         labels = _pad([labels for _, labels, _ in sequences], IGNORED)
         ctc = [c for _, _, c in sequences]
         return {
-            "features": torch.stack(features),
+            "features": torch.from_numpy(features),
             "inputs": inputs,
             "labels": labels,
             "ctc": torch.tensor([piece for c in ctc for piece in c]),
