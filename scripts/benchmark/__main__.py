@@ -1,8 +1,6 @@
 """Load an address and measure: python -m scripts.benchmark --operations embeddings,speech --callers 16 --seconds 20"""
 
-import sys
-
 from scripts.benchmark.product.under_load import main
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

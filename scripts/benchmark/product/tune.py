@@ -9,10 +9,12 @@ the frontend. In the end the model is loaded as its file says; nothing is writte
 
 import argparse
 import asyncio
+import functools
 import itertools
 import os
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -150,16 +152,10 @@ def parser() -> argparse.ArgumentParser:
 
 def main() -> int:
     arguments = parser().parse_args()
-
-    def heard(line: str) -> None:
-        print(line, flush=True)
-
+    running = Target(arguments.url, arguments.key, arguments.triton)
     print(_HEAD)
-    if arguments.url:
-        found = asyncio.run(sweep(Target(arguments.url, arguments.key, arguments.triton), arguments, heard))
-    else:
-        with own_product() as target:
-            found = asyncio.run(sweep(target, arguments, heard))
+    with nullcontext(running) if arguments.url else own_product() as target:
+        found = asyncio.run(sweep(target, arguments, functools.partial(print, flush=True)))
     if not found:
         return 1
     _write(arguments, found)

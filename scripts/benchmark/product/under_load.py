@@ -8,6 +8,7 @@ import argparse
 import asyncio
 import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -147,11 +148,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main() -> int:
+def main() -> None:
     arguments = _parser().parse_args()
-    if arguments.url:
-        asyncio.run(_measure(Target(arguments.url, arguments.key, arguments.triton), arguments))
-        return 0
-    with own_product() as target:
+    running = Target(arguments.url, arguments.key, arguments.triton)
+    with nullcontext(running) if arguments.url else own_product() as target:
         asyncio.run(_measure(target, arguments))
-    return 0
