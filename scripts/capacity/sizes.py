@@ -10,12 +10,11 @@ from scripts.capacity.fits import FOLDER, Fits
 from scripts.capacity.sizing import Choices, Sizes, a_month, size
 from scripts.capacity.traffic import TIERS, Traffic
 
-FITS = "real"
 _FILE = FOLDER / "sizes.json"
 # Users, and seconds of the day that are simulated after a minute to warm up.
 _USERS = {10_000: 600.0, 100_000: 300.0, 1_000_000: 60.0, 10_000_000: 15.0}
 _CHOICES = Choices(zones=3)
-_HEAD = ("users", "calls/s", "text", "voices", "Whisper", "frontends", "cores", "{currency} a month")
+_HEAD = ("users", "calls/s", "text", "voices", "Whisper", "frontends", "cores", f"{_CHOICES.prices.currency} a month")
 _SEEN = (
     "users",
     "simulated",
@@ -65,11 +64,9 @@ def _row(sizes: Sizes, seconds: float, calls: Sequence[Any], took: float) -> dic
 
 def reference() -> str:
     """The tables: what the formula says now, and what the simulation last said of it."""
-    currency = _CHOICES.prices.currency
-    plans = [_plan_row(sizes) for sizes in planned(Fits.load(FOLDER / f"{FITS}.json"))]
+    plans = [_plan_row(sizes) for sizes in planned(Fits.load(FOLDER / "real.json"))]
     seen = [_seen_row(row) for row in json.loads(_FILE.read_text(encoding="utf-8"))]
-    names = [name.format(currency=currency) for name in _HEAD]
-    return "\n".join([head(names), *plans, "", head(_SEEN), *seen])
+    return "\n".join([head(_HEAD), *plans, "", head(_SEEN), *seen])
 
 
 def _plan_row(sizes: Sizes) -> str:

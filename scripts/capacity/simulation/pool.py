@@ -68,7 +68,7 @@ class Pool:
         """Have so many: new ones when they have started, the newest go at once."""
         self._starting = [task for task in self._starting if not task.done()]
         for _ in range(self.wanted, wanted):
-            self._starting.append(self._later(self._lags.start))
+            self._start()
         for _ in range(wanted, self.wanted):
             if self._starting:
                 self._starting.pop().cancel()
@@ -95,19 +95,19 @@ class Pool:
             self._go(replica)
         await asyncio.sleep(self._lags.evicted)
         if len(self.replicas) + sum(not task.done() for task in self._starting) < self.wanted:
-            self._starting.append(self._later(self._lags.start))
+            self._start()
 
     def _go(self, replica: Replica) -> None:
         self.replicas.remove(replica)
         for frontend in self._frontends:
             self._do(frontend.dispatcher.remove(replica.name))
 
-    def _later(self, seconds: float) -> "asyncio.Task[None]":
+    def _start(self) -> None:
         async def start() -> None:
-            await asyncio.sleep(seconds)
+            await asyncio.sleep(self._lags.start)
             await self._add()
 
-        return self._do(start())
+        self._starting.append(self._do(start()))
 
     async def _add(self) -> None:
         number = next(self._numbers)
