@@ -8,7 +8,6 @@ With ``--prompt`` every window has that prompt; ``--prompt like`` gives each ano
 
 import argparse
 import sys
-from collections import Counter
 from pathlib import Path
 
 import jiwer
@@ -33,10 +32,10 @@ def main() -> int:
     module = recognizer_module()
     folder = arguments.whisper or arguments.repository / "whisper_turbo" / "1" / "whisper"
     recognizer = module.Recognizer(folder, threads=2)
-    speakers = Speakers({v.name: arguments.repository / f"piper_{v.name}" / "1" for v in VOICES})
-    said_by: dict[str, list[str]] = {}
-    heard_by: dict[str, list[str]] = {}
-    right_language: Counter[str] = Counter()
+    speakers = Speakers(arguments.repository)
+    all_said: list[str] = []
+    all_heard: list[str] = []
+    all_right = 0
     for voice in VOICES:
         texts = list(sentences(voice.language, arguments.seed, arguments.count))
         prompts = [arguments.prompt] * len(texts)
@@ -45,13 +44,12 @@ def main() -> int:
         spoken = zip(texts, prompts, strict=True)
         windows = [module.Window(speakers.demo_voice(text, voice.name), prompt=prompt) for text, prompt in spoken]
         results = recognizer.transcribe(windows)
-        said_by[voice.name] = [" ".join(words(text)) for text in texts]
-        heard_by[voice.name] = [" ".join(words("".join(s.text for s in r.segments))) or "-" for r in results]
-        right_language[voice.name] = sum(result.language == voice.language for result in results)
-        error = jiwer.wer(said_by[voice.name], heard_by[voice.name])
-        print(f"{voice.name:10} word error {error:6.2%}  language {right_language[voice.name] / len(texts):7.2%}")
-    error = jiwer.wer(sum(said_by.values(), []), sum(heard_by.values(), []))
-    language = right_language.total() / (arguments.count * len(VOICES))
+        said = [" ".join(words(text)) for text in texts]
+        heard = [" ".join(words("".join(s.text for s in r.segments))) or "-" for r in results]
+        right = sum(result.language == voice.language for result in results)
+        print(f"{voice.name:10} word error {jiwer.wer(said, heard):6.2%}  language {right / len(texts):7.2%}")
+        all_said, all_heard, all_right = all_said + said, all_heard + heard, all_right + right
+    error, language = jiwer.wer(all_said, all_heard), all_right / len(all_said)
     print(f"{'all':10} word error {error:6.2%}  language {language:7.2%}")
     return 0 if error <= _MOST_WORD_ERROR and language >= _LEAST_LANGUAGE else 1
 

@@ -7,7 +7,7 @@ speed, gain, band limits, noise, pauses and windows without speech.
 
 import json
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,17 +57,18 @@ class Clip:
 class Speakers:
     """Every voice the corpus has. ``say`` answers 16 kHz float32 audio of shape [samples]."""
 
-    def __init__(self, voices: Mapping[str, Path]) -> None:
-        """``voices`` maps a demo voice to its folder with ``model.onnx`` and ``voice.json``, as exported."""
+    def __init__(self, repository: Path) -> None:
+        """The demo voices are those of ``repository``, as exported."""
+        folders = {voice.name: repository / f"piper_{voice.name}" / "1" for voice in VOICES}
         options = ort.SessionOptions()
         options.intra_op_num_threads = 1
         self._espeak = Espeak()
         self._phonemizer = EspeakPhonemizer()
         self._sessions = {
-            name: ort.InferenceSession(str(folder / "model.onnx"), options) for name, folder in voices.items()
+            name: ort.InferenceSession(str(folder / "model.onnx"), options) for name, folder in folders.items()
         }
         self._configs = {
-            name: json.loads((folder / "voice.json").read_text(encoding="utf-8")) for name, folder in voices.items()
+            name: json.loads((folder / "voice.json").read_text(encoding="utf-8")) for name, folder in folders.items()
         }
 
     def demo_voice(self, text: str, name: str) -> Audio:
@@ -156,7 +157,7 @@ class Corpus:
     """An endless, reproducible stream of windows for one seed (below one million)."""
 
     def __init__(self, repository: Path, seed: int, window_seconds: float) -> None:
-        self._speakers = Speakers({v.name: repository / f"piper_{v.name}" / "1" for v in VOICES})
+        self._speakers = Speakers(repository)
         self._rng = random.Random(seed)
         self._generator = np.random.default_rng(seed)
         self._grammars = {language: load_grammar(language) for language in LANGUAGES}
