@@ -14,11 +14,6 @@ _KNEE_MEL = _KNEE_HERTZ / _LINEAR_HERTZ
 Float = NDArray[np.float32]
 
 
-def _hertz_to_mel(hertz: NDArray[np.float64]) -> NDArray[np.float64]:
-    above = _KNEE_MEL + np.log(np.maximum(hertz, 1e-9) / _KNEE_HERTZ) / _LOG_STEP
-    return np.where(hertz < _KNEE_HERTZ, hertz / _LINEAR_HERTZ, above)
-
-
 def _mel_to_hertz(mel: NDArray[np.float64]) -> NDArray[np.float64]:
     above = _KNEE_HERTZ * np.exp(_LOG_STEP * (mel - _KNEE_MEL))
     return np.where(mel < _KNEE_MEL, mel * _LINEAR_HERTZ, above)
@@ -27,7 +22,7 @@ def _mel_to_hertz(mel: NDArray[np.float64]) -> NDArray[np.float64]:
 def mel_filters(bins: int) -> Float:
     """Triangular filters [bins, 201] on Slaney's mel scale, each of unit area (Slaney, Auditory Toolbox, 1998)."""
     frequencies = np.linspace(0, SAMPLE_RATE / 2, _FFT // 2 + 1)
-    highest = _hertz_to_mel(np.array([SAMPLE_RATE / 2]))[0]
+    highest = _KNEE_MEL + np.log(SAMPLE_RATE / 2 / _KNEE_HERTZ) / _LOG_STEP
     edges = _mel_to_hertz(np.linspace(0, highest, bins + 2))
     widths = np.diff(edges)
     slopes = edges[:, None] - frequencies[None, :]
