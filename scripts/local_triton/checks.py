@@ -2,7 +2,6 @@
 
 import platform
 import socket
-import sys
 import sysconfig
 from dataclasses import dataclass
 from importlib import metadata
@@ -26,9 +25,8 @@ class Wheel:
     stub: Path
 
 
-def python_version() -> str:
-    """The running interpreter as ``3.11``."""
-    return f"{sys.version_info.major}.{sys.version_info.minor}"
+# Of the running interpreter: ``3.11``.
+python_version = sysconfig.get_python_version
 
 
 def find_wheel() -> Wheel:
