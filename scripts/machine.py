@@ -1,8 +1,11 @@
-"""How much of this machine there is to use: processors, cores and memory, the limits of a container included."""
+"""How much of this machine there is to use: processors, cores and memory, the limits of a container included; and what
+is taken and installed.
+"""
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from importlib import metadata
 from pathlib import Path
 
 # What cgroup v2 writes where there is no limit.
@@ -11,8 +14,7 @@ _NO_LIMIT = "max"
 
 def processors(root: Path = Path("/")) -> int:
     """Processors this process may run on at once, at least 1: its affinity and its cgroups' quotas, rounded up."""
-    quotas = [*_quotas_v2(root), *_quotas_v1(root)]
-    return max(1, min([len(os.sched_getaffinity(0)), *(math.ceil(quota) for quota in quotas)]))
+    return max(1, min([len(os.sched_getaffinity(0)), *map(math.ceil, _quotas(root))]))
 
 
 def cores(root: Path = Path("/")) -> int:
@@ -48,17 +50,28 @@ def memory_bytes(root: Path = Path("/")) -> int:
     return min([physical, *(int(text) for text in texts if text != _NO_LIMIT)])
 
 
-def _quotas_v2(root: Path) -> Iterator[float]:
-    for text in _read(root, "", "cpu.max"):
-        quota, period = text.split()
-        if quota != _NO_LIMIT:
-            yield int(quota) / int(period)
+def held_bytes(field: str) -> int:
+    """Bytes of memory that this process holds, by their name in its status: VmRSS, VmHWM or RssAnon."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(status.partition(f"{field}:")[2].split()[0]) * 1024
 
 
-def _quotas_v1(root: Path) -> Iterator[float]:
-    quotas, periods = (_read(root, "cpu", f"cpu.cfs_{name}_us") for name in ("quota", "period"))
-    for quota, period in zip(quotas, periods, strict=True):
-        if int(quota) > 0:
+def versions(packages: Iterable[str], missing: str) -> dict[str, str]:
+    """Of the packages that are installed, and ``missing`` for the others."""
+    found = {}
+    for package in packages:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[package] = missing
+    return found
+
+
+def _quotas(root: Path) -> Iterator[float]:
+    """In processors; those of v2 are quota and period in one file."""
+    first = zip(*(_read(root, "cpu", f"cpu.cfs_{name}_us") for name in ("quota", "period")), strict=True)
+    for quota, period in (*first, *(text.split() for text in _read(root, "", "cpu.max"))):
+        if quota != _NO_LIMIT and int(quota) > 0:
             yield int(quota) / int(period)
 
 

@@ -1,7 +1,5 @@
 """What each model's stamp is made of: the settings that matter to it, the bytes of its weights, and its code."""
 
-from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from scripts.export_models import plan, stamp
@@ -9,6 +7,7 @@ from scripts.export_models.checkpoints import Checkpoint, files_read, voice_file
 from scripts.export_models.graphs.fast_int8 import int8_is_fast
 from scripts.export_models.sources import Source
 from scripts.export_models.stamp import Digests
+from scripts.machine import versions
 
 _HERE = Path(__file__).parent
 _MODULES = {"text": "text.export", "whisper": "whisper.export", "voices": "voices.export"}
@@ -45,7 +44,9 @@ class Fingerprints:
         data = [*_DATA[kind], *(_GRAMMARS if built else [])]
         read = {f"data/{path.name}": self._digests.of(path) for path in data}
         tools = [*_TOOLS[kind], *(_TOOLS_OF_DEMO_VOICES if built else [])]
-        return stamp.fingerprint(self._settings(kind) | _versions(tools), self._weights(model, checkpoint) | read, code)
+        return stamp.fingerprint(
+            self._settings(kind) | versions(tools, ""), self._weights(model, checkpoint) | read, code
+        )
 
     def _weights(self, model: str, checkpoint: Checkpoint) -> dict[str, str]:
         """By name and digest; what the hub has under a commit is checked when it is downloaded."""
@@ -63,13 +64,3 @@ class Fingerprints:
         choice = self._precision if kind == "text" else self._compute_type
         decided = choice == ("auto" if kind == "text" else "int8")
         return {"choice": choice} | ({"int8 is fast": str(int8_is_fast())} if decided else {})
-
-
-def _versions(tools: Sequence[str]) -> dict[str, str]:
-    found = {}
-    for tool in tools:
-        try:
-            found[tool] = version(tool)
-        except PackageNotFoundError:
-            found[tool] = ""
-    return found

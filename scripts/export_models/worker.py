@@ -24,12 +24,12 @@ from scripts.export_models.graphs.parity import Check
 from scripts.export_models.graphs.progress import Progress
 from scripts.export_models.graphs.runtimes import OtherRuntime
 from scripts.export_models.periodic import every
+from scripts.machine import held_bytes
 
 if TYPE_CHECKING:
     from scripts.export_models.text.export import Choice
 
 
-_STATUS = Path("/proc/self/status")
 _LOOK_SECONDS = 0.2
 
 
@@ -106,12 +106,6 @@ def _export(job: Job, model: str, progress: Progress, fetched: dict[Checkpoint, 
     return export(model, folder, target / "1", cast("Choice", job.precision), conditions)
 
 
-def _own_memory() -> int:
-    """Bytes that this process holds and that are no file's."""
-    (line,) = [line for line in _STATUS.read_text(encoding="ascii").splitlines() if line.startswith("RssAnon:")]
-    return int(line.split()[1]) * 1024
-
-
 def _limited(model: str, reports: Reports) -> AbstractContextManager[None]:
     """Within the block this process ends where it holds more memory than the model's export may take.
 
@@ -122,7 +116,8 @@ def _limited(model: str, reports: Reports) -> AbstractContextManager[None]:
         return nullcontext()
 
     def look() -> None:
-        if _own_memory() > limit:
+        # What is no file's.
+        if held_bytes("RssAnon") > limit:
             reports.failed(f"the export took more than {in_words(limit)} of memory")
             os._exit(2)
 

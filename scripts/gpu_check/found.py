@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from scripts.gpu_check.card import Card, NoCardError, driver
+from scripts.machine import versions
 
 _PACKAGES = ("onnxruntime", "onnxruntime-gpu", "ctranslate2", "torch", "transformers", "onnx")
 _PROVIDER = "CUDAExecutionProvider"
@@ -25,7 +26,12 @@ class SkippedError(Exception):
 
 def facts() -> dict[str, str]:
     """What is installed: GPU, driver, packages, Triton, Python."""
-    return {**_card(), **_packages(), "tritonserver": _triton(), "python": platform.python_version()}
+    return {
+        **_card(),
+        **versions(_PACKAGES, "not installed"),
+        "tritonserver": _triton(),
+        "python": platform.python_version(),
+    }
 
 
 def _card() -> dict[str, str]:
@@ -37,16 +43,6 @@ def _card() -> dict[str, str]:
     size = f"{memory / 2**30:.1f} GiB, {taken / 2**30:.1f} GiB of it taken"
     kind = f"compute capability {card.capability}, {card.multiprocessors} multiprocessors"
     return {"gpu": f"{card.name}, {size}, {kind}", "driver": f"{driver()}, for CUDA up to {card.cuda}"}
-
-
-def _packages() -> dict[str, str]:
-    installed = {}
-    for name in _PACKAGES:
-        try:
-            installed[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            installed[name] = "not installed"
-    return installed
 
 
 def _triton() -> str:

@@ -1,6 +1,5 @@
 """What is written of a measurement: the machine it was made on, its numbers, a table and a plot."""
 
-import importlib.metadata
 import json
 import platform
 import subprocess
@@ -9,16 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from scripts.machine import memory_bytes, processors
+from scripts.machine import memory_bytes, processors, versions
 
 _PACKAGES = ("aiohttp", "uvloop", "tritonclient", "onnxruntime", "ctranslate2", "tokenizers", "numpy", "piper-tts")
-
-
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "-"
 
 
 def _cpu() -> str:
@@ -42,7 +34,7 @@ def machine() -> dict[str, Any]:
         "system": platform.platform(),
         "python": platform.python_version(),
         "commit": _commit(),
-        "packages": {name: _version(name) for name in _PACKAGES},
+        "packages": versions(_PACKAGES, "-"),
     }
 
 

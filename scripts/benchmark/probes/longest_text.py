@@ -17,6 +17,7 @@ from scripts.export_models.graphs.builder import save
 from scripts.export_models.text.checks import session
 from scripts.export_models.text.encoder import Precision
 from scripts.export_models.text.promised import PROMISES
+from scripts.machine import held_bytes
 
 _MOST_TOKENS = PROMISES["m3_embedder"].max_tokens
 _PRECISIONS: tuple[Precision, ...] = ("fp32", "int8")
@@ -31,8 +32,7 @@ def measure(path: Path) -> tuple[float, float]:
     run(ids)
     seconds = time.perf_counter() - started
     # Not getrusage, which goes on counting what the parent had before it started this process.
-    status = Path("/proc/self/status").read_text(encoding="utf-8")
-    return seconds, int(status.partition("VmHWM:")[2].split()[0]) / 2**20
+    return seconds, held_bytes("VmHWM") / 2**30
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ import onnxruntime as ort
 from scripts.benchmark.lookalikes import voice
 from scripts.export_models.graphs.sessions import Arrays, Infer, here
 from scripts.export_models.voices.passes import PASSES, Pass
+from scripts.machine import held_bytes
 from scripts.run.state import REPOSITORY
 
 _ROUNDS = 25
@@ -43,19 +44,15 @@ def _written(folder: Path) -> dict[str, Path]:
     return {name: folder / f"{name}.onnx" for name in choices}
 
 
-def _megabytes(field: str) -> float:
-    return int(Path("/proc/self/status").read_text(encoding="utf-8").partition(field)[2].split()[0]) / 1024
-
-
 def memory(path: Path) -> tuple[float, float]:
     """Megabytes that a graph adds to this process, with the options of its model in Triton: loaded, and at the most."""
     options = ort.SessionOptions()
     options.intra_op_num_threads, options.enable_mem_pattern = 1, False
-    before = _megabytes("VmRSS:")
+    before = held_bytes("VmRSS")
     session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    loaded = _megabytes("VmRSS:")
+    loaded = held_bytes("VmRSS")
     session.run(None, _said(_LONGEST))
-    return loaded - before, _megabytes("VmHWM:") - before
+    return (loaded - before) / 2**20, (held_bytes("VmHWM") - before) / 2**20
 
 
 def _seconds(run: Infer) -> float:

@@ -102,7 +102,7 @@ def test_the_processor_counts_where_it_decides(
 
 def test_another_version_of_a_tool_is_another_export(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = _of("m3_embedder", folder)
-    monkeypatch.setattr(fingerprints, "version", lambda tool: "0")
+    monkeypatch.setattr(fingerprints, "versions", lambda tools, _: dict.fromkeys(tools, "0"))
     assert _of("m3_embedder", folder) != before
 
 

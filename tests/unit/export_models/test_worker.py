@@ -54,7 +54,7 @@ def test_models_of_one_checkpoint_fetch_it_once(tmp_path: Path, monkeypatch: pyt
 _HOLDS = """
 import sys, time
 from scripts.export_models import plan, worker
-plan.TEXT_MEMORY = worker._own_memory() + {room}
+plan.TEXT_MEMORY = worker.held_bytes("RssAnon") + {room}
 worker._export = lambda *_: (b"x" * 300_000_000, time.sleep({seconds}), [])[2]
 worker.main(sys.argv[1:])
 """
