@@ -119,13 +119,12 @@ def fit(points: Iterable[tuple[float, Sequence[float]]], *, relative: bool = Tru
     seconds = np.array([row[0] for row in rows])
     weight = 1 / seconds if relative else np.ones(len(rows))
     factors, wanted = np.array([row[1] for row in rows]) * weight[:, None], seconds * weight
-    count, best, weights = factors.shape[1], float("inf"), [0.0] * factors.shape[1]
+    count, best, weights = factors.shape[1], float("inf"), np.zeros(factors.shape[1])
     for mask in range(1, 1 << count):
         used = [place for place in range(count) if mask >> place & 1]
         found = np.linalg.lstsq(factors[:, used], wanted, rcond=None)[0]
         off = float(np.sum((factors[:, used] @ found - wanted) ** 2))
         if (found >= 0).all() and off < best:
-            best, weights = off, [0.0] * count
-            for place, value in zip(used, found, strict=True):
-                weights[place] = float(value)
-    return weights
+            best, weights = off, np.zeros(count)
+            weights[used] = found
+    return list(map(float, weights))

@@ -12,7 +12,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -103,14 +103,6 @@ class HubSource:
             self._download(checkpoint, file, folder)
         return folder
 
-    def _watched(self, folder: Path, name: str, size: int) -> AbstractContextManager[None]:
-        """Tell how many of a file's ``size`` bytes have arrived below ``folder``."""
-
-        def look() -> None:
-            self._progress.step(f"downloading {name} ({in_words(size)})", min(_arrived(folder), size), size)
-
-        return every(_LOOK_SECONDS, look)
-
     def _downloaded(self, checkpoint: Checkpoint, file: str, folder: Path) -> Path:
         """The file, asked for again from where it broke off, as long as each time more of it arrives."""
         from huggingface_hub import constants, hf_hub_download
@@ -144,7 +136,9 @@ class HubSource:
         try:
             url = hf_hub_url(checkpoint.repository, file, revision=checkpoint.revision, endpoint=self._address)
             expected = get_hf_file_metadata(url, endpoint=self._address)
-            with self._watched(folder, file, expected.size or 1):
+            size = expected.size or 1
+            name = f"downloading {file} ({in_words(size)})"
+            with every(_LOOK_SECONDS, lambda: self._progress.step(name, min(_arrived(folder), size), size)):
                 path = self._downloaded(checkpoint, file, folder)
         except EntryNotFoundError:
             raise SourceError(f"{checkpoint.repository} has no file {file} at its pinned revision") from None

@@ -28,15 +28,12 @@ def _transcriptions(files: list[Path]) -> list[Call]:
     return [Call("/audio/transcriptions", 0, file=file.read_bytes(), fields=fields) for file in files]
 
 
-def _windows(clips: list[tuple[Path, float]]) -> int:
-    return sum(math.ceil(seconds / _WINDOW_SECONDS) for _, seconds in clips)
-
-
 def _heard(bench: Bench, name: str, clips: list[tuple[Path, float]], callers: int) -> Case:
     checkpoints = Checkpoints(bench.folder)
     put_whisper(bench.folder / "int8", checkpoints.whisper())
     files = [str(path) for path, _ in clips]
     calls = _transcriptions([path for path, _ in clips])
+    windows = sum(math.ceil(seconds / _WINDOW_SECONDS) for _, seconds in clips)
     options = (checkpoints.whisper_for_peers(), COMPUTE_TYPE, _THREADS)
     server = (bench.audio_peers / "python", WORKERS / "whisper_server.py", *options, "{port}")
     sides = {
@@ -50,9 +47,7 @@ def _heard(bench: Bench, name: str, clips: list[tuple[Path, float]], callers: in
         "whisper.cpp in process": bench.worker(
             bench.engines, files, "whisper_cpp.py", checkpoints.whisper_for_cpp(), _THREADS
         ),
-        "the machine's limit: products alone": bench.worker(
-            bench.own, _windows(clips), "limit.py", "whisper", _THREADS
-        ),
+        "the machine's limit: products alone": bench.worker(bench.own, windows, "limit.py", "whisper", _THREADS),
     }
     return Case(name, "seconds of audio", sum(seconds for _, seconds in clips), sides)
 

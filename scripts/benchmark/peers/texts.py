@@ -114,17 +114,14 @@ def embedding_passages(bench: Bench) -> Case:
     return _embedded(bench, "embeddings of passages", _LONGEST_PASSAGE)
 
 
-def _reranks(rng: np.random.Generator, longest: int) -> list[tuple[str, list[str]]]:
-    return [(words(rng, _QUERY), _mixed(rng, _DOCUMENTS, longest)) for _ in range(_RERANKERS)]
-
-
 def _rerank_calls(asked: list[tuple[str, list[str]]], model: str) -> list[Call]:
     return [Call("/rerank", 0, {"query": query, "documents": texts, "model": model}) for query, texts in asked]
 
 
 def _rerank(bench: Bench, name: str, longest: int) -> Case:
     checkpoint = Checkpoints(bench.folder).text(reranker=True)
-    asked = _reranks(np.random.default_rng(1), longest)
+    rng = np.random.default_rng(1)
+    asked = [(words(rng, _QUERY), _mixed(rng, _DOCUMENTS, longest)) for _ in range(_RERANKERS)]
     pairs = [[query, text] for query, texts in asked for text in texts]
     sides = {
         **_own_sides(bench, checkpoint, _rerank_calls(asked, "rerank-v2-m3"), pairs, reranker=True),

@@ -56,7 +56,9 @@ class Executions:
             found, cores = await self._measured(calls, outputs, rounds, max(1, int(config.get("max_batch_size", 0))))
         finally:
             await control.load(config)
-        line = _line(found, padded=length is not None)
+        # A Whisper's batches take as many steps as their longest call.
+        count = 4 if length else 3
+        line = Line(*fit((run.seconds, (1.0, run.calls, run.work, run.longest)[:count]) for run in found))
         off = sum(abs(line.seconds(run.work, run.calls, run.longest) / run.seconds - 1) for run in found) / len(found)
         return _model_fit(config, line, cores, off, length)
 
@@ -102,12 +104,6 @@ class Executions:
         batches: list[dict[str, Any]] = stats.get("batch_stats", [])
         seconds = sum(batch[part].get("ns", 0) for batch in batches for part in _PARTS) * _NS
         return seconds, int(stats.get("execution_count", 0))
-
-
-def _line(found: Sequence[_Execution], *, padded: bool) -> Line:
-    """``padded`` is a model whose batches take as many steps as their longest call."""
-    points = ((run.seconds, (1.0, run.calls, run.work, run.longest)[: 4 if padded else 3]) for run in found)
-    return Line(*fit(points))
 
 
 def _alone(config: dict[str, Any]) -> dict[str, Any]:

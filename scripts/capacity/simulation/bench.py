@@ -25,15 +25,12 @@ class Bench:
     def __init__(self, fits: Fits) -> None:
         self._fits, self._loop = fits, asyncio.get_running_loop()
         self._machine = Machine(fits.cores - fits.idle)
-        self._frontend = Frontend("one", Settings(), fits, self._machine)
+        self.frontend = Frontend("one", Settings(), fits, self._machine)
         self._client = asyncio.Lock()
 
     async def start(self) -> None:
         self._triton = SimulatedTriton(self._fits.models, self._machine)
-        await self._frontend.found(_TRITON, self._triton)
-
-    async def close(self) -> None:
-        await self._frontend.close()
+        await self.frontend.found(_TRITON, self._triton)
 
     def triton_seconds(self) -> float:
         """Of a processor, that its Triton has taken."""
@@ -45,7 +42,7 @@ class Bench:
         half = line.seconds(call.units, call.count) / 2
         await self._at_client(half)
         try:
-            await self._frontend.answer(call, _KEY, _TIER)
+            await self.frontend.answer(call, _KEY, _TIER)
         except ApiError as error:
             status = error.status
         await self._at_client(half)
@@ -76,5 +73,5 @@ async def _run(fits: Fits, loads: Sequence[Load[Request]]) -> list[tuple[list[Sa
         before = bench.triton_seconds()
         samples = await load.send(bench)
         found.append((samples, bench.triton_seconds() - before))
-    await bench.close()
+    await bench.frontend.close()
     return found

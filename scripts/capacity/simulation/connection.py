@@ -33,7 +33,7 @@ class Connection:
     async def capacity(self, model: str) -> Capacity:
         """What its configuration lets it take at once."""
         await self._triton.models()
-        fit = self._triton.fit(model)
+        fit = self._triton.fits[model]
         return Capacity(_BATCHES * fit.max_batch * fit.instances, fit.instances, fit.stops)
 
     async def try_out(self, model: str, trial: Trial) -> None:

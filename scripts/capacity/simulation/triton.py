@@ -109,7 +109,7 @@ class SimulatedTriton:
     """Some models on one machine; a frontend reaches it by a ``Connection``."""
 
     def __init__(self, fits: Mapping[str, ModelFit], machine: Machine) -> None:
-        self._fits, self._machine = fits, machine
+        self.fits, self._machine = fits, machine
         self._batchers = {model: _Batcher(fit, machine) for model, fit in fits.items()}
         self._loop = asyncio.get_running_loop()
         self.health = Health.UP
@@ -145,14 +145,10 @@ class SimulatedTriton:
         except TimeoutError:
             raise Late("no answer in time") from None
 
-    def fit(self, model: str) -> ModelFit:
-        """What is known of one of its models."""
-        return self._fits[model]
-
     async def models(self) -> set[str]:
         """Those that it has, while it is up."""
         if self.health is Health.DEAD:
             raise Unreached("the connection was refused")
         if self.health is Health.SILENT:
             await self._loop.create_future()
-        return set(self._fits)
+        return set(self.fits)
