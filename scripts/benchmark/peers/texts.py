@@ -68,8 +68,12 @@ def _of_export(put: Callable[[], Path], start: Callable[[Path], Opener]) -> Open
     return lambda stack: start(put())(stack)
 
 
-def _engines(bench: Bench, checkpoints: Checkpoints, texts: list[str]) -> dict[str, Opener]:
-    """The strongest engines of processors, texts one by one, which pads nothing; and what the machine allows."""
+def _engines(bench: Bench, texts: list[list[str]], tokens: int) -> dict[str, Opener]:
+    """The strongest engines of processors, texts one by one, which pads nothing; and what the machine allows.
+
+    They encode pairs too as the embedder does, without the reranker's head: of each pair that is one row.
+    """
+    checkpoints = Checkpoints(bench.folder)
     checkpoint = checkpoints.text(reranker=False)
     named = "text_openvino.py", checkpoint
     return {
@@ -82,7 +86,7 @@ def _engines(bench: Bench, checkpoints: Checkpoints, texts: list[str]) -> dict[s
             checkpoints.padded_text,
             lambda folder: bench.worker(bench.own, texts, "text_onnxruntime.py", folder, _THREADS),
         ),
-        "the machine's limit: products alone": bench.worker(bench.own, _tokens(texts), "limit.py", "text", _THREADS),
+        "the machine's limit: products alone": bench.worker(bench.own, tokens, "limit.py", "text", _THREADS),
     }
 
 
@@ -98,7 +102,7 @@ def _embedded(bench: Bench, name: str, longest: int) -> Case:
         padded: bench.worker(bench.text_peers, flat, "sentence_encoder.py", checkpoint, _PADDED_BATCH),
         "infinity": _infinity(bench, lambda: checkpoint, _embeddings(texts, "m")),
         "infinity with optimum": _infinity(bench, checkpoints.padded_text, _embeddings(texts, "m"), "optimum"),
-        **_engines(bench, checkpoints, flat),
+        **_engines(bench, [[text] for text in flat], _tokens(flat)),
     }
     # Every export holds it to 1e-5 of the original.
     return Case(name, "tokens", _tokens(flat), sides, trained="its fp32 graph in process")
@@ -123,12 +127,13 @@ def _rerank(bench: Bench, name: str, longest: int) -> Case:
     rng = np.random.default_rng(1)
     asked = [(words(rng, _QUERY), _mixed(rng, _DOCUMENTS, longest)) for _ in range(_RERANKERS)]
     pairs = [[query, text] for query, texts in asked for text in texts]
+    tokens = sum(_QUERY + text.count(" ") + 5 for _, text in pairs)
     sides = {
         **_own_sides(bench, checkpoint, _rerank_calls(asked, "rerank-v2-m3"), pairs, reranker=True),
         "CrossEncoder in process": bench.worker(bench.text_peers, pairs, "cross_encoder.py", checkpoint, _PADDED_BATCH),
         "infinity": _infinity(bench, lambda: checkpoint, _rerank_calls(asked, "m")),
+        **_engines(bench, pairs, tokens),
     }
-    tokens = sum(_QUERY + text.count(" ") + 5 for _, texts in asked for text in texts)
     return Case(name, "tokens", tokens, sides)
 
 

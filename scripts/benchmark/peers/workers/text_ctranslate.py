@@ -1,6 +1,6 @@
 """CTranslate2's encoder in process, texts one by one on a thread each: <checkpoint> <compute type> <threads>.
 
-A task is a list of texts.
+A task is a list of [text] or [query, document].
 """
 
 import sys
@@ -20,11 +20,11 @@ tokenizer = Tokenizer.from_file(str(checkpoint / "tokenizer.json"))
 encoder = ctranslate2.Encoder(str(converted), "cpu", compute_type=compute_type, inter_threads=threads, intra_threads=1)
 
 
-def _one(text: str) -> np.ndarray:
-    return np.asarray(encoder.forward_batch([tokenizer.encode(text).ids]).last_hidden_state)[0, 0]
+def _one(text: list[str]) -> np.ndarray:
+    return np.asarray(encoder.forward_batch([tokenizer.encode(*text).ids]).last_hidden_state)[0, 0]
 
 
-def work(texts: list[str]) -> np.ndarray:
+def work(texts: list[list[str]]) -> np.ndarray:
     with ThreadPoolExecutor(threads) as pool:
         return np.stack(list(pool.map(_one, texts)))
 

@@ -1,10 +1,13 @@
-"""OpenVINO in process, texts one by one: <checkpoint> <precision> <threads>. A task is a list of texts.
+"""OpenVINO in process, texts one by one: <checkpoint> <precision> <threads>.
+
+A task is a list of [text] or [query, document].
 
 ``bf16`` computes the unquantised model in bfloat16. ``int8`` is static quantisation after training by NNCF, calibrated
 on the task's first texts, with what is not quantised in bfloat16.
 """
 
 import sys
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -22,13 +25,13 @@ core = openvino.Core()
 model = OVModelForFeatureExtraction.from_pretrained(checkpoint, export=True, compile=False, load_in_8bit=False).model
 
 
-def _inputs(text: str) -> dict[str, np.ndarray]:
-    ids = np.array([tokenizer.encode(text).ids], np.int64)
+def _inputs(text: Sequence[str]) -> dict[str, np.ndarray]:
+    ids = np.array([tokenizer.encode(*text).ids], np.int64)
     return {"input_ids": ids, "attention_mask": np.ones_like(ids)}
 
 
 @cache
-def _compiled(*texts: str) -> openvino.CompiledModel:
+def _compiled(*texts: Sequence[str]) -> openvino.CompiledModel:
     """Made once, since a worker is given the same task again and again."""
     its = model
     if precision == "int8":
@@ -38,8 +41,8 @@ def _compiled(*texts: str) -> openvino.CompiledModel:
     return core.compile_model(its, "CPU", options)
 
 
-def work(texts: list[str]) -> np.ndarray:
-    compiled = _compiled(*texts[:_CALIBRATED_ON])
+def work(texts: list[list[str]]) -> np.ndarray:
+    compiled = _compiled(*map(tuple, texts[:_CALIBRATED_ON]))
     return np.stack([compiled(_inputs(text))[0][0, 0] for text in texts])
 
 
