@@ -39,7 +39,7 @@ class AudioFile(Protocol):
 class WavFile:
     """A WAV file with exact sizes: mono, 16 bit."""
 
-    def __init__(self, sample_rate: int, kbps: int) -> None:
+    def __init__(self, sample_rate: int, kbps: int = 0) -> None:
         self._buffer = io.BytesIO()
         self._file = wave.open(self._buffer, "wb")  # noqa: SIM115 - it is written to until finish()
         self._file.setnchannels(1)

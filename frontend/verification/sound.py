@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from frontend.audio.encode import WavFile
 from frontend.verification.client import RefusedError
 
 # Louder than this share of the loudest sample is speech.
@@ -52,13 +53,9 @@ def read_wav(data: bytes) -> Sound:
 
 
 def write_wav(sound: Sound) -> bytes:
-    buffer = io.BytesIO()
-    with wave.open(buffer, "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(sound.rate)
-        file.writeframes(sound.samples.astype("<i2").tobytes())
-    return buffer.getvalue()
+    file = WavFile(sound.rate)
+    file.add(sound.samples)
+    return file.finish()
 
 
 def joined(sounds: Sequence[Sound], pauses: Sequence[float]) -> tuple[Sound, list[tuple[float, float]]]:

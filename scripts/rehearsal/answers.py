@@ -1,15 +1,14 @@
 """The first answers of a running product: one of each operation, looked at."""
 
 import asyncio
-import io
 import math
 import time
-import wave
 from collections.abc import Mapping
 from typing import Any
 
 import aiohttp
 
+from frontend.verification.sound import Sound, read_wav, write_wav
 from scripts.export_models.demo.espeak import Espeak
 from scripts.rehearsal.watch import RehearsalError
 
@@ -41,20 +40,11 @@ async def _ask(url: str, key: str) -> Mapping[str, float]:
     return seconds
 
 
-def _recording() -> bytes:
-    """Speech as a WAV file, from espeak-ng."""
-    espeak, file = Espeak(), io.BytesIO()
-    with wave.open(file, "wb") as target:
-        target.setnchannels(1)
-        target.setsampwidth(2)
-        target.setframerate(espeak.sample_rate)
-        target.writeframes(espeak.speak(_SENTENCE, "en-us").samples.tobytes())
-    return file.getvalue()
-
-
 def _form() -> dict[str, Any]:
-    form = aiohttp.FormData()
-    form.add_field("file", _recording(), filename="hello.wav", content_type="audio/wav")
+    """Speech from espeak-ng."""
+    espeak, form = Espeak(), aiohttp.FormData()
+    spoken = write_wav(Sound(espeak.speak(_SENTENCE, "en-us").samples, espeak.sample_rate))
+    form.add_field("file", spoken, filename="hello.wav", content_type="audio/wav")
     return {"data": form}
 
 
@@ -71,9 +61,7 @@ def _is_ranking(answer: Any) -> bool:
 
 
 def _is_sound(answer: Any) -> bool:
-    with wave.open(io.BytesIO(answer)) as file:
-        seconds: float = file.getnframes() / file.getframerate()
-    return seconds > _LEAST_SOUND_SECONDS
+    return read_wav(answer).seconds > _LEAST_SOUND_SECONDS
 
 
 _CALLS: Mapping[str, Any] = {
