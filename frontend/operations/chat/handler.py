@@ -1,6 +1,6 @@
 """POST /v1/chat/completions and /v1/responses, where an upstream is set."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
 
 from aiohttp import web
 
@@ -11,7 +11,6 @@ from frontend.http.json import INLINE_BYTES, read_bytes
 from frontend.http.rendering import JSON
 from frontend.operations.chat import protocol
 from frontend.operations.chat.metering import StreamMeter, estimate, tokens_of
-from frontend.operations.chat.pipeline import ChatAnswer
 from frontend.usage.bill import Bill
 
 _STREAM = "text/event-stream"
@@ -27,20 +26,20 @@ async def forward(request: web.Request) -> web.StreamResponse:
     # No more tokens than bytes come from the request.
     most = size + (wishes.output_tokens or settings.chat_output_tokens)
     async with request[BILLING].reserve(MODEL, most) as bill:
-        async with request.app[CHAT].run(protocol.outgoing(path, body, wishes), turn) as answer:
-            if answer.content_type == _STREAM:
+        async with request.app[CHAT].run(path, protocol.outgoing(path, body, wishes), turn) as (kind, pieces):
+            if kind == _STREAM:
                 meter = StreamMeter(size, hides=protocol.asks_for_usage(path, wishes))
-                return await deliver(request, _STREAMED, _metered(answer, meter, bill), bill)
-            told = await _whole(request, answer)
+                return await deliver(request, _STREAMED, _metered(pieces, meter, bill), bill)
+            told = await _whole(request, pieces)
         # It is not held while a slow caller reads.
         del body
         bill.settle(await _tokens(request, told, size))
     return await deliver(request, JSON, told, bill)
 
 
-async def _whole(request: web.Request, answer: ChatAnswer) -> bytes:
+async def _whole(request: web.Request, pieces: AsyncIterator[bytes]) -> bytes:
     data = bytearray()
-    async for piece in answer.pieces:
+    async for piece in pieces:
         request[HOLDING].add(len(piece))
         data += piece
     return bytes(data)
@@ -52,10 +51,10 @@ async def _tokens(request: web.Request, told: bytes, request_size: int) -> int:
     return estimate(request_size + len(told)) if tokens is None else tokens
 
 
-async def _metered(upstream: ChatAnswer, meter: StreamMeter, bill: Bill) -> AsyncGenerator[bytes, None]:
+async def _metered(pieces: AsyncIterator[bytes], meter: StreamMeter, bill: Bill) -> AsyncGenerator[bytes, None]:
     """What of a stream goes on; when it ends, wherever that is, its bill is for what came."""
     try:
-        async for piece in upstream.pieces:
+        async for piece in pieces:
             if goes_on := meter.feed(piece):
                 yield goes_on
         if rest := meter.rest():

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
 import aiohttp
 
@@ -14,20 +13,12 @@ from frontend.dispatch.model_queue import Turn
 from frontend.errors import BadGateway
 from frontend.observe.logs import log, request_id
 from frontend.observe.record import current
-from frontend.operations.chat.protocol import ChatRequest, refusal
+from frontend.operations.chat.protocol import refusal
 
 _CONNECT_SECONDS = 5.0
 _LARGEST_ERROR = 256 * 1024
 _LARGEST_ANSWER = 16 * 1024 * 1024
 _AWAY = "the chat backend is temporarily unreachable, retry with backoff"
-
-
-@dataclass(frozen=True)
-class ChatAnswer:
-    """The upstream's successful answer: its type, and its body as it comes."""
-
-    content_type: str
-    pieces: AsyncIterator[bytes]
 
 
 class ChatPipeline:
@@ -53,31 +44,34 @@ class ChatPipeline:
         await self._session.close()
 
     @asynccontextmanager
-    async def run(self, request: ChatRequest, turn: Turn) -> AsyncIterator[ChatAnswer]:
-        """The upstream's successful answer; its slot is held until it is left, at the turn's deadline at the latest."""
+    async def run(
+        self, path: str, body: bytes | bytearray, turn: Turn
+    ) -> AsyncIterator[tuple[str, AsyncIterator[bytes]]]:
+        """The type of the upstream's successful answer to a JSON object at ``path``, and its body as it comes.
+
+        Its slot is held until it is left, at the turn's deadline at the latest.
+        """
         async with self._dispatcher.slot(CHAT, turn):
             try:
                 with current().backend:
-                    async with asyncio.timeout_at(turn.deadline), await self._call(request) as response:
-                        yield ChatAnswer(response.content_type, _pieces(response))
+                    async with asyncio.timeout_at(turn.deadline), await self._call(path, body) as response:
+                        yield response.content_type, _pieces(response)
             except TimeoutError:
                 log.warning("the chat backend is late")
                 raise BadGateway("the chat backend did not answer in time, retry with backoff") from None
 
-    async def _call(self, request: ChatRequest) -> aiohttp.ClientResponse:
+    async def _call(self, path: str, body: bytes | bytearray) -> aiohttp.ClientResponse:
         headers = {"Content-Type": "application/json", "X-Request-Id": request_id.get()}
         try:
-            response = await self._session.post(
-                self._base + request.path, data=request.body, headers=headers, allow_redirects=False
-            )
+            response = await self._session.post(self._base + path, data=body, headers=headers, allow_redirects=False)
             if response.status == 200:
                 return response
             async with response:
-                body = await _error_body(response)
+                said = await _error_body(response)
         except (aiohttp.ClientError, OSError) as error:
             raise _away(error) from None
         log.warning("the chat backend refused", extra={"fields": {"status": response.status}})
-        raise refusal(response.status, body, response.headers.get("Retry-After"))
+        raise refusal(response.status, said, response.headers.get("Retry-After"))
 
 
 async def _error_body(response: aiohttp.ClientResponse) -> bytes:

@@ -26,14 +26,6 @@ class Wishes:
     output_tokens: int | None
 
 
-@dataclass(frozen=True)
-class ChatRequest:
-    """A JSON object as it goes to ``path`` below the upstream's base address."""
-
-    path: str
-    body: bytes | bytearray
-
-
 def parse(values: Mapping[str, Any], served: Served) -> Wishes:
     """Any JSON object will do: what else it says is the upstream's affair."""
     tokens = [value for name in _MOST_OUTPUT if (value := _count(values.get(name))) is not None]
@@ -51,11 +43,9 @@ def asks_for_usage(path: str, wishes: Wishes) -> bool:
     return path == COMPLETIONS and wishes.stream and not wishes.has_stream_options
 
 
-def outgoing(path: str, body: bytearray, wishes: Wishes) -> ChatRequest:
+def outgoing(path: str, body: bytearray, wishes: Wishes) -> bytes | bytearray:
     """The body as its client wrote it, but for the wish for its usage."""
-    if not asks_for_usage(path, wishes):
-        return ChatRequest(path, body)
-    return ChatRequest(path, _TELL_USAGE + bytes(body).lstrip()[1:])
+    return _TELL_USAGE + bytes(body).lstrip()[1:] if asks_for_usage(path, wishes) else body
 
 
 def refusal(status: int, body: bytes, retry_after: str | None) -> ApiError:

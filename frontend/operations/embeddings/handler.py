@@ -12,8 +12,8 @@ from frontend.usage.bill import Bill
 async def _vectors(request: web.Request) -> tuple[bytes, Bill]:
     turn = request[TURN]
     parsed = await request.app[JSON_BODIES].read(request, request[HOLDING], turn, protocol.parse_openai)
-    answer, bill = await request.app[EMBEDDINGS].run(parsed, turn, request[BILLING].reserve)
-    return render_json(protocol.render_openai(answer, parsed)), bill
+    vectors, tokens, bill = await request.app[EMBEDDINGS].run(parsed, turn, request[BILLING].reserve)
+    return render_json(protocol.render_openai(vectors, tokens, parsed)), bill
 
 
 async def embed(request: web.Request) -> web.StreamResponse:

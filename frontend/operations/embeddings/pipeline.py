@@ -1,11 +1,14 @@
 """From texts to vectors: tokenize, pack, one row a text."""
 
+import numpy as np
+from numpy.typing import NDArray
+
 from frontend.catalogue.models import EMBEDDINGS
 from frontend.config.settings import Settings
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.model_queue import Turn
 from frontend.dispatch.pool import Pool
-from frontend.operations.embeddings.protocol import EmbeddingRequest, Embeddings
+from frontend.operations.embeddings.protocol import EmbeddingRequest
 from frontend.operations.packed_model import PackedModel
 from frontend.usage.bill import Bill, Reserves
 
@@ -21,10 +24,12 @@ class EmbeddingPipeline:
             for name, model in settings.served.by_id(EMBEDDINGS).items()
         }
 
-    async def run(self, request: EmbeddingRequest, turn: Turn, reserve: Reserves) -> tuple[Embeddings, Bill]:
-        """One vector a text, in order, and what they cost."""
+    async def run(
+        self, request: EmbeddingRequest, turn: Turn, reserve: Reserves
+    ) -> tuple[NDArray[np.float32], int, Bill]:
+        """Vectors float32 [texts, width] of length one, in order, the tokens of all, and what they cost."""
         texts, model = request.texts, self._models[request.model]
         ids = await model.tokenize(lambda: model.tokenizer.texts(texts), sum(map(len, texts)), turn)
         tokens = sum(map(len, ids))
         async with reserve(request.model, tokens) as bill:
-            return Embeddings(await model.rows(ids, turn), tokens), bill
+            return await model.rows(ids, turn), tokens, bill

@@ -24,14 +24,6 @@ class EmbeddingRequest:
     encoding_format: str
 
 
-@dataclass(frozen=True)
-class Embeddings:
-    """``vectors`` float32 [texts, width], L2-normalised, and the tokens they cost."""
-
-    vectors: NDArray[np.float32]
-    tokens: int
-
-
 def _parse_input(values: Mapping[str, Any]) -> list[str]:
     """One string is the same as an array of one."""
     single = values.get("input")
@@ -50,14 +42,14 @@ def parse_openai(values: Mapping[str, Any], served: Served) -> EmbeddingRequest:
     )
 
 
-def render_openai(answer: Embeddings, request: EmbeddingRequest) -> dict[str, Any]:
+def render_openai(vectors: NDArray[np.float32], tokens: int, request: EmbeddingRequest) -> dict[str, Any]:
     """OpenAI's list; base64 holds the vector's little-endian float32 bytes."""
-    rows: list[Any] = list(np.ascontiguousarray(answer.vectors, "<f4"))
+    rows: list[Any] = list(np.ascontiguousarray(vectors, "<f4"))
     if request.encoding_format == "base64":
         rows = [base64.b64encode(row.tobytes()).decode("ascii") for row in rows]
     return {
         "object": "list",
         "data": [{"object": "embedding", "index": index, "embedding": row} for index, row in enumerate(rows)],
         "model": request.model,
-        "usage": {"prompt_tokens": answer.tokens, "total_tokens": answer.tokens},
+        "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
     }

@@ -12,8 +12,8 @@ from frontend.usage.bill import Bill
 async def _order(request: web.Request) -> tuple[bytes, Bill]:
     turn = request[TURN]
     parsed = await request.app[JSON_BODIES].read(request, request[HOLDING], turn, protocol.parse)
-    answer, bill = await request.app[RERANK].run(parsed, turn, request[BILLING].reserve)
-    return render_json(protocol.render(answer, parsed)), bill
+    ranking, tokens, bill = await request.app[RERANK].run(parsed, turn, request[BILLING].reserve)
+    return render_json(protocol.render(ranking, tokens, parsed)), bill
 
 
 async def rerank(request: web.Request) -> web.StreamResponse:

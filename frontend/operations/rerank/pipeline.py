@@ -9,7 +9,7 @@ from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.model_queue import Turn
 from frontend.dispatch.pool import Pool
 from frontend.operations.packed_model import PackedModel
-from frontend.operations.rerank.protocol import Ranking, RerankRequest
+from frontend.operations.rerank.protocol import RerankRequest
 from frontend.usage.bill import Bill, Reserves
 
 OUTPUT = "score"
@@ -24,14 +24,16 @@ class RerankPipeline:
             for name, model in settings.served.by_id(RERANK).items()
         }
 
-    async def run(self, request: RerankRequest, turn: Turn, reserve: Reserves) -> tuple[Ranking, Bill]:
-        """The documents in order of relevance, at most ``top_n`` of them, and what that costs."""
+    async def run(
+        self, request: RerankRequest, turn: Turn, reserve: Reserves
+    ) -> tuple[list[tuple[int, float]], int, Bill]:
+        """(index, score) of the best documents, at most ``top_n``, the tokens of all pairs, and what that costs."""
         model, characters = self._models[request.model], len(request.query) + sum(map(len, request.documents))
         pairs = await model.tokenize(lambda: model.tokenizer.pairs(request.query, request.documents), characters, turn)
         tokens = sum(map(len, pairs))
         async with reserve(request.model, tokens) as bill:
             scores = await model.rows(pairs, turn)
-            return Ranking(order(scores)[: request.top_n], tokens), bill
+            return order(scores)[: request.top_n], tokens, bill
 
 
 def order(scores: NDArray[np.float32]) -> list[tuple[int, float]]:

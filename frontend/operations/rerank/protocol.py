@@ -1,6 +1,6 @@
 """Rerank requests and answers."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,14 +23,6 @@ class RerankRequest:
     return_documents: bool
 
 
-@dataclass(frozen=True)
-class Ranking:
-    """(index, score) of the best documents, best first, and the tokens of all pairs."""
-
-    results: list[tuple[int, float]]
-    tokens: int
-
-
 def parse(values: Mapping[str, Any], served: Served) -> RerankRequest:
     """The endpoint's JSON."""
     fields.refuse_unknown(values, PARAMETERS[RERANK], served.aliases.ignore)
@@ -47,12 +39,12 @@ def parse(values: Mapping[str, Any], served: Served) -> RerankRequest:
     )
 
 
-def render(answer: Ranking, request: RerankRequest) -> dict[str, Any]:
-    """The answer's JSON."""
+def render(ranking: Iterable[tuple[int, float]], tokens: int, request: RerankRequest) -> dict[str, Any]:
+    """The answer's JSON, of (index, score) of the best documents, best first."""
     results: list[dict[str, Any]] = []
-    for index, score in answer.results:
+    for index, score in ranking:
         result: dict[str, Any] = {"index": index, "relevance_score": score}
         if request.return_documents:
             result["document"] = {"text": request.documents[index]}
         results.append(result)
-    return {"object": "list", "model": request.model, "results": results, "usage": {"total_tokens": answer.tokens}}
+    return {"object": "list", "model": request.model, "results": results, "usage": {"total_tokens": tokens}}
