@@ -18,14 +18,20 @@ class Tally:
     def note(self, work: float, items: int = 1) -> None:
         """Items that are done, and what work they were."""
         self.done, self.work = self.done + items, self.work + work
+        self._show(items)
 
     def note_before(self, items: int) -> None:
         """Items that an earlier run has done, or failed to do."""
         self.before += items
+        self._show(items)
 
     def note_failure(self, items: int = 1) -> None:
         """Items that have failed."""
         self.failed += items
+        self._show(items)
+
+    def _show(self, items: int) -> None:
+        """So many more have come to something: nobody looks."""
 
 
 class Progress(Tally):
@@ -45,21 +51,6 @@ class Progress(Tally):
         """The work began so many seconds ago; what was before is told apart, and is in no rate."""
         began = max(self._began, time.monotonic() - ago)
         self._start, self._began = began - self._began, began
-
-    def note(self, work: float, items: int = 1) -> None:
-        """See ``Tally``."""
-        super().note(work, items)
-        self._show(items)
-
-    def note_before(self, items: int) -> None:
-        """See ``Tally``."""
-        super().note_before(items)
-        self._show(items)
-
-    def note_failure(self, items: int = 1) -> None:
-        """See ``Tally``."""
-        super().note_failure(items)
-        self._show(items)
 
     def tell(self, message: str) -> None:
         """A line that is to be seen, above the bar where there is one."""
