@@ -25,18 +25,13 @@ Samples = NDArray[np.int16]
 
 
 @cache
-def _detector() -> Any:
-    """The detector of this worker process: a session is too slow to make for every file."""
+def load_detector() -> Any:
+    """The detector of this worker process: a session is too slow to make for every file, or while the first waits."""
     path = metadata.distribution("silero-vad").locate_file("silero_vad/data/silero_vad_16k_sequence.onnx")
     options = ort.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
     return ort.InferenceSession(str(Path(str(path))), options, providers=["CPUExecutionProvider"])
-
-
-def load_detector() -> None:
-    """Load the detector now, so that the first file does not wait for it."""
-    _detector()
 
 
 def speech_probabilities(frames: Samples, quiet: int = 0) -> NDArray[np.float32]:
@@ -56,7 +51,7 @@ def speech_probabilities(frames: Samples, quiet: int = 0) -> NDArray[np.float32]
             given[0, :_CONTEXT], given[1:, :_CONTEXT] = context, some[:-1, -_CONTEXT:]
             context = some[-1, -_CONTEXT:]
             inputs = {"input": given, "h": hidden, "c": cell}
-            result[first : first + len(some)], hidden, cell = _detector().run(None, inputs)
+            result[first : first + len(some)], hidden, cell = load_detector().run(None, inputs)
     return result
 
 

@@ -35,7 +35,7 @@ class TaskKilledError(Exception):
         self.reason = reason
 
 
-def _restrict(prepare: Callable[[], None] | None) -> None:
+def _restrict(prepare: Callable[[], object] | None) -> None:
     """In a new worker: no core files, no file writes, bounded memory; a person's Ctrl-C is the parent's affair."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # What a worker counts is nobody's, and it could not write the file.
@@ -66,7 +66,9 @@ class Offload:
     # Starting a process anew costs about as much as what most tasks have left, so it is not killed at once.
     grace = 1.0
 
-    def __init__(self, workers: int, *, tasks: int, seconds: float, prepare: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self, workers: int, *, tasks: int, seconds: float, prepare: Callable[[], object] | None = None
+    ) -> None:
         self._seconds = seconds
         # A child of this process would inherit gRPC's threads and locks.
         context = multiprocessing.get_context("forkserver")

@@ -27,13 +27,9 @@ class Alphabet:
 
 
 @cache
-def _phonemizer() -> EspeakPhonemizer:
+def load_phonemizer() -> EspeakPhonemizer:
+    """That of this worker process, with espeak-ng's data, so that the first text does not wait for it."""
     return EspeakPhonemizer()
-
-
-def load_phonemizer() -> None:
-    """Load espeak-ng's data now, so that the first text does not wait for it."""
-    _phonemizer()
 
 
 def _cut(symbols: list[str], most: int) -> list[list[str]]:
@@ -61,7 +57,7 @@ def phonemize(sentences: list[str], alphabet: Alphabet) -> list[list[int]]:
     for sentence in sentences:
         # espeak-ng's strings end with it.
         plain = sentence.replace("\0", "")
-        for symbols in _phonemizer().phonemize(alphabet.espeak_voice, plain):
+        for symbols in load_phonemizer().phonemize(alphabet.espeak_voice, plain):
             for chunk in _cut(symbols, MOST_IDS // 2 - 2):
                 if any(symbol in alphabet.ids and symbol not in _NOT_SOUNDS for symbol in chunk):
                     result.append(_to_ids(chunk, alphabet))

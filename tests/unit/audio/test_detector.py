@@ -61,7 +61,7 @@ def test_the_detector_is_asked_half_a_second_before_and_behind_what_moves(
     frames = np.zeros((400, FRAME), np.int16)
     frames[loud, 7] = 200
     sure = AlwaysSure()
-    monkeypatch.setattr(detector, "_detector", lambda: sure)
+    monkeypatch.setattr(detector, "load_detector", lambda: sure)
     heard = np.flatnonzero(speech_probabilities(frames, quiet=100))
     assert (heard[0], heard[-1] + 1, len(heard), sure.frames) == (*asked, asked[1] - asked[0], asked[1] - asked[0])
 
@@ -72,12 +72,12 @@ def test_what_moves_by_twice_the_quiet_is_listened_to(
 ) -> None:
     frames = np.full((16, FRAME), lowest, np.int16)
     frames[3, 3] = highest
-    monkeypatch.setattr(detector, "_detector", AlwaysSure)
+    monkeypatch.setattr(detector, "load_detector", AlwaysSure)
     assert speech_probabilities(frames, quiet=100).any() == asked
 
 
 def test_the_detector_is_not_asked_where_nothing_moves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(detector, "_detector", lambda: pytest.fail("the detector was asked"))
+    monkeypatch.setattr(detector, "load_detector", lambda: pytest.fail("the detector was asked"))
     assert not speech_probabilities(np.full((10_000, FRAME), -20_000, np.int16), quiet=100).any()
 
 

@@ -71,7 +71,7 @@ def test_speech_quieter_than_silence_is_none(preparing: Preparing, peak: float, 
 
 def test_what_is_quieter_than_silence_is_not_listened_to(preparing: Preparing, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three seconds at -52 dBFS, which a detector that is sure of everything would take for speech."""
-    monkeypatch.setattr(detector, "_detector", AlwaysSure)
+    monkeypatch.setattr(detector, "load_detector", AlwaysSure)
     tone = np.sin(2 * np.pi * 440 * np.arange(48_000) / 16_000).astype(np.float32)
     (window,) = preparing(np.concatenate([tone * np.float32(0.0025), tone[:16_000]])).windows
     # Half a second and more before the sound, and the padding.
