@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -157,23 +158,12 @@ def _inputs(request: TranscriptionRequest, samples: SharedBytes, window: SpokenW
     }
 
 
-def _segments(answers: list[Arrays], windows: list[SpokenWindow]) -> list[Segment]:
-    found: list[Segment] = []
+def _rows(names: Sequence[str], answers: list[Arrays], windows: list[SpokenWindow]) -> Iterator[tuple[Any, ...]]:
+    """Start, end, text and what else these outputs have of each segment or word, with times of the file."""
     for arrays, window in zip(answers, windows, strict=True):
-        rows = zip(*(arrays[name].reshape(-1).tolist() for name in _SEGMENTS), strict=True)
-        for start, end, text, logprob, no_speech in rows:
-            times = (start + window.offset, end + window.offset)
-            found.append(Segment(len(found), *times, text.decode("utf-8", "replace"), logprob, no_speech))
-    return found
-
-
-def _words(answers: list[Arrays], windows: list[SpokenWindow]) -> list[Word]:
-    found: list[Word] = []
-    for arrays, window in zip(answers, windows, strict=True):
-        rows = zip(*(arrays[name].reshape(-1).tolist() for name in _WORDS), strict=True)
-        for start, end, text, probability in rows:
-            found.append(Word(start + window.offset, end + window.offset, text.decode("utf-8", "replace"), probability))
-    return found
+        rows = zip(*(arrays[name].reshape(-1).tolist() for name in names), strict=True)
+        for start, end, text, *rest in rows:
+            yield start + window.offset, end + window.offset, text.decode("utf-8", "replace"), *rest
 
 
 def _language(answers: list[Arrays], windows: list[SpokenWindow]) -> str:
@@ -186,11 +176,12 @@ def _language(answers: list[Arrays], windows: list[SpokenWindow]) -> str:
 
 def assemble(prepared: Prepared, answers: list[Arrays], request: TranscriptionRequest) -> Transcription:
     """Put the answers of the windows together: times count from the start of the file, ids over all of it."""
-    segments = _segments(answers, prepared.windows)
+    windows = prepared.windows
+    segments = [Segment(number, *row) for number, row in enumerate(_rows(_SEGMENTS, answers, windows))]
     return Transcription(
         text=" ".join(segment.text.strip() for segment in segments).strip(),
-        language=request.language or _language(answers, prepared.windows),
+        language=request.language or _language(answers, windows),
         duration=prepared.duration,
         segments=segments,
-        words=_words(answers, prepared.windows) if request.words else None,
+        words=[Word(*row) for row in _rows(_WORDS, answers, windows)] if request.words else None,
     )
