@@ -1,9 +1,10 @@
 """Text to token ids, truncated to what a model takes. ``tokenizers`` gives up the GIL while it works."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ _SLACK = 64
 _SQUARE = 8192
 
 Ids = NDArray[np.int32]
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True)
@@ -59,9 +61,10 @@ class TextTokenizer:
         unread = {place: _parts(text) for place, text in enumerate(texts)}
         while unread:
             parts = {place: part for place, rest in unread.items() if (part := next(rest, None)) is not None}
-            for group in _groups(parts):
-                encoded = self._tokenizer.encode_batch_fast([parts[place] for place in group], add_special_tokens=False)
-                for place, item in zip(group, encoded, strict=True):
+            # Many short ones together, or few long ones.
+            for group in _filled(parts.items(), lambda part: len(part[1]), _AT_ONCE):
+                encoded = self._tokenizer.encode_batch_fast([part for _, part in group], add_special_tokens=False)
+                for (place, _), item in zip(group, encoded, strict=True):
                     found[place] += item.ids
             unread = {place: unread[place] for place in parts if len(found[place]) < limit + _SLACK}
         return found
@@ -95,18 +98,18 @@ def _parts(text: str) -> Iterator[str]:
     yield text[start:]
 
 
-def _groups(parts: dict[int, str]) -> Iterator[list[int]]:
-    """The places of parts that are tokenized together: many short ones, or few long ones."""
-    group: list[int] = []
-    characters = 0
-    for place, part in parts.items():
-        if group and characters + len(part) > _AT_ONCE:
-            yield group
-            group, characters = [], 0
-        group.append(place)
-        characters += len(part)
-    if group:
-        yield group
+def _filled(items: Iterable[_Item], size: Callable[[_Item], float], most: float) -> list[list[_Item]]:
+    """The items, in order, in groups of at most so much; one that is larger has a group of its own."""
+    groups: list[list[_Item]] = []
+    filled = 0.0
+    for item in items:
+        added = size(item)
+        if not groups or filled + added > most:
+            groups.append([])
+            filled = 0.0
+        groups[-1].append(item)
+        filled += added
+    return groups
 
 
 def work(texts: list[Ids]) -> float:
@@ -116,13 +119,4 @@ def work(texts: list[Ids]) -> float:
 
 def pack(texts: list[Ids], budget: float) -> list[list[Ids]]:
     """Cut texts, in order, into requests of at most ``budget`` of work; a text alone may fill one."""
-    requests: list[list[Ids]] = []
-    filled = budget
-    for text in texts:
-        cost = work([text])
-        if filled + cost > budget:
-            requests.append([])
-            filled = 0
-        requests[-1].append(text)
-        filled += cost
-    return requests
+    return _filled(texts, lambda text: work([text]), budget)
