@@ -9,7 +9,6 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import AbstractContextManager, asynccontextmanager
-from types import TracebackType
 
 from frontend.errors import RateLimited
 
@@ -117,9 +116,7 @@ class Stint(AbstractContextManager[None]):
     def __enter__(self) -> None:
         self._started = time.monotonic()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._seconds = time.monotonic() - self._started
         self._debts.owe(self._key, self._seconds)
 

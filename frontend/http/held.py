@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Hashable
 from contextlib import ExitStack
-from types import TracebackType
 
 from frontend.errors import Busy
 from frontend.observe.metrics import HELD_BYTES
@@ -47,9 +46,7 @@ class Holding:
     def __enter__(self) -> "Holding":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.closing.close()
         self.keep(0)
 

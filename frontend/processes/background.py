@@ -26,18 +26,15 @@ class Repeating:
 
     async def close(self) -> None:
         """End, in the middle of the work if need be."""
-        await self._end()
-
-    async def finish(self) -> None:
-        """End when the work that has begun is done."""
-        async with self._working:
-            await self._end()
-
-    async def _end(self) -> None:
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
                 await self._task
+
+    async def finish(self) -> None:
+        """End when the work that has begun is done."""
+        async with self._working:
+            await self.close()
 
     async def _run(self) -> None:
         while True:

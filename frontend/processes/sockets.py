@@ -3,7 +3,6 @@
 import errno
 import socket
 import time
-from types import TracebackType
 
 from frontend.config.reading import PREFIX
 from frontend.config.settings import Settings
@@ -36,14 +35,6 @@ class Sockets:
         """Leave them to the workers; a second time changes nothing."""
         for each in self._bound:
             each.close()
-
-    def __enter__(self) -> "Sockets":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def check_same(old: Settings, new: Settings) -> None:

@@ -60,7 +60,8 @@ class Workers:
             signal.signal(number, self._hear)
         with ExitStack() as closing:
             self._folder = closing.enter_context(tempfile.TemporaryDirectory(prefix="quartet-metrics-"))
-            self._sockets = closing.enter_context(Sockets(self._settings))
+            self._sockets = Sockets(self._settings)
+            closing.callback(self._sockets.close)
             self._board = Board.new()
             closing.callback(self._board.close)
             self._alive, held = os.pipe()

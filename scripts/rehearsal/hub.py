@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import TracebackType
 
 _LARGE = 10_000_000
 _PIECE = 1 << 20
 _RESOLVE, _STORE = "/resolve/", "/store/"
+_NO_BODY = {"Content-Length": "0"}
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,7 @@ class Hub:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -98,7 +96,7 @@ def _handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
             revision, _, name = rest.partition("/")
             file = f"{repository}/{name}"
             if hub.revisions.get(repository) != revision or file not in hub.hashes:
-                self._end(HTTPStatus.NOT_FOUND, {"X-Error-Code": "EntryNotFound"})
+                self._head(HTTPStatus.NOT_FOUND, {"X-Error-Code": "EntryNotFound", **_NO_BODY})
                 return
             size = (hub.folder / file).stat().st_size
             commit = {"X-Repo-Commit": revision}
@@ -107,11 +105,12 @@ def _handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
                 return
             linked = {"X-Linked-Size": str(size), "X-Linked-ETag": f'"{hub.hashes[file]}"'}
             xet = {"X-Xet-Hash": hub.hashes[file], "X-Xet-Refresh-Route": f"{hub.address}/xet"}
-            self._end(HTTPStatus.FOUND, {**commit, **linked, **xet, "Location": f"{hub.address}{_STORE}{file}"})
+            location = {"Location": f"{hub.address}{_STORE}{file}"}
+            self._head(HTTPStatus.FOUND, {**commit, **linked, **xet, **location, **_NO_BODY})
 
-        def _end(self, status: HTTPStatus, headers: Mapping[str, str]) -> None:
+        def _head(self, status: HTTPStatus, headers: Mapping[str, str]) -> None:
             self.send_response(status)
-            for name, value in {**headers, "Content-Length": "0"}.items():
+            for name, value in headers.items():
                 self.send_header(name, value)
             self.end_headers()
 
@@ -120,12 +119,9 @@ def _handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
             size, start = path.stat().st_size, 0
             if wanted := self.headers.get("Range"):
                 start = int(wanted.removeprefix("bytes=").split("-")[0])
-            self.send_response(HTTPStatus.PARTIAL_CONTENT if start else HTTPStatus.OK)
             of_all = {"Content-Range": f"bytes {start}-{size - 1}/{size}"} if start else {}
             given = {"ETag": f'"{hub.hashes[file]}"', "Accept-Ranges": "bytes", "Content-Length": str(size - start)}
-            for name, value in {**headers, **given, **of_all}.items():
-                self.send_header(name, value)
-            self.end_headers()
+            self._head(HTTPStatus.PARTIAL_CONTENT if start else HTTPStatus.OK, {**headers, **given, **of_all})
             if body:
                 self._pour(file, start)
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import socket
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from frontend.processes.sockets import Sockets, check_same
 
 
 def test_each_port_has_a_socket_that_does_not_listen_yet() -> None:
-    with Sockets(Settings(port=0)) as sockets:
+    with closing(Sockets(Settings(port=0))) as sockets:
         listening, admin = sockets.descriptors
         assert admin == -1
         with socket.socket(fileno=socket.dup(listening)) as bound, socket.socket() as caller:
