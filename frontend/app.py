@@ -8,11 +8,12 @@ from aiohttp import web
 
 from frontend import app_keys as keys
 from frontend.access.admin_key import AdminKey
+from frontend.access.counters import MemoryCounters
 from frontend.access.debts import Unpaid, WrongKeys
 from frontend.access.jwks import Jwks
 from frontend.access.jwt import Tokens
 from frontend.access.known_keys import KnownKeys
-from frontend.access.limits import Limiter, LocalCounters, SharedCounters
+from frontend.access.limits import Limiter, SharedCounters
 from frontend.access.registry import Registry
 from frontend.audio.detector import load_detector
 from frontend.catalogue.endpoints import ADMIN_KEY, API_KEY, AUTH, LIMIT_OF_PATH, MOBILE_TOKEN
@@ -102,7 +103,7 @@ async def _access(app: web.Application) -> AsyncIterator[None]:
         if jwks is not None:
             closing.push_async_callback(jwks.close)
             await jwks.start()
-        counters: LocalCounters | SharedCounters = LocalCounters()
+        counters: MemoryCounters | SharedCounters = MemoryCounters()
         if settings.redis:
             counters = SharedCounters(settings.redis, refuse=settings.redis_outage == "refuse")
             closing.push_async_callback(counters.close)

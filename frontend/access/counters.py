@@ -54,7 +54,7 @@ return answer
 
 
 class MemoryCounters:
-    """Counts in this process; ``clock`` answers seconds since 1970."""
+    """Counts in this process, and so for one frontend on its own; ``clock`` answers seconds since 1970."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
@@ -63,7 +63,7 @@ class MemoryCounters:
         self._previous: dict[tuple[str, str], int] = {}
         self._current: dict[tuple[str, str], int] = {}
 
-    def look(self, limits: Sequence[Limit]) -> list[Count]:
+    async def look(self, limits: Sequence[Limit]) -> list[Count]:
         """The counts as they are."""
         minute, rest = divmod(self._clock(), 60.0)
         self._turn(int(minute))
@@ -72,9 +72,9 @@ class MemoryCounters:
             Count(item.amount, self._previous.get(key, 0), self._current.get(key, 0), elapsed) for item, key in limits
         ]
 
-    def take(self, limits: Sequence[Limit]) -> Taken:
+    async def take(self, limits: Sequence[Limit]) -> Taken:
         """Count one request under every limit if all are open, and answer the counts as they are then."""
-        counts = self.look(limits)
+        counts = await self.look(limits)
         if not all(count.open for count in counts):
             return False, counts
         for _, key in limits:

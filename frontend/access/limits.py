@@ -32,19 +32,6 @@ class Counters(Protocol):
     async def look(self, limits: Sequence[Limit]) -> list[Count]: ...
 
 
-class LocalCounters:
-    """For one frontend on its own."""
-
-    def __init__(self) -> None:
-        self._memory = MemoryCounters()
-
-    async def take(self, limits: Sequence[Limit]) -> Taken:
-        return self._memory.take(limits)
-
-    async def look(self, limits: Sequence[Limit]) -> list[Count]:
-        return self._memory.look(limits)
-
-
 class SharedCounters:
     """Counts in Redis; while that is away, each frontend counts its own share of every limit.
 
@@ -80,11 +67,11 @@ class SharedCounters:
             return taken
         if self._refuse:
             raise BadGateway("requests cannot be counted for the moment, retry with backoff")
-        return self._local.take(self._share(limits))
+        return await self._local.take(self._share(limits))
 
     async def look(self, limits: Sequence[Limit]) -> list[Count]:
         counts = await self._together(self._shared.look, limits)
-        return self._local.look(self._share(limits)) if counts is None else counts
+        return await self._local.look(self._share(limits)) if counts is None else counts
 
     async def _together(
         self, ask: Callable[[Sequence[Limit]], Awaitable[_Answer]], limits: Sequence[Limit]

@@ -9,7 +9,8 @@ import numpy as np
 import openai
 import pytest
 
-from frontend.access.limits import Limiter, LocalCounters
+from frontend.access.counters import MemoryCounters
+from frontend.access.limits import Limiter
 from frontend.app_keys import LIMITER
 from frontend.config.settings import Settings
 from frontend.errors import BadGateway
@@ -122,10 +123,10 @@ async def test_a_429_is_tried_again_after_the_time_that_was_told(
 ) -> None:
     key = await other_key(settings, limits={"embeddings": 1})
     limiter: Limiter = client.app[LIMITER]
-    assert isinstance(limiter.counters, LocalCounters)
+    assert isinstance(limiter.counters, MemoryCounters)
     # A second before the minute turns, so that the test need not wait longer.
     begun = time.monotonic()
-    limiter.counters._memory._clock = lambda: 59.2 + time.monotonic() - begun
+    limiter.counters._clock = lambda: 59.2 + time.monotonic() - begun
     limited = caller.with_options(api_key=key)
     for _ in range(2):
         await limited.embeddings.create(model="embed-m3", input="a")

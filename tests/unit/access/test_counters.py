@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from frontend.access.counters import Limit, RedisCounters, Taken, within_ticks
-from frontend.access.limits import Counters, LocalCounters
+from frontend.access.counters import Limit, MemoryCounters, RedisCounters, Taken, within_ticks
+from frontend.access.limits import Counters
 from frontend.observe.metrics import LIMITER_DEGRADED
 from tests.clocks import LimitsClock
 from tests.redis import RedisServer
@@ -25,7 +25,7 @@ def clock(limits_clock: LimitsClock) -> LimitsClock:
 
 @pytest.mark.parametrize("limit", [1, 7, 100])
 async def test_exactly_the_limit_passes_in_memory(limit: int) -> None:
-    assert await passed([LocalCounters()], [limit_of(limit, "a")], 10 * limit) == limit
+    assert await passed([MemoryCounters()], [limit_of(limit, "a")], 10 * limit) == limit
 
 
 @pytest.mark.parametrize("limit", [1, 7, 100])
@@ -70,7 +70,7 @@ async def test_the_minute_before_counts_by_how_much_of_it_is_in_the_window(
     limits, begin = [limit_of(100, uuid.uuid4().hex)], 1_000_000_020.0
     async with shared(redis_server) as counters:
         found = []
-        for each in (counters, LocalCounters()):
+        for each in (counters, MemoryCounters()):
             clock.move_to(begin)
             await _used_of(each, limits, 6)
             clock.move_to(begin + later)

@@ -6,7 +6,8 @@ import uuid
 import pytest
 
 from frontend.access.caller import Caller
-from frontend.access.limits import Limiter, LocalCounters, SharedCounters
+from frontend.access.counters import MemoryCounters
+from frontend.access.limits import Limiter, SharedCounters
 from frontend.catalogue.endpoints import LIMITS
 from frontend.errors import BadGateway, RateLimited
 from frontend.observe.metrics import LIMITER_DEGRADED
@@ -83,20 +84,20 @@ TIERS = {"pro": {"embeddings": 500}}
     ],
 )
 async def test_the_nearest_limit_is_told(caller: Caller, limit: int) -> None:
-    headers = await Limiter(LocalCounters(), LIMITS, TIERS).take(caller, "embeddings")
+    headers = await Limiter(MemoryCounters(), LIMITS, TIERS).take(caller, "embeddings")
     assert headers["X-RateLimit-Limit"] == str(limit)
     assert headers["X-RateLimit-Remaining"] == str(limit - 1)
 
 
 async def test_an_organisation_shares_its_limit_between_keys() -> None:
-    limiter = Limiter(LocalCounters(), LIMITS, {})
+    limiter = Limiter(MemoryCounters(), LIMITS, {})
     await limiter.take(Caller("a", "a", org="o", org_limit=1), "embeddings")
     with pytest.raises(RateLimited, match=r"rate limit exceeded \(1/min\)"):
         await limiter.take(Caller("b", "b", org="o", org_limit=1), "rerank")
 
 
 async def test_endpoints_are_counted_apart() -> None:
-    limiter = Limiter(LocalCounters(), {"embeddings": 1, "rerank": 1}, {})
+    limiter = Limiter(MemoryCounters(), {"embeddings": 1, "rerank": 1}, {})
     await limiter.take(Caller("a", "a"), "embeddings")
     await limiter.take(Caller("a", "a"), "rerank")
 
@@ -112,7 +113,7 @@ async def _used(limiter: Limiter) -> dict[str, tuple[int, int]]:
 
 async def test_looking_at_limits_counts_nothing(redis_server: RedisServer) -> None:
     async with shared(redis_server) as in_redis:
-        for counters in (LocalCounters(), in_redis):
+        for counters in (MemoryCounters(), in_redis):
             used = await _used(Limiter(counters, LIMITS, {}))
             assert (used["embeddings"], used["speech"], used["organisation"]) == ((120, 117), (120, 120), (50, 47))
 

@@ -59,7 +59,7 @@ STEPS = st.lists(st.tuples(st.integers(0, 40_000), st.integers(1, 12)), max_size
 
 
 @given(st.integers(1, 20), STEPS)
-def test_requests_pass_as_in_the_library_of_limits(limit: int, steps: list[tuple[int, int]]) -> None:
+async def test_requests_pass_as_in_the_library_of_limits(limit: int, steps: list[tuple[int, int]]) -> None:
     clock = _Clock()
     ours, item = MemoryCounters(clock), RateLimitItemPerMinute(limit)
     limits: list[Limit] = [(item, ("embeddings", "a"))]
@@ -68,31 +68,31 @@ def test_requests_pass_as_in_the_library_of_limits(limit: int, steps: list[tuple
         for milliseconds, requests in steps:
             clock.now = round(clock.now + milliseconds / 1000 + 0.0005, 4)
             for _ in range(requests):
-                assert ours.take(limits)[0] == theirs.hit(item, "a")
+                assert (await ours.take(limits))[0] == theirs.hit(item, "a")
 
 
-def test_a_request_counts_under_all_limits_or_under_none() -> None:
+async def test_a_request_counts_under_all_limits_or_under_none() -> None:
     ours = MemoryCounters(lambda: 1_000_000_000.0)
     wide: Limit = (RateLimitItemPerMinute(10), ("embeddings", "a"))
     narrow: Limit = (RateLimitItemPerMinute(1), ("org", "o"))
-    assert ours.take([wide, narrow])[0]
-    assert not ours.take([wide, narrow])[0]
-    assert ours.take([wide])[1][0].current == 2
+    assert (await ours.take([wide, narrow]))[0]
+    assert not (await ours.take([wide, narrow]))[0]
+    assert (await ours.take([wide]))[1][0].current == 2
 
 
-def test_a_limit_that_is_changed_keeps_its_count() -> None:
+async def test_a_limit_that_is_changed_keeps_its_count() -> None:
     ours = MemoryCounters(lambda: 1_000_000_000.0)
-    ours.take([(RateLimitItemPerMinute(10), ("embeddings", "a"))])
-    assert ours.take([(RateLimitItemPerMinute(20), ("embeddings", "a"))])[1][0].remaining == 18
+    await ours.take([(RateLimitItemPerMinute(10), ("embeddings", "a"))])
+    assert (await ours.take([(RateLimitItemPerMinute(20), ("embeddings", "a"))]))[1][0].remaining == 18
 
 
-def test_a_clock_that_jumps_locks_nobody_out() -> None:
+async def test_a_clock_that_jumps_locks_nobody_out() -> None:
     clock = _Clock()
     ours, limits = MemoryCounters(clock), [(RateLimitItemPerMinute(1), ("embeddings", "a"))]
-    ours.take(limits)
+    await ours.take(limits)
     for jump in (3600, -7200):
         clock.now += jump
-        assert ours.take(limits)[0]
+        assert (await ours.take(limits))[0]
 
 
 def test_a_window_without_requests_has_nothing_to_wait_for() -> None:
