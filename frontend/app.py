@@ -16,7 +16,6 @@ from frontend.access.known_keys import KnownKeys
 from frontend.access.limits import Limiter, SharedCounters
 from frontend.access.registry import Registry
 from frontend.audio.detector import load_detector
-from frontend.catalogue.endpoints import ADMIN_KEY, API_KEY, AUTH, LIMIT_OF_PATH, MOBILE_TOKEN
 from frontend.catalogue.models import CHAT, EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS
 from frontend.catalogue.version import VERSION
 from frontend.config.settings import Settings
@@ -77,8 +76,6 @@ _WORKED_WITH = ("frontend.audio.prepare", "frontend.text.phonemes", "frontend.ht
 # Frontends that cannot hear of each other look after a dead model at moments that lie so far apart at most.
 _APART_SECONDS = 2.0
 
-# Who knows the tokens of those who may call.
-_KNOWN_BY = {API_KEY: keys.API_KEYS, MOBILE_TOKEN: keys.TOKENS, ADMIN_KEY: keys.ADMIN}
 _ROUTES = {
     TRANSCRIPTIONS: transcription.ROUTES,
     SPEECH: speech.ROUTES,
@@ -228,8 +225,8 @@ def create_app(settings: Settings, connect: Connect = Triton) -> web.Application
             request_id_middleware,  # names everything that follows, refusals included
             errors_middleware,  # turns what the rest raises into answers
             ports_middleware,
-            auth_middleware({prefix: _KNOWN_BY[auth] for prefix, auth in AUTH.items()}),  # before any body is read
-            limits_middleware(LIMIT_OF_PATH),
+            auth_middleware,  # before any body is read
+            limits_middleware,
             query_middleware(QUERIES),
             turns_middleware,
             billing_middleware,

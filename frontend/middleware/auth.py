@@ -1,29 +1,26 @@
 """Who is calling: before a body is read, after path and method are known to exist."""
 
-from collections.abc import Mapping
-
 from aiohttp import hdrs, web
-from aiohttp.typedefs import Handler, Middleware
+from aiohttp.typedefs import Handler
 
 from frontend.access.caller import Caller, Identifies, bearer_token
-from frontend.app_keys import ADMIN, CALLER, WRONG_KEYS
+from frontend.app_keys import ADMIN, API_KEYS, CALLER, TOKENS, WRONG_KEYS
+from frontend.catalogue.endpoints import ADMIN_KEY, API_KEY, MOBILE_TOKEN, auth_of
 from frontend.errors import Unauthorized
 from frontend.http.connection import KNOWN
 
+# Who knows the tokens of those who may call.
+_KNOWN_BY = {API_KEY: API_KEYS, MOBILE_TOKEN: TOKENS, ADMIN_KEY: ADMIN}
 
-def auth_middleware(by_prefix: Mapping[str, web.AppKey[Identifies]]) -> Middleware:
-    """Paths that start with a key of ``by_prefix`` need a token that the named part knows; others are open."""
 
-    @web.middleware
-    async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-        if request.match_info.http_exception is None:
-            for prefix, part in by_prefix.items():
-                if request.path.startswith(prefix):
-                    request[CALLER] = await _identify(request, part)
-                    request[KNOWN] = True
-        return await handler(request)
-
-    return middleware
+@web.middleware
+async def auth_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """What is not open needs a token that the path's part knows."""
+    auth = auth_of(request.path)
+    if auth is not None and request.match_info.http_exception is None:
+        request[CALLER] = await _identify(request, _KNOWN_BY[auth])
+        request[KNOWN] = True
+    return await handler(request)
 
 
 async def _identify(request: web.Request, part: web.AppKey[Identifies]) -> Caller:
