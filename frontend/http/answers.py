@@ -41,17 +41,6 @@ async def deliver(
     request under the same id is not charged again. A caller who hangs up after the first byte, or reads too slowly,
     pays. Where we break off, nothing is owed, and the connection breaks off too: nothing else can tell the client.
     """
-    with current().tracer.span("answer"):
-        return await _deliver(request, head, body, bill, status)
-
-
-async def _deliver(
-    request: web.Request,
-    head: Mapping[str, str],
-    body: bytes | AsyncGenerator[bytes, None],
-    bill: Charges | None,
-    status: int,
-) -> web.StreamResponse:
     answer, settings = web.StreamResponse(status=status, headers=head), request.app[SETTINGS]
     if isinstance(body, bytes):
         answer.content_length = len(body)
@@ -66,25 +55,26 @@ async def _deliver(
         seconds = settings.write_seconds + request[TURN].remaining()
     if bill is not None:
         request[CHARGED] = answer
-    await answer.prepare(request)
-    begun, deadline = False, asyncio.timeout(seconds)
-    try:
-        async with deadline, aclosing(pieces):
-            async for piece in pieces:
-                await answer.write(piece)
-                begun = True
-                await request.writer.drain()
-            if has_hung_up(request):
-                raise ConnectionResetError("the caller has hung up")
-            if bill is not None:
+    with current().tracer.span("answer"):
+        await answer.prepare(request)
+        begun, deadline = False, asyncio.timeout(seconds)
+        try:
+            async with deadline, aclosing(pieces):
+                async for piece in pieces:
+                    await answer.write(piece)
+                    begun = True
+                    await request.writer.drain()
+                if has_hung_up(request):
+                    raise ConnectionResetError("the caller has hung up")
+                if bill is not None:
+                    bill.charge()
+                await answer.write_eof(last)
+        except BaseException:
+            if bill is not None and begun and (has_hung_up(request) or deadline.expired()):
                 bill.charge()
-            await answer.write_eof(last)
-    except BaseException:
-        if bill is not None and begun and (has_hung_up(request) or deadline.expired()):
-            bill.charge()
-        if request.transport is not None:
-            request.transport.abort()
-        raise
+            if request.transport is not None:
+                request.transport.abort()
+            raise
     return answer
 
 
