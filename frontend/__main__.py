@@ -39,17 +39,13 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("serve", help="answer requests; settings come from QUARTET_* variables")
     worker = commands.add_parser("worker", help="one of those that 'serve' starts")
     worker.add_argument("start", type=int, help="descriptor of what it is told at its start")
-    check.add_parsers(commands)
-    keys.add_parsers(commands)
-    usage.add_parsers(commands)
-    audit.add_parsers(commands)
-    bulk.add_parsers(commands)
-    verify.add_parsers(commands)
-    checkout.add_parsers(commands)
+    for some in (check, keys, usage, audit, bulk, verify, checkout):
+        some.add_parsers(commands)
     tokens = commands.add_parser("tokens", help="mobile tokens for development")
     issue = tokens.add_subparsers(dest="action", required=True).add_parser("issue", help="print a token")
     issue.add_argument("--subject", default="developer")
     issue.add_argument("--seconds", type=keys.positive, default=86_400)
+    issue.set_defaults(run=_issue)
     return parser
 
 
@@ -81,21 +77,12 @@ def _work(start: Start) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from frontend.commands import audit, check, keys, usage
-
     if arguments.command == "serve":
         return _serve()
     if arguments.command == "worker":
         _work(Start.read(arguments.start))
-    elif arguments.command == "check":
-        return check.run(arguments, _read())
-    elif arguments.command == "audit":
-        audit.run(arguments, _read())
-    elif arguments.command == "tokens":
-        _issue(arguments, _read())
-    else:
-        (usage if arguments.command in usage.COMMANDS else keys).run(arguments, _read())
-    return 0
+        return 0
+    return int(arguments.run(arguments, _read()) or 0)
 
 
 def _ask(name: str) -> int:

@@ -26,6 +26,7 @@ def add_parsers(commands: Any) -> None:
     audit.add_argument("--actor", choices=(ADMIN_KEY, COMMAND_LINE), help="how it was done")
     audit.add_argument("--action", type=name, help="what was done, such as key.revoke")
     audit.add_argument("--target", type=name, help="a key's beginning, an organisation, or a holder")
+    audit.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> None:

@@ -29,6 +29,7 @@ def add_parsers(commands: Any) -> None:
     """The subcommand and its arguments."""
     check = commands.add_parser("check", help="say what is wrong with the settings, without a start")
     check.add_argument("--reach", action="store_true", help="ask Redis, the database, the Tritons and others too")
+    check.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:

@@ -46,7 +46,9 @@ def positive(text: str) -> int:
 
 def add_parsers(commands: Any) -> None:
     """The subcommands and their arguments."""
-    actions = commands.add_parser("keys", help="API keys").add_subparsers(dest="action", required=True)
+    keys = commands.add_parser("keys", help="API keys")
+    keys.set_defaults(run=run, work=_run_keys)
+    actions = keys.add_subparsers(dest="action", required=True)
     create = actions.add_parser("create", help="make a key and print it, once, on the last line")
     create.add_argument("--name", default="unnamed", help="who or what it is for")
     change = actions.add_parser("change", help="give a key another tier, organisation, limit, name or end")
@@ -67,7 +69,9 @@ def add_parsers(commands: Any) -> None:
         parser.add_argument("--limit", action="append", type=limit, default=[], help="embeddings=500, each minute")
         parser.add_argument("--expires", type=seconds, help="90s, 15m, 24h or 30d from now (never)")
 
-    actions = commands.add_parser("orgs", help="organisations").add_subparsers(dest="action", required=True)
+    orgs = commands.add_parser("orgs", help="organisations")
+    orgs.set_defaults(run=run, work=_run_orgs)
+    actions = orgs.add_subparsers(dest="action", required=True)
     actions.add_parser("list", help="every organisation")
     for name, text in (("create", "make an organisation"), ("change", "give it another limit, or none")):
         parser = actions.add_parser(name, help=text)
@@ -77,8 +81,7 @@ def add_parsers(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace, settings: Settings) -> None:
     """Do what was asked and print the outcome."""
-    work = {"keys": _run_keys, "orgs": _run_orgs}[arguments.command]
-    for line in with_registry(settings, lambda registry: work(registry, arguments)):
+    for line in with_registry(settings, lambda registry: arguments.work(registry, arguments)):
         print(line)
 
 

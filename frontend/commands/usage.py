@@ -59,11 +59,13 @@ def add_parsers(commands: Any) -> None:
     usage.add_argument("--key", help="only of the key that begins like this")
     usage.add_argument("--by", type=groups, default=["operation"], help=f"some of {','.join(GROUPS)} (operation)")
     usage.add_argument("--csv", action="store_true", help="comma-separated values")
+    usage.set_defaults(run=run, work=_run_usage)
     prune = commands.add_parser("prune", help="delete the charges of single requests; their sums by day stay")
     prune.add_argument("--before", type=day, required=True, help="first day to keep, UTC, at least 30 days ago")
-    actions = commands.add_parser("wallets", help="balances of organisations").add_subparsers(
-        dest="action", required=True
-    )
+    prune.set_defaults(run=run, work=_run_prune)
+    wallets = commands.add_parser("wallets", help="balances of organisations")
+    wallets.set_defaults(run=run, work=_run_wallets)
+    actions = wallets.add_subparsers(dest="action", required=True)
     actions.add_parser("list", help="every balance")
     top_up = actions.add_parser("top-up", help="add to a wallet; the first makes it, and it pays from then on")
     top_up.add_argument("org", type=name)
@@ -76,8 +78,7 @@ def add_parsers(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace, settings: Settings) -> None:
     """Do what was asked and print the outcome."""
-    work = _WORK[arguments.command]
-    for line in with_database(settings, lambda engine: work(engine, arguments)):
+    for line in with_database(settings, lambda engine: arguments.work(engine, arguments)):
         print(line)
 
 
@@ -107,7 +108,3 @@ async def _run_wallets(engine: AsyncEngine, arguments: argparse.Namespace) -> It
         return columns([("holder", "organisation", "CHF"), *held])
     balances = await books.balances()
     return columns([("organisation", "CHF"), *((org, to_chf(balance)) for org, balance in balances.items())])
-
-
-_WORK = {"usage": _run_usage, "prune": _run_prune, "wallets": _run_wallets}
-COMMANDS = frozenset(_WORK)
