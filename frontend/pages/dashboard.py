@@ -12,11 +12,10 @@ from frontend.catalogue.prices import to_chf
 from frontend.errors import InvalidRequest
 from frontend.http.rendering import json_response
 from frontend.pages import usage_report
-from frontend.pages.static_files import STATIC, page_routes, parts_of, policy
+from frontend.pages.static_files import page_routes, policy
 from frontend.usage.burn import spent_a_day
 from frontend.usage.times import percentile
 
-_FOLDER = STATIC / "dashboard"
 # The rows of no more are added up at once.
 _MOST_DAYS = 366
 _PERCENTILES = (50, 95)
@@ -77,7 +76,7 @@ def _whose(caller: Caller) -> tuple[str | None, str | None]:
 
 
 ROUTES = [
-    *page_routes("/dashboard", _FOLDER / "index.html", parts_of(_FOLDER), policy()),
+    *page_routes("dashboard", policy()),
     web.get("/dashboard/data/account", account),
     web.get("/dashboard/data/usage", usage),
     web.get("/dashboard/data/outcomes", outcomes),

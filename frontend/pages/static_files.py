@@ -85,9 +85,10 @@ def page_route(path: str, page: Path, headers: Mapping[str, str]) -> web.RouteDe
     return web.get(path, whole)
 
 
-def page_routes(path: str, page: Path, parts: Mapping[str, Path], headers: Mapping[str, str]) -> list[web.RouteDef]:
-    """``page`` at ``path``, and its own scripts and style sheets below that."""
-    return [page_route(path, page, headers), *part_routes(path, parts, headers)]
+def page_routes(name: str, headers: Mapping[str, str]) -> list[web.RouteDef]:
+    """The page in the folder ``name`` at the path of that name, and its own scripts and style sheets below that."""
+    path, folder = f"/{name}", STATIC / name
+    return [page_route(path, folder / "index.html", headers), *part_routes(path, parts_of(folder), headers)]
 
 
 # What all pages have in common.
