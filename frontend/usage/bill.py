@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol
 
@@ -18,6 +19,7 @@ class UnchargedError(RuntimeError):
     """An answer that has a price would go out without being charged: a fault of ours."""
 
 
+@dataclass(eq=False)
 class Billing:
     """Of one request, which has one bill at most; ``turn`` says until when the database is waited for.
 
@@ -25,19 +27,14 @@ class Billing:
     go.
     """
 
-    def __init__(
-        self,
-        recorder: Recorder,
-        prices: Mapping[str, Price],
-        caller: Caller,
-        turn: Turn,
-        identity: Callable[[], Identity],
-    ) -> None:
-        self._prices = prices
-        self.recorder, self.caller, self.turn, self.identity = recorder, caller, turn, identity
-        self._bill: Bill | None = None
-        # Whether an answer was begun, which is too late for anything that has a price.
-        self.answering = False
+    recorder: Recorder
+    prices: Mapping[str, Price]
+    caller: Caller
+    turn: Turn
+    identity: Callable[[], Identity]
+    # Whether an answer was begun, which is too late for anything that has a price.
+    answering: bool = False
+    _bill: "Bill | None" = None
 
     def __enter__(self) -> "Billing":
         return self
@@ -52,7 +49,7 @@ class Billing:
             raise UnchargedError
         if not self.recorder.can_charge:
             raise BadGateway("usage cannot be recorded for the moment, retry with backoff")
-        self._bill = Bill(self, model, self._prices[model], quantity)
+        self._bill = Bill(self, model, self.prices[model], quantity)
         return self._bill
 
     def answer_begins(self, status: int, *, is_charged: bool) -> None:
