@@ -88,18 +88,9 @@ async def keys(connection: AsyncConnection, search: Search, page: Page) -> list[
 
 
 def _entry(row: Any) -> KeyEntry:
-    return KeyEntry(
-        row.id,
-        row.prefix,
-        row.name,
-        row.tier,
-        row.org,
-        json.loads(row.limits),
-        row.created_at,
-        end(row),
-        row.revoked_at,
-        row.last_used_at,
-    )
+    told = row._asdict() | {"limits": json.loads(row.limits), "expires_at": end(row)}
+    del told["secret_expires_at"]
+    return KeyEntry(**told)
 
 
 async def orgs(connection: AsyncConnection, text: str, page: Page) -> list[tuple[str, int | None, int]]:
