@@ -103,7 +103,7 @@ class Dispatcher:
         demand = self.queue(model).demand
         if not self._divisible(model):
             return demand
-        long = self._long_queue(model).demand
+        long = self.queue(model, "long").demand
         owners = Counter(demand.owners) + Counter(long.owners)
         return Demand(demand.calls + long.calls, owners, demand.is_used or long.is_used)
 
@@ -119,17 +119,12 @@ class Dispatcher:
         """How much of its work a call of a model should have at most now."""
         return self._windows[model].piece
 
-    def queue(self, model: str) -> ModelQueue:
-        if model not in self._queues:
-            floors, window = self._shares.floors(model), self._windows.get(model)
-            self._queues[model] = ModelQueue(model, self._rules, self._bounds, floors, window, spare=self._spare)
-        return self._queues[model]
-
-    def _long_queue(self, model: str) -> ModelQueue:
-        name = f"{model}:long"
+    def queue(self, model: str, kind: str = "usual") -> ModelQueue:
+        """The queue before a model, or the one for what is ``long`` besides."""
+        name = model if kind == "usual" else f"{model}:{kind}"
         if name not in self._queues:
-            floors = self._shares.floors(name)
-            self._queues[name] = ModelQueue(model, self._rules, self._bounds, floors, kind="long", spare=self._spare)
+            floors, window = self._shares.floors(name), self._windows.get(name)
+            self._queues[name] = ModelQueue(model, self._rules, self._bounds, floors, window, kind, self._spare)
         return self._queues[name]
 
     def refuse_late(self, model: str, turn: Turn, work: float, at_once: int) -> None:
@@ -165,7 +160,7 @@ class Dispatcher:
         if model in self._windows:
             CALL_FILL.labels(model).observe(cost / self.piece(model))
         if self._divisible(model) and cost > _LONG * self.piece(model):
-            queue, cost = self._long_queue(model), 1.0
+            queue, cost = self.queue(model, "long"), 1.0
         return await queue.run(turn, call, cost=cost, grace=lambda name: self._grace(name, model))
 
     def _divisible(self, model: str) -> bool:
@@ -211,7 +206,7 @@ class Dispatcher:
     def _set(self, model: str, name: str, slots: int | None, nearness: Nearness = Nearness.NEAR) -> None:
         if name in self._backends:
             self._backends[name].show(model, slots or 0)
-        queues = [self.queue(model), self._long_queue(model)] if self._divisible(model) else [self.queue(model)]
+        queues = [self.queue(model), self.queue(model, "long")] if self._divisible(model) else [self.queue(model)]
         if slots is None:
             for queue in queues:
                 queue.drop(name)
