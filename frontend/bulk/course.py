@@ -8,7 +8,7 @@ from frontend.bulk.kinds import PARQUET, output_of, source_of
 from frontend.bulk.operations import OPERATIONS, Operation
 from frontend.bulk.outputs import Output, sweep
 from frontend.bulk.progress import Progress
-from frontend.bulk.runs import Job, Run
+from frontend.bulk.runs import Job, claimed
 from frontend.bulk.sources import Source
 
 
@@ -27,12 +27,12 @@ def complete(job: Job, work: Callable[[Begun], bool], say: Callable[[str], None]
     """Do what is missing by ``work``, which tells whether it was left to its end; whether all has come to something."""
     operation = OPERATIONS[job.operation](job.options)
     source = source_of(job, operation)
-    with Run(job, source.mark) as run:
+    with claimed(job, source.mark) as token:
         sweep(job.output)
         output = output_of(job, operation, source.count)
         progress = Progress(source.count, operation.unit)
         try:
-            whole = work(Begun(operation, source, output, progress, run.token))
+            whole = work(Begun(operation, source, output, progress, token))
         except KeyboardInterrupt:
             whole = False
         finally:

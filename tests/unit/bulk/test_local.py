@@ -11,7 +11,7 @@ import pytest
 
 from frontend.bulk import client
 from frontend.bulk.failures import BulkError
-from frontend.bulk.runs import Run
+from frontend.bulk.runs import claimed
 from tests.conftest import ROOT
 from tests.eventually import until
 from tests.unit.bulk.api import KEY, Api, Asked, Refusal, serving
@@ -151,7 +151,7 @@ def test_a_wrong_key_ends_the_run(api: Api, texts: Path, output: Path) -> None:
 
 
 def test_an_output_is_one_runs_at_a_time(api: Api, texts: Path, output: Path) -> None:
-    with Run(job(texts, output), "mark"), pytest.raises(BulkError, match="another run writes to"):
+    with claimed(job(texts, output), "mark"), pytest.raises(BulkError, match="another run writes to"):
         run(api, job(texts, output))
 
 
