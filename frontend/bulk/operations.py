@@ -29,6 +29,8 @@ class Operation(ABC):
 
     path: ClassVar[str]
     unit: ClassVar[str]
+    # What an outcome has, beside the item's number and id.
+    fields: Sequence[str]
     suffixes: ClassVar[frozenset[str]] = frozenset({".txt"})
     column: ClassVar[str] = "text"
     is_file: ClassVar[bool] = False
@@ -40,11 +42,6 @@ class Operation(ABC):
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self.options = dict(options)
-
-    @property
-    @abstractmethod
-    def fields(self) -> list[str]:
-        """What an outcome has, beside the item's number and id."""
 
     @abstractmethod
     def body(self, items: Sequence[Item]) -> Any:
@@ -58,11 +55,8 @@ class Operation(ABC):
 class Embed(Operation):
     """Texts to vectors of float32."""
 
-    path, unit, batch, characters, part = "/embeddings", "tokens", 32, 200_000, 1024
-
-    @property
-    def fields(self) -> list[str]:
-        return ["embedding"]
+    path, unit, fields = "/embeddings", "tokens", ("embedding",)
+    batch, characters, part = 32, 200_000, 1024
 
     @contextmanager
     def body(self, items: Sequence[Item]) -> Iterator[dict[str, Any]]:
@@ -87,11 +81,8 @@ class Transcribe(Operation):
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(options)
         self._timestamps = self.options.pop("timestamps", "")
-
-    @property
-    def fields(self) -> list[str]:
         further = {"segment": ["segments"], "word": ["segments", "words"]}
-        return ["text", "language", "duration", *further.get(self._timestamps, [])]
+        self.fields = ["text", "language", "duration", *further.get(self._timestamps, [])]
 
     @contextmanager
     def body(self, items: Sequence[Item]) -> Iterator[dict[str, Any]]:
@@ -129,11 +120,7 @@ def _check(size: int) -> None:
 class Speak(Operation):
     """Texts to audio files."""
 
-    path, unit = "/audio/speech", "characters"
-
-    @property
-    def fields(self) -> list[str]:
-        return ["audio"]
+    path, unit, fields = "/audio/speech", "characters", ("audio",)
 
     @contextmanager
     def body(self, items: Sequence[Item]) -> Iterator[dict[str, Any]]:

@@ -3,7 +3,7 @@
 Only this module knows ``pyarrow``, which is not installed with the frontend.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +93,7 @@ class Parts:
     and a part in which they are done takes the place of the one that was.
     """
 
-    def __init__(self, path: Path, fields: list[str], size: int, total: int, again: bool) -> None:
+    def __init__(self, path: Path, fields: Sequence[str], size: int, total: int, again: bool) -> None:
         self._path, self.size, self._total, self._again = path, size, total, again
         columns = [("item", pa.int64()), ("id", pa.string()), ("error", pa.string())]
         self._schema = pa.schema([*columns, *((name, _TYPES[name]) for name in fields)])
