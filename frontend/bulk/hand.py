@@ -44,16 +44,7 @@ class Hand:
         except BulkError as error:
             return orjson.dumps({"ended": str(error)})
         failed = [(item.number, item.id, values) for item, values in failures.items]
-        return orjson.dumps(
-            {
-                "before": tally.before,
-                "done": tally.done,
-                "failed": tally.failed,
-                "work": tally.work,
-                "seconds": time.monotonic() - began,
-                "failures": failed,
-            }
-        )
+        return orjson.dumps({**vars(tally), "seconds": time.monotonic() - began, "failures": failed})
 
     async def _do(self, first: int, tally: Tally, failures: Gathered) -> None:
         job, operation = self._job, self._operation
