@@ -1,5 +1,6 @@
 """Checks of single request parameters, shared by every protocol; each error names its parameter."""
 
+import math
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -67,27 +68,22 @@ def model(values: Mapping[str, Any], names: Mapping[str, str]) -> str:
 
 def positive_integer(values: Mapping[str, Any], name: str) -> int | None:
     """A whole number from 1 on; absent is None."""
-    value = values.get(name)
-    if value is None or value == "":
-        return None
-    if not _is_integer(value) or value < 1:
-        raise InvalidRequest(f"{name} must be a positive integer", param=name)
-    return int(value)
+    return _integer(values, name, 1, math.inf, "a positive integer")
 
 
 def integer_between(values: Mapping[str, Any], name: str, least: int, most: int) -> int | None:
     """A whole number within bounds; absent is None."""
+    return _integer(values, name, least, most, f"an integer from {least} to {most}")
+
+
+def _integer(values: Mapping[str, Any], name: str, least: int, most: float, what: str) -> int | None:
     value = values.get(name)
     if value is None or value == "":
         return None
-    if not _is_integer(value) or not least <= value <= most:
-        raise InvalidRequest(f"{name} must be an integer from {least} to {most}", param=name)
-    return int(value)
-
-
-def _is_integer(value: Any) -> bool:
     # JSON's true is no number.
-    return isinstance(value, int) and not isinstance(value, bool)
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise InvalidRequest(f"{name} must be {what}", param=name)
+    return value
 
 
 def boolean(values: Mapping[str, Any], name: str) -> bool:
