@@ -10,11 +10,12 @@ and seconds later, and asked one after the other, each as the product asks it.
 import argparse
 import sys
 from pathlib import Path
+from subprocess import CalledProcessError
 
 from frontend.catalogue.models import EMBEDDINGS, RERANK
 from scripts.compare import report, texts
 from scripts.compare.comparison import Comparison, names_of
-from scripts.compare.sides import EXACT, OTHER, ROOT, ExportError, Models, NoNumbersError
+from scripts.compare.sides import EXACT, OTHER, ROOT, Models, NoNumbersError
 from scripts.compare.texts import TextsError
 from scripts.machine import processors
 
@@ -65,8 +66,8 @@ def _compare(given: argparse.Namespace) -> None:
 def main(arguments: list[str]) -> int:
     try:
         _compare(_parse(arguments))
-    except ExportError as error:
-        return error.status
+    except CalledProcessError as error:
+        return error.returncode
     except (TextsError, NoNumbersError) as error:
         print(f"quartet compare: {error}", file=sys.stderr)
         return 2

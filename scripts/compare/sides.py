@@ -21,14 +21,6 @@ _PIECE = 4096
 _LOST_TOO_MUCH = 1
 
 
-class ExportError(Exception):
-    """The export has ended with this status, and has said why."""
-
-    def __init__(self, status: int) -> None:
-        super().__init__(status)
-        self.status = status
-
-
 class NoNumbersError(Exception):
     """A graph has given what is no number; the message is one sentence."""
 
@@ -43,7 +35,7 @@ class Models:
     work: Path
 
     def export(self, precision: str) -> None:
-        """Export them, unless they are there. ``ExportError`` where that could not be done."""
+        """Export them, unless they are there. ``CalledProcessError`` where that could not be done, which was told."""
         command = [sys.executable, "-m", "scripts.export_models", "--source", self.source, "--precision", precision]
         command += ["--repository", str(self.work / precision)]
         command += ["--folder", self.folder] if self.folder else []
@@ -51,7 +43,7 @@ class Models:
         # What it says goes where progress does.
         status = subprocess.call(command, cwd=ROOT, stdout=2)
         if status not in (0, _LOST_TOO_MUCH):
-            raise ExportError(status)
+            raise subprocess.CalledProcessError(status, command)
 
     def of(self, name: str, precision: str) -> Path:
         """The folder of an exported model's files."""

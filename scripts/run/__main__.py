@@ -23,17 +23,12 @@ others, and takes no prompt. The six voices say any text, like robots. Embedding
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class _ExportFailedError(Exception):
-    """It has said why."""
-
-
 def _export(choice: preflight.Choice) -> None:
     command = [sys.executable, "-m", "scripts.export_models", "--source", choice.models]
     command += ["--repository", str(REPOSITORY), "--precision", choice.precision]
     command += ["--folder", choice.folder] if choice.folder else []
-    # It ends with this process, however that ends.
-    if subprocess.call(command, preexec_fn=die_with_parent):
-        raise _ExportFailedError
+    # It ends with this process, however that ends, and says itself why it fails.
+    subprocess.check_call(command, preexec_fn=die_with_parent)
 
 
 def _run(choice: preflight.Choice) -> int:
@@ -67,7 +62,7 @@ def main() -> int:
     except (PreflightError, SettingsError) as error:
         print(error, file=sys.stderr)
         return 2
-    except _ExportFailedError:
+    except subprocess.CalledProcessError:
         return 1
 
 

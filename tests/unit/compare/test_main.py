@@ -1,6 +1,7 @@
 """The whole command, on look-alikes of both models."""
 
 from pathlib import Path
+from subprocess import CalledProcessError
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from transformers import AutoModel, AutoModelForSequenceClassification
 from frontend.text.tokens import Ids, TextTokenizer
 from scripts.compare import __main__ as command
 from scripts.compare import comparison
-from scripts.compare.sides import ExportError, Models
+from scripts.compare.sides import Models
 from scripts.export_models.text import models
 from scripts.export_models.text.export import write
 from tests import lookalikes
@@ -117,7 +118,7 @@ def test_too_few_texts_are_refused_before_anything_is_exported(
     assert exported == []
 
 
-@pytest.mark.parametrize(("raised", "status"), [(ExportError(2), 2), (KeyboardInterrupt(), 130)])
+@pytest.mark.parametrize(("raised", "status"), [(CalledProcessError(2, "export"), 2), (KeyboardInterrupt(), 130)])
 def test_an_export_that_could_not_be_done_ends_it(
     texts: Path, monkeypatch: pytest.MonkeyPatch, raised: BaseException, status: int
 ) -> None:
