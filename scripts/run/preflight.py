@@ -31,17 +31,11 @@ _SOURCES = ("demo", "hub", "folder")
 _VENV = Path(".venv")
 
 
-@dataclass(frozen=True)
-class Need:
-    """What a choice of models takes: bytes of disk for downloads and exports, bytes of memory to export and to run."""
-
-    disk: float
-    memory: float
-
-
 # Packages, with what an installer keeps of its downloads.
 _PACKAGES = 3.5 * _GB
-_NEEDS = {"demo": Need(0.5 * _GB, 3 * _GB), "folder": Need(12 * _GB, 10 * _GB), "hub": Need(22 * _GB, 10 * _GB)}
+# What a choice of models takes: of disk for downloads and exports, of memory to export and to run.
+_DISK = {"demo": 0.5 * _GB, "folder": 12 * _GB, "hub": 22 * _GB}
+_MEMORY = {"demo": 3 * _GB, "folder": 10 * _GB, "hub": 10 * _GB}
 _EXPORTS = {
     "demo": "the demo models, made here: 0.2 GB, 1 to 2 minutes",
     "folder": "the models of the folder: up to 8 GB",
@@ -153,9 +147,9 @@ def exported() -> bool:
 
 def check_machine(choice: Choice) -> None:
     """Memory, and disk for what is not there yet."""
-    need, memory = _NEEDS[choice.models], memory_bytes()
-    if memory < need.memory:
-        wanted, found = f"{need.memory / _GB:.0f} GB of memory", f"{memory / _GB:.1f} GB"
+    need, memory = _MEMORY[choice.models], memory_bytes()
+    if memory < need:
+        wanted, found = f"{need / _GB:.0f} GB of memory", f"{memory / _GB:.1f} GB"
         raise PreflightError(f"MODELS={choice.models} needs {wanted}, and {found} may be used here")
     missing, free = disk_needed(choice), free_bytes()
     if free < missing:
@@ -170,7 +164,7 @@ def free_bytes() -> int:
 def disk_needed(choice: Choice) -> float:
     """Bytes that installing and exporting will take."""
     packages = 0 if (_VENV / "installed").is_file() else _PACKAGES
-    return packages + (0 if exported() else _NEEDS[choice.models].disk)
+    return packages + (0 if exported() else _DISK[choice.models])
 
 
 def check_source(source: Source) -> None:
