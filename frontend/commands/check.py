@@ -40,9 +40,9 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     if not problems:
         print(f"the settings are good; served: {', '.join(settings.served.ids())}")
     lines = asyncio.run(reach(settings)) if arguments.reach else []
-    for line in lines:
-        print(line.text, file=sys.stdout if line.good else sys.stderr)
-    return 0 if not problems and all(line.good for line in lines) else FOUND
+    for line, good in lines:
+        print(line, file=sys.stdout if good else sys.stderr)
+    return 0 if not problems and all(good for _, good in lines) else FOUND
 
 
 def _problems(settings: Settings) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import cast
 
@@ -22,14 +22,6 @@ from frontend.errors import BadGateway
 _SECONDS = 5.0
 
 
-@dataclass(frozen=True)
-class Line:
-    """What came of one; ``good`` where it is reached and has what is wanted of it."""
-
-    good: bool
-    text: str
-
-
 class _LackingError(Exception):
     """It is reached and does not have what is wanted of it."""
 
@@ -37,8 +29,8 @@ class _LackingError(Exception):
 _FAILURES = (*DATABASE_FAILURES, RedisError, aiohttp.ClientError, ValueError, OSError, Unresolved, _LackingError)
 
 
-async def reach(settings: Settings) -> list[Line]:
-    """Ask everything; what does not answer within five seconds is not reached."""
+async def reach(settings: Settings) -> list[tuple[str, bool]]:
+    """Ask everything; a line of each, and whether it is reached, within five seconds, and has what is wanted of it."""
     asked: list[tuple[str, Callable[[], Awaitable[str]]]] = [("database", partial(_database, settings))]
     if settings.redis:
         asked.append(("redis", partial(_redis, settings.redis)))
@@ -51,16 +43,16 @@ async def reach(settings: Settings) -> list[Line]:
     return list(await asyncio.gather(*(_line(name, ask) for name, ask in asked)))
 
 
-async def _line(name: str, ask: Callable[[], Awaitable[str]]) -> Line:
+async def _line(name: str, ask: Callable[[], Awaitable[str]]) -> tuple[str, bool]:
     try:
         async with asyncio.timeout(_SECONDS):
-            return Line(True, f"{name}: {await ask()}")
+            return f"{name}: {await ask()}", True
     except TimeoutError:
-        return Line(False, f"{name}: no answer within {_SECONDS:g} s")
+        return f"{name}: no answer within {_SECONDS:g} s", False
     except _FAILURES as error:
         # What drivers say goes over several lines and may end with a link.
         said = str(getattr(error, "orig", None) or error).splitlines()
-        return Line(False, f"{name}: {said[0] if said else type(error).__name__}")
+        return f"{name}: {said[0] if said else type(error).__name__}", False
 
 
 async def _database(settings: Settings) -> str:
