@@ -7,12 +7,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from frontend.commands.tables import columns
 from frontend.config.reading import PREFIX
 from frontend.verification import checks
 from frontend.verification.client import Api, CannotAskError, RefusedError
 from frontend.verification.facts import NAMED, PRECISIONS, Facts, FactsError, load
 from frontend.verification.record import record
-from frontend.verification.rows import Row, table
+from frontend.verification.rows import HEAD, Row
 
 _WRONG, _NOT_ASKED = 1, 2
 _URL, _KEY, _FACTS, _PRECISION = (f"{PREFIX}{name}" for name in ("URL", "API_KEY", "FACTS", "PRECISION"))
@@ -54,7 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
     except OSError as error:
         print(f"{error.filename}: {error.strerror}", file=sys.stderr)
         return _NOT_ASKED
-    print("\n".join([f"{facts.about}\n", *table(rows), "", _summary(rows)]))
+    table = columns([HEAD, *(row.cells for row in rows)])
+    print("\n".join([f"{facts.about}\n", *table, "", _summary(rows)]))
     return 0 if _holds(rows) else _WRONG
 
 

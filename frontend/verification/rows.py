@@ -7,7 +7,7 @@ from frontend.verification.client import RefusedError
 from frontend.verification.facts import Recording
 
 _LONGEST = (44, 30, 30, 12)
-_HEAD = ("fact", "expected", "got", "tolerance", "")
+HEAD = ("fact", "expected", "got", "tolerance", "")
 _VERDICTS = {True: "ok", False: "FAILED", None: "not served"}
 
 
@@ -70,10 +70,3 @@ def nearest(
     places = told or range(len(recordings))
     place = min(places, key=lambda place: distances[place] / recordings[place].limits[limit])
     return recordings[place], place, bool(told) or not precision
-
-
-def table(rows: Sequence[Row]) -> list[str]:
-    """A line each, every column as wide as its widest cell."""
-    cells = [_HEAD, *(row.cells for row in rows)]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(_HEAD))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]

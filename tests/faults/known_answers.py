@@ -20,10 +20,11 @@ from onnx import numpy_helper
 from transformers import AutoModel
 
 from frontend.catalogue.models import EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS
+from frontend.commands.tables import columns
 from frontend.verification.checks import OPERATIONS, check
 from frontend.verification.client import Api
 from frontend.verification.facts import load
-from frontend.verification.rows import Row, table
+from frontend.verification.rows import HEAD, Row
 from scripts.benchmark.common.target import own_product
 from scripts.export_models.checkpoints import EMBEDDER, WHISPER_TURBO
 from scripts.export_models.demo.voices import VOICES
@@ -209,7 +210,7 @@ def main(names: list[str]) -> int:
         rows = answers(fault, operations)
         wrong = [row for row in rows if not row.ok]
         print(f"\n{fault.__name__}: {len(wrong)} of {len(rows)} facts do not hold", flush=True)
-        print("\n".join(table(wrong[:8])) if wrong else "", flush=True)
+        print("\n".join(columns([HEAD, *(row.cells for row in wrong[:8])])) if wrong else "", flush=True)
         unnoticed += bool(wrong) != (fault in FAULTS)
     return 1 if unnoticed else 0
 

@@ -5,8 +5,9 @@ import pytest
 
 from frontend.__main__ import main
 from frontend.commands import verify
+from frontend.commands.tables import columns
 from frontend.verification.facts import NAMED, load
-from frontend.verification.rows import Row, table
+from frontend.verification.rows import HEAD, Row
 from scripts.local_triton.checks import free_port
 from tests.conftest import ROOT
 
@@ -74,7 +75,7 @@ def test_a_tokenizer_that_is_not_the_published_ones_is_told(monkeypatch: pytest.
 
 
 def test_the_table_has_a_line_for_each_fact_and_cuts_long_texts_in_their_middle() -> None:
-    head, line = table([Row("tokens of: " + "a" * 60 + " end", "3", "4", "none", False)])
+    head, line = columns([HEAD, Row("tokens of: " + "a" * 60 + " end", "3", "4", "none", False).cells])
     assert head.split() == ["fact", "expected", "got", "tolerance"]
     assert line.startswith("tokens of: aaaa")
     assert line.split()[-4:] == ["3", "4", "none", "FAILED"]
