@@ -5,7 +5,6 @@ import dataclasses
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
 
 from frontend.dispatch.backends import Backend
 from frontend.dispatch.division import Offer, View
@@ -126,14 +125,6 @@ class Dispatcher:
             floors, window = self._shares.floors(name), self._windows.get(name)
             self._queues[name] = ModelQueue(model, self._rules, self._bounds, floors, window, kind, self._spare)
         return self._queues[name]
-
-    def refuse_late(self, model: str, turn: Turn, work: float, at_once: int) -> None:
-        """``BadGateway`` where so much of a model's work, in calls ``at_once`` side by side, would come too late."""
-        self.queue(model).refuse_late(turn, work, at_once)
-
-    def slot(self, model: str, turn: Turn) -> AbstractAsyncContextManager[str]:
-        """A slot of a model, without a call."""
-        return self.queue(model).slot(turn)
 
     async def infer(
         self, model: str, inputs: Callable[[], Inputs], outputs: Sequence[str], turn: Turn, cost: float = 1.0

@@ -62,7 +62,7 @@ class PackedModel:
 
     async def rows(self, texts: list[Ids], turn: Turn) -> NDArray[np.float32]:
         """The output rows of all texts, float32 [texts, ...], in order."""
-        self._dispatcher.refuse_late(self._model, turn, work(texts), self._calls_at_once)
+        self._dispatcher.queue(self._model).refuse_late(turn, work(texts), self._calls_at_once)
         calls = (self._request(part, turn) for part in pack(texts, self._dispatcher.piece(self._model)))
         return np.concatenate(await gather_or_cancel(calls, self._calls_at_once))
 

@@ -51,7 +51,7 @@ class ChatPipeline:
 
         Its slot is held until it is left, at the turn's deadline at the latest.
         """
-        async with self._dispatcher.slot(CHAT, turn):
+        async with self._dispatcher.queue(CHAT).slot(turn):
             try:
                 with current().backend:
                     async with asyncio.timeout_at(turn.deadline), await self._call(path, body) as response:

@@ -69,7 +69,7 @@ class SpeechPipeline:
 
     async def _say(self, voice: PiperVoice, phonemize: _Phonemizes, text: str, turn: Turn) -> list[Samples]:
         ids = await self._phonemizers.run(turn, phonemize, text, voice.alphabet)
-        self._dispatcher.refuse_late(voice.model, turn, sum(map(len, ids)), self._settings.calls_at_once)
+        self._dispatcher.queue(voice.model).refuse_late(turn, sum(map(len, ids)), self._settings.calls_at_once)
         # The longest first: the last to be spoken, for which no other is left beside it, are then short ones.
         order = sorted(range(len(ids)), key=lambda place: -len(ids[place]))
         calls = (self._sentence(voice, ids[place], turn) for place in order)

@@ -87,7 +87,7 @@ class TranscriptionPipeline:
         holding.add(samples.size)
         turn.extend(self._settings.audio_second_seconds * prepared.duration)
         work = sum(self._cost(model, window) for window in prepared.windows)
-        self._dispatcher.refuse_late(model, turn, work, self._settings.windows_at_once)
+        self._dispatcher.queue(model).refuse_late(turn, work, self._settings.windows_at_once)
         async with reserve(request.model, round(prepared.duration * 1000)) as bill:
             calls = (self._window(model, request, samples, window, turn) for window in prepared.windows)
             answers = await gather_or_cancel(calls, self._settings.windows_at_once)

@@ -103,7 +103,7 @@ class Frontend:
         # Of ids, only how many there are is asked.
         texts = cast(list[Ids], [range(int(length)) for length in request.parts])
         dispatcher, at_once = self.dispatcher, self._settings.calls_at_once
-        dispatcher.refuse_late(request.model, turn, work(texts), at_once)
+        dispatcher.queue(request.model).refuse_late(turn, work(texts), at_once)
         pieces = pack(texts, dispatcher.piece(request.model))
         await self._infer(request, [work(piece) for piece in pieces], turn, at_once)
 
@@ -117,7 +117,7 @@ class Frontend:
         workers = self._fits.requests[request.operation].workers
         await self._beside(self._text, workers, request, turn, part=1 / halves)
         at_once = self._settings.calls_at_once
-        self.dispatcher.refuse_late(request.model, turn, sum(sentences), at_once)
+        self.dispatcher.queue(request.model).refuse_late(turn, sum(sentences), at_once)
         await self._infer(request, sorted(sentences, reverse=True), turn, at_once, part=1 / halves)
 
     async def _transcribe(self, request: Request, turn: Turn) -> None:
@@ -125,7 +125,7 @@ class Frontend:
         fit, settings = self._fits.requests[request.operation], self._settings
         await self._beside(self._audio, fit.workers, request, turn)
         turn.extend(settings.audio_second_seconds * request.units)
-        self.dispatcher.refuse_late(request.model, turn, sum(request.parts), settings.windows_at_once)
+        self.dispatcher.queue(request.model).refuse_late(turn, sum(request.parts), settings.windows_at_once)
         await self._infer(request, request.parts, turn, settings.windows_at_once)
         await self._beside(self._threads, fit.threads, request, turn)
 
