@@ -29,14 +29,6 @@ Connect = Callable[..., InferenceServer]
 
 
 @dataclass(frozen=True)
-class _Member:
-    """A Triton: its number and port, and the place that led to it."""
-
-    address: str
-    place: Place
-
-
-@dataclass(frozen=True)
 class _Answer:
     """The addresses of a place, and how often in a row it has had none since."""
 
@@ -58,7 +50,8 @@ class Discovery:
     ) -> None:
         self._pool, self._models, self._dispatcher = pool, models, dispatcher
         self._resolver, self._connect = resolver, connect
-        self._members: frozenset[_Member] = frozenset()
+        # The Tritons, by number and port, and the place that led to each.
+        self._members: dict[str, Place] = {}
         self._places = pool.read()
         self._answers: dict[Place, _Answer] = {}
         self._failing: set[str] = set()
@@ -86,27 +79,28 @@ class Discovery:
             for place, answer in self._answers.items()
             for address in answer.addresses
         }
-        members = {_Member(address, place) for address, place in found.items()}
-        for gone in self._members - members:
-            log.info("a Triton has gone", extra={"fields": {"backend": self._name(gone)}})
-            self._begin(self._dispatcher.remove(self._name(gone)))
-        self._members = (self._members & members) | frozenset(filter(self._add, members - self._members))
+        for address, _ in self._members.items() - found.items():
+            log.info("a Triton has gone", extra={"fields": {"backend": self._name(address)}})
+            self._begin(self._dispatcher.remove(self._name(address)))
+            del self._members[address]
+        for address, place in found.items() - self._members.items():
+            self._add(address, place)
 
-    def _add(self, member: _Member) -> bool:
-        """Whether a client could be made."""
-        tls = self._pool.tls(member.place.host)
+    def _add(self, address: str, place: Place) -> None:
+        """A new one, where its client can be made."""
+        tls = self._pool.tls(place.host)
         try:
-            server = self._connect(member.address, tls) if tls else self._connect(member.address)
+            server = self._connect(address, tls) if tls else self._connect(address)
         except OSError as error:
             self._fails("tls", str(error))
-            return False
+            return
         self._failing.discard("tls")
-        log.info("a Triton has come", extra={"fields": {"backend": self._name(member)}})
-        self._begin(self._dispatcher.add(self._name(member), server, self._models, member.place.zone))
-        return True
+        log.info("a Triton has come", extra={"fields": {"backend": self._name(address)}})
+        self._begin(self._dispatcher.add(self._name(address), server, self._models, place.zone))
+        self._members[address] = place
 
-    def _name(self, member: _Member) -> str:
-        return f"{self._pool.name}/{member.address}"
+    def _name(self, address: str) -> str:
+        return f"{self._pool.name}/{address}"
 
     def _begin(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)
