@@ -104,14 +104,6 @@ class Triton:
             raise _away(error.details()) from None
         return {entry.name for entry in index.models if entry.state == "READY"} & set(models)
 
-    async def _is_ready(self, model: str, seconds: float) -> bool:
-        try:
-            return bool(await self._client.is_model_ready(model, client_timeout=seconds))
-        except InferenceServerException as error:
-            if error.status() in _SERVER_AWAY:
-                raise _away(error.message()) from None
-            return False
-
     async def capacity(self, model: str) -> Capacity:
         """What its configuration lets it take at once. Models in Python look whether calls were cancelled."""
         config = (await _answered(self._client.get_model_config(model, client_timeout=_PULSE_SECONDS))).config
@@ -145,7 +137,12 @@ class Triton:
 
     async def _lives(self, model: str) -> bool:
         """Whether a model that is loaded can take calls, and each of its processes answers: they have turns."""
-        if not await self._is_ready(model, _PULSE_SECONDS):
+        try:
+            if not await self._client.is_model_ready(model, client_timeout=_PULSE_SECONDS):
+                return False
+        except InferenceServerException as error:
+            if error.status() in _SERVER_AWAY:
+                raise _away(error.message()) from None
             return False
         instances, nothing = self._processes[model]
         for _ in range(instances):

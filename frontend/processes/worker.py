@@ -69,7 +69,8 @@ class Worker:
         """Its exit code, where it has ended; what it had started itself ends with it."""
         if self._code is None and (code := self._process.poll()) is not None:
             self._code = code
-            self._sweep()
+            with suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
         return self._code
 
     def tell(self, number: signal.Signals) -> None:
@@ -84,10 +85,6 @@ class Worker:
             self._process.kill()
             self._process.wait()
             self.ended()
-
-    def _sweep(self) -> None:
-        with suppress(ProcessLookupError):
-            os.killpg(self.pid, signal.SIGKILL)
 
 
 def reap_strangers(own: Sequence[Worker]) -> None:
