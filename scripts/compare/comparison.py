@@ -10,7 +10,7 @@ from frontend.catalogue.models import EMBEDDINGS, RERANK
 from frontend.text.tokens import Ids
 from scripts.compare import measures
 from scripts.compare.report import Compared
-from scripts.compare.sides import EXACT, OTHER, Answers, Models, ask
+from scripts.compare.sides import EXACT, OTHER, Models, ask
 from scripts.export_models.graphs.progress import Progress
 from scripts.export_models.progress_line import ProgressLine
 from scripts.export_models.text.promised import PROMISES
@@ -55,26 +55,28 @@ class Comparison:
 
     def _embedder(self, name: str) -> tuple[Compared, measures.Near]:
         tokenizer, count = self._models.tokenizer(name), len(self._texts)
-        exact, other = self._both(name, tokenizer.texts(self._texts if self._own else [*self._texts, *self._queries]))
-        sides = [(rows if self._own else rows[count:], rows[:count]) for rows in (exact.rows, other.rows)]
+        ids = tokenizer.texts(self._texts if self._own else [*self._texts, *self._queries])
+        answers, speeds = self._both(name, ids)
+        sides = [(rows if self._own else rows[count:], rows[:count]) for rows in answers]
         near = measures.nearest(*sides[0], min(_NEIGHBOURS, count - 1 if self._own else count), own=self._own)
         change = measures.vectors(sides[0], sides[1], near, own=self._own)
-        return Compared(name, change, self._texts, (exact.tokens_a_second, other.tokens_a_second)), near
+        return Compared(name, change, self._texts, speeds), near
 
     def _reranker(self, name: str, queries: Sequence[str], documents: NDArray[np.int64]) -> Compared:
         tokenizer = self._models.tokenizer(name)
         pairs: list[Ids] = []
         for query, its in zip(queries, documents, strict=True):
             pairs += tokenizer.pairs(query, [self._texts[place] for place in its])
-        exact, other = self._both(name, pairs)
-        change = measures.scores(*(answers.rows.reshape(documents.shape) for answers in (exact, other)))
-        return Compared(name, change, queries, (exact.tokens_a_second, other.tokens_a_second))
+        answers, speeds = self._both(name, pairs)
+        change = measures.scores(*(rows.reshape(documents.shape) for rows in answers))
+        return Compared(name, change, queries, speeds)
 
-    def _both(self, name: str, ids: list[Ids]) -> tuple[Answers, Answers]:
-        return self._ask(name, EXACT, ids), self._ask(name, OTHER, ids)
-
-    def _ask(self, name: str, precision: str, ids: list[Ids]) -> Answers:
-        title = f"{name} in {precision}"
-        answers = ask(self._models.of(name, precision), ids, self._threads, _Shown(self._line, title))
-        self._line.heard(("finished", title))
-        return answers
+    def _both(self, name: str, ids: list[Ids]) -> tuple[list[measures.Array], tuple[float, float]]:
+        """What a model answers in the one precision and in the other, and how fast."""
+        found = []
+        for precision in (EXACT, OTHER):
+            title = f"{name} in {precision}"
+            found.append(ask(self._models.of(name, precision), ids, self._threads, _Shown(self._line, title)))
+            self._line.heard(("finished", title))
+        (exact, speed), (other, other_speed) = found
+        return [exact, other], (speed, other_speed)

@@ -82,10 +82,10 @@ class _Pieces(Progress):
 
 def test_texts_are_answered_in_order_in_pieces(tmp_path: Path) -> None:
     ids, pieces = [np.ones(length, np.int32) for length in (2000, 2, 2000, 7)], _Pieces()
-    answers = ask(_lengths_as_scores(tmp_path, 1), ids, 1, pieces)
-    assert answers.rows.tolist() == [2000, 2, 2000, 7]
+    rows, tokens_a_second = ask(_lengths_as_scores(tmp_path, 1), ids, 1, pieces)
+    assert rows.tolist() == [2000, 2, 2000, 7]
     assert pieces.count == 2
-    assert answers.tokens_a_second > 0
+    assert tokens_a_second > 0
 
 
 def test_what_is_no_number_is_refused(tmp_path: Path) -> None:
