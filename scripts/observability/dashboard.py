@@ -16,11 +16,7 @@ _WIDTH = 24
 
 def dashboard() -> str:
     """The whole file."""
-    return json.dumps(_dashboard(), indent=1) + "\n"
-
-
-def _dashboard() -> dict[str, Any]:
-    return {
+    whole = {
         "uid": "quartet",
         "title": "Quartet",
         "schemaVersion": 41,
@@ -30,6 +26,7 @@ def _dashboard() -> dict[str, Any]:
         "templating": {"list": [{"name": "datasource", "type": "datasource", "query": "prometheus"}]},
         "panels": [{"id": number, **panel} for number, panel in enumerate(_panels(), 1)],
     }
+    return json.dumps(whole, indent=1) + "\n"
 
 
 def _panels() -> Iterator[dict[str, Any]]:
