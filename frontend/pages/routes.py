@@ -3,6 +3,7 @@
 from aiohttp import web
 
 from frontend.config.settings import Settings
+from frontend.operations.speech.handler import NAMES
 from frontend.pages import (
     dashboard,
     docs,
@@ -14,7 +15,6 @@ from frontend.pages import (
     openapi,
     static_files,
     usage_report,
-    voices,
 )
 from frontend.pages.admin import keys, orgs, reports
 from frontend.pages.static_files import page_routes, policy
@@ -43,5 +43,5 @@ def routes(settings: Settings) -> list[web.RouteDef]:
         pages += _ADMINISTRATION
         found += _ADMINISTRATION_PAGE
     if settings.aliases and settings.served.voices:
-        pages.append(voices)
+        found.append(NAMES)
     return [*found, *(route for each in pages for route in each.ROUTES)]

@@ -35,6 +35,13 @@ async def voices(request: web.Request) -> web.Response:
     return json_response(protocol.render_voices(request.app[SETTINGS].served))
 
 
+async def voice_names(request: web.Request) -> web.Response:
+    """Every voice name that the speech endpoint takes: the list that apps look for which speak as OpenAI's clients."""
+    return json_response(protocol.render_names(request.app[SETTINGS].served))
+
+
+# Where aliases are set.
+NAMES = web.get("/v1/audio/voices", voice_names)
 ROUTES = [
     web.post("/v1/audio/speech", speak),
     web.post("/api/v1/audio/synthesize", speak_mobile),
