@@ -23,10 +23,6 @@ def _from_framework(error: web.HTTPException) -> ApiError:
     return kind(messages.get(error.status, "the request is malformed"), headers=headers)
 
 
-def _unforeseen() -> Internal:
-    return Internal(f"an internal error occurred; request id {request_id.get()}")
-
-
 @web.middleware
 async def errors_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Render every error; details of unforeseen ones go to the log alone."""
@@ -45,15 +41,13 @@ async def errors_middleware(request: web.Request, handler: Handler) -> web.Strea
     except SQLAlchemyError as error:
         log.error("the database failed", extra={"fields": {"details": str(error)}})
         failure = BadGateway("the database is away for the moment, retry with backoff")
-    except (ConnectionError, TimeoutError) as error:
-        if request.transport is None or request.transport.is_closing():
+    except Exception as error:
+        gone = request.transport is None or request.transport.is_closing()
+        if gone and isinstance(error, ConnectionError | TimeoutError):
             # The caller has gone, or was sent away: nobody is there to be told.
             raise ConnectionResetError from error
         log.exception("unforeseen error")
-        failure = _unforeseen()
-    except Exception:
-        log.exception("unforeseen error")
-        failure = _unforeseen()
+        failure = Internal(f"an internal error occurred; request id {request_id.get()}")
     if failure.reason:
         current().refused_for = failure.reason
         REFUSALS.labels(operation_of(request.path), failure.reason).inc()
