@@ -5,6 +5,7 @@ and sockets that a file names. Lengths count decoded samples, because headers li
 """
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, Protocol
 
 import av
@@ -96,11 +97,10 @@ def _frames(container: Any, stream: Any) -> Iterator[Any]:
 
 def _resampled(container: Any, stream: Any) -> Iterator[NDArray[np.int16]]:
     resampler = av.AudioResampler(format="s16", layout="mono", rate=SAMPLE_RATE)
-    for frame in _frames(container, stream):
+    # At the end it gives what it has kept back.
+    for frame in chain(_frames(container, stream), [None]):
         for part in resampler.resample(frame):
             yield part.to_ndarray().reshape(-1)
-    for part in resampler.resample(None):
-        yield part.to_ndarray().reshape(-1)
 
 
 def _collect(container: Any, into: NDArray[np.int16]) -> int:
