@@ -33,20 +33,19 @@ class SettingsError(ValueError):
 
 def tables_of(content: dict[str, Any]) -> dict[str, Any]:
     """Take the tables out of a file's content, and answer them as values of the settings."""
-    tiers = _table("tiers", content.pop("tiers", {}))
+    tiers, pools, floors, prices, aliases = (
+        _table(name, content.pop(name, {})) for name in ("tiers", "pools", "floors", "prices", "aliases")
+    )
     for tier in tiers:
         if tier not in TIERS:
             raise SettingsError(f"tiers.{tier}: there is no such tier; tiers are {', '.join(TIERS)}")
-    pools = _table("pools", content.pop("pools", {}))
-    floors = _table("floors", content.pop("floors", {}))
-    prices = _table("prices", content.pop("prices", {}))
     return {
         "limits": {**LIMITS, **_limits("limits", content.pop("limits", {}))},
         "tiers": {tier: _limits(f"tiers.{tier}", numbers) for tier, numbers in tiers.items()},
         "pools": tuple(_pool(name, table) for name, table in pools.items()),
         "floors": {model: _floors(f"floors.{model}", table) for model, table in floors.items()},
         "prices": {**PRICES, **{model: _price(model, table) for model, table in prices.items()}},
-        "aliases": _aliases(_table("aliases", content.pop("aliases", {}))),
+        "aliases": _aliases(aliases),
     }
 
 
