@@ -132,12 +132,10 @@ def _state(entry: KeyEntry) -> str:
         return "revoked"
     if entry.expires_at is None:
         return "active"
-    return "expired" if entry.expires_at <= time.time() else f"until {_moment(entry.expires_at)}"
+    if entry.expires_at <= time.time():
+        return "expired"
+    return time.strftime("until %Y-%m-%dT%H:%M:%SZ", time.gmtime(entry.expires_at))
 
 
 def _day(at: int) -> str:
     return time.strftime("%Y-%m-%d", time.gmtime(at))
-
-
-def _moment(at: int) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))

@@ -62,10 +62,6 @@ class Turn:
 Answer = TypeVar("Answer")
 
 
-def _for_good(backend: str) -> float:
-    return math.inf
-
-
 class ModelQueue:
     """Made inside the event loop that uses it. ``window`` says how much work a call should have at most.
 
@@ -149,7 +145,7 @@ class ModelQueue:
         work: Callable[[str], Awaitable[Answer]],
         *,
         cost: float = 1.0,
-        grace: Callable[[str], float] = _for_good,
+        grace: Callable[[str], float] = lambda backend: math.inf,
     ) -> Answer:
         """Wait for a slot as above and do ``work``, which is told the backend.
 

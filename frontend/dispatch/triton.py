@@ -83,12 +83,13 @@ class Triton:
         """
         given = [_tensor(name, array) for name, array in inputs.items()]
         wanted = [grpc_client.InferRequestedOutput(name) for name in outputs]
+        told = request_id.get()
         try:
             result = await self._client.infer(
                 model,
                 given,
                 outputs=wanted,
-                request_id=_id_of_request(),
+                request_id="" if told == NO_REQUEST else told,
                 client_timeout=seconds,
                 headers=current().tracer.outgoing(),
             )
@@ -156,10 +157,6 @@ class Triton:
         """Unload a model and load it again, which starts a process that died anew."""
         await _answered(self._client.unload_model(model, client_timeout=_RELOAD_SECONDS))
         await _answered(self._client.load_model(model, client_timeout=_RELOAD_SECONDS))
-
-
-def _id_of_request() -> str:
-    return "" if (name := request_id.get()) == NO_REQUEST else name
 
 
 def _tensor(name: str, array: NDArray[Any]) -> grpc_client.InferInput:

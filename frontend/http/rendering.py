@@ -12,12 +12,11 @@ from frontend.errors import ApiError
 # What answers call the server: the framework and its version are nobody's business.
 SERVER = "quartet"
 JSON: Mapping[str, str] = {"Content-Type": "application/json"}
-_OPTIONS = orjson.OPT_SERIALIZE_NUMPY
 
 
 def render_json(value: Any) -> bytes:
     """The body of a JSON answer."""
-    return orjson.dumps(value, option=_OPTIONS)
+    return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
 def json_response(value: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:

@@ -38,7 +38,7 @@ def forget_process(pid: int, folder: str) -> None:
     with suppress(BlockingIOError), _locked(Path(folder), fcntl.LOCK_EX | fcntl.LOCK_NB):
         for path in sorted(Path(folder).iterdir()):
             found = _COUNTED.fullmatch(path.name)
-            if found is not None and int(found[2]) != _OF_THE_DEAD and not _lives(int(found[2])):
+            if found is not None and int(found[2]) != _OF_THE_DEAD and not Path(f"/proc/{found[2]}").exists():
                 _move(path, path.with_name(f"{found[1]}_{_OF_THE_DEAD}.db"))
 
 
@@ -49,10 +49,6 @@ def _move(path: Path, sums: Path) -> None:
         total.write_value(key, total.read_value(key)[0] + value, 0.0)  # type: ignore[no-untyped-call]
     total.close()  # type: ignore[no-untyped-call]
     path.unlink()
-
-
-def _lives(pid: int) -> bool:
-    return Path(f"/proc/{pid}").exists()
 
 
 @contextmanager

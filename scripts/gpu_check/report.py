@@ -30,8 +30,7 @@ _HEAD = (
 
 def peak(outcomes: Sequence[Outcome]) -> float | None:
     """Operations a second at best, where they were measured."""
-    found = [outcome.facts.get("operations a second") for outcome in outcomes if outcome.part == "peak"]
-    return found[0] if found else None
+    return next((outcome.facts.get("operations a second") for outcome in outcomes if outcome.part == "peak"), None)
 
 
 def runs_of(row: Row) -> str:

@@ -56,7 +56,9 @@ def main(arguments: Sequence[str]) -> int:
         with Hub(work / "hub", revisions) as hub:
             checkout = Checkout(work / _CHECKOUT, free_port(), hub.address, given.set)
             checkout.make_anew()
-            _rehearse(Course(checkout, hub, report, _fresh(work / "make.log")), given.precision, given.then)
+            log = work / "make.log"
+            log.write_text(time.strftime("%Y-%m-%d %H:%M:%S\n"), encoding="utf-8")
+            _rehearse(Course(checkout, hub, report, log), given.precision, given.then)
     except RehearsalError as error:
         print(f"the rehearsal failed: {error}", file=sys.stderr)
         return 1
@@ -66,11 +68,6 @@ def main(arguments: Sequence[str]) -> int:
         if not given.keep:
             shutil.rmtree(work / _CHECKOUT, ignore_errors=True)
     return 0
-
-
-def _fresh(log: Path) -> Path:
-    log.write_text(time.strftime("%Y-%m-%d %H:%M:%S\n"), encoding="utf-8")
-    return log
 
 
 def _rehearse(course: Course, precision: str, others: Sequence[str]) -> None:
