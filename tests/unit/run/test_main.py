@@ -20,6 +20,13 @@ def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
 
 
+# The real models need more than a machine that tests may have free.
+_ON_A_LARGE_DISK = """import runpy, shutil, types
+shutil.disk_usage = lambda _: types.SimpleNamespace(free=10**12)
+runpy.run_module("scripts.run", run_name="__main__", alter_sys=True)
+"""
+
+
 def test_a_mistake_is_one_sentence(tmp_path: Path) -> None:
     done = _run("--state", str(tmp_path), "--port", "99999")
     assert (done.returncode, done.stdout) == (2, "")
@@ -43,7 +50,7 @@ def test_an_interrupt_ends_it_without_a_traceback(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         hub = {"HF_ENDPOINT": f"http://127.0.0.1:{silent.getsockname()[1]}", "PYTHONPATH": str(ROOT)}
         run = subprocess.Popen(
-            [sys.executable, "-m", "scripts.run", "--models", "hub", "--port", str(free_port())],
+            [sys.executable, "-c", _ON_A_LARGE_DISK, "--models", "hub", "--port", str(free_port())],
             cwd=tmp_path,
             env={**os.environ, **hub},
             stderr=subprocess.PIPE,
@@ -55,13 +62,6 @@ def test_an_interrupt_ends_it_without_a_traceback(tmp_path: Path) -> None:
         _, said = run.communicate(timeout=30)
         connection.close()
     assert (run.returncode, said) == (-signal.SIGINT, b"")
-
-
-# The real models need more than a machine that tests may have free.
-_ON_A_LARGE_DISK = """import runpy, shutil, types
-shutil.disk_usage = lambda _: types.SimpleNamespace(free=10**12)
-runpy.run_module("scripts.run", run_name="__main__", alter_sys=True)
-"""
 
 
 def _ignore_interrupts() -> None:
