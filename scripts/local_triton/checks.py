@@ -25,10 +25,6 @@ class Wheel:
     stub: Path
 
 
-# Of the running interpreter: ``3.11``.
-python_version = sysconfig.get_python_version
-
-
 def find_wheel() -> Wheel:
     """Locate the wheel's files without importing its package."""
     try:
@@ -41,7 +37,7 @@ def find_wheel() -> Wheel:
         libraries=root / "nvidia_pytriton.libs",
         caches=triton / "caches",
         python_backend=triton / "backends" / "python",
-        stub=triton / "python_backend_stubs" / python_version() / "triton_python_backend_stub",
+        stub=triton / "python_backend_stubs" / sysconfig.get_python_version() / "triton_python_backend_stub",
     )
 
 
@@ -66,18 +62,22 @@ def check_numpy(version: str | None = None) -> None:
 def check_stub(wheel: Wheel) -> None:
     """The wheel holds a stub for each Python it knows."""
     if not wheel.stub.is_file():
-        raise PreflightError(f"the Triton wheel has no Python stub for Python {python_version()}; use 3.11 or 3.12")
+        raise PreflightError(
+            f"the Triton wheel has no Python stub for Python {sysconfig.get_python_version()}; use 3.11 or 3.12"
+        )
 
 
 def find_libpython(directories: list[Path] | None = None) -> Path:
     """The folder with the ``libpython`` that the stub links."""
-    name = f"libpython{python_version()}.so.1.0"
+    name = f"libpython{sysconfig.get_python_version()}.so.1.0"
     machine = f"/usr/lib/{platform.machine()}-linux-gnu"
     known = [Path(str(sysconfig.get_config_var("LIBDIR"))), Path(machine), Path("/usr/lib64"), Path("/usr/lib")]
     for directory in known if directories is None else directories:
         if (directory / name).exists():
             return directory
-    raise PreflightError(f"{name} was not found; install it (on Debian: apt-get install libpython{python_version()})")
+    raise PreflightError(
+        f"{name} was not found; install it (on Debian: apt-get install libpython{sysconfig.get_python_version()})"
+    )
 
 
 def check_port(port: int) -> None:

@@ -11,6 +11,7 @@ import os
 import shutil
 import signal
 import sys
+import sysconfig
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -133,7 +134,7 @@ def port_of(text: str) -> int:
 def check_python() -> None:
     """Debian takes what makes virtual environments out of Python."""
     if not (_VENV / "bin" / "pip").exists() and not importlib.util.find_spec("ensurepip"):
-        version = checks.python_version()
+        version = sysconfig.get_python_version()
         raise PreflightError(
             f"this Python cannot make virtual environments (on Debian: apt-get install python{version}-venv)"
         )
