@@ -1,6 +1,7 @@
 """How frontends that hear of each other divide the slots of a model, over a real Redis whose clock tests move."""
 
 import asyncio
+import uuid
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
@@ -77,7 +78,7 @@ class Fleet:
 
 @pytest.fixture
 async def fleet(redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Fleet]:
-    monkeypatch.setattr(heartbeat, "_HASH", f"shares of {id(monkeypatch)}")
+    monkeypatch.setattr(heartbeat, "_HASH", f"shares {uuid.uuid4()}")
     made = Fleet(redis_server.url, monkeypatch)
     async with made.closing:
         yield made
