@@ -3,6 +3,7 @@
 A task is a list of [text] or [query, document].
 """
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -19,7 +20,9 @@ exported, threads = Path(sys.argv[1]), int(sys.argv[2])
 folder = exported.with_name(f"{exported.name}-fused")
 partial = folder.with_suffix(".partial")
 if not folder.exists():
-    partial.mkdir(exist_ok=True)
+    # What a run that was broken off has left would be added to.
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir()
     its = optimize_model(str(exported / "model.onnx"), "bert", num_heads=16, hidden_size=1024)
     its.save_model_to_file(str(partial / "fused.onnx"), use_external_data_format=True)
     # Behind fused nodes it finds no types.
