@@ -53,9 +53,9 @@ class Load(Generic[Asked]):
             return await closed(sender, self.calls, self.callers, self.seconds)
         if self.shape == "open":
             return await poisson(sender, self.calls, self.rate, self.seconds, self.seed)
-        return await (
-            burst(sender, self.calls) if self.shape == "burst" else each_once(sender, self.calls, self.callers)
-        )
+        if self.shape == "burst":
+            return await burst(sender, self.calls)
+        return await each_once(sender, self.calls, self.callers)
 
 
 class Client:
