@@ -74,6 +74,7 @@ class MemoryCounters:
 
     async def take(self, limits: Sequence[Limit]) -> Taken:
         """Count one request under every limit if all are open, and answer the counts as they are then."""
+        # This never gives up the loop: between a look and a count nobody else may be counted.
         counts = await self.look(limits)
         if not all(count.open for count in counts):
             return False, counts
