@@ -29,9 +29,9 @@ MODELS = tuple(CHECKPOINTS)
 _LARGE = 3e9
 # What the libraries take before any weights, and a byte of a checkpoint's weights at the most: M3 takes 5.8 GB for 2.3,
 # and maps these.
-# Whispers lie there in fp16, and the original that they are compared with is in fp32 beside what is being made.
+# Whispers lie there in fp16, and the original that they are compared with is in fp32.
 _BASE_MEMORY = 700_000_000
-_MEMORY_A_BYTE = {"text": 3.1, "whisper": 5.0, "voices": 1.0}
+_MEMORY_A_BYTE = {"text": 3.1, "whisper": 3.0, "voices": 1.0}
 # Bytes that the process that exports a text model may hold, mapped files aside; it ends where it holds more.
 TEXT_MEMORY = 8_000_000_000
 # Of one processor; rough, so that people know whether to wait or to come back.

@@ -8,6 +8,7 @@ import copy
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import numpy as np
 import soxr
 import torch
 from numpy.typing import NDArray
-from transformers import WhisperFeatureExtractor, WhisperForConditionalGeneration
+from transformers import WhisperConfig, WhisperFeatureExtractor, WhisperForConditionalGeneration
 from transformers.generation import GenerationMixin
 from transformers.generation.logits_process import (
     LogitsProcessorList,
@@ -35,8 +36,8 @@ from scripts.export_models.whisper.served import recognizer_module
 _SAMPLE_RATE = 16_000
 _VOICES = (("en", "en-us"), ("de", "de"), ("fr", "fr"), ("it", "it"))
 _WIDE = 1024
-# Four windows' keys and values of large-v3's 32 decoder layers are 2 GB.
-_TOGETHER = 4
+# Two windows' keys and values of large-v3's 32 decoder layers are 1 GB.
+_TOGETHER = 2
 _INT8 = "int8"
 # The largest relative error of an encoder's output by what its weights are kept in. Float32 differs by the order of
 # additions, the others by their rounding of weights.
@@ -49,43 +50,63 @@ _TOKEN_ERROR_LIMIT = 0.05
 Float = NDArray[np.float32]
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What an export makes of a window: the encoder's output [frames, width], and of ``most`` tokens those it says."""
+
+    language: str
+    audio: Float
+    encoded: Float
+    tokens: list[int]
+    most: int
+
+
 def compare(
     source: Path, target: Path, name: str, compute_type: str, conditions: Conditions = ALONE, spoken: int | None = None
 ) -> list[Check]:
     """How far an export is from its original, on ``spoken`` sentences of each of four languages."""
     used = _on_a_processor(compute_type)
-    recognizer, window = _recognizer(target, used, conditions.threads), recognizer_module().Window
-    model = WhisperForConditionalGeneration.from_pretrained(source).float().eval()
     extractor = WhisperFeatureExtractor.from_pretrained(source)
-    windows = spoken_windows(extractor.chunk_length, spoken or sentences_for(model.config.d_model))
-    batches = [windows[at : at + _TOGETHER] for at in range(0, len(windows), _TOGETHER)]
+    width = WhisperConfig.from_pretrained(source).d_model
+    windows = spoken_windows(extractor.chunk_length, spoken or sentences_for(width))
+    answers, first_timestamp = _answers(target, used, windows, conditions)
+    # Less precise weights may move a timestamp by a step; it is the words that count.
+    bound = None if used == "float32" == compute_type else first_timestamp
+    model = WhisperForConditionalGeneration.from_pretrained(source).float().eval()
+    batches = [answers[at : at + _TOGETHER] for at in range(0, len(answers), _TOGETHER)]
     errors: list[float] = []
     rounding: list[float] = []
-    wanted_words, words = [], []
+    wanted_words: list[str] = []
     for batch in conditions.progress.over(batches, "comparing windows"):
-        features = torch.cat([_features(extractor, audio) for _, audio in batch])
+        features = torch.cat([_features(extractor, answer.audio) for answer in batch])
         with torch.inference_mode():
             encoded = model.model.encoder(features)
             wanted = encoded.last_hidden_state.numpy()
             if used.startswith(_INT8):
                 with rounded_to_int8(model.model.encoder):
                     rounding += _errors(model.model.encoder(features).last_hidden_state.numpy(), wanted)
-        answers = [recognizer.decode_greedily(window(audio, language=language)) for language, audio in batch]
-        errors += _errors([output for output, _ in answers], wanted)
-        most = [recognizer.most_tokens(len(audio) / _SAMPLE_RATE) for _, audio in batch]
-        theirs = reference_tokens(model, encoded, [language for language, _ in batch], most)
-        for ours, original in zip((tokens for _, tokens in answers), theirs, strict=True):
-            # Less precise weights may move a timestamp by a step; it is the words that count.
-            bound = None if used == "float32" == compute_type else recognizer.first_timestamp
-            words.append(_as_text(ours, bound))
-            wanted_words.append(_as_text(original, bound))
-    label = f"{compute_type}: {len(windows)} windows"
+        errors += _errors([answer.encoded for answer in batch], wanted)
+        wanted_words += [_as_text(tokens, bound) for tokens in reference_tokens(model, encoded, batch)]
+    words = [_as_text(answer.tokens, bound) for answer in answers]
+    label = f"{compute_type}: {len(answers)} windows"
     checks = [_encoder_check(name, label, compute_type, errors, rounding)]
     limit = 0.0 if compute_type == "float32" else _TOKEN_ERROR_LIMIT
     checks.append(Check(name, f"{label}, other tokens", _token_errors(wanted_words, words), limit))
     if used != compute_type:
         checks.append(not_checked(name, f"{compute_type}: was run in {used} on a processor, never on CUDA"))
     return checks
+
+
+def _answers(
+    target: Path, used: str, windows: list[tuple[str, Float]], conditions: Conditions
+) -> tuple[list[Answer], int]:
+    """All answers, before the original is loaded, which takes enough memory alone; and the first token of a time."""
+    recognizer, window = _recognizer(target, used, conditions.threads), recognizer_module().Window
+    answers = []
+    for language, audio in conditions.progress.over(windows, "transcribing windows"):
+        encoded, tokens = recognizer.decode_greedily(window(audio, language=language))
+        answers.append(Answer(language, audio, encoded, tokens, recognizer.most_tokens(len(audio) / _SAMPLE_RATE)))
+    return answers, recognizer.first_timestamp
 
 
 def sentences_for(width: int) -> int:
@@ -146,17 +167,30 @@ def rounded_to_int8(encoder: torch.nn.Module) -> Iterator[None]:
     """Within the block ``encoder`` computes as int8 does: each row of a linear layer's inputs and each of its weights'
     columns is rounded to 255 steps.
     """
-    layers = [module for module in encoder.modules() if isinstance(module, torch.nn.Linear)]
-    weights = [layer.weight.data for layer in layers]
-    hooks = [layer.register_forward_pre_hook(lambda _, given: (_in_steps(given[0]),)) for layer in layers]
-    for layer in layers:
-        layer.weight.data = _in_steps(layer.weight.data)
+    hooks = [
+        hook
+        for layer in encoder.modules()
+        if isinstance(layer, torch.nn.Linear)
+        for hook in _rounding_hooks(layer, layer.weight.data)
+    ]
     try:
         yield
     finally:
-        for layer, weight, hook in zip(layers, weights, hooks, strict=True):
-            layer.weight.data = weight
+        for hook in hooks:
             hook.remove()
+
+
+def _rounding_hooks(layer: torch.nn.Linear, weight: torch.Tensor) -> tuple[Any, Any]:
+    """The layer's weights are rounded for as long as it computes: all of a large encoder's would be 2.5 GB more."""
+
+    def begin(_: Any, given: tuple[torch.Tensor]) -> tuple[torch.Tensor]:
+        layer.weight.data = _in_steps(weight)
+        return (_in_steps(given[0]),)
+
+    def end(*_: Any) -> None:
+        layer.weight.data = weight
+
+    return layer.register_forward_pre_hook(begin), layer.register_forward_hook(end, always_call=True)
 
 
 def _in_steps(rows: torch.Tensor) -> torch.Tensor:
@@ -164,8 +198,8 @@ def _in_steps(rows: torch.Tensor) -> torch.Tensor:
     return torch.round(rows / step) * step
 
 
-def reference_tokens(model: Any, encoded: Any, languages: Sequence[str], most: Sequence[int]) -> list[list[int]]:
-    """Greedy tokens with timestamps from ``transformers``, at most ``most`` a window, without task and end tokens.
+def reference_tokens(model: Any, encoded: Any, answers: Sequence[Answer]) -> list[list[int]]:
+    """Greedy tokens with timestamps from ``transformers``, without task and end tokens, to compare with ``answers``.
 
     ``encoded`` is what the model's encoder gave. It is decoded by the generate of every model with Whisper's own logits
     processors: Whisper's wrapper around it would start again behind the last timestamp.
@@ -173,7 +207,7 @@ def reference_tokens(model: Any, encoded: Any, languages: Sequence[str], most: S
     settings = copy.deepcopy(model.generation_config)
     tasks = [
         [settings.decoder_start_token_id, settings.lang_to_id[f"<|{language}|>"], settings.task_to_id["transcribe"]]
-        for language in languages
+        for language in (answer.language for answer in answers)
     ]
     begin = len(tasks[0])
     processors = [
@@ -189,11 +223,12 @@ def reference_tokens(model: Any, encoded: Any, languages: Sequence[str], most: S
             decoder_input_ids=torch.tensor(tasks),
             generation_config=settings,
             logits_processor=LogitsProcessorList(processors),
-            max_new_tokens=max(most),
+            max_new_tokens=max(answer.most for answer in answers),
             do_sample=False,
             num_beams=1,
         ).tolist()
-    return [_until(row[begin : begin + count], settings.eos_token_id) for row, count in zip(rows, most, strict=True)]
+    told = [row[begin : begin + answer.most] for row, answer in zip(rows, answers, strict=True)]
+    return [_until(tokens, settings.eos_token_id) for tokens in told]
 
 
 def _until(tokens: list[int], end: int) -> list[int]:

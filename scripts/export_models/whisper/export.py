@@ -6,8 +6,6 @@ CTranslate2 what is rarer.
 
 import json
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -40,9 +38,10 @@ def convert(
     shorter ones says so in a ``quartet.json`` of its own, and so does one that hears worse behind a prompt.
     """
     if graphs:
-        with _encoder_taken_out(source, progress) as (encoder, decoder, rest):
+        with TemporaryDirectory() as rest:
+            encoder, decoder = _take_encoder_out(source, Path(rest), progress)
             progress.step("converting the decoder", 0, 1)
-            _convert(rest, target, compute_type)
+            _convert(Path(rest), target, compute_type)
         files = recognizer_module("graphs")
         for graph, file in ((encoder, files.ENCODER), (decoder, files.DECODER)):
             ov.save_model(graph, target / file, compress_to_fp16=False)
@@ -77,25 +76,22 @@ def _convert(source: Path, target: Path, compute_type: str) -> None:
         )
 
 
-@contextmanager
-def _encoder_taken_out(source: Path, progress: Progress) -> Iterator[tuple[ov.Model, ov.Model, Path]]:
-    """A checkpoint's encoder and decoder as graphs, and it without the first in a folder that ends with the block.
+def _take_encoder_out(source: Path, rest: Path, progress: Progress) -> tuple[ov.Model, ov.Model]:
+    """A checkpoint's encoder and decoder as graphs; into ``rest`` goes the checkpoint without the first.
 
     One layer stays in the rest, since CTranslate2 reads no encoder without.
     """
-    model = WhisperForConditionalGeneration.from_pretrained(source)
-    encoder = model.model.encoder
-    state = model.model.state_dict()
-    graphs = whisper_encoder(model.config, state, progress), whisper_decoder(model.config, state)
-    encoder.layers = encoder.layers[:1]
+    # As it is kept: all of a large one in float32 would take twice the memory.
+    model = WhisperForConditionalGeneration.from_pretrained(source, dtype="auto")
+    encoder = whisper_encoder(model.config, model.model.state_dict(), progress)
+    decoder = whisper_decoder(model.config, model.model.state_dict())
+    model.model.encoder.layers = model.model.encoder.layers[:1]
     model.config.encoder_layers = 1
-    with TemporaryDirectory() as name:
-        rest = Path(name)
-        model.save_pretrained(rest)
-        for file in source.iterdir():
-            if file.suffix in _SETTINGS and not (rest / file.name).exists():
-                shutil.copy(file, rest)
-        yield *graphs, rest
+    model.float().save_pretrained(rest)
+    for file in source.iterdir():
+        if file.suffix in _SETTINGS and not (rest / file.name).exists():
+            shutil.copy(file, rest)
+    return encoder, decoder
 
 
 def export_whisper(

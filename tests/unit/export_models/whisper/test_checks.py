@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import openvino as ov
 import pytest
+import torch
 from numpy.typing import NDArray
 from openvino import opset15 as op
 
@@ -91,6 +92,18 @@ def test_float16_is_compared_on_a_processor_and_not_passed_for_cuda(tmp_path: Pa
     assert (encoder.passed, tokens.passed) == (True, True)
     assert (cuda.passed, cuda.failed) == (False, False)
     assert "never on CUDA" in cuda.what
+
+
+def test_rounding_takes_no_second_copy_of_an_encoders_weights_and_ends_with_its_block() -> None:
+    layer = torch.nn.Linear(2, 1, bias=False)
+    layer.weight.data = torch.tensor([[127.0, 50.4]])
+    given = torch.tensor([[127.0, 3.3]])
+    with checks.rounded_to_int8(layer):
+        rounded = layer(given).item()
+        kept = layer.weight.tolist()
+    assert rounded == 127 * 127 + 50 * 3
+    assert kept == [[127.0, pytest.approx(50.4)]]
+    assert layer(given).item() == pytest.approx(127 * 127 + 50.4 * 3.3)
 
 
 @pytest.mark.parametrize(
