@@ -7,7 +7,9 @@ container with a read-only root could not write.
 """
 
 import importlib
+import importlib.metadata
 import pkgutil
+import re
 import shutil
 import subprocess
 import sys
@@ -79,10 +81,21 @@ def _symbols(library: Path, which: str) -> set[str]:
 
 
 def import_all() -> None:
-    """Import every module of the frontend."""
+    """Import every module of the frontend, but for those that want what only an extra brings."""
     frontend = importlib.import_module("frontend")
+    extras = _extras()
     for module in pkgutil.walk_packages(frontend.__path__, "frontend."):
-        importlib.import_module(module.name)
+        try:
+            importlib.import_module(module.name)
+        except ModuleNotFoundError as error:
+            if error.name not in extras:
+                raise
+
+
+def _extras() -> set[str]:
+    """The packages of ``quartet[bulk]`` and its like, by the names that they are imported by."""
+    wanted = importlib.metadata.requires("quartet") or []
+    return {re.split(r"[^\w-]", line)[0] for line in wanted if "extra ==" in line}
 
 
 if __name__ == "__main__":

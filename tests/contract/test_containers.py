@@ -2,6 +2,8 @@
 
 import importlib.util
 import re
+import subprocess
+import sys
 import sysconfig
 from pathlib import Path
 
@@ -37,3 +39,14 @@ def test_what_the_frontends_image_leaves_out_is_in_the_packages() -> None:
     spec.loader.exec_module(slim)
     patterns = [*slim._UNREAD, *(f"av.libs/{library}" for library in slim._UNCALLED)]
     assert [pattern for pattern in patterns if "**" not in pattern and not list(_PACKAGES.glob(pattern))] == []
+
+
+def test_all_of_the_frontend_is_imported_where_no_extra_is_installed() -> None:
+    code = """
+import runpy, sys
+sys.modules |= dict.fromkeys(("pandas", "pyarrow", "ray"))
+runpy.run_path("docker/slim.py")["import_all"]()
+sys.exit(0 if {"frontend.app", "frontend.bulk.hand"} <= sys.modules.keys() else "it was not imported")
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
