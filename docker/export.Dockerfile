@@ -15,7 +15,7 @@ RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
     && ${PIP} install --no-cache-dir ${TORCH_INDEX:+--extra-index-url "${TORCH_INDEX}"} \
     -r scripts/export_models/requirements.txt \
     && ${PIP} install --no-cache-dir --no-deps -r model_repository/requirements-nodeps.txt \
-        -r scripts/export_models/requirements-nodeps.txt
+    && ${PIP} install --no-cache-dir --no-deps -r scripts/export_models/requirements-nodeps.txt
 ENV PATH=/opt/quartet/bin:${PATH}
 # The oldest ONNX Runtime that exports are checked on, apart from what changes more often.
 COPY scripts/__init__.py /app/scripts/__init__.py

@@ -48,6 +48,21 @@ def test_compose_repeats_no_argument_that_tritons_image_has(profile: str) -> Non
     assert not given & {argument.partition("=")[0] for argument in arguments()}
 
 
+@pytest.mark.parametrize("dockerfile", DOCKERFILES, ids=lambda path: path.stem)
+def test_what_pip_installs_at_once_has_hashes_throughout_or_not_at_all(dockerfile: Path) -> None:
+    text = dockerfile.read_text(encoding="utf-8").replace("\\\n", " ")
+    for command in re.findall(r"pip install[^&\n]*|\{PIP\} install[^&\n]*", text):
+        names = re.findall(r"-r (?:/tmp/)?(\S+)", command)
+        hashed = {"--hash=" in _requirements(name, dockerfile).read_text(encoding="utf-8") for name in names}
+        assert len(hashed) <= 1, command
+
+
+def _requirements(name: str, dockerfile: Path) -> Path:
+    """The file that a command names, which a Dockerfile may have copied into another folder."""
+    copied: list[str] = re.findall(rf"\S*{re.escape(Path(name).name)}", dockerfile.read_text(encoding="utf-8"))
+    return next(ROOT / path for path in (name, *copied) if (ROOT / path).is_file())
+
+
 def test_a_service_has_no_rights_and_bounds_of_memory_and_processors() -> None:
     for name, service in _compose()["services"].items():
         confined = service["read_only"], service["cap_drop"], service["security_opt"]
