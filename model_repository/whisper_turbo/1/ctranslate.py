@@ -10,6 +10,9 @@ from decoders import LATEST_FIRST_TIMESTAMP, Decoded
 from encoders import Encoded, Float
 
 _BEST_OF = 5
+# Bytes of weights. Threads that compute less than these wait for each other as long as they work, and ten times as long
+# where something else works beside them.
+_SMALL = 32_000_000
 
 
 class CTranslate:
@@ -21,7 +24,7 @@ class CTranslate:
             device=device,
             device_index=device_index,
             compute_type=compute_type,
-            intra_threads=threads,
+            intra_threads=1 if (folder / "model.bin").stat().st_size < _SMALL else threads,
             inter_threads=1,
         )
         # On a GPU windows together take less time than one by one.
