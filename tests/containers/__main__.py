@@ -96,8 +96,10 @@ def look_inside(project: Project, service: str) -> str:
 
 def _state(project: Project) -> dict[str, str]:
     """What must outlive a stop: the keys, what was charged, and when the models were written."""
+    keys = project.inside("frontend", "quartet", "keys", "list")
     return {
-        "keys": project.inside("frontend", "quartet", "keys", "list"),
+        # When a key was used last is written some time later.
+        "keys": " ".join(re.findall(r"\bqk_\w+|\b[0-9a-f]{32}\b", keys)),
         "charges": project.inside("frontend", "quartet", "usage"),
         "models": project.inside("frontend", "stat", "--format", "%Y", _MODEL),
     }
