@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
-from contextlib import suppress
 from typing import Any
 
 from frontend.observe.logs import log
@@ -27,9 +26,7 @@ class Repeating:
     async def close(self) -> None:
         """End, in the middle of the work if need be."""
         if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+            await cancel_all([self._task])
 
     async def finish(self) -> None:
         """End when the work that has begun is done."""

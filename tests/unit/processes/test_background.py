@@ -47,3 +47,20 @@ async def test_finish_waits_for_the_work_that_has_begun() -> None:
     await asyncio.sleep(0.02)
     await repeating.finish()
     assert done == ["work"]
+
+
+async def test_whoever_is_cancelled_while_it_ends_the_work_is_cancelled() -> None:
+    async def work() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(0.1)
+
+    repeating = Repeating(0.0, work)
+    repeating.start()
+    await asyncio.sleep(0.02)
+    closing = asyncio.create_task(repeating.close())
+    await asyncio.sleep(0.02)
+    closing.cancel()
+    await asyncio.wait([closing])
+    assert closing.cancelled()
