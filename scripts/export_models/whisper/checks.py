@@ -205,10 +205,8 @@ def reference_tokens(model: Any, encoded: Any, answers: Sequence[Answer]) -> lis
     processors: Whisper's wrapper around it would start again behind the last timestamp.
     """
     settings = copy.deepcopy(model.generation_config)
-    tasks = [
-        [settings.decoder_start_token_id, settings.lang_to_id[f"<|{language}|>"], settings.task_to_id["transcribe"]]
-        for language in (answer.language for answer in answers)
-    ]
+    start, task = settings.decoder_start_token_id, settings.task_to_id["transcribe"]
+    tasks = [[start, settings.lang_to_id[f"<|{answer.language}|>"], task] for answer in answers]
     begin = len(tasks[0])
     processors = [
         SuppressTokensLogitsProcessor(settings.suppress_tokens),
