@@ -2,8 +2,8 @@
 
 Each row of activations is quantised by its own extremes while it runs, each row of weights by its own here, as
 CTranslate2 does it in int8. OpenVINO multiplies integers where it meets a fake quantisation within fixed bounds; so
-each row is divided by its own step before, and what comes of it multiplied by that step. All else, attention included,
-is computed in what the processor has: bfloat16 in hardware, or float32.
+each row is divided by its own step before, and what comes of it multiplied by that step. All else is computed in what
+the processor has: bfloat16 in hardware, or float32.
 """
 
 from dataclasses import dataclass
@@ -70,10 +70,20 @@ class _Encoder(Layers):
         """Attention and feed-forward, each behind its norm and added to what came in."""
         rows = _in_steps(self.norm(x, f"{name}.self_attn_layer_norm"), _MIDDLE)
         query, key, value = (self.attended_to(rows, f"{name}.self_attn.{part}_proj") for part in "qkv")
-        attended = joined(op.scaled_dot_product_attention(query, key, value))
+        attended = joined(self._attention(query, key, value))
         x = op.add(x, self._product(_in_steps(attended, _MIDDLE), f"{name}.self_attn.out_proj"))
         inner = self._product(_in_steps(self.norm(x, f"{name}.final_layer_norm"), _MIDDLE), f"{name}.fc1")
         return op.add(x, self._product(_in_steps(op.gelu(inner, "ERF"), _LOW), f"{name}.fc2"))
+
+    def _attention(self, query: Any, key: Any, value: Any) -> Any:
+        """Queries are multiplied by keys in int8, in steps of each query's own and of each head's keys (SageAttention,
+        Zhang et al. 2024). Where many values are attended to, their shares are too small for that.
+        """
+        queries, query_step = _in_signed_steps(query, [-1])
+        keys, key_step = _in_signed_steps(key, [-2, -1])
+        step = op.multiply(op.multiply(query_step, key_step), self.scale)
+        scores = op.multiply(op.matmul(queries, keys, False, True), step)
+        return op.matmul(op.softmax(scores, -1), value, False, False)
 
     def attended_to(self, rows: _Rows, name: str) -> Any:
         return self.split(self._product(rows, name))
@@ -86,14 +96,26 @@ class _Encoder(Layers):
 
 
 def _in_steps(x: Any, zero: int) -> _Rows:
-    """Quantise each row by its own extremes.
-
-    A step goes through a matrix product, since OpenVINO keeps in float32 whatever reaches the model's output past none,
-    and what that was taken from with it. In bfloat16 the encoder takes a tenth less time.
-    """
+    """Quantise each row by its own extremes."""
     highest = op.multiply(op.reduce_max(x, [-1], True), np.float32(1 / (255 - zero)))
     lowest = op.multiply(op.reduce_min(x, [-1], True), np.float32(-1 / zero))
-    step = op.maximum(op.maximum(highest, lowest), np.float32(_LEAST_STEP))
-    step = op.matmul(step, np.ones((1, 1), np.float32), False, False)
-    bounds = [np.float32(bound) for bound in (0, 255)]
-    return _Rows(op.fake_quantize(op.add(op.divide(x, step), np.float32(zero)), *bounds, *bounds, 256), step, zero)
+    step = _kept(op.maximum(highest, lowest))
+    return _Rows(_rounded(op.add(op.divide(x, step), np.float32(zero)), 0, 255), step, zero)
+
+
+def _in_signed_steps(x: Any, axes: list[int]) -> tuple[Any, Any]:
+    """Quantise around zero by the largest value along ``axes``: int8 as ``x`` is, and the steps."""
+    step = _kept(op.multiply(op.reduce_max(op.abs(x), axes, True), np.float32(1 / 127)))
+    return _rounded(op.divide(x, step), -128, 127), step
+
+
+def _kept(step: Any) -> Any:
+    """A step goes through a matrix product, since OpenVINO keeps in float32 whatever reaches the model's output past
+    none, and what that was taken from with it. In bfloat16 the encoder takes a tenth less time.
+    """
+    return op.matmul(op.maximum(step, np.float32(_LEAST_STEP)), np.ones((1, 1), np.float32), False, False)
+
+
+def _rounded(x: Any, lowest: int, highest: int) -> Any:
+    bounds = [np.float32(lowest), np.float32(highest)]
+    return op.fake_quantize(x, *bounds, *bounds, 256)

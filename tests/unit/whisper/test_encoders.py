@@ -50,7 +50,8 @@ def test_a_graph_for_windows_of_one_length_encodes_them_alike(graphs: ModuleType
         graphs.Processor(1, FLAGS).compiled(exported / graphs.ENCODER, frames=frames)(_features())["encoded"]
         for frames in (None, 200)
     )
-    assert np.linalg.norm(any_length - one_length) < 0.01 * np.linalg.norm(any_length)
+    # In bfloat16 they round elsewhere, and what is rounded to int8 behind that jumps by a step.
+    assert np.linalg.norm(any_length - one_length) < 0.02 * np.linalg.norm(any_length)
 
 
 @dataclass

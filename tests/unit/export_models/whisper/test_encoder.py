@@ -69,6 +69,16 @@ def test_every_linear_layer_is_multiplied_in_integers(checkpoint: Any, graph: An
     )
 
 
+@pytest.mark.parametrize("precision", ["bf16", "f32"])
+def test_queries_are_multiplied_by_keys_in_integers_within_attention(
+    checkpoint: Any, graph: Any, precision: str
+) -> None:
+    compiled = _compiled(graph, INFERENCE_PRECISION_HINT=precision)
+    nodes = [node.get_rt_info() for node in compiled.get_runtime_model().get_ordered_ops()]
+    fused = [node["runtimePrecision"].astype(str) for node in nodes if node["layerType"].astype(str) == "Subgraph"]
+    assert fused.count("i8") == checkpoint.config.encoder_layers
+
+
 def test_a_window_of_nothing_but_zeros_is_encoded_as_by_the_original(checkpoint: Any, graph: Any) -> None:
     features = np.zeros((1, 80, 400), np.float32)
     ours = _compiled(graph)(features)["encoded"]
