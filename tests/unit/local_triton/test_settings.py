@@ -16,7 +16,7 @@ def image(tmp_path: Path) -> Path:
     for name in ("model_repository/triton.args", "model_repository/triton.env", "docker/triton.sh"):
         shutil.copy(ROOT / name, tmp_path)
     server = tmp_path / "tritonserver"
-    server.write_text('#!/bin/sh\nprintf "%s\\n" "OMP_NUM_THREADS=$OMP_NUM_THREADS" "$@"\n', encoding="utf-8")
+    server.write_text('#!/bin/sh\nprintf "%s\\n" "OMP_NUM_THREADS=$OMP_NUM_THREADS" "GLIBC_TUNABLES=$GLIBC_TUNABLES" "$@"\n', encoding="utf-8")
     server.chmod(0o755)
     return tmp_path
 
@@ -30,11 +30,12 @@ def _started(image: Path, *arguments: str, **variables: str) -> list[str]:
 
 
 def test_the_image_starts_triton_with_the_arguments_of_the_launcher_before_its_own(image: Path) -> None:
-    assert _started(image, "--load-model=*", "a b")[1:] == [*settings.arguments(), "--load-model=*", "a b"]
+    assert _started(image, "--load-model=*", "a b")[2:] == [*settings.arguments(), "--load-model=*", "a b"]
 
 
 def test_the_image_has_the_variables_of_the_launcher(image: Path) -> None:
-    assert _started(image)[0] == f"OMP_NUM_THREADS={settings.variables()['OMP_NUM_THREADS']}"
+    names = ("OMP_NUM_THREADS", "GLIBC_TUNABLES")
+    assert _started(image)[:2] == [f"{name}={settings.variables()[name]}" for name in names]
 
 
 def test_a_variable_that_is_said_is_kept(image: Path) -> None:
