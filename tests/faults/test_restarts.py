@@ -26,7 +26,8 @@ from tests.redis import RedisServer
 
 @pytest.fixture
 async def environ(tmp_path: Path) -> dict[str, str]:
-    own = {f"{PREFIX}STOP_DELAY_SECONDS": "1", SECONDS: "2"}
+    # Long enough for a busy machine to see that it stops.
+    own = {f"{PREFIX}STOP_DELAY_SECONDS": "3", SECONDS: "2"}
     return {**await asyncio.to_thread(prepare, tmp_path), **own}
 
 
