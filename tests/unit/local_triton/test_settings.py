@@ -16,7 +16,8 @@ def image(tmp_path: Path) -> Path:
     for name in ("model_repository/triton.args", "model_repository/triton.env", "docker/triton.sh"):
         shutil.copy(ROOT / name, tmp_path)
     server = tmp_path / "tritonserver"
-    server.write_text('#!/bin/sh\nprintf "%s\\n" "OMP_NUM_THREADS=$OMP_NUM_THREADS" "GLIBC_TUNABLES=$GLIBC_TUNABLES" "$@"\n', encoding="utf-8")
+    printed = '"OMP_NUM_THREADS=$OMP_NUM_THREADS" "GLIBC_TUNABLES=$GLIBC_TUNABLES" "$@"'
+    server.write_text(f'#!/bin/sh\nprintf "%s\\n" {printed}\n', encoding="utf-8")
     server.chmod(0o755)
     return tmp_path
 
