@@ -1,13 +1,15 @@
 """What happens to an uploaded file in a worker process: decode, look for speech, cut windows."""
 
+from bisect import bisect_right
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
 
 from frontend.audio.decode import SAMPLE_RATE, decode
 from frontend.audio.detector import FRAME, speech_probabilities
-from frontend.audio.speech_windows import cut_windows, is_silent
+from frontend.audio.speech_windows import PAUSE_SECONDS, Window, cut_windows, is_silent
 from frontend.processes.shared_memory import Attached
 
 SAMPLE_BYTES = 2
@@ -25,9 +27,12 @@ class WindowRules:
 
 @dataclass(frozen=True)
 class SpokenWindow:
-    """Speech that begins ``offset`` seconds into the file: ``[start, end)`` of the samples that are kept."""
+    """Speech without its longer pauses: ``[start, end)`` of the samples that are kept.
 
-    offset: float
+    ``pieces`` have the second at which each begins, of the window and of the file.
+    """
+
+    pieces: tuple[tuple[float, float], ...]
     start: int
     end: int
 
@@ -35,6 +40,19 @@ class SpokenWindow:
     def seconds(self) -> float:
         """How long it is."""
         return (self.end - self.start) / SAMPLE_RATE
+
+    def times_of_file(self, start: float, end: float) -> tuple[float, float]:
+        """Seconds of the file for those of the window at which something spoken starts and ends.
+
+        The piece is the one just inside, since a model's times may lie anywhere in the pause between two pieces.
+        """
+        inside = min(PAUSE_SECONDS / 2, (end - start) / 2)
+        return start + self._left_out(start + inside), end + self._left_out(end - inside)
+
+    def _left_out(self, second: float) -> float:
+        """Seconds of the file that are not in the window, before the piece that has this second."""
+        within, of_file = self.pieces[bisect_right(self.pieces, second, lo=1, key=itemgetter(0)) - 1]
+        return of_file - within
 
 
 @dataclass(frozen=True)
@@ -63,18 +81,22 @@ def prepare(upload: Attached, into: Attached, limits: WindowRules) -> Prepared:
         return Prepared(duration, [])
     frames = samples[: -(-count // FRAME) * FRAME].reshape(-1, FRAME)
     probabilities = speech_probabilities(frames, int(32768 * 10 ** (limits.silence_dbfs / 20)))
-    regions = cut_windows(
+    windows = cut_windows(
         probabilities, limits.speech_probability, count, limits.window_seconds, limits.min_window_seconds
     )
-    return Prepared(duration, _kept(samples, [(region.start, region.end) for region in regions]))
+    return Prepared(duration, _kept(samples, windows))
 
 
-def _kept(samples: NDArray[np.int16], regions: list[tuple[int, int]]) -> list[SpokenWindow]:
-    """Move the regions, which are in order, to the front."""
+def _kept(samples: NDArray[np.int16], cut: list[Window]) -> list[SpokenWindow]:
+    """Move what the windows hold, which is in order, to the front."""
     windows: list[SpokenWindow] = []
     place = 0
-    for start, end in regions:
-        samples[place : place + end - start] = samples[start:end]
-        windows.append(SpokenWindow(start / SAMPLE_RATE, place, place + end - start))
-        place += end - start
+    for window in cut:
+        start, pieces = place, []
+        for piece in window.pieces:
+            pieces.append(((place - start) / SAMPLE_RATE, piece.start / SAMPLE_RATE))
+            length = piece.end - piece.start
+            samples[place : place + length] = samples[piece.start : piece.end]
+            place += length
+        windows.append(SpokenWindow(tuple(pieces), start, place))
     return windows

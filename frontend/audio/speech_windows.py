@@ -14,8 +14,10 @@ from frontend.audio.detector import FRAME
 _HYSTERESIS = 0.15
 _LEAST_PAUSE_FRAMES = 4
 _PADDING_SECONDS = 0.2
-# Pauses shorter than this are inside of a sentence more often than between two.
-_CUT_PAUSE_SECONDS = 0.3
+# Pauses up to this long are inside of a sentence more often than between two, and longer ones are shortened to it.
+PAUSE_SECONDS = 0.3
+# Of the file, in lengths of a window: the times of what is said on both sides of a long pause may become one segment's.
+_MOST_SPANNED = 2
 _SEARCHED_SHARE = 0.4
 
 Samples = NDArray[np.int16]
@@ -27,6 +29,20 @@ class Region:
 
     start: int
     end: int
+
+
+@dataclass(frozen=True)
+class Window(Region):
+    """A region without the ``left_out`` parts of its long pauses, which are in order."""
+
+    left_out: tuple[Region, ...] = ()
+
+    @property
+    def pieces(self) -> list[Region]:
+        """What it holds."""
+        starts = [self.start, *(pause.end for pause in self.left_out)]
+        ends = [*(pause.start for pause in self.left_out), self.end]
+        return [Region(start, end) for start, end in zip(starts, ends, strict=True)]
 
 
 def is_silent(audio: Samples, peak_dbfs: float) -> bool:
@@ -65,35 +81,39 @@ def _split_long(region: Region, longest: int, probabilities: NDArray[np.float32]
     return [*parts, Region(start, region.end)]
 
 
-def _pad(regions: list[Region], padding: int, samples: int) -> list[Region]:
-    """Widen every region on both sides, to the middle of the pause at most."""
-    middles = [(left.end + right.start) // 2 for left, right in zip(regions, regions[1:], strict=False)]
+def _pad(windows: list[Window], padding: int, samples: int) -> list[Window]:
+    """Widen every window on both sides, to the middle of the pause at most."""
+    middles = [(left.end + right.start) // 2 for left, right in zip(windows, windows[1:], strict=False)]
     lows, highs = [0, *middles], [*middles, samples]
     return [
-        Region(max(region.start - padding, low), min(region.end + padding, high))
-        for region, low, high in zip(regions, lows, highs, strict=False)
+        Window(max(window.start - padding, low), min(window.end + padding, high), window.left_out)
+        for window, low, high in zip(windows, lows, highs, strict=False)
     ]
 
 
 def cut_windows(
     probabilities: NDArray[np.float32], threshold: float, samples: int, window_seconds: float, min_window_seconds: float
-) -> list[Region]:
-    """Windows of at most ``window_seconds`` that hold all the speech, cut at pauses, in order.
+) -> list[Window]:
+    """Windows with at most ``window_seconds`` of audio that hold all the speech, cut at pauses, in order.
 
     Neighbours are joined while the window stays within ``min_window_seconds``, which the model pads to anyway, or
     while the pause between them is too short to be the end of a sentence.
     """
-    padding = int(_PADDING_SECONDS * SAMPLE_RATE)
+    padding, pause = int(_PADDING_SECONDS * SAMPLE_RATE), int(PAUSE_SECONDS * SAMPLE_RATE)
     longest = int(window_seconds * SAMPLE_RATE) - 2 * padding
     free = int(min_window_seconds * SAMPLE_RATE) - 2 * padding
-    windows: list[Region] = []
+    windows: list[Window] = []
+    length = 0
     for run in speech_runs(probabilities, threshold, samples):
         for part in _split_long(run, longest, probabilities):
-            joined = Region(windows[-1].start, part.end) if windows else part
-            length = joined.end - joined.start
-            close = bool(windows) and part.start - windows[-1].end < _CUT_PAUSE_SECONDS * SAMPLE_RATE
-            if windows and length <= longest and (length <= free or close):
-                windows[-1] = joined
+            last = windows[-1] if windows else Window(part.start, part.start)
+            long = part.start - last.end > pause
+            length += part.end - part.start + min(part.start - last.end, pause)
+            most = free if long else longest
+            if windows and length <= most and part.end - last.start <= _MOST_SPANNED * most:
+                left_out = (Region(last.end + pause // 2, part.start - pause // 2),) if long else ()
+                windows[-1] = Window(last.start, part.end, last.left_out + left_out)
             else:
-                windows.append(part)
+                windows.append(Window(part.start, part.end))
+                length = part.end - part.start
     return _pad(windows, padding, samples)

@@ -163,7 +163,7 @@ def _rows(names: Sequence[str], answers: list[Arrays], windows: list[SpokenWindo
     for arrays, window in zip(answers, windows, strict=True):
         rows = zip(*(arrays[name].reshape(-1).tolist() for name in names), strict=True)
         for start, end, text, *rest in rows:
-            yield start + window.offset, end + window.offset, text.decode("utf-8", "replace"), *rest
+            yield *window.times_of_file(start, end), text.decode("utf-8", "replace"), *rest
 
 
 def _language(answers: list[Arrays], windows: list[SpokenWindow]) -> str:

@@ -1,5 +1,6 @@
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from frontend.audio.prepare import SAMPLE_BYTES, Prepared, SpokenWindow, WindowR
 from frontend.processes.shared_memory import SharedBytes
 from tests.speech import AlwaysSure, encode, say
 
-LIMITS = WindowRules(silence_dbfs=-50.0, speech_probability=0.5, window_seconds=8.0, min_window_seconds=2.0)
+RULES = WindowRules(silence_dbfs=-50.0, speech_probability=0.5, window_seconds=8.0, min_window_seconds=2.0)
 SPEECH = say("Good morning everybody, this is a test.")
 PAUSE = np.zeros(24_000, np.float32)
 
@@ -22,12 +23,12 @@ class Preparing:
         self._stack = stack
         self.samples = SharedBytes()
 
-    def __call__(self, audio: NDArray[np.float32], seconds: float = 60.0) -> Prepared:
+    def __call__(self, audio: NDArray[np.float32], seconds: float = 60.0, rules: WindowRules = RULES) -> Prepared:
         upload, self.samples = SharedBytes(), SharedBytes(room_for(seconds))
         for file in (upload, self.samples):
             self._stack.callback(file.close)
         upload.write(encode(audio, "wav"))
-        return prepare(upload.attached, self.samples.attached, LIMITS)
+        return prepare(upload.attached, self.samples.attached, rules)
 
     def kept(self, window: SpokenWindow) -> list[int]:
         data = self.samples.read(SAMPLE_BYTES * (window.end - window.start), SAMPLE_BYTES * window.start)
@@ -45,11 +46,43 @@ def test_windows_lie_end_to_end_and_hold_the_sound_of_their_place_in_the_file(pr
     first, second, third = preparing(audio).windows
     assert (first.start, first.end, second.end) == (0, second.start, third.start)
     # The pause before it, less the padding.
-    assert 1.2 < first.offset < 1.6
+    assert 1.2 < first.pieces[0][1] < 1.6
     whole = (audio * 32767).astype(np.int16)
     for window in (first, second, third):
-        start = round(window.offset * 16_000)
+        ((_, second_of_file),) = window.pieces
+        start = round(second_of_file * 16_000)
         assert preparing.kept(window) == whole[start : start + window.end - window.start].tolist()
+
+
+def test_the_pieces_of_a_window_lie_end_to_end(preparing: Preparing) -> None:
+    audio = np.concatenate([PAUSE, SPEECH, PAUSE, SPEECH])
+    (window,) = preparing(audio, rules=replace(RULES, min_window_seconds=8.0)).windows
+    (_, first), (within, second) = window.pieces
+    whole = (audio * 32767).astype(np.int16)
+    begins, cut, goes_on = round(first * 16_000), round(within * 16_000), round(second * 16_000)
+    rest = window.end - window.start - cut
+    assert preparing.kept(window) == [*whole[begins : begins + cut].tolist(), *whole[goes_on : goes_on + rest].tolist()]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "of_file"),
+    [
+        (0.0, 1.0, (10.0, 11.0)),
+        # As a model hears it, either may lie a little behind or before where speech begins or ends.
+        (1.0, 2.1, (11.0, 12.1)),
+        (1.9, 3.0, (19.9, 21.0)),
+        (1.9, 2.0, (11.9, 12.0)),
+        (2.0, 2.1, (20.0, 20.1)),
+        (1.0, 3.0, (11.0, 21.0)),
+        (2.5, 2.5, (20.5, 20.5)),
+        (5.0, 4.0, (23.0, 22.0)),
+        (0.0, -1.0, (10.0, 9.0)),
+    ],
+)
+def test_times_of_a_window_become_times_of_the_file(start: float, end: float, of_file: tuple[float, float]) -> None:
+    """Two seconds that are ten seconds into the file, and what is twenty seconds into it."""
+    window = SpokenWindow(((0.0, 10.0), (2.0, 20.0)), 0, 80_000)
+    assert window.times_of_file(start, end) == pytest.approx(of_file)
 
 
 def test_the_duration_is_that_of_the_whole_file(preparing: Preparing) -> None:
@@ -75,7 +108,7 @@ def test_what_is_quieter_than_silence_is_not_listened_to(preparing: Preparing, m
     tone = np.sin(2 * np.pi * 440 * np.arange(48_000) / 16_000).astype(np.float32)
     (window,) = preparing(np.concatenate([tone * np.float32(0.0025), tone[:16_000]])).windows
     # Half a second and more before the sound, and the padding.
-    assert 1.7 < window.offset < 2.3
+    assert 1.7 < window.pieces[0][1] < 2.3
 
 
 def test_soft_speech_beside_loud_is_heard(preparing: Preparing) -> None:

@@ -1,3 +1,5 @@
+from itertools import chain
+
 import numpy as np
 import pytest
 
@@ -76,10 +78,10 @@ def test_the_audio_is_cut_at_pauses_of_three_tenths_of_a_second(frames: int, win
     assert len(cut_windows(probabilities, 0.5, len(probabilities) * FRAME, 8.0, 1.0)) == windows
 
 
-@pytest.mark.parametrize(("least", "windows"), [(2.9, 2), (3.3, 1)])
+@pytest.mark.parametrize(("least", "windows"), [(2.9, 2), (3.0, 1)])
 def test_windows_are_joined_while_the_model_pads_them_anyway(least: float, windows: int) -> None:
-    """Two seconds and a half of speech, and 0.4 of padding on the outsides."""
-    probabilities = _counted((30, 0.9), (20, 0.1), (40, 0.9))
+    """2.24 s of speech, 0.3 of the pause, and 0.4 of padding on the outsides."""
+    probabilities = _counted((10, 0.1), (30, 0.9), (20, 0.1), (40, 0.9), (10, 0.1))
     assert len(cut_windows(probabilities, 0.5, len(probabilities) * FRAME, 8.0, least)) == windows
 
 
@@ -97,17 +99,40 @@ def test_a_cut_lies_in_the_last_two_fifths_of_a_window() -> None:
     assert abs(first.end / SAMPLE_RATE - 5.54) < 0.1
 
 
+def test_a_long_pause_within_a_window_becomes_a_short_one() -> None:
+    """Of 0.3 s, half of it from each end."""
+    probabilities = _counted((50, 0.9), (60, 0.1), (50, 0.9))
+    (window,) = cut_windows(probabilities, 0.5, len(probabilities) * FRAME, 8.0, 8.0)
+    first, second = window.pieces
+    assert (first.start, first.end) == (0, 50 * FRAME + 2_400)
+    assert (second.start, second.end) == (110 * FRAME - 2_400, 160 * FRAME)
+
+
+def test_a_short_pause_within_a_window_stays_as_it_is() -> None:
+    probabilities = _counted((50, 0.9), (9, 0.1), (50, 0.9))
+    (window,) = cut_windows(probabilities, 0.5, len(probabilities) * FRAME, 8.0, 8.0)
+    (whole,) = window.pieces
+    assert (whole.start, whole.end) == (0, 109 * FRAME)
+
+
+@pytest.mark.parametrize(("pause", "windows"), [(13.0, 1), (13.5, 2)])
+def test_a_window_spans_at_most_twice_its_length_of_the_file(pause: float, windows: int) -> None:
+    """But for the padding."""
+    probabilities = _frames((1, 0.9), (pause, 0.1), (1, 0.9))
+    assert len(cut_windows(probabilities, 0.5, len(probabilities) * FRAME, 8.0, 8.0)) == windows
+
+
 def test_no_window_is_longer_than_the_model_takes() -> None:
-    probabilities = _frames((60, 0.9))
+    probabilities = _frames(*[(length / 10, 0.9) if length % 2 else (length / 20, 0.1) for length in range(1, 90)])
     windows = cut_windows(probabilities, 0.5, len(probabilities) * FRAME, 8.0, 8.0)
-    assert max(window.end - window.start for window in windows) <= 8 * SAMPLE_RATE
+    assert max(sum(piece.end - piece.start for piece in window.pieces) for window in windows) <= 8 * SAMPLE_RATE
 
 
 def test_all_speech_is_inside_of_the_windows() -> None:
     probabilities = np.random.default_rng(1).random(3000).astype(np.float32)
     windows = cut_windows(probabilities, 0.5, len(probabilities) * FRAME, 8.0, 2.0)
     covered = np.zeros(len(probabilities) * FRAME, bool)
-    for window in windows:
-        covered[window.start : window.end] = True
+    for piece in chain.from_iterable(window.pieces for window in windows):
+        covered[piece.start : piece.end] = True
     spoken = np.repeat(probabilities >= 0.5, FRAME)
     assert covered[spoken].all()

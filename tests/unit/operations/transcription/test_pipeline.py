@@ -13,7 +13,7 @@ from frontend.operations.transcription.protocol import Segment, TranscriptionReq
 from frontend.processes.shared_memory import SharedBytes
 
 # Two seconds of speech, five seconds into the file, then one second, twenty seconds into it.
-WINDOWS = [SpokenWindow(5.0, 0, 32_000), SpokenWindow(20.0, 32_000, 48_000)]
+WINDOWS = [SpokenWindow(((0.0, 5.0),), 0, 32_000), SpokenWindow(((0.0, 20.0),), 32_000, 48_000)]
 PREPARED = Prepared(30.0, WINDOWS)
 
 
@@ -92,7 +92,7 @@ def test_half_a_character_does_not_cost_the_answer(request_of_words: Transcripti
 def test_the_language_is_that_of_most_of_the_speech(
     request_of_words: TranscriptionRequest, seconds: tuple[int, ...], language: str
 ) -> None:
-    windows = [SpokenWindow(10.0 * place, 0, 16_000 * length) for place, length in enumerate(seconds)]
+    windows = [SpokenWindow(((0.0, 10.0 * place),), 0, 16_000 * length) for place, length in enumerate(seconds)]
     answers = [_answer([" a"], code) for code in ("de", "it", "it")[: len(windows)]]
     assert assemble(Prepared(30.0, windows), answers, request_of_words).language == language
 
