@@ -30,14 +30,9 @@ class Processor:
         has_bfloat16 = "BF16" in self._core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
         self.handed = ov.Type.bf16 if has_bfloat16 else ov.Type.f32
 
-    def compiled(self, path: Path, *, handing: bool = True, frames: int | None = None) -> Any:
-        """A graph ready to run; ``handing`` is whether what it hands over is computed.
-
-        An encoder is a twentieth to a tenth faster where all windows have so many ``frames``.
-        """
+    def compiled(self, path: Path, *, handing: bool = True) -> Any:
+        """A graph ready to run; ``handing`` is whether what it hands over is computed."""
         model = self._core.read_model(path)
-        if frames is not None:
-            model.reshape([*list(model.input().partial_shape)[:2], frames])
         if not handing:
             kept = [
                 result

@@ -15,7 +15,7 @@ import numpy as np
 from ctranslate import CTranslate
 from decoders import Decoded, GraphDecoder, Special
 from encoders import Encoder, GraphEncoder
-from features import HOP, SAMPLE_RATE, LogMel
+from features import SAMPLE_RATE, LogMel
 from graphs import DECODER, ENCODER, Processor
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
@@ -74,8 +74,7 @@ class Recognizer:
             if device != "cpu":
                 raise ValueError(f"{folder} was exported for processors: export it with --whisper-compute-type float16")
             processor, greedy = Processor(threads, settings["processor_flags"]), self._beam_size == 1
-            frames = self._window_samples // HOP if self._least_samples == self._window_samples else None
-            self._encoder = GraphEncoder(processor.compiled(folder / ENCODER, handing=greedy, frames=frames))
+            self._encoder = GraphEncoder(processor.compiled(folder / ENCODER, handing=greedy))
             if greedy:
                 special = self._special(folder)
                 self._decoder = GraphDecoder(processor.compiled(folder / DECODER), processor.handed, special)

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ VOICE = "amy"
 _CALIBRATED_ON = 16
 _SMALL = 1 << 20
 COMPUTE_TYPE = "int8"
+_WINDOW_SECONDS = 30.0
 
 
 class Checkpoints:
@@ -58,12 +60,17 @@ class Checkpoints:
             whisper.write(path, tokens=tokens)
         return path
 
-    def whisper(self, tokens: int = whisper.TOKENS) -> Path:
-        """As the export writes it: the encoder as a graph in int8; its answers have so many tokens."""
+    def whisper(self, tokens: int = whisper.TOKENS, least: float = _WINDOW_SECONDS) -> Path:
+        """As the export writes it: the encoder as a graph in int8; its answers have so many tokens, and its windows at
+        least so many seconds.
+        """
         source = self.whisper_source(tokens)
-        target = source.with_name(f"{source.name}-graph")
+        target = source.with_name(f"{source.name}-graph" + (f"-{least:g}" if least < _WINDOW_SECONDS else ""))
         if not target.exists():
-            convert(source, target, COMPUTE_TYPE, graphs=True)
+            with TemporaryDirectory() as tuned:
+                shutil.copytree(source, tuned, copy_function=os.symlink, dirs_exist_ok=True)
+                (Path(tuned) / "quartet.json").write_text(json.dumps({"min_window_seconds": least}), encoding="utf-8")
+                convert(Path(tuned), target, COMPUTE_TYPE, graphs=True)
         return target
 
     def whisper_for_peers(self) -> Path:
@@ -128,15 +135,12 @@ def put_text(target: Path, checkpoint: Path, precision: Precision, *, reranker: 
     return folder
 
 
-def put_whisper(target: Path, converted: Path, min_window_seconds: float = 30.0) -> None:
+def put_whisper(target: Path, converted: Path) -> None:
     """The converted look-alike as ``whisper_turbo``."""
     model = _own_copy(target, "whisper_turbo")
     for file in (REPOSITORY / "whisper_turbo" / "1").glob("*.py"):
         shutil.copy2(file, model / "1")
     shutil.copytree(converted, model / "1" / "whisper")
-    path = model / "1" / "whisper" / "quartet.json"
-    settings = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps({**settings, "min_window_seconds": min_window_seconds}), encoding="utf-8")
 
 
 def put_voice(target: Path, file: Path) -> None:

@@ -61,7 +61,7 @@ if __name__ == "__main__":
     _FOLDER.mkdir(parents=True, exist_ok=True)
     for tokens in (whisper.TOKENS, _SHORT_TOKENS):
         for least in (30.0, 5.0):
-            put_whisper(_FOLDER / "int8", Checkpoints(_FOLDER).whisper(tokens), least)
+            put_whisper(_FOLDER / "int8", Checkpoints(_FOLDER).whisper(tokens, least))
             with own_product(_FOLDER / "int8") as started:
                 if (tokens, least) == (whisper.TOKENS, 30.0):
                     asyncio.run(beside(started))

@@ -6,11 +6,13 @@ each row is divided by its own step before, and what comes of it multiplied by t
 the processor has: bfloat16 in hardware, or float32.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import openvino as ov
+from numpy.polynomial import Chebyshev, Polynomial
 from openvino import opset15 as op
 
 from scripts.export_models.graphs.progress import SILENT, Progress
@@ -20,17 +22,22 @@ _LEAST_STEP = 1e-9
 _MIDDLE = 128
 # What GELU gives is 0.17 below zero at most, and far above it. Twice and half of this lose more on the demo's Whisper.
 _LOW = 16
+# Beyond it GELU is nothing or what it was given, to 3e-5 of that; a polynomial of this degree is at most 7e-5 off.
+_GELU_BOUND, _GELU_DEGREE = 4.2, 8
 
 
-def whisper_encoder(config: Any, state: dict[str, Any], progress: Progress = SILENT) -> ov.Model:
+def whisper_encoder(
+    config: Any, state: dict[str, Any], progress: Progress = SILENT, *, one_length: bool = False
+) -> ov.Model:
     """``features`` FP32 [1, mel bins, 2 x frames] of one window to ``encoded`` FP32 [1, frames, width].
 
-    Beside it ``keys.N`` [1, heads, width of a head, frames] and ``values.N`` [1, heads, frames, width of a head], which
-    layer N of the decoder attends to; the keys are divided by the root of their width. ``state`` is the state dict of a
-    ``WhisperModel``. A window may be shorter than the model's.
+    Beside it ``keys.N`` and ``values.N`` [1, heads, frames, width of a head], which layer N of the decoder attends to;
+    the keys are divided by the root of their width. ``state`` is the state dict of a ``WhisperModel``. A window may be
+    shorter than the model's, unless all have ``one_length``.
     """
-    encoder = _Encoder(config.encoder_attention_heads, config.d_model, state)
-    features = named_input("features", [1, config.num_mel_bins, -1])
+    encoder = _Encoder(config.encoder_attention_heads, config.d_model, state, one_length=one_length)
+    frames = 2 * config.max_source_positions if one_length else -1
+    features = named_input("features", [1, config.num_mel_bins, frames])
     x = encoder.embed(features)
     for layer in progress.over(range(config.encoder_layers), "building layers"):
         x = encoder.layer(x, f"encoder.layers.{layer}")
@@ -38,7 +45,7 @@ def whisper_encoder(config: Any, state: dict[str, Any], progress: Progress = SIL
     rows = _in_steps(outputs["encoded"], _MIDDLE)
     for layer in range(config.decoder_layers):
         key, value = (encoder.attended_to(rows, f"decoder.layers.{layer}.encoder_attn.{part}_proj") for part in "kv")
-        outputs[f"keys.{layer}"] = op.multiply(op.transpose(key, [0, 1, 3, 2]), encoder.scale)
+        outputs[f"keys.{layer}"] = op.multiply(key, encoder.scale)
         outputs[f"values.{layer}"] = value
     return model("encoder", [features], outputs)
 
@@ -55,12 +62,17 @@ class _Rows:
 class _Encoder(Layers):
     """Builds the parts of one encoder; what goes from part to part is [1, frames, width]."""
 
+    def __init__(self, heads: int, width: int, state: dict[str, Any], *, one_length: bool) -> None:
+        super().__init__(heads, width, state)
+        # For any length OpenVINO computes the polynomial in several nodes, and rounds it to bfloat16 between them.
+        self._gelu = fitted_gelu if one_length else _own_gelu
+
     def embed(self, features: Any) -> Any:
         """Both convolutions, and the positions."""
         x = features
         for name, stride in (("encoder.conv1", 1), ("encoder.conv2", 2)):
             convolved = op.convolution(x, self.weight(f"{name}.weight"), [stride], [1], [1], [1])
-            x = op.gelu(op.add(convolved, self.weight(f"{name}.bias")[None, :, None]), "ERF")
+            x = _own_gelu(op.add(convolved, self.weight(f"{name}.bias")[None, :, None]))
         rows = op.transpose(x, [0, 2, 1])
         frames = op.gather(op.shape_of(rows), [1], 0)
         positions = self.weight("encoder.embed_positions.weight")[None]
@@ -73,7 +85,7 @@ class _Encoder(Layers):
         attended = joined(self._attention(query, key, value))
         x = op.add(x, self._product(_in_steps(attended, _MIDDLE), f"{name}.self_attn.out_proj"))
         inner = self._product(_in_steps(self.norm(x, f"{name}.final_layer_norm"), _MIDDLE), f"{name}.fc1")
-        return op.add(x, self._product(_in_steps(op.gelu(inner, "ERF"), _LOW), f"{name}.fc2"))
+        return op.add(x, self._product(_in_steps(self._gelu(inner), _LOW), f"{name}.fc2"))
 
     def _attention(self, query: Any, key: Any, value: Any) -> Any:
         """Queries are multiplied by keys in int8, in steps of each query's own and of each head's keys (SageAttention,
@@ -93,6 +105,28 @@ class _Encoder(Layers):
         product = op.matmul(rows.quantised, scaled(kept, steps), False, True)
         around = op.subtract(product, rows.zero * (kept * steps).sum(axis=1))
         return op.add(op.multiply(around, rows.step), self.bias(name))
+
+
+def _own_gelu(x: Any) -> Any:
+    """OpenVINO's own."""
+    return op.gelu(x, "ERF")
+
+
+def fitted_gelu(x: Any) -> Any:
+    """x times the normal distribution's share below it, which is half and an odd polynomial of x: OpenVINO's own takes
+    twice as long as all else between two products.
+    """
+
+    def share_by_x(squares: Any) -> Any:
+        return [math.erf(math.sqrt(square / 2)) / math.sqrt(4 * square) for square in squares]
+
+    fitted = Chebyshev.interpolate(share_by_x, _GELU_DEGREE, domain=[0, _GELU_BOUND**2])
+    *others, result = (np.float32(factor) for factor in fitted.convert(kind=Polynomial).coef)
+    bounded = op.clamp(x, -_GELU_BOUND, _GELU_BOUND)
+    square = op.multiply(bounded, bounded)
+    for factor in reversed(others):
+        result = op.add(op.multiply(square, result), factor)
+    return op.multiply(x, op.add(op.multiply(bounded, result), np.float32(0.5)))
 
 
 def _in_steps(x: Any, zero: int) -> _Rows:

@@ -37,17 +37,6 @@ def convert(
     ``min_window_seconds`` is 30 for stock checkpoints, which never saw a shorter window; a checkpoint tuned for
     shorter ones says so in a ``quartet.json`` of its own, and so does one that hears worse behind a prompt.
     """
-    if graphs:
-        with TemporaryDirectory() as rest:
-            encoder, decoder = _take_encoder_out(source, Path(rest), progress)
-            progress.step("converting the decoder", 0, 1)
-            _convert(Path(rest), target, compute_type)
-        files = recognizer_module("graphs")
-        for graph, file in ((encoder, files.ENCODER), (decoder, files.DECODER)):
-            ov.save_model(graph, target / file, compress_to_fp16=False)
-    else:
-        progress.step("converting", 0, 1)
-        _convert(source, target, compute_type)
     extractor = json.loads((source / "preprocessor_config.json").read_text(encoding="utf-8"))
     config = json.loads((source / "config.json").read_text(encoding="utf-8"))
     seconds = float(extractor["chunk_length"])
@@ -63,6 +52,17 @@ def convert(
     }
     if graphs:
         settings["processor_flags"] = sorted(FAST_INT8)
+        with TemporaryDirectory() as rest:
+            one_length = settings["min_window_seconds"] == settings["window_seconds"]
+            encoder, decoder = _take_encoder_out(source, Path(rest), progress, one_length=one_length)
+            progress.step("converting the decoder", 0, 1)
+            _convert(Path(rest), target, compute_type)
+        files = recognizer_module("graphs")
+        for graph, file in ((encoder, files.ENCODER), (decoder, files.DECODER)):
+            ov.save_model(graph, target / file, compress_to_fp16=False)
+    else:
+        progress.step("converting", 0, 1)
+        _convert(source, target, compute_type)
     (target / "quartet.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
 
 
@@ -76,14 +76,14 @@ def _convert(source: Path, target: Path, compute_type: str) -> None:
         )
 
 
-def _take_encoder_out(source: Path, rest: Path, progress: Progress) -> tuple[ov.Model, ov.Model]:
+def _take_encoder_out(source: Path, rest: Path, progress: Progress, *, one_length: bool) -> tuple[ov.Model, ov.Model]:
     """A checkpoint's encoder and decoder as graphs; into ``rest`` goes the checkpoint without the first.
 
     One layer stays in the rest, since CTranslate2 reads no encoder without.
     """
     # As it is kept: all of a large one in float32 would take twice the memory.
     model = WhisperForConditionalGeneration.from_pretrained(source, dtype="auto")
-    encoder = whisper_encoder(model.config, model.model.state_dict(), progress)
+    encoder = whisper_encoder(model.config, model.model.state_dict(), progress, one_length=one_length)
     decoder = whisper_decoder(model.config, model.model.state_dict())
     model.model.encoder.layers = model.model.encoder.layers[:1]
     model.config.encoder_layers = 1

@@ -36,6 +36,15 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def exported_for_one_length(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same of a checkpoint that takes whole windows alone, as stock ones do."""
+    folder = tmp_path_factory.mktemp("whisper")
+    shutil.copytree(CHECKPOINT, folder / "checkpoint", ignore=shutil.ignore_patterns("quartet.json"))
+    convert(folder / "checkpoint", folder / "int8", "int8", graphs=True)
+    return folder / "int8"
+
+
+@pytest.fixture(scope="session")
 def recognizer(module: ModuleType, converted: Path) -> Any:
     return module.Recognizer(converted, threads=2)
 

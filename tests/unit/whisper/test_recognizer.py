@@ -1,4 +1,3 @@
-import json
 import shutil
 from pathlib import Path
 from types import ModuleType
@@ -137,13 +136,9 @@ def test_graphs_are_taken_where_the_export_wrote_them(module: ModuleType, export
 
 
 def test_windows_are_heard_by_a_graph_of_their_length_where_all_have_one(
-    module: ModuleType, exported: Path, tmp_path: Path
+    module: ModuleType, exported_for_one_length: Path
 ) -> None:
-    shutil.copytree(exported, tmp_path / "int8")
-    settings = json.loads((exported / "quartet.json").read_text(encoding="utf-8"))
-    one_length = {**settings, "min_window_seconds": settings["window_seconds"]}
-    (tmp_path / "int8" / "quartet.json").write_text(json.dumps(one_length), encoding="utf-8")
-    recognizer = module.Recognizer(tmp_path / "int8")
+    recognizer = module.Recognizer(exported_for_one_length)
     (result,) = recognizer.transcribe([module.Window(say(SENTENCE), language="en")])
     assert recognizer._encoder._graph.input().partial_shape.is_static
     assert "".join(segment.text for segment in result.segments).strip() == SENTENCE

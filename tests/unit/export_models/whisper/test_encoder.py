@@ -8,7 +8,8 @@ import torch
 from numpy.typing import NDArray
 from transformers import WhisperForConditionalGeneration
 
-from scripts.export_models.whisper.encoder import whisper_encoder
+from scripts.export_models.whisper.encoder import fitted_gelu, whisper_encoder
+from scripts.export_models.whisper.layers import model, named_input
 from scripts.export_models.whisper.served import recognizer_module
 from tests.speech import say
 from tests.unit.whisper.conftest import CHECKPOINT
@@ -57,6 +58,23 @@ def test_a_window_is_encoded_as_by_the_original(checkpoint: Any, graph: Any, sec
     ours = _compiled(graph, INFERENCE_PRECISION_HINT=precision)(features)["encoded"]
     original = _original(checkpoint, features)
     assert np.linalg.norm(ours - original) < LARGEST_ERROR * np.linalg.norm(original)
+
+
+@pytest.mark.parametrize("precision", ["bf16", "f32"])
+def test_a_window_of_the_one_length_is_encoded_as_by_the_original(checkpoint: Any, precision: str) -> None:
+    graph = whisper_encoder(checkpoint.config, checkpoint.model.state_dict(), one_length=True)
+    features = _features(8)
+    ours = _compiled(graph, INFERENCE_PRECISION_HINT=precision)(features)["encoded"]
+    original = _original(checkpoint, features)
+    assert np.linalg.norm(ours - original) < LARGEST_ERROR * np.linalg.norm(original)
+
+
+def test_gelu_within_one_length_is_off_by_less_than_a_ten_thousandth() -> None:
+    x = np.linspace(-8, 8, 4001, dtype=np.float32)[None]
+    parameter = named_input("x", [1, x.size])
+    graph = model("gelu", [parameter], {"given": fitted_gelu(parameter)})
+    ours = _compiled(graph, INFERENCE_PRECISION_HINT="f32")(x)["given"]
+    assert np.abs(ours - torch.nn.functional.gelu(torch.from_numpy(x)).numpy()).max() < 1e-4
 
 
 def test_every_linear_layer_is_multiplied_in_integers(checkpoint: Any, graph: Any) -> None:
