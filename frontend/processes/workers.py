@@ -21,7 +21,7 @@ from frontend.processes.renewal import Renewal
 from frontend.processes.sockets import Sockets
 from frontend.processes.worker import Descriptors, Worker, reap_strangers
 
-_LOOK_SECONDS = 0.1
+_LOOK_SECONDS = 0.25
 # What one that has never accepted takes to end, and one that was told twice.
 _SOON_SECONDS = 5.0
 CANNOT_START = 2

@@ -21,8 +21,8 @@ async def _delays(client: Client) -> tuple[int, int]:
 
 async def test_a_loop_that_is_held_up_is_seen(client: Client) -> None:
     count, prompt = await _delays(client)
-    time.sleep(0.2)  # noqa: ASYNC251
-    await asyncio.sleep(0.1)
+    time.sleep(0.5)  # noqa: ASYNC251
+    await asyncio.sleep(0.3)
     later_count, later_prompt = await _delays(client)
     assert later_count > count
     assert (later_count - count) > (later_prompt - prompt)
