@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from scripts.export_models.whisper.served import recognizer_module
+from tests.processors import exact_int8
 
 FLAGS = ["fpu", "fp"]
 
@@ -33,6 +34,7 @@ def test_a_window_is_encoded_with_what_the_decoder_attends_to(graphs: ModuleType
     assert shapes == {f"{part}.{layer}": (1, 4, 100, 32) for layer in (0, 1) for part in ("keys", "values")}
 
 
+@exact_int8
 def test_a_processor_without_exact_products_of_integers_computes_the_same_in_floating_point(
     graphs: ModuleType, exported: Path
 ) -> None:

@@ -6,8 +6,8 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from scripts.export_models.graphs.builder import Graph
-from scripts.export_models.graphs.fast_int8 import int8_is_fast
 from scripts.export_models.graphs.linear import if_exact, quantise_rows
+from tests.processors import exact_int8
 
 
 def _guarded() -> onnx.ModelProto:
@@ -23,7 +23,7 @@ def _run(model: onnx.ModelProto) -> NDArray[np.float32]:
     return answer
 
 
-@pytest.mark.skipif(not int8_is_fast(), reason="this processor's sums of products are not exact")
+@exact_int8
 def test_where_sums_are_exact_numbers_pass() -> None:
     assert _run(_guarded()).tolist() == [1, -2]
 

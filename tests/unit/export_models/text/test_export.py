@@ -21,6 +21,7 @@ from scripts.export_models.text.calibration import calibrate
 from scripts.export_models.text.checks import session
 from scripts.export_models.text.export import TextModel, export
 from tests import lookalikes
+from tests.processors import exact_int8
 
 TEXTS = [np.array([1, *range(5, 5 + length), 2], np.int32) for length in (1, 4, 9)]
 
@@ -81,6 +82,7 @@ def _cpu(monkeypatch: pytest.MonkeyPatch, *, fast: bool) -> None:
     monkeypatch.setattr(text_export, "int8_is_fast", lambda: fast)
 
 
+@exact_int8
 def test_auto_is_int8_where_that_is_fast(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _cpu(monkeypatch, fast=True)
     checks = export(_text_model(), source, tmp_path / "out", "auto")
@@ -94,6 +96,7 @@ def test_auto_is_fp32_where_int8_is_no_faster(source: Path, tmp_path: Path, monk
     assert _written(tmp_path / "out") == "fp32"
 
 
+@exact_int8
 def test_auto_is_fp32_where_int8_loses_too_much(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _cpu(monkeypatch, fast=True)
     heard = Heard()
@@ -145,6 +148,7 @@ def _same_runtime(folder: Path, *, worker: str = "") -> OtherRuntime:
     return runtime
 
 
+@exact_int8
 def test_every_check_is_made_on_another_runtime_too(source: Path, tmp_path: Path) -> None:
     others = [_same_runtime(tmp_path / "runtimes")]
     checks = export(_text_model(), source, tmp_path / "out", "int8", Conditions(others=others))

@@ -10,6 +10,7 @@ import torch
 from scripts.export_models.text import models
 from scripts.export_models.text.calibration import calibrate
 from scripts.export_models.text.checks import Run
+from tests.processors import exact_int8
 from tests.unit.export_models.text.small import first_token, load, texts, xlmr
 
 
@@ -20,12 +21,14 @@ def int8(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return load(models.embedder(checkpoint, "int8", "cls"), tmp_path_factory.mktemp("int8"))
 
 
+@exact_int8
 def test_int8_is_the_same_to_the_bit_in_any_batch(int8: Run) -> None:
     given = texts((3, 40, 500))
     together = int8(given)
     assert all((int8([text])[0] == row).all() for text, row in zip(given, together, strict=True))
 
 
+@exact_int8
 def test_int8_stays_close_to_fp32(int8: Run, embedder: tuple[Any, Run]) -> None:
     given = texts((3, 40, 500))
     assert (1 - (int8(given) * embedder[1](given)).sum(axis=1)).max() < 1e-4
@@ -40,6 +43,7 @@ def _with_outliers(model: Any) -> Any:
     return model
 
 
+@exact_int8
 def test_int8_stays_close_where_some_channels_are_large(tmp_path: Path) -> None:
     model = _with_outliers(xlmr())
     checkpoint = models.checkpoint_of(model, calibrate(model, texts((50, 200))))

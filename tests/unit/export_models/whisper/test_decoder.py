@@ -7,8 +7,10 @@ import torch
 from numpy.typing import NDArray
 from transformers import WhisperForConditionalGeneration
 
+from scripts.export_models.graphs.fast_int8 import FAST_INT8
 from scripts.export_models.whisper.decoder import whisper_decoder
 from scripts.export_models.whisper.encoder import whisper_encoder
+from scripts.export_models.whisper.served import recognizer_module
 from tests.unit.whisper.conftest import CHECKPOINT
 
 TOKENS = np.array([[600, 602, 699, 20, 31], [600, 617, 699, 40, 7]], np.int32)
@@ -29,7 +31,8 @@ def features() -> NDArray[np.float32]:
 def decoder(checkpoint: Any, features: NDArray[np.float32]) -> Any:
     """Decodes two windows: gives the logits of the last of some tokens, behind others."""
     state, core = checkpoint.model.state_dict(), ov.Core()
-    exact = {"INFERENCE_PRECISION_HINT": "f32"}
+    served = recognizer_module("graphs").Processor(1, FAST_INT8).settings
+    exact = {**served, "INFERENCE_PRECISION_HINT": "f32"}
     encoded = core.compile_model(whisper_encoder(checkpoint.config, state), "CPU", exact)(features)
     compiled = core.compile_model(whisper_decoder(checkpoint.config, state), "CPU", exact)
     attended = {port.any_name: np.repeat(array, 2, axis=0) for port, array in encoded.items()}

@@ -8,9 +8,11 @@ import torch
 from numpy.typing import NDArray
 from transformers import WhisperForConditionalGeneration
 
+from scripts.export_models.graphs.fast_int8 import FAST_INT8
 from scripts.export_models.whisper.encoder import fitted_gelu, whisper_encoder
 from scripts.export_models.whisper.layers import model, named_input
 from scripts.export_models.whisper.served import recognizer_module
+from tests.processors import exact_int8
 from tests.speech import say
 from tests.unit.whisper.conftest import CHECKPOINT
 
@@ -30,7 +32,9 @@ def graph(checkpoint: Any) -> Any:
 
 
 def _compiled(graph: Any, **settings: Any) -> Any:
-    return ov.Core().compile_model(graph, "CPU", {"INFERENCE_NUM_THREADS": 1, **settings})
+    """As it is served, but for these settings."""
+    served = recognizer_module("graphs").Processor(1, FAST_INT8).settings
+    return ov.Core().compile_model(graph, "CPU", {**served, **settings})
 
 
 def _features(seconds: int) -> NDArray[np.float32]:
@@ -77,6 +81,7 @@ def test_gelu_within_one_length_is_off_by_less_than_a_ten_thousandth() -> None:
     assert np.abs(ours - torch.nn.functional.gelu(torch.from_numpy(x)).numpy()).max() < 1e-4
 
 
+@exact_int8
 def test_every_linear_layer_is_multiplied_in_integers(checkpoint: Any, graph: Any) -> None:
     nodes = [node.get_rt_info() for node in _compiled(graph).get_runtime_model().get_ordered_ops()]
     products = [node for node in nodes if node["layerType"].astype(str) == "FullyConnected"]
@@ -87,6 +92,7 @@ def test_every_linear_layer_is_multiplied_in_integers(checkpoint: Any, graph: An
     )
 
 
+@exact_int8
 @pytest.mark.parametrize("precision", ["bf16", "f32"])
 def test_queries_are_multiplied_by_keys_in_integers_within_attention(
     checkpoint: Any, graph: Any, precision: str
