@@ -17,7 +17,7 @@ _GRAMMARS = sorted((_HERE / "demo" / "grammar").glob("*.toml"))
 _DATA = {"text": [_HERE / "text" / "calibration.txt"], "whisper": _GRAMMARS, "voices": []}
 _TOOLS = {
     "text": ("onnx", "onnxruntime", "torch", "transformers"),
-    "whisper": ("ctranslate2", "espeakng-loader", "onnx", "onnxruntime", "torch", "transformers"),
+    "whisper": ("ctranslate2", "espeakng-loader", "onnx", "onnxruntime", "openvino", "torch", "transformers"),
     "voices": ("onnx", "onnxruntime"),
 }
 _TOOLS_OF_DEMO_VOICES = ("espeakng-loader", "piper-tts")
@@ -59,8 +59,9 @@ class Fingerprints:
 
     def _settings(self, kind: str) -> dict[str, str]:
         """Where the processor decides, the kind of processor is a setting too."""
-        if kind == "voices":
-            return {}
-        choice = self._precision if kind == "text" else self._compute_type
-        decided = choice == ("auto" if kind == "text" else "int8")
-        return {"choice": choice} | ({"int8 is fast": str(int8_is_fast())} if decided else {})
+        if kind == "whisper":
+            return {"choice": self._compute_type}
+        if kind == "text":
+            decided = self._precision == "auto"
+            return {"choice": self._precision} | ({"int8 is fast": str(int8_is_fast())} if decided else {})
+        return {}

@@ -12,6 +12,7 @@ from scripts.export_models.checkpoints import EMBEDDER, VOICE_FILES, VOICES, WHI
 from scripts.export_models.fingerprints import Fingerprints
 from scripts.export_models.sources import DemoSource, FolderSource, HubSource, Source
 from scripts.export_models.stamp import Digests
+from scripts.machine import versions
 
 
 @pytest.fixture
@@ -100,10 +101,25 @@ def test_the_processor_counts_where_it_decides(
     assert (len(found) == 2) is matters
 
 
-def test_another_version_of_a_tool_is_another_export(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = _of("m3_embedder", folder)
-    monkeypatch.setattr(fingerprints, "versions", lambda tools, _: dict.fromkeys(tools, "0"))
-    assert _of("m3_embedder", folder) != before
+def test_whisper_is_exported_the_same_on_any_processor(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = set()
+    for fast in (True, False):
+        monkeypatch.setattr(fingerprints, "int8_is_fast", lambda fast=fast: fast)
+        found.add(_of("whisper_turbo", folder, precision="auto", compute_type="int8"))
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize(("model", "tool"), [("m3_embedder", "onnx"), ("whisper_turbo", "openvino")])
+def test_another_version_of_a_tool_is_another_export(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, model: str, tool: str
+) -> None:
+    before = _of(model, folder)
+    monkeypatch.setattr(
+        fingerprints,
+        "versions",
+        lambda tools, _: {**versions(tools, ""), **dict.fromkeys({tool}.intersection(tools), "0")},
+    )
+    assert _of(model, folder) != before
 
 
 def test_the_calibration_texts_count(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
