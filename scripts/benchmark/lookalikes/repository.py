@@ -34,7 +34,8 @@ class Checkpoints:
     """Look-alikes in ``folder``, each written when it is first asked for."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        # A link to what lies in it is followed from elsewhere.
+        self._folder = folder.absolute()
 
     def text(self, *, reranker: bool) -> Path:
         path = self._folder / ("reranker" if reranker else "embedder")

@@ -1,10 +1,13 @@
+import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from scripts.benchmark.lookalikes import voice
-from scripts.benchmark.lookalikes.repository import put_voice
+from scripts.benchmark.lookalikes.repository import Checkpoints, put_voice
 from tests.conftest import ROOT
+from tests.unit.whisper.conftest import CHECKPOINT
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -16,3 +19,12 @@ def test_a_look_alike_in_the_place_of_a_model_leaves_the_demos_repository_as_it_
     written = tmp_path / "repository" / "piper_amy" / "config.pbtxt"
     assert written.read_bytes() != before[demo / "config.pbtxt"]
     assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_whisper_is_exported_from_a_folder_named_from_where_it_is_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(CHECKPOINT, Path("peers") / "whisper")
+    exported = Checkpoints(Path("peers")).whisper(least=8.0)
+    assert json.loads((exported / "quartet.json").read_text(encoding="utf-8"))["min_window_seconds"] == 8.0
