@@ -80,6 +80,7 @@ lint: $(VENV)/installed-tests ## ruff and mypy strict
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@cd model_repository/whisper_turbo/1 && ../../../$(BIN)/mypy --config-file ../../../pyproject.toml features.py transcript.py windows.py graphs.py encoders.py decoders.py ctranslate.py recognizer.py
+	@cd model_repository/m3_embedder/1 && ../../../$(BIN)/mypy --config-file ../../../pyproject.toml graphs.py blocks.py texts.py
 	@cd scripts/local_triton/backends/onnxruntime && ../../../../$(BIN)/mypy --explicit-package-bases --config-file ../../../../pyproject.toml model_config.py batching.py session.py watch.py
 
 $(VENV)/installed-browser: tests/requirements.txt

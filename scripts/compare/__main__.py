@@ -15,7 +15,7 @@ from subprocess import CalledProcessError
 from frontend.catalogue.models import EMBEDDINGS, RERANK
 from scripts.compare import report, texts
 from scripts.compare.comparison import Comparison, names_of
-from scripts.compare.sides import EXACT, OTHER, ROOT, Models, NoNumbersError
+from scripts.compare.sides import EXACT, OTHER, ROOT, Models
 from scripts.compare.texts import TextsError
 from scripts.machine import processors
 
@@ -68,7 +68,7 @@ def main(arguments: list[str]) -> int:
         _compare(_parse(arguments))
     except CalledProcessError as error:
         return error.returncode
-    except (TextsError, NoNumbersError) as error:
+    except TextsError as error:
         print(f"quartet compare: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

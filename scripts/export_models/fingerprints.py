@@ -16,7 +16,7 @@ _GRAMMARS = sorted((_HERE / "demo" / "grammar").glob("*.toml"))
 # What the code reads beside the weights.
 _DATA = {"text": [_HERE / "text" / "calibration.txt"], "whisper": _GRAMMARS, "voices": []}
 _TOOLS = {
-    "text": ("onnx", "onnxruntime", "torch", "transformers"),
+    "text": ("onnx", "onnxruntime", "openvino", "torch", "transformers"),
     "whisper": ("ctranslate2", "espeakng-loader", "onnx", "onnxruntime", "openvino", "torch", "transformers"),
     "voices": ("onnx", "onnxruntime"),
 }

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from scripts.benchmark.lookalikes import text, whisper
 from scripts.export_models import demo
 from scripts.export_models.graphs.builder import save
 from scripts.export_models.text import models
-from scripts.export_models.text.checks import session
+from scripts.export_models.text.encoder import Precision
+from scripts.export_models.text.served import session, write
 from scripts.export_models.whisper.export import convert
 from scripts.gpu_check import padded
 from scripts.gpu_check.inputs import to_compare
@@ -37,13 +39,10 @@ def text_model(job: Job) -> Any:
 
 
 def packed_graph(job: Job, *, half: bool) -> Path:
-    """The product's own graph, as it is exported: for CUDA in fp16, for processors in fp32."""
-
-    def make(folder: Path) -> None:
-        its = models.checkpoint_of(text_model(job))
-        save(models.embedder(its, "fp16" if half else "fp32", "cls"), folder / "model.onnx")
-
-    return _once(job.folder / ("packed-fp16" if half else "packed-fp32"), make) / "model.onnx"
+    """The folder of the product's own graph, as it is exported: for CUDA in fp16, for processors in fp32."""
+    precision: Precision = "fp16" if half else "fp32"
+    graph = partial(models.embedder, models.checkpoint_of(text_model(job)), precision, "cls")
+    return _once(job.folder / f"packed-{precision}", lambda folder: write(graph(), precision, folder))
 
 
 def padded_graph(job: Job) -> Path:

@@ -19,14 +19,14 @@ class PaddedEncoder(PackedEncoder):
     def __init__(self, g: Graph, shape: EncoderShape, its: Trained, lengths: str, longest: str, *, half: bool) -> None:
         super().__init__(g, shape, its.weights)
         self._float = CudaEncoder._float if half else PackedEncoder._float
-        self._block = g.op("Concat", g.op("Shape", lengths), longest, g.constant([3 * shape.width]), axis=0)
+        self._block = g.op("Concat", g.op("Shape", lengths), longest, g.constant([shape.width]), axis=0)
         mask = _starts_mask(g, lengths, longest) if half else _places_mask(g, lengths, longest)
         self._mask = g.cast(mask, TensorProto.INT32)
 
-    def _attend(self, qkv: str, pack: Packing) -> str:
+    def _attend(self, given: list[str], pack: Packing) -> str:
         g = self._g
-        q, k, v = g.ops("Split", [g.op("Reshape", qkv, self._block)], 3, axis=2)
-        attended = g.op("MultiHeadAttention", q, k, v, "", self._mask, domain=MICROSOFT, num_heads=self._shape.heads)
+        padded = (g.op("Reshape", each, self._block) for each in given)
+        attended = g.op("MultiHeadAttention", *padded, "", self._mask, domain=MICROSOFT, num_heads=self._shape.heads)
         return g.op("Reshape", attended, g.constant([-1, self._shape.width]))
 
 

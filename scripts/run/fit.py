@@ -87,11 +87,10 @@ class Fit:
                 own.write_text(fitted, encoding="utf-8")
 
     def _fitted(self, model: str, text: str) -> str:
-        if model.startswith("whisper_"):
-            return _instances(_parameter(text, "intra_threads", self.threads), self.whispers)
         if model.startswith("piper_"):
             return _instances(text, self.voices)
-        return _parameter(text, "intra_op_thread_count", self.threads)
+        fitted = _parameter(text, "intra_threads", self.threads)
+        return _instances(fitted, self.whispers) if model.startswith("whisper_") else fitted
 
 
 def _within(least: int, wanted: int, *most: int) -> int:

@@ -1,5 +1,6 @@
 """config.pbtxt and the pipelines agree on names and types, and the files keep to what Triton since 24.10 reads."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -69,18 +70,22 @@ def test_a_voice_takes_and_gives_what_the_pipeline_says(name: str) -> None:
     assert [tensor.name for tensor in config.output] == [speech.OUTPUT]
 
 
-def test_both_whispers_run_the_same_code() -> None:
-    turbo = {path.name: path.read_bytes() for path in (REPOSITORY / "whisper_turbo" / "1").glob("*.py")}
-    large = {path.name: path.read_bytes() for path in (REPOSITORY / "whisper_large_v3" / "1").glob("*.py")}
-    assert turbo == large
+@pytest.mark.parametrize("names", [("whisper_turbo", "whisper_large_v3"), TEXT.values()], ids=str)
+def test_models_of_a_kind_run_the_same_code(names: Iterable[str]) -> None:
+    one, other = ({path.name: path.read_bytes() for path in (REPOSITORY / name / "1").glob("*.py")} for name in names)
+    assert one == other
 
 
 @pytest.mark.parametrize("name", TEXT.values())
 def test_a_long_text_leaves_an_instance_to_short_ones(name: str) -> None:
-    config = _config(name)
-    assert sum(group.count for group in config.instance_group) == 2
-    assert config.parameters["share_session_between_instances"].string_value == "true"
-    assert config.parameters["session.intra_op.allow_spinning"].string_value == "0"
+    assert sum(group.count for group in _config(name).instance_group) == 2
+
+
+@pytest.mark.parametrize("name", TEXT.values())
+def test_on_a_gpu_each_request_gets_back_the_rows_of_its_texts(name: str) -> None:
+    (rows,) = _on_gpus(name).batch_output
+    assert rows.kind == model_config_pb2.BatchOutput.BATCH_SCATTER_WITH_INPUT_SHAPE
+    assert (list(rows.target_name), list(rows.source_input)) == ([_config(name).output[0].name], [packed.INPUTS[1]])
 
 
 ON_GPUS = sorted(path.parents[1].name for path in REPOSITORY.glob("*/configs/gpu.pbtxt"))
@@ -95,7 +100,7 @@ def test_on_a_gpu_callers_find_the_model_that_they_find_on_a_processor(name: str
     here, there = _config(name), _on_gpus(name)
     for config in (here, there):
         # What they differ in; callers see none of it.
-        for field in ("instance_group", "parameters", "max_batch_size", "dynamic_batching"):
+        for field in ("backend", "batch_output", "instance_group", "parameters", "max_batch_size", "dynamic_batching"):
             config.ClearField(field)
     assert there == here
 

@@ -10,7 +10,7 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
@@ -30,26 +30,19 @@ from scripts.export_models.checkpoints import EMBEDDER, WHISPER_TURBO
 from scripts.export_models.demo.voices import VOICES
 from scripts.export_models.sources import DemoSource
 from scripts.export_models.text import models
+from scripts.export_models.text.served import write
 from scripts.export_models.whisper import encoder
 from scripts.export_models.whisper.export import convert
 from scripts.run.state import REPOSITORY
 
 _EMBEDDER, _RERANKER = Path("m3_embedder/1"), Path("m3_reranker/1")
-_WIDTH = 1024
-
-
-def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
-    yield graph
-    for node in graph.node:
-        for attribute in node.attribute:
-            if attribute.type == onnx.AttributeProto.GRAPH:
-                yield from _graphs(attribute.g)
+_WIDTH, _TOKENS = 1024, 8192
 
 
 def _rebuild(repository: Path, pooling: models.Pooling) -> None:
     source = DemoSource(Path("build/export")).fetch(EMBEDDER)
     trained = models.checkpoint_of(AutoModel.from_pretrained(source).float().eval())
-    onnx.save(models.embedder(trained, "fp32", pooling, _WIDTH), repository / _EMBEDDER / "model.onnx")
+    write(models.embedder(trained, "fp32", pooling, _WIDTH), "fp32", repository / _EMBEDDER, max_tokens=_TOKENS)
 
 
 def first_token_for_mean(repository: Path) -> None:
@@ -88,30 +81,31 @@ def no_sigmoid(repository: Path) -> None:
     onnx.save(model, path)
 
 
-def _shift_zero_points(path: Path, first: int, count: int) -> None:
-    """Of ``count`` products from the ``first`` on: their inputs are taken to lie around a zero that is off by one."""
+def _shift_zero_points(path: Path, count: int) -> None:
+    """Of ``count`` inputs that are quantised: they are taken to lie around a zero that is off by one."""
     model = onnx.load(path)
-    graphs = list(_graphs(model.graph))
-    known = {constant.name: constant for graph in graphs for constant in graph.initializer}
-    products = [(graph, node) for graph in graphs for node in graph.node if node.op_type == "MatMulIntegerToFloat"]
-    assert products, f"{path} is not in int8"
-    for number, (graph, node) in enumerate(products[first : first + count]):
-        zero = numpy_helper.to_array(known[node.input[4]])
-        graph.initializer.append(numpy_helper.from_array(zero + zero.dtype.type(1), f"shifted_{number}"))
-        node.input[4] = f"shifted_{number}"
+    known = {constant.name: constant for constant in model.graph.initializer}
+    kinds = {name: constant.data_type for name, constant in known.items()}
+    read = [node for node in model.graph.node if node.op_type == "DequantizeLinear"]
+    inputs = [node for node in read if kinds[node.input[2]] == onnx.TensorProto.UINT8]
+    assert inputs, f"{path} is not in int8"
+    for number, node in enumerate(inputs[:count]):
+        zero = numpy_helper.to_array(known[node.input[2]])
+        model.graph.initializer.append(numpy_helper.from_array(zero + zero.dtype.type(1), f"shifted_{number}"))
+        node.input[2] = f"shifted_{number}"
     onnx.save(model, path)
 
 
 def zero_points_of_the_embedder(repository: Path) -> None:
-    _shift_zero_points(repository / _EMBEDDER / "model.onnx", 0, 1000)
+    _shift_zero_points(repository / _EMBEDDER / "model.onnx", 1000)
 
 
 def zero_points_of_one_layer(repository: Path) -> None:
-    _shift_zero_points(repository / _EMBEDDER / "model.onnx", 0, 10)
+    _shift_zero_points(repository / _EMBEDDER / "model.onnx", 7)
 
 
 def zero_points_of_the_reranker(repository: Path) -> None:
-    _shift_zero_points(repository / _RERANKER / "model.onnx", 0, 1000)
+    _shift_zero_points(repository / _RERANKER / "model.onnx", 1000)
 
 
 def whisper_in_int8(repository: Path) -> None:

@@ -17,16 +17,19 @@ class Processor:
 
     It multiplies a graph's integers exactly with one of ``flags``, as /proc/cpuinfo names them; where it does not, they
     are computed in floating point. What is no integer, OpenVINO computes in bfloat16 where the processor has that, and
-    then keys and values are handed over in it too. ``settings`` are what OpenVINO compiles by.
+    then keys and values are handed over in it too; ``exact`` keeps it to float32. ``settings`` are what OpenVINO
+    compiles by.
     """
 
-    def __init__(self, threads: int, flags: Collection[str]) -> None:
+    def __init__(self, threads: int, flags: Collection[str], *, exact: bool = False) -> None:
         self._core = ov.Core()
         # Threads that are bound to cores would stay there while other models' threads want the same ones.
         self.settings: dict[str, Any] = {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY"}
         self.settings["ENABLE_CPU_PINNING"] = False
         if set(_CPUINFO.read_text(encoding="utf-8").split()).isdisjoint(flags):
             self.settings |= {"LP_TRANSFORMS_MODE": False, "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0}
+        if exact:
+            self.settings["INFERENCE_PRECISION_HINT"] = "f32"
         has_bfloat16 = "BF16" in self._core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
         self.handed = ov.Type.bf16 if has_bfloat16 else ov.Type.f32
 

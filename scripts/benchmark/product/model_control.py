@@ -21,7 +21,7 @@ class Knobs:
         return ["-" if value is None else str(value) for value in astuple(self)]
 
 
-def overridden(config: dict[str, Any], knobs: Knobs, threads_parameter: str) -> dict[str, Any]:
+def overridden(config: dict[str, Any], knobs: Knobs) -> dict[str, Any]:
     """A model's configuration, as Triton tells it, with the knobs turned."""
     changed: dict[str, Any] = json.loads(json.dumps(config))
     if knobs.max_queue_delay_us is not None:
@@ -32,7 +32,9 @@ def overridden(config: dict[str, Any], knobs: Knobs, threads_parameter: str) -> 
         changed["dynamic_batching"].pop("preferred_batch_size", None)
     for group in changed["instance_group"]:
         group["count"] = knobs.instances
-    changed["parameters"][threads_parameter] = {"string_value": str(knobs.threads)}
+    # Of our own Python models, and of ONNX Runtime's.
+    (threads,) = {"intra_threads", "intra_op_thread_count"} & changed["parameters"].keys()
+    changed["parameters"][threads] = {"string_value": str(knobs.threads)}
     return changed
 
 

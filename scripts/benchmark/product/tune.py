@@ -31,7 +31,6 @@ from scripts.benchmark.product.triton_counts import between, settled
 _DIFFERENT_CALLS = 64
 _LOAD_SECONDS = 600.0
 _OPERATION_OF = {"m3_embedder": "embeddings", "m3_reranker": "rerank", "whisper_turbo": "transcriptions"}
-_THREADS_OF = {"whisper_turbo": "intra_threads"}
 # What the operations' calls ask for where no voice or model is named.
 _VOICE = "piper_amy"
 
@@ -73,7 +72,6 @@ async def _try(target: Target, knobs: Knobs, operation: str, arguments: argparse
 async def sweep(target: Target, arguments: argparse.Namespace, heard: Callable[[str], None]) -> list[Tried]:
     """Try every combination, and leave the model as it was."""
     operation = _OPERATION_OF.get(arguments.model, "speech")
-    threads = _THREADS_OF.get(arguments.model, "intra_op_thread_count")
     found: list[Tried] = []
     timeout = aiohttp.ClientTimeout(total=_LOAD_SECONDS)
     async with aiohttp.ClientSession(timeout=timeout) as session:
@@ -81,7 +79,7 @@ async def sweep(target: Target, arguments: argparse.Namespace, heard: Callable[[
         config = await control.config()
         try:
             for knobs in combinations(config, arguments):
-                if refused := await control.load(overridden(config, knobs, threads)):
+                if refused := await control.load(overridden(config, knobs)):
                     heard(f"{knobs}: {refused}")
                     continue
                 found.append(await _try(target, knobs, operation, arguments))

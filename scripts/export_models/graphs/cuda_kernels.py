@@ -17,7 +17,7 @@ _FLOATS = frozenset({TensorProto.FLOAT, TensorProto.FLOAT16})
 _NUMBERS = _FLOATS | {TensorProto.INT32, TensorProto.INT64}
 _ANY = _NUMBERS | {TensorProto.BOOL}
 KERNELS: Mapping[tuple[str, str], frozenset[int]] = {
-    **dict.fromkeys([("", kind) for kind in ("LayerNormalization", "MatMul", "Sigmoid", "Tanh")], _FLOATS),
+    **dict.fromkeys([("", kind) for kind in ("Gemm", "LayerNormalization", "Sigmoid", "Tanh")], _FLOATS),
     **dict.fromkeys(
         [("", kind) for kind in ("Add", "Div", "GreaterOrEqual", "Max", "Mod", "Mul", "ReduceMax", "ReduceSum", "Sub")],
         _NUMBERS,

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from onnx import TensorProto
 
-from scripts.export_models.graphs.builder import MICROSOFT, Graph
+from scripts.export_models.graphs.builder import Graph
 
 LARGEST = 127
-# Products in each sum that shows whether sums are exact.
-_PROBE = 64
+_LEAST = 1e-7
 
 Array = NDArray[np.float32]
 Weights = dict[str, Array]
@@ -40,43 +38,32 @@ class Linear:
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows in uint8 [rows, in] around ``zero``, and the ``step`` of each [rows, 1]."""
+    """Rows between -1 and 1 [rows, in], which were uint8 in between, and the ``reach`` of each [rows, 1]."""
 
-    quantised: str
-    step: str
-    zero: str
+    rounded: str
+    reach: str
 
 
 def quantise_rows(g: Graph, x: str, zero: int) -> Rows:
-    """Quantise each row of ``x`` by its own extremes, in few passes: beside the product they are half of the time."""
-    highest = g.op("Div", g.op("ReduceMax", x, axes=[-1], keepdims=0), g.constant(255 - zero, np.float32))
-    lowest = g.op("Div", g.op("ReduceMin", x, axes=[-1], keepdims=0), g.constant(-zero, np.float32))
-    step = g.op("Max", highest, lowest, g.constant(1e-12, np.float32))
-    middle = g.op("Expand", g.constant(zero, np.uint8), g.op("Shape", step))
-    quantised = g.op("QuantizeLinear", x, step, middle, axis=0)
-    return Rows(quantised, g.op("Unsqueeze", step, g.constant([1])), g.constant(zero, np.uint8))
+    """Quantise each row of ``x`` by its own extremes, to uint8 around ``zero``.
+
+    What each row is divided by comes first, since OpenVINO multiplies integers only where all rows have the same steps.
+    It is the larger extreme, the lower one in the measure of the upper, and nothing else is computed of it: OpenVINO
+    rounds the last few of a column to bfloat16 otherwise than the rest, and a row would depend on how many there are.
+    """
+    above = 255 - zero
+    measured = g.op("LeakyRelu", x, alpha=-above / zero)
+    largest = g.op("ReduceMax", measured, axes=[-1], keepdims=1)
+    reach = g.op("Max", largest, g.constant(_LEAST, np.float32))
+    steps = g.constant(1 / above, np.float32), g.constant(zero, np.uint8)
+    quantised = g.op("QuantizeLinear", g.op("Div", x, reach), *steps)
+    return Rows(g.op("DequantizeLinear", quantised, *steps), reach)
 
 
 def product(g: Graph, rows: Rows, weight: NDArray[np.int8], scales: Array) -> str:
-    """``rows @ (weight * scales)`` as FP32: ``weight`` [in, out], ``scales`` [out].
-
-    uint8 by int8 is the pair that has fast kernels; int8 by int8 falls to one that is 18 times slower.
-    """
-    one = g.constant(1, np.float32)
-    inputs = (rows.quantised, g.weight(weight, "int8"), one, g.weight(scales, "scales"), rows.zero)
-    return g.op("Mul", g.op("MatMulIntegerToFloat", *inputs, domain=MICROSOFT), rows.step)
-
-
-def if_exact(g: Graph, x: str) -> str:
-    """``x``, or NaN on a processor that would give wrong numbers without a word.
-
-    Kernels for x86-64 without VNNI add two products in 16 bits, which saturate: those of the largest numbers tell.
-    """
-    rows = g.constant(np.full((8, _PROBE), 255), np.uint8)
-    columns = g.constant(np.full((_PROBE, 16), 127), np.int8)
-    least = g.op("ReduceMin", g.cast(g.op("MatMulInteger", rows, columns), TensorProto.FLOAT), keepdims=0)
-    exact = g.op("Equal", least, g.constant(_PROBE * 255 * 127, np.float32))
-    return g.op("Mul", x, g.op("Where", exact, g.constant(1, np.float32), g.constant(np.nan, np.float32)))
+    """``rows @ (weight * scales)`` as FP32: ``weight`` [in, out], ``scales`` [out]."""
+    kept = g.weight(weight.T, "int8"), g.weight(scales, "scales"), g.weight(np.zeros(len(scales), np.int8), "zeros")
+    return g.op("Mul", g.op("Gemm", rows.rounded, g.op("DequantizeLinear", *kept, axis=0), transB=1), rows.reach)
 
 
 def column_scales(weight: Array, groups: int) -> Array:

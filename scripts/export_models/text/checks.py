@@ -2,14 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scripts.export_models.graphs.parity import Check
-from scripts.export_models.graphs.sessions import Infer, here
+from scripts.export_models.graphs.sessions import Infer
 
 _LENGTHS = (3, 4, 7, 16, 60, 129, 500, 2048, 8192)
 _EXACT_LIMIT = 1e-5
@@ -26,19 +25,15 @@ class Limits:
 
 
 INT8 = Limits("int8", cosine=1e-3, score=2.5e-2, order=2e-2)
+BF16 = Limits("bf16", cosine=2e-4, score=1e-2, order=1e-2)
 FP16 = Limits("fp16", cosine=1e-4, score=5e-3, order=1e-2)
 
 Ids = list[NDArray[np.int32]]
 Run = Callable[[Ids], NDArray[np.float32]]
 
 
-def session(path: Path, threads: int = 2) -> Run:
-    """A packed graph as a function from the token ids of texts to one row a text."""
-    return packed(here(path, threads))
-
-
 def packed(infer: Infer) -> Run:
-    """A session of a packed graph as such a function."""
+    """A session of a packed graph as a function from the token ids of texts, given at once, to one row a text."""
 
     def run(texts: Ids) -> NDArray[np.float32]:
         lengths = np.array([len(text) for text in texts], np.int32)

@@ -35,8 +35,6 @@ class CudaEncoder(PackedEncoder):
         ends = g.op("CumSum", lengths, g.constant(0))
         self._running = g.op("Concat", g.constant([0], np.int32), ends, axis=0)
 
-    def _attend(self, qkv: str, pack: Packing) -> str:
-        g = self._g
-        q, k, v = g.ops("Split", [qkv], 3, axis=1)
-        inputs = (q, k, v, "", self._token_offset, self._running)
-        return g.op("PackedMultiHeadAttention", *inputs, domain=MICROSOFT, num_heads=self._shape.heads)
+    def _attend(self, given: list[str], pack: Packing) -> str:
+        inputs = (*given, "", self._token_offset, self._running)
+        return self._g.op("PackedMultiHeadAttention", *inputs, domain=MICROSOFT, num_heads=self._shape.heads)

@@ -1,10 +1,10 @@
-"""BERT and XLM-RoBERTa encoders as packed graphs: the texts of a batch lie end to end and are never padded.
+"""BERT and XLM-RoBERTa encoders as packed graphs: the texts of a batch lie end to end.
 
 The graph reads ``input_ids`` INT32 [tokens] and ``lengths`` INT32 [texts]. Everything but attention works on
-[tokens, width]; attention runs text by text in a Loop over ONNX Runtime's MultiHeadAttention, without a mask, which is
-its flash-attention path on the CPU (Dao et al. 2022).
+[tokens, width]; attention is what processors and CUDA have different forms of.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,7 +17,8 @@ from scripts.export_models.graphs.builder import MICROSOFT, Graph
 from scripts.export_models.graphs.linear import Linear, Weights
 from scripts.export_models.graphs.progress import SILENT, Progress
 
-Precision = Literal["fp32", "int8", "fp16"]
+# fp16 is for CUDA; the others are for processors, on which bf16 is fp32's graph, computed in less.
+Precision = Literal["fp32", "bf16", "int8", "fp16"]
 
 
 @dataclass(frozen=True)
@@ -50,16 +51,20 @@ class EncoderShape:
 
 @dataclass(frozen=True)
 class Packing:
-    """Where the texts lie, as INT64 tensors: ``lengths`` and ``starts`` [texts], ``text_of`` and ``place`` [tokens]."""
+    """Where the texts lie, as INT64 tensors: ``lengths`` and ``starts`` [texts], ``text_of`` and ``place`` [tokens].
+
+    Texts are of so many ``kinds`` in turn, each of which has lengths of its own.
+    """
 
     lengths: str
     starts: str
     text_of: str
     place: str
     total: str
+    kinds: int
 
 
-def packing(g: Graph, lengths: str, tokens: str) -> Packing:
+def packing(g: Graph, lengths: str, tokens: str, kinds: int = 1) -> Packing:
     """Derive starts, and for each token its text and its place in it. ``lengths`` INT64, ``tokens`` any [tokens]."""
     ends = g.op("CumSum", lengths, g.constant(0))
     starts = g.op("Sub", ends, lengths)
@@ -68,7 +73,7 @@ def packing(g: Graph, lengths: str, tokens: str) -> Packing:
     count = g.op("Squeeze", total)
     every = g.op("Range", g.constant(0), count, g.constant(1))
     place = g.op("Sub", every, g.op("Gather", starts, text_of))
-    return Packing(lengths, starts, text_of, place, total)
+    return Packing(lengths, starts, text_of, place, total, kinds)
 
 
 def query_key_value(layer: str) -> list[str]:
@@ -76,8 +81,8 @@ def query_key_value(layer: str) -> list[str]:
     return [f"{layer}.attention.self.{part}" for part in ("query", "key", "value")]
 
 
-class PackedEncoder:
-    """Builds one encoder into a graph from the state dict of its Hugging Face model, in fp32."""
+class PackedEncoder(ABC):
+    """Builds one encoder into a graph from the state dict of its Hugging Face model."""
 
     _float: type[np.floating[Any]] = np.float32
 
@@ -90,8 +95,8 @@ class PackedEncoder:
     def linear(self, x: str, *names: str) -> str:
         """One matrix product for the layers ``names`` side by side, with their biases."""
         layer = Linear.joined([self._layer_of(name) for name in names])
-        product = self._g.op("MatMul", x, self._g.weight(layer.weight.astype(self._float, copy=False), "weight"))
-        return self._g.op("Add", product, self._g.weight(layer.bias.astype(self._float, copy=False), "bias"))
+        weights = (array.astype(self._float, copy=False) for array in (layer.weight.T, layer.bias))
+        return self._g.op("Gemm", x, *(self._g.weight(array, "linear") for array in weights), transB=1)
 
     def _norm(self, x: str, name: str) -> str:
         return self._normalised(x, self._weights[f"{name}.weight"], self._weights[f"{name}.bias"])
@@ -126,7 +131,7 @@ class PackedEncoder:
         """
         g = self._g
         x = self._norm(x, norm)
-        attended = self._attend(self.linear(x, *query_key_value(name)), pack)
+        attended = self._attend(self._query_key_value(x, name), pack)
         if rows:
             attended, x = g.op("Gather", attended, rows), g.op("Gather", x, rows)
         dense = self.linear(attended, f"{name}.attention.output.dense")
@@ -134,52 +139,47 @@ class PackedEncoder:
         inner = g.op("Gelu", self.linear(x, f"{name}.intermediate.dense"), domain=MICROSOFT)
         return g.op("Add", self.linear(inner, f"{name}.output.dense"), x)
 
-    def _attend(self, qkv: str, pack: Packing) -> str:
-        """Attention of each text by itself; memory grows with the longest text, not with its square."""
+    def _query_key_value(self, x: str, layer: str) -> list[str]:
+        """What attention is given, each [tokens, width]."""
+        return self._g.ops("Split", [self.linear(x, *query_key_value(layer))], 3, axis=1)
+
+    @abstractmethod
+    def _attend(self, given: list[str], pack: Packing) -> str:
+        """Attention of each text by itself, [tokens, width], from queries, keys and values."""
+
+    def mean(self, hidden: str, pack: Packing) -> str:
+        """The mean of each text's rows, [tokens, width] to FP32 [texts, width].
+
+        By a Loop, since ONNX Runtime's ScatterND adds from several threads at once and loses some, and a difference
+        of running sums would depend on the texts before. CUDA has a kernel for each part of it.
+        """
         g = self._g
-        texts = g.op("SplitToSequence", qkv, pack.lengths, axis=0)
-
-        def text(body: Graph, index: str) -> str:
-            batched = body.op("Unsqueeze", body.op("SequenceAt", texts, index), body.constant([0]))
-            q, k, v = body.ops("Split", [batched], 3, axis=2)
-            answer = body.op("MultiHeadAttention", q, k, v, domain=MICROSOFT, num_heads=self._shape.heads)
-            return body.op("Squeeze", answer, body.constant([0]))
-
-        return g.collect("text", g.op("Squeeze", g.op("Shape", pack.lengths)), text)
+        ends, body = g.op("Add", pack.starts, pack.lengths), Graph(prefix=g.name("mean") + "_")
+        axis = body.constant([0])
+        first, last = (body.op("Unsqueeze", body.op("Gather", edges, "index"), axis) for edges in (pack.starts, ends))
+        body.op("ReduceMean", body.op("Slice", hidden, first, last), output="mean", axes=[0], keepdims=0)
+        body.op("Identity", "go_on", output="still_on")
+        loop = helper.make_graph(
+            body.nodes,
+            "each_mean",
+            [
+                helper.make_tensor_value_info("index", TensorProto.INT64, []),
+                helper.make_tensor_value_info("go_on", TensorProto.BOOL, []),
+            ],
+            [
+                helper.make_tensor_value_info("still_on", TensorProto.BOOL, []),
+                helper.make_tensor_value_info("mean", TensorProto.FLOAT, None),
+            ],
+            body.weights,
+        )
+        count = g.op("Squeeze", g.op("Shape", pack.lengths))
+        return g.op("Loop", count, g.constant(True, np.bool_), body=loop)
 
 
 def normalise(g: Graph, x: str) -> str:
     """Divide each row by its Euclidean length."""
     length = g.op("ReduceL2", x, axes=[-1], keepdims=1)
     return g.op("Div", x, g.op("Max", length, g.constant(1e-12, np.float32)))
-
-
-def mean_by_text(g: Graph, hidden: str, pack: Packing) -> str:
-    """The mean of each text's rows: [tokens, width] to [texts, width].
-
-    A Loop, because ONNX Runtime's ScatterND adds from several threads at once and loses some, and because a
-    difference of running sums would depend on the texts before. CUDA has a kernel for each part of it.
-    """
-    ends, body = g.op("Add", pack.starts, pack.lengths), Graph(prefix=g.name("mean") + "_")
-    axis = body.constant([0])
-    first, last = (body.op("Unsqueeze", body.op("Gather", edges, "index"), axis) for edges in (pack.starts, ends))
-    body.op("ReduceMean", body.op("Slice", hidden, first, last), output="mean", axes=[0], keepdims=0)
-    body.op("Identity", "go_on", output="still_on")
-    loop = helper.make_graph(
-        body.nodes,
-        "each_mean",
-        [
-            helper.make_tensor_value_info("index", TensorProto.INT64, []),
-            helper.make_tensor_value_info("go_on", TensorProto.BOOL, []),
-        ],
-        [
-            helper.make_tensor_value_info("still_on", TensorProto.BOOL, []),
-            helper.make_tensor_value_info("mean", TensorProto.FLOAT, None),
-        ],
-        body.weights,
-    )
-    count = g.op("Squeeze", g.op("Shape", pack.lengths))
-    return g.op("Loop", count, g.constant(True, np.bool_), body=loop)
 
 
 def text_inputs() -> list[onnx.ValueInfoProto]:

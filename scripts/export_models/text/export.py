@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,15 +14,13 @@ from numpy.typing import NDArray
 from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 
 from scripts.export_models.checkpoints import SourceError, read_json
-from scripts.export_models.graphs.builder import save
 from scripts.export_models.graphs.conditions import ALONE, Conditions
 from scripts.export_models.graphs.fast_int8 import int8_is_fast
 from scripts.export_models.graphs.parity import Check, not_checked
 from scripts.export_models.graphs.progress import Progress
-from scripts.export_models.graphs.sessions import elsewhere
-from scripts.export_models.text import calibration, checks, fp16, models
+from scripts.export_models.text import calibration, checks, fp16, models, served
 from scripts.export_models.text.calibration import Calibration, calibrate
-from scripts.export_models.text.checks import Ids, Run, packed, session
+from scripts.export_models.text.checks import Ids, Run
 from scripts.export_models.text.encoder import Precision
 from scripts.export_models.text.promised import PROMISES, check_promise, usable_positions
 
@@ -78,29 +76,20 @@ def export(model: TextModel, source: Path, target: Path, choice: Choice, conditi
 
 def write(name: str, graph: onnx.ModelProto, precision: Precision, source: Path, target: Path) -> None:
     """Put the graph of the model ``name``, the tokenizer of its checkpoint and its settings into ``target``."""
-    save(graph, target / "model.onnx")
+    served.write(graph, precision, target, max_tokens=PROMISES[name].max_tokens)
     shutil.copy(source / "tokenizer.json", target / "tokenizer.json")
-    settings = json.dumps({"max_tokens": PROMISES[name].max_tokens, "precision": precision}, indent=1)
-    (target / "quartet.json").write_text(settings + "\n", encoding="utf-8")
 
 
 def _export(model: TextModel, source: Path, target: Path, precision: Precision, conditions: Conditions) -> list[Check]:
-    progress, written = conditions.progress, target / "model.onnx"
+    progress = conditions.progress
     calibrated = model.calibration(progress) if precision == "int8" else {}
     # No name is given to the graph, which would keep its weights in memory.
     write(model.name, model.graph(precision, calibrated, progress), precision, source, target)
     calibrated.clear()
     if precision == "fp16":
-        return _checked_for_cuda(model, written, conditions)
-    texts = model.held_out if precision == "int8" else model.of_every_length
-    wanted = _wanted(model, texts, progress)
-    checks = _compared(model, session(written, conditions.threads), precision, wanted)
-    for at, other in enumerate(conditions.others):
-        progress.step(f"comparing on {other}", at, len(conditions.others))
-        with elsewhere(other, written, conditions.threads) as infer:
-            found = _compared(model, packed(infer), precision, wanted)
-        checks += [replace(check, what=f"{check.what} on {other}") for check in found]
-    return checks
+        return _checked_for_cuda(model, target / "model.onnx", conditions)
+    texts = model.of_every_length if precision == "fp32" else model.held_out
+    return _compared(model, served.session(target, conditions.threads), precision, _wanted(model, texts, progress))
 
 
 def _wanted(model: TextModel, texts: Ids, progress: Progress) -> NDArray[np.float32]:
@@ -117,11 +106,12 @@ def _checked_for_cuda(model: TextModel, written: Path, conditions: Conditions) -
 
 
 def _compared(model: TextModel, run: Run, precision: Precision, wanted: NDArray[np.float32]) -> list[Check]:
-    """What a text model is held to on one ONNX Runtime; ``wanted`` are the original's answers."""
+    """What a text model is held to on this processor; ``wanted`` are the original's answers."""
     alone = checks.batch_invariant(model.name, run, model.of_every_length)
-    if precision == "int8":
-        return [alone, *checks.close(model.name, checks.INT8, run, model.held_out, wanted)]
-    return [alone, checks.exact(model.name, run, model.of_every_length, wanted)]
+    if precision == "fp32":
+        return [alone, checks.exact(model.name, run, model.of_every_length, wanted)]
+    limits = checks.INT8 if precision == "int8" else checks.BF16
+    return [alone, *checks.close(model.name, limits, run, model.held_out, wanted)]
 
 
 def pooling_of(source: Path) -> models.Pooling:

@@ -1,5 +1,5 @@
-"""The packed encoder with its matrix products in integers. A row's answer depends on that row alone, so a text's vector
-is the same in any batch.
+"""The packed encoder for processors with its matrix products in integers. A row's answer depends on that row alone, so
+a text's vector is the same in any batch.
 """
 
 import numpy as np
@@ -9,7 +9,8 @@ from scripts.export_models.graphs.builder import MICROSOFT, Graph
 from scripts.export_models.graphs.linear import Linear, Weights, column_scales, product, quantise_rows
 from scripts.export_models.graphs.progress import SILENT, Progress
 from scripts.export_models.text.calibration import Calibration
-from scripts.export_models.text.encoder import EncoderShape, PackedEncoder, Packing, query_key_value
+from scripts.export_models.text.encoder import EncoderShape, Packing, query_key_value
+from scripts.export_models.text.processor import ProcessorEncoder
 from scripts.export_models.text.quantise import Smoothing, rounded, smoothing, zero_point
 
 # What the second feed-forward layer is given differs most between channels: each quarter of them has its own steps.
@@ -18,7 +19,7 @@ _GROUPS = 4
 Array = NDArray[np.float32]
 
 
-class Int8Encoder(PackedEncoder):
+class Int8Encoder(ProcessorEncoder):
     """Builds one encoder from its weights and from what its linear layers are given."""
 
     def __init__(
@@ -43,11 +44,11 @@ class Int8Encoder(PackedEncoder):
         # Each row of weights adds up to one, so what is done to the values is done to their weighted mean.
         inner = smoothing(self._calibration[dense], output.weight)
         values = self._layer_of(value)
-        joined = Linear.joined([self._layer_of(query), self._layer_of(key), inner.giving(values)])
-        # The three share their input; an error in the values shows most in the end.
+        three = [self._layer_of(query), self._layer_of(key), inner.giving(values)]
+        # They share their input; an error in the values shows most in the end.
         outer = smoothing(self._calibration[query], values.weight)
-        attended = self._attend(self._linear(self._smooth_norm(x, norm, outer), joined, query, outer), pack)
-        return self._linear(attended, output, dense, inner), self._norm(x, norm)
+        attended = self._attend(self._linears(self._smooth_norm(x, norm, outer), three, query, outer), pack)
+        return self._linears(attended, [output], dense, inner)[0], self._norm(x, norm)
 
     def _feed_forward(self, x: str, norm: str, name: str) -> str:
         """Both layers group by group: the first one's outputs are the second one's inputs, sorted by their reach."""
@@ -79,11 +80,15 @@ class Int8Encoder(PackedEncoder):
         shift = (self._weights[f"{name}.bias"] - smooth.shift) / smooth.scale
         return self._normalised(x, scale, shift)
 
-    def _linear(self, x: str, layer: Linear, measured: str, smooth: Smoothing) -> str:
-        """``layer`` of ``x``, which was prepared by ``smooth``; ``measured`` names its inputs in the calibration."""
+    def _linears(self, x: str, layers: list[Linear], measured: str, smooth: Smoothing) -> list[str]:
+        """``layers`` of equal width, of ``x`` as ``smooth`` prepared it; the calibration has it as ``measured``."""
         inputs = self._calibration[measured]
-        prepared = smooth.given(layer)
+        prepared = smooth.given(Linear.joined(layers))
         scales = column_scales(prepared.weight, 1)
         weight = rounded(prepared.weight, scales, smooth.moment(inputs))
         rows = quantise_rows(self._g, x, zero_point(smooth.sample(inputs)))
-        return self._g.op("Add", product(self._g, rows, weight, scales[0]), self._bias(prepared.bias))
+        parts = (np.split(array, len(layers), axis=-1) for array in (weight, scales[0], prepared.bias))
+        return [
+            self._g.op("Add", product(self._g, rows, its, steps), self._bias(bias))
+            for its, steps, bias in zip(*parts, strict=True)
+        ]

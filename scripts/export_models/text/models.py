@@ -9,9 +9,8 @@ import onnx
 from onnx import TensorProto, helper
 
 from scripts.export_models.graphs.builder import Graph
-from scripts.export_models.graphs.linear import Weights, if_exact
+from scripts.export_models.graphs.linear import Weights
 from scripts.export_models.graphs.progress import SILENT, Progress
-from scripts.export_models.text.blocks import Build, in_blocks
 from scripts.export_models.text.calibration import Calibration
 from scripts.export_models.text.cuda import CudaEncoder
 from scripts.export_models.text.encoder import (
@@ -19,12 +18,12 @@ from scripts.export_models.text.encoder import (
     PackedEncoder,
     Packing,
     Precision,
-    mean_by_text,
     normalise,
     packing,
     text_inputs,
 )
 from scripts.export_models.text.int8 import Int8Encoder
+from scripts.export_models.text.processor import ProcessorEncoder
 
 # Cosine of all-MiniLM-L6-v2 to a score: unrelated pairs lie near 0.05, good answers above 0.5.
 _DEMO_SLOPE, _DEMO_MIDDLE = 12.0, 0.35
@@ -48,7 +47,7 @@ class Trained:
         shape = EncoderShape.of(self.config)
         if precision == "int8":
             return Int8Encoder(g, shape, self.weights, self.calibration, self.progress)
-        return (CudaEncoder if precision == "fp16" else PackedEncoder)(g, shape, self.weights, self.progress)
+        return (CudaEncoder if precision == "fp16" else ProcessorEncoder)(g, shape, self.weights, self.progress)
 
 
 def checkpoint_of(model: Any, calibration: Calibration | None = None, progress: Progress = SILENT) -> Trained:
@@ -58,60 +57,55 @@ def checkpoint_of(model: Any, calibration: Calibration | None = None, progress: 
     return Trained(model.config, weights, calibration or {}, progress)
 
 
-def _by_block(g: Graph, precision: Precision, build: Build) -> str:
-    """What ``build`` makes of the graph's inputs: in blocks on a processor, in one go on CUDA."""
-    ids, lengths = g.cast("input_ids", TensorProto.INT64), g.cast("lengths", TensorProto.INT64)
-    if precision == "fp16":
-        return build(g, ids, lengths)
-    built = in_blocks(g, ids, lengths, build)
-    return if_exact(g, built) if precision == "int8" else built
+def _inputs(g: Graph) -> tuple[str, str]:
+    """Token ids [tokens] and lengths [texts], INT64."""
+    return g.cast("input_ids", TensorProto.INT64), g.cast("lengths", TensorProto.INT64)
 
 
 def _pooled(g: Graph, checkpoint: Trained, precision: Precision, pooling: Pooling, ids: str, pack: Packing) -> str:
-    hidden = checkpoint.encoder(g, precision).build(ids, pack, first_token_only=pooling == "cls")
-    return hidden if pooling == "cls" else mean_by_text(g, hidden, pack)
+    encoder, first = checkpoint.encoder(g, precision), pooling == "cls"
+    hidden = encoder.build(ids, pack, first_token_only=first)
+    return hidden if first else encoder.mean(hidden, pack)
 
 
 def embedder(checkpoint: Trained, precision: Precision, pooling: Pooling, promised: int = 0) -> onnx.ModelProto:
     """``input_ids``, ``lengths`` to ``embedding`` FP32 [texts, width], L2-normalised, padded to ``promised``."""
     g, width = Graph(), checkpoint.config.hidden_size
     missing = max(0, promised - width)
-
-    def vectors(part: Graph, ids: str, lengths: str) -> str:
-        pooled = _pooled(part, checkpoint, precision, pooling, ids, packing(part, lengths, ids))
-        vector = normalise(part, pooled)
-        return part.op("Pad", vector, part.constant([0, 0, 0, missing])) if missing else vector
-
-    g.op("Identity", _by_block(g, precision, vectors), output="embedding")
+    ids, lengths = _inputs(g)
+    vector = normalise(g, _pooled(g, checkpoint, precision, pooling, ids, packing(g, lengths, ids)))
+    padded = g.op("Pad", vector, g.constant([0, 0, 0, missing])) if missing else vector
+    g.op("Identity", padded, output="embedding")
     output = helper.make_tensor_value_info("embedding", TensorProto.FLOAT, ["texts", width + missing])
     return g.model(text_inputs(), [output])
 
 
-def _score_model(precision: Precision, logits: Build) -> onnx.ModelProto:
-    g = Graph()
-    g.op("Sigmoid", _by_block(g, precision, logits), output="score")
+def _score_model(g: Graph, logits: str) -> onnx.ModelProto:
+    g.op("Sigmoid", logits, output="score")
     return g.model(text_inputs(), [helper.make_tensor_value_info("score", TensorProto.FLOAT, ["texts"])])
 
 
 def reranker(checkpoint: Trained, precision: Precision) -> onnx.ModelProto:
     """``input_ids``, ``lengths`` of pairs to ``score`` FP32 [pairs], the sigmoid of XLM-R's classification head."""
 
-    def logits(part: Graph, ids: str, lengths: str) -> str:
-        pooled = _pooled(part, checkpoint, precision, "cls", ids, packing(part, lengths, ids))
-        # The head is tiny beside the encoder and decides the order: it stays in full precision.
-        head = checkpoint.encoder(part, "fp32")
-        inner = part.op("Tanh", head.linear(pooled, "classifier.dense"))
-        return part.op("Squeeze", head.linear(inner, "classifier.out_proj"), part.constant([1]))
-
-    return _score_model(precision, logits)
+    g = Graph()
+    ids, lengths = _inputs(g)
+    pooled = _pooled(g, checkpoint, precision, "cls", ids, packing(g, lengths, ids))
+    # The head is tiny beside the encoder and decides the order: it stays in full precision.
+    head = checkpoint.encoder(g, "fp32")
+    inner = g.op("Tanh", head.linear(pooled, "classifier.dense"))
+    return _score_model(g, g.op("Squeeze", head.linear(inner, "classifier.out_proj"), g.constant([1])))
 
 
 def _split_pairs(g: Graph, ids: str, pack: Packing, start_id: int, separator_id: int) -> tuple[str, Packing]:
     """Make ``[CLS] a [SEP] b [SEP]`` into the two texts ``[CLS] a [SEP]`` and ``[CLS] b [SEP]``.
 
-    The first separator of a pair is taken twice; its copy becomes the start token of the second text.
+    The first separator of a pair is taken twice; its copy becomes the start token of the second text. What ends with no
+    separator ends all the same.
     """
-    separator = g.cast(g.op("Equal", ids, g.constant(separator_id)), TensorProto.INT64)
+    ends_here = g.op("Equal", g.op("Add", pack.place, g.constant(1)), g.op("Gather", pack.lengths, pack.text_of))
+    found = (g.op("Equal", ids, g.constant(separator_id)), ends_here)
+    separator = g.op("Max", *(g.cast(each, TensorProto.INT64) for each in found))
     before = g.op("CumSum", separator, g.constant(0), exclusive=1)
     seen = g.op("Sub", before, g.op("Gather", g.op("Gather", before, pack.starts), pack.text_of))
     first = g.op("Mul", separator, g.cast(g.op("Equal", seen, g.constant(0)), TensorProto.INT64))
@@ -127,7 +121,7 @@ def _split_pairs(g: Graph, ids: str, pack: Packing, start_id: int, separator_id:
     right = g.op("Sub", pack.lengths, cut)
     columns = [g.op("Unsqueeze", side, g.constant([1])) for side in (left, right)]
     lengths = g.op("Reshape", g.op("Concat", *columns, axis=1), g.constant([-1]))
-    return both, packing(g, lengths, both)
+    return both, packing(g, lengths, both, kinds=2)
 
 
 def demo_score(cosine: float) -> float:
@@ -138,14 +132,12 @@ def demo_score(cosine: float) -> float:
 def demo_reranker(checkpoint: Trained, start_id: int, separator_id: int, precision: Precision) -> onnx.ModelProto:
     """A reranker made of an embedder: the cosine of a pair's two halves, as a score between 0 and 1."""
 
-    def logits(part: Graph, ids: str, lengths: str) -> str:
-        both, halves = _split_pairs(part, ids, packing(part, lengths, ids), start_id, separator_id)
-        pooled = _pooled(part, checkpoint, precision, "mean", both, halves)
-        width = checkpoint.config.hidden_size
-        pairs = part.op("Reshape", normalise(part, pooled), part.constant([-1, 2, width]))
-        left, right = part.ops("Split", [pairs], 2, axis=1)
-        cosine = part.op("ReduceSum", part.op("Mul", left, right), part.constant([1, 2]), keepdims=0)
-        shifted = part.op("Sub", cosine, part.constant(_DEMO_MIDDLE, np.float32))
-        return part.op("Mul", shifted, part.constant(_DEMO_SLOPE, np.float32))
-
-    return _score_model(precision, logits)
+    g, width = Graph(), checkpoint.config.hidden_size
+    ids, lengths = _inputs(g)
+    both, halves = _split_pairs(g, ids, packing(g, lengths, ids), start_id, separator_id)
+    pooled = _pooled(g, checkpoint, precision, "mean", both, halves)
+    pairs = g.op("Reshape", normalise(g, pooled), g.constant([-1, 2, width]))
+    left, right = g.ops("Split", [pairs], 2, axis=1)
+    cosine = g.op("ReduceSum", g.op("Mul", left, right), g.constant([1, 2]), keepdims=0)
+    shifted = g.op("Sub", cosine, g.constant(_DEMO_MIDDLE, np.float32))
+    return _score_model(g, g.op("Mul", shifted, g.constant(_DEMO_SLOPE, np.float32)))

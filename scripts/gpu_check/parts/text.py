@@ -1,4 +1,6 @@
-"""The embedder as the product exports it, its texts packed, on ONNX Runtime."""
+"""The embedder as the product exports it, its texts packed."""
+
+from functools import partial
 
 from scripts.gpu_check.found import no_cuda_in_onnxruntime, require
 from scripts.gpu_check.job import Job
@@ -7,11 +9,18 @@ MODULES = ("onnx", "onnxruntime", "torch", "transformers")
 
 
 def run(job: Job) -> None:
-    """fp16 with PackedMultiHeadAttention on CUDA; on a processor, which has no such operator, the fp32 graph."""
+    """On CUDA in fp16 by ONNX Runtime, as Triton's backend does it; on a processor in fp32 by the product's code."""
     require(job.device, no_cuda_in_onnxruntime, modules=MODULES)
+    from scripts.export_models.text.served import session
     from scripts.gpu_check.lookalikes import packed_graph
     from scripts.gpu_check.onnx_model import OnnxModel
     from scripts.gpu_check.texts import measure, packed, precision
+    from scripts.machine import processors
 
-    model = OnnxModel(packed_graph(job, half=job.half), job.device)
-    measure(job, f"packed {precision(job)}", lambda texts: model.bound(packed(texts)))
+    folder = packed_graph(job, half=job.half)
+    if job.half:
+        model = OnnxModel(folder / "model.onnx", job.device)
+        measure(job, f"packed {precision(job)}", lambda texts: model.bound(packed(texts)))
+    else:
+        run = session(folder, processors())
+        measure(job, f"packed {precision(job)}", lambda texts: partial(run, texts))

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from scripts.compare.sides import ROOT, Models, NoNumbersError, ask
-from scripts.export_models.graphs.builder import Graph, save
-from scripts.export_models.graphs.progress import SILENT, Progress
+from scripts.compare.sides import ROOT, Models, ask
+from scripts.export_models.graphs.builder import Graph
+from scripts.export_models.graphs.progress import Progress
 from scripts.export_models.text.encoder import text_inputs
+from scripts.export_models.text.served import write
 
 NAMES = ("m3_embedder", "m3_reranker")
 
@@ -61,15 +62,12 @@ def test_an_export_that_could_not_be_done_ends_it_with_its_status(
     assert caught.value.returncode == 130
 
 
-def _lengths_as_scores(folder: Path, divisor: float) -> Path:
-    """A model whose score of a text is its length, divided."""
+def _lengths_as_scores(folder: Path) -> Path:
+    """A model whose score of a text is its length."""
     g = Graph()
-    lengths = g.cast("lengths", TensorProto.FLOAT)
-    g.op("Div", lengths, g.constant(divisor, np.float32), output="score")
-    save(
-        g.model(text_inputs(), [helper.make_tensor_value_info("score", TensorProto.FLOAT, ["texts"])]),
-        folder / "model.onnx",
-    )
+    g.op("Cast", "lengths", output="score", to=TensorProto.FLOAT)
+    score = helper.make_tensor_value_info("score", TensorProto.FLOAT, ["texts"])
+    write(g.model(text_inputs(), [score]), "fp32", folder)
     return folder
 
 
@@ -82,12 +80,7 @@ class _Pieces(Progress):
 
 def test_texts_are_answered_in_order_in_pieces(tmp_path: Path) -> None:
     ids, pieces = [np.ones(length, np.int32) for length in (2000, 2, 2000, 7)], _Pieces()
-    rows, tokens_a_second = ask(_lengths_as_scores(tmp_path, 1), ids, 1, pieces)
+    rows, tokens_a_second = ask(_lengths_as_scores(tmp_path), ids, 1, pieces)
     assert rows.tolist() == [2000, 2, 2000, 7]
     assert pieces.count == 2
     assert tokens_a_second > 0
-
-
-def test_what_is_no_number_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(NoNumbersError, match="gives no numbers on this processor"):
-        ask(_lengths_as_scores(tmp_path, 0), [np.ones(2, np.int32)], 1, SILENT)

@@ -73,7 +73,7 @@ def test_every_form_of_import_is_followed(tmp_path: Path, line: str) -> None:
 @pytest.mark.parametrize(
     ("family", "reads"),
     [
-        ("text", {"text.encoder", "text.int8", "text.quantise", "text.calibration", "text.checks", "text.blocks"}),
+        ("text", {"text.encoder", "text.int8", "text.quantise", "text.calibration", "text.checks", "text.processor"}),
         ("whisper", {"whisper.encoder", "whisper.layers", "whisper.decoder", "whisper.checks"}),
         ("voices", {"voices.stretches", "graphs.rewriting"}),
     ],

@@ -70,7 +70,7 @@ def test_every_model_has_what_was_chosen(repository: Path) -> None:
         **dict.fromkeys((name for name in written if name.startswith("piper_")), fit.voices),
     }
     assert written["whisper_turbo"].parameters["intra_threads"].string_value == str(fit.threads)
-    assert written["m3_embedder"].parameters["intra_op_thread_count"].string_value == str(fit.threads)
+    assert written["m3_embedder"].parameters["intra_threads"].string_value == str(fit.threads)
 
 
 def test_what_was_chosen_is_told_and_nothing_else_is_changed(repository: Path) -> None:
@@ -80,7 +80,7 @@ def test_what_was_chosen_is_told_and_nothing_else_is_changed(repository: Path) -
     committed = (repository / "m3_embedder" / "config.pbtxt").read_text(encoding="utf-8").splitlines()
     fitted = (repository / "m3_embedder" / "configs" / f"{CONFIG_NAME}.pbtxt").read_text(encoding="utf-8").splitlines()
     changed = [line for line, other in zip(committed, fitted, strict=True) if line != other]
-    assert changed == ['parameters { key: "intra_op_thread_count" value { string_value: "2" } }']
+    assert changed == ['parameters { key: "intra_threads" value { string_value: "2" } }']
 
 
 def test_on_two_processors_all_is_as_committed_whatever_was_written_before(repository: Path) -> None:
@@ -91,5 +91,5 @@ def test_on_two_processors_all_is_as_committed_whatever_was_written_before(repos
 
 def test_a_file_that_cannot_be_fitted_is_an_error(repository: Path) -> None:
     (repository / "m3_embedder" / "config.pbtxt").write_text("name: 'm3_embedder'\n", encoding="utf-8")
-    with pytest.raises(ValueError, match="intra_op_thread_count"):
+    with pytest.raises(ValueError, match="intra_threads"):
         TWO.write(repository)

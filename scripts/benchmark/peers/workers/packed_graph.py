@@ -1,4 +1,4 @@
-"""Our own graph without queue, HTTP or Triton: <folder of model.onnx> <texts a run>.
+"""Our own graph without queue, HTTP or Triton: <its folder> <texts a run>.
 
 A task is a list of texts or of pairs.
 """
@@ -10,10 +10,10 @@ import numpy as np
 from line_server import serve
 from tokenizers import Tokenizer
 
-from scripts.export_models.text.checks import session
+from scripts.export_models.text.served import session
 
 folder, batch = Path(sys.argv[1]), int(sys.argv[2])
-tokenizer, run = Tokenizer.from_file(str(folder / "tokenizer.json")), session(folder / "model.onnx")
+tokenizer, run = Tokenizer.from_file(str(folder / "tokenizer.json")), session(folder)
 
 
 def work(texts: list[str | list[str]]) -> np.ndarray:

@@ -9,8 +9,9 @@ import torch
 from numpy.typing import NDArray
 from transformers import XLMRobertaConfig, XLMRobertaModel
 
-from scripts.export_models.graphs.builder import save
-from scripts.export_models.text.checks import Run, session
+from scripts.export_models.text.checks import Run
+from scripts.export_models.text.encoder import Precision
+from scripts.export_models.text.served import session, write
 
 SIZES = {
     "vocab_size": 300,
@@ -32,9 +33,9 @@ def xlmr() -> Any:
     return XLMRobertaModel(XLMRobertaConfig(**SIZES, max_position_embeddings=8194, type_vocab_size=1)).eval()
 
 
-def load(model: onnx.ModelProto, folder: Path) -> Run:
-    save(model, folder / "model.onnx")
-    return session(folder / "model.onnx")
+def load(model: onnx.ModelProto, folder: Path, precision: Precision = "fp32") -> Run:
+    write(model, precision, folder)
+    return session(folder)
 
 
 def first_token(model: Any, text: NDArray[np.int32]) -> NDArray[np.float32]:

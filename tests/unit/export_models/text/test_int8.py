@@ -18,7 +18,7 @@ from tests.unit.export_models.text.small import first_token, load, texts, xlmr
 def int8(tmp_path_factory: pytest.TempPathFactory) -> Run:
     model = xlmr()
     checkpoint = models.checkpoint_of(model, calibrate(model, texts((50, 200))))
-    return load(models.embedder(checkpoint, "int8", "cls"), tmp_path_factory.mktemp("int8"))
+    return load(models.embedder(checkpoint, "int8", "cls"), tmp_path_factory.mktemp("int8"), "int8")
 
 
 @exact_int8
@@ -47,14 +47,20 @@ def _with_outliers(model: Any) -> Any:
 def test_int8_stays_close_where_some_channels_are_large(tmp_path: Path) -> None:
     model = _with_outliers(xlmr())
     checkpoint = models.checkpoint_of(model, calibrate(model, texts((50, 200))))
-    run = load(models.embedder(checkpoint, "int8", "cls"), tmp_path)
+    run = load(models.embedder(checkpoint, "int8", "cls"), tmp_path, "int8")
     given = texts((3, 40, 500))
     wanted = np.stack([first_token(model, text) for text in given])
     assert (1 - (run(given) * wanted).sum(axis=1)).max() < 1e-3
 
 
-def test_int8_multiplies_in_integers_alone_but_for_attention() -> None:
+@exact_int8
+def test_every_linear_layer_is_multiplied_in_integers(tmp_path: Path) -> None:
     model = xlmr()
     checkpoint = models.checkpoint_of(model, calibrate(model, texts((50,))))
-    kinds = [node.op_type for node in models.embedder(checkpoint, "int8", "cls").graph.node]
-    assert "MatMul" not in kinds
+    run: Any = load(models.embedder(checkpoint, "int8", "cls"), tmp_path, "int8")
+    graph = run.__self__._request.get_compiled_model().get_runtime_model()
+    nodes = [node.get_rt_info() for node in graph.get_ordered_ops()]
+    products = [node for node in nodes if node["layerType"].astype(str) == "FullyConnected"]
+    # In each of two layers: queries, keys and values, what comes behind attention, and twice four groups.
+    in_integers = [node for node in products if node["runtimePrecision"].astype(str) == "u8"]
+    assert (len(in_integers), len(products)) == (24, 25)

@@ -7,10 +7,9 @@ import pytest
 from optimum.onnxruntime import ORTModelForFeatureExtraction
 from transformers import XLMRobertaModel
 
-from scripts.export_models.graphs.builder import save
 from scripts.export_models.text import models
-from scripts.export_models.text.checks import session
 from tests import lookalikes
+from tests.unit.export_models.text.small import load
 
 _PAD = 1
 
@@ -27,5 +26,5 @@ def test_packed_and_padded_graphs_give_the_same_vectors(tmp_path: Path) -> None:
     hidden = padded(input_ids=block, attention_mask=(block != _PAD).astype(np.int64)).last_hidden_state[:, 0]
     wanted = hidden / np.linalg.norm(hidden, axis=1, keepdims=True)
     model = XLMRobertaModel.from_pretrained(tmp_path / "source").eval()
-    save(models.embedder(models.checkpoint_of(model), "fp32", "cls"), tmp_path / "model.onnx")
-    assert np.abs(session(tmp_path / "model.onnx")(texts) - wanted).max() < 1e-5
+    run = load(models.embedder(models.checkpoint_of(model), "fp32", "cls"), tmp_path)
+    assert np.abs(run(texts) - wanted).max() < 1e-5

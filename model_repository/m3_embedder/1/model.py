@@ -1,0 +1,83 @@
+"""Triton's Python model for texts on a processor: packed token ids to rows. The work is in ``texts``.
+
+A request carries all its texts in one row: ``input_ids``, the token ids of every text end to end, and ``lengths``.
+"""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from texts import TextModel
+
+# Triton is asked over a pipe: not more often.
+_LOOK_SECONDS = 0.05
+
+
+def _input(request, name):
+    return pb_utils.get_input_tensor_by_name(request, name).as_numpy().reshape(-1)
+
+
+def _texts(request):
+    """The token ids of each text; None where the lengths are not those of the tokens."""
+    ids, lengths = _input(request, "input_ids"), _input(request, "lengths")
+    if (lengths < 1).any() or lengths.sum() != ids.size:
+        return None
+    return np.split(ids, np.cumsum(lengths)[:-1]) if lengths.size else []
+
+
+def _failure(message, code):
+    """A response of its own: Triton 2.51 crashes when two responses share one error."""
+    return pb_utils.InferenceResponse(error=pb_utils.TritonError(message, code))
+
+
+class _Callers:
+    """Those of one execution, each with ``counts`` of its texts, as long as they wait."""
+
+    def __init__(self, requests, counts):
+        self._requests, self._owners = requests, np.repeat(np.arange(len(requests)), counts)
+        self._looked = 0.0
+        self.waiting = np.ones(len(requests), bool)
+
+    def wait(self, texts):
+        """Whether any of them still waits for any of the texts with these numbers."""
+        if time.monotonic() - self._looked > _LOOK_SECONDS:
+            self.waiting = np.array([not request.is_cancelled() for request in self._requests])
+            self._looked = time.monotonic()
+        return self.waiting[self._owners[texts]].any()
+
+
+class TritonPythonModel:
+    """One instance: one process with its own weights."""
+
+    def initialize(self, args):
+        config = json.loads(args["model_config"])
+        (output,) = config["output"]
+        self._output = output["name"]
+        threads = int(config["parameters"]["intra_threads"]["string_value"])
+        self._model = TextModel(Path(args["model_repository"]) / args["model_version"], threads)
+
+    def execute(self, requests):
+        given = [_texts(request) for request in requests]
+        counts = [len(texts or []) for texts in given]
+        callers = _Callers(requests, counts)
+        try:
+            rows = self._model.compute([text for texts in given for text in texts or []], callers.wait)
+        except Exception as error:  # The boundary: an exception that leaves here would carry file paths to clients.
+            pb_utils.Logger.log_error(f"texts failed: {error!r}")
+            return [_failure("texts failed", pb_utils.TritonError.INTERNAL) for _ in requests]
+        parts = np.split(rows, np.cumsum(counts)[:-1])
+        return [self._response(*each) for each in zip(given, callers.waiting, parts, strict=True)]
+
+    def _response(self, texts, waiting, rows):
+        if texts is None:
+            return _failure("lengths are not those of the tokens", pb_utils.TritonError.INVALID_ARG)
+        if not waiting:
+            return _failure("cancelled", pb_utils.TritonError.CANCELLED)
+        return pb_utils.InferenceResponse([pb_utils.Tensor(self._output, rows[None])])

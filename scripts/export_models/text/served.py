@@ -1,0 +1,27 @@
+"""An exported text model: what is written for Triton, and what Triton makes of it on a processor."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from scripts.export_models.graphs.builder import save
+from scripts.export_models.graphs.fast_int8 import FAST_INT8
+from scripts.export_models.graphs.served import served
+from scripts.export_models.text.checks import Run
+from scripts.export_models.text.encoder import Precision
+
+
+def write(graph: onnx.ModelProto, precision: Precision, target: Path, **settings: Any) -> None:
+    """Put a graph into ``target`` with what there is to know of it."""
+    save(graph, target / "model.onnx")
+    for_processors = {} if precision == "fp16" else {"processor_flags": sorted(FAST_INT8)}
+    settings |= {"precision": precision, **for_processors}
+    (target / "quartet.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+
+
+def session(folder: Path, threads: int = 2) -> Run:
+    """The model in ``folder`` as a function from the token ids of texts to one row a text."""
+    run: Run = served("m3_embedder", "texts").TextModel(folder, threads).compute
+    return run

@@ -1,0 +1,102 @@
+"""Triton's Python model of texts, with a stand-in for what Triton gives it and one for what computes texts."""
+
+import importlib.util
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests import python_backend
+from tests.conftest import ROOT
+from tests.python_backend import Tensor, TritonError
+
+FOLDER = ROOT / "model_repository" / "m3_embedder" / "1"
+
+
+class Request:
+    """Texts of these lengths; ``missing`` tokens are not there; ``cancelled`` once its caller has gone."""
+
+    def __init__(self, *lengths: int, missing: int = 0, cancelled: bool = False) -> None:
+        self.cancelled = cancelled
+        self.tensors = {
+            "input_ids": np.arange(sum(lengths) - missing, dtype=np.int32)[None],
+            "lengths": np.array([lengths], np.int32),
+        }
+
+    def is_cancelled(self) -> bool:
+        return self.cancelled
+
+
+class TextModel:
+    """A text's row is its length; texts of 99 tokens fail."""
+
+    def __init__(self, folder: Path, threads: int) -> None:
+        self.folder, self.threads = folder, threads
+        self.computed: list[int] = []
+
+    def compute(self, texts: Sequence[Any], wanted: Callable[[Any], bool]) -> Any:
+        lengths = np.array([len(text) for text in texts])
+        if 99 in lengths:
+            raise RuntimeError("/secret/path")
+        self.computed = [length for number, length in enumerate(lengths) if wanted(np.array([number]))]
+        return np.array([[len(text), len(text)] for text in texts], np.float32).reshape(-1, 2)
+
+
+@pytest.fixture
+def instance(monkeypatch: pytest.MonkeyPatch) -> Any:
+    python_backend.put_in(monkeypatch, lambda request, name: Tensor(name, request.tensors[name]))
+    spec = importlib.util.spec_from_file_location("m3_model", FOLDER / "model.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "TextModel", TextModel)
+    started = module.TritonPythonModel()
+    config = '{"output": [{"name": "embedding"}], "parameters": {"intra_threads": {"string_value": "3"}}}'
+    started.initialize({"model_config": config, "model_repository": "/models/m", "model_version": "7"})
+    return started
+
+
+def _rows(answers: Sequence[Any]) -> list[Any]:
+    return [answer.list_of("embedding") for answer in answers]
+
+
+def test_it_is_loaded_from_its_version_with_its_threads(instance: Any) -> None:
+    assert (instance._model.folder, instance._model.threads) == (Path("/models/m/7"), 3)
+
+
+def test_requests_are_computed_together_and_each_gets_its_rows(instance: Any) -> None:
+    assert _rows(instance.execute([Request(2, 5), Request(4)])) == [[[2, 2], [5, 5]], [[4, 4]]]
+    assert instance._model.computed == [2, 5, 4]
+
+
+def test_a_request_without_texts_has_no_rows(instance: Any) -> None:
+    """Callers ask so whether the process lives."""
+    assert _rows(instance.execute([Request(), Request(4)])) == [[], [[4, 4]]]
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_request_that_nobody_waits_for_is_answered_so_and_not_computed(instance: Any, place: int) -> None:
+    requests = [Request(2), Request(4)]
+    requests.insert(place, Request(3, 3, cancelled=True))
+    answers = instance.execute(requests)
+    gone = answers.pop(place)
+    assert (gone.error.args[1], gone.output_tensors) == (TritonError.CANCELLED, [])
+    assert _rows(answers) == [[[2, 2]], [[4, 4]]]
+    assert instance._model.computed == [2, 4]
+
+
+@pytest.mark.parametrize("bad", [Request(20, missing=7), Request(20, missing=-7), Request(3, 0), Request(3, -1, 1)])
+def test_lengths_that_are_not_those_of_the_tokens_fail_alone(instance: Any, bad: Request) -> None:
+    first, wrong, last = instance.execute([Request(2), bad, Request(4)])
+    assert wrong.error.args[1] == TritonError.INVALID_ARG
+    assert _rows([first, last]) == [[[2, 2]], [[4, 4]]]
+
+
+def test_each_request_of_a_failed_run_has_an_error_of_its_own_without_its_reason(instance: Any) -> None:
+    first, second = instance.execute([Request(2), Request(99)])
+    assert first.error.args[1] == second.error.args[1] == TritonError.INTERNAL
+    assert first.error is not second.error
+    assert "/secret" not in first.error.args[0]
