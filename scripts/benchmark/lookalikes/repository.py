@@ -102,13 +102,18 @@ def _link_or_copy(source: str, target: str) -> None:
     (os.link if os.path.getsize(source) > _SMALL else shutil.copy2)(source, target)
 
 
+def _no_code(folder: str, names: list[str]) -> list[str]:
+    """Of a model's version, all but what Triton runs."""
+    return [name for name in names if not name.endswith(".py")] if Path(folder).name == "1" else []
+
+
 def _own_copy(target: Path, replaced: str) -> Path:
-    """The demo's repository without the files of the model that is ``replaced``; gives that model's folder."""
+    """The demo's repository without the weights of the model that is ``replaced``; gives that model's folder."""
     if not target.exists():
         shutil.copytree(REPOSITORY, target, copy_function=_link_or_copy)
     model = target / replaced
-    shutil.rmtree(model / "1")
-    (model / "1").mkdir()
+    shutil.rmtree(model)
+    shutil.copytree(REPOSITORY / replaced, model, ignore=_no_code)
     return model
 
 
@@ -139,8 +144,6 @@ def put_text(target: Path, checkpoint: Path, precision: Precision, *, reranker: 
 def put_whisper(target: Path, converted: Path) -> None:
     """The converted look-alike as ``whisper_turbo``."""
     model = _own_copy(target, "whisper_turbo")
-    for file in (REPOSITORY / "whisper_turbo" / "1").glob("*.py"):
-        shutil.copy2(file, model / "1")
     shutil.copytree(converted, model / "1" / "whisper")
 
 
