@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from blocks import blocks
@@ -21,6 +22,15 @@ Rows = NDArray[np.float32]
 Wanted = Callable[[NDArray[np.int64]], bool]
 
 
+def _others(lengths: Sequence[int]) -> list[int]:
+    """Lengths of a few short texts, of which nothing in a graph has the shape that it has of those with ``lengths``:
+    neither their number, nor their tokens, nor the places of their grid.
+    """
+    if len(lengths) > 1:
+        return [1]
+    return [1, 1] if lengths[0] > 2 * 16 else [12, 12, 12]
+
+
 class TextModel:
     """The graph in ``folder`` as ``scripts/export_models/text`` writes it, compiled for so many ``threads``.
 
@@ -31,10 +41,9 @@ class TextModel:
         settings = json.loads((folder / "quartet.json").read_text(encoding="utf-8"))
         if "processor_flags" not in settings:
             raise ValueError(f"{folder} was exported for CUDA: export it with --precision auto")
-        processor = Processor(threads, settings["processor_flags"], exact=settings["precision"] == "fp32")
-        self._request = processor.compiled(folder / GRAPH).create_infer_request()
-        # Weights are laid out in the first run: no caller waits for that.
-        self._request.infer({"input_ids": np.zeros(1, np.int32), "lengths": np.ones(1, np.int32)})
+        self._processor = Processor(threads, settings["processor_flags"], exact=settings["precision"] == "fp32")
+        self._graph = folder / GRAPH
+        self._compile()
         self._shape = self._request.get_output_tensor().data.shape[1:]
 
     def compute(self, texts: Sequence[Ids], wanted: Wanted = lambda _: True) -> Rows:
@@ -46,15 +55,40 @@ class TextModel:
                 rows[block] = self._request.get_output_tensor().data
         return rows
 
+    def _compile(self) -> None:
+        self._request: Any = self._processor.compiled(self._graph).create_infer_request()
+        # Weights are laid out in the first run: no caller waits for that.
+        self._start([np.zeros(1, np.int32)])
+        self._request.wait()
+
+    def _start(self, texts: Sequence[Ids]) -> None:
+        self._lengths = [len(text) for text in texts]
+        self._request.start_async({"input_ids": np.concatenate(texts), "lengths": np.array(self._lengths, np.int32)})
+
     def _finished(self, texts: Sequence[Ids], wanted: Callable[[], bool]) -> bool:
         """Run to the end, or until nobody waits."""
-        lengths = np.array([len(text) for text in texts], np.int32)
-        self._request.start_async({"input_ids": np.concatenate(texts), "lengths": lengths})
-        while not self._request.wait_for(_LOOK_MS):
-            if not wanted():
-                self._request.cancel()
-                # OpenVINO raises this for what was cancelled.
-                with suppress(RuntimeError):
-                    self._request.wait()
-                return False
+        before = self._lengths
+        try:
+            self._start(texts)
+            while not self._request.wait_for(_LOOK_MS):
+                if not wanted():
+                    self._break_off(before)
+                    return False
+        except Exception:
+            # A run that failed on its way leaves shapes that the next would take for its own.
+            self._compile()
+            raise
         return True
+
+    def _break_off(self, before: Sequence[int]) -> None:
+        """Cancel what runs, and run texts unlike those that ran to their end ``before``.
+
+        To what was cancelled before OpenVINO came to it, it has given the shape of its output, and remembers the shapes
+        of its inputs from ``before``; when the same came again, it would leave the output as it is.
+        """
+        self._request.cancel()
+        # OpenVINO raises this for what was cancelled.
+        with suppress(RuntimeError):
+            self._request.wait()
+        self._start([np.zeros(length, np.int32) for length in _others(before)])
+        self._request.wait()

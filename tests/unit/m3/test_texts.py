@@ -25,12 +25,15 @@ def _graph(g: Graph, lengths: str, ids: str) -> Any:
     return g.model(text_inputs(), [helper.make_tensor_value_info("embedding", TensorProto.FLOAT, ["texts", 2])])
 
 
+def _written(graph: Callable[[Graph, str, str], Any], folder: Path) -> Path:
+    g = Graph()
+    write(graph(g, g.cast("lengths", TensorProto.INT64), g.cast("input_ids", TensorProto.INT64)), "fp32", folder)
+    return folder
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder, g = tmp_path_factory.mktemp("model"), Graph()
-    graph = _graph(g, g.cast("lengths", TensorProto.INT64), g.cast("input_ids", TensorProto.INT64))
-    write(graph, "fp32", folder)
-    return folder
+    return _written(_graph, tmp_path_factory.mktemp("model"))
 
 
 @pytest.fixture(scope="module")
@@ -55,40 +58,56 @@ def test_a_block_that_nobody_waits_for_is_left_out(model: Any) -> None:
     assert rows.tolist() == [[0, 0], [3, 1], [4, 2]]
 
 
-class _Endless:
-    """OpenVINO's request, which is never done before it is cancelled."""
-
-    def __init__(self) -> None:
-        self.cancelled = False
-
-    def start_async(self, inputs: Any) -> None:
-        self.inputs = inputs
-
-    def wait_for(self, milliseconds: int) -> bool:
-        return False
-
-    def cancel(self) -> None:
-        self.cancelled = True
-
-    def wait(self) -> None:
-        raise RuntimeError("Infer Request was canceled")
-
-
 def _asked(*answers: bool) -> Callable[[Any], bool]:
     left = list(answers)
     return lambda texts: left.pop(0)
 
 
-def test_a_block_is_broken_off_as_soon_as_nobody_waits(folder: Path) -> None:
-    model, request = code.TextModel(folder, 1), _Endless()
-    model._request = request
-    assert model.compute(_texts(8192), _asked(True, True, False)).tolist() == [[0, 0]]
-    assert request.cancelled
+def _slow(g: Graph, lengths: str, ids: str) -> Any:
+    """As ``_graph``, by way of many products for each token."""
+    width, floats = 256, TensorProto.FLOAT
+    x = g.op(
+        "Mul", g.op("Unsqueeze", g.cast(ids, floats), g.constant([1])), g.constant(np.ones((1, width)), np.float32)
+    )
+    for number in range(40):
+        x = g.op("Relu", g.op("MatMul", x, g.weight(np.eye(width, dtype=np.float32), f"layer.{number}")))
+    starts = g.op("CumSum", lengths, g.constant(0), exclusive=1)
+    first = g.op("Gather", g.op("Gather", x, starts), g.constant([0]), axis=1)
+    g.op("Concat", g.op("Unsqueeze", g.cast(lengths, floats), g.constant([1])), first, output="embedding", axis=1)
+    return g.model(text_inputs(), [helper.make_tensor_value_info("embedding", floats, ["texts", 2])])
 
 
-def test_after_a_block_was_broken_off_the_next_is_right(model: Any) -> None:
-    model.compute(_texts(8192), _asked(True, *[False] * 100))
-    assert model.compute(_texts(4)).tolist() == [[4, 0]]
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return code.TextModel(_written(_slow, tmp_path_factory.mktemp("slow")), 1)
+
+
+@pytest.mark.parametrize("length", [1, 33, 48])
+def test_after_a_block_was_broken_off_the_next_is_right(slow: Any, length: int) -> None:
+    expected = slow.compute(_texts(length)).tolist()
+    assert slow.compute(_texts(200_000), _asked(True, *[False] * 100)).tolist() == [[0, 0]]
+    assert slow.compute(_texts(length)).tolist() == expected == [[length, 0]]
+
+
+def test_after_texts_that_were_broken_off_the_next_are_right(slow: Any) -> None:
+    slow.compute(_texts(12, 12, 12))
+    slow.compute(_texts(200_000), _asked(True, *[False] * 100))
+    assert slow.compute(_texts(12, 12, 12)).tolist() == [[12, 0], [12, 1], [12, 2]]
+
+
+def test_what_failed_on_its_way_does_not_show_in_the_next(slow: Any) -> None:
+    def fails(texts: Any) -> bool:
+        if len(asked) > 1:
+            slow._request.cancel()
+            slow._request.wait()
+        asked.append(texts)
+        return True
+
+    asked: list[Any] = []
+    slow.compute(_texts(12))
+    with pytest.raises(RuntimeError, match="canceled"):
+        slow.compute(_texts(200_000), fails)
+    assert slow.compute(_texts(12)).tolist() == [[12, 0]]
 
 
 def test_an_export_for_cuda_is_refused(folder: Path, tmp_path: Path) -> None:
