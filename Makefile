@@ -66,7 +66,7 @@ $(VENV)/installed-peers-%: $(VENV)/installed-bench scripts/benchmark/peers/requi
 install: $(VENV)/installed ## make the virtual environment with everything to run and export
 	@:
 
-run: check-run ## start Triton and the frontend; PORT=8080 MODELS=demo|hub|folder FOLDER=path PRECISION=auto|int8|fp32 FACTS=file STATE=build FIT=threads=4
+run: check-run ## start Triton and the frontend; PORT=8080 MODELS=demo|hub|folder FOLDER=path PRECISION=auto|int8|bf16|fp32 FACTS=file STATE=build FIT=threads=4
 	@$(MAKE) --no-print-directory install
 	@$(BIN)/python -m scripts.run --end-with-parent $(CHOICE) $(OWN)
 

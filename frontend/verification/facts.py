@@ -14,7 +14,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-PRECISIONS = ("int8", "fp16", "fp32")
+PRECISIONS = ("int8", "bf16", "fp16", "fp32")
 _KNOWN = Path(__file__).parent / "known"
 NAMED = tuple(sorted(path.stem for path in _KNOWN.glob("*.json")))
 

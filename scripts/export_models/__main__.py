@@ -29,7 +29,7 @@ from scripts.export_models.worker import Job, source_of
 from scripts.machine import memory_bytes, processors
 
 MODELS = plan.MODELS
-_PRECISIONS = ("auto", "int8", "fp32", "fp16")
+_PRECISIONS = ("auto", "int8", "bf16", "fp32", "fp16")
 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:

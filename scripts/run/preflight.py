@@ -42,7 +42,7 @@ _EXPORTS = {
     "folder": "the models of the folder: up to 8 GB",
     "hub": "the real models: a download of 9.6 GB, and an export of up to 8 GB",
 }
-_PRECISIONS = {"run": ("auto", "int8", "fp32"), "export": ("auto", "int8", "fp32", "fp16")}
+_PRECISIONS = {"run": ("auto", "int8", "bf16", "fp32"), "export": ("auto", "int8", "bf16", "fp32", "fp16")}
 
 
 @dataclass(frozen=True)

@@ -39,8 +39,8 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (replace(RUN, models="folder"), "MODELS=folder needs FOLDER="),
         (replace(RUN, models="folder", folder="/nowhere"), "FOLDER=/nowhere: there is no such folder"),
         (replace(RUN, facts="/nowhere"), "FACTS=/nowhere: there is no such file"),
-        (replace(RUN, precision="fp16"), "PRECISION=fp16: must be one of auto, int8, fp32"),
-        (Choice("export", precision="int4"), "PRECISION=int4: must be one of auto, int8, fp32, fp16"),
+        (replace(RUN, precision="fp16"), "PRECISION=fp16: must be one of auto, int8, bf16, fp32"),
+        (Choice("export", precision="int4"), "PRECISION=int4: must be one of auto, int8, bf16, fp32, fp16"),
     ],
 )
 def test_a_wrong_choice_is_named(choice: Choice, sentence: str) -> None:

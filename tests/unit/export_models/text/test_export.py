@@ -108,6 +108,13 @@ def test_auto_is_fp32_where_int8_loses_too_much(source: Path, tmp_path: Path, mo
     assert heard.notes == ["fp32, since int8: 1 - cosine is 1.0e-01, over 1e-03"]
 
 
+def test_bf16_is_held_to_what_bfloat16_loses(source: Path, tmp_path: Path) -> None:
+    checks = export(_text_model(), source, tmp_path / "out", "bf16")
+    assert _written(tmp_path / "out") == "bf16"
+    assert all(check.passed for check in checks)
+    assert "bf16: 1 - cosine" in [check.what for check in checks]
+
+
 def test_fp16_is_checked_but_for_what_runs_on_cuda_alone(source: Path, tmp_path: Path) -> None:
     *checks, last = export(_text_model(), source, tmp_path / "out", "fp16")
     assert len(checks) == 7
