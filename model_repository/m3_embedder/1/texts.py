@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 GRAPH = "model.onnx"
 # How long a caller who has gone may be computed for.
 _LOOK_MS = 50
+# Rows of the grid on which the graph's attention lies are as long as a multiple of it.
+_PLACES = 16
 
 Ids = NDArray[np.int32]
 Rows = NDArray[np.float32]
@@ -28,7 +30,7 @@ def _others(lengths: Sequence[int]) -> list[int]:
     """
     if len(lengths) > 1:
         return [1]
-    return [1, 1] if lengths[0] > 2 * 16 else [12, 12, 12]
+    return [1, 1] if lengths[0] > 2 * _PLACES else [12, 12, 12]
 
 
 class TextModel:
@@ -67,16 +69,19 @@ class TextModel:
 
     def _finished(self, texts: Sequence[Ids], wanted: Callable[[], bool]) -> bool:
         """Run to the end, or until nobody waits."""
-        before = self._lengths
         try:
+            if self._request is None:
+                self._compile()
+            before = self._lengths
             self._start(texts)
             while not self._request.wait_for(_LOOK_MS):
                 if not wanted():
                     self._break_off(before)
                     return False
         except Exception:
-            # A run that failed on its way leaves shapes that the next would take for its own.
-            self._compile()
+            # A run that failed on its way leaves shapes that the next would take for its own. Its memory goes first:
+            # it may be what was missing.
+            self._request = None
             raise
         return True
 

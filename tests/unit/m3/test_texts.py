@@ -110,6 +110,26 @@ def test_what_failed_on_its_way_does_not_show_in_the_next(slow: Any) -> None:
     assert slow.compute(_texts(12)).tolist() == [[12, 0]]
 
 
+def test_what_cannot_be_compiled_after_a_failure_is_compiled_for_the_next(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = code.TextModel(folder, 1)
+    compiled, left = model._processor.compiled, [MemoryError("compiling")]
+
+    def once_short(graph: Path) -> Any:
+        if left:
+            raise left.pop()
+        return compiled(graph)
+
+    monkeypatch.setattr(model._processor, "compiled", once_short)
+    monkeypatch.setattr(model._request, "start_async", None, raising=False)
+    with pytest.raises(TypeError):
+        model.compute(_texts(4))
+    with pytest.raises(MemoryError):
+        model.compute(_texts(4))
+    assert model.compute(_texts(4)).tolist() == [[4, 0]]
+
+
 def test_an_export_for_cuda_is_refused(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "quartet.json").write_text(json.dumps({"precision": "fp16"}), encoding="utf-8")
     with pytest.raises(ValueError, match="was exported for CUDA"):
