@@ -2,7 +2,6 @@
 
 import shutil
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +40,11 @@ def text_model(job: Job) -> Any:
 def packed_graph(job: Job, *, half: bool) -> Path:
     """The folder of the product's own graph, as it is exported: for CUDA in fp16, for processors in fp32."""
     precision: Precision = "fp16" if half else "fp32"
-    graph = partial(models.embedder, models.checkpoint_of(text_model(job)), precision, "cls")
-    return _once(job.folder / f"packed-{precision}", lambda folder: write(graph(), precision, folder))
+
+    def make(folder: Path) -> None:
+        write(models.embedder(models.checkpoint_of(text_model(job)), precision, "cls"), precision, folder)
+
+    return _once(job.folder / f"packed-{precision}", make)
 
 
 def padded_graph(job: Job) -> Path:
