@@ -6,7 +6,7 @@ knows no caller who hangs up; the other would trace every probe, four a second o
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
@@ -23,6 +23,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from frontend.catalogue.version import VERSION
 from frontend.observe.logs import Outage
 from frontend.observe.metrics import SPANS_LOST
+from frontend.observe.tracing import Attributes, Tracer
 
 _MOST_SPANS = 4096
 _BATCH = 512
@@ -57,7 +58,7 @@ class _Sender(SpanExporter):
         self._exporter.shutdown()
 
 
-class OtlpTracer:
+class OtlpTracer(Tracer):
     """Samples by a trace's id alone: a caller who marks its traces as sampled has no more of them."""
 
     def __init__(self, endpoint: str, ratio: float) -> None:
@@ -84,10 +85,10 @@ class OtlpTracer:
     def span(self, name: str) -> "_Open":
         return _Open(self._tracer.start_span(name))
 
-    def call(self, name: str, attributes: Mapping[str, Any]) -> "_Open":
+    def call(self, name: str, attributes: Attributes) -> "_Open":
         return _Open(self._tracer.start_span(name, None, SpanKind.CLIENT, _named(attributes)))
 
-    def note(self, attributes: Mapping[str, Any], *, failed: bool) -> None:
+    def note(self, attributes: Attributes, *, failed: bool) -> None:
         span = trace.get_current_span()
         span.set_attributes(_named(attributes))
         if failed:
@@ -127,5 +128,5 @@ class _Open:
         self._span.end()
 
 
-def _named(attributes: Mapping[str, Any]) -> dict[str, Any]:
+def _named(attributes: Attributes) -> dict[str, Any]:
     return {f"quartet.{name}": value for name, value in attributes.items() if value is not None}
