@@ -42,7 +42,7 @@ from frontend.middleware.query import query_middleware
 from frontend.middleware.request_id import add_headers, request_id_middleware
 from frontend.middleware.turns import turns_middleware
 from frontend.observe.metrics import BUILD
-from frontend.observe.tracers import open_tracer
+from frontend.observe.tracing import OFF
 from frontend.operations.chat import handler as chat
 from frontend.operations.chat.pipeline import ChatPipeline
 from frontend.operations.embeddings import handler as embeddings
@@ -137,9 +137,15 @@ async def _usage(app: web.Application) -> AsyncIterator[None]:
 
 async def _tracing(app: web.Application) -> AsyncIterator[None]:
     """Spans, which are sent to their end when all else has ended."""
-    app[keys.TRACER] = open_tracer(app[keys.SETTINGS].otlp_endpoint, app[keys.SETTINGS].trace_ratio)
+    settings, tracer = app[keys.SETTINGS], OFF
+    if settings.otlp_endpoint:
+        # Where tracing is off, nothing of OpenTelemetry is imported.
+        from frontend.observe.otlp import OtlpTracer
+
+        tracer = OtlpTracer(settings.otlp_endpoint, settings.trace_ratio)
+    app[keys.TRACER] = tracer
     yield
-    await asyncio.to_thread(app[keys.TRACER].close)
+    await asyncio.to_thread(tracer.close)
 
 
 async def _watch(app: web.Application) -> AsyncIterator[None]:
