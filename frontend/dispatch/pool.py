@@ -4,12 +4,12 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from typing import ParamSpec, Protocol, TypeVar
+from typing import ParamSpec, TypeVar
 
 from frontend.dispatch.model_queue import ModelQueue, Turn
 from frontend.observe.metrics import WORKERS_KILLED
 from frontend.observe.record import current
-from frontend.processes.offload import TaskKilledError
+from frontend.processes.offload import Offload, TaskKilledError, Threads
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -17,20 +17,10 @@ T = TypeVar("T")
 _SPANS = {"audio": "decode"}
 
 
-class Executor(Protocol):
-    """Runs functions beside the event loop; ``grace`` is how many seconds one has to end whose caller has gone."""
-
-    grace: float
-
-    async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T: ...
-
-    async def close(self) -> None: ...
-
-
 class Pool:
     """``queue`` lets in as many as there are ``workers``."""
 
-    def __init__(self, queue: ModelQueue, workers: Executor) -> None:
+    def __init__(self, queue: ModelQueue, workers: Offload | Threads) -> None:
         self._queue, self._workers = queue, workers
 
     async def run(self, turn: Turn, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -63,7 +63,8 @@ class Offload:
     A task that takes longer than ``seconds`` is killed with its process.
     """
 
-    # Starting a process anew costs about as much as what most tasks have left, so it is not killed at once.
+    # How many seconds a task has to end whose caller has gone. Starting a process anew costs about as much as what most
+    # tasks have left, so it is not killed at once.
     grace = 1.0
 
     def __init__(
