@@ -3,26 +3,17 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from frontend.config.pools import Place, PoolSetting
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.inference import InferenceServer
-from frontend.dispatch.resolver import Unresolved
+from frontend.dispatch.resolver import Resolver, Unresolved
 from frontend.observe.logs import log
 from frontend.processes.background import Repeating, cancel_all
 
 # A name that has had addresses must be without any so often in a row before that is believed: a DNS server that has
 # just begun knows nothing. Waiting costs nothing, since the probes find out by themselves who is away.
 _EMPTY_ANSWERS = 3
-
-
-class Names(Protocol):
-    """Tells which addresses a host has."""
-
-    async def addresses(self, host: str) -> list[str]:
-        """None where the name has none; ``Unresolved`` where nobody could say."""
-
 
 # Makes the client of one address, with ``Tls`` where the pool has it; ``OSError`` where a file of that is missing.
 Connect = Callable[..., InferenceServer]
@@ -44,7 +35,7 @@ class Discovery:
         pool: PoolSetting,
         models: Mapping[str, int],
         dispatcher: Dispatcher,
-        resolver: Names,
+        resolver: Resolver,
         connect: Connect,
         seconds: float,
     ) -> None:

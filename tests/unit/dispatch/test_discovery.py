@@ -13,7 +13,7 @@ from frontend.dispatch.discovery import Discovery
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.inference import State
 from frontend.dispatch.model_queue import Bounds, Turn
-from frontend.dispatch.resolver import Unresolved
+from frontend.dispatch.resolver import Resolver, Unresolved
 from frontend.dispatch.scheduler import Rules
 from frontend.dispatch.shares import FixedShares
 from tests.eventually import until
@@ -22,7 +22,7 @@ from tests.unit.dispatch.test_dispatcher import FakeTriton
 POOL = PoolSetting("text", ("text.pool:8001",))
 
 
-class FakeResolver:
+class FakeResolver(Resolver):
     """``names`` are addresses by host; one that is not there cannot be told."""
 
     def __init__(self) -> None:
