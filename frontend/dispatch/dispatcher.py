@@ -12,7 +12,8 @@ from frontend.dispatch.inference import InferenceServer, Inputs, Outputs, State,
 from frontend.dispatch.locks import LocalLocks, Locks
 from frontend.dispatch.model_queue import Bounds, ModelQueue, Turn
 from frontend.dispatch.scheduler import Rules
-from frontend.dispatch.shares import Demand, Shares
+from frontend.dispatch.shared_shares import SharedShares
+from frontend.dispatch.shares import Demand, FixedShares
 from frontend.dispatch.slots import Nearness
 from frontend.dispatch.spare import Spare
 from frontend.dispatch.window import CongestionWindow, Work
@@ -37,7 +38,7 @@ class Dispatcher:
         self,
         rules: Rules,
         bounds: Bounds,
-        shares: Shares,
+        shares: FixedShares | SharedShares,
         locks: Locks | None = None,
         call_seconds: float = math.inf,
         zone: str = "",

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from frontend.dispatch.division import View
 
@@ -20,22 +19,6 @@ class Demand:
     calls: int = 0
     owners: Mapping[str, int] = field(default_factory=dict)
     is_used: bool = False
-
-
-class Shares(Protocol):
-    """Says what of a model is this frontend's."""
-
-    def own(self, model: str, view: View) -> Mapping[str, int]:
-        """How many slots of each Triton of a view, by name; one that is not named has none."""
-
-    def homes(self, model: str, view: View) -> frozenset[str]:
-        """The Tritons that this frontend is to fill first: no other one does."""
-
-    def floors(self, model: str) -> Mapping[str, int]:
-        """How much of each owner's floor."""
-
-    def elsewhere(self, model: str) -> bool:
-        """Whether other frontends have calls of a model that are no bulk work, as far as is known."""
 
 
 class FixedShares:
