@@ -23,7 +23,7 @@ from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 from frontend.dispatch.discovery import Connect, Discovery
 from frontend.dispatch.dispatcher import Dispatcher
-from frontend.dispatch.locks import LocalLocks, SharedLocks
+from frontend.dispatch.locks import LocalLocks, Locks, SharedLocks
 from frontend.dispatch.model_queue import Bounds
 from frontend.dispatch.pool import Pool
 from frontend.dispatch.resolver import Resolver
@@ -160,7 +160,7 @@ async def _dispatch(app: web.Application) -> AsyncIterator[None]:
     """Who goes next: the queues before the models, and the workers of this process."""
     settings = app[keys.SETTINGS]
     shared: SharedShares | None = None
-    locks: LocalLocks | SharedLocks = LocalLocks(_APART_SECONDS if settings.frontends > 1 else 0.0)
+    locks: Locks = LocalLocks(_APART_SECONDS if settings.frontends > 1 else 0.0)
     if settings.redis:
         shared = SharedShares(
             settings.redis, lambda: dispatcher.tells(), lambda: dispatcher.share(), settings.floors, settings.zone

@@ -3,8 +3,8 @@
 import asyncio
 import random
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Protocol
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
 
 from frontend.observe.stores import REDIS_AWAY, asking_redis
 from frontend.processes.background import Repeating
@@ -16,13 +16,6 @@ _PREFIX = "quartet:lock"
 _PATIENCE_SECONDS = 0.5
 # A holder that is killed keeps the others away for so long.
 _LEASE_SECONDS = 10.0
-
-
-class Locks(Protocol):
-    """Keeps frontends apart."""
-
-    def hold(self, name: str) -> AbstractAsyncContextManager[bool]:
-        """Whether the lock is this frontend's; it is given back at the end."""
 
 
 class LocalLocks:
@@ -51,7 +44,7 @@ class SharedLocks:
 
     @asynccontextmanager
     async def hold(self, name: str) -> AsyncIterator[bool]:
-        """Whether no other frontend has it; it is kept for as long as this takes."""
+        """Whether the lock is this frontend's and no other's; it is kept for as long as this takes."""
         lock = self._redis.lock(f"{_PREFIX}:{name}", timeout=_LEASE_SECONDS)
         try:
             with asking_redis("locks"):
@@ -73,6 +66,9 @@ class SharedLocks:
 
     async def close(self) -> None:
         await self._redis.aclose()
+
+
+Locks = LocalLocks | SharedLocks
 
 
 async def _prolong(lock: "Lock") -> None:

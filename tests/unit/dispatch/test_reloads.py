@@ -36,10 +36,11 @@ class FakeServer:
         self.dead = False
 
 
-class OneLock:
+class OneLock(LocalLocks):
     """A lock that frontends share."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.held = False
 
     @asynccontextmanager
