@@ -1,10 +1,10 @@
 """Names to addresses, as they are at this moment: no answer is kept, whatever its time to live."""
 
-import ipaddress
 from pathlib import Path
 
 import dns.asyncresolver
 import dns.exception
+import dns.inet
 import dns.resolver
 
 from frontend.config.pools import Place
@@ -38,7 +38,7 @@ class Resolver:
 
         Version 6 counts only where there is no version 4: both lead to the same server.
         """
-        if _is_number(host):
+        if dns.inet.is_address(host):
             return [host]
         found = _of_hosts(host) or await self._ask(host, "A") or await self._ask(host, "AAAA")
         return sorted(found)
@@ -53,14 +53,6 @@ class Resolver:
         return [record.address for record in answer]
 
 
-def _is_number(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
-
-
 def _of_hosts(host: str) -> list[str]:
     """What the hosts file says, version 4 alone where it has both."""
     try:
@@ -68,5 +60,5 @@ def _of_hosts(host: str) -> list[str]:
     except (OSError, UnicodeDecodeError):
         return []
     rows = [line.partition("#")[0].split() for line in lines]
-    found = {row[0] for row in rows if row and host.lower() in map(str.lower, row[1:]) and _is_number(row[0])}
+    found = {row[0] for row in rows if row and host.lower() in map(str.lower, row[1:]) and dns.inet.is_address(row[0])}
     return [address for address in found if ":" not in address] or list(found)
