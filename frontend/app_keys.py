@@ -8,9 +8,9 @@ from frontend.access.limits import Limiter
 from frontend.access.registry import Registry
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.pool import Pool
-from frontend.http.context import HOLDING as HOLDING
-from frontend.http.context import SETTINGS as SETTINGS
-from frontend.http.context import TURN as TURN
+from frontend.http.answers import HOLDING as HOLDING
+from frontend.http.answers import SETTINGS as SETTINGS
+from frontend.http.answers import TURN as TURN
 from frontend.http.held import Held
 from frontend.http.json import JsonBodies
 from frontend.observe.tracing import Tracer

@@ -7,14 +7,19 @@ from typing import Protocol
 
 from aiohttp import web
 
+from frontend.config.settings import Settings
+from frontend.dispatch.model_queue import Turn
 from frontend.http.connection import has_hung_up
-from frontend.http.context import HOLDING, SETTINGS, TURN
 from frontend.http.held import Holding
 from frontend.observe.record import current
 
 # The transport holds one piece of an answer at most. It is less than aiohttp hands over without waiting.
 _PIECE = 48 * 1024
 
+# What a request has from its middlewares, for whoever reads its body or delivers its answer.
+SETTINGS = web.AppKey("settings", Settings)
+HOLDING = web.RequestKey("holding", Holding)
+TURN = web.RequestKey("turn", Turn)
 # The answer for which something will be charged as it goes out.
 CHARGED = web.RequestKey("charged", web.StreamResponse)
 
