@@ -71,17 +71,11 @@ class Heartbeat:
         self._script = self._redis.register_script(_TELL)
 
     async def tell(self, words: Any) -> Told:
-        """Write what this frontend says, and read what all had said; ``REDIS_AWAY`` errors where that fails."""
-        return await self._send(orjson.dumps(words))
+        """Write what this frontend says, and read what all had said; ``REDIS_AWAY`` errors where that fails.
 
-    async def leave(self) -> None:
-        """Be counted no more from the next beat on."""
-        await self._send(b"")
-
-    async def close(self) -> None:
-        await self._redis.aclose()
-
-    async def _send(self, text: bytes) -> Told:
+        Who says None is counted no more from the next beat on.
+        """
+        text = orjson.dumps(words) if words is not None else b""
         loop = asyncio.get_running_loop()
         asked = loop.time()
         with asking_redis("shares"):
@@ -89,3 +83,6 @@ class Heartbeat:
         # Redis looked at its clock about half way.
         seconds = microseconds / 1e6 + (loop.time() - asked) / 2
         return Told(number, seconds, others, orjson.loads(told))
+
+    async def close(self) -> None:
+        await self._redis.aclose()

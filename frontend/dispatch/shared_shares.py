@@ -85,7 +85,7 @@ class SharedShares:
         for change in self._changes:
             change.cancel()
         with suppress(*REDIS_AWAY):
-            await self._heartbeat.leave()
+            await self._heartbeat.tell(None)
         await self._heartbeat.close()
 
     def own(self, model: str, view: View) -> dict[str, int]:

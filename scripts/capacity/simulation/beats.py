@@ -58,9 +58,6 @@ class _BoardHeartbeat(Heartbeat):
             raise OSError("it has no machine any more")
         return self._board.tell(self._name, words)
 
-    async def leave(self) -> None:
-        await self.tell(None)
-
 
 class BoardShares(SharedShares):
     """The product's own shares over a board; ``name`` is the frontend's, so that a run can be repeated."""

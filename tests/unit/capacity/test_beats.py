@@ -41,7 +41,7 @@ async def _redis(url: str, script: str, patch: pytest.MonkeyPatch, moment: Momen
     patch.setattr(heartbeat, "_TELL", script.replace(_NOW, clock))
     beat = Heartbeat(url, name)
     try:
-        return await (beat.tell(words) if words is not None else beat._send(b""))
+        return await beat.tell(words)
     finally:
         await beat.close()
 

@@ -157,7 +157,7 @@ async def test_a_frontend_that_ends_leaves_its_slots_to_the_others(fleet: Fleet)
     two = fleet.join(2)
     await fleet.beat()
     await fleet.beat()
-    await two.shares._heartbeat.leave()
+    await two.shares._heartbeat.tell(None)
     await fleet.beat(fleet.frontends[0])
     assert sum(fleet.frontends[0].own.values()) == 16
 
