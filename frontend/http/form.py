@@ -50,9 +50,6 @@ class Form:
 class _Parser(PushMultipartParser):  # type: ignore[misc]
     """Takes heads of parts as HTTP's grammar has them: any bytes in a file's name, and tabs where blanks may stand."""
 
-    def __init__(self, boundary: str) -> None:
-        super().__init__(boundary, max_segment_count=_MOST_PARTS, header_charset=_ANY_BYTES)
-
     def _create_segment(self, headerlist: list[tuple[str, str]]) -> MultipartSegment:
         return super()._create_segment([(name, value.replace("\t", " ")) for name, value in headerlist])
 
@@ -64,7 +61,7 @@ def _parser(request: web.Request) -> _Parser:
     boundary = options.get("boundary", "")
     if not 0 < len(boundary) <= _LONGEST_BOUNDARY or not boundary.isascii():
         raise InvalidRequest(_MALFORMED)
-    return _Parser(boundary)
+    return _Parser(boundary, max_segment_count=_MOST_PARTS, header_charset=_ANY_BYTES)
 
 
 class _Reader:
@@ -82,16 +79,8 @@ class _Reader:
         self._size = 0
         self.form, self.digest = Form(), hashlib.sha256()
 
-    def take(self, event: MultipartSegment | bytes | None) -> None:
-        """The head of a part, some of its content, or its end."""
-        if isinstance(event, MultipartSegment):
-            self._begin(event)
-        elif event is None:
-            self._end()
-        else:
-            self._add(event)
-
-    def _begin(self, part: MultipartSegment) -> None:
+    def begin(self, part: MultipartSegment) -> None:
+        """The head of a part."""
         if not part.name or (part.content_type or "").startswith("multipart/"):
             raise InvalidRequest("a part of the form has no name")
         self._name, self._content, self._size = _decoded(part.name), hashlib.sha256(), 0
@@ -106,7 +95,8 @@ class _Reader:
         self._text, self.form.file = None, SharedBytes()
         self._holding.closing.callback(self.form.file.close)
 
-    def _add(self, content: bytes) -> None:
+    def add(self, content: bytes) -> None:
+        """Some of its content."""
         self._size += len(content)
         self._content.update(content)
         if self._text is None:
@@ -120,7 +110,8 @@ class _Reader:
             self._text += content
         self._holding.add(len(content))
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """It is whole."""
         kind = b"file" if self._text is None else b"text"
         name = self._name.encode("utf-8")
         self.digest.update(b"%s %d %d " % (kind, len(name), self._size) + name + self._content.digest())
@@ -149,7 +140,11 @@ async def _read(body: AsyncIterator[bytes], parser: _Parser, reader: _Reader) ->
                 begun = True
                 # Heads can be made to take milliseconds: others go between two of them.
                 await asyncio.sleep(0)
-            reader.take(event)
+                reader.begin(event)
+            elif event is None:
+                reader.end()
+            else:
+                reader.add(event)
         if not begun and arrived > _LONGEST_START:
             raise InvalidRequest(_MALFORMED)
     parser.close()

@@ -107,6 +107,6 @@ async def test_a_fault_of_ours_is_not_told_as_the_forms(monkeypatch: pytest.Monk
     def fail(*arguments: Any) -> None:
         raise error
 
-    monkeypatch.setattr(form._Reader, "take", fail)
+    monkeypatch.setattr(form._Reader, "begin", fail)
     with pytest.raises(type(error)):
         await _read(FIELD + b"a" + END)
