@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Hashable
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 
 from frontend.errors import Busy
 from frontend.observe.metrics import HELD_BYTES
@@ -34,7 +34,7 @@ class Held:
             raise Busy("too many requests are under way, retry later", retry_after=_RETRY_SECONDS)
 
 
-class Holding:
+class Holding(AbstractContextManager["Holding"]):
     """What is held for one request of a key, until it is closed."""
 
     def __init__(self, held: Held, key: Hashable) -> None:
@@ -42,9 +42,6 @@ class Holding:
         self._count = 0
         # What is to be closed with it.
         self.closing = ExitStack()
-
-    def __enter__(self) -> "Holding":
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.closing.close()
