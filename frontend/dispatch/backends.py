@@ -88,13 +88,10 @@ class Backend:
         """Tell the metrics how many of its slots are this frontend's."""
         self._shown.slots(model, slots)
 
-    def retire(self) -> None:
-        """Take no calls from here on."""
+    async def leave(self) -> None:
+        """Take no calls from here on, let those end that are under way, and then close it."""
         self._leaving = True
         self._out()
-
-    async def leave(self) -> None:
-        """Let the calls end that are under way, and then close it."""
         try:
             while self._running.total():
                 self._idle.clear()

@@ -76,7 +76,6 @@ class Dispatcher:
         """Send it no calls from here on; returns when those that it has are done, and its ``server`` is closed."""
         backend = self._backends.pop(name)
         del self._zones[name]
-        backend.retire()
         await backend.leave()
         self._spare.forget(name)
 

@@ -178,8 +178,8 @@ async def test_one_that_leaves_takes_no_calls_and_is_not_loaded_anew(
     server.may_answer.clear()
     call = asyncio.create_task(backend.infer("whisper", {}, [], 1.0))
     await asyncio.sleep(0)
-    backend.retire()
     leaving = asyncio.create_task(backend.leave())
+    await asyncio.sleep(0)
     assert heard.slots == {"embedder": 0, "whisper": 0}
     with pytest.raises(Unreached):
         await backend.infer("whisper", {}, [], 1.0)
