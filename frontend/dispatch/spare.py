@@ -8,6 +8,7 @@ know of it.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -30,19 +31,16 @@ class Spare:
 
     def __init__(self, idle_seconds: float) -> None:
         self._idle_seconds = idle_seconds
-        self._uses: dict[str, _Use] = {}
-
-    def _use(self, name: str) -> _Use:
-        return self._uses.setdefault(name, _Use())
+        self._uses: defaultdict[str, _Use] = defaultdict(_Use)
 
     def begin(self, name: str, bulk: bool) -> None:
         """A call goes there."""
-        use = self._use(name)
+        use = self._uses[name]
         use.bulk, use.others = use.bulk + bulk, use.others + (not bulk)
 
     def end(self, name: str, bulk: bool, began: float, now: float) -> None:
         """It has ended."""
-        use = self._use(name)
+        use = self._uses[name]
         use.bulk, use.others = use.bulk - bulk, use.others - (not bulk)
         if bulk:
             use.part_from = now + (1 / _PART - 1) * (now - began)
@@ -52,7 +50,7 @@ class Spare:
     def note_others(self, names: Iterable[str], now: float) -> None:
         """Others use these by way of another frontend."""
         for name in names:
-            self._use(name).idle_from = now + self._idle_seconds
+            self._uses[name].idle_from = now + self._idle_seconds
 
     def forget(self, name: str) -> None:
         """It is gone."""
@@ -60,16 +58,16 @@ class Spare:
 
     def has_bulk(self, name: str) -> bool:
         """Whether bulk work is under way there, which others avoid."""
-        return self._use(name).bulk > 0
+        return self._uses[name].bulk > 0
 
     def is_free(self, name: str, now: float) -> bool:
         """Whether a call of the bulk tier may go there."""
-        use = self._use(name)
+        use = self._uses[name]
         return not use.others and (now >= use.idle_from or (not use.bulk and now >= use.part_from))
 
     def next_change(self, name: str, now: float) -> float:
         """When to look again where it is not free; what ends meanwhile in another queue is seen then too."""
-        use = self._use(name)
+        use = self._uses[name]
         if use.others or use.bulk:
             return max(use.idle_from, now + self._idle_seconds)
         return min(use.idle_from, use.part_from)
