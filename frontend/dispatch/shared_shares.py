@@ -163,17 +163,14 @@ class SharedShares:
 
     def _plan(self, told: Told) -> None:
         was_first, self._is_first = self._is_first, False
+        if self._name not in told.words:
+            if was_first:
+                # Nobody counts on this one yet; those that begin in this beat too see it.
+                self._beats = self._before = {} if told.others else None
+            return
         beats: _Beats = None
-        if self._name in told.words:
-            if len(told.words) > 1:
-                zones = {name: words["zone"] for name, words in told.words.items()}
-                beats = {model: self._beat(model, zones, told) for model in told.words[self._name]["models"]}
-        elif was_first:
-            # Nobody counts on this one yet; those that begin in this beat too see it.
-            self._beats = self._before = {} if told.others else None
-            return
-        else:
-            return
+        if len(told.words) > 1:
+            beats = {model: self._beat(model, told) for model in told.words[self._name]["models"]}
         for change in self._changes:
             change.cancel()
         loop = asyncio.get_running_loop()
@@ -191,7 +188,7 @@ class SharedShares:
         self._joined.set()
         self._changed()
 
-    def _beat(self, model: str, zones: Mapping[str, str], told: Told) -> _Beat:
+    def _beat(self, model: str, told: Told) -> _Beat:
         its = {name: words["models"][model] for name, words in told.words.items() if model in words["models"]}
         calls = {name: said[0] for name, said in its.items()}
         owners = {name: said[1] for name, said in its.items()} if model in self._floors else {}
@@ -199,4 +196,5 @@ class SharedShares:
         users = frozenset(name for name, said in its.items() if said[3:] == [True])
         view = self._views.get(model)
         agreed = view if view is not None and {said[2] for said in its.values()} == {view.digest} else None
-        return _Beat(told.number // _TURN_BEATS, calls, owners, users, {name: zones[name] for name in its}, agreed)
+        zones = {name: told.words[name]["zone"] for name in its}
+        return _Beat(told.number // _TURN_BEATS, calls, owners, users, zones, agreed)
