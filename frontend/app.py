@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from functools import partial
 
 from aiohttp import web
 
@@ -63,8 +64,7 @@ from frontend.usage.ledger import Repeats
 from frontend.usage.outcomes import Outcomes
 from frontend.usage.recorder import Recorder
 
-_CONNECT: web.AppKey[Connect] = web.AppKey("connect")
-_SHARES: web.AppKey[SharedShares | None] = web.AppKey("shares")
+_SHARES: web.AppKey[FixedShares | SharedShares] = web.AppKey("shares")
 _AUDIO_TASKS = 1_000
 # Two hours of noise take a small processor that is busy besides a minute.
 _AUDIO_SECONDS = 90.0
@@ -159,18 +159,17 @@ async def _watch(app: web.Application) -> AsyncIterator[None]:
 async def _dispatch(app: web.Application) -> AsyncIterator[None]:
     """Who goes next: the queues before the models, and the workers of this process."""
     settings = app[keys.SETTINGS]
-    shared: SharedShares | None = None
+    shares: FixedShares | SharedShares = FixedShares(settings.frontends, settings.floors)
     locks: Locks = LocalLocks(_APART_SECONDS if settings.frontends > 1 else 0.0)
     if settings.redis:
-        shared = SharedShares(
+        shares = SharedShares(
             settings.redis, lambda: dispatcher.tells(), lambda: dispatcher.share(), settings.floors, settings.zone
         )
         locks = SharedLocks(settings.redis)
     rules = Rules(settings.queue_age_seconds, hold_seconds=settings.queue_hold_seconds)
     bounds = Bounds(settings.queue_per_key, settings.queue_per_tier)
-    shares = shared or FixedShares(settings.frontends, settings.floors)
     dispatcher = Dispatcher(rules, bounds, shares, locks, settings.request_seconds, settings.zone)
-    app[_SHARES] = shared
+    app[_SHARES] = shares
     import_once(_WORKED_WITH)
     audio = Offload(settings.audio_workers, tasks=_AUDIO_TASKS, seconds=_AUDIO_SECONDS, prepare=load_detector)
     text = Offload(settings.text_workers, tasks=_TEXT_TASKS, seconds=_TEXT_SECONDS, prepare=load_phonemizer)
@@ -204,17 +203,17 @@ async def _operations(app: web.Application) -> AsyncIterator[None]:
         await app[keys.CHAT].close()
 
 
-async def _tritons(app: web.Application) -> AsyncIterator[None]:
+async def _tritons(app: web.Application, connect: Connect) -> AsyncIterator[None]:
     """The Tritons that the queues lead to, when the pipelines have said how their models are tried."""
     settings, dispatcher = app[keys.SETTINGS], app[keys.DISPATCHER]
     served, resolver = settings.served.triton_models, Resolver(settings.dns)
     async with AsyncExitStack() as closing:
-        if (shares := app[_SHARES]) is not None:
+        if isinstance(shares := app[_SHARES], SharedShares):
             closing.push_async_callback(shares.close)
             await shares.start()
         closing.push_async_callback(dispatcher.close)
         found = [
-            Discovery(pool, slots, dispatcher, resolver, app[_CONNECT], settings.resolve_seconds)
+            Discovery(pool, slots, dispatcher, resolver, connect, settings.resolve_seconds)
             for pool in settings.tritons
             if (slots := pool.slots(served, settings.concurrency))
         ]
@@ -241,10 +240,10 @@ def create_app(settings: Settings, connect: Connect = Triton) -> web.Application
     )
     BUILD.labels(VERSION).set(1)
     app[keys.SETTINGS] = settings
-    app[_CONNECT] = connect
     app[metrics.METRICS] = metrics.MetricsPage()
     app[health.REQUIRED] = health.Required.of(settings.ready_models, settings.served.triton_models)
-    app.cleanup_ctx.extend([_tracing, _access, _usage, _dispatch, _operations, _tritons, _watch])
+    tritons = partial(_tritons, connect=connect)
+    app.cleanup_ctx.extend([_tracing, _access, _usage, _dispatch, _operations, tritons, _watch])
     app.on_response_prepare.extend([add_headers, refuse_uncharged])
     for operation in settings.operations:
         app.add_routes(_ROUTES[operation])
