@@ -38,25 +38,16 @@ class Word:
 
 def split_segments(tokens: Sequence[int], first_timestamp: int, end_token: int, seconds: float) -> list[Segment]:
     """Cut a token sequence at its timestamps; times never go back nor past ``seconds``."""
-    segments: list[Segment] = []
-    current: Segment | None = None
-    clock = 0.0
+    segments = [Segment(0.0, seconds)]
     for token in tokens:
+        current = segments[-1]
         if token >= first_timestamp:
-            stamp = min(max((token - first_timestamp) * SECONDS_PER_TIMESTAMP, clock), seconds)
-            if current is not None and current.tokens:
-                current.end = stamp
-                segments.append(current)
-                current = None
-            else:
-                current = Segment(stamp, seconds)
-            clock = stamp
+            stamp = min(max((token - first_timestamp) * SECONDS_PER_TIMESTAMP, current.start), seconds)
+            current.end = stamp
+            segments.append(Segment(stamp, seconds))
         elif token < end_token:
-            current = current or Segment(clock, seconds)
             current.tokens.append(token)
-    if current is not None and current.tokens:
-        segments.append(current)
-    return segments
+    return [segment for segment in segments if segment.tokens]
 
 
 def compression_ratio(text: str) -> float:
@@ -95,17 +86,14 @@ def group_words(pieces: Sequence[str], language: str) -> list[list[int]]:
 
 def token_times(alignments: Sequence[tuple[int, int]], tokens: int) -> Times:
     """Start seconds of each of ``tokens`` text tokens and of the end, [tokens + 1], from (token, frame) pairs."""
-    times = np.full(tokens + 1, np.nan)
-    for token, frame in alignments:
-        if token <= tokens and np.isnan(times[token]):
-            times[token] = frame * SECONDS_PER_TIMESTAMP
-    last = alignments[-1][1] * SECONDS_PER_TIMESTAMP if alignments else 0.0
-    if np.isnan(times[-1]):
-        times[-1] = last
-    # A token without a frame of its own starts where the next one does.
-    for index in range(tokens - 1, -1, -1):
-        if np.isnan(times[index]):
-            times[index] = times[index + 1]
+    # Of several frames of a token, the first one stays.
+    frames = dict(reversed(alignments))
+    frame = alignments[-1][1] if alignments else 0
+    times = np.empty(tokens + 1)
+    for token in reversed(range(tokens + 1)):
+        # A token without a frame of its own starts where the next one does.
+        frame = frames.get(token, frame)
+        times[token] = frame * SECONDS_PER_TIMESTAMP
     return times
 
 
