@@ -1,7 +1,7 @@
 """What encodes a window on a processor: OpenVINO, which takes a third of the time of CTranslate2 there."""
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,20 +19,10 @@ class Encoded:
     attended: dict[str, Any] = field(default_factory=dict)
 
 
-class Encoder(Protocol):
-    """Encodes windows of one length: features [windows, mel bins, 2 x frames]."""
-
-    @property
-    def together(self) -> bool:
-        """Whether several windows are faster together than one by one."""
-        ...
-
-    def encode(self, features: Float) -> list[Encoded]: ...
-
-
 class GraphEncoder:
     """The graph that ``scripts/export_models/whisper/encoder.py`` writes, compiled; one window at a time."""
 
+    # Whether several windows are faster together than one by one.
     together = False
 
     def __init__(self, graph: Any) -> None:
@@ -43,5 +33,6 @@ class GraphEncoder:
             self.encode(np.zeros((one.get_length(), bins.get_length(), 2 * FIRST_FRAMES), np.float32))
 
     def encode(self, features: Float) -> list[Encoded]:
+        """One window, [1, mel bins, 2 x frames]."""
         named = {port.any_name: array for port, array in self._graph(features).items()}
         return [Encoded(named.pop("encoded"), named)]

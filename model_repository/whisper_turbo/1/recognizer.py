@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from ctranslate import CTranslate
 from decoders import Decoded, GraphDecoder, Special
-from encoders import Encoder, GraphEncoder
+from encoders import GraphEncoder
 from features import SAMPLE_RATE, LogMel
 from graphs import DECODER, ENCODER, Processor
 from numpy.typing import NDArray
@@ -67,7 +67,7 @@ class Recognizer:
         self._start = self._id("<|startoftranscript|>")
         self._end = self._id("<|endoftext|>")
         self.first_timestamp = self._id("<|notimestamps|>") + 1
-        self._encoder: Encoder = self._ctranslate
+        self._encoder: CTranslate | GraphEncoder = self._ctranslate
         self._decoder: GraphDecoder | None = None
         # Only exports with graphs have these: one whose graphs are missing must not be encoded by what is left of it.
         if "processor_flags" in settings:
