@@ -37,11 +37,7 @@ class Processor:
         """A graph ready to run; ``handing`` is whether what it hands over is computed."""
         model = self._core.read_model(path)
         if not handing:
-            kept = [
-                result
-                for result in model.results
-                if not result.input(0).get_source_output().any_name.startswith(HANDED)
-            ]
+            kept = [port.get_node() for port in model.outputs if not port.any_name.startswith(HANDED)]
             model = ov.Model(kept, model.get_parameters())
         preparation = ov.preprocess.PrePostProcessor(model)
         for ports, prepared in ((model.inputs, preparation.input), (model.outputs, preparation.output)):

@@ -154,14 +154,13 @@ class Recognizer:
     def _detect_languages(self, jobs: list[Job]) -> None:
         unknown = [job for job in jobs if not job.language]
         for group in self._groups(unknown, lambda job: job.frames):
-            for job, token in zip(group, self._likeliest_languages(group), strict=True):
+            windows = [job.encoded for job in group]
+            if self._decoder:
+                tokens = [self._tokenizer.id_to_token(token) for token in self._decoder.languages(windows)]
+            else:
+                tokens = self._ctranslate.languages(windows)
+            for job, token in zip(group, tokens, strict=True):
                 job.language = token.strip("<|>")
-
-    def _likeliest_languages(self, group: list[Job]) -> list[str]:
-        windows = [job.encoded for job in group]
-        if self._decoder:
-            return [self._tokenizer.id_to_token(token) for token in self._decoder.languages(windows)]
-        return self._ctranslate.languages(windows)
 
     def _prompt(self, job: Job) -> list[int]:
         task = [self._start, self._id(f"<|{job.language}|>"), self._id("<|transcribe|>")]
