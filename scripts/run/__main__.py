@@ -13,7 +13,7 @@ from frontend.config.tables import SettingsError
 from scripts.local_triton.checks import PreflightError
 from scripts.local_triton.child import die_with_parent
 from scripts.run import preflight
-from scripts.run.state import REPOSITORY, StateFolder, models_in_use
+from scripts.run.state import REPOSITORY, folder_in_use, models_in_use
 
 # The README's section on the demo models says more.
 DEMO_BOUNDS = """\
@@ -33,7 +33,7 @@ def _export(choice: preflight.Choice) -> None:
 
 def _run(choice: preflight.Choice) -> int:
     preflight.check(choice, os.environ)
-    with StateFolder(choice.state).claimed(preflight.port_of(choice.port)):
+    with folder_in_use(choice.state, preflight.port_of(choice.port)):
         if choice.models == "demo":
             print(DEMO_BOUNDS, flush=True)
         # Heavy: what can be refused has been refused before it is loaded.

@@ -94,7 +94,7 @@ def check(choice: Choice, environ: Mapping[str, str]) -> None:
     if choice.action == "run":
         port = port_of(choice.port)
         Settings.from_env(environ)
-        state.StateFolder(choice.state).check()
+        state.check_folder(choice.state)
         state.check_models(choice.models_text)
         checks.check_port(port)
         checks.check_glibc()

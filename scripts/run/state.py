@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
@@ -21,15 +20,6 @@ REPOSITORY = Path("model_repository")
 _RUNNING = "running.json"
 MODELS_LOCK = BUILD / "models.lock"
 _TIME = "%Y-%m-%d %H:%M:%S"
-
-
-@dataclass(frozen=True)
-class Occupant:
-    """Who runs in a folder; ``since`` is local time."""
-
-    pid: int
-    port: int
-    since: str
 
 
 def _open(path: Path) -> IO[str]:
@@ -51,41 +41,37 @@ def _rewrite(file: IO[str], text: str) -> None:
     file.flush()
 
 
-class StateFolder:
-    """The folder with the keys, logs and database of one Quartet."""
+@contextmanager
+def folder_in_use(folder: Path, port: int) -> Iterator[None]:
+    """Keep the folder of keys, logs and database meanwhile; ``PreflightError`` says who has it."""
+    with _open(folder / _RUNNING) as file:
+        _claim(file, folder)
+        # In local time.
+        _rewrite(file, json.dumps({"pid": os.getpid(), "port": port, "since": time.strftime(_TIME)}))
+        yield
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
 
-    def check(self) -> None:
-        """``PreflightError`` says who runs here."""
-        if (self.folder / _RUNNING).is_file():
-            with _open(self.folder / _RUNNING) as file:
-                self._lock(file)
+def check_folder(folder: Path) -> None:
+    """``PreflightError`` as ``folder_in_use`` raises it, before anything is begun."""
+    if (folder / _RUNNING).is_file():
+        with _open(folder / _RUNNING) as file:
+            _claim(file, folder)
 
-    @contextmanager
-    def claimed(self, port: int) -> Iterator[None]:
-        """Keep the folder meanwhile; ``PreflightError`` says who has it."""
-        with _open(self.folder / _RUNNING) as file:
-            self._lock(file)
-            _rewrite(file, json.dumps(asdict(Occupant(os.getpid(), port, time.strftime(_TIME)))))
-            yield
 
-    def _lock(self, file: IO[str]) -> None:
-        if not _lock(file, fcntl.LOCK_EX):
-            raise PreflightError(self._refusal(file.read()))
-
-    def _refusal(self, record: str) -> str:
-        try:
-            who = Occupant(**json.loads(record))
-        except (TypeError, ValueError):
-            # It has the lock and has not written yet.
-            return f"another Quartet starts in {self.folder} just now"
-        beside = f"make run PORT={who.port + 1} STATE={self.folder / 'second'}"
-        return (
-            f"Quartet runs here already: process {who.pid} on port {who.port} since {who.since}, with its keys and "
-            f"logs in {self.folder}; stop it (Ctrl-C, or kill {who.pid}), or start another beside it: {beside}"
-        )
+def _claim(file: IO[str], folder: Path) -> None:
+    if _lock(file, fcntl.LOCK_EX):
+        return
+    try:
+        who = json.loads(file.read())
+    except ValueError:
+        # It has the lock and has not written yet.
+        raise PreflightError(f"another Quartet starts in {folder} just now") from None
+    pid, port = who["pid"], who["port"]
+    raise PreflightError(
+        f"Quartet runs here already: process {pid} on port {port} since {who['since']}, with its keys and logs in "
+        f"{folder}; stop it (Ctrl-C, or kill {pid}), or start another beside it: "
+        f"make run PORT={port + 1} STATE={folder / 'second'}"
+    )
 
 
 @contextmanager

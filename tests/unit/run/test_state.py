@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from scripts.local_triton.checks import PreflightError
-from scripts.run.state import StateFolder, check_models, models_in_use
+from scripts.run.state import check_folder, check_models, folder_in_use, models_in_use
 from tests.conftest import ROOT
 
 
@@ -17,9 +17,9 @@ from tests.conftest import ROOT
 def occupied(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A process that has claimed ``tmp_path`` for port 8099 and the demo models."""
     code = (
-        "import sys; from pathlib import Path; from scripts.run.state import StateFolder, check_models, models_in_use\n"
+        "import sys; from pathlib import Path; from scripts.run.state import folder_in_use, models_in_use\n"
         "def export(): print(flush=True); sys.stdin.read(1)\n"
-        f"with StateFolder(Path({str(tmp_path)!r})).claimed(8099), "
+        f"with folder_in_use(Path({str(tmp_path)!r}), 8099), "
         f"models_in_use('demo', export, Path({str(tmp_path / 'lock')!r})): print(flush=True); sys.stdin.read()"
     )
     process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -39,7 +39,7 @@ def _exported(process: subprocess.Popen[bytes]) -> None:
 
 
 def _claim(folder: Path) -> None:
-    with StateFolder(folder).claimed(8080):
+    with folder_in_use(folder, 8080):
         pass
 
 
@@ -50,7 +50,7 @@ def _use(choice: str, folder: Path) -> list[str]:
         return exported
 
 
-@pytest.mark.parametrize("ask", [lambda folder: StateFolder(folder).check(), _claim], ids=["check", "claim"])
+@pytest.mark.parametrize("ask", [check_folder, _claim], ids=["check", "claim"])
 def test_a_folder_in_use_says_who_where_and_since_when(
     occupied: subprocess.Popen[bytes], tmp_path: Path, ask: Callable[[Path], None]
 ) -> None:
@@ -67,7 +67,7 @@ def test_a_folder_is_free_when_its_process_was_killed(occupied: subprocess.Popen
 
 
 def test_a_folder_that_nobody_used_is_free(tmp_path: Path) -> None:
-    StateFolder(tmp_path / "none").check()
+    check_folder(tmp_path / "none")
     assert not (tmp_path / "none").exists()
 
 
