@@ -54,11 +54,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Run Quartet on this machine.")
     preflight.add_arguments(parser)
     parser.add_argument("--end-with-parent", action="store_true", help="stop when the caller (make) is killed")
-    given = parser.parse_args()
-    if given.end_with_parent:
+    given = vars(parser.parse_args())
+    if given.pop("end_with_parent"):
         die_with_parent()
     try:
-        return _run(preflight.choice_of("run", given))
+        return _run(preflight.Choice("run", **given))
     except (PreflightError, SettingsError) as error:
         print(error, file=sys.stderr)
         return 2

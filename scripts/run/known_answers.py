@@ -123,7 +123,7 @@ def _of_own_product(choice: Choice) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Hold the exported models to what is known of them.")
     preflight.add_arguments(parser)
-    choice = preflight.choice_of("export", parser.parse_args())
+    choice = Choice("export", **vars(parser.parse_args()))
     if not choice.held:
         return 0
     if choice.precision == "fp16":

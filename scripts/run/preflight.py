@@ -75,17 +75,13 @@ class Choice:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments that make up a ``Choice``; their values are checked by ``check``, in words that help."""
+    """The fields of a ``Choice`` but its action; their values are checked by ``check``, in words that help."""
     parser.add_argument("--models", default="demo", help="demo, hub or folder")
     parser.add_argument("--folder", default="", help="for --models folder: checkpoints laid out as on the hub")
     parser.add_argument("--precision", default="auto", help="of the text models: auto, int8 or fp32")
     parser.add_argument("--port", default="8080")
     parser.add_argument("--state", type=Path, default=state.BUILD, help="the folder of keys and logs")
     parser.add_argument("--facts", default="", help="a file of facts that the models are held to (hub: the published)")
-
-
-def choice_of(action: str, given: argparse.Namespace) -> Choice:
-    return Choice(action, given.models, given.folder, given.precision, given.port, given.state, given.facts)
 
 
 def check(choice: Choice, environ: Mapping[str, str]) -> None:
@@ -194,8 +190,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Check what can be checked before anything is installed.")
     parser.add_argument("action", choices=tuple(_PRECISIONS))
     add_arguments(parser)
-    given = parser.parse_args()
-    choice = choice_of(given.action, given)
+    choice = Choice(**vars(parser.parse_args()))
     try:
         check(choice, os.environ)
     except (PreflightError, SettingsError) as error:
