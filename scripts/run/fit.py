@@ -26,6 +26,9 @@ _MOST_WHISPERS = 4
 # What another instance of both real Whispers, and of all six real voices, takes.
 _WHISPERS_BYTES = 5 * _GB
 _VOICES_BYTES = 1.4 * _GB
+# Where a config.pbtxt has each number, between what stands before and behind it.
+_THREADS = r'(key: "intra_threads" value { string_value: ")\d+(")'
+_INSTANCES = r"(instance_group \[ { count: )\d+( )"
 
 
 @dataclass(frozen=True)
@@ -88,21 +91,13 @@ class Fit:
 
     def _fitted(self, model: str, text: str) -> str:
         if model.startswith("piper_"):
-            return _instances(text, self.voices)
-        fitted = _parameter(text, "intra_threads", self.threads)
-        return _instances(fitted, self.whispers) if model.startswith("whisper_") else fitted
+            return _replaced(text, _INSTANCES, self.voices)
+        fitted = _replaced(text, _THREADS, self.threads)
+        return _replaced(fitted, _INSTANCES, self.whispers) if model.startswith("whisper_") else fitted
 
 
 def _within(least: int, wanted: int, *most: int) -> int:
     return max(least, min(wanted, *most))
-
-
-def _parameter(text: str, name: str, value: int) -> str:
-    return _replaced(text, rf'(key: "{name}" value {{ string_value: ")\d+(")', value)
-
-
-def _instances(text: str, count: int) -> str:
-    return _replaced(text, r"(instance_group \[ \{ count: )\d+( )", count)
 
 
 def _replaced(text: str, pattern: str, value: int) -> str:
