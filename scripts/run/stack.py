@@ -65,16 +65,12 @@ class Stack:
     def _frontend_log(self) -> Path:
         return self._work / "frontend.log"
 
-    @property
-    def mobile_token(self) -> str:
-        """A token for the mobile endpoints."""
-        tokens = Tokens(self._settings.jwt_audience, self._settings.jwt_issuer, self.jwt_secret)
-        return tokens.issue("demo-phone", _TOKEN_SECONDS)
-
     def environment(self) -> dict[str, str]:
         """What callers, and commands of the frontend, need to reach this one."""
         own = {name: self._environ[f"{PREFIX}{name}"] for name in ("DATABASE",) if self._work != BUILD}
-        client = {"URL": self.url, "API_KEY": self.api_key, "MOBILE_JWT": self.mobile_token}
+        tokens = Tokens(self._settings.jwt_audience, self._settings.jwt_issuer, self.jwt_secret)
+        token = tokens.issue("demo-phone", _TOKEN_SECONDS)
+        client = {"URL": self.url, "API_KEY": self.api_key, "MOBILE_JWT": token}
         values = {**client, "JWT_SECRET": self.jwt_secret, **own}
         return {**{f"{PREFIX}{name}": value for name, value in values.items()}, **self.addresses}
 
