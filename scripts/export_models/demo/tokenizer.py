@@ -72,17 +72,11 @@ def build(folder: Path, window_seconds: float) -> WhisperTokenizerFast:
     texts = (" " + text for language in LANGUAGES for text in sentences(language, _CORPUS_SEED, _CORPUS_SENTENCES))
     bpe.train_from_iterator(texts, trainer)
     trained = json.loads(bpe.to_str())
-    model = trained["model"]
-    model["vocab"][""] = model["vocab"].pop(_UNUSED_PIECE)
+    vocabulary = trained["model"]["vocab"]
+    vocabulary[""] = vocabulary.pop(_UNUSED_PIECE)
     bpe = Tokenizer.from_str(json.dumps(trained))
     special = add_special_tokens(bpe, window_seconds)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "vocab.json").write_text(json.dumps(model["vocab"], ensure_ascii=False), encoding="utf-8")
-    merges = "\n".join(" ".join(pair) for pair in model["merges"])
-    (folder / "merges.txt").write_text(f"#version: 0.2\n{merges}\n", encoding="utf-8")
     tokenizer = WhisperTokenizerFast(
-        vocab_file=str(folder / "vocab.json"),
-        merges_file=str(folder / "merges.txt"),
         tokenizer_object=bpe,
         unk_token="<|endoftext|>",
         bos_token="<|endoftext|>",
