@@ -148,14 +148,9 @@ def check_machine(choice: Choice) -> None:
     if memory < need:
         wanted, found = f"{need / _GB:.0f} GB of memory", f"{memory / _GB:.1f} GB"
         raise PreflightError(f"MODELS={choice.models} needs {wanted}, and {found} may be used here")
-    missing, free = disk_needed(choice), free_bytes()
+    missing, free = disk_needed(choice), shutil.disk_usage(".").free
     if free < missing:
         raise PreflightError(f"{missing / _GB:.1f} GB of disk are needed here, and {free / _GB:.1f} GB are free")
-
-
-def free_bytes() -> int:
-    """Bytes of disk that are free for this checkout."""
-    return shutil.disk_usage(".").free
 
 
 def disk_needed(choice: Choice) -> float:

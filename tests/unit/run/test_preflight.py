@@ -1,11 +1,13 @@
 """What is wrong is said in one sentence before anything is installed."""
 
 import json
+import shutil
 import socket
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -68,7 +70,7 @@ def test_a_machine_that_is_too_small_is_told(
     monkeypatch: pytest.MonkeyPatch, memory: int, disk: int, sentence: str
 ) -> None:
     monkeypatch.setattr(preflight, "memory_bytes", lambda: memory)
-    monkeypatch.setattr(preflight, "free_bytes", lambda: disk)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=disk))
     with pytest.raises(PreflightError, match=sentence):
         preflight.check_machine(RUN)
 
