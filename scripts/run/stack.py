@@ -84,7 +84,8 @@ class Stack:
         for log in (self.triton.log, self._frontend_log):
             log.unlink(missing_ok=True)
         self.fit.write(self._repository)
-        self.api_key = with_registry(self._settings, lambda registry: new_key(registry, _key_name(self._work)))
+        name = "make run" if self._work == BUILD else f"make run STATE={self._work}"
+        self.api_key = with_registry(self._settings, lambda registry: new_key(registry, name))
         self._start_triton()
         self._start_frontend()
         self._wait_until_ready()
@@ -188,10 +189,6 @@ def _own_folders(work: Path) -> dict[str, str]:
     if work == BUILD:
         return {}
     return {"database": f"sqlite:///{work.absolute()}/quartet.sqlite3", "usage_folder": str(work / "usage")}
-
-
-def _key_name(work: Path) -> str:
-    return "make run" if work == BUILD else f"make run STATE={work}"
 
 
 async def new_key(registry: Registry, name: str) -> str:
