@@ -33,22 +33,37 @@ def mel_filters(bins: int) -> Float:
     return filters
 
 
-class _Spectrum:
-    """Power of the 400-point Fourier transform of real, windowed frames, in single precision.
+class LogMel:
+    """Feature extraction for a model of ``bins`` mel bins."""
 
-    NumPy's transform works in double precision and takes twice as long. The cosines of a real transform are the same
-    forwards and backwards, and those of bin 200 - k are those of bin k with every second one negated: folded both
-    ways, it is four small matrix products (the first two steps of a real decimation in time).
-    """
-
-    def __init__(self) -> None:
+    def __init__(self, bins: int) -> None:
+        filters = mel_filters(bins)
+        self._low, self._high = filters[:, : _FFT // 4 + 1], filters[:, : _FFT // 4 : -1].copy()
         window = np.hanning(_FFT + 1)[: _FFT // 2 + 1, None]
         turns = 2 * np.pi / _FFT * np.outer(np.arange(_FFT // 2 + 1), np.arange(_FFT // 4 + 1))
         cosines, sines = ((window * wave(turns)).astype(np.float32) for wave in (np.cos, np.sin))
         self._cosines, self._sines = (cosines[0::2], cosines[1::2]), (sines[2:-1:2], sines[1::2])
 
-    def __call__(self, frames: Float) -> tuple[Float, Float]:
-        """Of ``frames`` [n, 400]: the bins 0 to 100, and the bins 200 down to 100, each [n, 101]."""
+    def __call__(self, audio: Float, samples: int) -> Float:
+        """Features [bins, samples / 160] of ``audio`` [n], padded with silence to ``samples``."""
+        padded = np.zeros(samples, np.float32)
+        padded[: len(audio)] = audio
+        framed = np.lib.stride_tricks.sliding_window_view(np.pad(padded, _FFT // 2, mode="reflect"), _FFT)
+        low, high = self._power(framed[::HOP][:-1])
+        features = self._low @ low.T
+        features += self._high @ high[:, :-1].T
+        np.log10(np.maximum(features, 1e-10, out=features), out=features)
+        np.maximum(features, features.max() - 8.0, out=features)
+        return (features + 4.0) / 4.0
+
+    def _power(self, frames: Float) -> tuple[Float, Float]:
+        """Of ``frames`` [n, 400] the power of bins 0 to 100, and of bins 200 down to 100, each [n, 101].
+
+        This is the Fourier transform of real, windowed frames in single precision: NumPy's works in double precision
+        and takes twice as long. The cosines of a real transform are the same forwards and backwards, and those of bin
+        200 - k are those of bin k with every second one negated: folded both ways, it is four small matrix products
+        (the first two steps of a real decimation in time).
+        """
         middle = _FFT // 2
         ahead = (frames[:, 2:middle:2], frames[:, 1:middle:2])
         behind = (frames[:, _FFT - 2 : middle : -2], frames[:, _FFT - 1 : middle : -2])
@@ -59,24 +74,3 @@ class _Spectrum:
         low = (real_even + real_odd) ** 2 + (imaginary_even + imaginary_odd) ** 2
         high = (real_even - real_odd) ** 2 + (imaginary_even - imaginary_odd) ** 2
         return low, high
-
-
-class LogMel:
-    """Feature extraction for a model of ``bins`` mel bins."""
-
-    def __init__(self, bins: int) -> None:
-        filters = mel_filters(bins)
-        self._low, self._high = filters[:, : _FFT // 4 + 1], filters[:, : _FFT // 4 : -1].copy()
-        self._spectrum = _Spectrum()
-
-    def __call__(self, audio: Float, samples: int) -> Float:
-        """Features [bins, samples / 160] of ``audio`` [n], padded with silence to ``samples``."""
-        padded = np.zeros(samples, np.float32)
-        padded[: len(audio)] = audio
-        framed = np.lib.stride_tricks.sliding_window_view(np.pad(padded, _FFT // 2, mode="reflect"), _FFT)
-        low, high = self._spectrum(framed[::HOP][:-1])
-        features = self._low @ low.T
-        features += self._high @ high[:, :-1].T
-        np.log10(np.maximum(features, 1e-10, out=features), out=features)
-        np.maximum(features, features.max() - 8.0, out=features)
-        return (features + 4.0) / 4.0
