@@ -5,22 +5,22 @@ variants, rates and pitches; some put the words of the vocabulary into other sen
 speed, gain, band limits, noise, pauses and windows without speech.
 """
 
-import json
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import onnxruntime as ort
 import soxr
 from numpy.typing import NDArray
 from piper.phoneme_ids import phonemes_to_ids
 from piper.phonemize_espeak import EspeakPhonemizer
 
+from scripts.export_models.checkpoints import read_json
 from scripts.export_models.demo.espeak import Espeak
 from scripts.export_models.demo.sentences import LANGUAGES, load_grammar
 from scripts.export_models.demo.voices import VOICES
+from scripts.export_models.graphs.sessions import Arrays, here
 
 SAMPLE_RATE = 16_000
 _ESPEAK_VOICES = {"en": ("en-us", "en", "en-gb-x-rp"), "de": ("de",), "fr": ("fr", "fr-ch"), "it": ("it",)}
@@ -59,31 +59,22 @@ class Speakers:
 
     def __init__(self, repository: Path) -> None:
         """The demo voices are those of ``repository``, as exported."""
-        folders = {voice.name: repository / f"piper_{voice.name}" / "1" for voice in VOICES}
-        options = ort.SessionOptions()
-        options.intra_op_num_threads = 1
         self._espeak = Espeak()
         self._phonemizer = EspeakPhonemizer()
-        self._sessions = {
-            name: ort.InferenceSession(str(folder / "model.onnx"), options) for name, folder in folders.items()
-        }
-        self._configs = {
-            name: json.loads((folder / "voice.json").read_text(encoding="utf-8")) for name, folder in folders.items()
-        }
+        folders = {voice.name: repository / f"piper_{voice.name}" / "1" for voice in VOICES}
+        self._infer = {name: here(folder / "model.onnx", threads=1) for name, folder in folders.items()}
+        self._configs = {name: read_json(folder / "voice.json") for name, folder in folders.items()}
 
     def demo_voice(self, text: str, name: str) -> Audio:
         config = self._configs[name]
         phonemes = self._phonemizer.phonemize(config["espeak"]["voice"], text)
         ids = np.array([[i for sentence in phonemes for i in phonemes_to_ids(sentence)]], np.int64)
-        (output,) = self._sessions[name].run(
-            None,
-            {
-                "input": ids,
-                "input_lengths": np.array([ids.shape[1]], np.int64),
-                "scales": np.array([0, 1, 0], np.float32),
-            },
-        )
-        return _resample(output.reshape(-1), config["audio"]["sample_rate"], SAMPLE_RATE)
+        inputs: Arrays = {
+            "input": ids,
+            "input_lengths": np.array([ids.shape[1]], np.int64),
+            "scales": np.array([0, 1, 0], np.float32),
+        }
+        return _resample(self._infer[name](inputs).reshape(-1), config["audio"]["sample_rate"], SAMPLE_RATE)
 
     def espeak(self, text: str, language: str, rng: random.Random) -> Audio:
         voice = rng.choice(_ESPEAK_VOICES[language])
