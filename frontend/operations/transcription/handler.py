@@ -1,10 +1,12 @@
 """POST /v1/audio/transcriptions and /api/v1/audio/transcribe."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from aiohttp import web
 
 from frontend.app_keys import BILLING, HOLDING, SETTINGS, THREADS, TRANSCRIPTION, TURN, UNPAID
+from frontend.catalogue.models import Served
 from frontend.http.answers import deliver
 from frontend.http.form import Form, Shape, read_form
 from frontend.http.rendering import JSON, render_json
@@ -13,46 +15,32 @@ from frontend.operations.transcription.protocol import Transcription, Transcript
 from frontend.usage.bill import Bill
 
 _TEXT = {"Content-Type": "text/plain; charset=utf-8"}
-_Answer = tuple[Mapping[str, str], bytes, Bill | None]
+_Parses = Callable[[Form, Served], TranscriptionRequest]
+_Renders = Callable[[Transcription, TranscriptionRequest], dict[str, Any] | str]
 
 
-async def _form(request: web.Request, shape: Shape) -> Form:
-    return await read_form(request, request.app[SETTINGS], request[HOLDING], shape)
-
-
-async def _run(request: web.Request, parsed: TranscriptionRequest) -> tuple[Transcription, Bill | None]:
-    pipeline = request.app[TRANSCRIPTION]
-    return await pipeline.run(parsed, request[TURN], request[BILLING].reserve, request[HOLDING])
-
-
-async def _transcript(request: web.Request) -> _Answer:
-    async with request.app[UNPAID].paced(request[TURN].key):
-        served = request.app[SETTINGS].served
-        form = await _form(request, protocol.openai_form(served))
-        parsed = protocol.parse_openai(form, served)
-        answer, bill = await _run(request, parsed)
-    threads, turn = request.app[THREADS], request[TURN]
-    rendered = await threads.run(turn, protocol.render_openai, answer, parsed.response_format)
+async def _transcript(
+    request: web.Request, shape: Shape, parses: _Parses, renders: _Renders
+) -> tuple[Mapping[str, str], bytes, Bill | None]:
+    app, turn, holding = request.app, request[TURN], request[HOLDING]
+    async with app[UNPAID].paced(turn.key):
+        form = await read_form(request, app[SETTINGS], holding, shape)
+        parsed = parses(form, app[SETTINGS].served)
+        answer, bill = await app[TRANSCRIPTION].run(parsed, turn, request[BILLING].reserve, holding)
+    rendered = await app[THREADS].run(turn, renders, answer, parsed)
     return (_TEXT, rendered.encode(), bill) if isinstance(rendered, str) else (JSON, render_json(rendered), bill)
-
-
-async def _transcript_mobile(request: web.Request) -> _Answer:
-    async with request.app[UNPAID].paced(request[TURN].key):
-        form = await _form(request, protocol.MOBILE_FORM)
-        parsed, with_segments = protocol.parse_mobile(form, request.app[SETTINGS].served)
-        answer, bill = await _run(request, parsed)
-    threads, turn = request.app[THREADS], request[TURN]
-    return JSON, render_json(await threads.run(turn, protocol.render_mobile, answer, parsed, with_segments)), bill
 
 
 async def transcribe(request: web.Request) -> web.StreamResponse:
     """A file in, its text out."""
-    return await deliver(request, *await _transcript(request))
+    shape = protocol.openai_form(request.app[SETTINGS].served)
+    return await deliver(request, *await _transcript(request, shape, protocol.parse_openai, protocol.render_openai))
 
 
 async def transcribe_mobile(request: web.Request) -> web.StreamResponse:
     """The same, in the words of the mobile API."""
-    return await deliver(request, *await _transcript_mobile(request))
+    shape = protocol.MOBILE_FORM
+    return await deliver(request, *await _transcript(request, shape, protocol.parse_mobile, protocol.render_mobile))
 
 
 ROUTES = [web.post("/v1/audio/transcriptions", transcribe), web.post("/api/v1/audio/transcribe", transcribe_mobile)]

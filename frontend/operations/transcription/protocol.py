@@ -30,7 +30,10 @@ _DECIMAL = re.compile(r"\s*+[+-]?(\d++\.?\d*+|\.\d++)([eE][+-]?\d++)?\s*+", re.A
 
 @dataclass(frozen=True)
 class TranscriptionRequest:
-    """One file to transcribe; empty ``language`` and ``prompt`` mean none. ``file_field`` is what errors call it."""
+    """One file to transcribe; empty ``language`` and ``prompt`` mean none. ``file_field`` is what errors call it.
+
+    ``segments`` is whether the mobile endpoint's answer has them.
+    """
 
     file: SharedBytes = field(repr=False)
     model: str
@@ -40,6 +43,7 @@ class TranscriptionRequest:
     response_format: str = "json"
     temperature: float = 0.0
     words: bool = False
+    segments: bool = False
 
 
 @dataclass(frozen=True)
@@ -157,19 +161,19 @@ def parse_openai(form: Form, served: Served) -> TranscriptionRequest:
     )
 
 
-def parse_mobile(form: Form, served: Served) -> tuple[TranscriptionRequest, bool]:
-    """The mobile endpoint's form, and whether the segments are wanted."""
+def parse_mobile(form: Form, served: Served) -> TranscriptionRequest:
+    """The mobile endpoint's form."""
     scalars = _scalars(form.fields)
     with_segments = (fields.text(scalars, "with_segments") or "false").lower()
     if with_segments not in _BOOLEANS:
         raise InvalidRequest("with_segments must be true or false", param="with_segments")
-    request = TranscriptionRequest(
+    return TranscriptionRequest(
         file=check_file(form.file, MOBILE_FILE),
         model=served.ids(TRANSCRIPTIONS)[0],
         file_field=MOBILE_FILE,
         language=parse_language(fields.text(scalars, "language")),
+        segments=_BOOLEANS[with_segments],
     )
-    return request, _BOOLEANS[with_segments]
 
 
 def _render_segment(segment: Segment) -> dict[str, Any]:
@@ -193,11 +197,11 @@ def _render_word(word: Word) -> dict[str, Any]:
     }
 
 
-def render_openai(answer: Transcription, response_format: str) -> dict[str, Any] | str:
+def render_openai(answer: Transcription, request: TranscriptionRequest) -> dict[str, Any] | str:
     """A JSON value, or the plain text for ``response_format=text``."""
-    if response_format == "text":
+    if request.response_format == "text":
         return f"{answer.text}\n"
-    if response_format == "json":
+    if request.response_format == "json":
         return {"text": answer.text}
     verbose: dict[str, Any] = {
         "task": "transcribe",
@@ -211,12 +215,12 @@ def render_openai(answer: Transcription, response_format: str) -> dict[str, Any]
     return verbose
 
 
-def render_mobile(answer: Transcription, request: TranscriptionRequest, with_segments: bool) -> dict[str, Any]:
+def render_mobile(answer: Transcription, request: TranscriptionRequest) -> dict[str, Any]:
     """The mobile endpoint's JSON; its list of segments is empty unless they are wanted."""
     return {
         "text": answer.text,
         "language": answer.language,
         "duration_seconds": round(answer.duration, 3),
         "model": request.model,
-        "segments": [_render_segment(segment) for segment in answer.segments] if with_segments else [],
+        "segments": [_render_segment(segment) for segment in answer.segments] if request.segments else [],
     }
