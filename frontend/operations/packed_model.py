@@ -16,8 +16,7 @@ from frontend.dispatch.pool import Pool
 from frontend.dispatch.triton import bad_answer
 from frontend.dispatch.window import Work
 from frontend.processes.gather import gather_or_cancel
-from frontend.text.packed import packed_inputs
-from frontend.text.tokens import Ids, TextTokenizer, pack, work
+from frontend.text.tokens import Ids, TextTokenizer, pack, packed_inputs, work
 
 # Below this many characters a thread costs more than the tokenizing.
 _INLINE_CHARACTERS = 2000

@@ -1,10 +1,14 @@
-"""Text to token ids, truncated to what a model takes. ``tokenizers`` gives up the GIL while it works."""
+"""Text to token ids, truncated to what a model takes, and these to requests.
+
+``tokenizers`` gives up the GIL while it works. Ids travel packed: every text end to end in one row, and the length of
+each.
+"""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +22,7 @@ _AT_ONCE = 8 * _PART
 _SLACK = 64
 # Tokens of a text at which attention takes as long as everything else.
 _SQUARE = 8192
+INPUTS = ("input_ids", "lengths")
 
 Ids = NDArray[np.int32]
 _Item = TypeVar("_Item")
@@ -120,3 +125,9 @@ def work(texts: list[Ids]) -> float:
 def pack(texts: list[Ids], budget: float) -> list[list[Ids]]:
     """Cut texts, in order, into requests of at most ``budget`` of work; a text alone may fill one."""
     return _filled(texts, lambda text: work([text]), budget)
+
+
+def packed_inputs(texts: list[Ids]) -> dict[str, NDArray[Any]]:
+    """``input_ids`` INT32 [1, tokens] and ``lengths`` INT32 [1, texts]."""
+    lengths = np.array([[len(text) for text in texts]], np.int32)
+    return {"input_ids": np.concatenate(texts)[None], "lengths": lengths}

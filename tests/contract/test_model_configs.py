@@ -14,7 +14,7 @@ from frontend.operations.embeddings import pipeline as embeddings
 from frontend.operations.rerank import pipeline as rerank
 from frontend.operations.speech import pipeline as speech
 from frontend.operations.transcription import pipeline as transcription
-from frontend.text import packed
+from frontend.text import tokens
 from tests.conftest import ROOT
 
 TRITON_MODELS = Served.of().triton_models
@@ -53,7 +53,7 @@ def test_every_model_has_a_folder_but_voices_which_the_export_makes() -> None:
 @pytest.mark.parametrize(("name", "output"), [(TEXT["embeddings"], embeddings.OUTPUT), (TEXT["rerank"], rerank.OUTPUT)])
 def test_the_text_models_take_and_give_what_the_pipelines_say(name: str, output: str) -> None:
     config = _config(name)
-    assert tuple(tensor.name for tensor in config.input) == packed.INPUTS
+    assert tuple(tensor.name for tensor in config.input) == tokens.INPUTS
     assert [tensor.name for tensor in config.output] == [output]
     assert all(tensor.allow_ragged_batch for tensor in config.input)
 
@@ -85,7 +85,7 @@ def test_a_long_text_leaves_an_instance_to_short_ones(name: str) -> None:
 def test_on_a_gpu_each_request_gets_back_the_rows_of_its_texts(name: str) -> None:
     (rows,) = _on_gpus(name).batch_output
     assert rows.kind == model_config_pb2.BatchOutput.BATCH_SCATTER_WITH_INPUT_SHAPE
-    assert (list(rows.target_name), list(rows.source_input)) == ([_config(name).output[0].name], [packed.INPUTS[1]])
+    assert (list(rows.target_name), list(rows.source_input)) == ([_config(name).output[0].name], [tokens.INPUTS[1]])
 
 
 ON_GPUS = sorted(path.parents[1].name for path in REPOSITORY.glob("*/configs/gpu.pbtxt"))

@@ -13,8 +13,7 @@ import uvloop
 from frontend.catalogue.models import MODELS
 from frontend.dispatch.triton import Triton
 from frontend.operations.embeddings.pipeline import OUTPUT
-from frontend.text.packed import packed_inputs
-from frontend.text.tokens import TextTokenizer
+from frontend.text.tokens import TextTokenizer, packed_inputs
 from scripts.benchmark.common.target import Target, own_product
 from scripts.run.state import REPOSITORY
 

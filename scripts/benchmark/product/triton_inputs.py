@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from frontend.text.packed import packed_inputs
-from frontend.text.tokens import TextTokenizer
+from frontend.text.tokens import TextTokenizer, packed_inputs
 from scripts.benchmark.common.inputs import calls
 from scripts.run.state import REPOSITORY
 

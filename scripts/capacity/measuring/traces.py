@@ -18,9 +18,8 @@ from frontend.dispatch.triton import text_tensor
 from frontend.operations.speech.voices import PiperVoice
 from frontend.operations.transcription.pipeline import WindowLength
 from frontend.processes.shared_memory import SharedBytes
-from frontend.text.packed import packed_inputs
 from frontend.text.phonemes import phonemize_first, phonemize_rest
-from frontend.text.tokens import TextTokenizer, pack, work
+from frontend.text.tokens import TextTokenizer, pack, packed_inputs, work
 from scripts.benchmark.common.inputs import Call
 from scripts.capacity.requests import MODEL_OF, Request
 

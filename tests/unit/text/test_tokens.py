@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
-from frontend.text.tokens import TextTokenizer, pack, work
+from frontend.text.tokens import TextTokenizer, pack, packed_inputs, work
 from tests.conftest import ROOT
 
 FOLDER = ROOT / "model_repository" / "m3_reranker" / "1"
@@ -91,3 +91,10 @@ def test_many_texts_come_back_in_order(tokenizer: TextTokenizer) -> None:
 def test_a_folder_without_settings_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         TextTokenizer(tmp_path)
+
+
+def test_texts_lie_end_to_end_with_the_length_of_each() -> None:
+    packed = packed_inputs([np.array([5, 6, 7], np.int32), np.array([8], np.int32)])
+    assert packed["input_ids"].tolist() == [[5, 6, 7, 8]]
+    assert packed["lengths"].tolist() == [[3, 1]]
+    assert {array.dtype for array in packed.values()} == {np.dtype(np.int32)}
