@@ -6,7 +6,8 @@ and sockets that a file names. Lengths count decoded samples, because headers li
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import Any, Protocol
+from mmap import mmap
+from typing import Any, BinaryIO
 
 import av
 import av.error
@@ -40,14 +41,6 @@ _RATES = range(4_000, 192_001)
 _MOST_CHANNELS = 8
 _BAD_PACKET_SHARE = 0.01
 _BAD_PACKETS_FREE = 2
-
-
-class Readable(Protocol):
-    """A file of bytes; it is sought in too."""
-
-    def read(self, count: int = ..., /) -> bytes: ...
-
-    def tell(self) -> int: ...
 
 
 class UnknownFormatError(Exception):
@@ -115,7 +108,7 @@ def _collect(container: Any, into: NDArray[np.int16]) -> int:
     return total
 
 
-def decode(file: Readable, into: NDArray[np.int16]) -> int:
+def decode(file: BinaryIO | mmap, into: NDArray[np.int16]) -> int:
     """Write the first audio stream of a file to ``into``, at 16 kHz and mono; answers how many samples it has.
 
     Raises ``UnknownFormatError``, ``UnknownCodecError``, ``DamagedAudioError``, or ``TooLongError`` where they do not
