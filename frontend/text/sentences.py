@@ -1,6 +1,7 @@
 """Split text into sentences before it is phonemized, without stopping at abbreviations, numbers and ordinals."""
 
 import re
+from collections.abc import Iterable
 
 LONGEST_SENTENCE = 240
 _ABBREVIATIONS = {
@@ -97,31 +98,26 @@ def _word_before_dot(text: str) -> str:
 
 def _cut_long(sentence: str) -> list[str]:
     """Cut a sentence over ``LONGEST_SENTENCE`` characters, at a clause where there is one, else at a space."""
-    parts: list[str] = []
-    current = ""
-    for clause in _CLAUSE.split(sentence):
-        for piece in _pieces(clause):
-            if current and len(current) + 1 + len(piece) > LONGEST_SENTENCE:
-                parts.append(current)
-                current = piece
-            else:
-                current = f"{current} {piece}" if current else piece
-    return [*parts, current] if current else parts
+    return _filled(piece for clause in _CLAUSE.split(sentence) for piece in _pieces(clause))
 
 
 def _pieces(clause: str) -> list[str]:
     if len(clause) <= LONGEST_SENTENCE:
         return [clause]
-    pieces: list[str] = []
-    for word in clause.split():
-        while len(word) > LONGEST_SENTENCE:
-            pieces.append(word[:LONGEST_SENTENCE])
-            word = word[LONGEST_SENTENCE:]
-        if pieces and len(pieces[-1]) + 1 + len(word) <= LONGEST_SENTENCE:
-            pieces[-1] += f" {word}"
-        elif word:
-            pieces.append(word)
-    return pieces
+    return _filled(
+        word[at : at + LONGEST_SENTENCE] for word in clause.split() for at in range(0, len(word), LONGEST_SENTENCE)
+    )
+
+
+def _filled(pieces: Iterable[str]) -> list[str]:
+    """Pieces a space apart, in order, in as few texts of at most ``LONGEST_SENTENCE`` characters as they go into."""
+    texts: list[str] = []
+    for piece in pieces:
+        if texts and len(texts[-1]) + 1 + len(piece) <= LONGEST_SENTENCE:
+            texts[-1] += f" {piece}"
+        else:
+            texts.append(piece)
+    return texts
 
 
 def split(text: str, language: str) -> list[str]:
