@@ -9,7 +9,7 @@ import numpy as np
 
 from frontend.catalogue.models import MODELS, TRANSCRIPTIONS
 from frontend.catalogue.voices import VOICES, Voice
-from frontend.verification.client import Api
+from frontend.verification.client import Api, Transcript
 from frontend.verification.facts import Facts, Heard, Recording
 from frontend.verification.rows import Row, asked, at_most, nearest, same
 from frontend.verification.sound import Sound, apart, joined, outline, read_wav, write_wav
@@ -107,42 +107,29 @@ async def clips(api: Api, facts: Facts, precision: str) -> list[Row]:
 
 
 async def _clips(api: Api, facts: Facts, model: str, recordings: Sequence[Recording]) -> list[Row]:
-    got: dict[tuple[int, float], Heard] = {}
+    got: dict[tuple[int, float], Transcript] = {}
     for recording in recordings:
         for at, known in enumerate(recording.heard[model]):
             if (key := (at, known.temperature)) not in got:
-                heard = await api.hear(model, base64.b64decode(facts.clips[at]), known.temperature)
-                got[key] = Heard(heard.language, heard.text, heard.logprob, known.temperature)
-    found = [[got[at, known.temperature] for at, known in enumerate(each.heard[model])] for each in recordings]
-    away = [
-        [_most_apart(*pair) for pair in zip(each.heard[model], some, strict=True)]
-        for each, some in zip(recordings, found, strict=True)
-    ]
+                got[key] = await api.hear(model, base64.b64decode(facts.clips[at]), known.temperature)
+    pairs = [[(known, got[at, known.temperature]) for at, known in enumerate(each.heard[model])] for each in recordings]
+    means = [float(np.mean([_missed_by(*pair) for pair in some])) for some in pairs]
     # What is told is the precision of the text models; a Whisper may be in another.
-    means = [float(np.mean(each)) for each in away]
     recording, place, _ = nearest(recordings, "logprobs", means)
     part = "sampled" if any(known.temperature for known in recording.heard[model]) else ""
-    mean = at_most(f"{model} clips: log probability, mean", means[place], recording.limits["logprobs"], part)
-    return [
-        mean,
-        *(
-            row
-            for at, pair in enumerate(zip(recording.heard[model], found[place], strict=True))
-            for row in _clip(f"{model} clip {at + 1}", *pair, recording.limits["logprob"])
-        ),
-    ]
+    rows = [at_most(f"{model} clips: log probability, mean", means[place], recording.limits["logprobs"], part)]
+    for number, pair in enumerate(pairs[place], 1):
+        rows += _clip(f"{model} clip {number}", *pair, recording.limits["logprob"])
+    return rows
 
 
-def _clip(fact: str, wanted: Heard, found: Heard, limit: float) -> list[Row]:
+def _clip(fact: str, wanted: Heard, found: Transcript, limit: float) -> list[Row]:
     rows = [same(f"{fact}: language", wanted.language, found.language)]
-    if wanted.text is None:
-        return rows
-    miss, part = abs(wanted.logprob - found.logprob), "sampled" if wanted.temperature else ""
-    return [
-        *rows,
-        _text(f"{fact}: text", wanted.text, found.text or "", part),
-        at_most(f"{fact}: log probability", miss, limit, part),
-    ]
+    if wanted.text is not None:
+        part = "sampled" if wanted.temperature else ""
+        rows.append(_text(f"{fact}: text", wanted.text, found.text, part))
+        rows.append(at_most(f"{fact}: log probability", _missed_by(wanted, found), limit, part))
+    return rows
 
 
 def _text(fact: str, wanted: str, found: str, part: str) -> Row:
@@ -158,5 +145,6 @@ def word_error(wanted: str, found: str) -> float:
     return float(jiwer.wer(expected, got))
 
 
-def _most_apart(wanted: Heard, found: Heard) -> float:
+def _missed_by(wanted: Heard, found: Transcript) -> float:
+    """The difference of log probabilities; nothing where the clip was not heard as the same twice."""
     return abs(wanted.logprob - found.logprob) if wanted.text is not None else 0.0
