@@ -128,13 +128,6 @@ class Parts:
 
     def write(self, item: Item, values: dict[str, Any]) -> None:
         """What came of an item."""
-        self._put(item, values)
-
-    def fail(self, item: Item, message: str) -> None:
-        """Why nothing came of it."""
-        self._put(item, {"error": message})
-
-    def _put(self, item: Item, values: dict[str, Any]) -> None:
         first = item.number - item.number % self.size
         if first not in self._open:
             self._open[first] = {}
@@ -144,6 +137,10 @@ class Parts:
         if len(rows) == self._missing[first]:
             self._write(self._part(first), rows)
             del self._open[first], self._missing[first]
+
+    def fail(self, item: Item, message: str) -> None:
+        """Why nothing came of it."""
+        self.write(item, {"error": message})
 
     def _write(self, path: Path, rows: dict[int, dict[str, Any]]) -> None:
         table = pa.Table.from_pylist([rows[number] for number in sorted(rows)], self._schema)

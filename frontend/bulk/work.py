@@ -1,12 +1,12 @@
 """The work itself: batches of items, so many at once, until each item has come to something."""
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from frontend.bulk.client import Client
 from frontend.bulk.failures import ItemError, StoppedError
-from frontend.bulk.operations import Operation, Outcome, batches
+from frontend.bulk.operations import Operation, batches
 from frontend.bulk.outputs import Output
 from frontend.bulk.progress import Tally
 from frontend.bulk.sources import Item
@@ -69,10 +69,7 @@ class Worker:
             for failure in filter(None, ended):
                 raise failure from None
             return
-        self._write(zip(items, outcomes, strict=True))
-
-    def _write(self, outcomes: Iterable[tuple[Item, Outcome]]) -> None:
-        for item, (values, work) in outcomes:
+        for item, (values, work) in zip(items, outcomes, strict=True):
             self.output.write(item, values)
             self.tally.note(work)
 
