@@ -5,7 +5,7 @@ from typing import Any
 
 from aiohttp import web
 
-from frontend.app_keys import BILLING, HOLDING, SETTINGS, THREADS, TRANSCRIPTION, TURN, UNPAID
+from frontend.app_keys import BILLING, HOLDING, SETTINGS, TRANSCRIPTION, TURN, UNPAID
 from frontend.catalogue.models import Served
 from frontend.http.answers import deliver
 from frontend.http.form import Form, Shape, read_form
@@ -27,7 +27,7 @@ async def _transcript(
         form = await read_form(request, app[SETTINGS], holding, shape)
         parsed = parses(form, app[SETTINGS].served)
         answer, bill = await app[TRANSCRIPTION].run(parsed, turn, request[BILLING].reserve, holding)
-    rendered = await app[THREADS].run(turn, renders, answer, parsed)
+    rendered = renders(answer, parsed)
     return (_TEXT, rendered.encode(), bill) if isinstance(rendered, str) else (JSON, render_json(rendered), bill)
 
 

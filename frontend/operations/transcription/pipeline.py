@@ -159,11 +159,15 @@ def _inputs(request: TranscriptionRequest, samples: SharedBytes, window: SpokenW
 
 
 def _rows(names: Sequence[str], answers: list[Arrays], windows: list[SpokenWindow]) -> Iterator[tuple[Any, ...]]:
-    """Start, end, text and what else these outputs have of each segment or word, with times of the file."""
+    """Start, end, text and what else these outputs have of each segment or word, with times of the file.
+
+    Times have the two digits behind the point, and probabilities the four, that answers show.
+    """
     for arrays, window in zip(answers, windows, strict=True):
         rows = zip(*(arrays[name].reshape(-1).tolist() for name in names), strict=True)
         for start, end, text, *rest in rows:
-            yield *window.times_of_file(start, end), text.decode("utf-8", "replace"), *rest
+            first, last = window.times_of_file(start, end)
+            yield round(first, 2), round(last, 2), text.decode("utf-8", "replace"), *(round(each, 4) for each in rest)
 
 
 def _language(answers: list[Arrays], windows: list[SpokenWindow]) -> str:

@@ -48,7 +48,7 @@ class TranscriptionRequest:
 
 @dataclass(frozen=True)
 class Segment:
-    """A stretch of the transcript; seconds from the start of the file."""
+    """A stretch of the transcript, as both dialects show it; seconds from the start of the file."""
 
     id: int
     start: float
@@ -60,7 +60,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class Word:
-    """A word with its time in seconds from the start of the file."""
+    """A word, as it is shown, with its time in seconds from the start of the file."""
 
     start: float
     end: float
@@ -176,27 +176,6 @@ def parse_mobile(form: Form, served: Served) -> TranscriptionRequest:
     )
 
 
-def _render_segment(segment: Segment) -> dict[str, Any]:
-    """A Segment as both dialects show it."""
-    return {
-        "id": segment.id,
-        "start": round(segment.start, 2),
-        "end": round(segment.end, 2),
-        "text": segment.text,
-        "avg_logprob": round(segment.avg_logprob, 4),
-        "no_speech_prob": round(segment.no_speech_prob, 4),
-    }
-
-
-def _render_word(word: Word) -> dict[str, Any]:
-    return {
-        "start": round(word.start, 2),
-        "end": round(word.end, 2),
-        "word": word.word,
-        "probability": round(word.probability, 4),
-    }
-
-
 def render_openai(answer: Transcription, request: TranscriptionRequest) -> dict[str, Any] | str:
     """A JSON value, or the plain text for ``response_format=text``."""
     if request.response_format == "text":
@@ -208,10 +187,10 @@ def render_openai(answer: Transcription, request: TranscriptionRequest) -> dict[
         "language": answer.language,
         "duration": round(answer.duration, 3),
         "text": answer.text,
-        "segments": [_render_segment(segment) for segment in answer.segments],
+        "segments": answer.segments,
     }
     if answer.words is not None:
-        verbose["words"] = [_render_word(word) for word in answer.words]
+        verbose["words"] = answer.words
     return verbose
 
 
@@ -222,5 +201,5 @@ def render_mobile(answer: Transcription, request: TranscriptionRequest) -> dict[
         "language": answer.language,
         "duration_seconds": round(answer.duration, 3),
         "model": request.model,
-        "segments": [_render_segment(segment) for segment in answer.segments] if request.segments else [],
+        "segments": answer.segments if request.segments else [],
     }

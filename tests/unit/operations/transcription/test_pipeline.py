@@ -66,6 +66,15 @@ def test_words_of_all_windows_have_times_of_the_file(request_of_words: Transcrip
     ]
 
 
+def test_times_have_two_digits_and_probabilities_four(request_of_words: TranscriptionRequest) -> None:
+    answer = {
+        name: array + np.float32(0.123456) for name, array in _answer([" a"]).items() if array.dtype != np.object_
+    }
+    put_together = assemble(PREPARED, [{**_answer([" a"]), **answer}, _answer([])], request_of_words)
+    assert put_together.segments == [Segment(0, 5.12, 6.12, " a", -0.1265, 0.2485)]
+    assert put_together.words == [Word(5.62, 5.87, " a", 0.6235)]
+
+
 def test_words_that_nobody_asked_for_are_not_there(file: SharedBytes) -> None:
     assert assemble(PREPARED, ANSWERS, TranscriptionRequest(file, "stt-1")).words is None
 
