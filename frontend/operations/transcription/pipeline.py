@@ -57,6 +57,15 @@ class WindowLength:
         """The work of the model is counted in seconds of audio."""
         return Work(least=self.window_seconds, most=_MOST_WINDOWS * self.window_seconds)
 
+    def rules(self, settings: Settings) -> WindowRules:
+        """How files are read for it."""
+        return WindowRules(
+            silence_dbfs=settings.silence_dbfs,
+            speech_probability=settings.speech_probability,
+            window_seconds=self.window_seconds,
+            min_window_seconds=self.min_window_seconds,
+        )
+
 
 class TranscriptionPipeline:
     """Transcribes whole files with the Whisper models of a Triton; ``decoders`` are processes, ``threads`` threads."""
@@ -79,7 +88,8 @@ class TranscriptionPipeline:
         samples = SharedBytes(room_for(self._settings.max_audio_seconds))
         holding.closing.callback(samples.close)
         stint = self._unpaid.work(turn.key)
-        prepared = await self._prepare(request, samples, self._lengths[model], turn, stint)
+        rules = self._lengths[model].rules(self._settings)
+        prepared = await self._prepare(request, samples, rules, turn, stint)
         words: list[Word] | None = [] if request.words else None
         if not prepared.windows:
             return Transcription("", request.language, prepared.duration, (), words), None
@@ -97,21 +107,15 @@ class TranscriptionPipeline:
         return transcription, bill
 
     async def _prepare(
-        self, request: TranscriptionRequest, samples: SharedBytes, length: WindowLength, turn: Turn, stint: Stint
+        self, request: TranscriptionRequest, samples: SharedBytes, rules: WindowRules, turn: Turn, stint: Stint
     ) -> Prepared:
-        file, param, settings = request.file, request.file_field, self._settings
+        file, param = request.file, request.file_field
         kind = recognise(file.read)
         if kind.accepted is False:
             raise _unsupported(kind.content_type, param)
-        limits = WindowRules(
-            silence_dbfs=settings.silence_dbfs,
-            speech_probability=settings.speech_probability,
-            window_seconds=length.window_seconds,
-            min_window_seconds=length.min_window_seconds,
-        )
         try:
             return await self._decoders.run_with(
-                (file.use(), samples.use(), stint), turn, prepare, file.attached, samples.attached, limits
+                (file.use(), samples.use(), stint), turn, prepare, file.attached, samples.attached, rules
             )
         except UnknownCodecError:
             raise _unsupported(f"{kind.content_type} with another codec inside", param) from None
@@ -122,7 +126,7 @@ class TranscriptionPipeline:
         except (DamagedAudioError, TaskKilledError):
             raise InvalidRequest(_NOT_DECODED, param=param) from None
         except TooLongError:
-            raise TooLarge(f"the audio is longer than {settings.max_audio_seconds:g} s", param=param) from None
+            raise TooLarge(f"the audio is longer than {self._settings.max_audio_seconds:g} s", param=param) from None
 
     def _cost(self, model: str, window: SpokenWindow) -> float:
         return max(window.seconds, self._lengths[model].min_window_seconds)

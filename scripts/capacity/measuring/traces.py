@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frontend.audio.detector import load_detector
-from frontend.audio.prepare import SAMPLE_BYTES, WindowRules, prepare, room_for
+from frontend.audio.prepare import SAMPLE_BYTES, prepare, room_for
 from frontend.catalogue.models import EMBEDDINGS, RERANK, SPEECH
 from frontend.catalogue.voices import VOICES
 from frontend.config.settings import Settings
@@ -79,19 +79,12 @@ class Tracer:
         return {"input": np.array([ids], np.int64), "input_lengths": lengths, "scales": scales}
 
     def _recording(self, operation: str, file: bytes) -> Traced:
-        settings = Settings()
-        rules = WindowRules(
-            silence_dbfs=settings.silence_dbfs,
-            speech_probability=settings.speech_probability,
-            window_seconds=self.length.window_seconds,
-            min_window_seconds=self.length.min_window_seconds,
-        )
         with ExitStack() as stack:
             upload, samples = SharedBytes(), SharedBytes(room_for(_LONGEST_SECONDS))
             for memory in (upload, samples):
                 stack.callback(memory.close)
             upload.write(file)
-            prepared = prepare(upload.attached, samples.attached, rules)
+            prepared = prepare(upload.attached, samples.attached, self.length.rules(Settings()))
             spoken = [
                 samples.read(SAMPLE_BYTES * (window.end - window.start), SAMPLE_BYTES * window.start)
                 for window in prepared.windows
