@@ -60,20 +60,18 @@ def refusal(status: int, body: bytes, retry_after: str | None) -> ApiError:
     headers = {}
     if status == 429:
         headers["Retry-After"] = retry_after if retry_after is not None and retry_after.isdecimal() else "1"
-    message = error.get("message")
+    message = error.get("message", "the chat backend refused the request")[:_LONGEST_MESSAGE]
     return _KINDS.get(status, InvalidRequest)(
-        message[:_LONGEST_MESSAGE] if isinstance(message, str) else "the chat backend refused the request",
-        param=error["param"] if isinstance(error.get("param"), str) else None,
-        code=error["code"] if isinstance(error.get("code"), str) else None,
-        headers=headers,
+        message, param=error.get("param"), code=error.get("code"), headers=headers
     )
 
 
-def _error(body: bytes) -> dict[str, Any]:
+def _error(body: bytes) -> dict[str, str]:
+    """What an error says in words."""
     try:
         # Stricter than json: what it lets through can be written again.
         value = orjson.loads(body)
     except ValueError:
         return {}
     error = value.get("error") if isinstance(value, dict) else None
-    return error if isinstance(error, dict) else {}
+    return {name: said for name, said in error.items() if isinstance(said, str)} if isinstance(error, dict) else {}
