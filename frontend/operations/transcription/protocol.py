@@ -19,7 +19,8 @@ MOBILE_FILE = "audio"
 FORMATS = ("json", "verbose_json", "text")
 GRANULARITIES = ("word", "segment")
 LONGEST_PROMPT = 1024
-_GRANULARITIES = (GRANULARITY, f"{GRANULARITY}[]")
+_IN_BRACKETS = f"{GRANULARITY}[]"
+_SPELLINGS = (GRANULARITY, _IN_BRACKETS)
 MOBILE_FORM = Shape(MOBILE_FILE, ("language", "with_segments"), LARGEST_FILE)
 # What a form may say of events that are not wanted.
 _OFF = ("", "false", "0")
@@ -97,13 +98,11 @@ def _scalars(given: Sequence[tuple[str, str]]) -> dict[str, str]:
 
 def _collect(given: Sequence[tuple[str, str]]) -> tuple[dict[str, str], list[str]]:
     """Scalar fields by name, and the granularities under either spelling."""
-    scalars = _scalars([pair for pair in given if pair[0] not in _GRANULARITIES])
-    spellings = {name for name, _ in given if name in _GRANULARITIES}
-    granularities = [value for name, value in given if name in _GRANULARITIES]
-    if len(spellings) > 1:
-        message = f"{GRANULARITY}[] is given with and without brackets"
-        raise InvalidRequest(message, param=f"{GRANULARITY}[]")
-    return scalars, [value for value in granularities if value]
+    scalars = _scalars([pair for pair in given if pair[0] not in _SPELLINGS])
+    granularities = [pair for pair in given if pair[0] in _SPELLINGS]
+    if len(dict(granularities)) > 1:
+        raise InvalidRequest(f"{_IN_BRACKETS} is given with and without brackets", param=_IN_BRACKETS)
+    return scalars, [value for _, value in granularities if value]
 
 
 def parse_temperature(value: str | None) -> float:
@@ -142,11 +141,9 @@ def parse_openai(form: Form, served: Served) -> TranscriptionRequest:
     response_format = fields.choice(scalars, "response_format", FORMATS, "json")
     for granularity in granularities:
         if granularity not in GRANULARITIES:
-            message = f"{GRANULARITY}[] must be word or segment"
-            raise InvalidRequest(message, param=f"{GRANULARITY}[]")
+            raise InvalidRequest(f"{_IN_BRACKETS} must be word or segment", param=_IN_BRACKETS)
     if granularities and response_format != "verbose_json":
-        message = f"{GRANULARITY}[] needs response_format=verbose_json"
-        raise InvalidRequest(message, param=f"{GRANULARITY}[]")
+        raise InvalidRequest(f"{_IN_BRACKETS} needs response_format=verbose_json", param=_IN_BRACKETS)
     prompt = fields.text(scalars, "prompt") or ""
     if len(prompt) > LONGEST_PROMPT:
         raise InvalidRequest(f"prompt is longer than {LONGEST_PROMPT} characters", param="prompt")
