@@ -10,7 +10,7 @@ from frontend.verification.client import Api, RefusedError, Transcript
 from frontend.verification.facts import Facts, Heard, Recording, Vector
 from frontend.verification.sound import outline
 from frontend.verification.speech import HEARING, say, voices
-from frontend.verification.texts import Embedded, Vectors, logit, units
+from frontend.verification.texts import Embedded, logit, units
 
 _LEAST = 1e-6
 _CLOSEST = {"vector": 1e-9, "logit": 1e-5}
@@ -51,7 +51,7 @@ async def record(api: Api, facts: Facts, precision: str) -> Facts:
     return recorded.without({row.part for row in failed})
 
 
-def _limits(precision: str, vectors: list[Vectors], scores: list[list[float]]) -> dict[str, float]:
+def _limits(precision: str, vectors: list[Vector], scores: list[list[float]]) -> dict[str, float]:
     """The usual ones, and less room where a model hardly tells texts apart, as one of random weights does."""
     rows = units(vectors)
     some = logit(np.clip(np.array([one for each in scores for one in each]), _LEAST, 1 - _LEAST))

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frontend.verification.client import Api, RefusedError
-from frontend.verification.facts import Facts, Ranking
+from frontend.verification.facts import Facts, Ranking, Vector
 from frontend.verification.rows import Row, at_most, nearest, same, within
 
 _AT_ONCE = 16
@@ -20,14 +20,12 @@ _OTHER_VECTOR, _OTHER_LOGIT = 2e-3, 0.5
 _ROUNDED = 5e-7
 _WIDEST = "int8"
 
-Vectors = NDArray[np.float32]
-
 
 class Embedded:
     """The answers to every text of the facts, each asked alone; ``tokens`` by text."""
 
     def __init__(self) -> None:
-        self.vectors: dict[str, Vectors] = {}
+        self.vectors: dict[str, Vector] = {}
         self.tokens: dict[str, int] = {}
 
     @classmethod
@@ -41,7 +39,7 @@ class Embedded:
             answers.vectors[text] = vectors[0]
         return answers
 
-    def unit(self, text: str) -> Vectors:
+    def unit(self, text: str) -> Vector:
         """The direction of a text's vector."""
         vector = self.vectors[text]
         return vector / max(float(np.linalg.norm(vector)), 1e-12)
@@ -53,7 +51,7 @@ class Embedded:
 async def embeddings(api: Api, facts: Facts, precision: str) -> list[Row]:
     """A row for each fact about vectors and tokens."""
     answers = await Embedded.ask(api, facts)
-    together: list[Vectors] = []
+    together: list[Vector] = []
     for start in range(0, len(answers.vectors), _AT_ONCE):
         together += [*(await api.embed(list(answers.vectors)[start : start + _AT_ONCE]))[0]]
     return [
@@ -76,7 +74,7 @@ def _tokens(facts: Facts, answers: Embedded) -> list[Row]:
     ]
 
 
-def _shape(answers: Embedded, together: Sequence[Vectors]) -> list[Row]:
+def _shape(answers: Embedded, together: Sequence[Vector]) -> list[Row]:
     alone, count = list(answers.vectors.values()), len(answers.vectors)
     norms = np.array([np.linalg.norm(vector) for vector in alone])
     worst = float(norms[np.abs(norms - 1).argmax()])
@@ -119,7 +117,7 @@ def _recorded_vectors(facts: Facts, answers: Embedded, precision: str) -> list[R
     ]
 
 
-def units(vectors: Sequence[Vectors]) -> NDArray[np.float64]:
+def units(vectors: Sequence[Vector]) -> NDArray[np.float64]:
     """The directions of vectors, float64 [n, width], in which differences far below a float32's can be told."""
     rows = np.stack(vectors).astype(np.float64)
     units: NDArray[np.float64] = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
