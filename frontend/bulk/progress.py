@@ -42,9 +42,9 @@ class Progress(Tally):
         self.total, self._unit, self._stream = total, unit, sys.stderr
         self._began = self._said = time.monotonic()
         self._start = 0.0
-        bar = self._stream.isatty()
-        self._bar = (
-            tqdm(total=total, file=self._stream, unit=" items", dynamic_ncols=True, mininterval=0.5) if bar else None
+        # Without a terminal there is none.
+        self._bar = tqdm(
+            total=total, file=self._stream, unit=" items", dynamic_ncols=True, mininterval=0.5, disable=None
         )
 
     def begin(self, ago: float) -> None:
@@ -58,9 +58,8 @@ class Progress(Tally):
         self._stream.flush()
 
     def _show(self, items: int) -> None:
-        if self._bar is not None:
-            self._bar.update(items)
-        elif time.monotonic() - self._said > _LINE_SECONDS:
+        self._bar.update(items)
+        if self._bar.disable and time.monotonic() - self._said > _LINE_SECONDS:
             self._said = time.monotonic()
             print(self.summary(), file=self._stream, flush=True)
 
@@ -75,5 +74,4 @@ class Progress(Tally):
         )
 
     def close(self) -> None:
-        if self._bar is not None:
-            self._bar.close()
+        self._bar.close()
