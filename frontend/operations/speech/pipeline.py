@@ -1,7 +1,6 @@
 """From text to an audio file: phonemize in a worker, sentences to Triton side by side, joined in order."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,14 +76,7 @@ class SpeechPipeline:
         return [audio for _, audio in sorted(zip(order, spoken, strict=True), key=lambda pair: pair[0])]
 
     async def _sentence(self, voice: PiperVoice, ids: list[int], turn: Turn) -> Samples:
-        inputs: dict[str, NDArray[Any]] = {
-            "input": np.array([ids], np.int64),
-            "input_lengths": np.array([len(ids)], np.int64),
-            "scales": np.array(voice.scales, np.float32),
-        }
-        if voice.multi_speaker:
-            inputs["sid"] = np.zeros(1, np.int64)
-        arrays = await self._dispatcher.infer(voice.model, lambda: inputs, [OUTPUT], turn, len(ids))
+        arrays = await self._dispatcher.infer(voice.model, lambda: voice.inputs(ids), [OUTPUT], turn, len(ids))
         audio: NDArray[np.float32] = arrays[OUTPUT].reshape(-1)
         if audio.size == 0:
             raise bad_answer(voice.model, "a sentence without samples")

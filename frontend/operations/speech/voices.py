@@ -3,6 +3,10 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from frontend.catalogue.voices import Voice
 from frontend.text.phonemes import Alphabet
@@ -35,3 +39,14 @@ class PiperVoice:
             ),
             multi_speaker=int(settings.get("num_speakers", 1)) > 1,
         )
+
+    def inputs(self, ids: list[int]) -> dict[str, NDArray[Any]]:
+        """What the model takes of a sentence's phoneme ids."""
+        inputs: dict[str, NDArray[Any]] = {
+            "input": np.array([ids], np.int64),
+            "input_lengths": np.array([len(ids)], np.int64),
+            "scales": np.array(self.scales, np.float32),
+        }
+        if self.multi_speaker:
+            inputs["sid"] = np.zeros(1, np.int64)
+        return inputs

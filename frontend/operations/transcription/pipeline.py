@@ -135,7 +135,7 @@ class TranscriptionPipeline:
         self, model: str, request: TranscriptionRequest, samples: SharedBytes, window: SpokenWindow, turn: Turn
     ) -> Arrays:
         outputs = ["language", *_SEGMENTS, *(_WORDS if request.words else ())]
-        inputs, cost = lambda: _inputs(request, samples, window), self._cost(model, window)
+        inputs, cost = lambda: window_inputs(request, samples, window), self._cost(model, window)
         arrays = await self._dispatcher.infer(model, inputs, outputs, turn, cost)
         for names in (_SEGMENTS, _WORDS if request.words else ()):
             if len({arrays[name].size for name in names}) > 1:
@@ -151,7 +151,8 @@ def _unsupported(content_type: str, param: str) -> UnsupportedMedia:
     )
 
 
-def _inputs(request: TranscriptionRequest, samples: SharedBytes, window: SpokenWindow) -> dict[str, NDArray[Any]]:
+def window_inputs(request: TranscriptionRequest, samples: SharedBytes, window: SpokenWindow) -> dict[str, NDArray[Any]]:
+    """What the model takes of a window of ``samples``, as the request wishes it to be heard."""
     spoken = samples.read(SAMPLE_BYTES * (window.end - window.start), SAMPLE_BYTES * window.start)
     return {
         "audio": (np.frombuffer(spoken, np.int16) / np.float32(32768))[None],

@@ -6,17 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from frontend.audio.detector import load_detector
-from frontend.audio.prepare import SAMPLE_BYTES, prepare, room_for
+from frontend.audio.prepare import prepare, room_for
 from frontend.catalogue.models import EMBEDDINGS, RERANK, SPEECH
 from frontend.catalogue.voices import VOICES
 from frontend.config.settings import Settings
-from frontend.dispatch.triton import text_tensor
 from frontend.operations.speech.voices import PiperVoice
-from frontend.operations.transcription.pipeline import WindowLength
+from frontend.operations.transcription.pipeline import WindowLength, window_inputs
+from frontend.operations.transcription.protocol import TranscriptionRequest
 from frontend.processes.shared_memory import SharedBytes
 from frontend.text.phonemes import phonemize_first, phonemize_rest
 from frontend.text.tokens import TextTokenizer, pack, packed_inputs, work
@@ -70,13 +69,8 @@ class Tracer:
     def _speech(self, text: str) -> Traced:
         halves = [phonemize(text, self._voice.alphabet) for phonemize in (phonemize_first, phonemize_rest)]
         first, rest = (tuple(float(len(ids)) for ids in half) for half in halves)
-        calls = [(self._sentence(ids), float(len(ids))) for half in halves for ids in half]
+        calls = [(self._voice.inputs(ids), float(len(ids))) for half in halves for ids in half]
         return Traced(Request(SPEECH, len(text), first, rest), calls)
-
-    def _sentence(self, ids: list[int]) -> Tensors:
-        scales = np.array(self._voice.scales, np.float32)
-        lengths = np.array([len(ids)], np.int64)
-        return {"input": np.array([ids], np.int64), "input_lengths": lengths, "scales": scales}
 
     def _recording(self, operation: str, file: bytes) -> Traced:
         with ExitStack() as stack:
@@ -85,20 +79,8 @@ class Tracer:
                 stack.callback(memory.close)
             upload.write(file)
             prepared = prepare(upload.attached, samples.attached, self.length.rules(Settings()))
-            spoken = [
-                samples.read(SAMPLE_BYTES * (window.end - window.start), SAMPLE_BYTES * window.start)
-                for window in prepared.windows
-            ]
+            request = TranscriptionRequest(upload, model="")
+            inputs = [window_inputs(request, samples, window) for window in prepared.windows]
         works = tuple(max(window.seconds, self.length.min_window_seconds) for window in prepared.windows)
-        calls = [(_window(samples), work) for samples, work in zip(spoken, works, strict=True)]
+        calls = list(zip(inputs, works, strict=True))
         return Traced(Request(operation, prepared.duration, works), calls)
-
-
-def _window(spoken: bytes) -> Tensors:
-    return {
-        "audio": (np.frombuffer(spoken, np.int16) / np.float32(32768))[None],
-        "language": text_tensor(""),
-        "prompt": text_tensor(""),
-        "temperature": np.array([[0.0]], np.float32),
-        "word_timestamps": np.array([[False]]),
-    }
