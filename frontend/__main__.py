@@ -33,6 +33,7 @@ _INTERRUPTED = 130
 
 def _parser() -> argparse.ArgumentParser:
     from frontend.commands import audit, bulk, check, keys, usage, verify
+    from frontend.commands.arguments import positive
 
     parser = argparse.ArgumentParser(prog="quartet", description="Quartet's frontend and its keys.")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -44,7 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     tokens = commands.add_parser("tokens", help="mobile tokens for development")
     issue = tokens.add_subparsers(dest="action", required=True).add_parser("issue", help="print a token")
     issue.add_argument("--subject", default="developer")
-    issue.add_argument("--seconds", type=keys.positive, default=86_400)
+    issue.add_argument("--seconds", type=positive, default=86_400)
     issue.set_defaults(run=_issue)
     return parser
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from frontend.access.audit import ADMIN_KEY, COMMAND_LINE, Change, Wanted
 from frontend.access.paging import Page
+from frontend.commands.arguments import positive
 from frontend.commands.database import with_registry
-from frontend.commands.keys import positive
 from frontend.commands.tables import columns
 from frontend.commands.usage import day, name
 from frontend.config.settings import Settings

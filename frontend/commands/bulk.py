@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,12 @@ from frontend.bulk.client import Server
 from frontend.bulk.failures import BulkError
 from frontend.bulk.local import run as run_here
 from frontend.bulk.runs import Job
+from frontend.commands.arguments import positive
 from frontend.config.reading import PREFIX
 
 _FAILED, _REFUSED = 1, 2
 _URL, _KEY = f"{PREFIX}URL", f"{PREFIX}API_KEY"
-_MOST = 1_000_000
+_number = partial(positive, most=1_000_000)
 # The options that go into every request, by operation.
 _OPTIONS: Mapping[str, Mapping[str, str]] = {
     "embed": {"model": "embed-m3"},
@@ -39,12 +41,6 @@ _HELP = {
 }
 
 
-def _positive(text: str) -> int:
-    if not (text.isascii() and text.isdecimal()) or not 1 <= int(text) <= _MOST:
-        raise argparse.ArgumentTypeError(f"{text!r}: must be an integer from 1 to {_MOST}")
-    return int(text)
-
-
 def add_parsers(commands: Any) -> None:
     """The subcommands and their arguments."""
     actions = commands.add_parser("bulk", help="work over many files, lines or rows").add_subparsers(
@@ -58,8 +54,8 @@ def add_parsers(commands: Any) -> None:
         for name, text in options.items():
             parser.add_argument(f"--{name}", default="", help=text)
         parser.add_argument("--retry-failed", action="store_true", help="do what has failed again, too")
-        parser.add_argument("--concurrency", type=_positive, default=16, help="requests under way at once (16)")
-        parser.add_argument("--patience", type=_positive, default=3600, help="seconds without an answer (3600)")
+        parser.add_argument("--concurrency", type=_number, default=16, help="requests under way at once (16)")
+        parser.add_argument("--patience", type=_number, default=3600, help="seconds without an answer (3600)")
         parser.add_argument("--url", default=os.environ.get(_URL, ""), help=f"address of the product ({_URL})")
         parser.add_argument("--ray", default="", help="address of a Ray cluster that does the work, or local")
     transcribe, speak = actions.choices["transcribe"], actions.choices["speak"]

@@ -9,39 +9,32 @@ from frontend.access import api_key
 from frontend.access.listing import KeyEntry
 from frontend.access.registry import LONGEST_SECONDS, ROTATION_OVERLAP_SECONDS, Registry
 from frontend.catalogue.endpoints import LIMITS
+from frontend.commands.arguments import argument, positive
 from frontend.commands.database import with_registry
 from frontend.commands.tables import columns
 from frontend.config.settings import Settings
-from frontend.config.tables import MOST_REQUESTS, TIERS, USUAL_TIER, SettingsError, check_limit
+from frontend.config.tables import TIERS, USUAL_TIER, check_limit
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
+@argument
 def seconds(text: str) -> int:
     """``90s``, ``15m``, ``24h`` or ``30d`` in seconds."""
     number, unit = text[:-1], text[-1:]
     if unit not in _UNITS or not (number.isascii() and number.isdecimal()):
-        raise argparse.ArgumentTypeError(f"{text!r}: write 90s, 15m, 24h or 30d")
+        raise ValueError(f"{text!r}: write 90s, 15m, 24h or 30d")
     if (found := int(number) * _UNITS[unit]) > LONGEST_SECONDS:
-        raise argparse.ArgumentTypeError(f"{text!r}: must be at most {LONGEST_SECONDS // _UNITS['d']}d")
+        raise ValueError(f"{text!r}: must be at most {LONGEST_SECONDS // _UNITS['d']}d")
     return found
 
 
+@argument
 def limit(text: str) -> tuple[str, int]:
     """``embeddings=500``: the name of a limit and its requests a minute."""
     name, _, number = text.partition("=")
-    try:
-        check_limit(text, name, int(number) if number.isascii() and number.isdecimal() else None)
-    except SettingsError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+    check_limit(text, name, int(number) if number.isascii() and number.isdecimal() else None)
     return name, int(number)
-
-
-def positive(text: str) -> int:
-    """A whole number from 1 to a billion."""
-    if not (text.isascii() and text.isdecimal()) or not 1 <= int(text) <= MOST_REQUESTS:
-        raise argparse.ArgumentTypeError(f"{text!r}: must be an integer from 1 to {MOST_REQUESTS}")
-    return int(text)
 
 
 def add_parsers(commands: Any) -> None:

@@ -1,53 +1,28 @@
 """quartet usage, prune, and wallets list|top-up|leases|release."""
 
 import argparse
-import calendar
-import time
 from collections.abc import Iterable
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from frontend.access.names import LONGEST_NAME, RegistryError, check_name
+from frontend.access.names import LONGEST_NAME, check_name
 from frontend.access.registry import Registry
 from frontend.catalogue.prices import to_chf, to_micro
+from frontend.commands.arguments import argument
 from frontend.commands.database import with_database
 from frontend.commands.tables import columns
 from frontend.config.settings import Settings
 from frontend.usage.books import GROUPS, Books, Scope
-from frontend.usage.report import FIRST_DAY, LAST_DAY, cells, parse_day, parse_groups, report, to_csv
+from frontend.usage.report import FIRST_DAY, LAST_DAY, beginning, cells, parse_day, parse_groups, report, to_csv
+
+day, _groups, _amount = argument(parse_day), argument(parse_groups), argument(to_micro)
 
 
-def day(text: str) -> str:
-    """``2026-11-20``."""
-    try:
-        return parse_day(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r}: write a day as 2026-11-20") from None
-
-
-def groups(text: str) -> list[str]:
-    """``day,model``: some of the groups, each once."""
-    try:
-        return parse_groups(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
-
-
-def amount(text: str) -> int:
-    """CHF as micro-CHF."""
-    try:
-        return to_micro(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
+@argument
 def name(text: str) -> str:
     """What something may be called."""
-    try:
-        return check_name("a name", text, LONGEST_NAME)
-    except RegistryError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+    return check_name("a name", text, LONGEST_NAME)
 
 
 def add_parsers(commands: Any) -> None:
@@ -57,7 +32,7 @@ def add_parsers(commands: Any) -> None:
     usage.add_argument("--last", type=day, default=LAST_DAY, help="last day, UTC (until now)")
     usage.add_argument("--org", type=name, help="only of this organisation")
     usage.add_argument("--key", help="only of the key that begins like this")
-    usage.add_argument("--by", type=groups, default=["operation"], help=f"some of {','.join(GROUPS)} (operation)")
+    usage.add_argument("--by", type=_groups, default=["operation"], help=f"some of {','.join(GROUPS)} (operation)")
     usage.add_argument("--csv", action="store_true", help="comma-separated values")
     usage.set_defaults(run=run, work=_run_usage)
     prune = commands.add_parser("prune", help="delete the charges of single requests; their sums by day stay")
@@ -69,7 +44,7 @@ def add_parsers(commands: Any) -> None:
     actions.add_parser("list", help="every balance")
     top_up = actions.add_parser("top-up", help="add to a wallet; the first makes it, and it pays from then on")
     top_up.add_argument("org", type=name)
-    top_up.add_argument("amount", type=amount, help="in CHF, such as 25.50")
+    top_up.add_argument("amount", type=_amount, help="in CHF, such as 25.50")
     top_up.add_argument("--reference", type=name, help="an invoice's number, say; repeated, it is not added again")
     actions.add_parser("leases", help="what frontends hold of wallets")
     release = actions.add_parser("release", help="take back what a frontend holds that is lost for good")
@@ -91,8 +66,7 @@ async def _run_usage(engine: AsyncEngine, arguments: argparse.Namespace) -> Iter
 
 
 async def _run_prune(engine: AsyncEngine, arguments: argparse.Namespace) -> Iterable[str]:
-    begin = calendar.timegm(time.strptime(arguments.before, "%Y-%m-%d"))
-    return [f"{await Books(engine).prune(begin)} charges deleted; their sums by day stay"]
+    return [f"{await Books(engine).prune(beginning(arguments.before))} charges deleted; their sums by day stay"]
 
 
 async def _run_wallets(engine: AsyncEngine, arguments: argparse.Namespace) -> Iterable[str]:

@@ -22,7 +22,10 @@ _QUOTED = frozenset(',;"\r\n')
 
 def parse_day(text: str) -> str:
     """``2026-11-20``; ``ValueError`` where it is no day."""
-    return datetime.date.fromisoformat(text).isoformat()
+    try:
+        return datetime.date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise ValueError(f"{text!r}: write a day as 2026-11-20") from None
 
 
 def beginning(day: str) -> int:
@@ -34,7 +37,7 @@ def parse_groups(text: str) -> list[str]:
     """``day,model``: some of the groups, each once; ``ValueError`` where it is not."""
     names = text.split(",") if text else []
     if not set(names) <= set(GROUPS) or len(set(names)) < len(names):
-        raise ValueError(f"must be some of {','.join(GROUPS)}")
+        raise ValueError(f"{text!r}: must be some of {','.join(GROUPS)}")
     return names
 
 

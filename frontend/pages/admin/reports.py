@@ -12,7 +12,7 @@ from frontend.errors import InvalidRequest
 from frontend.http.rendering import json_response
 from frontend.pages import usage_report
 from frontend.pages.admin.fields import PAGE, books, name, number, page, registry, rows
-from frontend.usage.report import beginning, parse_day
+from frontend.usage.report import beginning
 
 _LARGEST_ID = 10**12 - 1
 
@@ -29,7 +29,7 @@ def _since(request: web.Request) -> int:
     if not (text := request.query.get("since", "")):
         return 0
     try:
-        return beginning(parse_day(text))
+        return beginning(text)
     except ValueError:
         raise InvalidRequest("since must be a day, such as 2026-11-20", param="since") from None
 

@@ -9,7 +9,8 @@ import pytest
 
 from frontend import __main__ as command_line
 from frontend.access import api_key
-from frontend.commands.keys import limit, positive, seconds
+from frontend.commands.arguments import positive
+from frontend.commands.keys import limit, seconds
 from frontend.config.reading import PREFIX
 from frontend.config.settings import Settings
 from frontend.processes.worker import Descriptors, Start

@@ -1,0 +1,28 @@
+"""How the arguments of commands are read: what is wrong with one is told as argparse tells it."""
+
+import argparse
+from collections.abc import Callable
+from typing import TypeVar
+
+from frontend.config.tables import MOST_REQUESTS
+
+_Value = TypeVar("_Value")
+
+
+def argument(parse: Callable[[str], _Value]) -> Callable[[str], _Value]:
+    """The type of an argument that ``parse`` reads, whose ``ValueError`` says what is wrong."""
+
+    def parsed(text: str) -> _Value:
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return parsed
+
+
+def positive(text: str, most: int = MOST_REQUESTS) -> int:
+    """A whole number from 1 to a billion, or to ``most``."""
+    if not (text.isascii() and text.isdecimal()) or not 1 <= int(text) <= most:
+        raise argparse.ArgumentTypeError(f"{text!r}: must be an integer from 1 to {most}")
+    return int(text)
