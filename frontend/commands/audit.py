@@ -6,13 +6,15 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
+from sqlalchemy.ext.asyncio import AsyncEngine
+
 from frontend.access.audit import ADMIN_KEY, COMMAND_LINE, Change, Wanted
 from frontend.access.paging import Page
+from frontend.access.registry import Registry
 from frontend.commands.arguments import positive
-from frontend.commands.database import with_registry
+from frontend.commands.database import run
 from frontend.commands.tables import columns
 from frontend.commands.usage import day, name
-from frontend.config.settings import Settings
 from frontend.usage.report import beginning
 
 _USUAL_LIMIT = 50
@@ -26,16 +28,13 @@ def add_parsers(commands: Any) -> None:
     audit.add_argument("--actor", choices=(ADMIN_KEY, COMMAND_LINE), help="how it was done")
     audit.add_argument("--action", type=name, help="what was done, such as key.revoke")
     audit.add_argument("--target", type=name, help="a key's beginning, an organisation, or a holder")
-    audit.set_defaults(run=run)
+    audit.set_defaults(run=run, work=_run)
 
 
-def run(arguments: argparse.Namespace, settings: Settings) -> None:
-    """Print what is asked for."""
+async def _run(engine: AsyncEngine, arguments: argparse.Namespace) -> Iterable[str]:
     since = beginning(arguments.since) if arguments.since else 0
     wanted = Wanted(since, arguments.actor or "", arguments.action or "", arguments.target or "")
-    page = Page(arguments.limit, newest_first=True)
-    for line in _table(with_registry(settings, lambda registry: registry.changes(wanted, page))):
-        print(line)
+    return _table(await Registry(engine).changes(wanted, Page(arguments.limit, newest_first=True)))
 
 
 def _table(changes: Iterable[Change]) -> Iterable[str]:

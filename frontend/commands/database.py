@@ -1,5 +1,6 @@
 """Runs a command on the database of the settings, at this version's tables."""
 
+import argparse
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -30,6 +31,12 @@ def with_database(settings: Settings, work: Callable[[AsyncEngine], Awaitable[_A
             await engine.dispose()
 
     return asyncio.run(run())
+
+
+def run(arguments: argparse.Namespace, settings: Settings) -> None:
+    """Do what a command's ``work`` does with the database, and print the lines that it answers."""
+    for line in with_database(settings, lambda engine: arguments.work(engine, arguments)):
+        print(line)
 
 
 def with_registry(settings: Settings, work: Callable[[Registry], Awaitable[_Answer]]) -> _Answer:

@@ -5,14 +5,15 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
+from sqlalchemy.ext.asyncio import AsyncEngine
+
 from frontend.access import api_key
 from frontend.access.listing import KeyEntry
 from frontend.access.registry import LONGEST_SECONDS, ROTATION_OVERLAP_SECONDS, Registry
 from frontend.catalogue.endpoints import LIMITS
 from frontend.commands.arguments import argument, positive
-from frontend.commands.database import with_registry
+from frontend.commands.database import run
 from frontend.commands.tables import columns
-from frontend.config.settings import Settings
 from frontend.config.tables import TIERS, USUAL_TIER, check_limit
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -72,13 +73,8 @@ def add_parsers(commands: Any) -> None:
         parser.add_argument("--limit", type=positive, help="requests a minute that all its keys share (no limit)")
 
 
-def run(arguments: argparse.Namespace, settings: Settings) -> None:
-    """Do what was asked and print the outcome."""
-    for line in with_registry(settings, lambda registry: arguments.work(registry, arguments)):
-        print(line)
-
-
-async def _run_keys(registry: Registry, arguments: argparse.Namespace) -> Iterable[str]:
+async def _run_keys(engine: AsyncEngine, arguments: argparse.Namespace) -> Iterable[str]:
+    registry = Registry(engine)
     if arguments.action == "list":
         return _table(await registry.entries())
     if arguments.action == "revoke":
@@ -100,7 +96,8 @@ async def _run_keys(registry: Registry, arguments: argparse.Namespace) -> Iterab
     return [f"{api_key.prefix(arguments.key)} is changed"]
 
 
-async def _run_orgs(registry: Registry, arguments: argparse.Namespace) -> Iterable[str]:
+async def _run_orgs(engine: AsyncEngine, arguments: argparse.Namespace) -> Iterable[str]:
+    registry = Registry(engine)
     if arguments.action == "list":
         rows = [("organisation", "requests/min", "keys")]
         rows += [(name, str(limit or "-"), str(keys)) for name, limit, keys in await registry.orgs()]

@@ -10,9 +10,8 @@ from frontend.access.names import LONGEST_NAME, check_name
 from frontend.access.registry import Registry
 from frontend.catalogue.prices import to_chf, to_micro
 from frontend.commands.arguments import argument
-from frontend.commands.database import with_database
+from frontend.commands.database import run
 from frontend.commands.tables import columns
-from frontend.config.settings import Settings
 from frontend.usage.books import GROUPS, Books, Scope
 from frontend.usage.report import FIRST_DAY, LAST_DAY, beginning, cells, parse_day, parse_groups, report, to_csv
 
@@ -49,12 +48,6 @@ def add_parsers(commands: Any) -> None:
     actions.add_parser("leases", help="what frontends hold of wallets")
     release = actions.add_parser("release", help="take back what a frontend holds that is lost for good")
     release.add_argument("holder", type=name, help="as 'wallets leases' shows it")
-
-
-def run(arguments: argparse.Namespace, settings: Settings) -> None:
-    """Do what was asked and print the outcome."""
-    for line in with_database(settings, lambda engine: arguments.work(engine, arguments)):
-        print(line)
 
 
 async def _run_usage(engine: AsyncEngine, arguments: argparse.Namespace) -> Iterable[str]:
