@@ -32,13 +32,12 @@ class Repeats:
 
 @dataclass
 class _Charge:
-    """A charge of a request; ``more`` are answers that it pays for and the database does not count yet."""
+    """A charge of a request, and how many answers it has paid for."""
 
     identity: str
     ordinal: int
     at: int
     answers: int = 1
-    more: int = 0
 
     @property
     def id(self) -> str:
@@ -91,7 +90,8 @@ class Ledger:
         first = {event.id: event for event in reversed(events)}
         inserted = await self._insert_charges(connection, [(_Charge(name, 0, e.at), e) for name, e in first.items()])
         latest = await self._latest(connection, first.keys() - inserted)
-        repeated: list[_Charge] = []
+        # The answers that the database does not count yet, by the charge that pays for them.
+        more: Counter[str] = Counter()
         again: list[tuple[_Charge, UsageEvent]] = []
         for event in events:
             charge = latest.get(event.id)
@@ -99,13 +99,12 @@ class Ledger:
                 latest[event.id] = _Charge(event.id, 0, event.at)
             elif abs(event.at - charge.at) <= self._repeats.seconds and charge.answers < self._repeats.answers:
                 charge.answers += 1
-                charge.more += 1
-                repeated.append(charge)
+                more[charge.id] += 1
             else:
                 latest[event.id] = _Charge(event.id, charge.ordinal + 1, event.at)
                 again.append((latest[event.id], event))
         await self._insert_charges(connection, again)
-        await self._count(connection, {charge.id: charge.more for charge in repeated})
+        await self._count(connection, more)
         return [first[name] for name in inserted] + [event for _, event in again]
 
     async def _latest(self, connection: AsyncConnection, identities: Collection[str]) -> dict[str, _Charge]:
