@@ -3,8 +3,6 @@
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Protocol
 
 from frontend.access.caller import Caller
 from frontend.catalogue.prices import Price
@@ -89,10 +87,8 @@ class Bill:
         self._open = True
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if error is not None:
+    async def __aexit__(self, kind: object, *error: object) -> None:
+        if kind is not None:
             self.let_go()
 
     def let_go(self) -> None:
@@ -133,7 +129,5 @@ class Bill:
             billing.recorder.wallets.release(self._payer, self._reserved - amount)
 
 
-class Reserves(Protocol):
-    """How a pipeline says what its work will be, before it begins."""
-
-    def __call__(self, model: str, quantity: int) -> Bill: ...
+# How a pipeline says what its work will be, of a model and so much, before it begins.
+Reserves = Callable[[str, int], Bill]
