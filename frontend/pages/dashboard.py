@@ -13,7 +13,7 @@ from frontend.errors import InvalidRequest
 from frontend.http.rendering import json_response
 from frontend.pages import usage_report
 from frontend.pages.static_files import page_routes, policy
-from frontend.usage.burn import spent_a_day
+from frontend.usage.report import spent_a_day
 from frontend.usage.times import percentile
 
 # The rows of no more are added up at once.

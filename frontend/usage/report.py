@@ -1,4 +1,4 @@
-"""Consumption as it is told: rows with names, and comma-separated values."""
+"""Consumption as it is told: rows with names, comma-separated values, and what a day costs."""
 
 import asyncio
 import calendar
@@ -14,6 +14,8 @@ FIRST_DAY, LAST_DAY = "0001-01-01", "9999-12-31"
 _SUMS = ("requests", "audio_seconds", "characters", "tokens", "amount")
 # What tells keys of one name apart; the prefix is that of the newest secret.
 _OF_A_KEY = ("key_id", "key_prefix")
+# So many days tell how fast an organisation spends, and so how long its wallet lasts.
+_BURN_DAYS, _DAY_SECONDS = 7, 86_400
 # Cells that a spreadsheet would take for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 # Those of the RFC, and the semicolon, at which spreadsheets of some countries cut.
@@ -66,6 +68,22 @@ def _rows(sums: Iterable[Sum], names: Mapping[str, KeyName], by: Sequence[str]) 
         told = (found.requests, seconds, found.characters, found.tokens, to_chf(found.amount))
         rows.append(row | dict(zip(_SUMS, told, strict=True)))
     return rows
+
+
+async def spent_a_day(books: Books, org: str, now: float) -> int:
+    """Micro-CHF a day over the last seven days, today among them, until ``now`` (seconds since 1970).
+
+    Who began to call within these days is not told the less for those before that; what was spent on a first day counts
+    for a whole one.
+    """
+    today = datetime.datetime.fromtimestamp(now, datetime.UTC).date()
+    first = today - datetime.timedelta(days=_BURN_DAYS - 1)
+    sums = await books.usage(Scope(first.isoformat(), today.isoformat(), org), ["day"])
+    if not sums:
+        return 0
+    whole_days = (today - datetime.date.fromisoformat(sums[0].group[0])).days
+    days = max(1.0, whole_days + now % _DAY_SECONDS / _DAY_SECONDS)
+    return round(sum(each.amount for each in sums) / days)
 
 
 def cells(rows: Iterable[Mapping[str, Any]], by: Collection[str]) -> list[list[str]]:
