@@ -2,14 +2,16 @@
 
 import asyncio
 import functools
+import re
 from importlib.metadata import distribution
 from pathlib import Path
+from typing import Any
 
 from aiohttp import web
+from markdown_it import MarkdownIt
 
 from frontend.config.settings import Settings
 from frontend.pages.guide import guide
-from frontend.pages.markdown import rendered
 from frontend.pages.static_files import STATIC, page_response, page_route, part_routes, parts_of, policy, read_page
 
 _FOLDER = STATIC / "docs"
@@ -20,6 +22,26 @@ _PARTS = parts_of(_FOLDER) | {name: _SWAGGER_UI / name for name in ("swagger-ui.
 _HEADERS = policy()
 # Swagger UI styles its elements in place and draws its icons from data addresses.
 _REFERENCE_HEADERS = policy(styles="'self' 'unsafe-inline'", images="'self' data:")
+
+
+def rendered(text: str) -> tuple[str, str]:
+    """HTML of a list that links the sections, and of the text, in which markup stays text."""
+    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
+    environment: dict[str, Any] = {}
+    tokens = markdown.parse(text, environment)
+    links = []
+    for place, token in enumerate(tokens):
+        if token.type == "heading_open" and token.tag == "h2":
+            title = tokens[place + 1].content
+            token.attrSet("id", _slug(title))
+            links.append(f'<li><a href="#{_slug(title)}">{markdown.renderInline(title)}</a></li>')
+        elif token.type == "code_block":
+            token.attrSet("class", "sent")
+    return f"<ul>{''.join(links)}</ul>", markdown.renderer.render(tokens, markdown.options, environment)
+
+
+def _slug(title: str) -> str:
+    return re.sub(r"\W+", "-", title.lower()).strip("-")
 
 
 def routes(settings: Settings) -> list[web.RouteDef]:
