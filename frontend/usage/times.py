@@ -27,10 +27,6 @@ def percentile(counts: Sequence[int], share: float) -> float | None:
     for place, count in enumerate(counts):
         seen += count
         if seen and seen >= rank:
-            return round(_middle(place), 4)
+            lower, upper = BOUNDS[max(place - 1, 0)], BOUNDS[min(place, len(BOUNDS) - 1)]
+            return round(math.sqrt(lower * upper), 4)
     return None
-
-
-def _middle(place: int) -> float:
-    lower, upper = BOUNDS[max(place - 1, 0)], BOUNDS[min(place, len(BOUNDS) - 1)]
-    return math.sqrt(lower * upper)
