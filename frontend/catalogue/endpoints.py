@@ -25,10 +25,6 @@ class Endpoint:
     limit: str
     requests: int
 
-    @property
-    def auth(self) -> str:
-        return auth_of(self.path) or ""
-
 
 ENDPOINTS = (
     Endpoint("/v1/chat/completions", CHAT, "chat", 60),

@@ -7,7 +7,7 @@ from aiohttp import web
 
 from frontend.access.caller import Caller
 from frontend.app_keys import BOOKS, CALLER, LIMITER, SETTINGS
-from frontend.catalogue.endpoints import API_KEY, ENDPOINTS
+from frontend.catalogue.endpoints import API_KEY, ENDPOINTS, auth_of
 from frontend.catalogue.prices import to_chf
 from frontend.errors import InvalidRequest
 from frontend.http.rendering import json_response
@@ -30,7 +30,7 @@ async def account(request: web.Request) -> web.Response:
     limits = await request.app[LIMITER].look(caller)
     # Mobile apps come with tokens.
     operations = request.app[SETTINGS].operations
-    hidden = {each.limit for each in ENDPOINTS if each.auth != API_KEY or each.operation not in operations}
+    hidden = {each.limit for each in ENDPOINTS if auth_of(each.path) != API_KEY or each.operation not in operations}
     return json_response(
         {
             "key": caller.name,
