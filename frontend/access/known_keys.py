@@ -90,12 +90,9 @@ class KnownKeys:
         oldest = time.monotonic() - _IDLE_SECONDS
         for digest in [digest for digest, known in self._known.items() if known.used < oldest]:
             del self._known[digest]
-        try:
+        with self._outage.noting(DATABASE_FAILURES):
             async with asyncio.timeout(_REREAD_SECONDS):
                 await self._read_again(list(self._known))
-            self._outage.note(None)
-        except DATABASE_FAILURES as error:
-            self._outage.note(error)
 
     async def _tell_used(self) -> None:
         used, self._used = list(self._used), set()

@@ -7,7 +7,7 @@ import os
 import queue
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import orjson
@@ -43,6 +43,16 @@ class Outage:
         elif error is None and self.away:
             log.info(self._back)
         self.away = error is not None
+
+    @contextlib.contextmanager
+    def noting(self, failures: tuple[type[Exception], ...]) -> Iterator[None]:
+        """Around a try: one of ``failures`` is noted and goes no further; without one, it is back."""
+        try:
+            yield
+        except failures as error:
+            self.note(error)
+        else:
+            self.note(None)
 
 
 class Lines(logging.Formatter):

@@ -2,8 +2,6 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -34,16 +32,6 @@ def _count(event: UsageEvent) -> None:
         CHARACTERS.labels(event.model).inc(event.quantity)
     else:
         TOKENS.labels(event.model).inc(event.quantity)
-
-
-@contextmanager
-def _noted(outage: Outage) -> Iterator[None]:
-    try:
-        yield
-    except _FAILURES as error:
-        outage.note(error)
-    else:
-        outage.note(None)
 
 
 class Recorder:
@@ -101,7 +89,7 @@ class Recorder:
 
     async def _look(self) -> None:
         """See whether charges can be written, before anybody has worked for one that cannot."""
-        with _noted(self._disk):
+        with self._disk.noting(_FAILURES):
             try:
                 self._spool.touch()
             finally:
@@ -109,7 +97,7 @@ class Recorder:
         USAGE_UNWRITABLE.set(not self.can_charge)
 
     async def _bring(self) -> None:
-        with _noted(self._bringing):
+        with self._bringing.noting(_FAILURES):
             await self._write_all()
             if self._ticks % _SEARCH_TICKS == 0:
                 await self._settle_the_dead()
@@ -117,7 +105,7 @@ class Recorder:
         USAGE_WAITING.set(len(self._spool))
 
     async def _tend(self) -> None:
-        with _noted(self._tending):
+        with self._tending.noting(_FAILURES):
             await self.wallets.tend()
 
     async def _write_all(self) -> None:
