@@ -16,7 +16,7 @@ from frontend.access.caller import Caller
 from frontend.access.listing import EVERY_KEY, KeyEntry, Search
 from frontend.access.names import LONGEST_NAME, MissingError, RegistryError, check_name, check_org
 from frontend.access.paging import EVERYTHING, Page
-from frontend.database.engine import READ
+from frontend.database.engine import reading
 from frontend.database.tables import KEYS, ORGS, SECRETS, WALLETS
 
 # How long an old secret goes on where nobody says.
@@ -38,7 +38,8 @@ class Registry:
     """
 
     def __init__(self, engine: AsyncEngine, actor: Actor | None = None) -> None:
-        self._engine, self._actor = engine, actor or Actor.of_process()
+        self._engine, self._reader = engine, reading(engine)
+        self._actor = actor or Actor.of_process()
 
     def acting(self, actor: Actor) -> "Registry":
         """The same for the changes of somebody else."""
@@ -99,13 +100,13 @@ class Registry:
 
     async def entries(self, search: Search = EVERY_KEY, page: Page = EVERYTHING) -> list[KeyEntry]:
         """The secrets of the keys that are searched for."""
-        async with self._engine.connect() as connection:
-            return await listing.keys(await connection.execution_options(**READ), search, page)
+        async with self._reader.connect() as connection:
+            return await listing.keys(connection, search, page)
 
     async def changes(self, wanted: Wanted, page: Page) -> list[Change]:
         """What was changed, by whoever and wherever."""
-        async with self._engine.connect() as connection:
-            return await audit.changes(await connection.execution_options(**READ), wanted, page)
+        async with self._reader.connect() as connection:
+            return await audit.changes(connection, wanted, page)
 
     async def find(self, digests: Collection[str]) -> dict[str, Caller]:
         """The callers behind digests of keys; what is unknown, expired or revoked is left out."""
@@ -114,9 +115,8 @@ class Registry:
         prepaid = WALLETS.c.org.label("wallet")
         query = select(*columns, *ends, prepaid).join_from(SECRETS, KEYS).outerjoin(ORGS)
         query = query.outerjoin(WALLETS, WALLETS.c.org == KEYS.c.org).where(*listing.alive())
-        async with self._engine.connect() as connection:
-            reader = await connection.execution_options(**READ)
-            rows = await reader.execute(query.where(SECRETS.c.digest.in_(digests)))
+        async with self._reader.connect() as connection:
+            rows = await connection.execute(query.where(SECRETS.c.digest.in_(digests)))
             return {row.digest: _caller(row) for row in rows}
 
     async def note_used(self, digests: Collection[str]) -> None:
@@ -129,9 +129,8 @@ class Registry:
 
     async def key_id(self, named: str) -> str:
         """What usage of a key is recorded under, whether it is revoked or not."""
-        async with self._engine.connect() as connection:
-            reader = await connection.execution_options(**READ)
-            key_id: str | None = await reader.scalar(select(SECRETS.c.key_id).where(_names(named)))
+        async with self._reader.connect() as connection:
+            key_id: str | None = await connection.scalar(select(SECRETS.c.key_id).where(_names(named)))
         if key_id is None:
             raise MissingError(f"there is no key {_shown(named)}")
         return key_id
@@ -156,8 +155,8 @@ class Registry:
 
     async def orgs(self, text: str = "", page: Page = EVERYTHING) -> list[tuple[str, int | None, int]]:
         """(name, requests a minute, number of keys) of every organisation with ``text`` in its name."""
-        async with self._engine.connect() as connection:
-            return await listing.orgs(await connection.execution_options(**READ), text, page)
+        async with self._reader.connect() as connection:
+            return await listing.orgs(connection, text, page)
 
     async def _note(self, connection: AsyncConnection, action: str, target: str, **details: object) -> None:
         await audit.note(connection, self._actor, action, target, **details)

@@ -14,7 +14,7 @@ from sqlalchemy import text
 from frontend.access.jwks import Jwks, is_address
 from frontend.config.pools import Place, PoolSetting
 from frontend.config.settings import Settings
-from frontend.database.engine import DATABASE_FAILURES, READ, open_engine, parse_url
+from frontend.database.engine import DATABASE_FAILURES, open_engine, parse_url, reading
 from frontend.dispatch.resolver import Resolver, Unresolved
 from frontend.dispatch.triton import Triton
 from frontend.errors import BadGateway
@@ -61,8 +61,7 @@ async def _database(settings: Settings) -> str:
         return f"{url.database}, made at the first start where it is missing"
     engine = open_engine(settings.database, 1)
     try:
-        async with engine.connect() as plain:
-            connection = await plain.execution_options(**READ)
+        async with reading(engine).connect() as connection:
             most = int(str((await connection.execute(text("SHOW max_connections"))).scalar_one()))
     finally:
         await engine.dispose()

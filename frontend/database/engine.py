@@ -14,8 +14,7 @@ from frontend.database.watch import watch
 _DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg"}
 # What a database raises that is away, locked or gone in the middle.
 DATABASE_FAILURES = (SQLAlchemyError, OSError, TimeoutError)
-# Options of a connection that only reads.
-READ = {"isolation_level": "AUTOCOMMIT"}
+_AUTOCOMMIT = "AUTOCOMMIT"
 _BUSY_SECONDS = 5.0
 _RETRY_SECONDS = 0.01
 _POSTGRES_SECONDS = 5.0
@@ -43,7 +42,7 @@ def open_engine(url: str, connections: int = 4) -> AsyncEngine:
     """An engine for an address; the file of SQLite is made on demand, of Postgres so many ``connections`` are had.
 
     A transaction (``engine.begin()``) of SQLite takes the write lock at once, since one that only asks for it later
-    can fail without waiting; what only reads says ``execution_options(**READ)``.
+    can fail without waiting; what only reads goes by ``reading``.
     """
     parsed = parse_url(url)
     if parsed.get_backend_name() == "postgresql":
@@ -70,6 +69,11 @@ def open_engine(url: str, connections: int = 4) -> AsyncEngine:
     return engine
 
 
+def reading(engine: AsyncEngine) -> AsyncEngine:
+    """The same engine for what only reads: a connection of it begins no transaction, and so waits for no writer."""
+    return engine.execution_options(isolation_level=_AUTOCOMMIT)
+
+
 def _prepare_sqlite(connection: SqliteConnection, record: object) -> None:
     # The driver's own guess of where a transaction begins is switched off; _begin_immediate says it.
     connection.isolation_level = None
@@ -94,6 +98,6 @@ def _write_ahead(cursor: Cursor) -> None:
 
 
 def _begin_immediate(connection: Connection) -> None:
-    if connection.get_execution_options().get("isolation_level") == READ["isolation_level"]:
+    if connection.get_execution_options().get("isolation_level") == _AUTOCOMMIT:
         return
     connection.exec_driver_sql("BEGIN IMMEDIATE")

@@ -15,7 +15,7 @@ from frontend.access.names import RegistryError
 from frontend.access.paging import Page
 from frontend.catalogue.models import PRICES
 from frontend.catalogue.prices import to_chf
-from frontend.database.engine import READ
+from frontend.database.engine import reading
 from frontend.database.tables import (
     KEYS,
     OUTCOME_COLUMNS,
@@ -100,7 +100,8 @@ class Books:
     def __init__(
         self, engine: AsyncEngine, actor: Actor | None = None, summing: asyncio.Semaphore | None = None
     ) -> None:
-        self._engine, self._actor = engine, actor or Actor.of_process()
+        self._engine, self._reader = engine, reading(engine)
+        self._actor = actor or Actor.of_process()
         self._summing = summing or asyncio.Semaphore(_SUMMED_AT_ONCE)
 
     def acting(self, actor: Actor) -> "Books":
@@ -117,30 +118,30 @@ class Books:
 
     async def balance(self, org: str) -> int | None:
         """Micro-CHF that are not charged yet, reserved ones with them; None where there is no wallet."""
-        async with self._engine.connect() as connection:
-            return await balance(await connection.execution_options(**READ), org)
+        async with self._reader.connect() as connection:
+            return await balance(connection, org)
 
     async def balances(self, orgs: Sequence[str] | None = None) -> dict[str, int]:
         """The balance of every wallet, or of those of ``orgs``, by organisation."""
         query = sa.select(WALLETS.c.org, HELD + WALLETS.c.balance).order_by(WALLETS.c.org)
         if orgs is not None:
             query = query.where(WALLETS.c.org.in_(orgs))
-        async with self._engine.connect() as connection:
-            rows = await (await connection.execution_options(**READ)).execute(query)
+        async with self._reader.connect() as connection:
+            rows = await connection.execute(query)
             return {row[0]: int(row[1]) for row in rows}
 
     async def top_ups(self, org: str, page: Page) -> list[TopUp]:
         """What was put into a wallet."""
-        async with self._engine.connect() as connection:
-            return await top_ups.of_org(await connection.execution_options(**READ), org, page)
+        async with self._reader.connect() as connection:
+            return await top_ups.of_org(connection, org, page)
 
     async def leases(self, holder: str | None = None, most: int | None = None) -> list[Lease]:
         """What frontends hold of wallets, or one of them does; not more than ``most``."""
         query = sa.select(WALLET_LEASES).order_by(WALLET_LEASES.c.org, WALLET_LEASES.c.holder).limit(most)
         if holder is not None:
             query = query.where(WALLET_LEASES.c.holder == holder)
-        async with self._engine.connect() as connection:
-            rows = await (await connection.execution_options(**READ)).execute(query)
+        async with self._reader.connect() as connection:
+            rows = await connection.execute(query)
             return [Lease(row.holder, row.org, row.amount) for row in rows]
 
     async def release(self, holder: str) -> None:
@@ -178,10 +179,9 @@ class Books:
         quantities = [_quantity(unit) for unit in ("minute", "million_characters", "million_tokens")]
         sums = [sa.func.sum(value) for value in (USAGE_DAYS.c.requests, *quantities, USAGE_DAYS.c.amount)]
         query = _of(scope, sa.select(*groups, *sums), USAGE_DAYS)
-        async with self._summing, self._engine.connect() as connection:
-            reader = await connection.execution_options(**READ)
+        async with self._summing, self._reader.connect() as connection:
             limit = None if most is None else most + 1
-            found = await reader.execute(query.group_by(*groups).order_by(*groups).limit(limit))
+            found = await connection.execute(query.group_by(*groups).order_by(*groups).limit(limit))
             # Thousands of rows take longer than the event loop may be held.
             answer = await asyncio.to_thread(_sums, found, len(by))
         if most is not None and len(answer) > most:
@@ -193,8 +193,8 @@ class Books:
         operation = REQUEST_DAYS.c.operation
         sums = [sa.func.sum(REQUEST_DAYS.c[name]) for name in (*OUTCOME_COLUMNS, *TIME_COLUMNS)]
         query = _of(scope, sa.select(operation, *sums), REQUEST_DAYS).group_by(operation).order_by(operation)
-        async with self._summing, self._engine.connect() as connection:
-            rows = await (await connection.execution_options(**READ)).execute(query)
+        async with self._summing, self._reader.connect() as connection:
+            rows = await connection.execute(query)
             return [_ended(row[0], [int(count) for count in row[1:]]) for row in rows]
 
     async def key_names(self, ids: Sequence[str], org: str | None = None) -> dict[str, KeyName]:
@@ -206,8 +206,8 @@ class Books:
         query = query.where(KEYS.c.id.in_(ids)).order_by(SECRETS.c.created_at, SECRETS.c.prefix)
         if org is not None:
             query = query.where(KEYS.c.org == org)
-        async with self._engine.connect() as connection:
-            rows = await (await connection.execution_options(**READ)).execute(query)
+        async with self._reader.connect() as connection:
+            rows = await connection.execute(query)
             return {row.id: KeyName(row.name, row.prefix) for row in rows}
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from frontend.database.engine import DATABASE_FAILURES, READ
+from frontend.database.engine import DATABASE_FAILURES, reading
 from frontend.errors import BadGateway, InsufficientQuota
 from frontend.processes.background import forget_outcome
 from frontend.usage import leases
@@ -51,7 +51,7 @@ class Wallets:
     """Reserves before the work; the database is asked only when a lease runs short, for each organisation apart."""
 
     def __init__(self, engine: AsyncEngine, holder: str) -> None:
-        self._engine, self._holder = engine, holder
+        self._engine, self._reader, self._holder = engine, reading(engine), holder
         self._accounts: dict[str, _Account] = {}
         self._asking: set[asyncio.Task[int | None]] = set()
 
@@ -93,8 +93,8 @@ class Wallets:
         """Give back what others want and this frontend does not need."""
         if not self._accounts:
             return
-        async with self._engine.connect() as connection:
-            wanted = await leases.wanted(await connection.execution_options(**READ), self._holder)
+        async with self._reader.connect() as connection:
+            wanted = await leases.wanted(connection, self._holder)
         outcomes = await asyncio.gather(*map(self._give_back, wanted), return_exceptions=True)
         if errors := [error for error in outcomes if error is not None]:
             raise errors[0]

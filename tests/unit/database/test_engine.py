@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from frontend.database.engine import READ, DatabaseUrlError, open_engine
+from frontend.database.engine import DatabaseUrlError, open_engine, reading
 
 
 @pytest.mark.parametrize("url", ["", "quartet", "mysql://a/b", "sqlite://", "sqlite:///:memory:"])
@@ -28,8 +28,7 @@ async def test_who_only_reads_does_not_wait_for_who_writes(tmp_path: Path) -> No
         await writing.execute(text("CREATE TABLE things (name TEXT)"))
     async with engine.begin() as writing, asyncio.timeout(2):
         await writing.execute(text("INSERT INTO things VALUES ('one')"))
-        async with engine.connect() as connection:
-            reader = await connection.execution_options(**READ)
+        async with reading(engine).connect() as reader:
             assert await reader.scalar(text("SELECT count(*) FROM things")) == 0
     await engine.dispose()
 
