@@ -1,21 +1,55 @@
 """Writes anew the parts of the documents that come from the code: ``make documents``."""
 
+import dataclasses
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from frontend.config import reference as settings
-from frontend.config.settings import Settings
-from frontend.observe import reference as metrics
+from frontend.config.reading import FROM_FILE, PREFIX
+from frontend.config.settings import GROUPS, Settings
+from frontend.observe import metrics
+from frontend.observe.table import LABELS, Row
 from frontend.pages.guide import guide
+from scripts.benchmark.common.output import head, line
 from scripts.capacity import sizes
 
 _ROOT = Path(__file__).parents[1]
+_OF_A_SETTING = ("variable", "default", "meaning")
+_OF_A_METRIC = ("metric", "type", "unit", "labels", "meaning")
+
+
+def _section(title: str, names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    return "\n".join((title, "", head(names), *map(line, rows), ""))
+
+
+def _settings() -> str:
+    """A table for each group of settings."""
+    parts = ((f"### {group.__doc__}", map(_setting, dataclasses.fields(group))) for group in GROUPS)
+    return "\n".join(_section(title, _OF_A_SETTING, rows) for title, rows in parts)
+
+
+def _setting(item: "dataclasses.Field[object]") -> Sequence[str]:
+    variable = f"{PREFIX}{item.name.upper()}"
+    name = f"`{variable}`, `{variable}{FROM_FILE}`" if item.metadata["secret"] else f"`{variable}`"
+    return name, "`(empty)`" if item.default == "" else f"`{item.default}`", item.metadata["help"]
+
+
+def _metrics() -> str:
+    """A table for each group of metrics, and one for the labels."""
+    parts = [_section(f"## {group.title}", _OF_A_METRIC, map(_metric, group.rows)) for group in metrics.GROUPS]
+    labels = [(f"`{label}`", values) for label, values in sorted(LABELS.items())]
+    return "\n".join([*parts, _section("## Labels", ("label", "values"), labels)])
+
+
+def _metric(row: Row) -> Sequence[str]:
+    return f"`{row.name}`", row.type, row.unit, ", ".join(f"`{label}`" for label in row.labels), row.help
+
+
 # What makes the part of a document that stands between its marks.
 PARTS: Mapping[str, Callable[[], str]] = {
     "docs/api.md": lambda: guide(Settings()),
-    "docs/configuration.md": settings.reference,
-    "docs/metrics.md": metrics.reference,
+    "docs/configuration.md": _settings,
+    "docs/metrics.md": _metrics,
     "docs/capacity.md": sizes.reference,
 }
 _PART = re.compile(r"(?<=<!-- from the code -->\n).*?(?=<!-- end -->)", re.DOTALL)
