@@ -1,5 +1,6 @@
 """API keys and organisations in the database: made, listed, changed, rotated, revoked, found."""
 
+import copy
 import json
 import time
 import uuid
@@ -34,16 +35,17 @@ def _now() -> int:
 class Registry:
     """Keys and organisations behind one engine. A key is named by any of its secrets, or the prefix of one.
 
-    Every change is written down as that of ``actor``, without one as that of whoever runs this process.
+    Every change is written down as that of whoever runs this process, or is ``acting``.
     """
 
-    def __init__(self, engine: AsyncEngine, actor: Actor | None = None) -> None:
-        self._engine, self._reader = engine, reading(engine)
-        self._actor = actor or Actor.of_process()
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine, self._reader, self._actor = engine, reading(engine), Actor.of_process()
 
     def acting(self, actor: Actor) -> "Registry":
         """The same for the changes of somebody else."""
-        return Registry(self._engine, actor)
+        acting = copy.copy(self)
+        acting._actor = actor
+        return acting
 
     async def create(
         self, name: str, tier: str, org: str | None, limits: Mapping[str, int], expires_at: int | None
@@ -94,7 +96,7 @@ class Registry:
                 if number is not None
             }
             change = update(KEYS).where(KEYS.c.id == key_id)
-            await connection.execute(change.values(**values, limits=json.dumps(merged)))
+            await connection.execute(change.values(**values, limits=json.dumps(kept)))
             told = {**values, "limits": dict(limits)} if limits else values
             await self._note(connection, "key.change", api_key.prefix(named), id=key_id, **told)
 

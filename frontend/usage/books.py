@@ -1,6 +1,7 @@
 """What is asked of usage and wallets from outside: top-ups, balances, and consumption by day, model and key."""
 
 import asyncio
+import copy
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -97,16 +98,15 @@ class Scope:
 class Books:
     """Usage and wallets behind one engine. Changes are written down as in the registry of keys."""
 
-    def __init__(
-        self, engine: AsyncEngine, actor: Actor | None = None, summing: asyncio.Semaphore | None = None
-    ) -> None:
-        self._engine, self._reader = engine, reading(engine)
-        self._actor = actor or Actor.of_process()
-        self._summing = summing or asyncio.Semaphore(_SUMMED_AT_ONCE)
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine, self._reader, self._actor = engine, reading(engine), Actor.of_process()
+        self._summing = asyncio.Semaphore(_SUMMED_AT_ONCE)
 
     def acting(self, actor: Actor) -> "Books":
         """The same for the changes of somebody else."""
-        return Books(self._engine, actor, self._summing)
+        acting = copy.copy(self)
+        acting._actor = actor
+        return acting
 
     async def top_up(self, org: str, amount: int, reference: str | None) -> int:
         """Add ``amount`` micro-CHF to a wallet, which is made at its first; answers the balance.

@@ -31,7 +31,7 @@ async def engine(tmp_path: Path) -> AsyncIterator[AsyncEngine]:
 
 @pytest.fixture
 def registry(engine: AsyncEngine) -> Registry:
-    return Registry(engine, ANNA)
+    return Registry(engine).acting(ANNA)
 
 
 async def _last(registry: Registry) -> Change:
