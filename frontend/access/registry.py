@@ -53,13 +53,13 @@ class Registry:
         """Make a key and answer it; it cannot be read again."""
         check_name("the name of a key", name, LONGEST_NAME)
         key, key_id = api_key.new_key(), uuid.uuid4().hex
-        row = {"id": key_id, "name": name, "tier": tier, "org": org, "limits": json.dumps(dict(limits))}
+        told = {"id": key_id, "name": name, "tier": tier, "org": org, "limits": dict(limits), "expires_at": expires_at}
+        row = told | {"limits": json.dumps(dict(limits)), "created_at": _now()}
         async with self._engine.begin() as connection:
             await self._check_org(connection, org)
-            await connection.execute(insert(KEYS).values(**row, created_at=_now(), expires_at=expires_at))
+            await connection.execute(insert(KEYS).values(**row))
             await self._add_secret(connection, key, key_id)
-            told = {"id": key_id, "name": name, "tier": tier, "org": org, "limits": dict(limits)}
-            await self._note(connection, "key.create", api_key.prefix(key), **told, expires_at=expires_at)
+            await self._note(connection, "key.create", api_key.prefix(key), **told)
         return key
 
     async def rotate(self, named: str, overlap: int) -> str:
@@ -89,12 +89,9 @@ class Registry:
         async with self._engine.begin() as connection:
             key_id = await self._key_id(connection, named)
             await self._check_org(connection, values.get("org"))
-            stored: str | None = await connection.scalar(select(KEYS.c.limits).where(KEYS.c.id == key_id))
-            merged = {
-                name: number
-                for name, number in (json.loads(stored or "{}") | dict(limits)).items()
-                if number is not None
-            }
+            stored = await connection.execute(select(KEYS.c.limits).where(KEYS.c.id == key_id))
+            merged = json.loads(stored.scalar_one()) | dict(limits)
+            kept = {name: number for name, number in merged.items() if number is not None}
             change = update(KEYS).where(KEYS.c.id == key_id)
             await connection.execute(change.values(**values, limits=json.dumps(kept)))
             told = {**values, "limits": dict(limits)} if limits else values
