@@ -18,10 +18,10 @@ class MissingError(RegistryError):
     """There is no such thing."""
 
 
-def check_name(what: str, name: str, longest: int) -> str:
+def check_name(what: str, name: str, longest: int, param: str | None = None) -> str:
     """The name itself; ``RegistryError`` for what cannot be stored, or be shown without harm."""
     if not 0 < len(name) <= longest or not name.isprintable():
-        raise RegistryError(f"{what} must have 1 to {longest} printable characters")
+        raise RegistryError(f"{what} must have 1 to {longest} printable characters", param)
     return name
 
 

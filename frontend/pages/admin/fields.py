@@ -8,7 +8,7 @@ from aiohttp import web
 
 from frontend.access import audit
 from frontend.access.audit import Actor
-from frontend.access.names import LONGEST_NAME, RegistryError, check_name
+from frontend.access.names import LONGEST_NAME, check_name
 from frontend.access.paging import Page
 from frontend.access.registry import LONGEST_SECONDS, Registry
 from frontend.app_keys import BOOKS, HOLDING, JSON_BODIES, REGISTRY, TURN
@@ -39,10 +39,7 @@ async def body(request: web.Request, known: Sequence[str]) -> dict[str, Any]:
 def name(values: Mapping[str, Any], field: str, longest: int = LONGEST_NAME) -> str | None:
     """What something is called, or None."""
     value = fields.text(values, field)
-    try:
-        return None if value is None else check_name(field, value, longest)
-    except RegistryError as error:
-        raise InvalidRequest(str(error), param=field) from None
+    return None if value is None else check_name(field, value, longest, field)
 
 
 def in_path(request: web.Request, field: str) -> str:
