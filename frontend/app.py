@@ -14,7 +14,7 @@ from frontend.access.debts import Unpaid, WrongKeys
 from frontend.access.jwks import Jwks
 from frontend.access.jwt import Tokens
 from frontend.access.known_keys import KnownKeys
-from frontend.access.limits import Limiter, SharedCounters
+from frontend.access.limits import Counters, Limiter, SharedCounters
 from frontend.access.registry import Registry
 from frontend.audio.detector import load_detector
 from frontend.catalogue.models import CHAT, EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS
@@ -100,7 +100,7 @@ async def _access(app: web.Application) -> AsyncIterator[None]:
         if jwks is not None:
             closing.push_async_callback(jwks.close)
             await jwks.start()
-        counters: MemoryCounters | SharedCounters = MemoryCounters()
+        counters: Counters = MemoryCounters()
         if settings.redis:
             counters = SharedCounters(settings.redis, refuse=settings.redis_outage == "refuse")
             closing.push_async_callback(counters.close)

@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from limits import RateLimitItemPerMinute
 
@@ -22,14 +22,6 @@ _BEAT_SECONDS = 1.0
 _DEAD_SECONDS = 3
 _LIVE = f"{PREFIX}:frontends"
 _Answer = TypeVar("_Answer")
-
-
-class Counters(Protocol):
-    """Counts a request under all of some limits, or under none; or only looks."""
-
-    async def take(self, limits: Sequence[Limit]) -> Taken: ...
-
-    async def look(self, limits: Sequence[Limit]) -> list[Count]: ...
 
 
 class SharedCounters:
@@ -109,6 +101,9 @@ class SharedCounters:
     def _note(self, error: Exception | None) -> None:
         self._outage.note(error, frontends=self._frontends, refuse=self._refuse)
         LIMITER_DEGRADED.set(self._outage.away)
+
+
+Counters = MemoryCounters | SharedCounters
 
 
 @dataclass(frozen=True)
