@@ -59,12 +59,11 @@ def open_engine(url: str, connections: int = 4) -> AsyncEngine:
             connect_args=limits,
             hide_parameters=True,
         )
-        watch(engine.sync_engine)
-        return engine
-    Path(str(parsed.database)).parent.mkdir(parents=True, exist_ok=True)
-    engine = create_async_engine(parsed, connect_args={"timeout": _BUSY_SECONDS}, hide_parameters=True)
-    event.listen(engine.sync_engine, "connect", _prepare_sqlite)
-    event.listen(engine.sync_engine, "begin", _begin_immediate)
+    else:
+        Path(str(parsed.database)).parent.mkdir(parents=True, exist_ok=True)
+        engine = create_async_engine(parsed, connect_args={"timeout": _BUSY_SECONDS}, hide_parameters=True)
+        event.listen(engine.sync_engine, "connect", _prepare_sqlite)
+        event.listen(engine.sync_engine, "begin", _begin_immediate)
     watch(engine.sync_engine)
     return engine
 
