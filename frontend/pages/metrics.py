@@ -7,7 +7,7 @@ from collections.abc import Callable
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from frontend.http.life import LIFE, Life
+from frontend.http.life import LIFE
 from frontend.observe import exposition
 from frontend.observe.metrics import DRAINING, GROUP_ACCEPTING, GROUP_LEAVING, GROUP_RESTARTS
 from frontend.processes.background import forget_outcome
@@ -53,18 +53,15 @@ METRICS = web.AppKey("metrics", MetricsPage)
 
 async def metrics(request: web.Request) -> web.Response:
     """Every metric of this process, or of all workers, in Prometheus's text format."""
-    _note(request.app[LIFE])
-    return web.Response(body=await request.app[METRICS].get(), headers={"Content-Type": CONTENT_TYPE_LATEST})
-
-
-def _note(life: Life) -> None:
-    """What is told to workers and not found out by them."""
+    # What is told to workers and not found out by them.
+    life = request.app[LIFE]
     DRAINING.set(life.stopping)
     if life.board is not None:
         group = life.board.read()
         GROUP_ACCEPTING.set(group.accepting)
         GROUP_LEAVING.set(group.leaving)
         GROUP_RESTARTS.set(group.restarts)
+    return web.Response(body=await request.app[METRICS].get(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
 ROUTES = [web.get("/metrics", metrics)]
