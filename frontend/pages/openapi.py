@@ -6,7 +6,7 @@ from typing import Any
 from aiohttp import web
 
 from frontend.app_keys import SETTINGS
-from frontend.catalogue.endpoints import API_KEY, ENDPOINTS, LIMIT_OF_PATH, MOBILE_TOKEN, auth_of
+from frontend.catalogue.endpoints import API_KEY, LIMIT_OF_PATH, MOBILE_TOKEN, auth_of, operation_of
 from frontend.catalogue.models import CHAT, EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS, Served
 from frontend.catalogue.version import VERSION
 from frontend.config.settings import Settings
@@ -76,7 +76,6 @@ _ERROR = answer_object(
     }
 )
 _NAME = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
-_CHAT_PATHS = [endpoint.path for endpoint in ENDPOINTS if endpoint.operation == CHAT]
 _SECURITY = {
     API_KEY: {"type": "http", "scheme": "bearer", "description": "An API key: quartet keys create"},
     MOBILE_TOKEN: {"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "A mobile app's token."},
@@ -108,7 +107,7 @@ def _complete(path: str, operation: dict[str, Any]) -> None:
     operation["security"] = [{auth: []}]
     operation["tags"] = ["mobile" if auth == MOBILE_TOKEN else "developer"]
     kinds = [*_ALWAYS, *(_WITH_BODY if "requestBody" in operation else ())]
-    if "{" in path or path in _CHAT_PATHS:
+    if "{" in path or operation_of(path) == CHAT:
         kinds.append(NotFound)
     headers = ["X-Request-Id"]
     if path in LIMIT_OF_PATH:
