@@ -29,7 +29,7 @@ from frontend.database.tables import (
     WALLETS,
 )
 from frontend.usage import leases, top_ups
-from frontend.usage.top_ups import HELD, TopUp, balance
+from frontend.usage.top_ups import HELD, TopUp
 
 _DAY = 86_400
 _KEPT_SECONDS = 30 * _DAY
@@ -39,13 +39,7 @@ _SUMMED_AT_ONCE = 2
 _PRUNED_AT_ONCE = 5_000
 # What consumption can be summed up by.
 GROUPS = ("day", "operation", "model", "key", "org")
-_COLUMNS = {
-    "day": USAGE_DAYS.c.day,
-    "operation": USAGE_DAYS.c.operation,
-    "model": USAGE_DAYS.c.model,
-    "key": USAGE_DAYS.c.key_id,
-    "org": USAGE_DAYS.c.org,
-}
+_COLUMNS = {name: USAGE_DAYS.c["key_id" if name == "key" else name] for name in GROUPS}
 
 
 @dataclass(frozen=True)
@@ -118,8 +112,7 @@ class Books:
 
     async def balance(self, org: str) -> int | None:
         """Micro-CHF that are not charged yet, reserved ones with them; None where there is no wallet."""
-        async with self._reader.connect() as connection:
-            return await balance(connection, org)
+        return (await self.balances([org])).get(org)
 
     async def balances(self, orgs: Sequence[str] | None = None) -> dict[str, int]:
         """The balance of every wallet, or of those of ``orgs``, by organisation."""
