@@ -34,7 +34,8 @@ def add_parsers(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
     """A line for each problem, and status 2; or one that there is none. What is reached has a line each."""
-    problems = list(_problems(settings))
+    looks = (_required, _database, _keys, _tritons, _floors, _models, _charges)
+    problems = [problem for look in looks for problem in look(settings)]
     for problem in problems:
         print(problem, file=sys.stderr)
     if not problems:
@@ -43,11 +44,6 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     for line, good in lines:
         print(line, file=sys.stdout if good else sys.stderr)
     return 0 if not problems and all(good for _, good in lines) else FOUND
-
-
-def _problems(settings: Settings) -> Iterator[str]:
-    for look in (_required, _database, _keys, _tritons, _floors, _models, _charges):
-        yield from look(settings)
 
 
 def _required(settings: Settings) -> Iterator[str]:
