@@ -4,7 +4,7 @@ import dataclasses
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,7 +104,9 @@ class Ledger:
                 latest[event.id] = _Charge(event.id, charge.ordinal + 1, event.at)
                 again.append((latest[event.id], event))
         await self._insert_charges(connection, again)
-        await self._count(connection, more)
+        for name, count in sorted(more.items()):
+            change = sa.update(USAGE_EVENTS).where(USAGE_EVENTS.c.id == name)
+            await connection.execute(change.values(answers=USAGE_EVENTS.c.answers + count))
         return [first[name] for name in inserted] + [event for _, event in again]
 
     async def _latest(self, connection: AsyncConnection, identities: Collection[str]) -> dict[str, _Charge]:
@@ -132,11 +134,6 @@ class Ledger:
             for charge, event in sorted(charges, key=lambda pair: pair[0].id)
         ]
         return set(await connection.scalars(insert.returning(USAGE_EVENTS.c.id), rows))
-
-    async def _count(self, connection: AsyncConnection, more: Mapping[str, int]) -> None:
-        for charge, count in sorted(more.items()):
-            change = sa.update(USAGE_EVENTS).where(USAGE_EVENTS.c.id == charge)
-            await connection.execute(change.values(answers=USAGE_EVENTS.c.answers + count))
 
     async def _add_days(self, connection: AsyncConnection, events: Sequence[UsageEvent]) -> None:
         days: dict[tuple[str, ...], Counter[str]] = {}
