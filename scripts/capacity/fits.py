@@ -21,7 +21,7 @@ class Line:
     per_unit: float = 0.0
     per_longest: float = 0.0
 
-    def seconds(self, units: float, calls: int = 1, longest: float = 0.0) -> float:
+    def seconds(self, units: float, calls: float = 1, longest: float = 0.0) -> float:
         return self.fixed + self.per_call * calls + self.per_unit * units + self.per_longest * longest
 
     def times(self, factor: float) -> "Line":
@@ -81,29 +81,21 @@ class Fits:
     def load(cls, path: Path) -> "Fits":
         """Read what ``write`` wrote."""
         found = json.loads(path.read_text(encoding="utf-8"))
-        models = {
-            name: ModelFit(**{**values, "line": Line(**values["line"])}) for name, values in found["models"].items()
-        }
-        requests = {name: _request_fit(values) for name, values in found["requests"].items()}
+        models = {name: ModelFit(**_with_lines(values)) for name, values in found["models"].items()}
+        requests = {name: RequestFit(**_with_lines(values)) for name, values in found["requests"].items()}
         return cls(found["machine"], found["cores"], found["idle"], models, requests)
 
     def write(self, path: Path) -> None:
         """As JSON with numbers of four digits."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(_rounded(dataclasses.asdict(self)), indent=2) + "\n", encoding="utf-8")
+        exact = json.dumps(dataclasses.asdict(self))
+        rounded = json.loads(exact, parse_float=lambda number: float(f"{float(number):.4g}"))
+        path.write_text(json.dumps(rounded, indent=2) + "\n", encoding="utf-8")
 
 
-def _request_fit(values: Mapping[str, Any]) -> RequestFit:
-    lines = {name: Line(**part) for name, part in values.items() if name != "wire"}
-    return RequestFit(**lines, wire=values["wire"])
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, float):
-        return float(f"{value:.4g}")
-    if isinstance(value, dict):
-        return {name: _rounded(item) for name, item in value.items()}
-    return value
+def _with_lines(values: Mapping[str, Any]) -> dict[str, Any]:
+    """What a fit is made of, each part that has parts itself as a line."""
+    return {name: Line(**value) if isinstance(value, dict) else value for name, value in values.items()}
 
 
 def fit(points: Iterable[tuple[float, Sequence[float]]], *, relative: bool = True) -> list[float]:

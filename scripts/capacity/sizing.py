@@ -110,9 +110,7 @@ def frontend_seconds(fits: Fits, operation: str, size: float) -> float:
     """Seconds of a core that a request of an operation takes of a frontend."""
     its, model = fits.requests[operation], fits.models[MODEL_OF[operation]]
     _, calls = _calls_of(model, operation, size)
-    return sum(
-        line.fixed + line.per_call * calls + line.per_unit * size for line in (its.loop, its.threads, its.workers)
-    )
+    return sum(line.seconds(size, calls) for line in (its.loop, its.threads, its.workers))
 
 
 def size(fits: Fits, traffic: Traffic, choices: Choices = Choices()) -> Sizes:
