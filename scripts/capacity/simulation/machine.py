@@ -18,8 +18,6 @@ class Machine:
 
     def __init__(self, cores: float) -> None:
         self.cores = cores
-        # Processor seconds that were used.
-        self.used = 0.0
         self._loop = asyncio.get_running_loop()
         self._jobs: list[tuple[float, int, float, Callable[[], None]]] = []
         self._numbers = itertools.count()
@@ -57,9 +55,8 @@ class Machine:
 
     def _reckon(self) -> None:
         now = self._loop.time()
-        passed, self._reckoned = now - self._reckoned, now
-        self._served += passed * self.rate
-        self.used += passed * min(self._width, self.cores)
+        self._served += (now - self._reckoned) * self.rate
+        self._reckoned = now
 
     def _aim(self) -> None:
         if self._timer is not None:
