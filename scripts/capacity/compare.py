@@ -44,7 +44,7 @@ def pairs(fits: Fits, bench: Mapping[str, Any]) -> list[Pair]:
     results = bench["results"]
     loads = [_load(bench, result) for result in results]
     found = simulate(fits, loads)
-    return [pair for result, samples in zip(results, found, strict=True) for pair in _pairs(result, samples)]
+    return [pair for result, (samples, _) in zip(results, found, strict=True) for pair in _pairs(result, samples)]
 
 
 def _load(bench: Mapping[str, Any], result: Mapping[str, Any]) -> Load[Request]:

@@ -13,7 +13,7 @@ from scripts.benchmark.common.load import Client, Load, each_once
 from scripts.capacity.fits import Fits, Line, RequestFit
 from scripts.capacity.measuring.processes import Processes, Spent
 from scripts.capacity.requests import MODEL_OF, Request
-from scripts.capacity.simulation.bench import triton_seconds
+from scripts.capacity.simulation.bench import simulate
 
 CALLERS = 4
 # Of which the one counts that others on the machine disturbed least.
@@ -39,14 +39,12 @@ def stretched(fits: Fits, operation: str, requests: Sequence[Request], found: Sp
     """With an operation's request and model as they are under load; ``idle`` was spent while nothing was sent."""
     request = _request(fits.requests[operation], requests, found, idle)
     its = dataclasses.replace(fits, requests={**fits.requests, operation: request})
-    load = Load("each", requests, CALLERS)
+    load, name = Load("each", requests, CALLERS), MODEL_OF[operation]
     taken = found.triton - idle.triton / idle.seconds * found.seconds
     for _ in range(_ROUNDS):
-        model = its.models[MODEL_OF[operation]]
-        line = model.line.times(taken / triton_seconds(its, load))
-        its = dataclasses.replace(
-            its, models={**its.models, MODEL_OF[operation]: dataclasses.replace(model, line=line)}
-        )
+        ((_, seconds),) = simulate(its, [load])
+        line = its.models[name].line.times(taken / seconds)
+        its = dataclasses.replace(its, models={**its.models, name: dataclasses.replace(its.models[name], line=line)})
     return its
 
 

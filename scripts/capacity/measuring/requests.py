@@ -56,6 +56,6 @@ def with_wire(fits: Fits, operation: str, requests: Sequence[Request]) -> Reques
     its = fits.requests[operation]
     bare = RequestFit(its.loop, its.threads, its.workers, its.client, 0.0)
     without = Fits(fits.machine, fits.cores, fits.idle, fits.models, {**fits.requests, operation: bare})
-    (samples,) = simulate(without, [Load("each", requests)])
+    ((samples, _),) = simulate(without, [Load("each", requests)])
     alone = sum(sample.seconds for sample in samples) / len(samples)
     return RequestFit(its.loop, its.threads, its.workers, its.client, max(0.0, its.wire - alone))

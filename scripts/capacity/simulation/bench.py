@@ -26,15 +26,12 @@ class Bench:
         self._fits, self._loop = fits, asyncio.get_running_loop()
         self._machine = Machine(fits.cores - fits.idle)
         self.frontend = Frontend("one", Settings(), fits, self._machine)
+        self.triton = SimulatedTriton(fits.models, self._machine)
         self._client = asyncio.Lock()
-
-    async def start(self) -> None:
-        self._triton = SimulatedTriton(self._fits.models, self._machine)
-        await self.frontend.found(_TRITON, self._triton)
 
     def triton_seconds(self) -> float:
         """Of a processor, that its Triton has taken."""
-        return sum(its.processor_seconds for its in self._triton.counts.values())
+        return sum(its.processor_seconds for its in self.triton.counts.values())
 
     async def send(self, call: Request, due: float) -> Sample:
         """One call; the client's work comes half before it and half behind it."""
@@ -53,20 +50,16 @@ class Bench:
             await self._machine.run(seconds)
 
 
-def simulate(fits: Fits, loads: Sequence[Load[Request]]) -> list[list[Sample]]:
-    """What becomes of loads one after another on one product."""
-    return [samples for samples, _ in run(_run(fits, loads))]
-
-
-def triton_seconds(fits: Fits, load: Load[Request]) -> float:
-    """What a load takes of Triton's processors, in seconds of one."""
-    ((_, seconds),) = run(_run(fits, [load]))
-    return seconds
+def simulate(fits: Fits, loads: Sequence[Load[Request]]) -> list[tuple[list[Sample], float]]:
+    """Loads one after another on one product: what becomes of each, and what it takes of Triton's processors, in
+    seconds of one.
+    """
+    return run(_run(fits, loads))
 
 
 async def _run(fits: Fits, loads: Sequence[Load[Request]]) -> list[tuple[list[Sample], float]]:
     bench = Bench(fits)
-    await bench.start()
+    await bench.frontend.found(_TRITON, bench.triton)
     found = []
     for load in loads:
         await burst(bench, load.calls[:_WARM_UP])
