@@ -15,9 +15,10 @@ _SIGNALS = ("signal", "a Triton starts in", "p50 s", "p95 s", "p99 s", "given up
 Calls = Sequence[tuple[Arrival, Outcome]]
 
 
-def percentile(values: Sequence[float], part: float) -> float:
-    """The least that is no less than that part of all of the sorted values."""
-    return values[min(len(values) - 1, int(part * len(values)))] if values else float("nan")
+def waits(its: Iterable[Outcome], *parts: float) -> list[float]:
+    """For each part of the calls that were answered, seconds: the least that is no less than what that part took."""
+    times = sorted(outcome.seconds for outcome in its if outcome.answered)
+    return [times[min(len(times) - 1, int(part * len(times)))] if times else float("nan") for part in parts]
 
 
 def counted(happened: Happened, after: float = 0.0) -> list[tuple[Arrival, Outcome]]:
@@ -46,8 +47,7 @@ def callers(groups: Mapping[str, Sequence[Outcome]]) -> str:
 
 
 def _row(name: str, its: Sequence[Outcome]) -> str:
-    times = sorted(outcome.seconds for outcome in its if outcome.answered)
-    shown = (f"{percentile(times, part):.2f}" for part in (0.5, 0.95, 0.99, 1.0))
+    shown = (f"{seconds:.2f}" for seconds in waits(its, 0.5, 0.95, 0.99, 1.0))
     refused, failed = (sum(getattr(outcome, kind) for outcome in its) for kind in ("refused", "failed"))
     return line((name, len(its), *shown, sum(not outcome.answered for outcome in its), refused, failed))
 
@@ -74,8 +74,7 @@ def signals(steps: Sequence[Step]) -> str:
     rows = []
     for step in steps:
         calls = [outcome for _, outcome in counted(step.happened, step.settled)]
-        times = sorted(outcome.seconds for outcome in calls if outcome.answered)
-        shown = (f"{percentile(times, part):.1f}" for part in (0.5, 0.95, 0.99))
+        shown = (f"{seconds:.1f}" for seconds in waits(calls, 0.5, 0.95, 0.99))
         ready = [seen.ready for seen in step.happened.seen if seen.at < step.seconds]
         lost = sum(not outcome.answered for outcome in calls)
         mean = f"{sum(ready) / len(ready):.1f}"

@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from scripts.benchmark.common import output
-from scripts.capacity.outcomes import counted, percentile
+from scripts.capacity.outcomes import counted, waits
 from scripts.capacity.scenarios import Step
+from scripts.capacity.simulation.callers import Outcome
 from scripts.capacity.simulation.service import Happened
 
 _HOUR, _MINUTE = 3600.0, 60.0
@@ -38,13 +39,13 @@ def signals(path: Path, steps: Sequence[Step]) -> None:
     """The p95 of calls by the minute in which they came, one line a signal and start lag."""
     with output.plot(path, _HEIGHT) as axes:
         for step in steps:
-            calls = [outcome for _, outcome in counted(step.happened) if outcome.answered]
-            minutes: dict[int, list[float]] = {}
-            for outcome in calls:
-                minutes.setdefault(int(outcome.arrived / _MINUTE), []).append(outcome.seconds)
+            minutes: dict[int, list[Outcome]] = {}
+            for _, outcome in counted(step.happened):
+                if outcome.answered:
+                    minutes.setdefault(int(outcome.arrived / _MINUTE), []).append(outcome)
             times = sorted(minutes)
-            waits = [percentile(sorted(minutes[time]), 0.95) for time in times]
-            axes.plot(times, waits, "-" if step.signal == "demand" else "--", label=f"{step.signal}, {step.lag:g} s")
+            slow = [waits(minutes[time], 0.95)[0] for time in times]
+            axes.plot(times, slow, "-" if step.signal == "demand" else "--", label=f"{step.signal}, {step.lag:g} s")
         axes.set(yscale="log", xlabel="minutes", ylabel="p95 of calls, seconds")
         axes.grid(True, alpha=0.3)
         axes.legend()

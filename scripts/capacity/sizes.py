@@ -2,10 +2,11 @@
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from scripts.benchmark.common.output import head, line
+from scripts.capacity import outcomes, scenarios
 from scripts.capacity.fits import FOLDER, Fits
 from scripts.capacity.sizing import Choices, Sizes, a_month, size
 from scripts.capacity.traffic import TIERS, Traffic
@@ -32,8 +33,6 @@ def planned(fits: Fits) -> list[Sizes]:
 
 def simulate(fits: Fits, warm_up: float, seed: int = 1) -> None:
     """Simulate all of them, and write down what callers saw."""
-    from scripts.capacity import outcomes, scenarios
-
     rows = []
     for sizes, seconds in zip(planned(fits), _USERS.values(), strict=True):
         began = time.process_time()
@@ -44,13 +43,9 @@ def simulate(fits: Fits, warm_up: float, seed: int = 1) -> None:
         _FILE.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
 
 
-def _row(sizes: Sizes, seconds: float, calls: Sequence[Any], took: float) -> dict[str, Any]:
-    from scripts.capacity import outcomes
-
-    tiers = {}
-    for tier, its in outcomes.by(calls, outcomes.tier_of, TIERS).items():
-        times = sorted(outcome.seconds for outcome in its if outcome.answered)
-        tiers[tier] = [round(outcomes.percentile(times, part), 2) for part in (0.95, 0.99)]
+def _row(sizes: Sizes, seconds: float, calls: outcomes.Calls, took: float) -> dict[str, Any]:
+    by_tier = outcomes.by(calls, outcomes.tier_of, TIERS)
+    tiers = {tier: [round(wait, 2) for wait in outcomes.waits(its, 0.95, 0.99)] for tier, its in by_tier.items()}
     return {
         "users": round(sizes.traffic.users),
         "seconds": seconds,
