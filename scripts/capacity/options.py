@@ -1,6 +1,7 @@
 """What can be told on the command line, and what it comes to."""
 
 import argparse
+import functools
 from pathlib import Path
 
 from scripts.capacity.fits import FOLDER
@@ -45,14 +46,11 @@ def _hours(text: str) -> tuple[float, float]:
 
 
 def _add_traffic(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--users", type=_above_zero, default=_USUAL.users)
-    parser.add_argument(
-        "--active", type=_above_zero, default=_USUAL.active, help="part of the users that call on a day"
-    )
-    parser.add_argument("--calls", type=_above_zero, default=_USUAL.calls, help="calls of one of them on a day")
-    parser.add_argument(
-        "--peak", type=_above_zero, default=_USUAL.peak, help="the busiest moment, by the mean of a day"
-    )
+    add_above_zero = functools.partial(parser.add_argument, type=_above_zero)
+    add_above_zero("--users", default=_USUAL.users)
+    add_above_zero("--active", default=_USUAL.active, help="part of the users that call on a day")
+    add_above_zero("--calls", default=_USUAL.calls, help="calls of one of them on a day")
+    add_above_zero("--peak", default=_USUAL.peak, help="the busiest moment, by the mean of a day")
     parser.add_argument("--bursty", type=float, default=_USUAL.bursty, help="part of the calls that comes in bursts")
     parser.add_argument("--burst", type=int, default=_USUAL.burst, help="calls of a burst, within a second")
     parser.add_argument("--tiers", type=_tiers, default=_USUAL.tiers, help="parts of company, pro and free")
