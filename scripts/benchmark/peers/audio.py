@@ -23,16 +23,12 @@ def _written(bench: Bench, seed: int, shortest: float, longest: float) -> tuple[
     return path, seconds
 
 
-def _transcriptions(files: list[Path]) -> list[Call]:
-    fields = (("model", "stt-1"), ("language", "en"))
-    return [Call("/audio/transcriptions", 0, file=file.read_bytes(), fields=fields) for file in files]
-
-
 def _heard(bench: Bench, name: str, clips: list[tuple[Path, float]], callers: int) -> Case:
     checkpoints = Checkpoints(bench.folder)
     put_whisper(bench.folder / "int8", checkpoints.whisper())
     files = [str(path) for path, _ in clips]
-    calls = _transcriptions([path for path, _ in clips])
+    fields = (("model", "stt-1"), ("language", "en"))
+    calls = [Call("/audio/transcriptions", 0, file=path.read_bytes(), fields=fields) for path, _ in clips]
     windows = sum(math.ceil(seconds / _WINDOW_SECONDS) for _, seconds in clips)
     options = (checkpoints.whisper_for_peers(), COMPUTE_TYPE, _THREADS)
     server = (bench.audio_peers / "python", WORKERS / "whisper_server.py", *options, "{port}")
