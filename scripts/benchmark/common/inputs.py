@@ -73,9 +73,7 @@ def _speech(rng: random.Random, model: str) -> Call:
     return Call("/audio/speech", len(text), {"input": text, "voice": "amy", "model": model or "tts-1"})
 
 
-@cache
-def _espeak() -> Espeak:
-    return Espeak()
+_espeak = cache(Espeak)
 
 
 @cache
