@@ -107,9 +107,8 @@ def table(found: list[Tried], p95: float) -> str:
 
 def _plot(path: Path, found: list[Tried], p95: float) -> None:
     with output.plot(path) as axes:
-        for holds, colour in ((True, "tab:green"), (False, "tab:gray")):
-            its = [tried for tried in found if tried.holds(p95) is holds]
-            axes.scatter([1000 * tried.p95 for tried in its], [tried.units_a_second for tried in its], c=colour)
+        colours = ["tab:green" if tried.holds(p95) else "tab:gray" for tried in found]
+        axes.scatter([1000 * tried.p95 for tried in found], [tried.units_a_second for tried in found], c=colours)
         for tried in found:
             axes.annotate("/".join(tried.knobs.words()), (1000 * tried.p95, tried.units_a_second), fontsize=7)
         axes.axvline(1000 * p95, color="black", linewidth=0.8)
