@@ -4,6 +4,7 @@ The calls may be real ones or simulated: all times are those of the event loop.
 """
 
 import asyncio
+import itertools
 import random
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -102,11 +103,11 @@ async def closed(sender: Sender[Asked], calls: Sequence[Asked], callers: int, se
     """``callers`` send one call after the other until ``seconds`` have passed, over ``calls`` again and again."""
     samples: list[Sample] = []
     end = _now() + seconds
-    turn = iter(range(1_000_000_000))
+    waiting = itertools.cycle(calls)
 
     async def caller() -> None:
         while (due := _now()) < end:
-            samples.append(await sender.send(calls[next(turn) % len(calls)], due))
+            samples.append(await sender.send(next(waiting), due))
 
     await asyncio.gather(*(caller() for _ in range(callers)))
     return samples
