@@ -1,13 +1,12 @@
 """What the parts of a run share: look-alikes with random weights, and what a processor makes of them in fp32."""
 
-import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from scripts.benchmark.lookalikes import text, whisper
+from scripts.benchmark.lookalikes.once import once
 from scripts.export_models import demo
 from scripts.export_models.graphs.builder import save
 from scripts.export_models.text import models
@@ -22,16 +21,6 @@ from scripts.machine import processors
 _DEMO_WHISPER = Path(demo.__file__).parent / "whisper"
 
 
-def _once(target: Path, make: Callable[[Path], object]) -> Path:
-    """``target``, made where it is not there yet; what was cut short is not taken for whole."""
-    if not target.exists():
-        partial = target.with_name(f"{target.name}.partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        make(partial)
-        partial.rename(target)
-    return target
-
-
 def text_model(job: Job) -> Any:
     """The embedder in torch: the same weights in every part, by their seed."""
     return text.model(job.size.layers)
@@ -44,7 +33,7 @@ def packed_graph(job: Job, *, half: bool) -> Path:
     def make(folder: Path) -> None:
         write(models.embedder(models.checkpoint_of(text_model(job)), precision, "cls"), precision, folder)
 
-    return _once(job.folder / f"packed-{precision}", make)
+    return once(job.folder / f"packed-{precision}", make)
 
 
 def padded_graph(job: Job) -> Path:
@@ -53,7 +42,7 @@ def padded_graph(job: Job) -> Path:
     def make(folder: Path) -> None:
         save(padded.embedder(models.checkpoint_of(text_model(job)), half=job.half), folder / "model.onnx")
 
-    return _once(job.folder / "padded", make) / "model.onnx"
+    return once(job.folder / "padded", make) / "model.onnx"
 
 
 def vectors(job: Job) -> np.ndarray:
@@ -64,12 +53,12 @@ def vectors(job: Job) -> np.ndarray:
         run = session(packed_graph(job, half=False), processors())
         np.save(folder / "vectors.npy", run(to_compare(job.size)))
 
-    return np.load(_once(job.folder / "vectors", make) / "vectors.npy")
+    return np.load(once(job.folder / "vectors", make) / "vectors.npy")
 
 
 def whisper_source(job: Job) -> Path:
     """A checkpoint of turbo's layout, in fp16."""
-    return _once(
+    return once(
         job.folder / "whisper-source",
         lambda folder: whisper.write(folder, layers=job.size.whisper_layers, width=job.size.whisper_width),
     )
@@ -77,9 +66,9 @@ def whisper_source(job: Job) -> Path:
 
 def whisper_converted(job: Job) -> Path:
     """The same as CTranslate2 reads it."""
-    return _once(job.folder / "whisper", lambda folder: convert(whisper_source(job), folder, "float16"))
+    return once(job.folder / "whisper", lambda folder: convert(whisper_source(job), folder, "float16"))
 
 
 def demo_whisper(job: Job) -> Path:
     """The demo's Whisper, which was trained, as CTranslate2 reads it."""
-    return _once(job.folder / "whisper-demo", lambda folder: convert(_DEMO_WHISPER, folder, "float16"))
+    return once(job.folder / "whisper-demo", lambda folder: convert(_DEMO_WHISPER, folder, "float16"))

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -13,6 +14,7 @@ from optimum.onnxruntime import ORTModelForFeatureExtraction
 from transformers import AutoModel, AutoModelForSequenceClassification
 
 from scripts.benchmark.lookalikes import ggml, text, voice, whisper
+from scripts.benchmark.lookalikes.once import once
 from scripts.export_models import stamp
 from scripts.export_models.graphs.conditions import Conditions
 from scripts.export_models.stamp import Stamp
@@ -38,63 +40,56 @@ class Checkpoints:
         self._folder = folder.absolute()
 
     def text(self, *, reranker: bool) -> Path:
-        path = self._folder / ("reranker" if reranker else "embedder")
-        if not path.exists():
-            text.write(path, reranker=reranker)
-        return path
+        name = "reranker" if reranker else "embedder"
+        return once(self._folder / name, partial(text.write, reranker=reranker))
 
     def padded_text(self) -> Path:
         """The embedder as a graph with padding, as optimum exports it."""
-        target, partial = self._folder / "embedder-padded", self._folder / "embedder-padded.partial"
-        if not target.exists():
+
+        def export(folder: Path) -> None:
             source = self.text(reranker=False)
-            ORTModelForFeatureExtraction.from_pretrained(source, export=True).save_pretrained(partial)
+            ORTModelForFeatureExtraction.from_pretrained(source, export=True).save_pretrained(folder)
             for file in source.glob("*.json"):
-                shutil.copy(file, partial)
-            partial.rename(target)
-        return target
+                shutil.copy(file, folder)
+
+        return once(self._folder / "embedder-padded", export)
 
     def whisper_source(self, tokens: int = whisper.TOKENS) -> Path:
         """As the hub has it."""
-        path = self._folder / ("whisper" if tokens == whisper.TOKENS else f"whisper-{tokens}")
-        if not path.exists():
-            whisper.write(path, tokens=tokens)
-        return path
+        name = "whisper" if tokens == whisper.TOKENS else f"whisper-{tokens}"
+        return once(self._folder / name, partial(whisper.write, tokens=tokens))
 
     def whisper(self, tokens: int = whisper.TOKENS, least: float = _WINDOW_SECONDS) -> Path:
         """As the export writes it: the encoder as a graph in int8; its answers have so many tokens, and its windows at
         least so many seconds.
         """
         source = self.whisper_source(tokens)
-        target = source.with_name(f"{source.name}-graph" + (f"-{least:g}" if least < _WINDOW_SECONDS else ""))
-        if not target.exists():
+
+        def export(folder: Path) -> None:
             with TemporaryDirectory() as tuned:
                 shutil.copytree(source, tuned, copy_function=os.symlink, dirs_exist_ok=True)
                 (Path(tuned) / "quartet.json").write_text(json.dumps({"min_window_seconds": least}), encoding="utf-8")
-                convert(Path(tuned), target, COMPUTE_TYPE, graphs=True)
-        return target
+                convert(Path(tuned), folder, COMPUTE_TYPE, graphs=True)
+
+        name = f"{source.name}-graph" + (f"-{least:g}" if least < _WINDOW_SECONDS else "")
+        return once(source.with_name(name), export)
 
     def whisper_for_peers(self) -> Path:
         """All of it converted to CTranslate2's int8, with what faster-whisper reads beside it."""
-        target = self._folder / "whisper-int8"
-        if not target.exists():
-            convert(self.whisper_source(), target, COMPUTE_TYPE)
-            shutil.copy(self.whisper_source() / "preprocessor_config.json", target)
-        return target
+
+        def export(folder: Path) -> None:
+            convert(self.whisper_source(), folder, COMPUTE_TYPE)
+            shutil.copy(self.whisper_source() / "preprocessor_config.json", folder)
+
+        return once(self._folder / "whisper-int8", export)
 
     def whisper_for_cpp(self) -> Path:
         """In whisper.cpp's file format."""
-        target = self._folder / "whisper.ggml"
-        if not target.exists():
-            ggml.write(self.whisper_source(), partial := target.with_suffix(".partial"))
-            partial.rename(target)
-        return target
+        return once(self._folder / "whisper.ggml", lambda file: ggml.write(self.whisper_source(), file))
 
     def voice(self) -> Path:
-        path = self._folder / "voice" / f"{VOICE}.onnx"
-        if not path.exists():
-            voice.write(path, REPOSITORY / f"piper_{VOICE}" / "1" / "voice.json")
-        return path
+        settings, file = REPOSITORY / f"piper_{VOICE}" / "1" / "voice.json", f"{VOICE}.onnx"
+        return once(self._folder / "voice", lambda folder: voice.write(folder / file, settings)) / file
 
 
 def _link_or_copy(source: str, target: str) -> None:
