@@ -9,17 +9,21 @@ import logging
 import re
 import sys
 import warnings
+from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from scripts.benchmark.peers import audio, ratios, texts
-from scripts.benchmark.peers.sides import Bench
+from scripts.benchmark.peers.sides import Bench, Case
 
-CASES = {
-    "embeddings": texts.embeddings,
-    "embedding-passages": texts.embedding_passages,
-    "rerank": texts.rerank,
-    "rerank-passages": texts.rerank_passages,
+# Tokens of the longest text.
+_LONGEST, _LONGEST_PASSAGE = 500, 150
+CASES: dict[str, Callable[[Bench], Case]] = {
+    "embeddings": partial(texts.embeddings, name="embeddings", longest=_LONGEST),
+    "embedding-passages": partial(texts.embeddings, name="embeddings of passages", longest=_LONGEST_PASSAGE),
+    "rerank": partial(texts.rerank, name="rerank", longest=_LONGEST),
+    "rerank-passages": partial(texts.rerank, name="rerank of passages", longest=_LONGEST_PASSAGE),
     "transcriptions": audio.transcriptions,
     "long-file": audio.long_file,
     "speech": audio.speech,

@@ -14,9 +14,7 @@ from scripts.benchmark.peers.sides import Bench, Case, Opener
 from scripts.export_models.text.encoder import Precision
 
 _CALLERS, _TEXTS_A_CALL = 16, 4
-_LONGEST = 500
 _RERANKERS, _DOCUMENTS = 8, 32
-_LONGEST_PASSAGE = 150
 _QUERY = 8
 # Of 8 and 32 texts the better for sentence-transformers on two cores.
 _PADDED_BATCH = 8
@@ -90,7 +88,8 @@ def _engines(bench: Bench, texts: list[list[str]], tokens: int) -> dict[str, Ope
     }
 
 
-def _embedded(bench: Bench, name: str, longest: int) -> Case:
+def embeddings(bench: Bench, name: str, longest: int) -> Case:
+    """16 callers, each with 4 texts of 8 to ``longest`` tokens."""
     checkpoints = Checkpoints(bench.folder)
     checkpoint = checkpoints.text(reranker=False)
     rng = np.random.default_rng(1)
@@ -108,21 +107,12 @@ def _embedded(bench: Bench, name: str, longest: int) -> Case:
     return Case(name, "tokens", _tokens(flat), sides, trained="its fp32 graph in process")
 
 
-def embeddings(bench: Bench) -> Case:
-    """16 callers, each with 4 texts of 8 to 500 tokens."""
-    return _embedded(bench, "embeddings", _LONGEST)
-
-
-def embedding_passages(bench: Bench) -> Case:
-    """16 callers, each with 4 texts of 8 to 150 tokens."""
-    return _embedded(bench, "embeddings of passages", _LONGEST_PASSAGE)
-
-
 def _rerank_calls(asked: list[tuple[str, list[str]]], model: str) -> list[Call]:
     return [Call("/rerank", 0, {"query": query, "documents": texts, "model": model}) for query, texts in asked]
 
 
-def _rerank(bench: Bench, name: str, longest: int) -> Case:
+def rerank(bench: Bench, name: str, longest: int) -> Case:
+    """8 callers, each with 32 documents of 8 to ``longest`` tokens."""
     checkpoint = Checkpoints(bench.folder).text(reranker=True)
     rng = np.random.default_rng(1)
     asked = [(words(rng, _QUERY), _mixed(rng, _DOCUMENTS, longest)) for _ in range(_RERANKERS)]
@@ -135,13 +125,3 @@ def _rerank(bench: Bench, name: str, longest: int) -> Case:
         **_engines(bench, pairs, tokens),
     }
     return Case(name, "tokens", tokens, sides)
-
-
-def rerank(bench: Bench) -> Case:
-    """8 callers, each with 32 documents of 8 to 500 tokens."""
-    return _rerank(bench, "rerank", _LONGEST)
-
-
-def rerank_passages(bench: Bench) -> Case:
-    """8 callers, each with 32 documents of 8 to 150 tokens."""
-    return _rerank(bench, "rerank of passages", _LONGEST_PASSAGE)
