@@ -6,7 +6,6 @@ width. ``whisper``: a task is the number of windows; turbo's encoder in int8 wit
 """
 
 import sys
-from collections.abc import Callable
 
 import numpy as np
 import openvino
@@ -68,26 +67,18 @@ def _request(model: openvino.Model) -> openvino.InferRequest:
     return request
 
 
-def _text() -> Callable[[int], None]:
-    block = _request(_layers(_BLOCK, 1024, 16, 24, attention=False))
-
-    def work(tokens: int) -> None:
-        for _ in range(round(tokens / _BLOCK)):
-            block.infer()
-
-    return work
+# What is multiplied, one after the other, for so many units of a task.
+if kind == "text":
+    units, requests = _BLOCK, [_request(_layers(_BLOCK, 1024, 16, 24, attention=False))]
+else:
+    units, requests = 1, [_request(_layers(_POSITIONS, 1280, 20, 32, attention=True))]
+    requests += [_request(_step(1280))] * _STEPS
 
 
-def _whisper() -> Callable[[int], None]:
-    encoder, step = _request(_layers(_POSITIONS, 1280, 20, 32, attention=True)), _request(_step(1280))
-
-    def work(windows: int) -> None:
-        for _ in range(windows):
-            encoder.infer()
-            for _ in range(_STEPS):
-                step.infer()
-
-    return work
+def work(task: int) -> None:
+    for _ in range(round(task / units)):
+        for request in requests:
+            request.infer()
 
 
-serve(_text() if kind == "text" else _whisper())
+serve(work)
