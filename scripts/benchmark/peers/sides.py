@@ -162,12 +162,9 @@ class Bench:
         self, name: str, command: Sequence[object], health: str, calls: Sequence[Call], callers: int, base: str = "/v1"
     ) -> Opener:
         """A peer's own server, whose calls go below ``base``."""
-
-        def start(stack: ExitStack) -> Side:
-            address = stack.enter_context(server(command, health, self._log(name)))
-            return HttpSide(Target(f"{address}{base}"), calls, callers)
-
-        return start
+        return lambda stack: HttpSide(
+            Target(stack.enter_context(server(command, health, self._log(name))) + base), calls, callers
+        )
 
     def product(self, repository: Path, calls: Sequence[Call], callers: int) -> Opener:
         """The product with the models of ``repository``."""
