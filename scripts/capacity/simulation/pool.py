@@ -35,7 +35,7 @@ class Pool:
         frontends: list[Frontend],
         rng: random.Random,
     ) -> None:
-        self.plan, self.wanted = plan, 0
+        self.plan, self.wanted = plan, plan.replicas
         self.replicas: list[Replica] = []
         self._fits = {model: fits[model] for model in plan.models}
         self._lags, self._zones, self._frontends, self._rng = lags, zones, frontends, rng
@@ -43,11 +43,10 @@ class Pool:
         self._tasks: set[asyncio.Task[None]] = set()
         self._starting: list[asyncio.Task[None]] = []
 
-    async def begin(self, replicas: int) -> None:
-        """So many are there from the first."""
-        self.wanted = replicas
-        for _ in range(replicas):
-            await self._add()
+    async def begin(self) -> None:
+        """What is planned is there from the first."""
+        for _ in range(self.wanted):
+            await self._add(0.0)
 
     async def close(self) -> None:
         """What was to happen does not."""
@@ -103,13 +102,10 @@ class Pool:
             self._do(frontend.dispatcher.remove(replica.name))
 
     def _start(self) -> None:
-        async def start() -> None:
-            await asyncio.sleep(self._lags.start)
-            await self._add()
+        self._starting.append(self._do(self._add(self._lags.start)))
 
-        self._starting.append(self._do(start()))
-
-    async def _add(self) -> None:
+    async def _add(self, after: float) -> None:
+        await asyncio.sleep(after)
         number = next(self._numbers)
         server = SimulatedTriton(self._fits, Machine(self.plan.cores))
         replica = Replica(f"{self.plan.name}/{number}", self._zones[number % len(self._zones)], server)

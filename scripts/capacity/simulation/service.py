@@ -73,7 +73,7 @@ class Service:
     async def run(self, arrivals: Iterable[Arrival]) -> None:
         """Begin with all that is planned, and answer until every call has ended."""
         for pool in self._pools.values():
-            await pool.begin(pool.plan.replicas)
+            await pool.begin()
         await asyncio.gather(*(frontend.start() for frontend in self._frontends))
         # What is there from the first takes its time to be tried.
         began = self._began = self._loop.time()
