@@ -28,10 +28,7 @@ class Sequential:
         for call, request in zip(calls, requests, strict=True):
             runs = sorted([await self._once(call) for _ in range(_TIMES)], key=lambda its: its.seconds)
             found.append((request, runs[_TIMES // 2]))
-        lines = {
-            kind: self._line([(request, self._own(kind, spent)) for request, spent in found])
-            for kind in ("loop", "threads", "workers", "client")
-        }
+        lines = {kind: self._line(kind, found) for kind in ("loop", "threads", "workers", "client")}
         return RequestFit(**lines, wire=sum(spent.seconds for _, spent in found) / len(found))
 
     async def _once(self, call: Call) -> Spent:
@@ -43,9 +40,8 @@ class Sequential:
         seconds: float = getattr(spent, kind)
         return max(0.0, seconds - self._idle * spent.seconds) if kind == "loop" else seconds
 
-    @staticmethod
-    def _line(found: Sequence[tuple[Request, float]]) -> Line:
-        points = ((seconds, (1.0, request.count, request.units)) for request, seconds in found)
+    def _line(self, kind: str, found: Sequence[tuple[Request, Spent]]) -> Line:
+        points = ((self._own(kind, spent), (1.0, request.count, request.units)) for request, spent in found)
         return Line(*fit(points, relative=False))
 
 
