@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
 from scripts.benchmark.common.summary import Spread
 from scripts.export_models.graphs.parity import Check
@@ -99,3 +99,7 @@ class Job:
     def half(self) -> bool:
         """Whether fp16 is computed, as a GPU is good at and a processor is not."""
         return self.device == "cuda"
+
+    @property
+    def precision(self) -> Literal["fp16", "fp32"]:
+        return "fp16" if self.half else "fp32"

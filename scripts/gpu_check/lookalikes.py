@@ -26,9 +26,8 @@ def text_model(job: Job) -> Any:
     return text.model(job.size.layers)
 
 
-def packed_graph(job: Job, *, half: bool) -> Path:
+def packed_graph(job: Job, precision: Precision) -> Path:
     """The folder of the product's own graph, as it is exported: for CUDA in fp16, for processors in fp32."""
-    precision: Precision = "fp16" if half else "fp32"
 
     def make(folder: Path) -> None:
         write(models.embedder(models.checkpoint_of(text_model(job)), precision, "cls"), precision, folder)
@@ -50,7 +49,7 @@ def vectors(job: Job) -> np.ndarray:
 
     def make(folder: Path) -> None:
         folder.mkdir()
-        run = session(packed_graph(job, half=False), processors())
+        run = session(packed_graph(job, "fp32"), processors())
         np.save(folder / "vectors.npy", run(to_compare(job.size)))
 
     return np.load(once(job.folder / "vectors", make) / "vectors.npy")

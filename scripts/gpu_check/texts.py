@@ -19,10 +19,6 @@ _PAD = 1
 Ready = Callable[[Ids], Callable[[], np.ndarray]]
 
 
-def precision(job: Job) -> str:
-    return "fp16" if job.half else "fp32"
-
-
 def packed(texts: Ids) -> dict[str, np.ndarray]:
     """Texts end to end, as the product's graphs take them."""
     return {"input_ids": np.concatenate(texts), "lengths": np.array([len(text) for text in texts], np.int32)}

@@ -10,7 +10,7 @@ def run(job: Job) -> None:
     require(job.device, no_cuda_in_onnxruntime, modules=MODULES)
     from scripts.gpu_check.lookalikes import padded_graph
     from scripts.gpu_check.onnx_model import OnnxModel
-    from scripts.gpu_check.texts import block, measure, precision
+    from scripts.gpu_check.texts import block, measure
 
     model = OnnxModel(padded_graph(job), job.device)
-    measure(job, f"padded {precision(job)}", lambda texts: model.bound(block(texts)))
+    measure(job, f"padded {job.precision}", lambda texts: model.bound(block(texts)))

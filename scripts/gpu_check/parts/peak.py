@@ -24,7 +24,7 @@ def run(job: Job) -> None:
         except SkippedError as error:
             missing.append(str(error))
             continue
-        job.tell.fact("measured by", f"{name}, {edge} x {edge} in {'fp16' if job.half else 'fp32'}")
+        job.tell.fact("measured by", f"{name}, {edge} x {edge} in {job.precision}")
         job.tell.fact("operations a second", 2.0 * edge**3 * _PRODUCTS / seconds)
         return
     raise SkippedError("; ".join(dict.fromkeys("; ".join(missing).split("; "))))

@@ -14,13 +14,13 @@ def run(job: Job) -> None:
     from scripts.export_models.text.served import session
     from scripts.gpu_check.lookalikes import packed_graph
     from scripts.gpu_check.onnx_model import OnnxModel
-    from scripts.gpu_check.texts import measure, packed, precision
+    from scripts.gpu_check.texts import measure, packed
     from scripts.machine import processors
 
-    folder = packed_graph(job, half=job.half)
+    folder = packed_graph(job, job.precision)
     if job.half:
         model = OnnxModel(folder / "model.onnx", job.device)
-        measure(job, f"packed {precision(job)}", lambda texts: model.bound(packed(texts)))
+        measure(job, f"packed {job.precision}", lambda texts: model.bound(packed(texts)))
     else:
         run = session(folder, processors())
-        measure(job, f"packed {precision(job)}", lambda texts: partial(run, texts))
+        measure(job, f"packed {job.precision}", lambda texts: partial(run, texts))

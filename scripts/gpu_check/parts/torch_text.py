@@ -18,7 +18,7 @@ def run(job: Job) -> None:
     import torch
 
     from scripts.gpu_check.lookalikes import text_model
-    from scripts.gpu_check.texts import block, measure, precision
+    from scripts.gpu_check.texts import block, measure
 
     model = text_model(job).to(job.device, torch.float16 if job.half else torch.float32)
 
@@ -35,4 +35,4 @@ def run(job: Job) -> None:
 
         return encode
 
-    measure(job, f"PyTorch {precision(job)}", ready)
+    measure(job, f"PyTorch {job.precision}", ready)

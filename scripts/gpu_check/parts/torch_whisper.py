@@ -49,6 +49,6 @@ def run(job: Job) -> None:
             ).tolist()
         return [[token for token in row[len(start) :] if token != its.eos_token_id] for row in rows]
 
-    side = f"PyTorch {'fp16' if job.half else 'fp32'}"
+    side = f"PyTorch {job.precision}"
     reference = answers(by_ctranslate2(job, "cpu", "float32", 0.0))
     measure(job, Whisper(side, encode, lambda rows: rows.float().cpu().numpy(), decode, _LIMITS[job.device]), reference)
