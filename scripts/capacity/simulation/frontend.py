@@ -102,10 +102,8 @@ class Frontend:
         await self._beside(self._threads, self._fits.requests[request.operation].threads, request, turn)
         # Of ids, only how many there are is asked.
         texts = cast(list[Ids], [range(int(length)) for length in request.parts])
-        dispatcher, at_once = self.dispatcher, self._settings.calls_at_once
-        dispatcher.queue(request.model).refuse_late(turn, work(texts), at_once)
-        pieces = pack(texts, dispatcher.piece(request.model))
-        await self._infer(request, [work(piece) for piece in pieces], turn, at_once)
+        pieces = pack(texts, self.dispatcher.piece(request.model))
+        await self._infer(request, [work(piece) for piece in pieces], turn, self._settings.calls_at_once)
 
     async def _speak(self, request: Request, turn: Turn) -> None:
         """As operations/speech/pipeline.py: the first sentence is spoken while the others are phonemized."""
@@ -116,24 +114,23 @@ class Frontend:
     async def _say(self, request: Request, sentences: Sequence[float], halves: int, turn: Turn) -> None:
         workers = self._fits.requests[request.operation].workers
         await self._beside(self._text, workers, request, turn, part=1 / halves)
-        at_once = self._settings.calls_at_once
-        self.dispatcher.queue(request.model).refuse_late(turn, sum(sentences), at_once)
-        await self._infer(request, sorted(sentences, reverse=True), turn, at_once, part=1 / halves)
+        longest_first = sorted(sentences, reverse=True)
+        await self._infer(request, longest_first, turn, self._settings.calls_at_once, part=1 / halves)
 
     async def _transcribe(self, request: Request, turn: Turn) -> None:
         """As operations/transcription/pipeline.py: decode and cut, windows, put together."""
         fit, settings = self._fits.requests[request.operation], self._settings
         await self._beside(self._audio, fit.workers, request, turn)
         turn.extend(settings.audio_second_seconds * request.units)
-        self.dispatcher.queue(request.model).refuse_late(turn, sum(request.parts), settings.windows_at_once)
         await self._infer(request, request.parts, turn, settings.windows_at_once)
         await self._beside(self._threads, fit.threads, request, turn)
 
     async def _infer(
         self, request: Request, costs: Sequence[float], turn: Turn, at_once: int, part: float = 1.0
     ) -> None:
-        """Calls of so much work each, which are a part of a request's."""
+        """Calls of so much work each, which are a part of a request's; refused where they would end too late."""
         fit, model = self._fits.requests[request.operation], request.model
+        self.dispatcher.queue(model).refuse_late(turn, sum(costs), at_once)
         loop = fit.loop.seconds(request.units, request.count) / 2 * part / len(costs)
         calls = (
             self.dispatcher.infer(model, functools.partial(inputs_of, cost, loop), [], turn, cost) for cost in costs
