@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from scripts.benchmark.common.output import head, line
 from scripts.capacity.requests import OPERATIONS
-from scripts.capacity.scenarios import Step
+from scripts.capacity.scenarios import POOL, Step
 from scripts.capacity.simulation.callers import Outcome
 from scripts.capacity.simulation.service import Happened
 from scripts.capacity.traffic import TIERS, Arrival
@@ -61,8 +61,7 @@ def tables(calls: Calls) -> str:
 def pools(happened: Happened) -> str:
     """Of each pool, Tritons that were ready and calls that waited or ran."""
     rows = []
-    for name in dict.fromkeys(seen.pool for seen in happened.seen):
-        its = [seen for seen in happened.seen if seen.pool == name]
+    for name, its in happened.seen.items():
         ready, demand = [seen.ready for seen in its], [seen.demand for seen in its]
         means = (f"{sum(values) / len(its):.1f}" for values in (ready, demand))
         rows.append(line((name, next(means), min(ready), max(ready), next(means), max(demand))))
@@ -75,7 +74,7 @@ def signals(steps: Sequence[Step]) -> str:
     for step in steps:
         calls = [outcome for _, outcome in counted(step.happened, step.settled)]
         shown = (f"{seconds:.1f}" for seconds in waits(calls, 0.5, 0.95, 0.99))
-        ready = [seen.ready for seen in step.happened.seen if seen.at < step.seconds]
+        ready = [seen.ready for seen in step.happened.seen[POOL] if seen.at < step.seconds]
         lost = sum(not outcome.answered for outcome in calls)
         mean = f"{sum(ready) / len(ready):.1f}"
         rows.append(line((step.signal, f"{step.lag:g} s", *shown, lost, mean, max(ready))))

@@ -19,11 +19,10 @@ _MOST_POINTS = 600
 
 def day(path: Path, happened: Happened, hour: float) -> None:
     """The demand of each pool, and its Tritons, over the hours of a day."""
-    names = list(dict.fromkeys(seen.pool for seen in happened.seen))
-    with output.plot(path, _HEIGHT * len(names), len(names)) as drawn:
+    pools = len(happened.seen)
+    with output.plot(path, _HEIGHT * pools, pools) as drawn:
         rows = np.atleast_1d(drawn)
-        for axes, name in zip(rows, names, strict=True):
-            its = [seen for seen in happened.seen if seen.pool == name]
+        for axes, (name, its) in zip(rows, happened.seen.items(), strict=True):
             its = its[:: max(1, len(its) // _MOST_POINTS)]
             hours = [hour + seen.at / _HOUR for seen in its]
             demand = [seen.demand for seen in its]

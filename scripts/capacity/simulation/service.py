@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 import math
 import random
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -26,21 +27,19 @@ _END_SECONDS = 600.0
 
 @dataclass(frozen=True)
 class Seen:
-    """``at`` seconds after the beginning: of a pool the Tritons that are wanted and that are ready, and the demand."""
+    """``at`` seconds after the beginning: of a pool the Tritons that are ready, and the demand."""
 
     at: float
-    pool: str
-    wanted: int
     ready: int
     demand: int
 
 
 @dataclass
 class Happened:
-    """The calls, by how they ended, and what was seen of the pools every few seconds."""
+    """The calls, by how they ended, and what was seen every few seconds of each pool, by its name."""
 
     outcomes: list[tuple[Arrival, Outcome]] = field(default_factory=list)
-    seen: list[Seen] = field(default_factory=list)
+    seen: dict[str, list[Seen]] = field(default_factory=lambda: defaultdict(list))
 
 
 class Service:
@@ -80,12 +79,11 @@ class Service:
         beside = [asyncio.create_task(self._look())]
         beside += [asyncio.create_task(self._scale(pool)) for pool in self._pools.values()]
         calls: set[asyncio.Task[None]] = set()
+        for fault in self._deployment.faults:
+            self._loop.call_at(began + fault.at, self._fail, fault)
         first: float | None = None
         for arrival in arrivals:
-            if first is None:
-                first = arrival.at
-                for fault in self._deployment.faults:
-                    self._loop.call_at(began + fault.at, self._fail, fault)
+            first = arrival.at if first is None else first
             await asyncio.sleep(began + arrival.at - first - self._loop.time())
             task = asyncio.create_task(self._one(arrival))
             calls.add(task)
@@ -117,9 +115,7 @@ class Service:
     async def _look(self) -> None:
         while True:
             for name, pool in self._pools.items():
-                self.happened.seen.append(
-                    Seen(self._loop.time() - self._began, name, pool.wanted, pool.ready, pool.demand)
-                )
+                self.happened.seen[name].append(Seen(self._loop.time() - self._began, pool.ready, pool.demand))
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def _scale(self, pool: Pool) -> None:

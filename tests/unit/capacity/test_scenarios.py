@@ -9,7 +9,7 @@ from scripts.capacity.traffic import Traffic
 
 
 def most_tritons(step: scenarios.Step) -> int:
-    return max(seen.ready for seen in step.happened.seen)
+    return max(seen.ready for seen in step.happened.seen[scenarios.POOL])
 
 
 def test_demand_adds_tritons_where_the_ratio_of_triton_s_queue_never_does(tmp_path: Path) -> None:

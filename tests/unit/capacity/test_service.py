@@ -26,7 +26,8 @@ def test_the_same_seed_gives_the_same_and_another_another() -> None:
 
 def test_times_count_from_the_beginning_of_the_calls() -> None:
     happened = simulate(fits(Line(0.9)), deployment(replicas=40), STEADY)
-    assert min(outcome.arrived for _, outcome in happened.outcomes) == min(seen.at for seen in happened.seen) == 0
+    assert min(outcome.arrived for _, outcome in happened.outcomes) == 0
+    assert min(seen.at for seen in happened.seen["voices"]) == 0
 
 
 def test_refused_calls_come_again_and_add_to_the_load() -> None:
@@ -46,7 +47,7 @@ def test_a_triton_that_dies_fails_its_calls_which_come_again() -> None:
     failed = [outcome for _, outcome in happened.outcomes if outcome.failed]
     assert failed
     assert answered(happened) == len(STEADY)
-    assert {seen.ready for seen in happened.seen} == {1, 2}
+    assert {seen.ready for seen in happened.seen["voices"]} == {1, 2}
 
 
 def test_after_the_loss_of_a_zone_calls_go_to_the_other() -> None:
@@ -55,7 +56,7 @@ def test_after_the_loss_of_a_zone_calls_go_to_the_other() -> None:
     after = [outcome for _, outcome in happened.outcomes if outcome.arrived > 45]
     assert after
     assert max(outcome.seconds for outcome in after) < 10
-    assert min(seen.ready for seen in happened.seen) == 2
+    assert min(seen.ready for seen in happened.seen["voices"]) == 2
 
 
 def test_calls_under_way_in_a_lost_zone_wait_for_their_deadline() -> None:
@@ -68,9 +69,9 @@ def test_calls_under_way_in_a_lost_zone_wait_for_their_deadline() -> None:
 def test_an_autoscaler_adds_tritons_while_the_demand_is_high() -> None:
     scaled = deployment(scaling=Scaling())
     happened = simulate(fits(Line(0.9)), scaled, STEADY)
-    assert max(seen.ready for seen in happened.seen) > 1
+    assert max(seen.ready for seen in happened.seen["voices"]) > 1
 
 
 def test_without_an_autoscaler_there_are_as_many_as_were_planned() -> None:
     happened = simulate(fits(Line(0.9)), deployment(replicas=2), STEADY)
-    assert {(seen.wanted, seen.ready) for seen in happened.seen} == {(2, 2)}
+    assert {seen.ready for seen in happened.seen["voices"]} == {2}
