@@ -36,16 +36,15 @@ def main() -> None:
     warnings.simplefilter("ignore")
     tell = Tell(answers, arguments.device)
     job = Job(arguments.device, SIZES[arguments.size], arguments.folder, tell)
-    work(partial(_found, tell) if arguments.part == FOUND else partial(_run, arguments.part, job), tell)
-
-
-def _found(tell: Tell) -> None:
-    for name, value in found.facts().items():
-        tell.fact(name, value)
+    work(partial(_run, arguments.part, job), tell)
 
 
 def _run(part: str, job: Job) -> None:
-    importlib.import_module(f"scripts.gpu_check.parts.{part}").run(job)
+    if part == FOUND:
+        for name, value in found.facts().items():
+            job.tell.fact(name, value)
+    else:
+        importlib.import_module(f"scripts.gpu_check.parts.{part}").run(job)
 
 
 def work(part: Callable[[], None], tell: Tell) -> None:
