@@ -88,8 +88,8 @@ class Measuring:
             for name in self._plan.operations:
                 model, tensors = MODEL_OF[name], [call for traced in self._traced[name] for call in traced.calls]
                 length = self._tracer.length if name == "transcriptions" else None
-                executions = Executions(self._target, session, triton, model)
-                found[model] = await executions.fitted(tensors, [_OUTPUT_OF[name]], self._plan.rounds, length)
+                executions = Executions(self._target, session, triton, model, _OUTPUT_OF[name])
+                found[model] = await executions.fitted(tensors, self._plan.rounds, length)
                 print(model, found[model], flush=True)
         await triton.close()
         return found

@@ -2,7 +2,6 @@
 
 import asyncio
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +13,7 @@ from scripts.benchmark.common.target import Target
 from scripts.benchmark.product.model_control import Control
 from scripts.capacity.fits import Line, ModelFit, fit
 from scripts.capacity.measuring.processes import Processes
-from scripts.capacity.measuring.traces import Tensors
+from scripts.capacity.measuring.traces import ModelCalls
 
 # Long enough that all calls that are sent at once are joined.
 _JOINED_MICROSECONDS = 100_000
@@ -37,14 +36,13 @@ class _Execution:
 
 
 class Executions:
-    """Sends calls of one model to a Triton of our own, and reads what Triton counted of them."""
+    """Sends calls of one model to a Triton of our own, for its ``output``, and reads what Triton counted of them."""
 
-    def __init__(self, target: Target, session: aiohttp.ClientSession, triton: Triton, model: str) -> None:
+    def __init__(self, target: Target, session: aiohttp.ClientSession, triton: Triton, model: str, output: str) -> None:
         self._target, self._session, self._triton, self._model = target, session, triton, model
+        self._output = output
 
-    async def fitted(
-        self, calls: Sequence[tuple[Tensors, float]], outputs: Sequence[str], rounds: int, length: WindowLength | None
-    ) -> ModelFit:
+    async def fitted(self, calls: ModelCalls, rounds: int, length: WindowLength | None) -> ModelFit:
         """What a line says of executions of batches of these calls, of windows of a ``length`` where the model is a
         Whisper; it is left as it was.
         """
@@ -53,7 +51,7 @@ class Executions:
         if refused := await control.load(_alone(config)):
             raise SystemExit(f"{self._model}: {refused}")
         try:
-            found, cores = await self._measured(calls, outputs, rounds, max(1, int(config.get("max_batch_size", 0))))
+            found, cores = await self._measured(calls, rounds, max(1, int(config.get("max_batch_size", 0))))
         finally:
             await control.load(config)
         # A Whisper's batches take as many steps as their longest call.
@@ -62,17 +60,15 @@ class Executions:
         off = sum(abs(line.seconds(run.work, run.calls, run.longest) / run.seconds - 1) for run in found) / len(found)
         return _model_fit(config, line, cores, off, length)
 
-    async def _measured(
-        self, calls: Sequence[tuple[Tensors, float]], outputs: Sequence[str], rounds: int, most: int
-    ) -> tuple[list[_Execution], float]:
+    async def _measured(self, calls: ModelCalls, rounds: int, most: int) -> tuple[list[_Execution], float]:
         rng, found, processes = random.Random(1), [], Processes()
         for call in calls[:3]:
-            await self._send([call], outputs)
+            await self._send([call])
         worked = spent = 0.0
         sizes = [size for size in _BATCHES if size <= most]
         for turn in range(rounds):
             group = rng.sample(list(calls), min(sizes[turn % len(sizes)], len(calls)))
-            runs = [await self._once(group, outputs, processes) for _ in range(_TIMES)]
+            runs = [await self._once(group, processes) for _ in range(_TIMES)]
             if joined := sorted(run for run in runs if run is not None):
                 seconds, its = joined[len(joined) // 2]
                 worked, spent = worked + seconds, spent + its
@@ -80,22 +76,19 @@ class Executions:
                 found.append(_Execution(seconds, len(group), sum(works), max(works)))
         return found, spent / worked
 
-    async def _once(
-        self, group: Sequence[tuple[Tensors, float]], outputs: Sequence[str], processes: Processes
-    ) -> tuple[float, float] | None:
+    async def _once(self, group: ModelCalls, processes: Processes) -> tuple[float, float] | None:
         """Seconds in the model, and of a processor; nothing where the calls were not joined."""
         before = await self._counted()
         processes.spent()
-        await self._send(group, outputs)
+        await self._send(group)
         spent = processes.spent().triton
         await asyncio.sleep(_SETTLE_SECONDS)
         after = await self._counted()
         return (after[0] - before[0], spent) if after[1] - before[1] == 1 else None
 
-    async def _send(self, group: Sequence[tuple[Tensors, float]], outputs: Sequence[str]) -> None:
-        await asyncio.gather(
-            *(self._triton.infer(self._model, tensors, outputs, _CALL_SECONDS) for tensors, _ in group)
-        )
+    async def _send(self, group: ModelCalls) -> None:
+        infer, model, outputs = self._triton.infer, self._model, [self._output]
+        await asyncio.gather(*(infer(model, tensors, outputs, _CALL_SECONDS) for tensors, _ in group))
 
     async def _counted(self) -> tuple[float, int]:
         """Seconds in the model, and executions."""

@@ -26,14 +26,16 @@ _LONGEST_SECONDS = 60.0
 # Tokens in a call that a text model is measured with.
 _PIECE = 1024
 Tensors = Mapping[str, NDArray[Any]]
+# To one model: what each gives it, and its work in the model's own unit.
+ModelCalls = Sequence[tuple[Tensors, float]]
 
 
 @dataclass(frozen=True)
 class Traced:
-    """A request, and calls to its model: the tensors and the work of each, in the model's own unit."""
+    """A request, and the calls to its model."""
 
     request: Request
-    calls: Sequence[tuple[Tensors, float]]
+    calls: ModelCalls
 
 
 class Tracer:
