@@ -118,13 +118,6 @@ def _plot(path: Path, found: list[Tried], p95: float) -> None:
         axes.grid(True, alpha=0.3)
 
 
-def _write(arguments: argparse.Namespace, found: list[Tried]) -> None:
-    stem = arguments.out / arguments.model
-    numbers = {"model": arguments.model, "p95": arguments.p95, "tried": [asdict(tried) for tried in found]}
-    output.write(stem, table(found, arguments.p95), numbers)
-    _plot(stem.with_suffix(".png"), found, arguments.p95)
-
-
 def _numbers(text: str) -> list[int]:
     return [int(number) for number in text.split(",")]
 
@@ -155,8 +148,11 @@ def main() -> int:
         found = asyncio.run(sweep(target, arguments, functools.partial(print, flush=True)))
     if not found:
         return 1
-    _write(arguments, found)
-    print(f"\n{table(found, arguments.p95)}\n\nwritten to {arguments.out}")
+    stem, shown = arguments.out / arguments.model, table(found, arguments.p95)
+    numbers = {"model": arguments.model, "p95": arguments.p95, "tried": [asdict(tried) for tried in found]}
+    output.write(stem, shown, numbers)
+    _plot(stem.with_suffix(".png"), found, arguments.p95)
+    print(f"\n{shown}\n\nwritten to {arguments.out}")
     return 0
 
 
