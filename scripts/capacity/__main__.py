@@ -11,7 +11,7 @@ import time
 from scripts.capacity.options import parser
 
 
-def main() -> int:
+def main() -> None:
     given, began = parser().parse_args(), time.perf_counter()
     # What becomes of simulated Tritons is no news.
     logging.disable()
@@ -20,8 +20,7 @@ def main() -> int:
 
     commands.COMMANDS[given.command](given)
     print(f"\n{time.perf_counter() - began:.3g} s", file=sys.stderr)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

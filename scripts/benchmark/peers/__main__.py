@@ -7,7 +7,6 @@ own, which ``make bench-peers`` makes.
 import argparse
 import logging
 import re
-import sys
 import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -43,7 +42,7 @@ def _measure(bench: Bench, names: list[str], sides: str, runs: int) -> None:
         ratios.write(bench.folder / "results", found)
 
 
-def main() -> int:
+def main() -> None:
     parser = argparse.ArgumentParser(description="Measure Quartet beside its peers.")
     parser.add_argument("--cases", default=",".join(CASES), help="some of: " + ", ".join(CASES))
     parser.add_argument("--sides", default="", help="a regular expression: only sides whose names it is found in")
@@ -57,8 +56,7 @@ def main() -> int:
     logging.disable(logging.WARNING)
     arguments.folder.mkdir(parents=True, exist_ok=True)
     _measure(Bench(arguments.folder), names, arguments.sides, arguments.runs)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

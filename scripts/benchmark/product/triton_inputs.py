@@ -31,15 +31,14 @@ def requests(model: str, repository: Path, count: int) -> list[dict[str, Any]]:
     return found
 
 
-def main() -> int:
+def main() -> None:
     parser = argparse.ArgumentParser(description="Requests for perf_analyzer's --input-data.")
     parser.add_argument("model", choices=("m3_embedder", "m3_reranker"))
     parser.add_argument("--repository", type=Path, default=REPOSITORY)
     parser.add_argument("--requests", type=int, default=_REQUESTS)
     arguments = parser.parse_args()
     json.dump({"data": requests(arguments.model, arguments.repository, arguments.requests)}, sys.stdout)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
