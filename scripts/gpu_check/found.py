@@ -29,7 +29,7 @@ def facts() -> dict[str, str]:
     return {
         **_card(),
         **versions(_PACKAGES, "not installed"),
-        "tritonserver": _triton(),
+        "tritonserver": shutil.which("tritonserver") or (str(_TRITON) if _TRITON.exists() else "not installed"),
         "python": platform.python_version(),
     }
 
@@ -43,10 +43,6 @@ def _card() -> dict[str, str]:
     size = f"{memory / 2**30:.1f} GiB, {taken / 2**30:.1f} GiB of it taken"
     kind = f"compute capability {card.capability}, {card.multiprocessors} multiprocessors"
     return {"gpu": f"{card.name}, {size}, {kind}", "driver": f"{driver()}, for CUDA up to {card.cuda}"}
-
-
-def _triton() -> str:
-    return shutil.which("tritonserver") or (str(_TRITON) if _TRITON.exists() else "not installed")
 
 
 def nvidia_libraries() -> list[str]:
