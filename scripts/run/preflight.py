@@ -78,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The fields of a ``Choice`` but its action; their values are checked by ``check``, in words that help."""
     parser.add_argument("--models", default="demo", help="demo, hub or folder")
     parser.add_argument("--folder", default="", help="for --models folder: checkpoints laid out as on the hub")
-    parser.add_argument("--precision", default="auto", help="of the text models: auto, int8 or fp32")
+    parser.add_argument("--precision", default="auto", help="of the text models: auto, int8, bf16 or fp32")
     parser.add_argument("--port", default="8080")
     parser.add_argument("--state", type=Path, default=state.BUILD, help="the folder of keys and logs")
     parser.add_argument("--facts", default="", help="a file of facts that the models are held to (hub: the published)")
