@@ -2,6 +2,8 @@
 
 import dataclasses
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from functools import partial
 
 import pytest
 from aiohttp.test_utils import TestClient
@@ -17,6 +19,7 @@ from tests.eventually import until
 pytestmark = pytest.mark.triton
 
 _CALLER = "00f067aa0ba902b7"
+_KEPT = [f"{number}bf92f3577b34da6a3ce929d0e0e4736" for number in range(4)]
 
 
 @pytest.fixture(scope="module")
@@ -52,9 +55,22 @@ async def _ask(client: Client, trace: str, flag: str) -> None:
     assert (await client.post("/v1/embeddings", json={"input": "a"}, headers=headers)).status == 200
 
 
+async def _kept(client: Client, collector: Collector) -> str:
+    """A trace that came from Triton too, whose exporter loses one in some thirty on a busy machine."""
+    for trace in _KEPT:
+        await _ask(client, trace, "01")
+        with suppress(TimeoutError):
+            await until(partial(_has_come, collector, trace), 15)
+            return trace
+    raise AssertionError("no trace came from Triton")
+
+
+def _has_come(collector: Collector, trace: str) -> bool:
+    return "compute" in collector.of(trace)
+
+
 async def test_a_trace_goes_from_http_into_the_model(client: Client, collector: Collector) -> None:
-    trace = "4bf92f3577b34da6a3ce929d0e0e4736"
-    await _ask(client, trace, "01")
+    trace = await _kept(client, collector)
     names = {"POST /v1/embeddings", "queue", "triton", "answer", "InferRequest", "m3_embedder", "compute"}
     await until(lambda: collector.of(trace).keys() >= names, 20)
     assert collector.of(trace).keys() == names
@@ -81,7 +97,5 @@ async def test_a_trace_goes_from_http_into_the_model(client: Client, collector: 
 async def test_triton_traces_no_probe_and_no_call_whose_trace_is_not_kept(client: Client, collector: Collector) -> None:
     collector.spans.clear()
     await _ask(client, "5bf92f3577b34da6a3ce929d0e0e4736", "00")
-    kept = "6bf92f3577b34da6a3ce929d0e0e4736"
-    await _ask(client, kept, "01")
-    await until(lambda: "compute" in collector.of(kept), 20)
-    assert {span.trace for span in collector.spans} == {kept}
+    await _kept(client, collector)
+    assert {span.trace for span in collector.spans} <= set(_KEPT)
