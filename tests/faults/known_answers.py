@@ -13,11 +13,10 @@ import tempfile
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
-import openvino as ov
-import openvino.opset13 as ops
+import onnx
+from onnx import numpy_helper
 from transformers import AutoModel
 
 from frontend.catalogue.models import EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS
@@ -37,9 +36,6 @@ from scripts.export_models.whisper.export import convert
 from scripts.run.state import REPOSITORY
 
 _EMBEDDER, _RERANKER = Path("m3_embedder/1"), Path("m3_reranker/1")
-_GRAPH = "texts.xml"
-# Among the inputs of a quantisation: the ends of what it gives.
-_OUTPUT = 3, 4
 _WIDTH, _TOKENS = 1024, 8192
 
 
@@ -77,50 +73,39 @@ def shuffled_tokenizer(repository: Path) -> None:
     path.write_text(json.dumps(tokenizer), encoding="utf-8")
 
 
-def _change(path: Path, change: Callable[[ov.Model], None]) -> None:
-    """A graph whose weights are not read from the file that is written."""
-    graph = ov.Core().read_model(path, config={"ENABLE_MMAP": False})
-    change(graph)
-    ov.save_model(graph, path, compress_to_fp16=False)
-
-
-def _of_kind(graph: ov.Model, kind: str) -> list[Any]:
-    return [node for node in graph.get_ordered_ops() if node.get_type_name() == kind]
-
-
 def no_sigmoid(repository: Path) -> None:
-    def change(graph: ov.Model) -> None:
-        (last,) = _of_kind(graph, "Sigmoid")
-        last.output(0).replace(last.input_value(0))
-
-    _change(repository / _RERANKER / _GRAPH, change)
+    path = repository / _RERANKER / "model.onnx"
+    model = onnx.load(path)
+    (last,) = [node for node in model.graph.node if node.op_type == "Sigmoid"]
+    last.op_type = "Identity"
+    onnx.save(model, path)
 
 
 def _shift_zero_points(path: Path, count: int) -> None:
     """Of ``count`` inputs that are quantised: they are taken to lie around a zero that is off by one."""
-
-    def change(graph: ov.Model) -> None:
-        inputs = _of_kind(graph, "FakeQuantize")
-        assert inputs, f"{path} is not in int8"
-        for node in inputs[:count]:
-            low, high = (node.input_value(at).get_node().data for at in _OUTPUT)
-            step = (high - low) / (node.get_attributes()["levels"] - 1)
-            for at, end in zip(_OUTPUT, (low, high), strict=True):
-                node.input(at).replace_source_output(ops.constant(end - step).output(0))
-
-    _change(path, change)
+    model = onnx.load(path)
+    known = {constant.name: constant for constant in model.graph.initializer}
+    kinds = {name: constant.data_type for name, constant in known.items()}
+    read = [node for node in model.graph.node if node.op_type == "DequantizeLinear"]
+    inputs = [node for node in read if kinds[node.input[2]] == onnx.TensorProto.UINT8]
+    assert inputs, f"{path} is not in int8"
+    for number, node in enumerate(inputs[:count]):
+        zero = numpy_helper.to_array(known[node.input[2]])
+        model.graph.initializer.append(numpy_helper.from_array(zero + zero.dtype.type(1), f"shifted_{number}"))
+        node.input[2] = f"shifted_{number}"
+    onnx.save(model, path)
 
 
 def zero_points_of_the_embedder(repository: Path) -> None:
-    _shift_zero_points(repository / _EMBEDDER / _GRAPH, 1000)
+    _shift_zero_points(repository / _EMBEDDER / "model.onnx", 1000)
 
 
 def zero_points_of_one_layer(repository: Path) -> None:
-    _shift_zero_points(repository / _EMBEDDER / _GRAPH, 7)
+    _shift_zero_points(repository / _EMBEDDER / "model.onnx", 7)
 
 
 def zero_points_of_the_reranker(repository: Path) -> None:
-    _shift_zero_points(repository / _RERANKER / _GRAPH, 1000)
+    _shift_zero_points(repository / _RERANKER / "model.onnx", 1000)
 
 
 def whisper_in_int8(repository: Path) -> None:

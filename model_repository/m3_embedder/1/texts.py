@@ -12,7 +12,7 @@ from blocks import blocks
 from graphs import Processor
 from numpy.typing import NDArray
 
-GRAPH = "texts.xml"
+GRAPH = "model.onnx"
 # How long a caller who has gone may be computed for.
 _LOOK_MS = 50
 # Rows of the grid on which the graph's attention lies are as long as a multiple of it.
