@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Barrier, Thread
+from threading import Barrier, Lock, Thread
 from typing import Any
 
 import pytest
@@ -34,8 +34,13 @@ class Kubernetes:
     done_anyway: bool = False
     # What the first reads wait for.
     readers: Barrier | None = None
+    _one_by_one: Lock = field(default_factory=Lock)
 
     def answer(self, method: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        with self._one_by_one:
+            return self._answer(method, body)
+
+    def _answer(self, method: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         status = self.refuses.get(method, 200)
         if method == "PATCH" and (status == 200 or self.done_anyway):
             if body["metadata"]["resourceVersion"] != str(self.version):
