@@ -69,7 +69,8 @@ async def test_secrets_are_rotated_and_no_caller_notices(
     redis.acl_setuser("default", enabled=True, passwords=f"+{_OLD}")
     redis.close()
     own = _write(tmp_path, _OLD, database, redis_server.url)
-    frontend = Served({**environ, **own, f"{PREFIX}STOP_DELAY_SECONDS": "0"}, tmp_path / "log")
+    # Who has just connected as workers change has so long for a request.
+    frontend = Served({**environ, **own, f"{PREFIX}STOP_DELAY_SECONDS": "1"}, tmp_path / "log")
     answered: list[int] = []
     try:
         await frontend.start()
