@@ -12,10 +12,15 @@ import numpy as np
 from line_server import serve
 from tokenizers import Tokenizer
 
+from scripts.benchmark.lookalikes.once import once
+
 checkpoint, compute_type, threads = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-converted = checkpoint.with_name(f"{checkpoint.name}-ctranslate2-{compute_type}")
-if not converted.exists():
-    ctranslate2.converters.TransformersConverter(str(checkpoint)).convert(str(converted), quantization=compute_type)
+converted = once(
+    checkpoint.with_name(f"{checkpoint.name}-ctranslate2-{compute_type}"),
+    lambda folder: ctranslate2.converters.TransformersConverter(str(checkpoint)).convert(
+        str(folder), quantization=compute_type
+    ),
+)
 tokenizer = Tokenizer.from_file(str(checkpoint / "tokenizer.json"))
 encoder = ctranslate2.Encoder(str(converted), "cpu", compute_type=compute_type, inter_threads=threads, intra_threads=1)
 
