@@ -18,6 +18,7 @@ class Repeating:
         self._seconds, self._work = seconds, work
         self._working = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
+        self._ending = False
 
     def start(self) -> None:
         """Begin, after the first pause; within the event loop."""
@@ -25,6 +26,7 @@ class Repeating:
 
     async def close(self) -> None:
         """End, in the middle of the work if need be."""
+        self._ending = True
         if self._task is not None:
             await cancel_all([self._task])
 
@@ -34,7 +36,8 @@ class Repeating:
             await self.close()
 
     async def _run(self) -> None:
-        while True:
+        # Not for ever: before Python 3.12 `asyncio.wait_for`, by which redis-py sends, can lose a cancellation.
+        while not self._ending:
             await asyncio.sleep(self._seconds)
             try:
                 async with self._working:

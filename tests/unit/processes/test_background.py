@@ -1,4 +1,5 @@
 import asyncio
+from contextlib import suppress
 
 from frontend.processes.background import Repeating
 
@@ -29,6 +30,18 @@ async def test_it_ends_with_close() -> None:
     await repeating.close()
     await asyncio.sleep(0.05)
     assert work.done == 0
+
+
+async def test_work_that_loses_its_cancellation_is_the_last() -> None:
+    async def work() -> None:
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(60)
+
+    repeating = Repeating(0.0, work)
+    repeating.start()
+    await asyncio.sleep(0.02)
+    async with asyncio.timeout(5):
+        await repeating.close()
 
 
 async def test_what_was_never_started_can_be_closed() -> None:
