@@ -82,12 +82,10 @@ def no_sigmoid(repository: Path) -> None:
 
 
 def _shift_zero_points(path: Path, count: int) -> None:
-    """Of ``count`` inputs that are quantised: they are taken to lie around a zero that is off by one."""
+    """Of ``count`` inputs that are quantised: they lie around a zero that is off by one."""
     model = onnx.load(path)
     known = {constant.name: constant for constant in model.graph.initializer}
-    kinds = {name: constant.data_type for name, constant in known.items()}
-    read = [node for node in model.graph.node if node.op_type == "DequantizeLinear"]
-    inputs = [node for node in read if kinds[node.input[2]] == onnx.TensorProto.UINT8]
+    inputs = [node for node in model.graph.node if node.op_type == "QuantizeLinear"]
     assert inputs, f"{path} is not in int8"
     for number, node in enumerate(inputs[:count]):
         zero = numpy_helper.to_array(known[node.input[2]])
@@ -130,7 +128,9 @@ def mel_filters(repository: Path) -> None:
     """As many bins as there are to be, of half the frequencies."""
     path = repository / "whisper_turbo/1/features.py"
     code = path.read_text(encoding="utf-8")
-    path.write_text(code.replace("np.array([SAMPLE_RATE / 2])", "np.array([SAMPLE_RATE / 4])"), encoding="utf-8")
+    highest = "np.log(SAMPLE_RATE / 2"
+    assert highest in code, "mel filters begin elsewhere"
+    path.write_text(code.replace(highest, "np.log(SAMPLE_RATE / 4"), encoding="utf-8")
 
 
 def _change_map(
