@@ -38,9 +38,12 @@ class Linear:
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows between -1 and 1 [rows, in], which were uint8 in between, and the ``reach`` of each [rows, 1]."""
+    """Rows of uint8 as numbers from 0 on [rows, in]: those that were given, divided by their ``reach`` [rows, 1], and
+    ``raised`` by so much.
+    """
 
     rounded: str
+    raised: float
     reach: str
 
 
@@ -55,15 +58,20 @@ def quantise_rows(g: Graph, x: str, zero: int) -> Rows:
     measured = g.op("LeakyRelu", x, alpha=-above / zero)
     largest = g.op("ReduceMax", measured, axes=[-1], keepdims=1)
     reach = g.op("Max", largest, g.constant(_LEAST, np.float32))
-    steps = g.constant(1 / above, np.float32), g.constant(zero, np.uint8)
-    quantised = g.op("QuantizeLinear", g.op("Div", x, reach), *steps)
-    return Rows(g.op("DequantizeLinear", quantised, *steps), reach)
+    step = g.constant(1 / above, np.float32)
+    quantised = g.op("QuantizeLinear", g.op("Div", x, reach), step, g.constant(zero, np.uint8))
+    return Rows(g.op("DequantizeLinear", quantised, step), zero / above, reach)
 
 
 def product(g: Graph, rows: Rows, weight: NDArray[np.int8], scales: Array) -> str:
-    """``rows @ (weight * scales)`` as FP32: ``weight`` [in, out], ``scales`` [out]."""
-    kept = g.weight(weight.T, "int8"), g.weight(scales, "scales"), g.weight(np.zeros(len(scales), np.int8), "zeros")
-    return g.op("Mul", g.op("Gemm", rows.rounded, g.op("DequantizeLinear", *kept, axis=0), transB=1), rows.reach)
+    """``rows @ (weight * scales)`` as FP32: ``weight`` [in, out], ``scales`` [out].
+
+    What rows are raised by is taken away here: OpenVINO would find it out at each start, from weights in float32.
+    """
+    steps = g.op("DequantizeLinear", g.weight(weight.T, "int8"), g.weight(scales, "scales"), axis=0)
+    lowered = -rows.raised * scales * weight.sum(axis=0)
+    summed = g.op("Gemm", rows.rounded, steps, g.weight(lowered.astype(np.float32), "lowered"), transB=1)
+    return g.op("Mul", summed, rows.reach)
 
 
 def column_scales(weight: Array, groups: int) -> Array:
