@@ -1,5 +1,6 @@
 """A small builder of ONNX graphs: names its values, keeps its weights, writes big ones beside the file."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,8 @@ from onnx import TensorProto, helper, numpy_helper
 OPSET = 17
 IR_VERSION = 8
 MICROSOFT = "com.microsoft"
-# protobuf ends at 2 GB, and what lies beside the file is mapped into memory instead of read into it.
-_LARGEST_SINGLE_FILE = 100_000_000
+# protobuf ends at 2 GB, and what lies beside the file is mapped into memory, where instances share it, instead of read.
+_LARGEST_SINGLE_FILE = 10_000_000
 
 
 class Graph:
@@ -120,10 +121,13 @@ class Graph:
 
 
 def save(model: onnx.ModelProto, path: Path) -> None:
-    """Write a model to ``path``; weights of more than 100 MB go into a file beside it, its name ending in ``.data``."""
+    """Write a model to ``path``; weights of more than 10 MB go into a file beside it, its name ending in ``.data``."""
     path.parent.mkdir(parents=True, exist_ok=True)
     data = path.with_name(path.name + ".data")
     path.unlink(missing_ok=True)
     data.unlink(missing_ok=True)
     large = sum(len(weight.raw_data) for weight in model.graph.initializer) > _LARGEST_SINGLE_FILE
     onnx.save(model, str(path), save_as_external_data=large, location=data.name if large else None)
+    if large:
+        # onnx lets nobody else read them, and Triton may run as another user.
+        shutil.copymode(path, data)

@@ -34,6 +34,14 @@ def test_large_weights_lie_beside_the_file(tmp_path: Path, monkeypatch: pytest.M
     assert _answer(tmp_path / "model.onnx") == 400
 
 
+def test_whoever_may_read_a_model_may_read_the_weights_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(builder, "_LARGEST_SINGLE_FILE", 1000)
+    _write(tmp_path / "model.onnx")
+    assert len({file.stat().st_mode for file in tmp_path.iterdir()}) == 1
+
+
 def test_a_file_beside_an_earlier_model_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(builder, "_LARGEST_SINGLE_FILE", 1000)
     _write(tmp_path / "model.onnx")
