@@ -6,7 +6,8 @@ old tickets would turn the order round. An owner with a floor goes first until i
 only when it has been idle for ``hold_seconds``. A key has at most ``key_share`` of the slots. The last tier, bulk, has
 what is to spare alone, and does not age.
 
-A slot is a call that is under way; besides, a backend has at most the work of two pieces a lane under way.
+A slot is a call that is under way; besides, a backend has at most the work of two pieces a lane under way. Calls that
+are a piece each go to a single lane two at a time, and together: a batch of two is faster than one after the other.
 """
 
 import math
@@ -153,7 +154,7 @@ class Scheduler:
             return math.inf
         if not self._cost:
             return 0.0
-        room = any(backend.has_room(self._cost, self.piece) for backend in self._backends.values())
+        room = any(backend.has_room(self._cost, self.piece, math.inf) for backend in self._backends.values())
         ahead = sum(turns.cost for turns in self._tiers[:tier]) / self._cost - (self.free if room else 0) + 1
         return max(0.0, ahead) * self._seconds / self._at_once()
 
@@ -170,6 +171,7 @@ class Scheduler:
         self._spare.begin(name, ticket.tier == BULK)
         backend.work += ticket.cost
         self._grants = backend.last = self._grants + 1
+        backend.began = now
         ticket.backend, ticket.granted = name, now
         self._running_of[ticket.key] = self._running_of.get(ticket.key, 0) + 1
         if ticket.owner is not None and ticket.owner in self._owned:
@@ -204,7 +206,7 @@ class Scheduler:
     def _place(self, ticket: Ticket, now: float) -> str | None:
         """Of those with room a near one, without bulk work, an idle home, with the most free slots, rested longest."""
         known, spare = self._backends, self._spare
-        fitting = [name for name, backend in known.items() if backend.has_room(ticket.cost, self.piece)]
+        fitting = [name for name, backend in known.items() if backend.has_room(ticket.cost, self.piece, now)]
         if ticket.tier == BULK:
             fitting = [name for name in fitting if spare.is_free(name, now)]
 

@@ -1,9 +1,10 @@
 """How many calls, and how much work, one Triton may have of a queue at once."""
 
+import math
 from dataclasses import dataclass
 from enum import IntEnum
 
-# One piece that is being worked on and one that waits behind it.
+# One piece that is being worked on and one that waits behind it, or two together.
 PIECES = 2
 
 
@@ -19,7 +20,8 @@ class Nearness(IntEnum):
 class Slots:
     """Calls that a backend may have and has at once, the work of these, and how many it works on side by side.
 
-    One that ``is_in`` may have no slots for the moment. ``last`` is the number of the last grant that it had.
+    One that ``is_in`` may have no slots for the moment. ``last`` is the number of the last grant that it had, ``began``
+    its time.
     """
 
     limit: int = 0
@@ -29,6 +31,7 @@ class Slots:
     running: int = 0
     work: float = 0.0
     last: int = 0
+    began: float = -math.inf
 
     @property
     def free(self) -> int:
@@ -40,6 +43,13 @@ class Slots:
         """Whether it has a lane free that no other frontend fills first."""
         return self.nearness is Nearness.HOME and self.running < self.lanes
 
-    def has_room(self, cost: float, piece: float) -> bool:
-        """Whether one more call of ``cost`` is within its bounds."""
-        return self.free > 0 and (self.running < self.lanes or self.work + cost <= PIECES * self.lanes * piece)
+    def has_room(self, cost: float, piece: float, now: float) -> bool:
+        """Whether one more call of ``cost`` is within its bounds.
+
+        Behind one that is a piece by itself it would wait there as it waits here, where it may still be overtaken: it
+        goes together with that one, or when that one has ended. Of several lanes nobody knows which one ended.
+        """
+        if not self.free or self.running < self.lanes:
+            return self.free > 0
+        in_time = cost < piece or self.lanes > 1 or now == self.began
+        return in_time and self.work + cost <= PIECES * self.lanes * piece

@@ -143,6 +143,47 @@ def test_calls_as_large_as_a_piece_are_expected_two_at_a_time_to_a_lane_whatever
     assert scheduler.expected_wait(FREE) == pytest.approx(3 * 3.0 / 2)
 
 
+def test_calls_as_large_as_a_piece_go_two_at_a_time() -> None:
+    scheduler = _scheduler(8)
+    scheduler.piece = 10.0
+    for _ in range(3):
+        _enter(scheduler, "k", FREE, cost=10.0)
+    assert _granted(scheduler) is not _granted(scheduler)
+    assert scheduler.grant(0.0) is None
+
+
+def test_calls_as_large_as_a_piece_wait_until_all_that_went_together_have_ended() -> None:
+    scheduler = _scheduler(8)
+    scheduler.piece = 10.0
+    for _ in range(4):
+        _enter(scheduler, "k", FREE, cost=10.0)
+    first, second = _granted(scheduler), _granted(scheduler)
+    scheduler.leave(first, 3.0)
+    assert scheduler.grant(3.0) is None
+    scheduler.leave(second, 3.0)
+    assert _granted(scheduler, 3.0) is not _granted(scheduler, 3.0)
+
+
+def test_a_call_as_large_as_a_piece_that_comes_behind_another_waits_for_its_end() -> None:
+    scheduler = _scheduler(8)
+    scheduler.piece = 10.0
+    _enter(scheduler, "k", FREE, cost=10.0)
+    running = _granted(scheduler)
+    _enter(scheduler, "k", FREE, cost=10.0)
+    assert scheduler.grant(0.1) is None
+    scheduler.leave(running, 2.0)
+    assert scheduler.grant(2.0) is not None
+
+
+def test_calls_as_large_as_a_piece_wait_behind_those_on_several_lanes() -> None:
+    scheduler = Scheduler(Rules())
+    scheduler.set_limit("a", 8, lanes=2)
+    scheduler.piece = 10.0
+    for _ in range(4):
+        _enter(scheduler, "k", FREE, cost=10.0)
+    assert [scheduler.grant(float(now)) is not None for now in range(4)] == [True] * 4
+
+
 def test_calls_that_come_one_by_one_go_to_each_backend_in_turn() -> None:
     scheduler, used = _scheduler(4), []
     scheduler.set_limit("b", 4)
