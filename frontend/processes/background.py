@@ -18,7 +18,6 @@ class Repeating:
         self._seconds, self._work = seconds, work
         self._working = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
-        self._ending = False
 
     def start(self) -> None:
         """Begin, after the first pause; within the event loop."""
@@ -26,7 +25,6 @@ class Repeating:
 
     async def close(self) -> None:
         """End, in the middle of the work if need be."""
-        self._ending = True
         if self._task is not None:
             await cancel_all([self._task])
 
@@ -36,8 +34,9 @@ class Repeating:
             await self.close()
 
     async def _run(self) -> None:
-        # Not for ever: before Python 3.12 `asyncio.wait_for`, by which redis-py sends, can lose a cancellation.
-        while not self._ending:
+        task = asyncio.current_task()
+        # Work may lose the cancellation that ends it.
+        while task is None or not task.cancelling():
             await asyncio.sleep(self._seconds)
             try:
                 async with self._working:
