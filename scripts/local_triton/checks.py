@@ -93,7 +93,17 @@ def check_port(port: int) -> None:
 
 
 def free_port() -> int:
-    """A port of the loopback interface that nothing listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port of the loopback interface that nothing listens on, and that the kernel gives to nobody for a minute.
+
+    A connection of it waits for its last packets (TIME_WAIT), which bars others and lets a server in that reuses
+    addresses, as all do: the way of Yelp's ephemeral-port-reserve.
+    """
+    with socket.socket() as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(1)
+        with socket.create_connection(listening.getsockname()) as asking:
+            # Who closes first is the one that waits.
+            listening.accept()[0].close()
+            asking.recv(1)
+        return int(listening.getsockname()[1])

@@ -15,6 +15,10 @@ def test_this_machine_passes() -> None:
     checks.check_port(checks.free_port())
 
 
+def test_a_free_port_is_not_given_to_two() -> None:
+    assert len({checks.free_port() for _ in range(500)}) == 500
+
+
 def test_an_old_glibc_is_named() -> None:
     with pytest.raises(PreflightError, match=r"glibc 2\.31"):
         checks.check_glibc("2.31")
