@@ -45,6 +45,8 @@ class TextModel:
             raise ValueError(f"{folder} was exported for CUDA: export it with --precision auto")
         self._processor = Processor(threads, settings["processor_flags"], exact=settings["precision"] == "fp32")
         self._graph = folder / GRAPH
+        # OpenVINO looks for a while where it may multiply integers.
+        self._slow_to_compile = settings["precision"] == "int8"
         self._compile()
         self._shape = self._request.get_output_tensor().data.shape[1:]
 
@@ -58,7 +60,7 @@ class TextModel:
         return rows
 
     def _compile(self) -> None:
-        self._request: Any = self._processor.compiled(self._graph).create_infer_request()
+        self._request: Any = self._processor.compiled(self._graph, keep=self._slow_to_compile).create_infer_request()
         # Weights are laid out in the first run: no caller waits for that.
         self._start([np.zeros(1, np.int32)])
         self._request.wait()

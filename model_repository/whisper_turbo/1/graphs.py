@@ -1,10 +1,13 @@
 """Graphs that ``scripts/export_models/whisper`` writes for OpenVINO, compiled for the processor at hand."""
 
+import shutil
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import openvino as ov
+from compilations import kept
 
 ENCODER, DECODER = "encoder.xml", "decoder.xml"
 _CPUINFO = Path("/proc/cpuinfo")
@@ -23,25 +26,40 @@ class Processor:
 
     def __init__(self, threads: int, flags: Collection[str], *, exact: bool = False) -> None:
         self._core = ov.Core()
+        lines = _CPUINFO.read_text(encoding="utf-8").splitlines()
+        has = sorted({flag for line in lines if line.startswith(("flags", "Features")) for flag in line.split()})
+        arithmetic: dict[str, Any] = {"INFERENCE_PRECISION_HINT": "f32"} if exact else {}
+        if set(has).isdisjoint(flags):
+            arithmetic |= {"LP_TRANSFORMS_MODE": False, "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0}
         # Threads that are bound to cores would stay there while other models' threads want the same ones.
-        self.settings: dict[str, Any] = {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY"}
-        self.settings["ENABLE_CPU_PINNING"] = False
-        if set(_CPUINFO.read_text(encoding="utf-8").split()).isdisjoint(flags):
-            self.settings |= {"LP_TRANSFORMS_MODE": False, "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0}
-        if exact:
-            self.settings["INFERENCE_PRECISION_HINT"] = "f32"
-        has_bfloat16 = "BF16" in self._core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
-        self.handed = ov.Type.bf16 if has_bfloat16 else ov.Type.f32
+        self.settings = arithmetic | {"ENABLE_CPU_PINNING": False, "PERFORMANCE_HINT": "LATENCY"}
+        self.settings["INFERENCE_NUM_THREADS"] = threads
+        can = self._core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+        self.handed = ov.Type.bf16 if "BF16" in can else ov.Type.f32
+        self._compiles_for = repr((arithmetic, can, has))
 
-    def compiled(self, path: Path, *, handing: bool = True) -> Any:
-        """A graph ready to run; ``handing`` is whether what it hands over is computed."""
+    def compiled(self, path: Path, *, handing: bool = True, keep: bool = True) -> Any:
+        """A graph ready to run; ``handing`` is whether what it hands over is computed.
+
+        What was compiled is kept beside it for the next start, where ``keep`` finds that worth its room.
+        """
         model = self._core.read_model(path)
         if not handing:
-            kept = [port.get_node() for port in model.outputs if not port.any_name.startswith(HANDED)]
-            model = ov.Model(kept, model.get_parameters())
+            outputs = [port.get_node() for port in model.outputs if not port.any_name.startswith(HANDED)]
+            model = ov.Model(outputs, model.get_parameters())
         preparation = ov.preprocess.PrePostProcessor(model)
         for ports, prepared in ((model.inputs, preparation.input), (model.outputs, preparation.output)):
             for port in ports:
                 if port.any_name.startswith(HANDED):
                     prepared(port.any_name).tensor().set_element_type(self.handed)
-        return self._core.compile_model(preparation.build(), "CPU", self.settings)
+        model = preparation.build()
+        # OpenVINO looks at the graph alone when it finds again what it compiled.
+        model.set_rt_info(self._compiles_for, ["compiles_for"])
+        folder = path.with_suffix(".compiled")
+        if keep:
+            # What is there may be unreadable, or another OpenVINO's, and not this user's to remove.
+            with suppress(OSError, RuntimeError), kept(folder) as keeping:
+                return self._core.compile_model(model, "CPU", self.settings | keeping)
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+        return self._core.compile_model(model, "CPU", self.settings)

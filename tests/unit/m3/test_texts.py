@@ -116,10 +116,10 @@ def test_what_cannot_be_compiled_after_a_failure_is_compiled_for_the_next(
     model = code.TextModel(folder, 1)
     compiled, left = model._processor.compiled, [MemoryError("compiling")]
 
-    def once_short(graph: Path) -> Any:
+    def once_short(graph: Path, *, keep: bool) -> Any:
         if left:
             raise left.pop()
-        return compiled(graph)
+        return compiled(graph, keep=keep)
 
     monkeypatch.setattr(model._processor, "compiled", once_short)
     monkeypatch.setattr(model._request, "start_async", None, raising=False)
