@@ -35,12 +35,12 @@ _VENV = Path(".venv")
 # Packages, with what an installer keeps of its downloads.
 _PACKAGES = 3.5 * _GB
 # What a choice of models takes: of disk for downloads and exports, of memory to export and to run.
-_DISK = {"demo": 0.5 * _GB, "folder": 12 * _GB, "hub": 22 * _GB}
+_DISK = {"demo": 0.5 * _GB, "folder": 16 * _GB, "hub": 26 * _GB}
 _MEMORY = {"demo": 3 * _GB, "folder": 10 * _GB, "hub": 10 * _GB}
 _EXPORTS = {
     "demo": "the demo models, made here: 0.2 GB, 1 to 2 minutes",
-    "folder": "the models of the folder: up to 8 GB",
-    "hub": "the real models: a download of 9.6 GB, and an export of up to 8 GB",
+    "folder": "the models of the folder: up to 12 GB",
+    "hub": "the real models: a download of 9.6 GB, and an export of up to 12 GB",
 }
 _PRECISIONS = {"run": ("auto", "int8", "bf16", "fp32"), "export": ("auto", "int8", "bf16", "fp32", "fp16")}
 
