@@ -10,7 +10,7 @@ from scripts.capacity.fits import Fits, ModelFit
 from scripts.run.fit import Fit
 
 # How many times as fast as one core two were, in docs/benchmarks.md; a voice has one thread.
-_TWO_CORES = {"m3_": 1.73, "whisper_": 1.65}
+_TWO_CORES = {"m3_": 1.63, "whisper_": 1.72}
 _MEMORY_A_CORE = 4 * 10**9
 
 
