@@ -2,9 +2,14 @@
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+# The largest graph compiles and is written in a few seconds: who takes longer may be frozen.
+_WAIT_SECONDS = 30.0
+_LOOK_SECONDS = 0.05
 
 
 @contextmanager
@@ -13,17 +18,28 @@ def kept(folder: Path) -> Iterator[dict[str, str]]:
 
     It finds it by the content of the graph and its weights. One process compiles at a time, since OpenVINO writes over
     what another may read; what is new replaces what was there. Raises OSError where the folder can be neither made nor
-    read.
+    read, and TimeoutError, which is one, where another process does not come to an end.
     """
     folder.mkdir(exist_ok=True)
     lock = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        _take(lock)
         before = _files(folder)
         yield {"CACHE_DIR": str(folder)}
         _tidy(before, _files(folder))
     finally:
         os.close(lock)
+
+
+def _take(lock: int) -> None:
+    deadline = time.monotonic() + _WAIT_SECONDS
+    while True:
+        try:
+            return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise TimeoutError("another process compiles") from None
+            time.sleep(_LOOK_SECONDS)
 
 
 def _files(folder: Path) -> dict[Path, int]:

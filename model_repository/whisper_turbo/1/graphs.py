@@ -32,8 +32,8 @@ class Processor:
         if set(has).isdisjoint(flags):
             arithmetic |= {"LP_TRANSFORMS_MODE": False, "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0}
         # Threads that are bound to cores would stay there while other models' threads want the same ones.
-        self.settings = arithmetic | {"ENABLE_CPU_PINNING": False, "PERFORMANCE_HINT": "LATENCY"}
-        self.settings["INFERENCE_NUM_THREADS"] = threads
+        running = {"ENABLE_CPU_PINNING": False, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": threads}
+        self.settings = arithmetic | running
         can = self._core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
         self.handed = ov.Type.bf16 if "BF16" in can else ov.Type.f32
         self._compiles_for = repr((arithmetic, can, has))
@@ -57,7 +57,7 @@ class Processor:
         model.set_rt_info(self._compiles_for, ["compiles_for"])
         folder = path.with_suffix(".compiled")
         if keep:
-            # What is there may be unreadable, or another OpenVINO's, and not this user's to remove.
+            # What is there may be another OpenVINO's and not this user's to remove, and who compiles may be frozen.
             with suppress(OSError, RuntimeError), kept(folder) as keeping:
                 return self._core.compile_model(model, "CPU", self.settings | keeping)
         else:

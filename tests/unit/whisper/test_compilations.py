@@ -6,7 +6,8 @@ import pytest
 
 from scripts.export_models.whisper.served import recognizer_module
 
-kept = recognizer_module("compilations").kept
+code = recognizer_module("compilations")
+kept = code.kept
 
 
 @pytest.fixture
@@ -55,3 +56,9 @@ def test_one_compiles_at_a_time(folder: Path) -> None:
     with kept(folder), pytest.raises(BlockingIOError):
         _lock(folder)
     _lock(folder)
+
+
+def test_nobody_waits_for_ever_for_one_that_is_frozen(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(code, "_WAIT_SECONDS", 0.0)
+    with kept(folder), pytest.raises(TimeoutError), kept(folder):
+        pass
