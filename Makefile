@@ -117,7 +117,9 @@ test-together:
 	@$(PYTEST) -n 4 --dist loadfile --no-loadscope-reorder -m "not alone" $(MODEL_TESTS:%=--ignore=%)
 	@$(MAKE) --no-print-directory lint
 
+# What tests need may be another version of a package than an export, which goes beside other installs, imports.
 test: check-python ## lint, export the demo models, and every test, those against a real Triton included
+	@$(MAKE) --no-print-directory $(VENV)/installed-tests
 	@$(MAKE) --no-print-directory --output-sync -j 3 prepare-test
 	@$(MAKE) --no-print-directory -j 2 test-models test-together
 	@$(BIN)/python -m pytest -m alone $$(grep -rl --include='test_*.py' 'mark\.alone' tests)
