@@ -24,9 +24,11 @@ COPY scripts/export_models/graphs/__init__.py scripts/export_models/graphs/runti
     /app/scripts/export_models/graphs/
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf python -m scripts.export_models.graphs.runtimes /opt/runtimes
 COPY scripts /app/scripts
-# What is offered: the export checks its own list against it.
+# What is offered, which the export checks its own list against, and people's recordings.
 COPY frontend/__init__.py /app/frontend/__init__.py
 COPY frontend/catalogue /app/frontend/catalogue
+COPY frontend/verification/__init__.py frontend/verification/recordings.py /app/frontend/verification/
+COPY frontend/verification/recordings /app/frontend/verification/recordings
 COPY model_repository /app/model_repository
 COPY docker/export.sh /app/export.sh
 # What libraries keep of their own goes where there is room.
