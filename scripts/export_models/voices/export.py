@@ -1,4 +1,4 @@
-"""Put Piper voices into the model repository, each with a configuration generated from the file's own shapes."""
+"""Put Piper voices into the model repository, each with a configuration generated from the written file's shapes."""
 
 import json
 from collections.abc import Sequence
@@ -74,16 +74,16 @@ def export_piper(name: str, source: Path, target: Path, conditions: Conditions =
 
     Its graph is rewritten for the kernels and caches of processors; the sound stays the same.
     """
-    session = ort.InferenceSession(str(source), providers=["CPUExecutionProvider"])
-    text = config_text(name, session)
     voice = json.loads(source.with_name(source.name + ".json").read_text(encoding="utf-8"))
     folder = target / "1"
     folder.mkdir(parents=True, exist_ok=True)
     original, model = onnx.load(source), onnx.load(source)
     passes.rewrite(model, conditions.progress)
     onnx.save(model, folder / "model.onnx")
+    # Of the graph that is served: ONNX Runtime may find another size of an axis in it than in the original's.
+    session = ort.InferenceSession(str(folder / "model.onnx"), providers=["CPUExecutionProvider"])
+    (target / "config.pbtxt").write_text(config_text(name, session), encoding="utf-8")
     (folder / "voice.json").write_text(json.dumps(voice, ensure_ascii=False), encoding="utf-8")
-    (target / "config.pbtxt").write_text(text, encoding="utf-8")
     symbols = [symbol for ids in voice["phoneme_id_map"].values() for symbol in ids]
     spoken = checks.utterances(symbols, speakers=len(session.get_inputs()) > 3)
     return _compared(name, original, model, spoken, conditions)
