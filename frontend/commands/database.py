@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access.registry import Registry
 from frontend.config.settings import Settings
-from frontend.database.engine import open_engine
+from frontend.database.engine import check_there, open_engine
 from frontend.database.migrate import migrate
 
 _Answer = TypeVar("_Answer")
@@ -34,7 +34,12 @@ def with_database(settings: Settings, work: Callable[[AsyncEngine], Awaitable[_A
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> None:
-    """Do what a command's ``work`` does with the database, and print the lines that it answers."""
+    """Do what a command's ``work`` does with the database, and print the lines that it answers.
+
+    In a folder that is not the product's, a relative address would make a database that nobody reads.
+    """
+    if not getattr(arguments, "create_database", False):
+        check_there(settings.database)
     for line in with_database(settings, lambda engine: arguments.work(engine, arguments)):
         print(line)
 

@@ -45,6 +45,7 @@ def add_parsers(commands: Any) -> None:
     actions = keys.add_subparsers(dest="action", required=True)
     create = actions.add_parser("create", help="make a key and print it, once, on the last line")
     create.add_argument("--name", default="unnamed", help="who or what it is for")
+    create.add_argument("--create-database", action="store_true", help="make the SQLite file where there is none")
     change = actions.add_parser("change", help="give a key another tier, organisation, limit, name or end")
     rotate = actions.add_parser("rotate", help="give a key a new secret and print it, once, on the last line")
     rotate.add_argument(

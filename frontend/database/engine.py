@@ -38,6 +38,22 @@ def parse_url(url: str) -> URL:
     return parsed.set(drivername=_DRIVERS[backend])
 
 
+def absolute(url: str) -> str:
+    """The same address in any folder: an SQLite file by its whole path."""
+    parsed = make_url(url)
+    if parsed.get_backend_name() != "sqlite" or not parsed.database:
+        return url
+    return str(parsed.set(database=str(Path(parsed.database).absolute())))
+
+
+def check_there(url: str) -> None:
+    """``DatabaseUrlError`` where the file of SQLite, which opening makes on demand, is not there."""
+    parsed = parse_url(url)
+    path = Path(str(parsed.database)).absolute()
+    if parsed.get_backend_name() == "sqlite" and not path.is_file():
+        raise DatabaseUrlError(f"there is no {path}; build/demo.env names that of 'make run', and 'serve' makes one")
+
+
 def open_engine(url: str, connections: int = 4) -> AsyncEngine:
     """An engine for an address; the file of SQLite is made on demand, of Postgres so many ``connections`` are had.
 

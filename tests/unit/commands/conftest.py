@@ -5,7 +5,10 @@ from pathlib import Path
 import pytest
 
 from frontend import __main__ as command_line
+from frontend.access.registry import Registry
+from frontend.commands.database import with_registry
 from frontend.config.reading import PREFIX
+from frontend.config.settings import Settings
 
 
 class Terminal:
@@ -23,5 +26,13 @@ class Terminal:
 
 
 @pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Terminal:
+def new_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Terminal:
+    """Where nothing was ever served."""
     return Terminal(monkeypatch, capsys, f"sqlite:///{tmp_path}/new/quartet.sqlite3")
+
+
+@pytest.fixture
+def terminal(new_terminal: Terminal) -> Terminal:
+    """Beside a product, whose database is there."""
+    with_registry(Settings(database=new_terminal.database), Registry.orgs)
+    return new_terminal

@@ -17,6 +17,11 @@ def _good(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("QUARTET_USAGE_FOLDER", str(tmp_path / "usage"))
 
 
+@pytest.fixture
+def terminal(new_terminal: Terminal) -> Terminal:
+    return new_terminal
+
+
 def test_good_settings_are_said_to_be_good_and_nothing_is_made(terminal: Terminal, tmp_path: Path) -> None:
     (line,) = terminal.type("check")
     assert line.startswith("the settings are good; served: stt-1, ")

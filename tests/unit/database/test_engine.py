@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from frontend.database.engine import DatabaseUrlError, open_engine, reading
+from frontend.database.engine import DatabaseUrlError, absolute, open_engine, reading
 
 
 @pytest.mark.parametrize("url", ["", "quartet", "mysql://a/b", "sqlite://", "sqlite:///:memory:"])
@@ -37,3 +37,15 @@ async def test_postgres_is_given_as_many_connections_as_are_set() -> None:
     engine = open_engine("postgresql://quartet@localhost/quartet", connections=9)
     assert engine.pool.size() == 9  # type: ignore[attr-defined]
     await engine.dispose()
+
+
+@pytest.mark.parametrize(
+    ("url", "everywhere"),
+    [
+        ("sqlite:///data/q.sqlite3", "sqlite:///{here}/data/q.sqlite3"),
+        ("sqlite:////data/q.sqlite3", "sqlite:////data/q.sqlite3"),
+        ("postgresql://a:b%40@host/name?sslmode=require", "postgresql://a:b%40@host/name?sslmode=require"),
+    ],
+)
+def test_a_file_of_sqlite_is_the_same_in_any_folder(url: str, everywhere: str) -> None:
+    assert absolute(url) == everywhere.format(here=Path.cwd())
