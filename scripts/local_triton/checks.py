@@ -1,6 +1,7 @@
 """What can be wrong with a machine, each found before Triton starts and told in one sentence."""
 
 import platform
+import re
 import socket
 import sysconfig
 from dataclasses import dataclass
@@ -8,6 +9,8 @@ from importlib import metadata
 from pathlib import Path
 
 _LEAST_GLIBC = (2, 35)
+# What may not be in a path: all that means something to a shell, the colon between two paths, and what is not ASCII.
+_STRANGE = re.compile(r"[^\w/.+=,@%-]", re.ASCII)
 
 
 class PreflightError(Exception):
@@ -78,6 +81,15 @@ def find_libpython(directories: list[Path] | None = None) -> Path:
     raise PreflightError(
         f"{name} was not found; install it (on Debian: apt-get install libpython{sysconfig.get_python_version()})"
     )
+
+
+def check_path(path: Path) -> None:
+    """Triton hands the paths of Python models to a shell as they are, and its stub reads them as ASCII."""
+    if strange := _STRANGE.search(str(path)):
+        raise PreflightError(
+            f"Triton cannot run in {path}, because of the {strange[0]!r}: take a folder whose whole path has "
+            "A-Z, a-z, 0-9 and / . _ - + = , @ % alone"
+        )
 
 
 def check_port(port: int) -> None:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
@@ -53,3 +54,15 @@ def stop_child(process: subprocess.Popen[bytes], seconds: float, number: signal.
         except ProcessLookupError:
             return
         time.sleep(0.02)
+
+
+def ended_children(pid: int) -> set[int]:
+    """Processes that the process ``pid`` started, that have ended, and that it has not asked about."""
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        # Others come and go meanwhile.
+        with suppress(OSError):
+            state, parent = path.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[:2]
+            if (state, int(parent)) == ("Z", pid):
+                found.add(int(path.parent.name))
+    return found

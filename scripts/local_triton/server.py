@@ -2,25 +2,31 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from scripts.local_triton import checks, settings
 from scripts.local_triton.assemble import assemble_backends, environment
-from scripts.local_triton.child import start_child, stop_child
+from scripts.local_triton.child import ended_children, start_child, stop_child
 
 _START_SECONDS = 60
 _LOAD_SECONDS = 300
 _EXIT_SECONDS = 15
 _LOAD_THREADS = 4
+_LOOK_SECONDS = 1.0
 _SHARED_MEMORY = Path("/dev/shm")
+# What stands in Triton's log and is its own: lines with a level and a time, and tables.
+_OF_TRITON = re.compile(r"[IWEF]\d{4} |[+|]")
+# To this machine itself, whatever the environment says of proxies.
+DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class TritonFailedError(Exception):
@@ -62,6 +68,8 @@ class LocalTriton:
         checks.check_glibc()
         checks.check_numpy()
         checks.check_stub(wheel)
+        for path in (self.repository, self._work.resolve()):
+            checks.check_path(path)
         libpython = checks.find_libpython()
         for port in (self.ports.http, self.ports.grpc, self.ports.metrics):
             checks.check_port(port)
@@ -104,7 +112,7 @@ class LocalTriton:
 
     def _get(self, path: str) -> bool:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.ports.http}{path}", timeout=2) as answer:
+            with DIRECT.open(f"http://127.0.0.1:{self.ports.http}{path}", timeout=2) as answer:
                 return bool(answer.status == 200)
         except (urllib.error.URLError, OSError):
             return False
@@ -116,25 +124,39 @@ class LocalTriton:
             headers={"Content-Type": "application/json"},
         )
         try:
-            with urllib.request.urlopen(request, timeout=_LOAD_SECONDS):
+            with DIRECT.open(request, timeout=_LOAD_SECONDS):
                 return
         except urllib.error.HTTPError as error:
             reason = json.loads(error.read() or b"{}").get("error", error.reason)
             raise TritonFailedError(f"{name} could not {action}: {reason}") from None
         except OSError:
-            raise TritonFailedError(f"Triton stopped while {name} should {action}; its log is {self.log}") from None
+            why = f"{name} did not {action} in {_LOAD_SECONDS} s" if self.alive() else "Triton stopped"
+            raise TritonFailedError(f"{why}; its log is {self.log}") from None
 
     def load(self, names: Sequence[str], progress: Callable[[str], None] = lambda name: None) -> None:
         """Load models side by side; ``progress`` hears the name of each that is ready."""
-        pool = ThreadPoolExecutor(_LOAD_THREADS)
+        pool, before = ThreadPoolExecutor(_LOAD_THREADS), self._ended_stubs()
         try:
             pending = {pool.submit(self._control, name, "load"): name for name in names}
-            for done in as_completed(pending):
-                done.result()
-                progress(pending[done])
+            while pending:
+                ready = wait(pending, _LOOK_SECONDS, FIRST_COMPLETED).done
+                for each in ready:
+                    each.result()
+                    progress(pending.pop(each))
+                # Triton waits for a stub that has died as for one that still loads.
+                if not ready and self._ended_stubs() - before:
+                    raise TritonFailedError(f"a model's process ended: {self._last_words()}; the log is {self.log}")
         finally:
             # Who is interrupted goes on to stop Triton, which ends what is under way: there is nothing to wait for.
             pool.shutdown(wait=False, cancel_futures=True)
+
+    def _ended_stubs(self) -> set[int]:
+        return ended_children(self._process.pid) if self._process else set()
+
+    def _last_words(self) -> str:
+        """The last line of the log that is not Triton's own."""
+        lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
+        return next((line.strip() for line in reversed(lines) if line.strip() and not _OF_TRITON.match(line)), "-")
 
     def unload(self, name: str) -> None:
         """Unload a model and wait until it is gone, so that the next load starts a fresh stub."""

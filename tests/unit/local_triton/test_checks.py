@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,3 +38,13 @@ def test_a_missing_stub_is_named(tmp_path: Path) -> None:
 def test_a_missing_libpython_says_what_to_install(tmp_path: Path) -> None:
     with pytest.raises(PreflightError, match="apt-get install libpython3"):
         checks.find_libpython([tmp_path])
+
+
+@pytest.mark.parametrize("strange", [" ", "é", "$", "'", ";", ":", "(", "~", "\n"])
+def test_a_path_that_a_shell_would_not_take_as_it_is_is_refused(strange: str) -> None:
+    with pytest.raises(PreflightError, match=f"because of the {re.escape(repr(strange))}: take a folder"):
+        checks.check_path(Path(f"/home/me/a{strange}b/quartet"))
+
+
+def test_a_path_that_a_shell_takes_as_it_is_passes() -> None:
+    checks.check_path(Path("/home/me/Quartet-0.1_b,c=d@e%f+g"))

@@ -6,11 +6,13 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
+from scripts.local_triton import server
 from scripts.local_triton.child import start_child
-from scripts.local_triton.server import LocalTriton, Ports
+from scripts.local_triton.server import LocalTriton, Ports, TritonFailedError
 
 
 class _Control(ThreadingHTTPServer):
@@ -57,6 +59,32 @@ def test_an_interrupt_does_not_wait_for_models_that_still_load(control: _Control
     with pytest.raises(KeyboardInterrupt):
         triton.load(["quick", "slow"], interrupt)
     assert control.loaded == ["quick"]
+
+
+def test_a_models_process_that_dies_is_told_at_once_with_what_it_said(control: _Control, tmp_path: Path) -> None:
+    triton = LocalTriton(tmp_path, tmp_path, Ports(http=control.server_port))
+    # A child that its parent never asks about, as Triton does not of a stub.
+    stub = "until [ -e loading ]; do sleep 0.05; done; echo bash: line 1: /a: not found; echo I1125 loading"
+    triton._process = start_child(["sh", "-c", f"cd {tmp_path}; ({stub}) & exec sleep 60"], os.environ, triton.log)
+    said = f"process ended: bash: line 1: /a: not found; the log is {triton.log}"
+    try:
+        with pytest.raises(TritonFailedError, match=said):
+            triton.load(["quick", "slow"], lambda name: (tmp_path / "loading").touch())
+    finally:
+        triton.stop(at_once=True)
+
+
+def test_a_triton_that_answers_too_late_did_not_stop(control: _Control, tmp_path: Path) -> None:
+    triton = LocalTriton(tmp_path, tmp_path, Ports(http=control.server_port))
+    triton._process = start_child(["sleep", "60"], os.environ, triton.log)
+    try:
+        with (
+            patch.object(server, "_LOAD_SECONDS", 0.1),
+            pytest.raises(TritonFailedError, match="slow did not load in 0.1 s"),
+        ):
+            triton.load(["slow"])
+    finally:
+        triton.stop(at_once=True)
 
 
 @pytest.mark.parametrize(("at_once", "status"), [(False, 0), (True, -signal.SIGKILL)])
