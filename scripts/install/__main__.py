@@ -122,13 +122,7 @@ class Installer:
         return uv_environment(done.stdout) if done.returncode == 0 else None
 
 
-def main() -> int:
-    # Ends at once and without a traceback, and by a signal that the caller has set to be ignored too.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    die_with_parent()
-    parser = argparse.ArgumentParser(description="Install one part into its virtual environment.")
-    parser.add_argument("part", choices=("base", *PARTS))
-    name = parser.parse_args().part
+def _install(name: str) -> None:
     _BUILD.mkdir(exist_ok=True)
     folder = PARTS[name].folder.name if name in PARTS else _VENV.name
     with (_BUILD / f"install{folder}.lock").open("w") as lock:
@@ -137,18 +131,27 @@ def main() -> int:
         log = _BUILD / f"install-{name}.log"
         installer = Installer(Steps(log))
         print(f"installing {_SIZES.get(name, name)}; the log is {log}", flush=True)
-        try:
-            if name == "base":
-                installer.base()
-            else:
-                installer.part(PARTS[name])
-            if name == "product":
-                installer.command()
-            if name == "clients":
-                installer.node()
-        except StepFailedError as error:
-            print(error, file=sys.stderr)
-            return 1
+        if name == "base":
+            installer.base()
+        else:
+            installer.part(PARTS[name])
+        if name == "product":
+            installer.command()
+        if name == "clients":
+            installer.node()
+
+
+def main() -> int:
+    # Ends at once and without a traceback, and by a signal that the caller has set to be ignored too.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    die_with_parent()
+    parser = argparse.ArgumentParser(description="Install one part into its virtual environment.")
+    parser.add_argument("part", choices=("base", *PARTS))
+    try:
+        _install(parser.parse_args().part)
+    except (StepFailedError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
     return 0
 
 

@@ -59,7 +59,7 @@ def main() -> int:
         die_with_parent()
     try:
         return _run(preflight.Choice("run", **given))
-    except (PreflightError, SettingsError) as error:
+    except (PreflightError, SettingsError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
     except subprocess.CalledProcessError:

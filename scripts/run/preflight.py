@@ -87,6 +87,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def check(choice: Choice, environ: Mapping[str, str]) -> None:
     """``PreflightError`` or ``SettingsError`` with the first thing that is wrong; what costs least is asked first."""
     check_models(choice)
+    for folder in (Path(), choice.state):
+        checks.check_path(folder.resolve())
+    state.check_writable(choice.state)
     if choice.action == "run":
         port = port_of(choice.port)
         Settings.from_env(environ)
@@ -188,7 +191,7 @@ def main() -> int:
     choice = Choice(**vars(parser.parse_args()))
     try:
         check(choice, os.environ)
-    except (PreflightError, SettingsError) as error:
+    except (PreflightError, SettingsError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
     if text := plan(choice):

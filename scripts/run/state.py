@@ -22,6 +22,24 @@ MODELS_LOCK = BUILD / "models.lock"
 _TIME = "%Y-%m-%d %H:%M:%S"
 
 
+def check_writable(folder: Path) -> None:
+    """``PreflightError`` for what a start with its state in ``folder`` writes to and may not, as what is another's."""
+    tops = [top for top in (Path(".venv"), BUILD, Path("data"), REPOSITORY, folder) if top.exists()]
+    for path in (Path(), *tops, *(each for top in tops for each in (*top.glob("*"), *top.glob("*/*/")))):
+        if path.exists() and not os.access(path, os.W_OK, effective_ids=True):
+            raise PreflightError(
+                f"{path.absolute()} is {_owner(path)}'s and cannot be written to: run this as {_owner(path)}, or in a "
+                "clone in which all is yours"
+            )
+
+
+def _owner(path: Path) -> str:
+    try:
+        return path.owner()
+    except KeyError:
+        return f"user {path.stat().st_uid}"
+
+
 def _open(path: Path) -> IO[str]:
     path.parent.mkdir(parents=True, exist_ok=True)
     return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+", encoding="utf-8")

@@ -1,11 +1,15 @@
 """uv installs, and pip where uv does not."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from scripts.install.__main__ import Installer, Part
 from scripts.install.quiet import Steps
+from tests.conftest import ROOT
 
 PART = Part("packages", ("requirements.txt",))
 # Repeats what it is asked for, and tells of one setting.
@@ -50,3 +54,10 @@ def test_pip_installs_where_uv_does_not(tmp_path: Path, code: str | None) -> Non
     if code is not None:
         _put("uv", code)
     assert _last_line_of_install(tmp_path) == "-m pip --python .venv/bin/python install -r requirements.txt"
+
+
+def test_a_folder_that_cannot_be_written_to_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "build").touch()
+    command, environ = [sys.executable, "-m", "scripts.install", "base"], {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "[Errno 17] File exists: 'build'\n")

@@ -62,6 +62,21 @@ def test_a_busy_port_is_named() -> None:
             preflight.check(replace(RUN, port=str(port)), {})
 
 
+@pytest.mark.parametrize("name", ["a b", "é"])
+def test_a_folder_that_triton_cannot_run_in_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / name)
+    with pytest.raises(PreflightError, match=f"Triton cannot run in {tmp_path / name}"):
+        preflight.check(RUN, {})
+
+
+def test_a_folder_of_state_that_triton_cannot_run_in_is_named() -> None:
+    with pytest.raises(PreflightError, match="Triton cannot run in .*/my state"):
+        preflight.check(replace(RUN, state=Path("my state")), {})
+
+
 @pytest.mark.parametrize(
     ("memory", "disk", "sentence"),
     [(2 * 10**9, 10**12, "needs 3 GB of memory, and 2.0 GB may be used"), (10**11, 10**9, "4.0 GB of disk are needed")],

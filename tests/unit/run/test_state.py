@@ -1,15 +1,17 @@
 """One Quartet a folder, and no export under the models of another."""
 
 import json
+import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from scripts.local_triton.checks import PreflightError
-from scripts.run.state import check_folder, check_models, folder_in_use, models_in_use
+from scripts.run.state import check_folder, check_models, check_writable, folder_in_use, models_in_use
 from tests.conftest import ROOT
 
 
@@ -69,6 +71,34 @@ def test_a_folder_is_free_when_its_process_was_killed(occupied: subprocess.Popen
 def test_a_folder_that_nobody_used_is_free(tmp_path: Path) -> None:
     check_folder(tmp_path / "none")
     assert not (tmp_path / "none").exists()
+
+
+@pytest.fixture
+def shared(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder that anybody can write to, for somebody whom a file's mode stops."""
+    before = os.geteuid()
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o777)
+        monkeypatch.chdir(folder)
+        os.seteuid(before or 65534)
+        yield Path(folder)
+        os.seteuid(before)
+        monkeypatch.chdir("/")
+
+
+@pytest.mark.parametrize("name", ["build/running.json", "model_repository/m3_embedder/1", ".venv/bin", "other"])
+def test_what_is_anothers_is_named_before_anything_is_begun(shared: Path, name: str) -> None:
+    path = shared / name
+    path.mkdir(parents=True)
+    path.chmod(0o555)
+    with pytest.raises(PreflightError, match=f"{path} is {path.owner()}'s and cannot be written to"):
+        check_writable(Path("other"))
+
+
+def test_what_is_ones_own_can_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "build" / "export").mkdir(parents=True)
+    check_writable(Path("build"))
 
 
 def test_models_that_are_being_exported_are_waited_for(occupied: subprocess.Popen[bytes], tmp_path: Path) -> None:
