@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from scripts.rehearsal.watch import Watched
+from scripts.run import demo_env
 
 _ROOT = Path(__file__).parents[2]
 # Older than any virtual environment, so that make finds the one that is there up to date.
@@ -40,8 +41,7 @@ class Checkout:
 
     def values(self) -> dict[str, str]:
         """What a running product has written for its callers."""
-        lines = (self.folder / "build" / "demo.env").read_text(encoding="utf-8").splitlines()
-        return {name: value.strip("'") for name, _, value in (line.partition("=") for line in lines)}
+        return demo_env.read(self.folder / "build" / demo_env.FILE)
 
     def disk(self, *inside: str) -> int:
         """Bytes on the disk of what lies in the folders ``inside`` it."""

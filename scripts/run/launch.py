@@ -1,7 +1,6 @@
 """Start what runs, say how to use it, keep it going, and stop it."""
 
 import os
-import shlex
 import signal
 import sys
 import time
@@ -13,18 +12,11 @@ from frontend.database.engine import DATABASE_FAILURES, DatabaseUrlError
 from frontend.database.migrate import MigrationError
 from scripts.local_triton.checks import PreflightError
 from scripts.local_triton.server import TritonFailedError
-from scripts.run import known_answers
+from scripts.run import demo_env, known_answers
 from scripts.run.preflight import Choice, port_of
 from scripts.run.stack import Stack
 
 _WATCH_SECONDS = 0.2
-
-
-def write_environment(path: Path, values: Mapping[str, str]) -> None:
-    """A file for a shell to source, readable by its owner alone since it holds the keys."""
-    path.unlink(missing_ok=True)
-    path.touch(mode=0o600)
-    path.write_text("".join(f"{name}={shlex.quote(value)}\n" for name, value in values.items()), encoding="utf-8")
 
 
 def examples(stack: Stack, values: Mapping[str, str], path: Path, seconds: float) -> str:
@@ -56,7 +48,8 @@ All of it is in {path}. Try, in another shell:
 def prepare(choice: Choice) -> Stack | None:
     """The product with its database opened; None, and a sentence, where that fails."""
     choice.state.mkdir(parents=True, exist_ok=True)
-    stack = Stack(port_of(choice.port), os.environ, work=choice.state)
+    kept = demo_env.read(choice.state / demo_env.FILE)
+    stack = Stack(port_of(choice.port), os.environ, work=choice.state, kept=kept)
     try:
         stack.open_database()
     except (MigrationError, DatabaseUrlError, *DATABASE_FAILURES) as error:
@@ -80,8 +73,8 @@ def launch(stack: Stack, choice: Choice, ending: Sequence[signal.Signals]) -> in
         signal.signal(number, leave)
     try:
         stack.start()
-        path, values = choice.state / "demo.env", {**stack.environment(), **known_answers.told(choice)}
-        write_environment(path, values)
+        path, values = choice.state / demo_env.FILE, {**stack.environment(), **known_answers.told(choice)}
+        demo_env.write(path, values)
         print(examples(stack, values, path, time.monotonic() - started), flush=True)
         as_known = known_answers.hold(choice, values, watch=mend)
         while True:

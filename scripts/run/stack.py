@@ -10,14 +10,17 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from tqdm import tqdm
 
+from frontend.access import api_key
 from frontend.access.jwt import Tokens
 from frontend.access.registry import Registry
 from frontend.commands.database import with_registry
-from frontend.config.reading import PREFIX
+from frontend.config.reading import FROM_FILE, PREFIX
 from frontend.config.settings import Settings, names_set
+from frontend.database.engine import absolute
 from frontend.processes.pauses import Pauses
 from frontend.processes.workers import CANNOT_START
 from scripts.local_triton.checks import PreflightError, check_port
@@ -30,20 +33,29 @@ _READY_SECONDS = 60
 # Beyond what the frontend says that its end takes.
 _GRACE_SECONDS = 5
 _TOKEN_SECONDS = 30 * 86_400
+_API_KEY, _JWT_SECRET = f"{PREFIX}API_KEY", f"{PREFIX}JWT_SECRET"
 
 
 class Stack:
-    """One Triton over ``repository`` and one frontend, with logs in ``work``, that live and die together."""
+    """One Triton over ``repository`` and one frontend, with logs in ``work``, that live and die together.
+
+    ``kept`` is what a run before told its callers (see ``environment``): key and secret of these go on.
+    """
 
     def __init__(
-        self, port: int, environ: Mapping[str, str], repository: Path = REPOSITORY, work: Path = BUILD
+        self,
+        port: int,
+        environ: Mapping[str, str],
+        repository: Path = REPOSITORY,
+        work: Path = BUILD,
+        kept: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.url = f"http://127.0.0.1:{port}"
         self.fit = fit.of_this_machine(environ)
         self._environ = with_defaults(environ, {**self.fit.settings(), **_own_folders(work)})
         self._settings = Settings.from_env(self._environ)
-        self.api_key = ""
-        self.jwt_secret = self._settings.jwt_secret or secrets.token_hex(32)
+        self.api_key = kept.get(_API_KEY, "")
+        self.jwt_secret = self._settings.jwt_secret or kept.get(_JWT_SECRET) or secrets.token_hex(32)
         self._port = port
         self._repository, self._work = repository, work
         self.triton = LocalTriton(repository, work / "triton", config_name=fit.CONFIG_NAME)
@@ -66,13 +78,20 @@ class Stack:
         return self._work / "frontend.log"
 
     def environment(self) -> dict[str, str]:
-        """What callers, and commands of the frontend, need to reach this one."""
-        own = {name: self._environ[f"{PREFIX}{name}"] for name in ("DATABASE",) if self._work != BUILD}
+        """What callers, and commands of the frontend in any folder, need to reach this one.
+
+        A setting that the file of a secret has is left to it, since nobody may say it twice.
+        """
         tokens = Tokens(self._settings.jwt_audience, self._settings.jwt_issuer, self.jwt_secret)
-        token = tokens.issue("demo-phone", _TOKEN_SECONDS)
-        client = {"URL": self.url, "API_KEY": self.api_key, "MOBILE_JWT": token}
-        values = {**client, "JWT_SECRET": self.jwt_secret, **own}
-        return {**{f"{PREFIX}{name}": value for name, value in values.items()}, **self.addresses}
+        values = {
+            f"{PREFIX}URL": self.url,
+            _API_KEY: self.api_key,
+            f"{PREFIX}MOBILE_JWT": tokens.issue("demo-phone", _TOKEN_SECONDS),
+            _JWT_SECRET: self.jwt_secret,
+            f"{PREFIX}DATABASE": absolute(self._settings.database),
+            **self.addresses,
+        }
+        return {name: value for name, value in values.items() if f"{name}{FROM_FILE}" not in self._environ}
 
     def open_database(self) -> None:
         """Make the database ready, or tell why that cannot be."""
@@ -84,11 +103,11 @@ class Stack:
         for log in (self.triton.log, self._frontend_log):
             log.unlink(missing_ok=True)
         self.fit.write(self._repository)
-        name = "make run" if self._work == BUILD else f"make run STATE={self._work}"
-        self.api_key = with_registry(self._settings, lambda registry: new_key(registry, name))
         self._start_triton()
         self._start_frontend()
         self._wait_until_ready()
+        name = "make run" if self._work == BUILD else f"make run STATE={self._work}"
+        self.api_key = with_registry(self._settings, lambda registry: demo_key(registry, name, self.api_key))
         self._started = True
 
     def _start_triton(self) -> None:
@@ -191,8 +210,10 @@ def _own_folders(work: Path) -> dict[str, str]:
     return {"database": f"sqlite:///{work.absolute()}/quartet.sqlite3", "usage_folder": str(work / "usage")}
 
 
-async def new_key(registry: Registry, name: str) -> str:
-    """A key for this run; that of the run before in the same folder ends."""
+async def demo_key(registry: Registry, name: str, kept: str) -> str:
+    """The key that was kept, where it still opens something; else a new one, in the place of any of this name."""
+    if kept and await registry.find([api_key.digest(kept)]):
+        return kept
     for entry in await registry.entries():
         if entry.name == name and entry.revoked_at is None:
             await registry.revoke(entry.prefix)

@@ -4,10 +4,13 @@ import signal
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from frontend.access.registry import Registry
 from frontend.commands.database import with_registry
 from frontend.config.settings import Settings
-from scripts.run.stack import Stack, new_key, with_defaults
+from scripts.local_triton.checks import PreflightError, free_port
+from scripts.run.stack import Stack, demo_key, with_defaults
 
 
 def test_what_was_set_is_kept(tmp_path: Path) -> None:
@@ -20,9 +23,11 @@ def test_what_was_set_is_kept(tmp_path: Path) -> None:
     }
 
 
-def test_a_database_that_was_named_is_used_in_any_folder(tmp_path: Path) -> None:
-    named = "sqlite:////elsewhere/quartet.sqlite3"
-    assert Stack(1, {"QUARTET_DATABASE": named}, work=tmp_path).environment()["QUARTET_DATABASE"] == named
+def test_the_database_is_the_same_in_any_folder() -> None:
+    named = "sqlite:///elsewhere/quartet.sqlite3"
+    whole = f"sqlite:///{Path.cwd()}/elsewhere/quartet.sqlite3"
+    assert Stack(1, {"QUARTET_DATABASE": named}).environment()["QUARTET_DATABASE"] == whole
+    assert Stack(1, {}).environment()["QUARTET_DATABASE"] == f"sqlite:///{Path.cwd()}/data/quartet.sqlite3"
 
 
 def test_a_folder_of_its_own_has_a_database_of_its_own_and_tritons_addresses(tmp_path: Path) -> None:
@@ -47,9 +52,52 @@ def test_whoever_hurries_does_not_wait_for_requests() -> None:
         assert frontend.wait(20) == -signal.SIGINT
 
 
-def test_a_new_key_ends_that_of_the_run_before_in_the_same_folder(tmp_path: Path) -> None:
-    settings = Settings(database=f"sqlite:///{tmp_path}/quartet.sqlite3")
+def _settings(folder: Path) -> Settings:
+    return Settings(database=f"sqlite:///{folder}/quartet.sqlite3")
+
+
+def _key(folder: Path, name: str, kept: str = "") -> str:
+    return with_registry(_settings(folder), lambda registry: demo_key(registry, name, kept))
+
+
+def _active(folder: Path) -> list[str]:
+    entries = with_registry(_settings(folder), Registry.entries)
+    return sorted(entry.name for entry in entries if entry.revoked_at is None)
+
+
+def test_a_key_that_was_kept_goes_on(tmp_path: Path) -> None:
+    key = _key(tmp_path, "make run")
+    assert _key(tmp_path, "make run", key) == key
+    assert _active(tmp_path) == ["make run"]
+
+
+def test_a_key_that_nobody_accepts_any_more_is_not_given_again(tmp_path: Path) -> None:
+    key = _key(tmp_path, "make run")
+    with_registry(_settings(tmp_path), lambda registry: registry.revoke(key))
+    assert _key(tmp_path, "make run", key) != key
+
+
+def test_a_new_key_ends_those_of_the_same_folder_that_were_lost(tmp_path: Path) -> None:
     for name in ("make run", "make run", "make run STATE=second"):
-        with_registry(settings, lambda registry, name=name: new_key(registry, name))  # type: ignore[misc]
-    entries = with_registry(settings, Registry.entries)
-    assert sorted(entry.name for entry in entries if entry.revoked_at is None) == ["make run", "make run STATE=second"]
+        _key(tmp_path, name)
+    assert _active(tmp_path) == ["make run", "make run STATE=second"]
+
+
+def test_a_start_that_fails_ends_no_key(tmp_path: Path) -> None:
+    _key(tmp_path, "make run")
+    stack = Stack(free_port(), {"QUARTET_DATABASE": _settings(tmp_path).database}, tmp_path, tmp_path / "a b")
+    with pytest.raises(PreflightError):
+        stack.start()
+    assert _active(tmp_path) == ["make run"]
+
+
+def test_the_secret_of_mobile_tokens_goes_on_unless_another_is_set() -> None:
+    kept = {"QUARTET_JWT_SECRET": "k" * 32}
+    assert Stack(1, {}, kept=kept).environment()["QUARTET_JWT_SECRET"] == "k" * 32
+    assert Stack(1, {"QUARTET_JWT_SECRET": "s" * 32}, kept=kept).jwt_secret == "s" * 32
+
+
+def test_what_the_file_of_a_secret_says_is_not_said_twice(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("s" * 32)
+    environ = {"QUARTET_JWT_SECRET_FILE": str(tmp_path / "secret")}
+    assert Settings.from_env(environ | Stack(1, environ).environment()).jwt_secret == "s" * 32
