@@ -21,6 +21,7 @@ import os
 import sys
 
 from frontend.commands import checkout
+from frontend.config.proxies import spare_this_machine
 from frontend.config.settings import Settings
 from frontend.config.tables import SettingsError
 from frontend.observe.logs import set_up_logging
@@ -110,6 +111,7 @@ def _run_any() -> int:
 
 
 def main() -> int:
+    spare_this_machine(os.environ)
     try:
         # The parent of the workers lives as long as they do, and loads nothing of the rest either.
         if sys.argv[1:2] in (["bulk"], ["verify"]):

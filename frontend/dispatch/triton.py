@@ -20,6 +20,8 @@ from frontend.observe.record import current
 
 _LARGEST_MESSAGE = 2**31 - 1
 _CHANNEL = [
+    # Tritons are in the frontend's own network, and their addresses in no list of what needs no proxy.
+    ("grpc.enable_http_proxy", 0),
     # Given arguments replace the client's own, so the message sizes stand here too.
     ("grpc.max_send_message_length", _LARGEST_MESSAGE),
     ("grpc.max_receive_message_length", _LARGEST_MESSAGE),

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 
+from frontend.config.proxies import spare_this_machine
 from frontend.config.tables import SettingsError
 from scripts.local_triton.checks import PreflightError
 from scripts.local_triton.child import die_with_parent
@@ -51,6 +52,7 @@ def main() -> int:
     # in the background has ignored.
     for number in ENDING_SIGNALS:
         signal.signal(number, signal.SIG_DFL)
+    spare_this_machine(os.environ)
     parser = argparse.ArgumentParser(description="Run Quartet on this machine.")
     preflight.add_arguments(parser)
     parser.add_argument("--end-with-parent", action="store_true", help="stop when the caller (make) is killed")

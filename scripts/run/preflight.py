@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from frontend.config.proxies import spare_this_machine
 from frontend.config.settings import Settings
 from frontend.config.tables import SettingsError
 from scripts.export_models import stamp
@@ -185,6 +186,8 @@ def plan(choice: Choice) -> str:
 def main() -> int:
     # A question to the hub that is cut short ends without a traceback.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # Where it is a mirror of the hub.
+    spare_this_machine(os.environ)
     parser = argparse.ArgumentParser(description="Check what can be checked before anything is installed.")
     parser.add_argument("action", choices=tuple(_PRECISIONS))
     add_arguments(parser)

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 import urllib.error
-import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -18,6 +17,7 @@ from frontend.access import api_key
 from frontend.access.jwt import Tokens
 from frontend.access.registry import Registry
 from frontend.commands.database import with_registry
+from frontend.config.proxies import no_proxy
 from frontend.config.reading import FROM_FILE, PREFIX
 from frontend.config.settings import Settings, names_set
 from frontend.database.engine import absolute
@@ -25,7 +25,7 @@ from frontend.processes.pauses import Pauses
 from frontend.processes.workers import CANNOT_START
 from scripts.local_triton.checks import PreflightError, check_port
 from scripts.local_triton.child import start_child, stop_child
-from scripts.local_triton.server import LocalTriton, TritonFailedError
+from scripts.local_triton.server import DIRECT, LocalTriton, TritonFailedError
 from scripts.run import fit
 from scripts.run.state import BUILD, REPOSITORY
 
@@ -90,6 +90,7 @@ class Stack:
             _JWT_SECRET: self.jwt_secret,
             f"{PREFIX}DATABASE": absolute(self._settings.database),
             **self.addresses,
+            "no_proxy": no_proxy(self._environ),
         }
         return {name: value for name, value in values.items() if f"{name}{FROM_FILE}" not in self._environ}
 
@@ -138,7 +139,7 @@ class Stack:
     def _lacking(self) -> str:
         """What is not ready, or nothing."""
         try:
-            with urllib.request.urlopen(f"{self.url}/health/ready", timeout=2) as answer:
+            with DIRECT.open(f"{self.url}/health/ready", timeout=2) as answer:
                 body = answer.read()
         except urllib.error.HTTPError as error:
             body = error.read()

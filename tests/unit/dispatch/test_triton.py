@@ -1,6 +1,7 @@
 """What the client makes of a server's words, over real gRPC."""
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import grpc
@@ -69,8 +70,8 @@ async def service() -> Service:
     return Service()
 
 
-@pytest.fixture
-async def triton(service: Service) -> AsyncIterator[Triton]:
+@asynccontextmanager
+async def serving(service: Service) -> AsyncIterator[Triton]:
     server = grpc.aio.server()
     service_pb2_grpc.add_GRPCInferenceServiceServicer_to_server(service, server)
     port = server.add_insecure_port("127.0.0.1:0")
@@ -81,6 +82,25 @@ async def triton(service: Service) -> AsyncIterator[Triton]:
     yield made
     await made.close()
     await server.stop(None)
+
+
+@pytest.fixture
+async def triton(service: Service) -> AsyncIterator[Triton]:
+    async with serving(service) as made:
+        yield made
+
+
+@pytest.fixture
+def _proxied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An environment with a proxy that does not answer."""
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{free_port()}")
+    monkeypatch.delenv("no_proxy", raising=False)
+
+
+@pytest.mark.usefixtures("_proxied")
+async def test_it_is_called_without_the_proxy_of_the_environment(service: Service) -> None:
+    async with serving(service) as triton:
+        assert await triton.ready_models(MODELS) == set(MODELS)
 
 
 async def test_models_that_answer_are_well(triton: Triton) -> None:

@@ -11,6 +11,7 @@ from unittest.mock import patch
 import pytest
 
 from scripts.local_triton import server
+from scripts.local_triton.checks import free_port
 from scripts.local_triton.child import start_child
 from scripts.local_triton.server import LocalTriton, Ports, TritonFailedError
 
@@ -58,6 +59,15 @@ def test_an_interrupt_does_not_wait_for_models_that_still_load(control: _Control
     triton = LocalTriton(tmp_path, tmp_path, Ports(http=control.server_port))
     with pytest.raises(KeyboardInterrupt):
         triton.load(["quick", "slow"], interrupt)
+    assert control.loaded == ["quick"]
+
+
+def test_it_is_asked_without_the_proxy_of_the_environment(
+    control: _Control, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{free_port()}")
+    monkeypatch.delenv("no_proxy", raising=False)
+    LocalTriton(tmp_path, tmp_path, Ports(http=control.server_port)).load(["quick"])
     assert control.loaded == ["quick"]
 
 

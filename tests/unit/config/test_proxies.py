@@ -1,0 +1,26 @@
+import pytest
+
+from frontend.config.proxies import no_proxy, spare_this_machine
+
+_HERE = "localhost,127.0.0.1,::1"
+
+
+@pytest.mark.parametrize(
+    ("environ", "value"),
+    [
+        ({}, _HERE),
+        ({"no_proxy": ""}, _HERE),
+        ({"no_proxy": "localhost, .example"}, "localhost,.example,127.0.0.1,::1"),
+        ({"NO_PROXY": ".example"}, f".example,{_HERE}"),
+        ({"no_proxy": ".a", "NO_PROXY": ".b"}, f".a,{_HERE}"),
+        ({"no_proxy": "*"}, "*"),
+    ],
+)
+def test_this_machine_is_added_to_what_needs_no_proxy(environ: dict[str, str], value: str) -> None:
+    assert no_proxy(environ) == value
+
+
+def test_the_environment_says_so_from_then_on() -> None:
+    environ = {"http_proxy": "http://proxy"}
+    spare_this_machine(environ)
+    assert environ == {"http_proxy": "http://proxy", "no_proxy": _HERE}
