@@ -34,9 +34,12 @@ class StoppedError(Exception):
 
 @contextmanager
 def ending_signals() -> Iterator[None]:
-    """Within the block a signal that asks for the end raises ``StoppedError``."""
+    """Within the block a signal that asks for the end raises ``StoppedError``; no later one interrupts that end."""
 
     def stop(number: int, frame: FrameType | None) -> None:
+        for each in ENDING_SIGNALS:
+            signal.signal(each, signal.SIG_IGN)
+        before.clear()
         raise StoppedError(number)
 
     before = {number: signal.signal(number, stop) for number in ENDING_SIGNALS}

@@ -14,6 +14,7 @@ from frontend.config.tables import SettingsError
 from scripts.local_triton.checks import PreflightError
 from scripts.local_triton.child import die_with_parent
 from scripts.run import preflight
+from scripts.run.ending import SIGNALS
 from scripts.run.state import REPOSITORY, folder_in_use, models_in_use
 
 # The README's section on the demo models says more.
@@ -21,7 +22,6 @@ DEMO_BOUNDS = """\
 Demo models. Speech to text knows some 400 everyday words each of English, German, French and Italian, guesses at all
 others, and takes no prompt. The six voices say any text, like robots. Embeddings and rerank are at home in English.
 """
-ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def _export(choice: preflight.Choice) -> None:
@@ -44,13 +44,13 @@ def _run(choice: preflight.Choice) -> int:
         if stack is None:
             return 1
         with models_in_use(choice.models_text, lambda: _export(choice)):
-            return launch.launch(stack, choice, ENDING_SIGNALS)
+            return launch.launch(stack, choice)
 
 
 def main() -> int:
     # Until there is something to clean up, they end this process at once: SIGINT too, which a shell that starts this
     # in the background has ignored.
-    for number in ENDING_SIGNALS:
+    for number in SIGNALS:
         signal.signal(number, signal.SIG_DFL)
     spare_this_machine(os.environ)
     parser = argparse.ArgumentParser(description="Run Quartet on this machine.")

@@ -10,7 +10,6 @@ import argparse
 import hashlib
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -24,6 +23,7 @@ from scripts.local_triton.checks import PreflightError, free_port
 from scripts.local_triton.child import die_with_parent
 from scripts.local_triton.server import TritonFailedError
 from scripts.run import preflight
+from scripts.run.ending import INTERRUPTED, Ending
 from scripts.run.preflight import Choice
 from scripts.run.stack import Stack
 from scripts.run.state import BUILD, REPOSITORY
@@ -99,12 +99,11 @@ def _digest(facts: str, repository: Path) -> str:
 
 
 def _of_own_product(choice: Choice) -> int:
-    # So that it stops what it has started.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="quartet-") as folder:
         own = {"DATABASE": f"sqlite:///{folder}/quartet.sqlite3", "USAGE_FOLDER": f"{folder}/usage"}
         environ = {**os.environ, **{f"{PREFIX}{name}": value for name, value in own.items()}}
         stack = Stack(free_port(), environ, work=Path(folder))
+        ending = Ending(stack.hurry)
 
         def watch() -> None:
             if reason := stack.failure():
@@ -116,7 +115,10 @@ def _of_own_product(choice: Choice) -> int:
         except (PreflightError, TritonFailedError, *DATABASE_FAILURES) as error:
             print(error, file=sys.stderr)
             return 1
+        except KeyboardInterrupt:
+            return INTERRUPTED
         finally:
+            ending.begins()
             stack.stop()
 
 

@@ -6,13 +6,13 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import FrameType
 
 from frontend.database.engine import DATABASE_FAILURES, DatabaseUrlError
 from frontend.database.migrate import MigrationError
 from scripts.local_triton.checks import PreflightError
 from scripts.local_triton.server import TritonFailedError
 from scripts.run import demo_env, known_answers
+from scripts.run.ending import SIGNALS, Ending
 from scripts.run.preflight import Choice, port_of
 from scripts.run.stack import Stack
 
@@ -58,19 +58,16 @@ def prepare(choice: Choice) -> Stack | None:
     return stack
 
 
-def launch(stack: Stack, choice: Choice, ending: Sequence[signal.Signals]) -> int:
-    """Until one of the ``ending`` signals; answers the exit code, 1 where the models are not what they should be."""
+def launch(stack: Stack, choice: Choice, signals: Sequence[signal.Signals] = SIGNALS) -> int:
+    """Until one of ``signals``; answers the exit code, 1 where the models are not what they should be."""
     started, as_known = time.monotonic(), True
-
-    def leave(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
+    # Who asks a second time does not want to wait for requests under way.
+    ending = Ending(stack.hurry, signals)
 
     def mend() -> None:
         if reason := stack.mend():
             raise TritonFailedError(reason)
 
-    for number in ending:
-        signal.signal(number, leave)
     try:
         stack.start()
         path, values = choice.state / demo_env.FILE, {**stack.environment(), **known_answers.told(choice)}
@@ -86,8 +83,6 @@ def launch(stack: Stack, choice: Choice, ending: Sequence[signal.Signals]) -> in
         print(error, file=sys.stderr)
         return 1
     finally:
-        # From here on a signal must not interrupt the cleaning up: a second one has it wait for no request.
-        for number in ending:
-            signal.signal(number, lambda number, frame: stack.hurry())
+        ending.begins()
         stack.stop()
     return 0 if as_known else 1

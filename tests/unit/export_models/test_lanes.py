@@ -5,6 +5,7 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,6 +46,16 @@ def test_a_signal_ends_an_export_with_its_processes(tmp_path: Path, number: sign
     assert process.returncode == 128 + number
     assert said.splitlines()[-1] == f"export stopped by {number.name}"
     assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.01, 0.1])
+def test_a_second_signal_does_not_cut_short_the_end_of_an_export(tmp_path: Path, gap: float) -> None:
+    with _exporting(tmp_path) as (process, _):
+        process.send_signal(signal.SIGINT)
+        time.sleep(gap)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+    assert (process.returncode, said.splitlines()[-1]) == (130, "export stopped by SIGINT")
 
 
 def test_a_killed_export_leaves_no_process_behind(tmp_path: Path) -> None:
