@@ -16,9 +16,9 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from scripts.export_models import lanes, plan, stamp
+from scripts.export_models import lanes, plan, space, stamp
 from scripts.export_models.checkpoints import Checkpoint, SourceError, in_words
-from scripts.export_models.fingerprints import Fingerprints, weights_of
+from scripts.export_models.fingerprints import Fingerprints
 from scripts.export_models.graphs import runtimes
 from scripts.export_models.graphs.parity import table
 from scripts.export_models.graphs.progress import SILENT
@@ -39,7 +39,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--source", choices=("demo", "hub", "folder"), default="demo")
     parser.add_argument("--folder", type=Path, help="checkpoints on disk, laid out as on the hub")
     parser.add_argument("--repository", type=Path, default=Path("model_repository"))
-    parser.add_argument("--work", type=Path, default=Path("build/export"), help="downloads, logs, intermediate files")
+    parser.add_argument("--work", type=Path, default=space.WORK, help="downloads, logs, intermediate files")
     parser.add_argument("--precision", choices=_PRECISIONS, default="auto", help="of the text models")
     parser.add_argument("--whisper-compute-type", help="CTranslate2's: float32, int8, float16, ...")
     parser.add_argument(
@@ -87,33 +87,27 @@ def _export(options: argparse.Namespace) -> int:
     if options.source == "folder" and options.folder is None:
         raise SourceError("--source folder needs --folder")
     source = source_of(options.source, str(options.folder or ""), options.work, SILENT)
-    if options.check:
-        return _check(options, source, options.models)
     others = runtimes.others(options.versions, options.runtimes)
     # The demo and a folder are at hand; whether the hub is matters only where something is to be had from it.
     if options.source != "hub":
-        _check(options, source, options.models)
-    wanted = _wanted(options, source)
+        _check(source, options.models)
+    wanted = dict.fromkeys(options.models, "") if options.check else _wanted(options, source)
     if not wanted:
         return 0
     if options.source == "hub":
-        _check(options, source, list(wanted))
+        _check(source, list(wanted))
+    sizes = space.sizes(options.source, source, list(wanted))
+    space.check(space.needs(options.source, sizes, options.work, options.repository))
+    if options.check:
+        return 0
     for other in others:
         other.install()
-    return _run(options, wanted, _sizes(options, source, list(wanted)))
+    return _run(options, wanted, sizes)
 
 
-def _check(options: argparse.Namespace, source: Source, models: Sequence[str]) -> int:
+def _check(source: Source, models: Sequence[str]) -> None:
     """Refuse what would fail later, before anything is downloaded or computed."""
     source.check(plan.checkpoints_of(models), [voice for model in models if (voice := plan.voice_of(model))])
-    # What is downloaded lies in the work folder, what is written in the repository; both may lie on one disk.
-    size = sum(_sizes(options, source, models).values())
-    for folder, needed in ((options.work, size if options.source == "hub" else 0), (options.repository, size)):
-        there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-        free = shutil.disk_usage(there).free
-        if free < needed:
-            raise SourceError(f"{folder} needs {in_words(needed)}, and its disk has {in_words(free)} free")
-    return 0
 
 
 def _wanted(options: argparse.Namespace, source: Source) -> dict[str, str]:
@@ -130,20 +124,6 @@ def _wanted(options: argparse.Namespace, source: Source) -> dict[str, str]:
         elif found.not_checked:
             print(f"{model} is exported and not checked: {'; '.join(found.not_checked)}", file=sys.stderr)
     return wanted
-
-
-def _sizes(options: argparse.Namespace, source: Source, models: Sequence[str]) -> dict[Checkpoint, int]:
-    """The bytes of the weights of each checkpoint; the demo's voices have none before they are built."""
-    sizes = {}
-    for checkpoint in plan.checkpoints_of(models):
-        its = [model for model in models if plan.CHECKPOINTS[model] == checkpoint]
-        sizes[checkpoint] = checkpoint.size
-        if options.source == "demo" and checkpoint.kind == "voices":
-            sizes[checkpoint] = 0
-        elif options.source != "hub":
-            folder = source.fetch(checkpoint)
-            sizes[checkpoint] = sum(path.stat().st_size for model in its for path in weights_of(model, folder))
-    return sizes
 
 
 def _run(options: argparse.Namespace, wanted: Mapping[str, str], sizes: Mapping[Checkpoint, int]) -> int:

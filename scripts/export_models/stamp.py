@@ -18,11 +18,15 @@ _PACKAGE = "scripts"
 
 @dataclass(frozen=True)
 class Stamp:
-    """A finished export: what it was made of, the ONNX Runtimes it passed on, and what of it nobody checked."""
+    """A finished export: what it was made of, the ONNX Runtimes it passed on, and what of it nobody checked.
+
+    ``source`` is that of its checkpoint: demo, hub or folder.
+    """
 
     fingerprint: str
     runtimes: list[str] = field(default_factory=list)
     not_checked: list[str] = field(default_factory=list)
+    source: str = ""
 
 
 class Digests:
@@ -106,3 +110,9 @@ def write(repository: Path, name: str, stamp: Stamp) -> None:
 
 def remove(repository: Path, name: str) -> None:
     _path(repository, name).unlink(missing_ok=True)
+
+
+def missing(repository: Path, names: Iterable[str], source: str) -> list[str]:
+    """Those that were not exported from ``source``; a stamp that does not say it is taken for one of it."""
+    found = {name: read(repository, name) for name in names}
+    return [name for name, stamp in found.items() if stamp is None or stamp.source not in ("", source)]

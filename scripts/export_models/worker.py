@@ -153,7 +153,7 @@ def main(arguments: list[str]) -> None:
                 checks = _export(job, model, reports, fetched)
             if not any(check.failed for check in checks):
                 unchecked = [check.what for check in checks if check.difference is None]
-                stamp.write(Path(job.repository), model, stamp.Stamp(fingerprint, job.versions, unchecked))
+                stamp.write(Path(job.repository), model, stamp.Stamp(fingerprint, job.versions, unchecked, job.source))
             reports.finished(checks)
 
 

@@ -8,7 +8,6 @@ Only the standard library is needed: a machine that has nothing yet runs this fi
 import argparse
 import importlib.util
 import os
-import shutil
 import signal
 import sys
 import sysconfig
@@ -19,10 +18,11 @@ from pathlib import Path
 from frontend.config.proxies import spare_this_machine
 from frontend.config.settings import Settings
 from frontend.config.tables import SettingsError
-from scripts.export_models import stamp
+from scripts.export_models import space, stamp
 from scripts.export_models.checkpoints import VOICE_FILES, SourceError
 from scripts.export_models.plan import MODELS, checkpoints_of
 from scripts.export_models.sources import FolderSource, HubSource, Source
+from scripts.export_models.space import Need
 from scripts.local_triton import checks
 from scripts.local_triton.checks import PreflightError
 from scripts.machine import memory_bytes
@@ -31,18 +31,12 @@ from scripts.run import state
 _GB = 10**9
 _SOURCES = ("demo", "hub", "folder")
 _VENV = Path(".venv")
-
-
-# Packages, with what an installer keeps of its downloads.
-_PACKAGES = 3.5 * _GB
-# What a choice of models takes: of disk for downloads and exports, of memory to export and to run.
-_DISK = {"demo": 0.5 * _GB, "folder": 16 * _GB, "hub": 26 * _GB}
+_PACKAGES = Need(_VENV, 3.5 * _GB, "packages and what their installer keeps")
+_DEMO = Need(state.REPOSITORY, 0.5 * _GB, "demo models")
+# What a choice of models takes to export and to run.
 _MEMORY = {"demo": 3 * _GB, "folder": 10 * _GB, "hub": 10 * _GB}
-_EXPORTS = {
-    "demo": "the demo models, made here: 0.2 GB, 1 to 2 minutes",
-    "folder": "the models of the folder: up to 12 GB",
-    "hub": "the real models: a download of 9.6 GB, and an export of up to 12 GB",
-}
+# On two cores.
+_MINUTES = {_PACKAGES: ", 1 to 5 minutes", _DEMO: ", made here in 1 to 2 minutes"}
 _PRECISIONS = {"run": ("auto", "int8", "bf16", "fp32"), "export": ("auto", "int8", "bf16", "fp32", "fp16")}
 
 
@@ -102,11 +96,11 @@ def check(choice: Choice, environ: Mapping[str, str]) -> None:
     if choice.models == "folder":
         if not Path(choice.folder).is_dir():
             raise PreflightError(f"FOLDER={choice.folder}: there is no such folder")
-        check_source(FolderSource(Path(choice.folder)))
+        check_source(_source(choice))
     check_python()
     check_machine(choice)
-    if choice.models == "hub" and not exported():
-        check_source(HubSource(Path(), environ.get("HF_ENDPOINT")))
+    if choice.models == "hub" and missing(choice):
+        check_source(_source(choice))
 
 
 def check_models(choice: Choice) -> None:
@@ -140,10 +134,9 @@ def check_python() -> None:
         )
 
 
-def exported() -> bool:
-    """Whether every model has been exported once, from whatever."""
-    models = [path.parent.name for path in state.REPOSITORY.glob("*/config.pbtxt")]
-    return bool(models) and all(stamp.read(state.REPOSITORY, model) for model in models)
+def missing(choice: Choice) -> list[str]:
+    """The models that were never exported from what is chosen."""
+    return stamp.missing(state.REPOSITORY, MODELS, choice.models)
 
 
 def check_machine(choice: Choice) -> None:
@@ -152,15 +145,25 @@ def check_machine(choice: Choice) -> None:
     if memory < need:
         wanted, found = f"{need / _GB:.0f} GB of memory", f"{memory / _GB:.1f} GB"
         raise PreflightError(f"MODELS={choice.models} needs {wanted}, and {found} may be used here")
-    missing, free = disk_needed(choice), shutil.disk_usage(".").free
-    if free < missing:
-        raise PreflightError(f"{missing / _GB:.1f} GB of disk are needed here, and {free / _GB:.1f} GB are free")
+    try:
+        space.check(needs(choice))
+    except SourceError as error:
+        raise PreflightError(str(error)) from None
 
 
-def disk_needed(choice: Choice) -> float:
-    """Bytes that installing and exporting will take."""
-    packages = 0 if (_VENV / "installed").is_file() else _PACKAGES
-    return packages + (0 if exported() else _DISK[choice.models])
+def needs(choice: Choice) -> list[Need]:
+    """The disk that installing and exporting will take."""
+    packages = [] if (_VENV / "installed").is_file() else [_PACKAGES]
+    if not (models := missing(choice)):
+        return packages
+    if choice.models == "demo":
+        return [*packages, _DEMO]
+    sizes = space.sizes(choice.models, _source(choice), models)
+    return [*packages, *space.needs(choice.models, sizes, space.WORK, state.REPOSITORY)]
+
+
+def _source(choice: Choice) -> Source:
+    return FolderSource(Path(choice.folder)) if choice.models == "folder" else HubSource(space.WORK)
 
 
 def check_source(source: Source) -> None:
@@ -172,15 +175,9 @@ def check_source(source: Source) -> None:
 
 
 def plan(choice: Choice) -> str:
-    """What the first start does before it is ready, with times on two cores; nothing where all is there."""
-    steps = []
-    if not (_VENV / "installed").is_file():
-        steps.append("packages into .venv: 2.3 GB, 1 to 5 minutes")
-    if not exported():
-        steps.append(_EXPORTS[choice.models])
-    if not steps:
-        return ""
-    return "\n".join(["Before the first start:", *(f"  {number}. {step}" for number, step in enumerate(steps, 1))])
+    """What the first start lays down before it is ready, and how long that takes; nothing where all is there."""
+    lines = [f"  {need}{_MINUTES.get(need, '')}" for need in needs(choice)]
+    return "\n".join(["Before the first start:", *lines]) if lines else ""
 
 
 def main() -> int:

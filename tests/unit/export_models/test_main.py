@@ -97,7 +97,14 @@ def test_a_disk_that_is_too_small_is_one_sentence(
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1_000_000))
     assert _main(folder) == 2
     (line,) = _told(capsys)
-    assert line.endswith("repository needs 2 MB, and its disk has 1 MB free")
+    assert line.startswith("export stopped: 2 MB of disk are needed (2 MB of exports), and that of ")
+    assert line.endswith("repository has 1 MB free")
+
+
+def test_a_disk_without_room_is_enough_where_all_is_exported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _main(folder) == 0
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=0))
+    assert _main(folder) == 0
 
 
 @pytest.mark.parametrize("version", ["1.19.1", "99.0.0", "1.19", "latest"])

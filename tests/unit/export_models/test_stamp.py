@@ -128,3 +128,10 @@ def test_what_is_no_stamp_is_none(tmp_path: Path, text: str | None) -> None:
     if text is not None:
         (tmp_path / "m" / "1" / "exported.json").write_text(text, encoding="utf-8")
     assert stamp.read(tmp_path, "m") is None
+
+
+def test_a_model_of_another_source_is_missing_and_one_of_before_sources_were_noted_is_not(tmp_path: Path) -> None:
+    for name, source in (("demos", "demo"), ("hubs", "hub"), ("old", "")):
+        (tmp_path / name / "1").mkdir(parents=True)
+        stamp.write(tmp_path, name, Stamp("f", source=source))
+    assert stamp.missing(tmp_path, ["demos", "hubs", "old", "none"], "hub") == ["demos", "none"]

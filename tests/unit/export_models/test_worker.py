@@ -84,14 +84,14 @@ def test_a_text_models_export_ends_where_it_holds_more_memory_than_it_may(
     assert event == "finished" or re.fullmatch(r"the export took more than \d+ MB of memory", said)
 
 
-def test_an_export_that_passed_is_stamped_with_where_it_was_checked(
+def test_an_export_that_passed_is_stamped_with_its_source_and_where_it_was_checked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert _stamped(tmp_path, [Check("m", "w", 0, 1)], monkeypatch) == Stamp("print", ["1.19.2"], [])
+    assert _stamped(tmp_path, [Check("m", "w", 0, 1)], monkeypatch) == Stamp("print", ["1.19.2"], [], "demo")
 
 
 def test_an_export_that_nobody_checked_is_stamped_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _stamped(tmp_path, [not_checked("m", "fp16")], monkeypatch) == Stamp("print", ["1.19.2"], ["fp16"])
+    assert _stamped(tmp_path, [not_checked("m", "fp16")], monkeypatch) == Stamp("print", ["1.19.2"], ["fp16"], "demo")
 
 
 def test_an_export_that_failed_has_no_stamp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ import shutil
 import socket
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +13,8 @@ from types import SimpleNamespace
 import pytest
 
 from frontend.config.tables import SettingsError
-from scripts.export_models import checkpoints, stamp
+from scripts.export_models import checkpoints, space, stamp
+from scripts.export_models.plan import MODELS
 from scripts.export_models.sources import FolderSource, HubSource
 from scripts.export_models.stamp import Stamp
 from scripts.local_triton.checks import PreflightError, free_port
@@ -79,7 +81,10 @@ def test_a_folder_of_state_that_triton_cannot_run_in_is_named() -> None:
 
 @pytest.mark.parametrize(
     ("memory", "disk", "sentence"),
-    [(2 * 10**9, 10**12, "needs 3 GB of memory, and 2.0 GB may be used"), (10**11, 10**9, "4.0 GB of disk are needed")],
+    [
+        (2 * 10**9, 10**12, "needs 3 GB of memory, and 2.0 GB may be used"),
+        (10**11, 10**9, r"4.0 GB of disk are needed \(3.5 GB of .*, 500 MB of demo models\), .* 1.0 GB free"),
+    ],
 )
 def test_a_machine_that_is_too_small_is_told(
     monkeypatch: pytest.MonkeyPatch, memory: int, disk: int, sentence: str
@@ -96,23 +101,50 @@ def test_a_hub_that_does_not_answer_is_named() -> None:
         preflight.check_source(HubSource(Path(), address))
 
 
+def _said(choice: Choice) -> list[str]:
+    return [line.strip() for line in preflight.plan(choice).splitlines()[1:]]
+
+
+def _export(models: Iterable[str], source: str) -> None:
+    Path(".venv").mkdir(exist_ok=True)
+    Path(".venv/installed").touch()
+    for model in models:
+        (Path("model_repository") / model / "1").mkdir(parents=True, exist_ok=True)
+        stamp.write(Path("model_repository"), model, Stamp("print", source=source))
+
+
 def test_the_first_start_says_what_it_takes() -> None:
-    steps = preflight.plan(RUN).splitlines()[1:]
-    assert [" ".join(step.split()[:3]) for step in steps] == ["1. packages into", "2. the demo"]
+    assert _said(RUN) == [
+        "3.5 GB of packages and what their installer keeps, 1 to 5 minutes",
+        "500 MB of demo models, made here in 1 to 2 minutes",
+    ]
+    assert _said(replace(RUN, models="hub"))[1:] == ["9.7 GB of downloads", "12.0 GB of exports", "5.6 GB of scratch"]
 
 
-@pytest.mark.parametrize("missing", [None, "second"])
-def test_what_is_exported_is_said_to_take_nothing_more(tmp_path: Path, missing: str | None) -> None:
-    (tmp_path / ".venv").mkdir()
-    (tmp_path / ".venv" / "installed").touch()
-    for model in ("first", "second"):
-        folder = tmp_path / "model_repository" / model
-        (folder / "1").mkdir(parents=True)
-        (folder / "config.pbtxt").touch()
-        if model != missing:
-            stamp.write(folder.parent, model, Stamp("print"))
-    assert bool(preflight.plan(RUN)) == bool(missing)
-    assert bool(preflight.disk_needed(RUN)) == bool(missing)
+@pytest.mark.parametrize("source", ["demo", "hub"])
+def test_what_is_exported_is_said_to_take_nothing_more(source: str) -> None:
+    _export(MODELS, source)
+    assert _said(replace(RUN, models=source)) == []
+
+
+def test_after_the_demo_the_real_models_are_asked_about_as_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    _export(MODELS, "demo")
+    assert _said(replace(RUN, models="hub"))[0] == "9.7 GB of downloads"
+    monkeypatch.setattr(preflight, "memory_bytes", lambda: 10**11)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=10**12))
+    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{free_port()}")
+    with pytest.raises(PreflightError, match="the model hub .* cannot be reached"):
+        preflight.check(replace(RUN, models="hub", port=str(free_port())), {})
+
+
+def test_the_last_of_ten_models_asks_for_its_own_room_alone() -> None:
+    _export((model for model in MODELS if model != "whisper_large_v3"), "hub")
+    assert _said(replace(RUN, models="hub")) == ["3.1 GB of downloads", "4.7 GB of exports", "3.7 GB of scratch"]
+    come = space.WORK / "hub" / checkpoints.WHISPER_LARGE.repository / ".cache" / "model.incomplete"
+    come.parent.mkdir(parents=True)
+    with come.open("wb") as file:
+        file.truncate(3_000_000_000)
+    assert _said(replace(RUN, models="hub"))[0] == "100 MB of downloads"
 
 
 def test_it_needs_nothing_but_the_standard_library() -> None:

@@ -1,0 +1,46 @@
+"""What lies on one disk is added up."""
+
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from scripts.export_models import space
+from scripts.export_models.checkpoints import EMBEDDER, WHISPER_TURBO, Checkpoint, SourceError
+from scripts.export_models.space import Need
+
+_GB = 10**9
+
+
+@pytest.fixture(autouse=True)
+def _five_gigabytes_are_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=5 * _GB))
+
+
+def test_downloads_and_exports_on_one_disk_are_added_up(tmp_path: Path) -> None:
+    wanted = [Need(tmp_path / "work" / "hub", 3 * _GB, "downloads"), Need(tmp_path, 3 * _GB, "exports")]
+    said = rf"6.0 GB of disk are needed \(3.0 GB of downloads, 3.0 GB of exports\), and that of {tmp_path}/work/hub has"
+    with pytest.raises(SourceError, match=said):
+        space.check(wanted)
+
+
+def test_what_lies_on_two_disks_is_not(tmp_path: Path) -> None:
+    space.check([Need(Path("/dev/shm"), 3 * _GB, "downloads"), Need(tmp_path, 3 * _GB, "exports")])
+
+
+def test_only_the_hub_is_downloaded_from_and_only_a_whisper_takes_scratch(tmp_path: Path) -> None:
+    def what(source: str, its: dict[Checkpoint, int]) -> list[str]:
+        return [need.what for need in space.needs(source, its, tmp_path, tmp_path)]
+
+    assert what("folder", {EMBEDDER: 1}) == ["exports"]
+    assert what("folder", {WHISPER_TURBO: 1}) == ["exports", "scratch"]
+    assert what("hub", {EMBEDDER: 1}) == ["downloads", "exports"]
+
+
+def test_what_has_come_is_not_downloaded_again(tmp_path: Path) -> None:
+    come = tmp_path / "hub" / EMBEDDER.repository / "pytorch_model.bin"
+    come.parent.mkdir(parents=True)
+    come.write_bytes(bytes(400))
+    downloads, _ = space.needs("hub", {EMBEDDER: 1000}, tmp_path, tmp_path)
+    assert downloads.size == 600
