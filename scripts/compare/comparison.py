@@ -12,8 +12,8 @@ from scripts.compare import measures
 from scripts.compare.report import Compared
 from scripts.compare.sides import EXACT, OTHER, Models, ask
 from scripts.export_models.graphs.progress import Progress
-from scripts.export_models.progress_line import ProgressLine
 from scripts.export_models.text.promised import PROMISES
+from scripts.progress_bar import ProgressBar
 
 # A reranker is given each query's nearest texts, as it is in use; so many queries tell enough.
 _NEIGHBOURS, _QUERIES = 10, 50
@@ -25,13 +25,13 @@ def names_of(operation: str) -> list[str]:
 
 
 class _Shown(Progress):
-    """Tells of one model in one precision."""
+    """Tells of one model in one precision, with so many done before it."""
 
-    def __init__(self, line: ProgressLine, name: str) -> None:
-        self._line, self._name = line, name
+    def __init__(self, bar: ProgressBar, name: str, before: int) -> None:
+        self._bar, self._name, self._before = bar, name, before
 
     def step(self, name: str, done: int, total: int) -> None:
-        self._line.heard(("step", self._name, name, done, total))
+        self._bar.show(self._before, f"{self._name}: {name} {100 * done // total}%")
 
 
 class Comparison:
@@ -41,7 +41,7 @@ class Comparison:
         self._models, self._texts, self._threads = models, texts, threads
         self._own = not queries
         self._queries = queries or texts
-        self._line = ProgressLine(sys.stderr, 2 * len(models.names))
+        self._bar, self._done = ProgressBar(sys.stderr, "comparing", 2 * len(models.names)), 0
 
     def run(self) -> list[Compared]:
         """Embedders first: the neighbours that the first finds are what rerankers are asked about."""
@@ -50,7 +50,7 @@ class Comparison:
         asked = np.linspace(0, len(self._queries) - 1, min(_QUERIES, len(self._queries))).round().astype(int)
         queries = [self._queries[at] for at in asked]
         rerankers = [self._reranker(name, queries, near.places[asked]) for name in names_of(RERANK)]
-        self._line.close()
+        self._bar.close()
         return [*(compared for compared, _ in embedders), *rerankers]
 
     def _embedder(self, name: str) -> tuple[Compared, measures.Near]:
@@ -76,7 +76,8 @@ class Comparison:
         found = []
         for precision in (EXACT, OTHER):
             title = f"{name} in {precision}"
-            found.append(ask(self._models.of(name, precision), ids, self._threads, _Shown(self._line, title)))
-            self._line.heard(("finished", title))
+            shown = _Shown(self._bar, title, self._done)
+            found.append(ask(self._models.of(name, precision), ids, self._threads, shown))
+            self._done += 1
         (exact, speed), (other, other_speed) = found
         return [exact, other], (speed, other_speed)

@@ -5,8 +5,9 @@
     python -m scripts.export_models --source hub --whisper-compute-type int8
     python -m scripts.export_models --source hub --onnxruntime 1.19.2
 
-Each export ends with a table of what was compared with the originals; the exit code is 1 when a check failed, 2 when
-there was nothing to export from, and 128 and the number of a signal that ended it.
+``export.log`` in the ``--work`` folder ends with a table of what was compared with the originals; the screen has what
+failed. The exit code is 1 when a check failed, 2 when there was nothing to export from, and 128 and the number of a
+signal that ended it.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from scripts.export_models import lanes, plan, space, stamp
 from scripts.export_models.checkpoints import Checkpoint, SourceError, in_words
 from scripts.export_models.fingerprints import Fingerprints
 from scripts.export_models.graphs import runtimes
-from scripts.export_models.graphs.parity import table
+from scripts.export_models.graphs.parity import Check, table
 from scripts.export_models.graphs.progress import SILENT
 from scripts.export_models.progress_line import ProgressLine
 from scripts.export_models.sources import Source
@@ -147,14 +148,26 @@ def _run(options: argparse.Namespace, wanted: Mapping[str, str], sizes: Mapping[
         )
         for share in shares
     ]
-    started = time.monotonic()
-    checks = lanes.run(jobs, options.work, ProgressLine(sys.stderr, len(wanted)))
-    print(table(checks))
+    started, path = time.monotonic(), options.work / space.LOG
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as log:
+        checks = lanes.run(jobs, options.work, ProgressLine(sys.stderr, log, len(wanted)))
+        print(table(checks), file=log)
+    for check in checks:
+        if not check.passed:
+            print(_told(check), file=sys.stderr)
     free = shutil.disk_usage(options.repository).free
-    print(f"{len(wanted)} models in {time.monotonic() - started:.0f} s, {in_words(free)} free on the disk")
-    if options.source == "hub":
-        print("what is published of these models is asked of what serves them by: quartet verify --facts hub")
+    print(
+        f"{len(wanted)} models in {time.monotonic() - started:.0f} s, {in_words(free)} free on the disk; "
+        f"{path} has what was compared"
+    )
     return 1 if any(check.failed for check in checks) else 0
+
+
+def _told(check: Check) -> str:
+    if check.difference is None:
+        return f"{check.model}: {check.what} was not checked"
+    return f"{check.model}: FAILED, {check.what} is {check.difference:.2e}, over {check.limit:.2g}"
 
 
 def _counted(count: int, one: str, many: str) -> str:
@@ -164,7 +177,7 @@ def _counted(count: int, one: str, many: str) -> str:
 def _announced(
     source: str, works: Sequence[plan.Task], shares: Sequence[plan.Lane], sizes: Mapping[Checkpoint, int]
 ) -> str:
-    """What is about to happen, before it does: how much is read, on what, and for how long."""
+    """What is about to happen, before it does: how much is downloaded, on what, and for how long."""
     minutes = plan.seconds_in_all(works, shares) / 60
     count = sum(len(work.models) for work in works)
     lines = [
@@ -172,12 +185,9 @@ def _announced(
         f"{_counted(len(shares), 'process', 'processes')} of {_counted(shares[0].threads, 'thread', 'threads')}, "
         f"for {processors()} processors and {in_words(memory_bytes())} of memory"
     ]
-    for checkpoint, size in sizes.items():
-        if source == "hub":
-            name = f"{checkpoint.repository} at {checkpoint.revision[:12]}"
-            lines.append(f"  {name}: {in_words(size)} to download, licence {checkpoint.licence}")
-        elif size:
-            lines.append(f"  {checkpoint.kind}: {in_words(size)} to read")
+    for checkpoint, size in sizes.items() if source == "hub" else ():
+        name = f"{checkpoint.repository} at {checkpoint.revision[:12]}"
+        lines.append(f"  {name}: {in_words(size)} to download, licence {checkpoint.licence}")
     return "\n".join(lines)
 
 

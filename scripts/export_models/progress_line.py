@@ -1,23 +1,23 @@
-"""What a person sees of a running export: a line that is written over on a terminal, a line a step anywhere else."""
+"""What a person sees of a running export, and what its log has besides: each step of each model."""
 
-import shutil
 import time
 from typing import Any, TextIO
 
-# Without a terminal a long step is heard of again at each quarter, and when nothing was told for so long.
+from scripts.progress_bar import ProgressBar
+
+# In the log a step of many parts is heard of again at each quarter.
 _QUARTERS = 4
-_SILENCE_SECONDS = 30.0
 
 
 class ProgressLine:
-    """Tells of ``total`` models on ``stream``; ``heard`` takes what workers send."""
+    """Tells of ``total`` models on ``screen`` and in ``log``; ``heard`` takes what workers send."""
 
-    def __init__(self, stream: TextIO, total: int) -> None:
-        self._stream, self._total, self._finished = stream, total, 0
-        self._terminal = stream.isatty()
+    def __init__(self, screen: TextIO, log: TextIO, total: int) -> None:
+        self._bar, self._log = ProgressBar(screen, "exporting", total), log
+        self._total, self._finished = total, 0
         self._steps: dict[str, str] = {}
-        self._told: dict[str, tuple[str, int]] = {}
-        self._started = self._written = time.monotonic()
+        self._logged: dict[str, tuple[str, int]] = {}
+        self._started = time.monotonic()
 
     def heard(self, event: tuple[Any, ...]) -> None:
         """Take ``(kind, model, ...)``: a step with its parts done and in all, a note, or the end of a model."""
@@ -26,46 +26,30 @@ class ProgressLine:
             self._step(model, *rest)
         elif kind == "note":
             self._write(f"{model}: {rest[0]}")
+            self._bar.say(f"{model}: {rest[0]}")
         else:
             self._finished += 1
             self._steps.pop(model, None)
             self._write(f"{model}: done, {self._finished} of {self._total} models")
+        self.tick()
 
     def tick(self) -> None:
-        """Show that time goes on while nothing is heard."""
-        if self._terminal:
-            self._redraw()
-        elif self._steps and time.monotonic() - self._written >= _SILENCE_SECONDS:
-            self._write(self._running())
+        """Show that time goes on while nothing is heard, once something was."""
+        if self._steps or self._finished:
+            self._bar.show(self._finished, ", ".join(self._steps.values()))
 
     def close(self) -> None:
-        """Leave the line empty for whoever writes next."""
-        if self._terminal:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()
+        """Leave the screen to whoever writes next."""
+        self._bar.close()
 
     def _step(self, model: str, name: str, done: int, total: int) -> None:
         self._steps[model] = f"{model}: {name}" + (f" {100 * done // total}%" if total > 1 else "")
-        if self._terminal:
-            self._redraw()
-            return
         reached = (name, _QUARTERS * done // total if total > 1 else 0)
-        if self._told.get(model) != reached:
-            self._told[model] = reached
+        if self._logged.get(model) != reached:
+            self._logged[model] = reached
             self._write(self._steps[model])
 
-    def _running(self) -> str:
-        minutes, seconds = divmod(int(time.monotonic() - self._started), 60)
-        return "  ".join([f"{minutes}:{seconds:02} {self._finished}/{self._total} models", *self._steps.values()])
-
     def _write(self, line: str) -> None:
-        self._written = time.monotonic()
-        self._stream.write(f"\r\x1b[K{line}\n" if self._terminal else f"{line}\n")
-        self._stream.flush()
-        if self._terminal:
-            self._redraw()
-
-    def _redraw(self) -> None:
-        line = self._running()[: shutil.get_terminal_size().columns - 1]
-        self._stream.write(f"\r\x1b[K{line}")
-        self._stream.flush()
+        """With the seconds since the beginning."""
+        self._log.write(f"{time.monotonic() - self._started:8.1f} {line}\n")
+        self._log.flush()

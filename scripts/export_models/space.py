@@ -13,6 +13,8 @@ from scripts.export_models.sources import Source
 
 # Downloads, logs and intermediate files, where nobody says.
 WORK = Path("build/export")
+# There each step of each model, and what was compared.
+LOG = "export.log"
 # Bytes that are written for each byte of a checkpoint's weights at the most, what OpenVINO compiles included: the
 # rehearsal of all real models wrote 11.3 GB for 9.6.
 _WRITTEN = {"text": 1.0, "whisper": 1.5, "voices": 1.0}

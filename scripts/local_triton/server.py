@@ -133,16 +133,17 @@ class LocalTriton:
             why = f"{name} did not {action} in {_LOAD_SECONDS} s" if self.alive() else "Triton stopped"
             raise TritonFailedError(f"{why}; its log is {self.log}") from None
 
-    def load(self, names: Sequence[str], progress: Callable[[str], None] = lambda name: None) -> None:
-        """Load models side by side; ``progress`` hears the name of each that is ready."""
+    def load(self, names: Sequence[str], progress: Callable[[int], None] = lambda ready: None) -> None:
+        """Load models side by side; ``progress`` hears every second or so how many are ready."""
         pool, before = ThreadPoolExecutor(_LOAD_THREADS), self._ended_stubs()
         try:
             pending = {pool.submit(self._control, name, "load"): name for name in names}
             while pending:
+                progress(len(names) - len(pending))
                 ready = wait(pending, _LOOK_SECONDS, FIRST_COMPLETED).done
                 for each in ready:
                     each.result()
-                    progress(pending.pop(each))
+                    pending.pop(each)
                 # Triton waits for a stub that has died as for one that still loads.
                 if not ready and self._ended_stubs() - before:
                     raise TritonFailedError(f"a model's process ended: {self._last_words()}; the log is {self.log}")

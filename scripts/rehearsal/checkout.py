@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from scripts.export_models import space
 from scripts.rehearsal.watch import Watched
 from scripts.run import demo_env
 
@@ -37,7 +38,7 @@ class Checkout:
     def run(self, precision: str, log: Path) -> Watched:
         """``make run`` with the models of the hub."""
         command = ["make", "run", "MODELS=hub", f"PRECISION={precision}", *self._given]
-        return Watched(command, self.folder, self._environment, log)
+        return Watched(command, self.folder, self._environment, log, self.folder / space.WORK / space.LOG)
 
     def values(self) -> dict[str, str]:
         """What a running product has written for its callers."""

@@ -58,7 +58,7 @@ class Course:
         self._hub.cuts[_OTHER_FILE] = Cut(half)
         self._cuts += 1
         with self._running("the same again; the connection breaks once; Ctrl-C in an export", precision) as run:
-            run.wait_for(f"^{model}: building layers 50%", _LATEST_SECONDS)
+            run.wait_for(f" {model}: building layers 50%", _LATEST_SECONDS)
             run.interrupt()
             self._ended(run)
 

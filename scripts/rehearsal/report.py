@@ -11,7 +11,8 @@ from scripts.export_models import plan
 from scripts.rehearsal.watch import Line, Sample
 
 _GB = 1e9
-_MODEL_LINE = re.compile(rf"^({'|'.join(plan.MODELS)}): (.+)$")
+# As the export's log has them, behind the seconds since its beginning.
+_MODEL_LINE = re.compile(rf"^ *[\d.]+ ({'|'.join(plan.MODELS)}): (.+)$")
 _DONE, _DOWNLOADING = "done, ", "downloading "
 
 

@@ -46,12 +46,18 @@ def _heed_ctrl_c() -> None:
 
 
 class Watched:
-    """``command`` in a process group of its own; its output goes to ``log`` too."""
+    """``command`` in a process group of its own; its output goes to ``log`` too.
 
-    def __init__(self, command: Sequence[str], folder: Path, environment: Mapping[str, str], log: Path) -> None:
+    What it appends meanwhile to ``details`` counts as said.
+    """
+
+    def __init__(
+        self, command: Sequence[str], folder: Path, environment: Mapping[str, str], log: Path, details: Path
+    ) -> None:
         self.lines: list[Line] = []
         self.samples: list[Sample] = []
-        self._log = log
+        self._log, self._details = log, details
+        self._detailed = _size(details)
         self._began = time.monotonic()
         self._process = subprocess.Popen(
             command,
@@ -71,21 +77,36 @@ class Watched:
 
     def _read(self) -> None:
         assert self._process.stdout is not None
-        with self._log.open("a", encoding="utf-8") as log, self._process.stdout as output:
+        with self._process.stdout as output:
             for text in output:
-                line = Line(self.seconds, text.rstrip())
-                log.write(f"{line.at:8.1f} {line.text}\n")
-                log.flush()
-                with self._heard:
-                    self.lines.append(line)
-                    self._heard.notify_all()
+                self._hear(text)
         with self._heard:
+            self._heard.notify_all()
+
+    def _hear(self, text: str) -> None:
+        line = Line(self.seconds, text.rstrip())
+        with self._heard, self._log.open("a", encoding="utf-8") as log:
+            log.write(f"{line.at:8.1f} {line.text}\n")
+            self.lines.append(line)
             self._heard.notify_all()
 
     def _look(self) -> None:
         while self._process.poll() is None:
             self.samples.append(sample(self.pid, self.seconds))
+            self._read_details()
             time.sleep(_SAMPLE_SECONDS)
+        self._read_details()
+
+    def _read_details(self) -> None:
+        """The whole lines that have come."""
+        if _size(self._details) == self._detailed:
+            return
+        with self._details.open("rb") as file:
+            file.seek(self._detailed)
+            whole, newline, _ = file.read().rpartition(b"\n")
+        self._detailed += len(whole + newline)
+        for text in whole.decode().splitlines():
+            self._hear(text)
 
     @property
     def pid(self) -> int:
@@ -128,6 +149,10 @@ class Watched:
         if self._process.poll() is None:
             self.interrupt()
             self.ended()
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
 
 
 def sample(pid: int, at: float) -> Sample:

@@ -18,10 +18,7 @@ from scripts.run.ending import SIGNALS
 from scripts.run.state import REPOSITORY, folder_in_use, models_in_use
 
 # The README's section on the demo models says more.
-DEMO_BOUNDS = """\
-Demo models. Speech to text knows some 400 everyday words each of English, German, French and Italian, guesses at all
-others, and takes no prompt. The six voices say any text, like robots. Embeddings and rerank are at home in English.
-"""
+DEMO_BOUNDS = "The demo's speech to text knows some 400 everyday words of each language, and guesses at all others."
 
 
 def _export(choice: preflight.Choice) -> None:

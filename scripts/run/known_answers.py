@@ -49,15 +49,15 @@ def hold(
 ) -> bool:
     """Ask the product at ``values``, where its models are to be held to facts and have not been before.
 
-    The table goes to standard output and to ``TABLE``. ``watch`` is called again and again meanwhile, since with large
-    models it takes minutes; what it raises ends the asking. Answers whether all is as it is known.
+    The table goes to ``TABLE``, its last line to standard output. ``watch`` is called again and again meanwhile, since
+    with large models it takes minutes; what it raises ends the asking. Answers whether all is as it is known.
     """
     if not choice.held:
         return True
     digest = _digest(values[f"{PREFIX}FACTS"], repository)
     if _HELD.is_file() and _HELD.read_text(encoding="utf-8") == digest:
         return True
-    print(f"holding the models to what is known of them ({values[f'{PREFIX}FACTS']})", flush=True)
+    print(f"holding the models to what is known of them ({values[f'{PREFIX}FACTS']}), for some minutes", flush=True)
     command = [sys.executable, "-m", "frontend", "verify", "--models", str(repository)]
     environ = {**os.environ, **values}
     with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent) as asked:
@@ -68,7 +68,7 @@ def hold(
             raise
     TABLE.parent.mkdir(parents=True, exist_ok=True)
     TABLE.write_text(table, encoding="utf-8")
-    print(table, flush=True)
+    print("".join(table.splitlines()[-1:]) + f"; {TABLE} has the table", flush=True)
     if asked.returncode == 0:
         _HELD.write_text(digest, encoding="utf-8")
         return True

@@ -4,7 +4,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
+import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 
 from frontend.database.engine import DATABASE_FAILURES, DatabaseUrlError
@@ -19,29 +20,19 @@ from scripts.run.stack import Stack
 _WATCH_SECONDS = 0.2
 
 
-def examples(stack: Stack, values: Mapping[str, str], path: Path, seconds: float) -> str:
-    """Copy-and-paste examples for the person who started the product."""
-    triton = stack.triton.ports
+def welcome(url: str, key: str, more: Path, seconds: float) -> str:
+    """The last lines on the screen: where it answers, what opens it, and a first command that can be pasted."""
+    # Where curl would ask a proxy; a shell that has read the file asks none.
+    direct = "--noproxy 127.0.0.1 " if urllib.request.getproxies().keys() & {"http", "all"} else ""
     return f"""
-Quartet is ready after {seconds:.0f} s at {stack.url}
+Quartet is ready after {seconds:.0f} s. Ctrl-C stops it; {more} has what other shells need.
 
-  API key       {values["QUARTET_API_KEY"]}
-  mobile token  {values["QUARTET_MOBILE_JWT"]}
-  Triton        HTTP 127.0.0.1:{triton.http}, gRPC 127.0.0.1:{triton.grpc}, metrics 127.0.0.1:{triton.metrics}
-  fitted to     {stack.fit}
+  address     {url}
+  playground  {url}/playground
+  key         {key}
 
-All of it is in {path}. Try, in another shell:
-
-  source .venv/bin/activate; set -a; source {path}; set +a
-  curl -s $QUARTET_URL/v1/audio/speech -H "Authorization: Bearer $QUARTET_API_KEY" \\
+  curl -s {direct}{url}/v1/audio/speech -H "Authorization: Bearer {key}" \\
     -d '{{"input": "Good morning Anna, can you buy some bread today?", "voice": "amy"}}' -o hello.wav
-  curl -s $QUARTET_URL/v1/audio/transcriptions -H "Authorization: Bearer $QUARTET_API_KEY" -F file=@hello.wav
-  curl -s $QUARTET_URL/v1/rerank -H "Authorization: Bearer $QUARTET_API_KEY" \\
-    -d '{{"query": "How do I reset my password?",
-         "documents": ["Press the reset button of the router.", "Change a forgotten login secret here."]}}'
-  quartet keys create --name "search service"
-
-{stack.url} links what there is to look at. Ctrl-C stops everything.
 """
 
 
@@ -72,7 +63,7 @@ def launch(stack: Stack, choice: Choice, signals: Sequence[signal.Signals] = SIG
         stack.start()
         path, values = choice.state / demo_env.FILE, {**stack.environment(), **known_answers.told(choice)}
         demo_env.write(path, values)
-        print(examples(stack, values, path, time.monotonic() - started), flush=True)
+        print(welcome(stack.url, stack.api_key, path, time.monotonic() - started), flush=True)
         as_known = known_answers.hold(choice, values, watch=mend)
         while True:
             time.sleep(_WATCH_SECONDS)

@@ -8,10 +8,9 @@ import sys
 import time
 import urllib.error
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from types import MappingProxyType
-
-from tqdm import tqdm
 
 from frontend.access import api_key
 from frontend.access.jwt import Tokens
@@ -26,6 +25,7 @@ from frontend.processes.workers import CANNOT_START
 from scripts.local_triton.checks import PreflightError, check_port
 from scripts.local_triton.child import start_child, stop_child
 from scripts.local_triton.server import DIRECT, LocalTriton, TritonFailedError
+from scripts.progress_bar import ProgressBar
 from scripts.run import fit
 from scripts.run.state import BUILD, REPOSITORY
 
@@ -114,8 +114,8 @@ class Stack:
     def _start_triton(self) -> None:
         self.triton.start()
         models = self._settings.served.triton_models
-        with tqdm(total=len(models), desc="loading models", unit="model") as bar:
-            self.triton.load(models, lambda name: bar.update())
+        with closing(ProgressBar(sys.stderr, "loading", len(models))) as bar:
+            self.triton.load(models, bar.show)
 
     def _start_frontend(self) -> None:
         environment = {

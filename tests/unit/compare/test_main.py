@@ -73,7 +73,7 @@ def test_both_precisions_are_compared_on_the_texts(
     assert "4 nearest neighbours kept" in shown.out
     assert "PRECISION=" in titles[2]
     assert shown.err.startswith(f"{texts}: 5 different texts, 5 are compared\n")
-    assert "m3_reranker in int8: done, 4 of 4 models" in shown.err
+    assert "comparing 0/4 models, m3_embedder in fp32: computing 0%" in shown.err
 
 
 def test_queries_of_their_own_are_asked_of_the_texts(

@@ -24,7 +24,7 @@ def _exporting(work: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
     process = subprocess.Popen([*command, *places], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         assert process.stderr is not None
-        assert process.stderr.readline() == "m3_embedder: loading\n"
+        assert process.stderr.readline().endswith(" exporting 0/1 models, m3_embedder: loading\n")
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="utf-8").split()
         (child,) = map(int, children)
         yield process, child

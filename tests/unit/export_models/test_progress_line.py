@@ -1,4 +1,4 @@
-"""What a person sees of a running export."""
+"""What a person sees of a running export, and what its log has."""
 
 import io
 
@@ -12,70 +12,58 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_without_a_terminal_a_step_is_told_at_each_quarter() -> None:
-    stream = io.StringIO()
-    line = ProgressLine(stream, 2)
+@pytest.fixture
+def log() -> io.StringIO:
+    return io.StringIO()
+
+
+def _logged(log: io.StringIO) -> list[str]:
+    return [line[8:].strip() for line in log.getvalue().splitlines()]
+
+
+def test_the_log_has_a_step_at_each_quarter(log: io.StringIO) -> None:
+    line = ProgressLine(io.StringIO(), log, 2)
     for done in range(101):
         line.heard(("step", "m", "quantising", done, 100))
-    told = [f"m: quantising {percent}%" for percent in (0, 25, 50, 75, 100)]
-    assert stream.getvalue().splitlines() == told
+    assert _logged(log) == [f"m: quantising {percent}%" for percent in (0, 25, 50, 75, 100)]
 
 
-def test_a_step_without_parts_is_told_without_a_share() -> None:
-    stream = io.StringIO()
-    ProgressLine(stream, 2).heard(("step", "m", "loading", 0, 1))
-    assert stream.getvalue() == "m: loading\n"
+def test_a_step_without_parts_has_no_share(log: io.StringIO) -> None:
+    ProgressLine(io.StringIO(), log, 2).heard(("step", "m", "loading", 0, 1))
+    assert _logged(log) == ["m: loading"]
 
 
-def test_without_a_terminal_a_long_silence_is_broken_by_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 100.0
-    monkeypatch.setattr("scripts.export_models.progress_line.time.monotonic", lambda: now)
-    stream = io.StringIO()
-    line = ProgressLine(stream, 2)
-    line.tick()
-    line.heard(("step", "m", "comparing", 40, 100))
-    now += 29
-    line.tick()
-    assert stream.getvalue() == "m: comparing 40%\n"
-    now += 62
-    line.tick()
-    line.tick()
-    assert stream.getvalue().splitlines()[1:] == ["1:31 0/2 models  m: comparing 40%"]
+def test_the_log_has_the_seconds_since_the_beginning(log: io.StringIO) -> None:
+    ProgressLine(io.StringIO(), log, 2).heard(("finished", "m", []))
+    assert log.getvalue() == "     0.0 m: done, 1 of 2 models\n"
 
 
-def test_a_terminal_shows_that_time_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 100.0
-    monkeypatch.setattr("scripts.export_models.progress_line.time.monotonic", lambda: now)
-    stream = Terminal()
-    line = ProgressLine(stream, 2)
-    line.heard(("step", "m", "loading", 0, 1))
-    now += 3
-    line.tick()
-    assert stream.getvalue().endswith("0:03 0/2 models  m: loading")
-
-
-def test_a_terminals_line_shows_all_that_runs() -> None:
-    stream = Terminal()
-    line = ProgressLine(stream, 3)
+def test_the_screen_shows_all_that_runs(log: io.StringIO) -> None:
+    screen = Terminal()
+    line = ProgressLine(screen, log, 3)
     line.heard(("step", "a", "quantising", 40, 100))
     line.heard(("step", "b", "loading", 0, 1))
-    last = stream.getvalue().rpartition("\x1b[K")[2]
-    assert last.endswith("0/3 models  a: quantising 40%  b: loading")
-    assert "\n" not in stream.getvalue()
+    assert "0/3 models 00:00, a: quantising 40%, b: loading" in screen.getvalue()
 
 
-def test_a_finished_model_and_a_note_stay_on_the_screen() -> None:
-    stream = Terminal()
-    line = ProgressLine(stream, 3)
-    line.heard(("note", "a", "fp32, since int8 loses too much"))
-    line.heard(("finished", "a", []))
-    kept = [part.rpartition("\x1b[K")[2] for part in stream.getvalue().split("\n")[:-1]]
-    assert kept == ["a: fp32, since int8 loses too much", "a: done, 1 of 3 models"]
-
-
-def test_the_line_is_empty_for_whoever_writes_next() -> None:
-    stream = Terminal()
-    line = ProgressLine(stream, 1)
+def test_without_a_terminal_nothing_is_said_before_something_runs(log: io.StringIO) -> None:
+    screen = io.StringIO()
+    line = ProgressLine(screen, log, 3)
+    line.tick()
     line.heard(("step", "a", "loading", 0, 1))
-    line.close()
-    assert stream.getvalue().endswith("\r\x1b[K")
+    assert screen.getvalue() == "00:00 exporting 0/3 models, a: loading\n"
+
+
+def test_a_model_that_is_done_counts_and_is_not_shown_any_more(log: io.StringIO) -> None:
+    screen = Terminal()
+    line = ProgressLine(screen, log, 3)
+    line.heard(("step", "a", "loading", 0, 1))
+    line.heard(("finished", "a", []))
+    assert screen.getvalue().rstrip().endswith("1/3 models 00:00")
+
+
+@pytest.mark.parametrize("screen", [io.StringIO(), Terminal()], ids=["a file", "a terminal"])
+def test_a_note_stays_on_the_screen_and_in_the_log(log: io.StringIO, screen: io.StringIO) -> None:
+    ProgressLine(screen, log, 3).heard(("note", "a", "fp32, since int8 loses too much"))
+    assert "a: fp32, since int8 loses too much\n" in screen.getvalue()
+    assert _logged(log) == ["a: fp32, since int8 loses too much"]

@@ -53,8 +53,9 @@ def control() -> Iterator[_Control]:
 
 
 def test_an_interrupt_does_not_wait_for_models_that_still_load(control: _Control, tmp_path: Path) -> None:
-    def interrupt(name: str) -> None:
-        raise KeyboardInterrupt
+    def interrupt(ready: int) -> None:
+        if ready:
+            raise KeyboardInterrupt
 
     triton = LocalTriton(tmp_path, tmp_path, Ports(http=control.server_port))
     with pytest.raises(KeyboardInterrupt):
@@ -79,7 +80,7 @@ def test_a_models_process_that_dies_is_told_at_once_with_what_it_said(control: _
     said = f"process ended: bash: line 1: /a: not found; the log is {triton.log}"
     try:
         with pytest.raises(TritonFailedError, match=said):
-            triton.load(["quick", "slow"], lambda name: (tmp_path / "loading").touch())
+            triton.load(["quick", "slow"], lambda ready: (tmp_path / "loading").touch())
     finally:
         triton.stop(at_once=True)
 

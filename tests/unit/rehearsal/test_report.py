@@ -8,11 +8,11 @@ from scripts.rehearsal.watch import Line, Sample
 
 LINES = [
     Line(1.0, "exporting 2 models (hub), about 3 min"),
-    Line(2.0, "m3_embedder: downloading pytorch_model.bin (2.3 GB) 0%"),
-    Line(5.0, "m3_embedder: downloading pytorch_model.bin (2.3 GB) 75%"),
-    Line(7.0, "m3_embedder: loading"),
-    Line(19.0, "m3_embedder: done, 1 of 2 models"),
-    Line(20.0, "m3_reranker: loading"),
+    Line(2.0, "     1.5 m3_embedder: downloading pytorch_model.bin (2.3 GB) 0%"),
+    Line(5.0, "     1.5 m3_embedder: downloading pytorch_model.bin (2.3 GB) 75%"),
+    Line(7.0, "     1.5 m3_embedder: loading"),
+    Line(19.0, "     1.5 m3_embedder: done, 1 of 2 models"),
+    Line(20.0, "     1.5 m3_reranker: loading"),
 ]
 SAMPLES = [Sample(0.0, 1, 2, 0.0), Sample(2.0, 30, 40, 1.0), Sample(18.0, 20, 60, 15.0), Sample(25.0, 90, 90, 30.0)]
 

@@ -16,7 +16,9 @@ _WAITS = "import time; print('waits', flush=True); time.sleep(60)"
 
 @contextmanager
 def _watched(code: str, folder: Path) -> Iterator[Watched]:
-    with closing(Watched([sys.executable, "-c", code], folder, os.environ, folder / "log")) as command:
+    with closing(
+        Watched([sys.executable, "-c", code], folder, os.environ, folder / "log", folder / "details")
+    ) as command:
         yield command
 
 
@@ -42,6 +44,14 @@ def test_ctrl_c_ends_it_though_who_started_it_ignores_that(tmp_path: Path) -> No
         command.interrupt()
         assert command.ended() != 0
     assert "KeyboardInterrupt" in (tmp_path / "log").read_text(encoding="utf-8")
+
+
+def test_what_it_appends_to_its_details_is_said_and_what_stood_there_is_not(tmp_path: Path) -> None:
+    (tmp_path / "details").write_text("before\n", encoding="utf-8")
+    code = "file = open('details', 'a'); file.write('meanwhile\\nhalf a l'); file.close()"
+    with _watched(code, tmp_path) as command:
+        command.ended()
+    assert [line.text for line in command.lines] == ["meanwhile"]
 
 
 def test_a_command_that_ends_without_what_is_waited_for_is_one_sentence(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import os
-import re
+import shlex
 import signal
 from pathlib import Path
 from unittest.mock import Mock, create_autospec, patch
@@ -10,26 +10,36 @@ from unittest.mock import Mock, create_autospec, patch
 import pytest
 
 from scripts.run import known_answers
-from scripts.run.launch import examples, launch
+from scripts.run.launch import launch, welcome
 from scripts.run.preflight import Choice
 from scripts.run.stack import Stack
 
 
-def test_what_is_printed_has_bodies_of_json_and_tritons_addresses() -> None:
-    stack = Stack(1, {})
-    ports = stack.triton.ports
-    values = {"QUARTET_API_KEY": "qk_1", "QUARTET_MOBILE_JWT": "token"}
-    printed = examples(stack, values, Path("build/demo.env"), 1.0)
-    bodies = re.findall(r"-d '(.*?)'", printed, re.DOTALL)
-    assert [sorted(json.loads(body)) for body in bodies] == [["input", "voice"], ["documents", "query"]]
-    assert all(f"127.0.0.1:{port}" in printed for port in (ports.http, ports.grpc, ports.metrics))
+def _shown() -> list[str]:
+    return welcome("http://127.0.0.1:8080", "qk_1", Path("build/demo.env"), 1.0).splitlines()
+
+
+def test_the_last_lines_are_the_address_the_playground_the_key_and_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    address, playground, key, _, *command = _shown()[-6:]
+    assert address.split() == ["address", "http://127.0.0.1:8080"]
+    assert playground.split() == ["playground", "http://127.0.0.1:8080/playground"]
+    assert key.split() == ["key", "qk_1"]
+    words = shlex.split("\n".join(command))
+    assert words[:5] == ["curl", "-s", "http://127.0.0.1:8080/v1/audio/speech", "-H", "Authorization: Bearer qk_1"]
+    assert sorted(json.loads(words[words.index("-d") + 1])) == ["input", "voice"]
+
+
+def test_where_there_is_a_proxy_the_command_does_not_ask_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://proxy")
+    assert "curl -s --noproxy 127.0.0.1 http://127.0.0.1:8080/v1/audio/speech" in _shown()[-2]
 
 
 def _stack() -> Mock:
     """One that is ready at once."""
-    real = Stack(1, {})
-    stack: Mock = create_autospec(Stack, instance=True, url=real.url, fit=real.fit, triton=real.triton)
-    stack.environment.return_value = {"QUARTET_API_KEY": "qk_1", "QUARTET_MOBILE_JWT": "token"}
+    stack: Mock = create_autospec(Stack, instance=True, url="http://127.0.0.1:1", api_key="qk_1")
+    stack.environment.return_value = {}
     return stack
 
 
