@@ -32,9 +32,9 @@ check-python:
 	  version=$$('$(PYTHON)' --version 2>&1) || version='nothing that runs'; \
 	  echo "Quartet needs Python 3.11 or 3.12, and PYTHON=$(PYTHON) is $$version" >&2; exit 2; }
 
-# What can be told to be wrong is told before anything is installed.
+# What can be told to be wrong is told before anything is installed, and without what an environment may not get over (-S).
 check-%: check-python
-	@$(ANY_PYTHON) -m scripts.run.preflight $* $(CHOICE) $(if $(filter run,$*),$(OWN))
+	@$(ANY_PYTHON) -S -m scripts.run.preflight $* $(CHOICE) $(if $(filter run,$*),$(OWN))
 
 $(VENV)/base: scripts/install/requirements.txt
 	@$(MAKE) --no-print-directory check-python
