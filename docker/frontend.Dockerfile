@@ -40,6 +40,6 @@ LABEL org.opencontainers.image.title="Quartet's HTTP frontend" \
 USER 10001
 EXPOSE 8080 8081
 HEALTHCHECK --interval=10s --timeout=5s --start-period=120s --retries=6 \
-    CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8081/health/ready', timeout=4)"]
+    CMD ["python", "-c", "from urllib.request import ProxyHandler, build_opener; build_opener(ProxyHandler({})).open('http://127.0.0.1:8081/health/ready', timeout=4)"]
 ENTRYPOINT ["quartet"]
 CMD ["serve"]

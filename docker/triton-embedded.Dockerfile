@@ -37,5 +37,5 @@ LABEL org.opencontainers.image.title="The embedded Triton for Quartet" \
 USER 1000
 EXPOSE 8000 8001 8002
 HEALTHCHECK --interval=10s --timeout=5s --start-period=300s --retries=6 \
-    CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/v2/health/ready', timeout=4)"]
+    CMD ["python", "-c", "from urllib.request import ProxyHandler, build_opener; build_opener(ProxyHandler({})).open('http://127.0.0.1:8000/v2/health/ready', timeout=4)"]
 ENTRYPOINT ["/app/model_repository/triton.sh"]
