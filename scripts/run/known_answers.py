@@ -99,7 +99,8 @@ def _digest(facts: str, repository: Path) -> str:
 
 
 def _of_own_product(choice: Choice) -> int:
-    with tempfile.TemporaryDirectory(prefix="quartet-") as folder:
+    # Triton may not be able to run where temporary files lie.
+    with tempfile.TemporaryDirectory(prefix="known-answers-", dir=BUILD.absolute()) as folder:
         own = {"DATABASE": f"sqlite:///{folder}/quartet.sqlite3", "USAGE_FOLDER": f"{folder}/usage"}
         environ = {**os.environ, **{f"{PREFIX}{name}": value for name, value in own.items()}}
         stack = Stack(free_port(), environ, work=Path(folder))
