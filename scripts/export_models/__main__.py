@@ -10,6 +10,12 @@ failed. The exit code is 1 when a check failed, 2 when there was nothing to expo
 signal that ended it.
 """
 
+import signal
+
+if __name__ == "__main__":
+    # Ctrl-C ends it at once and without a traceback while modules load, and where the caller has had it ignored.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import argparse
 import shutil
 import sys

@@ -5,10 +5,15 @@
 The interpreter that runs this makes the virtual environments; only the standard library is needed.
 """
 
+import signal
+
+if __name__ == "__main__":
+    # Ctrl-C ends it at once and without a traceback while modules load, and where the caller has had it ignored.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import argparse
 import fcntl
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -142,8 +147,6 @@ def _install(name: str) -> None:
 
 
 def main() -> int:
-    # Ends at once and without a traceback, and by a signal that the caller has set to be ignored too.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
     die_with_parent()
     parser = argparse.ArgumentParser(description="Install one part into its virtual environment.")
     parser.add_argument("part", choices=("base", *PARTS))

@@ -3,9 +3,14 @@
 python -m scripts.run --models demo --port 8080
 """
 
+import signal
+
+if __name__ == "__main__":
+    # Ctrl-C ends it at once and without a traceback while modules load, and where the caller has had it ignored.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import argparse
 import os
-import signal
 import subprocess
 import sys
 
@@ -14,7 +19,6 @@ from frontend.config.tables import SettingsError
 from scripts.local_triton.checks import PreflightError
 from scripts.local_triton.child import die_with_parent
 from scripts.run import preflight
-from scripts.run.ending import SIGNALS
 from scripts.run.state import REPOSITORY, folder_in_use, models_in_use
 
 # The README's section on the demo models says more.
@@ -45,10 +49,6 @@ def _run(choice: preflight.Choice) -> int:
 
 
 def main() -> int:
-    # Until there is something to clean up, they end this process at once: SIGINT too, which a shell that starts this
-    # in the background has ignored.
-    for number in SIGNALS:
-        signal.signal(number, signal.SIG_DFL)
     spare_this_machine(os.environ)
     parser = argparse.ArgumentParser(description="Run Quartet on this machine.")
     preflight.add_arguments(parser)

@@ -6,6 +6,12 @@ starts the product for it on a free port, for exports that are not run here. ``-
 'quartet verify --record' wrote, for models that are not the published ones.
 """
 
+import signal
+
+if __name__ == "__main__":
+    # Ctrl-C ends it at once and without a traceback while modules load, and where the caller has had it ignored.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import argparse
 import hashlib
 import json

@@ -5,10 +5,15 @@
 Only the standard library is needed: a machine that has nothing yet runs this first.
 """
 
+import signal
+
+if __name__ == "__main__":
+    # Ctrl-C ends it at once and without a traceback while modules load, and where the caller has had it ignored.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import argparse
 import importlib.util
 import os
-import signal
 import sys
 import sysconfig
 from collections.abc import Mapping
@@ -181,8 +186,6 @@ def plan(choice: Choice) -> str:
 
 
 def main() -> int:
-    # A question to the hub that is cut short ends without a traceback.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
     # Where it is a mirror of the hub.
     spare_this_machine(os.environ)
     parser = argparse.ArgumentParser(description="Check what can be checked before anything is installed.")

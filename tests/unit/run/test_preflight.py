@@ -83,7 +83,11 @@ def test_a_folder_of_state_that_triton_cannot_run_in_is_named() -> None:
     ("memory", "disk", "sentence"),
     [
         (2 * 10**9, 10**12, "needs 3 GB of memory, and 2.0 GB may be used"),
-        (10**11, 10**9, r"4.0 GB of disk are needed \(3.5 GB of .*, 500 MB of demo models\), .* 1.0 GB free"),
+        (
+            10**11,
+            10**9,
+            r"4.0 GB of disk are needed \(3.5 GB of .*, 500 MB of demo models\), .* 1.0 GB free",
+        ),
     ],
 )
 def test_a_machine_that_is_too_small_is_told(
