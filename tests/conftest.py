@@ -20,6 +20,7 @@ from frontend.access.jwt import Tokens
 from frontend.app import create_app
 from frontend.catalogue.endpoints import LIMITS
 from frontend.commands.database import with_registry
+from frontend.config.proxies import spare_this_machine
 from frontend.config.reading import CONFIG_FILE, PREFIX
 from frontend.config.settings import Settings
 from frontend.http.runner import Runner
@@ -30,6 +31,8 @@ from tests.databases import PostgresServer
 from tests.fakes import FakeTriton, add_key
 from tests.redis import RedisServer
 
+# What tests start and ask is on this machine.
+spare_this_machine(os.environ)
 # These machines are noisy: how long an example takes says nothing.
 hypothesis.settings.register_profile("quartet", deadline=None)
 hypothesis.settings.load_profile("quartet")

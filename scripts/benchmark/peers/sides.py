@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import time
-import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from scripts.benchmark.common.summary import span
 from scripts.benchmark.common.target import Target, own_product
 from scripts.local_triton.checks import free_port
 from scripts.local_triton.child import start_child, stop_child
+from scripts.local_triton.server import DIRECT
 
 _START_SECONDS = 300
 _STOP_SECONDS = 10
@@ -132,7 +132,7 @@ def _wait_for(address: str, process: subprocess.Popen[bytes], log: Path) -> None
     deadline = time.monotonic() + _START_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
         try:
-            with urllib.request.urlopen(address, timeout=5):
+            with DIRECT.open(address, timeout=5):
                 return
         except OSError:
             time.sleep(0.5)
