@@ -1,0 +1,99 @@
+"""Read the weights of a Whisper that CTranslate2 has converted, under the names that ``transformers`` gives them.
+
+The layout of ``model.bin`` is that of ``ctranslate2/specs/model_spec.py`` (binary version 6): a header, then each
+variable's name, shape, type and bytes, then aliases.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_BINARY_VERSION = 6
+_DTYPES = (np.float32, np.int8, np.int16, np.int32, np.float16)
+
+Weights = dict[str, NDArray[Any]]
+
+_NORM = {"gamma": "weight", "beta": "bias"}
+# CTranslate2's names of a layer's parts, each with the parts that it holds one below the other.
+_PARTS = {
+    "self_attention/layer_norm": ("self_attn_layer_norm",),
+    "self_attention/linear_0": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+    "self_attention/linear_1": ("self_attn.out_proj",),
+    "attention/layer_norm": ("encoder_attn_layer_norm",),
+    "attention/linear_0": ("encoder_attn.q_proj",),
+    "attention/linear_1": ("encoder_attn.k_proj", "encoder_attn.v_proj"),
+    "attention/linear_2": ("encoder_attn.out_proj",),
+    "ffn/layer_norm": ("final_layer_norm",),
+    "ffn/linear_0": ("fc1",),
+    "ffn/linear_1": ("fc2",),
+}
+_WHOLE = {
+    "position_encodings/encodings": "embed_positions.weight",
+    "embeddings/weight": "embed_tokens.weight",
+    "layer_norm/gamma": "layer_norm.weight",
+    "layer_norm/beta": "layer_norm.bias",
+}
+
+
+class _Reader:
+    """Reads little-endian values one after another."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self._at = memoryview(data), 0
+
+    def number(self, size: int) -> int:
+        return int.from_bytes(self.bytes(size), "little")
+
+    def bytes(self, size: int) -> memoryview:
+        self._at += size
+        return self._data[self._at - size : self._at]
+
+    def text(self) -> str:
+        return bytes(self.bytes(self.number(2))[:-1]).decode()
+
+
+def read_variables(path: Path) -> Weights:
+    """Each variable of a ``model.bin`` by CTranslate2's name; ValueError for a file of another version."""
+    reader = _Reader(path.read_bytes())
+    if (version := reader.number(4)) != _BINARY_VERSION:
+        raise ValueError(f"{path} has version {version}, not {_BINARY_VERSION}")
+    reader.text()
+    reader.number(4)
+    variables = {}
+    for _ in range(reader.number(4)):
+        name = reader.text()
+        shape = [reader.number(4) for _ in range(reader.number(1))]
+        dtype = _DTYPES[reader.number(1)]
+        variables[name] = np.frombuffer(reader.bytes(reader.number(4)), dtype).reshape(shape)
+    # Of equal ones the converter keeps one, and other names for it.
+    for _ in range(reader.number(4)):
+        name = reader.text()
+        variables[name] = variables[reader.text()]
+    return variables
+
+
+def whisper_state(variables: Weights) -> Weights:
+    """The state dict of a ``WhisperForConditionalGeneration``, whose last layer is its token embedding."""
+    state = {}
+    for name, array in variables.items():
+        if array.ndim:
+            state.update({f"model.{its}": part for its, part in _renamed(name, array)})
+    return state
+
+
+def _renamed(name: str, array: NDArray[Any]) -> list[tuple[str, NDArray[Any]]]:
+    side, _, rest = name.partition("/")
+    if rest in _WHOLE:
+        return [(f"{side}.{_WHOLE[rest]}", array)]
+    if not (found := re.fullmatch(r"layer_(\d+)/(.+)/(\w+)", rest)):
+        # The convolutions have the same names; what is left are settings such as the alignment heads.
+        return [(f"{side}.{rest.replace('/', '.')}", array)] if rest.startswith("conv") else []
+    layer, part, kind = found.groups()
+    parts = _PARTS[part]
+    named = zip(parts, np.split(array, len(parts)), strict=True)
+    # Whisper's keys have no bias: CTranslate2 writes zeros for it.
+    kept = [(its, rows) for its, rows in named if not (kind == "bias" and its.endswith("k_proj"))]
+    return [(f"{side}.layers.{layer}.{its}.{_NORM.get(kind, kind)}", rows) for its, rows in kept]

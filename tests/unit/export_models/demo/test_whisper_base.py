@@ -1,0 +1,95 @@
+"""The hub's form of a Whisper, made of files as CTranslate2's converter writes them and as two publishers have them."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import ctranslate2
+import pytest
+import torch
+from safetensors.torch import load_file
+from tokenizers import Tokenizer
+from transformers import WhisperForConditionalGeneration
+
+from scripts.benchmark.lookalikes import whisper
+from scripts.export_models.demo import whisper_base
+from scripts.export_models.demo.ctranslate_weights import read_variables
+
+# As an older version of the library wrote the same.
+_OLD_FORM = {"byte_fallback", "ignore_merges"}
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("whisper") / "source"
+    whisper.write(folder, layers=2, width=64, decoder_layers=2)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def published(source: Path) -> Path:
+    """The weights, and a tokenizer with merges: of the text pieces there are bytes alone."""
+    folder = source.with_name("published")
+    ctranslate2.converters.TransformersConverter(str(source)).convert(str(folder), quantization="float16")
+    tokenizer = json.loads((source / "tokenizer.json").read_text(encoding="utf-8"))
+    vocabulary = tokenizer["model"]["vocab"]
+    for place, piece in ((300, "Ġt"), (301, "Ġth")):
+        vocabulary.pop(f"Ġfiller{place}")
+        vocabulary[piece] = place
+    tokenizer["model"]["merges"] = [["Ġ", "t"], ["Ġt", "h"]]
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer), encoding="utf-8")
+    return folder
+
+
+def _made(published: Path, folder: Path) -> Path:
+    folder.mkdir()
+    for name in ("model.bin", "tokenizer.json"):
+        shutil.copy(published / name, folder)
+    whisper_base.make(folder)
+    return folder
+
+
+def _other_form(tokenizer: dict[str, Any]) -> dict[str, Any]:
+    """As the other publisher has it: the first merge is lost, the end stands among the pieces, times are missing."""
+    model = {name: value for name, value in tokenizer["model"].items() if name not in _OLD_FORM}
+    end, *others = [each for each in tokenizer["added_tokens"] if each["special"]]
+    silence = [each | {"content": each["content"].replace("nospeech", "nocaptions")} for each in others]
+    pieces = model["vocab"] | {end["content"]: end["id"]}
+    merges = [" ".join(merge) for merge in model["merges"][1:]]
+    return tokenizer | {"model": model | {"vocab": pieces, "merges": merges}, "added_tokens": [end, *silence]}
+
+
+def test_the_weights_are_those_that_were_converted(source: Path, published: Path, tmp_path: Path) -> None:
+    wanted = WhisperForConditionalGeneration.from_pretrained(source).half().state_dict()
+    found = load_file(_made(published, tmp_path / "made") / "model.safetensors")
+    # The last layer is the token embedding, and is kept once.
+    assert wanted.keys() - found.keys() == {"proj_out.weight"}
+    assert all(torch.equal(found[name], wanted[name]) for name in found)
+
+
+def test_the_same_is_made_of_either_publishers_files(published: Path, tmp_path: Path) -> None:
+    shutil.copytree(published, tmp_path / "other")
+    path = tmp_path / "other" / "tokenizer.json"
+    path.write_text(json.dumps(_other_form(json.loads(path.read_text(encoding="utf-8")))), encoding="utf-8")
+    made = [_made(folder, tmp_path / f"made-{folder.name}") for folder in (published, tmp_path / "other")]
+    one, other = [{path.name: path.read_bytes() for path in folder.iterdir()} for folder in made]
+    assert one == other
+    assert one.keys() == {"model.safetensors", "tokenizer.json"}
+
+
+def test_words_are_found_as_whole_pieces(published: Path, tmp_path: Path) -> None:
+    tokenizer = Tokenizer.from_file(str(_made(published, tmp_path / "made") / "tokenizer.json"))
+    assert tokenizer.encode(" th", add_special_tokens=False).tokens == ["Ġth"]
+
+
+@pytest.mark.parametrize("token", ["<|nospeech|>", "<|notimestamps|>", "<|0.00|>", "<|30.00|>"])
+def test_tokens_have_whispers_own_numbers(source: Path, published: Path, tmp_path: Path, token: str) -> None:
+    made = Tokenizer.from_file(str(_made(published, tmp_path / "made") / "tokenizer.json"))
+    assert made.token_to_id(token) == Tokenizer.from_file(str(source / "tokenizer.json")).token_to_id(token)
+
+
+def test_weights_in_another_version_of_the_format_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "model.bin").write_bytes((5).to_bytes(4, "little"))
+    with pytest.raises(ValueError, match="version 5"):
+        read_variables(tmp_path / "model.bin")
