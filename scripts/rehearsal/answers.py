@@ -8,8 +8,8 @@ from typing import Any
 
 import aiohttp
 
+from frontend.verification.recordings import SAMPLE_RATE, recordings
 from frontend.verification.sound import Sound, read_wav, write_wav
-from scripts.export_models.demo.espeak import Espeak
 from scripts.rehearsal.watch import RehearsalError
 
 _SENTENCE = "Good morning Anna, can you buy some bread today?"
@@ -41,9 +41,9 @@ async def _ask(url: str, key: str) -> Mapping[str, float]:
 
 
 def _form() -> dict[str, Any]:
-    """Speech from espeak-ng."""
-    espeak, form = Espeak(), aiohttp.FormData()
-    spoken = write_wav(Sound(espeak.speak(_SENTENCE, "en-us").samples, espeak.sample_rate))
+    """A person's speech."""
+    form, samples = aiohttp.FormData(), recordings("en")[0].samples()
+    spoken = write_wav(Sound((samples * 32768).astype("<i2"), SAMPLE_RATE))
     form.add_field("file", spoken, filename="hello.wav", content_type="audio/wav")
     return {"data": form}
 

@@ -6,13 +6,11 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import soxr
 
 from frontend.audio.encode import WavFile
-from scripts.export_models.demo.espeak import Espeak
+from frontend.verification.recordings import SAMPLE_RATE, recordings
 from scripts.export_models.demo.sentences import sentences
 
-_RATE = 16_000
 _TEXTS_A_CALL = 4
 _DOCUMENTS = 32
 _CLIPS = 32
@@ -73,22 +71,18 @@ def _speech(rng: random.Random, model: str) -> Call:
     return Call("/audio/speech", len(text), {"input": text, "voice": "amy", "model": model or "tts-1"})
 
 
-_espeak = cache(Espeak)
-
-
 @cache
 def clip(seed: int, shortest: float = 5.0, longest: float = 15.0) -> tuple[bytes, float]:
-    """So many seconds of speech as a WAV file, and how long it is."""
-    rng = random.Random(seed)
+    """So many seconds of people's speech as a WAV file, and how long it is."""
+    rng, people = random.Random(seed), recordings("en")
     wanted = rng.uniform(shortest, longest)
     parts: list[np.ndarray[Any, Any]] = []
-    while sum(map(len, parts)) < wanted * _RATE:
-        spoken = _espeak().speak(_sentences(rng, 1), "en-us")
-        parts += [soxr.resample(spoken.samples, _espeak().sample_rate, _RATE), np.zeros(_RATE // 2, np.int16)]
-    samples = np.concatenate(parts).astype(np.int16)[: int(wanted * _RATE)]
-    file = WavFile(_RATE, 0)
+    while sum(map(len, parts)) < wanted * SAMPLE_RATE:
+        parts += [rng.choice(people).samples(), np.zeros(SAMPLE_RATE // 2, np.float32)]
+    samples = (np.concatenate(parts) * 32768).astype(np.int16)[: int(wanted * SAMPLE_RATE)]
+    file = WavFile(SAMPLE_RATE, 0)
     file.add(samples)
-    return file.finish(), len(samples) / _RATE
+    return file.finish(), len(samples) / SAMPLE_RATE
 
 
 def _transcription(rng: random.Random, model: str) -> Call:
