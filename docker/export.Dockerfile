@@ -6,7 +6,7 @@ FROM ${BASE} AS image
 WORKDIR /app
 RUN useradd --uid 10001 --no-create-home quartet && install --directory --owner quartet /models /work
 COPY model_repository/requirements.txt model_repository/requirements-nodeps.txt /app/model_repository/
-COPY scripts/export_models/requirements.txt scripts/export_models/requirements-nodeps.txt /app/scripts/export_models/
+COPY scripts/export_models/requirements.txt /app/scripts/export_models/
 # The address of an index with PyTorch for processors alone: the usual one's brings CUDA, which no export needs.
 ARG TORCH_INDEX=""
 ENV PIP="python -m pip --python /opt/quartet/bin/python"
@@ -14,8 +14,7 @@ RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
     python -m venv --without-pip /opt/quartet \
     && ${PIP} install --no-cache-dir ${TORCH_INDEX:+--extra-index-url "${TORCH_INDEX}"} \
     -r scripts/export_models/requirements.txt \
-    && ${PIP} install --no-cache-dir --no-deps -r model_repository/requirements-nodeps.txt \
-    && ${PIP} install --no-cache-dir --no-deps -r scripts/export_models/requirements-nodeps.txt
+    && ${PIP} install --no-cache-dir --no-deps -r model_repository/requirements-nodeps.txt
 ENV PATH=/opt/quartet/bin:${PATH}
 # The oldest ONNX Runtime that exports are checked on, apart from what changes more often.
 COPY scripts/__init__.py /app/scripts/__init__.py

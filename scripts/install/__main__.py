@@ -49,7 +49,6 @@ PARTS = {
             "frontend/requirements-nodeps.txt",
             "model_repository/requirements-nodeps.txt",
             "scripts/local_triton/requirements.txt",
-            "scripts/export_models/requirements-nodeps.txt",
         ),
     ),
     "tests": Part("what tests need", ("tests/requirements.txt",), ("tests/requirements-nodeps.txt",)),
@@ -66,7 +65,7 @@ PARTS = {
 }
 
 
-_SIZES = {"base": "the installer", "product": "the product: 2.3 GB, 1 to 5 minutes"}
+_SIZES = {"base": "the installer", "product": "the product: 2.0 GB, 1 to 5 minutes"}
 
 
 class Installer:

@@ -11,9 +11,10 @@ import pytest_asyncio
 import soundfile
 from playwright.async_api import Browser, Page, async_playwright
 
-from tests.speech import SAMPLE_RATE, say
+from frontend.verification.recordings import SAMPLE_RATE, recordings
 
-SPOKEN = "The meeting was moved from Monday to Friday."
+# "The number you have dialed is not in service."
+SPOKEN = recordings("en")[2]
 
 
 @dataclass
@@ -36,10 +37,10 @@ def _is_fault(kind: str, text: str) -> bool:
 
 @pytest.fixture(scope="module")
 def microphone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file that Chromium hears when it asks for a microphone: a sentence and a rest."""
+    """A file that Chromium hears when it asks for a microphone: a person, and a rest."""
     path = tmp_path_factory.mktemp("microphone") / "microphone.wav"
-    rest = np.zeros(2 * SAMPLE_RATE, np.float32)
-    soundfile.write(path, np.concatenate([rest[: SAMPLE_RATE // 2], say(SPOKEN), rest]), SAMPLE_RATE, subtype="PCM_16")
+    heard = np.concatenate([SPOKEN.samples(), np.zeros(2 * SAMPLE_RATE, np.float32)])
+    soundfile.write(path, heard, SAMPLE_RATE, subtype="PCM_16")
     return path
 
 

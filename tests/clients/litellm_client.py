@@ -12,8 +12,8 @@ OPENAI = {"api_base": f"{ADDRESS}/v1", "api_key": KEY}
 vectors = litellm.embedding(model="openai/embed-m3", input=["a cat", "a dog"], encoding_format="float", **OPENAI)
 speech = litellm.speech(
     model="openai/tts-1",
-    input="Good morning Anna, can you buy some bread today?",
-    voice="amy",
+    input="Good morning, Anna. Can you buy some bread today?",
+    voice="ryan",
     response_format="wav",
     **OPENAI,
 )

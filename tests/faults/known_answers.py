@@ -40,7 +40,7 @@ _WIDTH, _TOKENS = 1024, 8192
 
 
 def _rebuild(repository: Path, pooling: models.Pooling) -> None:
-    source = DemoSource(Path("build/export")).fetch(EMBEDDER)
+    source = DemoSource(Path("build/export/demo")).fetch(EMBEDDER)
     trained = models.checkpoint_of(AutoModel.from_pretrained(source).float().eval())
     write(models.embedder(trained, "fp32", pooling, _WIDTH), "fp32", repository / _EMBEDDER, max_tokens=_TOKENS)
 
@@ -110,7 +110,7 @@ def whisper_in_int8(repository: Path) -> None:
     """No fault: the demo's is served in float32, and was recorded in both."""
     folder = repository / "whisper_turbo/1/whisper"
     shutil.rmtree(folder)
-    convert(DemoSource(Path("build/export")).fetch(WHISPER_TURBO), folder, "int8", graphs=True)
+    convert(DemoSource(Path("build/export/demo")).fetch(WHISPER_TURBO), folder, "int8", graphs=True)
 
 
 def zero_points_of_whisper(repository: Path) -> None:

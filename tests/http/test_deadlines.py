@@ -14,8 +14,8 @@ from tests.fakes import FakeTriton
 from tests.speech import encode, say, transcribe
 
 _SPEECH = say("Good morning everybody, this is a test.")
-# One window of the demo's Whisper, and several.
-SHORT, LONG = (encode(np.concatenate([_SPEECH] * times), "wav") for times in (2, 12))
+# One window of 30 s, and several.
+SHORT, LONG = (encode(np.concatenate([_SPEECH] * times), "wav") for times in (2, 48))
 
 
 async def test_what_a_body_takes_to_come_is_not_taken_from_the_work(settings: Settings, triton: FakeTriton) -> None:

@@ -65,7 +65,9 @@ async def test_each_window_goes_out_with_its_own_sound_and_comes_back_with_its_o
     client: Client, triton: FakeTriton
 ) -> None:
     gap = np.zeros(16_000, np.float32)
-    file = encode(np.concatenate([gap, SPEECH, gap, say("The second part is another one.")]), "wav")
+    # Without a pause, and too long for both to go into one window.
+    parts = [say(f"this is part {name} of what was said about many things " * 6) for name in ("one", "two")]
+    file = encode(np.concatenate([gap, parts[0], gap, parts[1]]), "wav")
     answer = await (await transcribe(client, file, response_format="verbose_json")).json()
     whole = decoded(file).tobytes()
     sounds = [(inputs["audio"][0] * 32768).astype(np.int16).tobytes() for _, inputs in triton.calls]

@@ -16,7 +16,7 @@ from tests.conftest import ROOT
 pytestmark = pytest.mark.triton
 
 CLIENTS = Path(sys.prefix) / "clients"
-SENTENCE = "Good morning Anna, can you buy some bread today?"
+SENTENCE = "Good morning, Anna. Can you buy some bread today?"
 
 
 def _run(stack: Stack, *command: str) -> Any:

@@ -18,7 +18,7 @@ GUIDE = ROOT / "docs" / "api.md"
 # A stack has no admin key.
 EXAMPLES = [example for example in examples(GUIDE) if "QUARTET_ADMIN_KEY" not in example.command]
 PROGRAMS = re.findall(r"^```python\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-SAYS = ["Good morning Anna", 'b\'{"object":"list"']
+SAYS = ["Good morning, Anna", 'b\'{"object":"list"']
 
 
 @pytest.fixture(scope="module")

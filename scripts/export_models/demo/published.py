@@ -150,5 +150,3 @@ MINILM = Published(
 
 # By the kind of checkpoint that it is in the place of; of voices it is one.
 PUBLISHED: dict[Kind, Published] = {"whisper": WHISPER, "text": MINILM, "voices": VOICE}
-# Bytes of all of it.
-DOWNLOAD = sum(published.download for published in PUBLISHED.values())

@@ -1,4 +1,4 @@
-"""The six demo voices: diphones of espeak-ng inside an ONNX graph with Piper's tensors and JSON.
+"""The demo's own voices: diphones of espeak-ng inside an ONNX graph with Piper's tensors and JSON.
 
     python -m scripts.export_models.demo.voices OUTPUT_FOLDER
 
@@ -22,6 +22,7 @@ from tqdm import tqdm
 from frontend.catalogue import voices as catalogue
 from scripts.export_models.checkpoints import VOICE_FILES
 from scripts.export_models.demo.espeak import Espeak, Utterance
+from scripts.export_models.demo.published import REAL_VOICE
 from scripts.export_models.demo.sentences import sentences
 from scripts.export_models.demo.units import Diphone, choose, cut
 from scripts.export_models.demo.voice_graph import IDS, build_graph, pool
@@ -71,7 +72,6 @@ _SOUNDS = {
     "paola": Sound("f2", 60),
     "riccardo": Sound("m3", 38, 155, 16000),
     "amy": Sound("f3", 58),
-    "ryan": Sound("m2", 36, 155),
     "thorsten": Sound("m3", 34, 145),
     "siwis": Sound("f4", 62),
 }
@@ -81,6 +81,8 @@ VOICES = tuple(
     DemoVoice(voice.name, voice.language, _SOUNDS.get(voice.name, _SOUNDS_BY_GENDER[voice.gender]))
     for voice in catalogue.VOICES.values()
 )
+# One is had from elsewhere.
+BUILT = tuple(voice for voice in VOICES if voice.name != REAL_VOICE)
 
 
 def _corpus(language: str) -> list[str]:
@@ -161,7 +163,7 @@ def main() -> None:
     parser.add_argument("output", type=Path)
     arguments = parser.parse_args()
     espeak = Espeak()
-    for voice in tqdm(VOICES, desc="building demo voices", unit="voice"):
+    for voice in tqdm(BUILT, desc="building demo voices", unit="voice"):
         build(voice, espeak, arguments.output)
 
 

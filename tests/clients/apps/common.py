@@ -14,7 +14,7 @@ from typing import Any
 
 ADDRESS, KEY = os.environ["QUARTET_URL"], os.environ["QUARTET_API_KEY"]
 BASE = f"{ADDRESS}/v1"
-SENTENCE = "Good morning Anna, can you buy some bread today?"
+SENTENCE = "Good morning, Anna. Can you buy some bread today?"
 QUERY = "How do I change my password?"
 DOCUMENTS = ["Bananas are yellow.", "Change your password under settings.", "It rains."]
 _START_SECONDS = 150
@@ -23,7 +23,7 @@ TEXTS = [f"text {number}" for number in range(40)]
 
 def recording() -> Path:
     """A WAV file of the sentence, as the product says it."""
-    body = json.dumps({"model": "tts-1", "voice": "amy", "input": SENTENCE, "response_format": "wav"}).encode()
+    body = json.dumps({"model": "tts-1", "voice": "ryan", "input": SENTENCE, "response_format": "wav"}).encode()
     headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
     request = urllib.request.Request(f"{BASE}/audio/speech", body, headers)
     path = Path(tempfile.mkdtemp()) / "hello.wav"

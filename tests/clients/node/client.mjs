@@ -12,7 +12,7 @@ async function refusal(call) {
   }
 }
 
-const speech = await client.audio.speech.create({ model: "tts-1", voice: "amy", input: "Good morning Anna, can you buy some bread today?" });
+const speech = await client.audio.speech.create({ model: "tts-1", voice: "ryan", input: "Good morning, Anna. Can you buy some bread today?" });
 const audio = Buffer.from(await speech.arrayBuffer());
 const file = () => toFile(audio, "hello.wav");
 const hear = async (more) => client.audio.transcriptions.create({ model: "stt-1", file: await file(), ...more });

@@ -3,12 +3,14 @@
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from scripts.export_models import fingerprints, stamp
-from scripts.export_models.checkpoints import EMBEDDER, VOICE_FILES, VOICES, WHISPER_TURBO
+from scripts.export_models.checkpoints import EMBEDDER, VOICE_FILES, VOICES, WHISPER_TURBO, Kind
+from scripts.export_models.demo.published import PUBLISHED
 from scripts.export_models.fingerprints import Fingerprints
 from scripts.export_models.sources import DemoSource, FolderSource, HubSource, Source
 from scripts.export_models.stamp import Digests
@@ -132,6 +134,22 @@ def test_the_calibration_texts_count(folder: Path, tmp_path: Path, monkeypatch: 
 def test_the_hub_is_known_by_its_commit_without_a_download(tmp_path: Path) -> None:
     hub = HubSource(tmp_path / "none", "http://127.0.0.1:9")
     assert _of("m3_embedder", hub, name="hub") != _of("m3_reranker", hub, name="hub")
+
+
+@pytest.mark.parametrize(
+    ("kind", "models"),
+    [("whisper", {"whisper_turbo", "whisper_large_v3"}), ("text", {"m3_embedder"}), ("voices", {"piper_ryan"})],
+)
+def test_what_the_demo_downloads_is_known_by_its_hashes_without_a_download(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Kind, models: set[str]
+) -> None:
+    def prints() -> dict[str, str]:
+        names = ("whisper_turbo", "whisper_large_v3", "m3_embedder", "piper_ryan", "piper_amy")
+        return {name: _of(name, DemoSource(tmp_path), name="demo") for name in names}
+
+    before = prints()
+    monkeypatch.setitem(PUBLISHED, kind, replace(PUBLISHED[kind], made={"model": "0" * 64}))
+    assert {name for name, found in prints().items() if found != before[name]} == models
 
 
 def test_the_demos_voices_depend_on_the_code_that_builds_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,9 @@ def _exporting(work: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
     command = [sys.executable, "-m", "scripts.export_models", "--only", "m3_embedder", "--precision", "fp32"]
     places = ["--repository", str(work / "repository"), "--work", str(work / "work")]
     (work / "repository" / "m3_embedder" / "1").mkdir(parents=True)
+    # What was downloaded for the tests' own models.
+    (work / "work").mkdir()
+    (work / "work" / "demo").symlink_to(ROOT / "build" / "export" / "demo")
     process = subprocess.Popen([*command, *places], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         assert process.stderr is not None

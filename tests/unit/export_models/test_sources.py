@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from scripts.export_models import checkpoints
-from scripts.export_models.checkpoints import Checkpoint, SourceError
-from scripts.export_models.sources import FolderSource, HubSource
+from scripts.export_models.checkpoints import EMBEDDER, WHISPER_LARGE, WHISPER_TURBO, Checkpoint, SourceError
+from scripts.export_models.demo.packages import Offer, Published
+from scripts.export_models.demo.published import PUBLISHED
+from scripts.export_models.sources import DemoSource, FolderSource, HubSource
 from scripts.rehearsal.hub import Cut, Hub
 
 REVISION = "a" * 40
@@ -92,12 +94,29 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
         FolderSource(tmp_path).fetch(TINY)
 
 
+def test_the_demo_downloads_a_whisper_for_both(tmp_path: Path) -> None:
+    assert DemoSource(tmp_path).downloads([WHISPER_TURBO, WHISPER_LARGE, EMBEDDER]) == [
+        "Whisper base: 133 MB to download, licence MIT",
+        "all-MiniLM-L6-v2: 84 MB to download, licence Apache-2.0",
+    ]
+
+
+def test_what_the_demo_has_is_not_downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = tmp_path / "text" / "quartet.json"
+    ours.parent.mkdir()
+    ours.write_text("{}", encoding="utf-8")
+    published = Published("it", "MIT", (Offer((), {}),), own={"quartet.json": ours})
+    monkeypatch.setitem(PUBLISHED, "text", published)
+    assert DemoSource(tmp_path).downloads([EMBEDDER]) == []
+    assert DemoSource(tmp_path).fetch(EMBEDDER) == tmp_path / "text"
+
+
 @pytest.mark.parametrize(
     "checkpoint",
     [
-        checkpoints.WHISPER_TURBO,
-        checkpoints.WHISPER_LARGE,
-        checkpoints.EMBEDDER,
+        WHISPER_TURBO,
+        WHISPER_LARGE,
+        EMBEDDER,
         checkpoints.RERANKER,
         checkpoints.VOICES,
     ],

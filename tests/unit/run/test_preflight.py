@@ -86,7 +86,7 @@ def test_a_folder_of_state_that_triton_cannot_run_in_is_named() -> None:
         (
             10**11,
             10**9,
-            r"4.0 GB of disk are needed \(3.5 GB of .*, 500 MB of demo models\), .* 1.0 GB free",
+            r"5.0 GB of disk are needed \(3.5 GB of .*, 550 MB of .*, 625 MB of exports, .*\), .* 1.0 GB free",
         ),
     ],
 )
@@ -120,7 +120,9 @@ def _export(models: Iterable[str], source: str) -> None:
 def test_the_first_start_says_what_it_takes() -> None:
     assert _said(RUN) == [
         "3.5 GB of packages and what their installer keeps, 1 to 5 minutes",
-        "500 MB of demo models, made here in 1 to 2 minutes",
+        "550 MB of downloads, unpacked",
+        "625 MB of exports, made here in 2 to 5 minutes",
+        "320 MB of scratch",
     ]
     assert _said(replace(RUN, models="hub"))[1:] == ["9.7 GB of downloads", "12.0 GB of exports", "5.6 GB of scratch"]
 
