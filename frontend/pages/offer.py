@@ -4,7 +4,7 @@ from typing import Any
 
 from aiohttp import web
 
-from frontend.app_keys import SETTINGS
+from frontend.app_keys import SETTINGS, SPEECH
 from frontend.catalogue.models import Model
 from frontend.catalogue.prices import SIZES, to_chf
 from frontend.config.settings import Settings
@@ -33,6 +33,7 @@ async def offer(request: web.Request) -> web.Response:
         {
             "models": [_model(settings, model) for model in settings.served.models],
             "voices": render_voices(settings.served)["voices"],
+            "robots": request.app[SPEECH].robots,
             "aliases": {"models": settings.aliases.models, "voices": settings.aliases.voices},
             "languages": sorted(LANGUAGES),
             "largest_file": LARGEST_FILE,

@@ -193,6 +193,23 @@ _AWAY = {
 }
 
 
+@pytest.mark.parametrize("path", ["/", "/playground"])
+async def test_what_the_demos_models_can_do_is_told_of_them_alone(tab: Page, url: str, path: str) -> None:
+    await tab.goto(f"{url}{path}")
+    await expect(tab.locator("#bounds")).to_contain_text("Whisper base understands people in 99 languages")
+    offer = await (await tab.request.get(f"{url}/offer.json")).json()
+    await tab.route("**/offer.json", lambda route: route.fulfill(json={**offer, "robots": []}))
+    await tab.goto(f"{url}{path}")
+    await expect(tab.locator("#voices")).to_contain_text("amy")
+    assert await tab.locator("#bounds").inner_text() == ""
+    await tab.unroute_all()
+
+
+async def test_the_first_voice_is_a_natural_one(tab: Page, url: str) -> None:
+    await tab.goto(f"{url}/playground")
+    await expect(tab.get_by_label("ryan")).to_be_checked()
+
+
 async def test_what_is_put_into_a_client_is_this_address(tab: Page, url: str) -> None:
     await tab.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=url)
     await tab.goto(f"{url}/")

@@ -7,6 +7,7 @@ import pytest
 
 from frontend.catalogue.prices import Price
 from frontend.config.settings import Settings
+from scripts.export_models.demo.published import REAL_VOICE
 from tests.conftest import Client
 
 
@@ -48,3 +49,8 @@ class TestOfADeployment:
             }
         ]
         assert [voice["name"] for voice in offer["voices"]] == ["amy", "siwis"]
+
+
+async def test_it_tells_which_voices_sound_like_robots(client: Client) -> None:
+    offer = await _offer(client)
+    assert {voice["name"] for voice in offer["voices"]} - set(offer["robots"]) == {REAL_VOICE}

@@ -46,6 +46,11 @@ class SpeechPipeline:
         for voice in self._voices.values():
             dispatcher.declare(voice.model, _WORK)
 
+    @property
+    def robots(self) -> list[str]:
+        """The names of the voices that do not sound like people."""
+        return [name for name, voice in self._voices.items() if voice.robot]
+
     async def run(self, request: SpeechRequest, turn: Turn, reserve: Reserves, holding: Holding) -> tuple[bytes, Bill]:
         """The whole audio file, and what it costs."""
         async with reserve(request.model, len(request.text)) as bill:

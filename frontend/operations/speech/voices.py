@@ -14,13 +14,17 @@ from frontend.text.phonemes import Alphabet
 
 @dataclass(frozen=True)
 class PiperVoice:
-    """A voice as Triton has it: ``scales`` are noise, length and duration-noise, in Piper's order."""
+    """A voice as Triton has it: ``scales`` are noise, length and duration-noise, in Piper's order.
+
+    A ``robot`` is one of those that the demo builds itself.
+    """
 
     model: str
     alphabet: Alphabet
     sample_rate: int
     scales: tuple[float, float, float]
     multi_speaker: bool
+    robot: bool = False
 
     @classmethod
     def load(cls, voice: Voice, repository: Path) -> "PiperVoice":
@@ -38,6 +42,7 @@ class PiperVoice:
                 float(inference.get("noise_w", 0.8)),
             ),
             multi_speaker=int(settings.get("num_speakers", 1)) > 1,
+            robot=settings["audio"].get("quality") == "demo",
         )
 
     def inputs(self, ids: list[int]) -> dict[str, NDArray[Any]]:

@@ -2,7 +2,7 @@
 
 import { Code } from "/shared/code.js";
 import { byId, copyButton, make } from "/shared/dom.js";
-import { OPERATIONS, firstRequest, language, offer, priceOf } from "/shared/offer.js";
+import { OPERATIONS, bounds, firstRequest, language, offer, priceOf } from "/shared/offer.js";
 
 const EVERY_SECONDS = 10;
 const WORDS = {
@@ -55,6 +55,7 @@ async function start() {
   byId("voices").textContent = here.voices.length
     ? `Voices: ${here.voices.map((voice) => `${voice.name} (${language(voice.language)}, ${voice.gender})`).join(", ")}`
     : "";
+  byId("bounds").textContent = bounds(here);
   new Code(byId("first"), "first").show(firstRequest(here));
   await refresh();
   setInterval(() => document.hidden || refresh(), EVERY_SECONDS * 1000);

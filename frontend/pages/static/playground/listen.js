@@ -1,12 +1,11 @@
 // Listen: a text, said by one of the voices.
 
 import { byId, make, number } from "/shared/dom.js";
-import { cost, language } from "/shared/offer.js";
+import { cost, firstVoice, language } from "/shared/offer.js";
 import { Panel, count } from "./panel.js";
 
-// Words that the demo models know too.
 const EXAMPLES = {
-  en: "Good morning Anna, can you buy some bread today?",
+  en: "Good morning, Anna. Can you buy some bread today?",
   de: "Kannst du heute Brot kaufen?",
   fr: "Bonjour Anna, peux-tu acheter du pain aujourd'hui ?",
   it: "Buongiorno Anna, puoi comprare il pane oggi?",
@@ -14,8 +13,7 @@ const EXAMPLES = {
 
 export function listen(here, handOver) {
   const form = byId("speech").querySelector("form");
-  const spoken = [navigator.language.slice(0, 2), "en"].find((code) => here.voices.some((voice) => voice.language === code));
-  const first = here.voices.find((voice) => voice.language === spoken) ?? here.voices[0];
+  const first = firstVoice(here, navigator.language.slice(0, 2));
   byId("voices").append(...here.voices.map((voice) => voiceChoice(voice, voice === first)));
   byId("said").value = EXAMPLES[first.language] ?? EXAMPLES.en;
   const panel = new Panel(byId("speech"), request, show);

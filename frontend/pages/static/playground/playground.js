@@ -2,7 +2,7 @@
 
 import { byId, make } from "/shared/dom.js";
 import { forgetKey, storedKey, takeKey } from "/shared/key.js";
-import { offer } from "/shared/offer.js";
+import { bounds, offer } from "/shared/offer.js";
 import { tabs } from "/shared/tabs.js";
 import { compare } from "./compare.js";
 import { listen } from "./listen.js";
@@ -55,6 +55,7 @@ async function start() {
   signIn();
   const here = await offer();
   offerModels(here);
+  byId("bounds").textContent = bounds(here);
   const served = new Set(here.models.map(({ operation }) => operation));
   const choose = tabs(byId("tabs"), (tab) => history.replaceState(null, "", `#${tab.getAttribute("aria-controls")}`));
   const tabOf = (operation) => byId(`${operation}-tab`);

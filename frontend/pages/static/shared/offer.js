@@ -25,14 +25,29 @@ export function cost({ models }, model, quantity) {
   return micro ? `${(micro / 1e6).toFixed(6).replace(/0{1,4}$/, "")} CHF` : "free";
 }
 
+// What to expect of the models that a checkout begins with; they are known by their voices.
+export const bounds = ({ robots }) =>
+  robots.length
+    ? "These are the demo's models: Whisper base understands people in 99 languages, ryan speaks like one and the other voices like robots, " +
+      "embeddings and rerank are at home in English. MODELS=hub has Whisper large-v3-turbo and natural voices."
+    : "";
+
+// A voice that sounds natural, of the language where there is one.
+export function firstVoice({ voices, robots }, code) {
+  const natural = voices.filter(({ name }) => !robots.includes(name));
+  const among = natural.length ? natural : voices;
+  return among.find((voice) => voice.language === code) ?? among.find((voice) => voice.language === "en") ?? among[0];
+}
+
 // The request that a page begins with.
-export function firstRequest({ models, voices }) {
+export function firstRequest(here) {
+  const { models } = here;
   const model = models.find(({ operation }) => ["speech", "embeddings", "rerank"].includes(operation));
-  const input = "Good morning Anna, can you buy some bread today?";
+  const input = "Good morning, Anna. Can you buy some bread today?";
   return {
     speech: () => ({
       path: "/v1/audio/speech",
-      json: { model: model.id, voice: (voices.find((voice) => voice.language === "en") ?? voices[0]).name, input },
+      json: { model: model.id, voice: firstVoice(here, "en").name, input },
       saves: "hello.wav",
     }),
     embeddings: () => ({ path: "/v1/embeddings", json: { model: model.id, input: [input] } }),
