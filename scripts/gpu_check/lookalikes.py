@@ -7,18 +7,20 @@ import numpy as np
 
 from scripts.benchmark.lookalikes import text, whisper
 from scripts.benchmark.lookalikes.once import once
-from scripts.export_models import demo
+from scripts.export_models.checkpoints import WHISPER_TURBO, SourceError
 from scripts.export_models.graphs.builder import save
+from scripts.export_models.sources import DemoSource
 from scripts.export_models.text import models
 from scripts.export_models.text.encoder import Precision
 from scripts.export_models.text.served import session, write
 from scripts.export_models.whisper.export import convert
 from scripts.gpu_check import padded
+from scripts.gpu_check.found import SkippedError
 from scripts.gpu_check.inputs import to_compare
 from scripts.gpu_check.job import Job
 from scripts.machine import processors
 
-_DEMO_WHISPER = Path(demo.__file__).parent / "whisper"
+_DEMO = Path("build/export/demo")
 
 
 def text_model(job: Job) -> Any:
@@ -69,5 +71,9 @@ def whisper_converted(job: Job) -> Path:
 
 
 def demo_whisper(job: Job) -> Path:
-    """The demo's Whisper, which was trained, as CTranslate2 reads it."""
-    return once(job.folder / "whisper-demo", lambda folder: convert(_DEMO_WHISPER, folder, "float16"))
+    """The demo's Whisper, which is a real one, as CTranslate2 reads it; ``SkippedError`` where it cannot be had."""
+    try:
+        source = DemoSource(_DEMO).fetch(WHISPER_TURBO)
+    except SourceError as error:
+        raise SkippedError(str(error)) from None
+    return once(job.folder / "whisper-demo", lambda folder: convert(source, folder, "float16"))

@@ -9,7 +9,7 @@ class Size:
 
     ``batches`` are texts in a run and ``tokens`` the length of each; ``mixed`` are runs of texts of mixed lengths, and
     ``compared`` the lengths that parity is measured on. ``windows`` are those of 30 s in a run of Whisper, and
-    ``spoken`` the sentences of each of four languages that its parity is measured on. ``product`` is the edge of the
+    ``spoken`` the recordings of each language that its parity is measured on. ``product`` is the edge of the
     matrices that the card's peak is measured by.
     """
 

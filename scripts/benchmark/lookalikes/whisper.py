@@ -8,15 +8,15 @@ direction that the timestamps need.
 from pathlib import Path
 
 import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from transformers import (
+    GenerationConfig,
     WhisperConfig,
     WhisperFeatureExtractor,
     WhisperForConditionalGeneration,
     WhisperTokenizerFast,
 )
-
-from scripts.export_models.demo.tokenizer import add_special_tokens, generation_settings
+from transformers.models.whisper.tokenization_whisper import LANGUAGES
 
 TOKENS = 40
 # Of the decoder.
@@ -28,6 +28,19 @@ _SURE, _LOUD = 30.0, 4.0
 _ENDING, _TIMING, _FIRST_LETTER = 0, 1, 2
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN"
 _ALIGNMENT_HEADS = [[2, 4], [2, 11], [3, 3], [3, 6], [3, 11], [3, 14]]
+# Of a window of 30 s, a time every 0.02 s.
+_TIMES = [f"<|{step * 0.02:.2f}|>" for step in range(1501)]
+_SPECIAL = [
+    "<|endoftext|>",
+    "<|startoftranscript|>",
+    *(f"<|{code}|>" for code in LANGUAGES),
+    "<|translate|>",
+    "<|transcribe|>",
+    "<|startoflm|>",
+    "<|startofprev|>",
+    "<|nospeech|>",
+    "<|notimestamps|>",
+]
 
 
 def tokenizer() -> WhisperTokenizerFast:
@@ -40,7 +53,8 @@ def tokenizer() -> WhisperTokenizerFast:
     bpe = Tokenizer(models.BPE(vocabulary, []))
     bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     bpe.decoder = decoders.ByteLevel()
-    add_special_tokens(bpe, 30.0)
+    bpe.add_special_tokens(_SPECIAL)
+    bpe.add_tokens([AddedToken(time, normalized=False) for time in _TIMES])
     end = "<|endoftext|>"
     return WhisperTokenizerFast(tokenizer_object=bpe, unk_token=end, bos_token=end, eos_token=end, pad_token=end)
 
@@ -85,11 +99,31 @@ def write(
             if parameter.dim() > 1:
                 parameter.mul_(gain)
     _fix_the_answer(model, [token(letter) for letter in _LETTERS[:tokens]], end, token("<|notimestamps|>") + 1)
-    model.generation_config = generation_settings(
-        its, alignment_heads=_ALIGNMENT_HEADS, max_length=448, suppress_tokens=[]
-    )
+    model.generation_config = _settings(its)
     model.half().save_pretrained(folder)
     WhisperFeatureExtractor(feature_size=128, chunk_length=30).save_pretrained(folder)
+
+
+def _settings(its: WhisperTokenizerFast) -> GenerationConfig:
+    """What generate and CTranslate2's converter read: languages, tasks and special tokens."""
+    token, end = its.convert_tokens_to_ids, its.eos_token_id
+    return GenerationConfig(
+        is_multilingual=True,
+        lang_to_id={f"<|{code}|>": token(f"<|{code}|>") for code in LANGUAGES},
+        task_to_id={"transcribe": token("<|transcribe|>"), "translate": token("<|translate|>")},
+        no_timestamps_token_id=token("<|notimestamps|>"),
+        prev_sot_token_id=token("<|startofprev|>"),
+        decoder_start_token_id=token("<|startoftranscript|>"),
+        eos_token_id=end,
+        bos_token_id=end,
+        pad_token_id=end,
+        max_initial_timestamp_index=50,
+        begin_suppress_tokens=[end],
+        suppress_tokens=[],
+        alignment_heads=_ALIGNMENT_HEADS,
+        max_length=448,
+        return_timestamps=False,
+    )
 
 
 def _fix_the_answer(model: WhisperForConditionalGeneration, letters: list[int], end: int, first_timestamp: int) -> None:

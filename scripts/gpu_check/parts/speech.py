@@ -1,4 +1,4 @@
-"""The demo's Whisper, which was trained: whether it hears sentences on a GPU as it does on a processor."""
+"""The demo's Whisper, a real one: whether it hears people on a GPU as it does on a processor."""
 
 from scripts.gpu_check.found import no_cuda_in_ctranslate2, require
 from scripts.gpu_check.job import Job
@@ -10,17 +10,17 @@ _LIMIT = 0.05
 
 def run(job: Job) -> None:
     """The share of words that differ from float32 on the processor, of windows in a batch and one by one."""
-    require(job.device, no_cuda_in_ctranslate2, modules=(*MODULES, "espeakng_loader", "jiwer", "soxr"))
+    require(job.device, no_cuda_in_ctranslate2, modules=(*MODULES, "av", "jiwer"))
     import jiwer
 
+    from frontend.verification.recordings import recordings
     from scripts.export_models.graphs.parity import Check
-    from scripts.export_models.whisper.checks import spoken_windows
     from scripts.export_models.whisper.served import recognizer_module
     from scripts.gpu_check.lookalikes import demo_whisper
     from scripts.machine import processors
 
     folder, module = demo_whisper(job), recognizer_module()
-    windows = [module.Window(audio, language=language) for language, audio in spoken_windows(30.0, job.size.spoken)]
+    windows = [module.Window(each.samples(), language=each.language) for each in recordings(most=job.size.spoken)]
 
     def heard(device: str, compute_type: str, together: int) -> list[str]:
         recognizer = module.Recognizer(folder, device=device, compute_type=compute_type, threads=processors())
@@ -32,5 +32,5 @@ def run(job: Job) -> None:
     for compute_type in COMPUTE_TYPES[job.device]:
         for how, together in (("one by one", 1), ("in a batch", len(windows))):
             error = jiwer.wer(wanted, heard(job.device, compute_type, together))
-            what = f"share of other words, {len(windows)} spoken windows {how}"
+            what = f"share of other words, {len(windows)} recordings {how}"
             job.tell.check(Check(f"demo {compute_type}", what, error, _LIMIT))

@@ -1,13 +1,11 @@
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
-from scripts.benchmark.lookalikes import voice
+from scripts.benchmark.lookalikes import voice, whisper
 from scripts.benchmark.lookalikes.repository import Checkpoints, put_voice
 from tests.conftest import ROOT
-from tests.unit.whisper.conftest import CHECKPOINT
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -25,6 +23,6 @@ def test_a_whisper_is_exported_from_a_folder_named_from_where_it_is_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    shutil.copytree(CHECKPOINT, Path("peers") / "whisper")
+    whisper.write(Path("peers") / "whisper", layers=1, width=64)
     exported = Checkpoints(Path("peers")).whisper(least=8.0)
     assert json.loads((exported / "quartet.json").read_text(encoding="utf-8"))["min_window_seconds"] == 8.0
