@@ -8,6 +8,7 @@ PORT ?= 8080
 MODELS ?= demo
 FOLDER ?=
 PRECISION ?= auto
+STRICT ?=
 FACTS ?=
 STATE ?= build
 # Some images set it: every start would compile all libraries anew.
@@ -20,12 +21,12 @@ help: ## list the commands
 
 # Read by a Python of any age, which says so itself where it is too old or too new.
 PYTHON_FITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))
-CHOICE = --models '$(MODELS)' --folder '$(FOLDER)' --precision '$(PRECISION)' --facts '$(FACTS)'
+CHOICE = --models '$(MODELS)' --folder '$(FOLDER)' --precision '$(PRECISION)' --strict '$(STRICT)' --facts '$(FACTS)'
 OWN = --port '$(PORT)' --state '$(STATE)'
 # What is not of the environment itself is run by its Python, and by PYTHON as long as there is none.
 ANY_PYTHON = $$(test -x $(BIN)/python && echo $(BIN)/python || echo '$(PYTHON)')
 INSTALL = $(ANY_PYTHON) -m scripts.install
-EXPORT = $(BIN)/python -m scripts.export_models --source '$(MODELS)' $(if $(FOLDER),--folder '$(FOLDER)') --precision '$(PRECISION)'
+EXPORT = $(BIN)/python -m scripts.export_models --source '$(MODELS)' $(if $(FOLDER),--folder '$(FOLDER)') --precision '$(PRECISION)' $(if $(STRICT),--strict)
 
 check-python:
 	@test -x $(BIN)/python || '$(PYTHON)' -c '$(PYTHON_FITS)' 2>/dev/null || { \
@@ -66,7 +67,7 @@ $(VENV)/installed-peers-%: $(VENV)/installed-bench scripts/benchmark/peers/requi
 install: $(VENV)/installed ## make the virtual environment with everything to run and export
 	@:
 
-run: check-run ## start Triton and the frontend; PORT=8080 MODELS=demo|hub|folder FOLDER=path PRECISION=auto|int8|bf16|fp32 FACTS=file STATE=build FIT=threads=4
+run: check-run ## start Triton and the frontend; PORT=8080 MODELS=demo|hub|folder FOLDER=path PRECISION=auto|int8|bf16|fp32 STRICT=1 FACTS=file STATE=build FIT=threads=4
 	@$(MAKE) --no-print-directory install
 	@$(BIN)/python -m scripts.run --end-with-parent $(CHOICE) $(OWN)
 
@@ -79,7 +80,7 @@ lint: $(VENV)/installed-tests ## ruff and mypy strict
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
-	@cd model_repository/whisper_turbo/1 && ../../../$(BIN)/mypy --config-file ../../../pyproject.toml features.py transcript.py windows.py graphs.py encoders.py decoders.py ctranslate.py recognizer.py
+	@cd model_repository/whisper_turbo/1 && ../../../$(BIN)/mypy --config-file ../../../pyproject.toml features.py engines.py alignment.py search.py tokens.py transcript.py windows.py graphs.py openvino_engine.py ctranslate_engine.py recognizer.py
 	@cd model_repository/m3_embedder/1 && ../../../$(BIN)/mypy --config-file ../../../pyproject.toml graphs.py blocks.py texts.py
 	@cd scripts/local_triton/backends/onnxruntime && ../../../../$(BIN)/mypy --explicit-package-bases --config-file ../../../../pyproject.toml model_config.py batching.py session.py watch.py
 

@@ -75,14 +75,10 @@ class FakeTriton(Triton):
 
     @staticmethod
     def _transcript(inputs: Mapping[str, NDArray[Any]], outputs: Sequence[str]) -> Arrays:
-        seconds = inputs["audio"].shape[1] / 16_000
         arrays: Arrays = {
             "language": np.array([[inputs["language"][0, 0] or b"en"]], np.object_),
-            "segment_start": np.array([[0.0]], np.float32),
-            "segment_end": np.array([[seconds]], np.float32),
-            "segment_text": np.array([[b" hello there"]], np.object_),
-            "segment_avg_logprob": np.array([[-0.25]], np.float32),
-            "segment_no_speech_prob": np.array([[0.125]], np.float32),
+            "avg_logprob": np.array([[-0.25]], np.float32),
+            "no_speech_prob": np.array([[0.125]], np.float32),
             "word_start": np.array([[0.0, 0.5]], np.float32),
             "word_end": np.array([[0.5, 1.0]], np.float32),
             "word_text": np.array([[b" hello", b" there"]], np.object_),

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from frontend.audio.decode import SAMPLE_RATE, decode
 from frontend.audio.detector import FRAME, speech_probabilities
-from frontend.audio.speech_windows import PAUSE_SECONDS, Window, cut_windows, is_silent
+from frontend.audio.speech_windows import Window, cut_windows, is_silent
 from frontend.processes.shared_memory import Attached
 
 SAMPLE_BYTES = 2
@@ -22,7 +22,6 @@ class WindowRules:
     silence_dbfs: float
     speech_probability: float
     window_seconds: float
-    min_window_seconds: float
 
 
 @dataclass(frozen=True)
@@ -42,17 +41,22 @@ class SpokenWindow:
         return (self.end - self.start) / SAMPLE_RATE
 
     def times_of_file(self, start: float, end: float) -> tuple[float, float]:
-        """Seconds of the file for those of the window at which something spoken starts and ends.
+        """Seconds of the file for those of the window at which a word starts and ends.
 
-        The piece is the one just inside, since a model's times may lie anywhere in the pause between two pieces.
+        Nobody goes on with a word over a pause that was left out: it belongs to the piece that has more of it.
         """
-        inside = min(PAUSE_SECONDS / 2, (end - start) / 2)
-        return start + self._left_out(start + inside), end + self._left_out(end - inside)
+        first, last = self._piece_at(start), self._piece_at(end)
+        pieces = range(first, max(first, last) + 1)
+        within = [(max(start, self.pieces[at][0]), min(end, self._end_of(at)), at) for at in pieces]
+        start, end, piece = max(within, key=lambda part: part[1] - part[0])
+        shift = self.pieces[piece][1] - self.pieces[piece][0]
+        return start + shift, end + shift
 
-    def _left_out(self, second: float) -> float:
-        """Seconds of the file that are not in the window, before the piece that has this second."""
-        within, of_file = self.pieces[bisect_right(self.pieces, second, lo=1, key=itemgetter(0)) - 1]
-        return of_file - within
+    def _piece_at(self, second: float) -> int:
+        return bisect_right(self.pieces, second, lo=1, key=itemgetter(0)) - 1
+
+    def _end_of(self, piece: int) -> float:
+        return self.pieces[piece + 1][0] if piece + 1 < len(self.pieces) else self.seconds
 
 
 @dataclass(frozen=True)
@@ -81,9 +85,7 @@ def prepare(upload: Attached, into: Attached, limits: WindowRules) -> Prepared:
         return Prepared(duration, [])
     frames = samples[: -(-count // FRAME) * FRAME].reshape(-1, FRAME)
     probabilities = speech_probabilities(frames, int(32768 * 10 ** (limits.silence_dbfs / 20)))
-    windows = cut_windows(
-        probabilities, limits.speech_probability, count, limits.window_seconds, limits.min_window_seconds
-    )
+    windows = cut_windows(probabilities, limits.speech_probability, count, limits.window_seconds)
     return Prepared(duration, _kept(samples, windows))
 
 

@@ -14,10 +14,8 @@ from frontend.audio.detector import FRAME
 _HYSTERESIS = 0.15
 _LEAST_PAUSE_FRAMES = 4
 _PADDING_SECONDS = 0.2
-# Pauses up to this long are inside of a sentence more often than between two, and longer ones are shortened to it.
-PAUSE_SECONDS = 0.3
-# Of the file, in lengths of a window: the times of what is said on both sides of a long pause may become one segment's.
-_MOST_SPANNED = 2
+# Longer pauses are shortened to this.
+_PAUSE_SECONDS = 0.3
 _SEARCHED_SHARE = 0.4
 
 Samples = NDArray[np.int16]
@@ -92,26 +90,20 @@ def _pad(windows: list[Window], padding: int, samples: int) -> list[Window]:
 
 
 def cut_windows(
-    probabilities: NDArray[np.float32], threshold: float, samples: int, window_seconds: float, min_window_seconds: float
+    probabilities: NDArray[np.float32], threshold: float, samples: int, window_seconds: float
 ) -> list[Window]:
-    """Windows with at most ``window_seconds`` of audio that hold all the speech, cut at pauses, in order.
-
-    Neighbours are joined while the window stays within ``min_window_seconds``, which the model pads to anyway, or
-    while the pause between them is too short to be the end of a sentence.
-    """
-    padding, pause = int(_PADDING_SECONDS * SAMPLE_RATE), int(PAUSE_SECONDS * SAMPLE_RATE)
+    """Windows with at most ``window_seconds`` of audio that hold all the speech, cut at pauses, in order."""
+    padding, pause = int(_PADDING_SECONDS * SAMPLE_RATE), int(_PAUSE_SECONDS * SAMPLE_RATE)
     longest = int(window_seconds * SAMPLE_RATE) - 2 * padding
-    free = int(min_window_seconds * SAMPLE_RATE) - 2 * padding
     windows: list[Window] = []
     length = 0
     for run in speech_runs(probabilities, threshold, samples):
         for part in _split_long(run, longest, probabilities):
             last = windows[-1] if windows else Window(part.start, part.start)
-            long = part.start - last.end > pause
-            length += part.end - part.start + min(part.start - last.end, pause)
-            most = free if long else longest
-            if windows and length <= most and part.end - last.start <= _MOST_SPANNED * most:
-                left_out = (Region(last.end + pause // 2, part.start - pause // 2),) if long else ()
+            between = part.start - last.end
+            length += part.end - part.start + min(between, pause)
+            if windows and length <= longest:
+                left_out = (Region(last.end + pause // 2, part.start - pause // 2),) if between > pause else ()
                 windows[-1] = Window(last.start, part.end, last.left_out + left_out)
             else:
                 windows.append(Window(part.start, part.end))

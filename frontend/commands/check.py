@@ -17,7 +17,7 @@ from frontend.config.tables import SettingsError
 from frontend.database.engine import DatabaseUrlError, parse_url
 from frontend.operations.packed_model import load_tokenizer
 from frontend.operations.speech.voices import PiperVoice
-from frontend.operations.transcription.pipeline import WindowLength
+from frontend.operations.transcription.pipeline import Abilities
 from frontend.pages.health import Required
 
 FOUND = 2
@@ -111,7 +111,7 @@ def _models(settings: Settings) -> Iterator[str]:
 
 
 _READERS: dict[str, Callable[[Path, Model], object]] = {
-    TRANSCRIPTIONS: lambda repository, model: WindowLength.of(repository, model.triton_model),
+    TRANSCRIPTIONS: lambda repository, model: Abilities.of(repository, model.triton_model),
     EMBEDDINGS: load_tokenizer,
     RERANK: load_tokenizer,
 }

@@ -35,8 +35,8 @@ class ModelFit:
 
     ``unit`` is what its work is counted in; ``max_batch``, ``delay`` (seconds) and ``instances`` are how Triton has it
     in the repository that was measured; ``stops`` says that it leaves off where its callers have gone. ``error`` is the
-    mean of what the line is off by, as a part of what was measured. A Whisper takes windows of at most
-    ``window_seconds``, and shorter ones than ``min_window_seconds`` take as long as that.
+    mean of what the line is off by, as a part of what was measured. A Whisper takes windows of ``window_seconds``, and
+    as long for shorter ones.
     """
 
     unit: str
@@ -48,7 +48,6 @@ class ModelFit:
     stops: bool = False
     error: float = 0.0
     window_seconds: float = 0.0
-    min_window_seconds: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ def _calls_of(model: ModelFit, operation: str, size: float) -> tuple[float, floa
         return size * IDS_PER_CHARACTER, max(1.0, size / SENTENCE_CHARACTERS)
     if operation == "transcriptions":
         windows = max(1.0, size / model.window_seconds)
-        return max(size, windows * model.min_window_seconds), windows
+        return windows * model.window_seconds, windows
     # A piece is the least that is cut, where batches are full.
     return size, max(1.0, size / _PIECE)
 

@@ -2,7 +2,7 @@
 
     python -m scripts.export_models --source demo
     python -m scripts.export_models --source folder --folder /models --precision int8
-    python -m scripts.export_models --source hub --whisper-compute-type int8
+    python -m scripts.export_models --source hub --precision int8 --strict
     python -m scripts.export_models --source hub --onnxruntime 1.19.2
 
 ``export.log`` in the ``--work`` folder ends with a table of what was compared with the originals; the screen has what
@@ -20,18 +20,19 @@ import argparse
 import shutil
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from scripts.export_models import lanes, plan, space, stamp
 from scripts.export_models.checkpoints import Checkpoint, SourceError, in_words
 from scripts.export_models.fingerprints import Fingerprints
 from scripts.export_models.graphs import runtimes
-from scripts.export_models.graphs.parity import Check, table
+from scripts.export_models.graphs.parity import table
 from scripts.export_models.graphs.progress import SILENT
 from scripts.export_models.progress_line import ProgressLine
 from scripts.export_models.sources import Source
-from scripts.export_models.stamp import Digests
+from scripts.export_models.stamp import Digests, Stamp
+from scripts.export_models.ways import Exported
 from scripts.export_models.worker import Job, source_of
 from scripts.machine import memory_bytes, processors
 
@@ -47,8 +48,8 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--folder", type=Path, help="checkpoints on disk, laid out as on the hub")
     parser.add_argument("--repository", type=Path, default=Path("model_repository"))
     parser.add_argument("--work", type=Path, default=space.WORK, help="downloads, logs, intermediate files")
-    parser.add_argument("--precision", choices=_PRECISIONS, default="auto", help="of the text models")
-    parser.add_argument("--whisper-compute-type", help="CTranslate2's: float32, int8, float16, ...")
+    parser.add_argument("--precision", choices=_PRECISIONS, default="auto", help="the first that is tried")
+    parser.add_argument("--strict", action="store_true", help="in that precision or not at all")
     parser.add_argument(
         "--onnxruntime",
         dest="versions",
@@ -64,17 +65,8 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     given = parser.parse_args(arguments)
     given.models = given.models or list(MODELS)
     given.runtimes = given.runtimes or given.work
-    given.whisper_compute_type = given.whisper_compute_type or _compute_type(given.source, given.precision)
     given.versions = [runtimes.OLDEST if each == "oldest" else each for each in given.versions]
     return given
-
-
-def _compute_type(source: str, precision: str) -> str:
-    """What Whisper is exported in where nobody says: int8 is made for processors, fp16 for CUDA."""
-    # Until int8 is checked with recordings of people.
-    if source == "demo":
-        return "float32"
-    return "float16" if precision == "fp16" else "int8"
 
 
 def main(arguments: list[str]) -> int:
@@ -84,7 +76,7 @@ def main(arguments: list[str]) -> int:
             return _export(options)
     except SourceError as error:
         print(f"export stopped: {error}", file=sys.stderr)
-        return 2
+        return plan.NONE_LEFT
     except lanes.StoppedError as error:
         print(f"export stopped by {error}", file=sys.stderr)
         return 128 + error.number
@@ -96,48 +88,64 @@ def _export(options: argparse.Namespace) -> int:
         raise SourceError("--source folder needs --folder")
     source = source_of(options.source, str(options.folder or ""), options.work, SILENT)
     others = runtimes.others(options.versions, options.runtimes)
+    faults = dict[str, str]()
     # A folder is at hand; what can be downloaded matters only where something is to be.
     if options.source == "folder":
-        _check(source, options.models)
-    wanted = dict.fromkeys(options.models, "") if options.check else _wanted(options, source)
-    if not wanted:
-        return 0
+        faults = _faults(source, options.models)
+    wanted = dict.fromkeys(options.models, "") if options.check else _wanted(options, source, faults)
     if options.source != "folder":
-        _check(source, list(wanted))
-    sizes = space.sizes(options.source, source, list(wanted))
-    space.check(space.needs(options.source, sizes, options.work, options.repository))
-    if options.check:
+        faults = _faults(source, list(wanted))
+    wanted = {model: fingerprint for model, fingerprint in wanted.items() if model not in faults}
+    for model, reason in faults.items():
+        print(f"{model} could not be exported: {reason}", file=sys.stderr)
+    if wanted:
+        sizes = space.sizes(options.source, source, list(wanted))
+        space.check(space.needs(options.source, sizes, options.work, options.repository))
+        if not options.check:
+            for other in others:
+                other.install()
+            faults |= _run(options, source, wanted, sizes)
+    if not options.check:
+        for model, reason in faults.items():
+            stamp.write(options.repository, model, Stamp("", source=options.source, failed=reason))
+    if not faults:
         return 0
-    for other in others:
-        other.install()
-    return _run(options, source, wanted, sizes)
+    return plan.SOME_FAILED if len(faults) < len(options.models) else plan.NONE_LEFT
 
 
-def _check(source: Source, models: Sequence[str]) -> None:
-    """Refuse what would fail later, before anything is downloaded or computed."""
-    source.check(plan.checkpoints_of(models), [voice for model in models if (voice := plan.voice_of(model))])
+def _faults(source: Source, models: Sequence[str]) -> dict[str, str]:
+    """Why some of the models cannot be exported; ``SourceError`` where none can."""
+    faults = source.faults(models)
+    if models and len(faults) == len(models):
+        raise SourceError(next(iter(faults.values())))
+    return faults
 
 
-def _wanted(options: argparse.Namespace, source: Source) -> dict[str, str]:
+def _wanted(options: argparse.Namespace, source: Source, faults: Collection[str]) -> dict[str, str]:
     """The models to export, each with its fingerprint; those that nobody could check are named again."""
     digests = Digests(options.work / "digests.json")
-    precision, compute_type = options.precision, options.whisper_compute_type
-    prints = Fingerprints(source, options.source, digests, precision=precision, compute_type=compute_type)
+    prints = Fingerprints(source, options.source, digests, precision=options.precision)
     wanted = {}
     for model in options.models:
+        if model in faults:
+            continue
         fingerprint, found = prints.of(model), stamp.read(options.repository, model)
         fresh = found and found.fingerprint == fingerprint and set(found.runtimes).issuperset(options.versions)
-        if options.force or not found or not fresh:
+        if options.force or not found or not fresh or (options.strict and found.skipped):
             wanted[model] = fingerprint
-        elif found.not_checked:
+            continue
+        if found.not_checked:
             print(f"{model} is exported and not checked: {'; '.join(found.not_checked)}", file=sys.stderr)
+        for each in found.skipped:
+            print(f"{model} is exported in {found.way}, not in {each}", file=sys.stderr)
     return wanted
 
 
 def _run(
     options: argparse.Namespace, source: Source, wanted: Mapping[str, str], sizes: Mapping[Checkpoint, int]
-) -> int:
-    works, memory = plan.works(list(wanted), sizes), memory_bytes()
+) -> dict[str, str]:
+    """Export the ``wanted``; of those that could not be exported, why."""
+    works, memory = plan.works(wanted, sizes), memory_bytes()
     shares = plan.share_out(works, processors(), memory)
     print(_announced(options.source, works, shares, source.downloads(list(sizes))), flush=True)
     if (most := max(work.memory for work in works)) > memory:
@@ -150,7 +158,7 @@ def _run(
             work=str(options.work),
             runtimes=str(options.runtimes),
             precision=options.precision,
-            compute_type=options.whisper_compute_type,
+            strict=options.strict,
             versions=options.versions,
             fingerprints={model: wanted[model] for model in share.models},
             threads=share.threads,
@@ -160,23 +168,27 @@ def _run(
     started, path = time.monotonic(), options.work / space.LOG
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as log:
-        checks = lanes.run(jobs, options.work, ProgressLine(sys.stderr, log, len(wanted)))
-        print(table(checks), file=log)
+        found = lanes.run(jobs, options.work, ProgressLine(sys.stderr, log, len(wanted)))
+        exported = {model: its for model, its in found.items() if isinstance(its, Exported)}
+        checks = [check for its in exported.values() for check in its.checks]
+        print(table(checks), _ways(exported), sep="\n", file=log)
     for check in checks:
-        if not check.passed:
-            print(_told(check), file=sys.stderr)
+        if check.difference is None:
+            print(f"{check.model}: {check.what} was not checked", file=sys.stderr)
     free = shutil.disk_usage(options.repository).free
     print(
-        f"{len(wanted)} models in {time.monotonic() - started:.0f} s, {in_words(free)} free on the disk; "
+        f"{len(exported)} models in {time.monotonic() - started:.0f} s, {in_words(free)} free on the disk; "
         f"{path} has what was compared"
     )
-    return 1 if any(check.failed for check in checks) else 0
+    return {model: its for model, its in found.items() if isinstance(its, str)}
 
 
-def _told(check: Check) -> str:
-    if check.difference is None:
-        return f"{check.model}: {check.what} was not checked"
-    return f"{check.model}: FAILED, {check.what} is {check.difference:.2e}, over {check.limit:.2g}"
+def _ways(exported: Mapping[str, Exported]) -> str:
+    """A line for each model: how it was exported, and what was tried before."""
+    return "\n".join(
+        f"{model} is exported in {its.way}" + "".join(f", not in {each}" for each in its.skipped)
+        for model, its in exported.items()
+    )
 
 
 def _counted(count: int, one: str, many: str) -> str:

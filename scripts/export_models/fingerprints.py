@@ -5,7 +5,7 @@ from pathlib import Path
 from scripts.export_models import plan, stamp
 from scripts.export_models.checkpoints import Checkpoint, files_read, voice_files
 from scripts.export_models.demo.published import PUBLISHED, REAL_VOICE
-from scripts.export_models.graphs.fast_int8 import int8_is_fast
+from scripts.export_models.graphs.fast_int8 import bf16_is_fast, int8_is_fast
 from scripts.export_models.sources import Source
 from scripts.export_models.stamp import Digests
 from scripts.machine import versions
@@ -14,11 +14,12 @@ _HERE = Path(__file__).parent
 _MODULES = {"text": "text.export", "whisper": "whisper.export", "voices": "voices.export"}
 _VOICES_OF_THE_DEMO = "scripts.export_models.demo.voices"
 _GRAMMARS = sorted((_HERE / "demo" / "grammar").glob("*.toml"))
+_RECORDINGS = sorted(path for path in (_HERE.parents[1] / "frontend/verification/recordings").rglob("*.*"))
 # What the code reads beside the weights.
-_DATA = {"text": [_HERE / "text" / "calibration.txt"], "whisper": _GRAMMARS, "voices": []}
+_DATA = {"text": [_HERE / "text" / "calibration.txt"], "whisper": _RECORDINGS, "voices": []}
 _TOOLS = {
     "text": ("onnx", "onnxruntime", "openvino", "torch", "transformers"),
-    "whisper": ("ctranslate2", "espeakng-loader", "onnx", "onnxruntime", "openvino", "torch", "transformers"),
+    "whisper": ("av", "ctranslate2", "openvino", "torch", "transformers"),
     "voices": ("onnx", "onnxruntime"),
 }
 _TOOLS_OF_DEMO_VOICES = ("espeakng-loader", "piper-tts")
@@ -33,9 +34,9 @@ def weights_of(model: str, folder: Path) -> list[Path]:
 class Fingerprints:
     """Of the models of one source, under given settings."""
 
-    def __init__(self, source: Source, name: str, digests: Digests, *, precision: str, compute_type: str) -> None:
+    def __init__(self, source: Source, name: str, digests: Digests, *, precision: str) -> None:
         self._source, self._name, self._digests = source, name, digests
-        self._precision, self._compute_type = precision, compute_type
+        self._precision = precision
 
     def of(self, model: str) -> str:
         checkpoint = plan.CHECKPOINTS[model]
@@ -60,9 +61,8 @@ class Fingerprints:
 
     def _settings(self, kind: str) -> dict[str, str]:
         """Where the processor decides, the kind of processor is a setting too."""
-        if kind == "whisper":
-            return {"choice": self._compute_type}
-        if kind == "text":
-            decided = self._precision == "auto"
-            return {"choice": self._precision} | ({"int8 is fast": str(int8_is_fast())} if decided else {})
-        return {}
+        if kind == "voices":
+            return {}
+        decided = kind == "text" and self._precision == "auto"
+        fast = {"int8 is fast": str(int8_is_fast()), "bf16 is fast": str(bf16_is_fast())} if decided else {}
+        return {"choice": self._precision} | fast

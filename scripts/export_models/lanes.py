@@ -9,14 +9,14 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from types import FrameType
 
-from scripts.export_models.checkpoints import SourceError
-from scripts.export_models.graphs.parity import Check
 from scripts.export_models.progress_line import ProgressLine
+from scripts.export_models.ways import Exported
 from scripts.export_models.worker import Job
 from scripts.local_triton.child import start_child, stop_child
 
@@ -55,10 +55,11 @@ class _Process:
 
     def __init__(self, job: Job, log: Path) -> None:
         self.reader, writer = Pipe(duplex=False)
-        self.log = log
+        self.job, self.log = job, log
         threads = {name: str(job.threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+        # Threads that turn in circles while they wait take four times as long where something else runs too.
+        threads["OMP_WAIT_POLICY"] = "PASSIVE"
         command = [sys.executable, "-m", "scripts.export_models.worker", job.written(), str(writer.fileno())]
-        log.unlink(missing_ok=True)
         self._process = start_child(command, os.environ | threads, log, [writer.fileno()])
         writer.close()
 
@@ -67,41 +68,58 @@ class _Process:
         stop_child(self._process, 0)
         self.reader.close()
 
-    def check_end(self) -> None:
-        """Wait for the end of a worker that has no more to tell, and refuse one that did not end well."""
+    def why_ended(self) -> str:
+        """Why a process ended that has no more to tell."""
         self.reader.close()
         status = self._process.wait()
         if status == -signal.SIGKILL:
-            raise SourceError("a process of the export was killed: there was not enough memory, or someone ended it")
-        if status:
-            raise SourceError(f"a process of the export ended with status {status}: {self.log} says why")
+            return "its process was killed: there was not enough memory, or someone ended it"
+        return f"its process ended with status {status}"
 
 
-def run(jobs: Sequence[Job], logs: Path, line: ProgressLine) -> list[Check]:
-    """The checks of all models of ``jobs``, which run side by side; the first failure ends all with ``SourceError``."""
+def run(jobs: Sequence[Job], logs: Path, line: ProgressLine) -> dict[str, Exported | str]:
+    """Export the models of ``jobs``, which run side by side: of each model what came of it, or why nothing did."""
     logs.mkdir(parents=True, exist_ok=True)
     processes: dict[Connection, _Process] = {}
-    checks: list[Check] = []
+    found: dict[str, Exported | str] = {}
+
+    def start(job: Job, log: Path) -> None:
+        process = _Process(job, log)
+        processes[process.reader] = process
+
+    def end(model: str, outcome: Exported | str) -> None:
+        found[model] = outcome
+        line.ended(model, outcome if isinstance(outcome, str) else "")
+
     try:
         for at, job in enumerate(jobs):
-            process = _Process(job, logs / f"export-{at}.log")
-            processes[process.reader] = process
+            log = logs / f"export-{at}.log"
+            log.unlink(missing_ok=True)
+            start(job, log)
         while processes:
             line.tick()
             for reader in wait(list(processes), _TICK_SECONDS):
                 assert isinstance(reader, Connection)
                 try:
-                    event = reader.recv()
+                    kind, model, *rest = reader.recv()
                 except EOFError:
-                    processes.pop(reader).check_end()
+                    process = processes.pop(reader)
+                    reason = process.why_ended()
+                    left = {name: its for name, its in process.job.fingerprints.items() if name not in found}
+                    if left:
+                        # The one that it was at has ended it; a new process goes on with the others.
+                        end(next(iter(left)), f"{reason} (more in {process.log})")
+                        del left[next(iter(left))]
+                    if left:
+                        start(replace(process.job, fingerprints=left), process.log)
                     continue
-                if event[0] == "failed":
-                    raise SourceError(f"{event[1]}: {event[2]} (more in {processes[reader].log})")
-                line.heard(event)
-                if event[0] == "finished":
-                    checks += event[2]
+                if kind in ("finished", "failed"):
+                    more = f" (more in {processes[reader].log})" if kind == "failed" else ""
+                    end(model, f"{rest[0]}{more}" if more else rest[0])
+                else:
+                    line.heard((kind, model, *rest))
     finally:
         for process in processes.values():
             process.kill()
         line.close()
-    return checks
+    return found

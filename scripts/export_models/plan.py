@@ -1,7 +1,7 @@
 """What there is to export: each model's checkpoint and code, what it takes, and how the work is shared out."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from frontend.catalogue.models import Served
 from frontend.catalogue.voices import TRITON_PREFIX
@@ -24,6 +24,8 @@ CHECKPOINTS = {
     **{f"{TRITON_PREFIX}{voice}": VOICES for voice in VOICE_FILES},
 }
 MODELS = tuple(CHECKPOINTS)
+# The exit codes of an export in which no model could be exported, and in which others than some could.
+NONE_LEFT, SOME_FAILED = 2, 3
 # Models of more memory are given two threads each at least: that is faster for them than one beside another, and takes
 # less memory. Threads that share small matrices wait for each other most of the time.
 _LARGE = 3e9
@@ -77,16 +79,20 @@ def checkpoints_of(models: Sequence[str]) -> list[Checkpoint]:
     return list(dict.fromkeys(CHECKPOINTS[model] for model in models))
 
 
-def works(models: Sequence[str], sizes: Mapping[Checkpoint, int]) -> list[Task]:
-    """The work of each checkpoint of ``sizes`` bytes; voices stay together, since they are fetched together."""
-    found = []
+def works(fingerprints: Mapping[str, str], sizes: Mapping[Checkpoint, int]) -> list[Task]:
+    """The work of each checkpoint of ``sizes`` bytes.
+
+    Voices stay together, since they are fetched together, and so do Whispers of one fingerprint, of which one is made.
+    """
+    found: dict[str, Task] = {}
     for checkpoint, size in sizes.items():
-        members = [model for model in models if CHECKPOINTS[model] == checkpoint]
-        groups = [members] if checkpoint.kind == "voices" else [[member] for member in members]
         memory = _BASE_MEMORY + size * _MEMORY_A_BYTE[checkpoint.kind]
         seconds = _BASE_SECONDS + size / 1e9 * _SECONDS_A_GB[checkpoint.kind]
-        found += [Task(tuple(group), seconds, memory) for group in groups]
-    return found
+        for model in [model for model in fingerprints if CHECKPOINTS[model] == checkpoint]:
+            together = {"text": model, "whisper": fingerprints[model], "voices": checkpoint.kind}[checkpoint.kind]
+            before = found.get(together, Task((), seconds, memory))
+            found[together] = replace(before, models=(*before.models, model))
+    return list(found.values())
 
 
 def share_out(todo: Sequence[Task], processors: int, memory: int) -> list[Lane]:

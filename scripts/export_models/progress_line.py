@@ -20,17 +20,21 @@ class ProgressLine:
         self._started = time.monotonic()
 
     def heard(self, event: tuple[Any, ...]) -> None:
-        """Take ``(kind, model, ...)``: a step with its parts done and in all, a note, or the end of a model."""
+        """Take ``(kind, model, ...)``: a step with its parts done and in all, or a note."""
         kind, model, *rest = event
         if kind == "step":
             self._step(model, *rest)
-        elif kind == "note":
-            self._write(f"{model}: {rest[0]}")
-            self._bar.say(f"{model}: {rest[0]}")
         else:
-            self._finished += 1
-            self._steps.pop(model, None)
-            self._write(f"{model}: done, {self._finished} of {self._total} models")
+            self._say(f"{model}: {rest[0]}")
+        self.tick()
+
+    def ended(self, model: str, failure: str) -> None:
+        """A model is done, or has a ``failure``."""
+        self._finished += 1
+        self._steps.pop(model, None)
+        if failure:
+            self._say(f"{model} could not be exported: {failure}")
+        self._write(f"{model}: done, {self._finished} of {self._total} models")
         self.tick()
 
     def tick(self) -> None:
@@ -48,6 +52,10 @@ class ProgressLine:
         if self._logged.get(model) != reached:
             self._logged[model] = reached
             self._write(self._steps[model])
+
+    def _say(self, line: str) -> None:
+        self._write(line)
+        self._bar.say(line)
 
     def _write(self, line: str) -> None:
         """With the seconds since the beginning."""

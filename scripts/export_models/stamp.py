@@ -18,15 +18,19 @@ _PACKAGE = "scripts"
 
 @dataclass(frozen=True)
 class Stamp:
-    """A finished export: what it was made of, the ONNX Runtimes it passed on, and what of it nobody checked.
+    """An export: what it was made of, the ONNX Runtimes it passed on, and what of it nobody checked.
 
-    ``source`` is that of its checkpoint: demo, hub or folder.
+    ``source`` is that of its checkpoint: demo, hub or folder. ``way`` is how it was exported, ``skipped`` which ways
+    did not do, and why. Of a model that no way could export, ``failed`` says why.
     """
 
     fingerprint: str
     runtimes: list[str] = field(default_factory=list)
     not_checked: list[str] = field(default_factory=list)
     source: str = ""
+    way: str = ""
+    skipped: list[str] = field(default_factory=list)
+    failed: str = ""
 
 
 class Digests:
@@ -105,6 +109,7 @@ def read(repository: Path, name: str) -> Stamp | None:
 
 
 def write(repository: Path, name: str, stamp: Stamp) -> None:
+    _path(repository, name).parent.mkdir(parents=True, exist_ok=True)
     _path(repository, name).write_text(json.dumps(asdict(stamp), indent=1) + "\n", encoding="utf-8")
 
 
@@ -115,4 +120,4 @@ def remove(repository: Path, name: str) -> None:
 def missing(repository: Path, names: Iterable[str], source: str) -> list[str]:
     """Those that were not exported from ``source``; a stamp that does not say it is taken for one of it."""
     found = {name: read(repository, name) for name in names}
-    return [name for name, stamp in found.items() if stamp is None or stamp.source not in ("", source)]
+    return [name for name, its in found.items() if its is None or its.failed or its.source not in ("", source)]

@@ -6,29 +6,23 @@ It is started by ``lanes.py``. Whatever libraries print goes to a log, and the p
 import json
 import logging
 import os
+import shutil
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict, dataclass
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
 
-from frontend.catalogue.models import EMBEDDINGS
 from scripts.export_models import plan, sources, stamp
 from scripts.export_models.checkpoints import Checkpoint, SourceError, in_words, voice_files
 from scripts.export_models.graphs.conditions import Conditions
-from scripts.export_models.graphs.parity import Check
 from scripts.export_models.graphs.progress import Progress
 from scripts.export_models.graphs.runtimes import OtherRuntime
 from scripts.export_models.periodic import every
+from scripts.export_models.ways import Exported, Way, first_that_passes
 from scripts.machine import held_bytes
-
-if TYPE_CHECKING:
-    from scripts.export_models.text.export import Choice
-
 
 _LOOK_SECONDS = 0.2
 
@@ -43,7 +37,7 @@ class Job:
     work: str
     runtimes: str
     precision: str
-    compute_type: str
+    strict: bool
     versions: list[str]
     fingerprints: dict[str, str]
     threads: int
@@ -68,8 +62,8 @@ class Reports(Progress):
     def note(self, line: str) -> None:
         self._connection.send(("note", self._model, line))
 
-    def finished(self, checks: list[Check]) -> None:
-        self._connection.send(("finished", self._model, checks))
+    def finished(self, exported: Exported) -> None:
+        self._connection.send(("finished", self._model, exported))
 
     def failed(self, reason: str) -> None:
         self._connection.send(("failed", self._model, reason))
@@ -82,28 +76,52 @@ def source_of(name: str, folder: str, work: Path, progress: Progress) -> sources
     return sources.FolderSource(Path(folder)) if name == "folder" else sources.DemoSource(work / "demo", progress)
 
 
-def _export(job: Job, model: str, progress: Progress, fetched: dict[Checkpoint, Path]) -> list[Check]:
-    """Heavy imports wait until a model needs them; what is ``fetched`` serves all models of its checkpoint."""
-    checkpoint, target = plan.CHECKPOINTS[model], Path(job.repository) / model
-    if checkpoint not in fetched:
-        fetched[checkpoint] = source_of(job.source, job.folder, Path(job.work), progress).fetch(checkpoint)
-    folder = fetched[checkpoint]
-    progress.step("loading", 0, 1)
+def _ways(job: Job, model: str, progress: Progress, folder: Path) -> list[Way]:
+    """How to export a model of the checkpoint in ``folder``. Heavy imports wait until a model needs them."""
     runtimes = [OtherRuntime(version, Path(job.runtimes)) for version in job.versions]
-    conditions = Conditions(job.threads, progress, runtimes)
+    conditions, target = Conditions(job.threads, progress, runtimes), Path(job.repository) / model
     if voice := plan.voice_of(model):
-        from scripts.export_models.voices.export import export_piper
+        from scripts.export_models.voices import export as voices
 
-        return export_piper(model, voice_files(folder, voice)[0], target, conditions)
-    if checkpoint.kind == "whisper":
-        from scripts.export_models.whisper.export import export_whisper
+        return voices.ways(model, voice_files(folder, voice)[0], target, conditions)
+    if plan.CHECKPOINTS[model].kind == "whisper":
+        from scripts.export_models.whisper import export as whisper
 
-        return export_whisper(model, folder, target / "1", job.compute_type, conditions)
-    from scripts.export_models.text.export import export_embedder, export_reranker
-    from scripts.export_models.text.promised import PROMISES
+        return whisper.ways(model, folder, target / "1", job.precision, conditions)
+    from scripts.export_models.text import export as text
 
-    export = export_embedder if PROMISES[model].operation == EMBEDDINGS else export_reranker
-    return export(model, folder, target / "1", cast("Choice", job.precision), conditions)
+    return text.ways(model, folder, target / "1", job.precision, conditions)
+
+
+class _Worker:
+    """What has been fetched and made serves later models of the same checkpoint."""
+
+    def __init__(self, job: Job) -> None:
+        self._job, self._repository = job, Path(job.repository)
+        self._fetched: dict[Checkpoint, Path] = {}
+        self._made: dict[str, tuple[str, Exported]] = {}
+
+    def export(self, model: str, fingerprint: str, progress: Progress) -> Exported:
+        job, checkpoint = self._job, plan.CHECKPOINTS[model]
+        stamp.remove(self._repository, model)
+        if fingerprint in self._made and checkpoint.kind == "whisper":
+            other, exported = self._made[fingerprint]
+            exported = replace(exported, checks=[])
+            source, target = (self._repository / name / "1" / "whisper" for name in (other, model))
+            shutil.rmtree(target, ignore_errors=True)
+            shutil.copytree(source, target, copy_function=os.link)
+        else:
+            if checkpoint not in self._fetched:
+                source_of_it = source_of(job.source, job.folder, Path(job.work), progress)
+                self._fetched[checkpoint] = source_of_it.fetch(checkpoint)
+            progress.step("loading", 0, 1)
+            ways = _ways(job, model, progress, self._fetched[checkpoint])
+            exported = first_that_passes(ways, progress, strict=job.strict)
+            self._made[fingerprint] = model, exported
+        not_checked = [check.what for check in exported.checks if check.difference is None]
+        made = stamp.Stamp(fingerprint, job.versions, not_checked, job.source, exported.way, exported.skipped)
+        stamp.write(self._repository, model, made)
+        return exported
 
 
 def _limited(model: str, reports: Reports) -> AbstractContextManager[None]:
@@ -124,37 +142,24 @@ def _limited(model: str, reports: Reports) -> AbstractContextManager[None]:
     return every(_LOOK_SECONDS, look)
 
 
-@contextmanager
-def _told(reports: Reports) -> Iterator[None]:
-    """One boundary for whatever libraries raise over a checkpoint: a sentence for the parent, the rest for the log."""
-    try:
-        yield
-    except SourceError as error:
-        reports.failed(str(error))
-        raise SystemExit(2) from None
-    except Exception as error:
-        traceback.print_exc()
-        reason = str(error).strip().partition("\n")[0]
-        reports.failed(f"{type(error).__name__}: {reason}" if reason else type(error).__name__)
-        raise SystemExit(2) from None
-
-
 def main(arguments: list[str]) -> None:
     job, connection = Job.read(arguments[0]), Connection(int(arguments[1]), readable=False)
     # transformers and the converter tell of their own affairs; the checks are what counts here.
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
-    fetched: dict[Checkpoint, Path] = {}
+    worker = _Worker(job)
     for model, fingerprint in job.fingerprints.items():
         reports = Reports(connection, model)
-        with _told(reports):
-            stamp.remove(Path(job.repository), model)
+        try:
             with _limited(model, reports):
-                checks = _export(job, model, reports, fetched)
-            if not any(check.failed for check in checks):
-                unchecked = [check.what for check in checks if check.difference is None]
-                stamp.write(Path(job.repository), model, stamp.Stamp(fingerprint, job.versions, unchecked, job.source))
-            reports.finished(checks)
+                reports.finished(worker.export(model, fingerprint, reports))
+        except SourceError as error:
+            reports.failed(str(error))
+        except Exception as error:
+            # The boundary to whatever libraries raise over a checkpoint: a sentence for the parent, all in the log.
+            traceback.print_exc()
+            reason = str(error).strip().partition("\n")[0]
+            reports.failed(f"{type(error).__name__}: {reason}" if reason else type(error).__name__)
 
 
 if __name__ == "__main__":

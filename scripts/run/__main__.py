@@ -16,6 +16,7 @@ import sys
 
 from frontend.config.proxies import spare_this_machine
 from frontend.config.tables import SettingsError
+from scripts.export_models.plan import SOME_FAILED
 from scripts.local_triton.checks import PreflightError
 from scripts.local_triton.child import die_with_parent
 from scripts.run import preflight
@@ -29,8 +30,11 @@ def _export(choice: preflight.Choice) -> None:
     command = [sys.executable, "-m", "scripts.export_models", "--source", choice.models]
     command += ["--repository", str(REPOSITORY), "--precision", choice.precision]
     command += ["--folder", choice.folder] if choice.folder else []
+    command += ["--strict"] if choice.strict else []
     # It ends with this process, however that ends, and says itself why it fails.
-    subprocess.check_call(command, preexec_fn=die_with_parent)
+    status = subprocess.call(command, preexec_fn=die_with_parent)
+    if status not in (0, SOME_FAILED):
+        raise subprocess.CalledProcessError(status, command)
 
 
 def _run(choice: preflight.Choice) -> int:

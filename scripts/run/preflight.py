@@ -24,8 +24,8 @@ from frontend.config.proxies import spare_this_machine
 from frontend.config.settings import Settings
 from frontend.config.tables import SettingsError
 from scripts.export_models import space, stamp
-from scripts.export_models.checkpoints import VOICE_FILES, SourceError
-from scripts.export_models.plan import MODELS, checkpoints_of
+from scripts.export_models.checkpoints import SourceError
+from scripts.export_models.plan import MODELS
 from scripts.export_models.sources import FolderSource, HubSource, Source
 from scripts.export_models.space import Need
 from scripts.local_triton import checks
@@ -53,6 +53,7 @@ class Choice:
     models: str = "demo"
     folder: str = ""
     precision: str = "auto"
+    strict: str = ""
     port: str = "8080"
     state: Path = state.BUILD
     facts: str = ""
@@ -71,21 +72,27 @@ class Choice:
     def models_text(self) -> str:
         """The models, as they are asked for."""
         folder = f" FOLDER={self.folder}" if self.folder else ""
-        return f"MODELS={self.models}{folder} PRECISION={self.precision}"
+        strict = f" STRICT={self.strict}" if self.strict else ""
+        return f"MODELS={self.models}{folder} PRECISION={self.precision}{strict}"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The fields of a ``Choice`` but its action; their values are checked by ``check``, in words that help."""
     parser.add_argument("--models", default="demo", help="demo, hub or folder")
     parser.add_argument("--folder", default="", help="for --models folder: checkpoints laid out as on the hub")
-    parser.add_argument("--precision", default="auto", help="of the text models: auto, int8, bf16 or fp32")
+    parser.add_argument("--precision", default="auto", help="the first that is tried: auto, int8, bf16 or fp32")
+    parser.add_argument("--strict", default="", help="1: in that precision or not at all")
     parser.add_argument("--port", default="8080")
     parser.add_argument("--state", type=Path, default=state.BUILD, help="the folder of keys and logs")
     parser.add_argument("--facts", default="", help="a file of facts that the models are held to (hub: the published)")
 
 
-def check(choice: Choice, environ: Mapping[str, str]) -> None:
-    """``PreflightError`` or ``SettingsError`` with the first thing that is wrong; what costs least is asked first."""
+def check(choice: Choice, environ: Mapping[str, str]) -> list[str]:
+    """Ask what costs least first; returns a line for each model that cannot be exported while others can.
+
+    Raises ``PreflightError`` or ``SettingsError`` with the first thing that is wrong.
+    """
+    faults: list[str] = []
     check_models(choice)
     for folder in (Path(), choice.state):
         checks.check_path(folder.resolve())
@@ -101,11 +108,12 @@ def check(choice: Choice, environ: Mapping[str, str]) -> None:
     if choice.models == "folder":
         if not Path(choice.folder).is_dir():
             raise PreflightError(f"FOLDER={choice.folder}: there is no such folder")
-        check_source(_source(choice))
+        faults = check_source(_source(choice))
     check_python()
     check_machine(choice)
     if choice.models == "hub" and missing(choice):
-        check_source(_source(choice))
+        faults = check_source(_source(choice))
+    return faults
 
 
 def check_models(choice: Choice) -> None:
@@ -115,6 +123,8 @@ def check_models(choice: Choice) -> None:
     precisions = _PRECISIONS[choice.action]
     if choice.precision not in precisions:
         raise PreflightError(f"PRECISION={choice.precision}: must be one of {', '.join(precisions)}")
+    if choice.strict not in ("", "1"):
+        raise PreflightError(f"STRICT={choice.strict}: must be 1 or nothing")
     if choice.models == "folder" and not choice.folder:
         raise PreflightError("MODELS=folder needs FOLDER=, the folder with the checkpoints")
     if choice.models != "folder" and choice.folder:
@@ -169,12 +179,15 @@ def _source(choice: Choice) -> Source:
     return FolderSource(Path(choice.folder)) if choice.models == "folder" else HubSource(space.WORK)
 
 
-def check_source(source: Source) -> None:
-    """Whether it has what an export of everything reads, as far as can be told within seconds."""
-    try:
-        source.check(checkpoints_of(MODELS), tuple(VOICE_FILES))
-    except SourceError as error:
-        raise PreflightError(str(error)) from None
+def check_source(source: Source) -> list[str]:
+    """A line for each model that the source cannot give, as far as can be told within seconds.
+
+    Raises ``PreflightError`` where it can give none.
+    """
+    faults = source.faults(MODELS)
+    if len(faults) == len(MODELS):
+        raise PreflightError(next(iter(faults.values())))
+    return [f"{model} will not be served: {fault}" for model, fault in faults.items()]
 
 
 def plan(choice: Choice) -> str:
@@ -192,10 +205,12 @@ def main() -> int:
     add_arguments(parser)
     choice = Choice(**vars(parser.parse_args()))
     try:
-        check(choice, os.environ)
+        faults = check(choice, os.environ)
     except (PreflightError, SettingsError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
+    for line in faults:
+        print(line, file=sys.stderr)
     if text := plan(choice):
         print(text, flush=True)
     return 0

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 import urllib.error
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import closing
 from pathlib import Path
 from types import MappingProxyType
@@ -15,6 +15,7 @@ from types import MappingProxyType
 from frontend.access import api_key
 from frontend.access.jwt import Tokens
 from frontend.access.registry import Registry
+from frontend.catalogue.models import SPEECH
 from frontend.commands.database import with_registry
 from frontend.config.proxies import no_proxy
 from frontend.config.reading import FROM_FILE, PREFIX
@@ -22,6 +23,7 @@ from frontend.config.settings import Settings, names_set
 from frontend.database.engine import absolute
 from frontend.processes.pauses import Pauses
 from frontend.processes.workers import CANNOT_START
+from scripts.export_models import stamp
 from scripts.local_triton.checks import PreflightError, check_port
 from scripts.local_triton.child import start_child, stop_child
 from scripts.local_triton.server import DIRECT, LocalTriton, TritonFailedError
@@ -113,13 +115,14 @@ class Stack:
 
     def _start_triton(self) -> None:
         self.triton.start()
-        models = self._settings.served.triton_models
+        models = [model for model in self._settings.served.triton_models if model not in self._failed()]
         with closing(ProgressBar(sys.stderr, "loading", len(models))) as bar:
             self.triton.load(models, bar.show)
 
     def _start_frontend(self) -> None:
         environment = {
             **self._environ,
+            **self._without(self._failed()),
             "QUARTET_PORT": str(self._port),
             "QUARTET_TRITON": self.addresses["QUARTET_TRITON"],
             "QUARTET_MODEL_REPOSITORY": str(self._repository),
@@ -127,6 +130,22 @@ class Stack:
         }
         command = [sys.executable, "-m", "frontend", "serve"]
         self._frontend = start_child(command, environment, self._frontend_log)
+
+    def _failed(self) -> set[str]:
+        """The models that could not be exported: the others are served without them."""
+        found = {model: stamp.read(self._repository, model) for model in self._settings.served.triton_models}
+        return {model for model, its in found.items() if its and its.failed}
+
+    def _without(self, failed: Collection[str]) -> dict[str, str]:
+        """Settings by which the frontend serves what it is to serve and has none of these Triton models."""
+        served = self._settings.served
+        voices = [voice.name for voice in served.voices if voice.triton_model not in failed]
+        models = [
+            model.id
+            for model in served.models
+            if (voices if model.operation == SPEECH else model.triton_model not in failed)
+        ]
+        return {f"{PREFIX}MODELS": ",".join(models), f"{PREFIX}VOICES": ",".join(voices) or "all"} if failed else {}
 
     def _wait_until_ready(self) -> None:
         deadline, lacking = time.monotonic() + _READY_SECONDS, ""

@@ -74,6 +74,6 @@ async def test_a_vector_of_another_width_is_502(client: Client, triton: FakeTrit
     await _is_bad_gateway(await _call(client, mobile, "embeddings"))
 
 
-async def test_segments_without_their_texts_are_502(client: Client, triton: FakeTriton, mobile: dict[str, str]) -> None:
-    triton.spoil = lambda arrays: {**arrays, "segment_text": arrays["segment_text"][:, :0]}
+async def test_words_without_their_texts_are_502(client: Client, triton: FakeTriton, mobile: dict[str, str]) -> None:
+    triton.spoil = lambda arrays: {**arrays, "word_text": arrays["word_text"][:, :0]}
     await _is_bad_gateway(await _call(client, mobile, "transcriptions"))

@@ -1,8 +1,7 @@
 """From a file to a transcript: decode and cut in a worker, windows to Triton, put together in order."""
 
 import json
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,34 +22,34 @@ from frontend.dispatch.triton import Arrays, bad_answer, text_tensor
 from frontend.dispatch.window import Work
 from frontend.errors import InvalidRequest, TooLarge, UnsupportedMedia
 from frontend.http.held import Holding
-from frontend.operations.transcription.languages import iso_code, token_code
-from frontend.operations.transcription.protocol import Segment, Transcription, TranscriptionRequest, Word
+from frontend.operations.transcription.assembly import WORDS, assemble
+from frontend.operations.transcription.languages import token_code
+from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest, Word
 from frontend.processes.gather import gather_or_cancel
 from frontend.processes.offload import TaskKilledError
 from frontend.processes.shared_memory import SharedBytes
 from frontend.usage.bill import Bill, Reserves
 
-INPUTS = ("audio", "language", "prompt", "temperature", "word_timestamps")
-_SEGMENTS = ("segment_start", "segment_end", "segment_text", "segment_avg_logprob", "segment_no_speech_prob")
-_WORDS = ("word_start", "word_end", "word_text", "word_probability")
+INPUTS = ("audio", "language", "prompt", "temperature")
+_OF_THE_WINDOW = ("language", "avg_logprob", "no_speech_prob")
 _NOT_DECODED = "the audio could not be decoded"
 # Windows in a piece at most: what fills two batches on a GPU.
 _MOST_WINDOWS = 16
 
 
 @dataclass(frozen=True)
-class WindowLength:
-    """What a Whisper takes, in seconds: at most a window, and what a shorter one is padded to."""
+class Abilities:
+    """What a Whisper takes: a window of so many seconds, to which shorter ones are padded, and which languages."""
 
     window_seconds: float
-    min_window_seconds: float
+    languages: Set[str] = frozenset()
 
     @classmethod
-    def of(cls, repository: Path, model: str) -> "WindowLength":
+    def of(cls, repository: Path, model: str) -> "Abilities":
         """Read from the exported model."""
         path = repository / model / "1" / "whisper" / "quartet.json"
         settings = json.loads(path.read_text(encoding="utf-8"))
-        return cls(float(settings["window_seconds"]), float(settings["min_window_seconds"]))
+        return cls(float(settings["window_seconds"]), settings["languages"].keys())
 
     @property
     def work(self) -> Work:
@@ -63,7 +62,6 @@ class WindowLength:
             silence_dbfs=settings.silence_dbfs,
             speech_probability=settings.speech_probability,
             window_seconds=self.window_seconds,
-            min_window_seconds=self.min_window_seconds,
         )
 
 
@@ -76,19 +74,22 @@ class TranscriptionPipeline:
         self._settings, self._dispatcher, self._decoders, self._threads = settings, dispatcher, decoders, threads
         self._unpaid = unpaid
         self._models = {name: model.triton_model for name, model in settings.served.by_id(TRANSCRIPTIONS).items()}
-        self._lengths = {model: WindowLength.of(settings.model_repository, model) for model in self._models.values()}
-        for model, length in self._lengths.items():
-            dispatcher.declare(model, length.work)
+        self._abilities = {model: Abilities.of(settings.model_repository, model) for model in self._models.values()}
+        for model, its in self._abilities.items():
+            dispatcher.declare(model, its.work)
 
     async def run(
         self, request: TranscriptionRequest, turn: Turn, reserve: Reserves, holding: Holding
     ) -> tuple[Transcription, Bill | None]:
         """The transcript of a file, and what it costs: one without speech is empty, free and never reaches Triton."""
         model = self._models[request.model]
+        code = token_code(request.language)
+        if code and code not in self._abilities[model].languages:
+            raise InvalidRequest(f"{request.model} does not know the language {request.language}", param="language")
         samples = SharedBytes(room_for(self._settings.max_audio_seconds))
         holding.closing.callback(samples.close)
         stint = self._unpaid.work(turn.key)
-        rules = self._lengths[model].rules(self._settings)
+        rules = self._abilities[model].rules(self._settings)
         prepared = await self._prepare(request, samples, rules, turn, stint)
         words: list[Word] | None = [] if request.words else None
         if not prepared.windows:
@@ -96,7 +97,7 @@ class TranscriptionPipeline:
         samples.shrink(SAMPLE_BYTES * prepared.windows[-1].end)
         holding.add(samples.size)
         turn.extend(self._settings.audio_second_seconds * prepared.duration)
-        work = sum(self._cost(model, window) for window in prepared.windows)
+        work = len(prepared.windows) * self._abilities[model].window_seconds
         self._dispatcher.queue(model).refuse_late(turn, work, self._settings.windows_at_once)
         async with reserve(request.model, round(prepared.duration * 1000)) as bill:
             calls = (self._window(model, request, samples, window, turn) for window in prepared.windows)
@@ -128,20 +129,15 @@ class TranscriptionPipeline:
         except TooLongError:
             raise TooLarge(f"the audio is longer than {self._settings.max_audio_seconds:g} s", param=param) from None
 
-    def _cost(self, model: str, window: SpokenWindow) -> float:
-        return max(window.seconds, self._lengths[model].min_window_seconds)
-
     async def _window(
         self, model: str, request: TranscriptionRequest, samples: SharedBytes, window: SpokenWindow, turn: Turn
     ) -> Arrays:
-        outputs = ["language", *_SEGMENTS, *(_WORDS if request.words else ())]
-        inputs, cost = lambda: window_inputs(request, samples, window), self._cost(model, window)
-        arrays = await self._dispatcher.infer(model, inputs, outputs, turn, cost)
-        for names in (_SEGMENTS, _WORDS if request.words else ()):
-            if len({arrays[name].size for name in names}) > 1:
-                raise bad_answer(model, f"{names} differ in length")
-        if arrays["language"].size != 1:
-            raise bad_answer(model, "no language")
+        inputs, cost = lambda: window_inputs(request, samples, window), self._abilities[model].window_seconds
+        arrays = await self._dispatcher.infer(model, inputs, [*_OF_THE_WINDOW, *WORDS], turn, cost)
+        if len({arrays[name].size for name in WORDS}) > 1:
+            raise bad_answer(model, f"{WORDS} differ in length")
+        if any(arrays[name].size != 1 for name in _OF_THE_WINDOW):
+            raise bad_answer(model, f"not one each of {_OF_THE_WINDOW}")
         return arrays
 
 
@@ -159,38 +155,4 @@ def window_inputs(request: TranscriptionRequest, samples: SharedBytes, window: S
         "language": text_tensor(token_code(request.language)),
         "prompt": text_tensor(request.prompt),
         "temperature": np.array([[request.temperature]], np.float32),
-        "word_timestamps": np.array([[request.words]]),
     }
-
-
-def _rows(names: Sequence[str], answers: list[Arrays], windows: list[SpokenWindow]) -> Iterator[tuple[Any, ...]]:
-    """Start, end, text and what else these outputs have of each segment or word, with times of the file.
-
-    Times have the two digits behind the point, and probabilities the four, that answers show.
-    """
-    for arrays, window in zip(answers, windows, strict=True):
-        rows = zip(*(arrays[name].reshape(-1).tolist() for name in names), strict=True)
-        for start, end, text, *rest in rows:
-            first, last = window.times_of_file(start, end)
-            yield round(first, 2), round(last, 2), text.decode("utf-8", "replace"), *(round(each, 4) for each in rest)
-
-
-def _language(answers: list[Arrays], windows: list[SpokenWindow]) -> str:
-    """The language of most of the speech."""
-    seconds: Counter[str] = Counter()
-    for arrays, window in zip(answers, windows, strict=True):
-        seconds[arrays["language"].reshape(-1)[0].decode()] += window.end - window.start
-    return iso_code(seconds.most_common(1)[0][0])
-
-
-def assemble(prepared: Prepared, answers: list[Arrays], request: TranscriptionRequest) -> Transcription:
-    """Put the answers of the windows together: times count from the start of the file, ids over all of it."""
-    windows = prepared.windows
-    segments = [Segment(number, *row) for number, row in enumerate(_rows(_SEGMENTS, answers, windows))]
-    return Transcription(
-        text=" ".join(segment.text.strip() for segment in segments).strip(),
-        language=request.language or _language(answers, windows),
-        duration=prepared.duration,
-        segments=segments,
-        words=[Word(*row) for row in _rows(_WORDS, answers, windows)] if request.words else None,
-    )

@@ -28,25 +28,24 @@ class Processor:
         self._core = ov.Core()
         lines = _CPUINFO.read_text(encoding="utf-8").splitlines()
         has = sorted({flag for line in lines if line.startswith(("flags", "Features")) for flag in line.split()})
-        arithmetic: dict[str, Any] = {"INFERENCE_PRECISION_HINT": "f32"} if exact else {}
+        can = self._core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+        self.handed = ov.Type.bf16 if "BF16" in can else ov.Type.f32
+        # OpenVINO would round what a decoder keeps of earlier tokens to 8 bits.
+        arithmetic: dict[str, Any] = {"KV_CACHE_PRECISION": self.handed}
+        if exact:
+            arithmetic = {"INFERENCE_PRECISION_HINT": "f32", "KV_CACHE_PRECISION": "f32"}
         if set(has).isdisjoint(flags):
             arithmetic |= {"LP_TRANSFORMS_MODE": False, "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0}
         # Threads that are bound to cores would stay there while other models' threads want the same ones.
         running = {"ENABLE_CPU_PINNING": False, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": threads}
         self.settings = arithmetic | running
-        can = self._core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
-        self.handed = ov.Type.bf16 if "BF16" in can else ov.Type.f32
         self._compiles_for = repr((arithmetic, can, has))
 
-    def compiled(self, path: Path, *, handing: bool = True, keep: bool = True) -> Any:
-        """A graph ready to run; ``handing`` is whether what it hands over is computed.
-
-        What was compiled is kept beside it for the next start, where ``keep`` finds that worth its room.
+    def compiled(self, path: Path, *, keep: bool = True) -> Any:
+        """A graph ready to run. What was compiled is kept beside it for the next start, where ``keep`` finds that worth
+        its room.
         """
         model = self._core.read_model(path)
-        if not handing:
-            outputs = [port.get_node() for port in model.outputs if not port.any_name.startswith(HANDED)]
-            model = ov.Model(outputs, model.get_parameters())
         preparation = ov.preprocess.PrePostProcessor(model)
         for ports, prepared in ((model.inputs, preparation.input), (model.outputs, preparation.output)):
             for port in ports:

@@ -28,7 +28,6 @@ def _window(request):
         language=_scalar(request, "language").decode(),
         prompt=_scalar(request, "prompt").decode(),
         temperature=float(_scalar(request, "temperature")),
-        word_timestamps=bool(_scalar(request, "word_timestamps")),
     )
 
 
@@ -39,21 +38,16 @@ def _tensor(name, values, dtype):
 
 
 def _response(transcript):
-    segments, words = transcript.segments, transcript.words
-    count = len(segments)
+    words = transcript.words
     return pb_utils.InferenceResponse(
         [
             _tensor("language", [transcript.language], np.object_),
-            _tensor("segment_start", [s.start for s in segments], np.float32),
-            _tensor("segment_end", [s.end for s in segments], np.float32),
-            _tensor("segment_text", [s.text for s in segments], np.object_),
-            _tensor("segment_avg_logprob", [transcript.avg_logprob] * count, np.float32),
-            _tensor("segment_no_speech_prob", [transcript.no_speech_prob] * count, np.float32),
-            _tensor("word_start", [w.start for w in words], np.float32),
-            _tensor("word_end", [w.end for w in words], np.float32),
-            _tensor("word_text", [w.text for w in words], np.object_),
-            _tensor("word_probability", [w.probability for w in words], np.float32),
-            _tensor("word_segment", [w.segment for w in words], np.int32),
+            _tensor("avg_logprob", [transcript.avg_logprob], np.float32),
+            _tensor("no_speech_prob", [transcript.no_speech_prob], np.float32),
+            _tensor("word_start", [word.start for word in words], np.float32),
+            _tensor("word_end", [word.end for word in words], np.float32),
+            _tensor("word_text", [word.text for word in words], np.object_),
+            _tensor("word_probability", [word.probability for word in words], np.float32),
         ]
     )
 

@@ -3,12 +3,17 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-from encoders import Encoded
+from engines import Decoded, Encoded
+from features import SAMPLE_RATE
 from numpy.typing import NDArray
-from transcript import Segment, Word
+from transcript import Word, compression_ratio
 
-# CTranslate2 divides float32 scores by the temperature: less overflows, and would decide as 0 does.
+# Less would overflow float32 scores that are divided by it, and sample what 0 finds anyway.
 _LEAST_TEMPERATURE = 0.001
+# Of OpenAI's Whisper: a transcript beyond these is decoded again, and one in which nobody speaks is none.
+_LEAST_LOGPROB = -1.0
+_MOST_COMPRESSION = 2.4
+_NO_SPEECH = 0.6
 
 
 @dataclass(frozen=True)
@@ -19,11 +24,10 @@ class Window:
     language: str = ""
     prompt: str = ""
     temperature: float = 0.0
-    word_timestamps: bool = False
 
     @property
     def sampling_temperature(self) -> float:
-        """The temperature, or 0 (greedy) where it is too low to sample at."""
+        """The temperature, or 0 (no sampling) where it is too low to sample at."""
         return self.temperature if self.temperature >= _LEAST_TEMPERATURE else 0.0
 
 
@@ -32,29 +36,79 @@ class Transcript:
     """The answer to one window."""
 
     language: str
-    segments: list[Segment]
+    words: list[Word]
     avg_logprob: float
     no_speech_prob: float
-    words: list[Word] = field(default_factory=list)
-    tokens: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A window as it was decoded once."""
+
+    decoded: Decoded
+    text: str
+
+    @property
+    def repeats_itself(self) -> bool:
+        return compression_ratio(self.text) > _MOST_COMPRESSION
+
+    @property
+    def speechless(self) -> bool:
+        """Whether the model hears nobody speak, however sure it is of its text."""
+        return self.decoded.no_speech_prob > _NO_SPEECH
+
+    @property
+    def silent(self) -> bool:
+        """Whether nobody speaks in the window, as far as the model can tell."""
+        return self.speechless and self.decoded.avg_logprob < _LEAST_LOGPROB
+
+    @property
+    def passes(self) -> bool:
+        """Whether it need not be decoded again."""
+        return self.silent or (self.decoded.avg_logprob >= _LEAST_LOGPROB and not self.repeats_itself)
 
 
 @dataclass
 class Job:
-    """A window on its way, padded to ``samples``: what its encoder gives, the prompt that starts its decoding, and what
-    comes of that.
-    """
+    """A window on its way, with what has come of each step; ``attempts`` are in the order of their temperatures."""
 
     window: Window
-    samples: int
-    language: str
-    encoded: Encoded = field(init=False)
-    prompt: list[int] = field(init=False)
-    result: Transcript = field(init=False)
+    encoded: Encoded
+    # With the logarithm of its probability.
+    language: str = ""
+    language_logprob: float = 0.0
+    prompt: list[int] = field(default_factory=list)
+    attempts: list[Attempt] = field(default_factory=list)
+    words: list[Word] = field(default_factory=list)
+    # From where to where in the window speech has no words, in seconds.
+    unheard: tuple[float, float] | None = None
 
     @property
-    def frames(self) -> int:
-        return self.encoded.output.shape[1]
+    def seconds(self) -> float:
+        return len(self.window.audio) / SAMPLE_RATE
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether it should be decoded again at a higher temperature; a caller's own temperature stands."""
+        return not (self.window.sampling_temperature or self.attempts[-1].passes)
+
+    @property
+    def best(self) -> Attempt:
+        """The last attempt if it passes, otherwise the likeliest one, of those that do not repeat themselves if any."""
+        if self.attempts[-1].passes:
+            return self.attempts[-1]
+        its = [attempt for attempt in self.attempts if not attempt.repeats_itself] or self.attempts
+        return max(its, key=lambda attempt: attempt.decoded.avg_logprob)
+
+    @property
+    def logprob_with_language(self) -> float:
+        """How likely the language and the tokens of the first attempt are, on average."""
+        first = self.attempts[0].decoded
+        return (self.language_logprob + first.logprob) / (len(first.tokens) + 2)
+
+    def transcript(self) -> Transcript:
+        decoded = self.best.decoded
+        return Transcript(self.language, self.words, decoded.avg_logprob, decoded.no_speech_prob)
 
 
 class InvalidWindowError(ValueError):

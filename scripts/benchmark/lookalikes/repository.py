@@ -21,7 +21,7 @@ from scripts.export_models.stamp import Stamp
 from scripts.export_models.text import export, models
 from scripts.export_models.text.calibration import calibrate
 from scripts.export_models.text.encoder import Precision
-from scripts.export_models.voices.export import export_piper
+from scripts.export_models.voices.export import ways
 from scripts.export_models.whisper.export import convert
 from scripts.run.state import REPOSITORY
 
@@ -144,4 +144,4 @@ def put_whisper(target: Path, converted: Path) -> None:
 
 def put_voice(target: Path, file: Path) -> None:
     model = _own_copy(target, f"piper_{VOICE}")
-    export_piper(model.name, file, model, Conditions(threads=2))
+    ways(model.name, file, model, Conditions(threads=2))[0].export()

@@ -8,7 +8,7 @@ from typing import Any
 import aiohttp
 
 from frontend.dispatch.triton import Triton
-from frontend.operations.transcription.pipeline import WindowLength
+from frontend.operations.transcription.pipeline import Abilities
 from scripts.benchmark.common.target import Target
 from scripts.benchmark.product.model_control import Control
 from scripts.capacity.fits import Line, ModelFit, fit
@@ -42,7 +42,7 @@ class Executions:
         self._target, self._session, self._triton, self._model = target, session, triton, model
         self._output = output
 
-    async def fitted(self, calls: ModelCalls, rounds: int, length: WindowLength | None) -> ModelFit:
+    async def fitted(self, calls: ModelCalls, rounds: int, length: Abilities | None) -> ModelFit:
         """What a line says of executions of batches of these calls, of windows of a ``length`` where the model is a
         Whisper; it is left as it was.
         """
@@ -107,7 +107,7 @@ def _alone(config: dict[str, Any]) -> dict[str, Any]:
     return changed
 
 
-def _model_fit(config: dict[str, Any], line: Line, cores: float, off: float, length: WindowLength | None) -> ModelFit:
+def _model_fit(config: dict[str, Any], line: Line, cores: float, off: float, length: Abilities | None) -> ModelFit:
     batching = config.get("dynamic_batching", {})
     unit = {"m3": "tokens", "whisper": "seconds of audio", "piper": "phonemes"}[config["name"].partition("_")[0]]
     return ModelFit(
@@ -120,5 +120,4 @@ def _model_fit(config: dict[str, Any], line: Line, cores: float, off: float, len
         stops=config["backend"] == "python",
         error=off,
         window_seconds=length.window_seconds if length else 0.0,
-        min_window_seconds=length.min_window_seconds if length else 0.0,
     )

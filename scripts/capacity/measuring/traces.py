@@ -14,7 +14,7 @@ from frontend.catalogue.models import EMBEDDINGS, RERANK, SPEECH
 from frontend.catalogue.voices import VOICES
 from frontend.config.settings import Settings
 from frontend.operations.speech.voices import PiperVoice
-from frontend.operations.transcription.pipeline import WindowLength, window_inputs
+from frontend.operations.transcription.pipeline import Abilities, window_inputs
 from frontend.operations.transcription.protocol import TranscriptionRequest
 from frontend.processes.shared_memory import SharedBytes
 from frontend.text.phonemes import phonemize_first, phonemize_rest
@@ -45,7 +45,7 @@ class Tracer:
         self._repository = repository
         self._tokenizers = {name: TextTokenizer(repository / MODEL_OF[name] / "1") for name in (EMBEDDINGS, RERANK)}
         self._voice = PiperVoice.load(VOICES["amy"], repository)
-        self.length = WindowLength.of(repository, MODEL_OF["transcriptions"])
+        self.length = Abilities.of(repository, MODEL_OF["transcriptions"])
         load_detector()
 
     def trace(self, operation: str, call: Call) -> Traced:
@@ -83,6 +83,6 @@ class Tracer:
             prepared = prepare(upload.attached, samples.attached, self.length.rules(Settings()))
             request = TranscriptionRequest(upload, model="")
             inputs = [window_inputs(request, samples, window) for window in prepared.windows]
-        works = tuple(max(window.seconds, self.length.min_window_seconds) for window in prepared.windows)
+        works = (self.length.window_seconds,) * len(prepared.windows)
         calls = list(zip(inputs, works, strict=True))
         return Traced(Request(operation, prepared.duration, works), calls)

@@ -12,7 +12,7 @@ from frontend.dispatch.model_queue import Bounds, ModelQueue, Turn
 from frontend.dispatch.scheduler import Rules
 from frontend.dispatch.shares import FixedShares
 from frontend.dispatch.window import Work
-from frontend.operations.transcription.pipeline import WindowLength
+from frontend.operations.transcription.pipeline import Abilities
 from frontend.processes.gather import gather_or_cancel
 from frontend.text.tokens import Ids, pack, work
 from scripts.capacity.fits import Fits, Line, ModelFit
@@ -30,7 +30,7 @@ _SENTENCES = Work(least=100, most=1600)
 def work_of(fit: ModelFit, settings: Settings) -> Work:
     """How the product counts and cuts the work of a model."""
     if fit.window_seconds:
-        return WindowLength(fit.window_seconds, fit.min_window_seconds).work
+        return Abilities(fit.window_seconds).work
     return Work(_BLOCK, settings.token_budget, divisible=True) if fit.unit == "tokens" else _SENTENCES
 
 

@@ -1,4 +1,4 @@
-"""Whether this processor multiplies integers as the int8 graphs need it."""
+"""Whether this processor computes in int8 and in bfloat16 as graphs need it."""
 
 from pathlib import Path
 
@@ -6,6 +6,20 @@ from pathlib import Path
 FAST_INT8 = {"avx512_vnni", "avx_vnni", "asimddp"}
 
 
-def int8_is_fast(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
+# Without AMX a processor with bfloat16 is slower in it than in fp32.
+_FAST_BF16 = {"amx_bf16"}
+_CPUINFO = Path("/proc/cpuinfo")
+
+
+def int8_is_fast(cpuinfo: Path = _CPUINFO) -> bool:
     """Whether this processor has the instructions that the int8 graphs are made for."""
-    return bool(FAST_INT8 & set(cpuinfo.read_text(encoding="utf-8").split()))
+    return _has(FAST_INT8, cpuinfo)
+
+
+def bf16_is_fast(cpuinfo: Path = _CPUINFO) -> bool:
+    """Whether this processor is faster in bfloat16 than in float32."""
+    return _has(_FAST_BF16, cpuinfo)
+
+
+def _has(flags: set[str], cpuinfo: Path) -> bool:
+    return bool(flags & set(cpuinfo.read_text(encoding="utf-8").split()))

@@ -4,8 +4,9 @@ import json
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, cast
 
 import numpy as np
 import onnx
@@ -13,9 +14,10 @@ import torch
 from numpy.typing import NDArray
 from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 
+from frontend.catalogue.models import EMBEDDINGS
 from scripts.export_models.checkpoints import SourceError, read_json
 from scripts.export_models.graphs.conditions import ALONE, Conditions
-from scripts.export_models.graphs.fast_int8 import int8_is_fast
+from scripts.export_models.graphs.fast_int8 import bf16_is_fast, int8_is_fast
 from scripts.export_models.graphs.parity import Check, not_checked
 from scripts.export_models.graphs.progress import Progress
 from scripts.export_models.text import calibration, checks, fp16, models, served
@@ -23,8 +25,7 @@ from scripts.export_models.text.calibration import Calibration, calibrate
 from scripts.export_models.text.checks import Ids, Run
 from scripts.export_models.text.encoder import Precision
 from scripts.export_models.text.promised import PROMISES, check_promise, usable_positions
-
-Choice = Precision | Literal["auto"]
+from scripts.export_models.ways import Way
 
 
 @dataclass(frozen=True)
@@ -40,38 +41,40 @@ class TextModel:
     apart: fp16.Apart = lambda text: [len(text)]
 
 
-def export_embedder(
-    name: str, source: Path, target: Path, choice: Choice, conditions: Conditions = ALONE
-) -> list[Check]:
-    """Write ``model.onnx`` and the tokenizer of the embedder ``name`` into ``target``."""
+def ways(name: str, source: Path, target: Path, precision: str, conditions: Conditions = ALONE) -> list[Way]:
+    """How to write the graph and the tokenizer of a text model into ``target``, the best way of a precision first."""
     check_promise(name, source)
-    return export(_embedder(name, source), source, target, choice, conditions)
+    return ways_of(lambda: _model(name, source), source, target, precision, conditions)
 
 
-def export_reranker(
-    name: str, source: Path, target: Path, choice: Choice, conditions: Conditions = ALONE
-) -> list[Check]:
-    """Write ``model.onnx`` and the tokenizer of the reranker ``name``; an encoder without a head gives the demo's."""
-    check_promise(name, source)
-    config = read_json(source / "config.json")
-    trained = "SequenceClassification" in config["architectures"][0]
-    model = _reranker(name, source) if trained else _demo_reranker(name, source)
-    return export(model, source, target, choice, conditions)
+def ways_of(
+    model: Callable[[], TextModel], source: Path, target: Path, precision: str, conditions: Conditions = ALONE
+) -> list[Way]:
+    """The same of a ``model``, which is made when the first way begins."""
+    made = cache(model)
+
+    def way(its: Precision) -> Way:
+        return Way(its, lambda: _export(made(), source, target, its, conditions))
+
+    return [way(each) for each in precisions(precision)]
 
 
-def export(model: TextModel, source: Path, target: Path, choice: Choice, conditions: Conditions = ALONE) -> list[Check]:
-    """Write one model; ``auto`` is int8 where that is fast and loses little, and else fp32."""
-    if choice != "auto":
-        return _export(model, source, target, choice, conditions)
-    if not int8_is_fast():
-        conditions.progress.note("fp32, since int8 is no faster on this processor")
-        return _export(model, source, target, "fp32", conditions)
-    checks = _export(model, source, target, "int8", conditions)
-    lost = [check for check in checks if check.failed]
-    if not lost:
-        return checks
-    conditions.progress.note(f"fp32, since {lost[0].what} is {lost[0].difference:.1e}, over {lost[0].limit:.0e}")
-    return _export(model, source, target, "fp32", conditions)
+def precisions(wanted: str) -> list[Precision]:
+    """The precisions in which a text model is tried, in order; ``auto`` begins with what is fast on this processor."""
+    if wanted == "fp16":
+        return ["fp16"]
+    order: list[Precision] = ["int8", "bf16", "fp32"]
+    if wanted == "auto":
+        return [each for each in order if {"int8": int8_is_fast(), "bf16": bf16_is_fast()}.get(each, True)]
+    return order[order.index(cast("Precision", wanted)) :]
+
+
+def _model(name: str, source: Path) -> TextModel:
+    """A checkpoint that is an encoder without a head gives the demo's reranker."""
+    if PROMISES[name].operation == EMBEDDINGS:
+        return _embedder(name, source)
+    trained = "SequenceClassification" in read_json(source / "config.json")["architectures"][0]
+    return _reranker(name, source) if trained else _demo_reranker(name, source)
 
 
 def write(name: str, graph: onnx.ModelProto, precision: Precision, source: Path, target: Path) -> None:

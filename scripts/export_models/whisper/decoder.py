@@ -1,68 +1,114 @@
 """Whisper's decoder for OpenVINO, a step at a time, with its weights in int8."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import openvino as ov
 from openvino import opset15 as op
+from openvino.op.util import Variable, VariableInfo
 
 from scripts.export_models.whisper.layers import Layers, in_int8, joined, model, named_input, scaled
 
+# The likeliest tokens that a step answers for each row: a search of a beam of N looks at N + 1.
+CANDIDATES = 10
 
-def whisper_decoder(config: Any, state: dict[str, Any]) -> ov.Model:
-    """``tokens`` INT32 [windows, new] at ``positions`` INT32 [new] to the last's ``logits`` FP32 [windows, vocabulary].
 
-    Every head attends to what came before, ``past_keys.N`` and ``past_values.N`` FP32 [windows, heads, past, width of a
-    head], as far as ``mask`` FP32 [new, past + new] lets it, which is added to the scores; what is new of these comes
-    back as ``new_keys.N`` and ``new_values.N``. ``keys.N`` and ``values.N`` are the encoder's. ``state`` is the state
-    dict of a ``WhisperModel``, whose token embedding is its last layer too.
+def whisper_decoder(config: Any, state: dict[str, Any], alignment_heads: Sequence[Sequence[int]]) -> ov.Model:
+    """``tokens`` INT32 [rows, new] at ``positions`` INT32 [new] to what may follow the last of them.
+
+    A window has one row or several, side by side, for the hypotheses of a search. ``keys.N`` and ``values.N`` FP32
+    [windows, heads, frames, width of a head] are what the encoder gives for layer N. Keys and values of earlier tokens
+    are the model's state: row R goes on from row ``parents`` INT32 [rows] R of the step before. ``mask`` FP32
+    [new, past + new] is added to the scores of attention to tokens, and ``bias`` FP32 [vocabulary] to those of the next
+    token. Outputs, all FP32 but for ``candidates`` INT32:
+
+    - ``logits`` [rows, vocabulary], without the bias,
+    - ``scores`` and ``candidates`` [rows, 10], the highest with the bias, in order, and ``log_sum`` [rows, 1] by which
+      they become log probabilities,
+    - ``queries`` [rows, alignment heads, new, width of a head], which tell where in the window the tokens are.
+
+    ``state`` is the state dict of a ``WhisperModel``, whose token embedding is its last layer too; ``alignment_heads``
+    are pairs of layer and head.
     """
-    decoder = _Decoder(config.decoder_attention_heads, config.d_model, state)
-    logits = decoder.logits(config.decoder_layers)
-    return model("decoder", decoder.inputs, {"logits": logits, **decoder.new})
+    decoder = _Decoder(config.decoder_attention_heads, config.d_model, state, alignment_heads)
+    return decoder.model(config.decoder_layers)
 
 
 class _Decoder(Layers):
-    """Builds one decoder: its ``inputs``, and by name the ``new`` keys and values."""
+    """Builds one decoder."""
 
-    def __init__(self, heads: int, width: int, state: dict[str, Any]) -> None:
+    def __init__(self, heads: int, width: int, state: dict[str, Any], aligned: Sequence[Sequence[int]]) -> None:
         super().__init__(heads, width, state)
-        self.inputs: list[Any] = []
-        self.new: dict[str, Any] = {}
+        self._aligned: dict[int, list[int]] = {}
+        for layer, head in aligned:
+            self._aligned.setdefault(layer, []).append(head)
+        self._inputs: list[Any] = []
+        self._kept: list[Any] = []
+        self._queries: list[Any] = []
+        self._tokens = self._input("tokens", [-1, -1], np.int32)
+        self._parents = self._input("parents", [-1], np.int32)
+        self._mask = op.unsqueeze(self._input("mask", [-1, -1]), [0, 1])
 
     def _input(self, name: str, shape: list[int], kind: Any = np.float32) -> Any:
-        self.inputs.append(named_input(name, shape, kind))
-        return self.inputs[-1]
+        self._inputs.append(named_input(name, shape, kind))
+        return self._inputs[-1]
 
-    def logits(self, layers: int) -> Any:
-        tokens, positions = self._input("tokens", [-1, -1], np.int32), self._input("positions", [-1], np.int32)
-        mask = self._input("mask", [-1, -1])
+    def model(self, layers: int) -> ov.Model:
         words, steps = in_int8(self.weight("decoder.embed_tokens.weight"))
-        x = op.multiply(op.convert(op.gather(words, tokens, 0), np.float32), op.gather(steps, tokens, 0))
-        x = op.add(x, op.gather(self.weight("decoder.embed_positions.weight"), positions, 0))
+        x = op.multiply(op.convert(op.gather(words, self._tokens, 0), np.float32), op.gather(steps, self._tokens, 0))
+        places = op.gather(self.weight("decoder.embed_positions.weight"), self._input("positions", [-1], np.int32), 0)
+        x = op.add(x, places)
         for layer in range(layers):
-            x = self._layer(x, f"decoder.layers.{layer}", layer, mask)
+            x = self._layer(x, f"decoder.layers.{layer}", layer)
         last = op.gather(self.norm(x, "decoder.layer_norm"), -1, 1)
-        return op.matmul(last, scaled(words, steps), False, True)
+        logits = op.matmul(last, scaled(words, steps), False, True)
+        biased = op.add(logits, self._input("bias", [-1]))
+        best = op.topk(biased, np.int32(CANDIDATES), -1, "max", "value")
+        highest = op.reduce_max(biased, [-1], True)
+        rest = op.log(op.reduce_sum(op.exp(op.subtract(biased, highest)), [-1], True))
+        outputs = {
+            "logits": logits.output(0),
+            "scores": best.output(0),
+            "candidates": best.output(1),
+            "log_sum": op.add(highest, rest).output(0),
+            "queries": op.concat(self._queries, 1).output(0),
+        }
+        return model("decoder", self._inputs, outputs, self._kept)
 
-    def _layer(self, x: Any, name: str, layer: int, mask: Any) -> Any:
-        """Attention to itself, attention to the encoder's output, and feed-forward."""
+    def _layer(self, x: Any, name: str, layer: int) -> Any:
+        """Attention to the tokens, attention to the encoder's output, and feed-forward."""
         its = self.norm(x, f"{name}.self_attn_layer_norm")
         query, key, value = (self.split(self.linear(its, f"{name}.self_attn.{part}_proj")) for part in "qkv")
-        keys, values = self._with_past("keys", key, layer), self._with_past("values", value, layer)
-        scores = op.add(op.multiply(op.matmul(query, keys, False, True), self.scale), mask)
-        attended = op.matmul(op.softmax(scores, -1), values, False, False)
+        keys, values = self._with_earlier("keys", key, layer), self._with_earlier("values", value, layer)
+        attended = op.scaled_dot_product_attention(query, keys, values, self._mask)
         x = op.add(x, self.linear(joined(attended), f"{name}.self_attn.out_proj"))
         its = self.norm(x, f"{name}.encoder_attn_layer_norm")
-        query = self.split(self.linear(its, f"{name}.encoder_attn.q_proj"))
-        keys = self._input(f"keys.{layer}", [-1, self.heads, -1, self.head_width])
-        values = self._input(f"values.{layer}", [-1, self.heads, -1, self.head_width])
-        attended = op.matmul(op.softmax(op.matmul(query, keys, False, True), -1), values, False, False)
-        x = op.add(x, self.linear(joined(attended), f"{name}.encoder_attn.out_proj"))
+        attended = self._hear(self.linear(its, f"{name}.encoder_attn.q_proj"), layer)
+        x = op.add(x, self.linear(attended, f"{name}.encoder_attn.out_proj"))
         inner = self.linear(self.norm(x, f"{name}.final_layer_norm"), f"{name}.fc1")
         return op.add(x, self.linear(op.gelu(inner, "ERF"), f"{name}.fc2"))
 
-    def _with_past(self, name: str, new: Any, layer: int) -> Any:
-        past = self._input(f"past_{name}.{layer}", [-1, self.heads, -1, self.head_width])
-        self.new[f"new_{name}.{layer}"] = new
-        return op.concat([past, new], 2)
+    def _with_earlier(self, name: str, new: Any, layer: int) -> Any:
+        info = VariableInfo()
+        info.variable_id = f"{name}.{layer}"
+        info.data_shape, info.data_type = ov.PartialShape([-1, self.heads, -1, self.head_width]), ov.Type.f32
+        variable = Variable(info)
+        rows = op.gather(op.shape_of(self._parents), [0], 0)
+        nothing = op.concat([rows, np.array([self.heads, 0, self.head_width], np.int64)], 0)
+        earlier = op.read_value(op.broadcast(np.float32(0), nothing), variable)
+        together = op.concat([op.gather(earlier, self._parents, 0), new], 2)
+        self._kept.append(op.assign(together, variable))
+        return together
+
+    def _hear(self, query: Any, layer: int) -> Any:
+        """Attention of a window's rows, [rows, new, width], to its keys and values, which are read once for all."""
+        keys = self._input(f"keys.{layer}", [-1, self.heads, -1, self.head_width])
+        values = self._input(f"values.{layer}", [-1, self.heads, -1, self.head_width])
+        if layer in self._aligned:
+            self._queries.append(op.gather(self.split(query), np.array(self._aligned[layer], np.int32), 1))
+        windows = op.gather(op.shape_of(keys), [0], 0)
+        sizes = np.array([-1, self.heads * self.head_width], np.int64)
+        together = self.split(op.reshape(query, op.concat([windows, sizes], 0), False))
+        attended = op.scaled_dot_product_attention(together, keys, values, scale=np.float32(1))
+        return op.reshape(joined(attended), op.shape_of(query), False)

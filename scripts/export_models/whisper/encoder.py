@@ -26,18 +26,14 @@ _LOW = 16
 _GELU_BOUND, _GELU_DEGREE = 4.2, 8
 
 
-def whisper_encoder(
-    config: Any, state: dict[str, Any], progress: Progress = SILENT, *, one_length: bool = False
-) -> ov.Model:
+def whisper_encoder(config: Any, state: dict[str, Any], progress: Progress = SILENT) -> ov.Model:
     """``features`` FP32 [1, mel bins, 2 x frames] of one window to ``encoded`` FP32 [1, frames, width].
 
     Beside it ``keys.N`` and ``values.N`` [1, heads, frames, width of a head], which layer N of the decoder attends to;
-    the keys are divided by the root of their width. ``state`` is the state dict of a ``WhisperModel``. A window may be
-    shorter than the model's, unless all have ``one_length``.
+    the keys are divided by the root of their width. ``state`` is the state dict of a ``WhisperModel``.
     """
-    encoder = _Encoder(config.encoder_attention_heads, config.d_model, state, one_length=one_length)
-    frames = 2 * config.max_source_positions if one_length else -1
-    features = named_input("features", [1, config.num_mel_bins, frames])
+    encoder = _Encoder(config.encoder_attention_heads, config.d_model, state)
+    features = named_input("features", [1, config.num_mel_bins, 2 * config.max_source_positions])
     x = encoder.embed(features)
     for layer in progress.over(range(config.encoder_layers), "building layers"):
         x = encoder.layer(x, f"encoder.layers.{layer}")
@@ -47,7 +43,7 @@ def whisper_encoder(
         key, value = (encoder.attended_to(rows, f"decoder.layers.{layer}.encoder_attn.{part}_proj") for part in "kv")
         outputs[f"keys.{layer}"] = op.multiply(key, encoder.scale)
         outputs[f"values.{layer}"] = value
-    return model("encoder", [features], outputs)
+    return model("encoder", [features], {name: node.output(0) for name, node in outputs.items()})
 
 
 @dataclass(frozen=True)
@@ -62,21 +58,13 @@ class _Rows:
 class _Encoder(Layers):
     """Builds the parts of one encoder; what goes from part to part is [1, frames, width]."""
 
-    def __init__(self, heads: int, width: int, state: dict[str, Any], *, one_length: bool) -> None:
-        super().__init__(heads, width, state)
-        # For any length OpenVINO computes the polynomial in several nodes, and rounds it to bfloat16 between them.
-        self._gelu = fitted_gelu if one_length else _own_gelu
-
     def embed(self, features: Any) -> Any:
         """Both convolutions, and the positions."""
         x = features
         for name, stride in (("encoder.conv1", 1), ("encoder.conv2", 2)):
             convolved = op.convolution(x, self.weight(f"{name}.weight"), [stride], [1], [1], [1])
-            x = _own_gelu(op.add(convolved, self.weight(f"{name}.bias")[None, :, None]))
-        rows = op.transpose(x, [0, 2, 1])
-        frames = op.gather(op.shape_of(rows), [1], 0)
-        positions = self.weight("encoder.embed_positions.weight")[None]
-        return op.add(rows, op.slice(positions, [0], frames, [1], [1]))
+            x = op.gelu(op.add(convolved, self.weight(f"{name}.bias")[None, :, None]), "ERF")
+        return op.add(op.transpose(x, [0, 2, 1]), self.weight("encoder.embed_positions.weight")[None])
 
     def layer(self, x: Any, name: str) -> Any:
         """Attention and feed-forward, each behind its norm and added to what came in."""
@@ -85,7 +73,7 @@ class _Encoder(Layers):
         attended = joined(self._attention(query, key, value))
         x = op.add(x, self._product(_in_steps(attended, _MIDDLE), f"{name}.self_attn.out_proj"))
         inner = self._product(_in_steps(self.norm(x, f"{name}.final_layer_norm"), _MIDDLE), f"{name}.fc1")
-        return op.add(x, self._product(_in_steps(self._gelu(inner), _LOW), f"{name}.fc2"))
+        return op.add(x, self._product(_in_steps(fitted_gelu(inner), _LOW), f"{name}.fc2"))
 
     def _attention(self, query: Any, key: Any, value: Any) -> Any:
         """Queries are multiplied by keys in int8, in steps of each query's own and of each head's keys (SageAttention,
@@ -105,11 +93,6 @@ class _Encoder(Layers):
         product = op.matmul(rows.quantised, scaled(kept, steps), False, True)
         around = op.subtract(product, rows.zero * (kept * steps).sum(axis=1))
         return op.add(op.multiply(around, rows.step), self.bias(name))
-
-
-def _own_gelu(x: Any) -> Any:
-    """OpenVINO's own."""
-    return op.gelu(x, "ERF")
 
 
 def fitted_gelu(x: Any) -> Any:

@@ -1,104 +1,96 @@
-"""Convert a Whisper checkpoint and compare its greedy decoding with ``transformers``' generate.
-
-CTranslate2 encodes and decodes it; in int8 there are graphs beside, with which OpenVINO does both on a processor, and
-CTranslate2 what is rarer.
-"""
+"""Convert a Whisper checkpoint: to graphs for OpenVINO in int8, or to CTranslate2's files in any precision."""
 
 import json
 import shutil
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from typing import Any
 
 import ctranslate2
 import openvino as ov
-from transformers import WhisperForConditionalGeneration
+from transformers import WhisperModel
 
-from scripts.export_models.checkpoints import SourceError
+from scripts.export_models.checkpoints import SourceError, read_json
 from scripts.export_models.graphs.conditions import ALONE, Conditions
 from scripts.export_models.graphs.fast_int8 import FAST_INT8
 from scripts.export_models.graphs.parity import Check
 from scripts.export_models.graphs.progress import SILENT, Progress
+from scripts.export_models.ways import Way
 from scripts.export_models.whisper import checks
 from scripts.export_models.whisper.decoder import whisper_decoder
 from scripts.export_models.whisper.encoder import whisper_encoder
 from scripts.export_models.whisper.served import recognizer_module
 
-# Of a checkpoint's files, those that are no weights.
-_SETTINGS = {".json", ".txt"}
-_STOCK_WINDOW_SECONDS = 30.0
-
 
 def convert(
     source: Path, target: Path, compute_type: str, *, graphs: bool = False, progress: Progress = SILENT
 ) -> None:
-    """Write CTranslate2's files, the tokenizer and ``quartet.json`` into ``target``.
+    """Write a model, the tokenizer and ``quartet.json`` into ``target``.
 
-    With ``graphs`` encoder and decoder are graphs beside them, in int8, and what CTranslate2 has can only decode.
-    ``min_window_seconds`` is 30 for stock checkpoints, which never saw a shorter window; a checkpoint tuned for
-    shorter ones says so in a ``quartet.json`` of its own, and so does one that hears worse behind a prompt.
+    With ``graphs`` the model is two graphs for OpenVINO, in int8; otherwise it is CTranslate2's, in ``compute_type``.
     """
-    extractor = json.loads((source / "preprocessor_config.json").read_text(encoding="utf-8"))
-    config = json.loads((source / "config.json").read_text(encoding="utf-8"))
-    seconds = float(extractor["chunk_length"])
-    own = source / "quartet.json"
-    tuned = json.loads(own.read_text(encoding="utf-8")) if own.is_file() else {}
+    extractor, config = read_json(source / "preprocessor_config.json"), read_json(source / "config.json")
+    generation = read_json(source / "generation_config.json")
+    target.mkdir(parents=True, exist_ok=True)
     settings = {
-        "window_seconds": seconds,
-        "min_window_seconds": tuned.get("min_window_seconds", min(seconds, _STOCK_WINDOW_SECONDS)),
-        "beam_size": tuned.get("beam_size", 1),
-        "prompts": tuned.get("prompts", True),
+        "window_seconds": extractor["chunk_length"],
         "mel_bins": extractor["feature_size"],
         "max_target_positions": config["max_target_positions"],
+        "languages": {token.strip("<|>"): identity for token, identity in generation["lang_to_id"].items()},
+        "suppressed": generation.get("suppress_tokens", []),
+        "suppressed_first": generation.get("begin_suppress_tokens", []),
     }
     if graphs:
-        settings["processor_flags"] = sorted(FAST_INT8)
-        with TemporaryDirectory() as rest:
-            one_length = settings["min_window_seconds"] == settings["window_seconds"]
-            encoder, decoder = _take_encoder_out(source, Path(rest), progress, one_length=one_length)
-            progress.step("converting the decoder", 0, 1)
-            _convert(Path(rest), target, compute_type)
-        files = recognizer_module("graphs")
-        for graph, file in ((encoder, files.ENCODER), (decoder, files.DECODER)):
-            ov.save_model(graph, target / file, compress_to_fp16=False)
+        heads = generation.get("alignment_heads") or _later_heads(config)
+        settings |= {"processor_flags": sorted(FAST_INT8), "alignment_heads": heads}
+        _write_graphs(source, target, heads, progress)
     else:
         progress.step("converting", 0, 1)
-        _convert(source, target, compute_type)
+        converter = ctranslate2.converters.TransformersConverter(str(source))
+        converter.convert(str(target), quantization=compute_type, force=True)
+        if not ctranslate2.models.Whisper(str(target), device="cpu").is_multilingual:
+            raise SourceError(
+                f"{source} is no multilingual Whisper: CTranslate2 finds no empty token in its vocabulary, by which it "
+                "knows one, and would refuse to detect a language"
+            )
+    shutil.copy(source / "tokenizer.json", target)
     (target / "quartet.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
 
 
-def _convert(source: Path, target: Path, compute_type: str) -> None:
-    converter = ctranslate2.converters.TransformersConverter(str(source), copy_files=["tokenizer.json"])
-    converter.convert(str(target), quantization=compute_type, force=True)
-    if not ctranslate2.models.Whisper(str(target), device="cpu").is_multilingual:
-        raise SourceError(
-            f"{source} is no multilingual Whisper: CTranslate2 finds no empty token in its vocabulary, by which it "
-            "knows one, and would refuse to detect a language"
-        )
+def _later_heads(config: dict[str, Any]) -> list[list[int]]:
+    """What OpenAI's Whisper aligns by where nobody has chosen heads: all those of the later half of the layers."""
+    layers, heads = config["decoder_layers"], config["decoder_attention_heads"]
+    return [[layer, head] for layer in range(layers // 2, layers) for head in range(heads)]
 
 
-def _take_encoder_out(source: Path, rest: Path, progress: Progress, *, one_length: bool) -> tuple[ov.Model, ov.Model]:
-    """A checkpoint's encoder and decoder as graphs; into ``rest`` goes the checkpoint without the first.
-
-    One layer stays in the rest, since CTranslate2 reads no encoder without.
-    """
+def _write_graphs(source: Path, target: Path, alignment_heads: list[list[int]], progress: Progress) -> None:
     # As it is kept: all of a large one in float32 would take twice the memory.
-    model = WhisperForConditionalGeneration.from_pretrained(source, dtype="auto")
-    encoder = whisper_encoder(model.config, model.model.state_dict(), progress, one_length=one_length)
-    decoder = whisper_decoder(model.config, model.model.state_dict())
-    model.model.encoder.layers = model.model.encoder.layers[:1]
-    model.config.encoder_layers = 1
-    model.float().save_pretrained(rest)
-    for file in source.iterdir():
-        if file.suffix in _SETTINGS and not (rest / file.name).exists():
-            shutil.copy(file, rest)
-    return encoder, decoder
+    model = WhisperModel.from_pretrained(source, dtype="auto")
+    files = recognizer_module("graphs")
+    for file, graph in (
+        (files.ENCODER, whisper_encoder(model.config, model.state_dict(), progress)),
+        (files.DECODER, whisper_decoder(model.config, model.state_dict(), alignment_heads)),
+    ):
+        ov.save_model(graph, target / file, compress_to_fp16=False)
 
 
-def export_whisper(
-    name: str, source: Path, target: Path, compute_type: str, conditions: Conditions = ALONE
-) -> list[Check]:
-    """Write the model's ``whisper`` folder below ``target`` and compare it with ``source``."""
-    folder = target / "whisper"
-    shutil.rmtree(folder, ignore_errors=True)
-    convert(source, folder, compute_type, graphs=compute_type == "int8", progress=conditions.progress)
-    return checks.compare(source, folder, name, compute_type, conditions)
+def ways(name: str, source: Path, target: Path, precision: str, conditions: Conditions = ALONE) -> list[Way]:
+    """How to write the ``whisper`` folder of a model below ``target``, the best way of a precision first.
+
+    CTranslate2 computes nothing in bfloat16 on a processor: bf16 is fp32.
+    """
+
+    def way(title: str, compute_type: str, *, graphs: bool = False) -> Way:
+        def export() -> list[Check]:
+            folder = target / "whisper"
+            shutil.rmtree(folder, ignore_errors=True)
+            convert(source, folder, compute_type, graphs=graphs, progress=conditions.progress)
+            return checks.compare(source, folder, name, compute_type, conditions)
+
+        return Way(title, export)
+
+    if precision == "fp16":
+        return [way("fp16", "float16")]
+    exact = way("fp32", "float32")
+    if precision in ("fp32", "bf16"):
+        return [exact]
+    return [way("int8", "int8", graphs=True), way("int8 by CTranslate2", "int8"), exact]

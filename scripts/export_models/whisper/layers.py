@@ -1,5 +1,6 @@
 """What Whisper's encoder and decoder are made of, for OpenVINO."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -71,8 +72,8 @@ def named_input(name: str, shape: list[int], kind: Any = np.float32) -> Any:
     return parameter
 
 
-def model(name: str, inputs: list[Any], outputs: dict[str, Any]) -> ov.Model:
-    """A graph with named outputs."""
-    for output, node in outputs.items():
-        node.output(0).set_names({output})
-    return ov.Model([op.result(node) for node in outputs.values()], inputs, name)
+def model(name: str, inputs: list[Any], outputs: dict[str, Any], kept: Sequence[Any] = ()) -> ov.Model:
+    """A graph with named outputs, and what it keeps from run to run."""
+    for output, port in outputs.items():
+        port.set_names({output})
+    return ov.Model([op.result(port) for port in outputs.values()], list(kept), inputs, name)

@@ -13,9 +13,7 @@ REQUEST = RequestFit(Line(0.001), NOTHING, Line(per_unit=0.0001), Line(9.0), 9.0
 def product() -> Fits:
     text = ModelFit("tokens", Line(0.1, 0.0, 0.001), cores=2.0, max_batch=1, delay=0.0, instances=2)
     voice = ModelFit("phonemes", Line(0.0, 0.0, 0.001), cores=1.0, max_batch=1, delay=0.0, instances=2)
-    whisper = ModelFit(
-        "seconds of audio", Line(2.0, 1.0, 0.0), 2.0, 2, 0.0, 1, window_seconds=30.0, min_window_seconds=30.0
-    )
+    whisper = ModelFit("seconds of audio", Line(2.0, 1.0, 0.0), 2.0, 2, 0.0, 1, window_seconds=30.0)
     models = {"m3_embedder": text, "m3_reranker": text, "piper_amy": voice, "whisper_turbo": whisper}
     return Fits({}, 2, 0.0, models, dict.fromkeys(("embeddings", "rerank", "speech", "transcriptions"), REQUEST))
 

@@ -7,8 +7,9 @@ from scripts.export_models.checkpoints import SourceError
 from scripts.export_models.plan import Lane, Task
 
 GIB = 1 << 30
-DEMO = plan.works(plan.MODELS, dict.fromkeys(plan.checkpoints_of(plan.MODELS), 50000000))
-REAL = plan.works(plan.MODELS, {each: each.size for each in plan.checkpoints_of(plan.MODELS)})
+PRINTS = {model: model for model in plan.MODELS}
+DEMO = plan.works(PRINTS, dict.fromkeys(plan.checkpoints_of(plan.MODELS), 50000000))
+REAL = plan.works(PRINTS, {each: each.size for each in plan.checkpoints_of(plan.MODELS)})
 
 
 def _shape(lanes: list[Lane]) -> tuple[int, int]:
@@ -76,3 +77,9 @@ def test_the_export_makes_every_model_of_the_catalogue_and_no_other(monkeypatch:
     monkeypatch.setattr(plan, "MODELS", (*plan.MODELS, "piper_alba"))
     with pytest.raises(SourceError, match="frontend/catalogue and scripts/export_models differ: piper_alba"):
         plan.check_catalogue()
+
+
+def test_whispers_of_one_fingerprint_stay_in_one_process_and_are_one_work() -> None:
+    prints = {"whisper_turbo": "base", "whisper_large_v3": "base"}
+    (work,) = plan.works(prints, dict.fromkeys(plan.checkpoints_of(list(prints)), 50000000))
+    assert work.models == ("whisper_turbo", "whisper_large_v3")

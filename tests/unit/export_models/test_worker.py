@@ -21,7 +21,7 @@ def _stamped(repository: Path, checks: list[Check], monkeypatch: pytest.MonkeyPa
     """The stamp after a worker whose export gave these checks."""
     (repository / "m3_embedder" / "1").mkdir(parents=True)
     monkeypatch.setattr(worker, "_export", lambda *_: checks)
-    job = Job("demo", "", str(repository), "", "", "fp16", "float16", ["1.19.2"], {"m3_embedder": "print"}, 1)
+    job = Job("demo", "", str(repository), "", "", "fp16", False, ["1.19.2"], {"m3_embedder": "print"}, 1)
     reader, writer = Pipe(duplex=False)
     worker.main([job.written(), str(os.dup(writer.fileno()))])
     writer.close()
@@ -42,7 +42,7 @@ def test_models_of_one_checkpoint_fetch_it_once(tmp_path: Path, monkeypatch: pyt
     models = ("piper_amy", "piper_ryan")
     for model in models:
         (tmp_path / model / "1").mkdir(parents=True)
-    job = Job("demo", "", str(tmp_path), "", "", "fp32", "float32", [], dict.fromkeys(models, "print"), 1)
+    job = Job("demo", "", str(tmp_path), "", "", "fp32", False, [], dict.fromkeys(models, "print"), 1)
     reader, writer = Pipe(duplex=False)
     worker.main([job.written(), str(os.dup(writer.fileno()))])
     writer.close()
@@ -72,7 +72,7 @@ def test_a_text_models_export_ends_where_it_holds_more_memory_than_it_may(
     tmp_path: Path, model: str, room: int, event: str
 ) -> None:
     (tmp_path / model / "1").mkdir(parents=True)
-    job = Job("demo", "", str(tmp_path), "", "", "fp32", "float32", [], {model: "print"}, 1)
+    job = Job("demo", "", str(tmp_path), "", "", "fp32", False, [], {model: "print"}, 1)
     reader, writer = Pipe(duplex=False)
     code = _HOLDS.format(room=room, seconds=60 if event == "failed" else 0.5)
     command = [sys.executable, "-c", code, job.written(), str(writer.fileno())]

@@ -1,6 +1,7 @@
 """What is wrong is said in one sentence before anything is installed."""
 
 import json
+import re
 import shutil
 import socket
 import subprocess
@@ -175,17 +176,22 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_folder_of_checkpoints_passes(folder: Path) -> None:
-    preflight.check_source(FolderSource(folder))
+    assert preflight.check_source(FolderSource(folder)) == []
 
 
 def test_what_is_wrong_in_a_folder_is_named(folder: Path) -> None:
     (folder / "openai/whisper-large-v3/config.json").write_text("")
-    with pytest.raises(PreflightError, match=r"config\.json is empty"):
-        preflight.check_source(FolderSource(folder))
+    (line,) = preflight.check_source(FolderSource(folder))
+    assert re.match(r"whisper_large_v3 will not be served: .*config\.json is empty", line)
 
 
 def test_an_embedder_that_is_not_as_wide_as_callers_are_told_is_named(folder: Path) -> None:
     config = folder / "BAAI" / "bge-m3" / "config.json"
     config.write_text(config.read_text(encoding="utf-8").replace("1024", "768"), encoding="utf-8")
-    with pytest.raises(PreflightError, match="gives vectors of 768 numbers, and m3_embedder promises 1024"):
-        preflight.check_source(FolderSource(folder))
+    (line,) = preflight.check_source(FolderSource(folder))
+    assert re.match("m3_embedder will not be .* gives vectors of 768 numbers, and m3_embedder promises 1024", line)
+
+
+def test_a_folder_that_can_give_no_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PreflightError, match="does not exist"):
+        preflight.check_source(FolderSource(tmp_path))

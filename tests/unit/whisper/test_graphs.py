@@ -8,6 +8,8 @@ import pytest
 from openvino import opset13 as ops
 
 from scripts.export_models.whisper.served import recognizer_module
+from tests.processors import exact_int8
+from tests.unit.whisper.engines import features_of
 
 _FLAGS = ["fpu", "fp"]
 
@@ -89,3 +91,39 @@ def test_a_graph_is_compiled_where_what_is_kept_can_be_neither_used_nor_removed(
         processor, "_core", SimpleNamespace(read_model=processor._core.read_model, compile_model=compiles)
     )
     assert processor.compiled(graph)(np.ones(1, np.float32))[0].tolist() == [2]
+
+
+@pytest.mark.parametrize("bfloat16", [True, False])
+def test_keys_and_values_are_handed_over_in_what_the_processor_computes_in(
+    graphs: ModuleType, exported: Path, monkeypatch: pytest.MonkeyPatch, bfloat16: bool
+) -> None:
+    has = ["FP32", "BF16"] if bfloat16 else ["FP32"]
+    monkeypatch.setattr(graphs.ov.Core, "get_property", lambda *_: has)
+    processor = graphs.Processor(1, _FLAGS)
+    ports = processor.compiled(exported / graphs.ENCODER, keep=False).outputs
+    kinds = {port.any_name: port.element_type.get_type_name() for port in ports}
+    assert kinds.pop("encoded") == "f32"
+    assert set(kinds.values()) == {"bf16" if bfloat16 else "f32"} == {processor.handed.get_type_name()}
+
+
+@pytest.mark.parametrize(("exact", "bits"), [(False, {16, 32}), (True, {32})])
+def test_what_a_decoder_keeps_of_earlier_tokens_has_the_precision_in_which_it_computes(
+    graphs: ModuleType, graph: Path, exact: bool, bits: set[int]
+) -> None:
+    compiled = graphs.Processor(1, _FLAGS, exact=exact).compiled(graph)
+    assert compiled.get_property("KV_CACHE_PRECISION").bitwidth in bits
+    if exact:
+        assert compiled.get_property("INFERENCE_PRECISION_HINT") == ov.Type.f32
+
+
+@exact_int8
+def test_a_processor_without_exact_products_of_integers_computes_the_same_in_floating_point(
+    graphs: ModuleType, exported: Path
+) -> None:
+    features = features_of(np.random.default_rng(0).normal(0, 0.1, 32_000).astype(np.float32))
+    exact, other = (
+        graphs.Processor(2, flags).compiled(exported / graphs.ENCODER, keep=False)(features)["encoded"]
+        for flags in (_FLAGS, ["amx_of_next_year"])
+    )
+    assert np.linalg.norm(exact - other) < 0.1 * np.linalg.norm(exact)
+    assert not np.array_equal(exact, other)

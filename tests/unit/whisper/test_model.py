@@ -11,9 +11,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from google.protobuf import text_format
+from tritonclient.grpc import model_config_pb2
 
 from tests import python_backend
+from tests.conftest import ROOT
 from tests.python_backend import Tensor, TritonError
+
+OF_THE_WINDOW = ("language", "avg_logprob", "no_speech_prob")
+OF_WORDS = ("word_start", "word_end", "word_text", "word_probability")
 
 
 @dataclass
@@ -27,7 +33,6 @@ class Request:
             "language": np.array([[b"de"]], np.object_),
             "prompt": np.array([[self.text.encode()]], np.object_),
             "temperature": np.array([[0.25]], np.float32),
-            "word_timestamps": np.array([[True]]),
         }
         return Tensor(name, values[name])
 
@@ -36,7 +41,7 @@ class Request:
 
 
 class Recognizer:
-    """Answers a window with its prompt, said by two segments of two words; ``bad`` is refused, ``broken`` raises."""
+    """Answers a window with its prompt and another word; ``bad`` is refused, ``broken`` raises."""
 
     def __init__(self, code: ModuleType, folder: Path, **settings: Any) -> None:
         self.code, self.folder, self.settings = code, folder, settings
@@ -52,10 +57,9 @@ class Recognizer:
         return [
             code.Transcript(
                 "de",
-                [parts.Segment(0.0, 1.0, [1], window.prompt), parts.Segment(2.0, 3.0, [2], "ö")],
+                [parts.Word(0.25, 0.5, window.prompt, 0.75), parts.Word(2.25, 2.5, " ö", 0.125)],
                 avg_logprob=-0.5,
                 no_speech_prob=0.25,
-                words=[parts.Word(0.25, 0.5, "a", 0.75, 0), parts.Word(2.25, 2.5, "ö", 0.125, 1)],
             )
             for window in windows
         ]
@@ -100,7 +104,7 @@ def test_a_request_is_a_window(model: Callable[..., Any]) -> None:
     made = model()
     made.execute([Request("grüezi")])
     ((window,),) = made._recognizer.batches
-    assert (window.language, window.prompt, window.temperature, window.word_timestamps) == ("de", "grüezi", 0.25, True)
+    assert (window.language, window.prompt, window.temperature) == ("de", "grüezi", 0.25)
     assert window.audio.tolist() == [0.5] * 6
 
 
@@ -108,16 +112,12 @@ def test_a_request_is_a_window(model: Callable[..., Any]) -> None:
     ("name", "values"),
     [
         ("language", [b"de"]),
-        ("segment_start", [0.0, 2.0]),
-        ("segment_end", [1.0, 3.0]),
-        ("segment_text", [b"hello", "ö".encode()]),
-        ("segment_avg_logprob", [-0.5, -0.5]),
-        ("segment_no_speech_prob", [0.25, 0.25]),
+        ("avg_logprob", [-0.5]),
+        ("no_speech_prob", [0.25]),
         ("word_start", [0.25, 2.25]),
         ("word_end", [0.5, 2.5]),
-        ("word_text", [b"a", "ö".encode()]),
+        ("word_text", [b"hello", " ö".encode()]),
         ("word_probability", [0.75, 0.125]),
-        ("word_segment", [0, 1]),
     ],
 )
 def test_every_part_of_a_transcript_has_its_tensor(model: Callable[..., Any], name: str, values: list[Any]) -> None:
@@ -125,11 +125,21 @@ def test_every_part_of_a_transcript_has_its_tensor(model: Callable[..., Any], na
     assert response.list_of(name) == values
 
 
+@pytest.mark.parametrize("name", ["whisper_turbo", "whisper_large_v3"])
+def test_it_gives_what_its_configuration_says(model: Callable[..., Any], name: str) -> None:
+    text = (ROOT / "model_repository" / name / "config.pbtxt").read_text(encoding="utf-8")
+    told = text_format.Parse(text, model_config_pb2.ModelConfig()).output
+    (response,) = model().execute([Request("hello")])
+    given = {tensor.name: tensor.values.dtype for tensor in response.output_tensors}
+    kinds = {model_config_pb2.TYPE_FP32: np.float32, model_config_pb2.TYPE_STRING: np.object_}
+    assert given == {its.name: kinds[its.data_type] for its in told}
+
+
 def test_a_call_of_nothing_is_answered_with_nothing(model: Callable[..., Any]) -> None:
     made = model()
     (response,) = made.execute([Request("")])
-    shapes = {tensor.name: tensor.values.shape for tensor in response.output_tensors}
-    assert shapes == {name: (1, 1 if name == "language" else 0) for name in shapes}
+    assert [response.list_of(name) for name in OF_WORDS] == [[]] * 4
+    assert [response.list_of(name) for name in OF_THE_WINDOW] == [[b"de"], [0.0], [0.0]]
     assert made._recognizer.batches == []
 
 
@@ -137,7 +147,7 @@ def test_who_has_gone_costs_nothing_and_the_others_have_their_own_answers(model:
     made = model()
     gone, first, second = made.execute([Request("gone", cancelled=True), Request("first"), Request("second")])
     assert gone.error.args == ("cancelled", TritonError.CANCELLED)
-    assert [response.list_of("segment_text")[0] for response in (first, second)] == [b"first", b"second"]
+    assert [response.list_of("word_text")[0] for response in (first, second)] == [b"first", b"second"]
     assert [[window.prompt for window in batch] for batch in made._recognizer.batches] == [["first", "second"]]
 
 
@@ -149,7 +159,7 @@ def test_a_batch_of_callers_who_have_all_gone_is_not_transcribed(model: Callable
 
 def test_a_bad_window_is_told_so_and_its_neighbours_are_answered(model: Callable[..., Any]) -> None:
     good, bad = model().execute([Request("good"), Request("bad")])
-    assert good.list_of("segment_text")[0] == b"good"
+    assert good.list_of("word_text")[0] == b"good"
     assert bad.error.args == ("a bad window", TritonError.INVALID_ARG)
 
 

@@ -1,162 +1,476 @@
+"""What the recognizer asks of an engine that answers what a test wants, and what recordings of people become."""
+
+import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import ctranslate2
+import jiwer
 import numpy as np
-import openvino as ov
 import pytest
-from openvino import opset15 as op
 
-from scripts.export_models.whisper import checks, export
-from tests.processors import exact_int8
-from tests.speech import say
-from tests.unit.whisper.conftest import CHECKPOINT
+from frontend.verification.recordings import Recorded, recordings
+from scripts.export_models.whisper.served import recognizer_module
+from tests.unit.whisper.engines import BAD, GOOD, LOUD, QUIET, SAMPLE_RATE, Said, ScriptedEngine, features_of
 
-SENTENCE = "The meeting was moved from Monday to Friday."
+FALLBACKS = [0.2, 0.4, 0.6, 0.8, 1.0]
+LOOP = "and then " * 20
+RECORDED = recordings(most=2)
 
-
-def test_encoder_outputs_and_greedy_tokens_are_those_of_transformers(module: ModuleType, converted: Path) -> None:
-    encoded, tokens = checks.compare(CHECKPOINT, converted, "demo", "float32", spoken=2)
-    assert (encoded.passed, tokens.passed) == (True, True)
+Hear = Callable[..., list[Any]]
 
 
-@pytest.mark.parametrize("asked", [{}, {"language": "en", "temperature": 0.2}], ids=["searched", "sampled"])
-def test_a_window_is_transcribed_without_words(module: ModuleType, recognizer: Any, asked: dict[str, Any]) -> None:
-    (result,) = recognizer.transcribe([module.Window(say(SENTENCE), **asked)])
-    assert "".join(s.text for s in result.segments).strip() == SENTENCE
-    assert result.words == []
+@pytest.fixture
+def scripted(tokens: Any) -> ScriptedEngine:
+    return ScriptedEngine(tokens)
+
+
+@pytest.fixture
+def hear(module: ModuleType, exported: Path, scripted: ScriptedEngine, monkeypatch: pytest.MonkeyPatch) -> Hear:
+    """What comes of windows, each with the values of ``_window``, by the scripted engine."""
+    monkeypatch.setattr(recognizer_module("openvino_engine"), "OpenVinoEngine", lambda *_, **__: scripted)
+    monkeypatch.setattr(module, "Tokens", lambda *_: scripted.tokens)
+    recognizer = module.Recognizer(exported)
+
+    def transcripts(*windows: dict[str, Any]) -> list[Any]:
+        return list(recognizer.transcribe([_window(**window) for window in windows]))
+
+    return transcripts
+
+
+def _window(seconds: float = 1.0, language: str = "en", **values: Any) -> Any:
+    """Of noise."""
+    audio = np.random.default_rng(0).normal(0, 0.1, int(SAMPLE_RATE * seconds)).astype(np.float32)
+    return recognizer_module().Window(audio, language=language, **values)
+
+
+def _text(transcript: Any) -> str:
+    return "".join(word.text for word in transcript.words).strip()
 
 
 @pytest.mark.parametrize(
-    ("language", "voice", "text"),
+    ("answer", "tried", "text"),
     [
-        ("en", "en-us", SENTENCE),
-        ("de", "de", "Kannst du heute Brot kaufen?"),
-        ("fr", "fr", "Je vais préparer le dîner ce soir."),
-        ("it", "it", "Puoi comprare il pane domani mattina?"),
+        (lambda t: Said("hello"), [0.0], "hello"),
+        (lambda t: Said(f"number {t}", GOOD if t == 0.4 else BAD), [0.0, 0.2, 0.4], "number 0.4"),
+        (lambda t: Said("hello" if t else LOOP), [0.0, 0.2], "hello"),
+        (lambda t: Said("hello", GOOD, QUIET), [0.0], "hello"),
     ],
+    ids=["sure", "unsure", "repeats itself", "sure, though the model takes it for silence"],
 )
-def test_the_language_is_detected(module: ModuleType, recognizer: Any, language: str, voice: str, text: str) -> None:
-    (result,) = recognizer.transcribe([module.Window(say(text, voice))])
-    assert result.language == language
-
-
-def test_a_window_has_the_same_text_in_a_batch(module: ModuleType, recognizer: Any) -> None:
-    texts = [SENTENCE, "I will cook dinner tonight.", "We need five apples and ten eggs."]
-    windows = [module.Window(say(text)) for text in texts]
-    together = [[s.text for s in result.segments] for result in recognizer.transcribe(windows)]
-    alone = [[s.text for s in recognizer.transcribe([window])[0].segments] for window in windows]
-    assert together == alone
-
-
-def test_prompts_of_different_lengths_travel_together(module: ModuleType, prompted: Any) -> None:
-    audio = say(SENTENCE)
-    prompts = ["", "Hello Anna, how are you.", "The weather in Rome is sunny on Sunday."]
-    results = prompted.transcribe([module.Window(audio, language="en", prompt=p) for p in prompts])
-    assert all("Monday" in result.segments[0].text for result in results)
-
-
-@pytest.mark.parametrize("prompt", ["Hello Anna, how are you.", "Glossary: ACME Corp., HbA1c.", "so, " * 256])
-def test_a_checkpoint_that_hears_worse_behind_a_prompt_is_given_none(
-    module: ModuleType, recognizer: Any, prompt: str
+def test_a_window_is_decoded_until_it_is_sure(
+    hear: Hear, scripted: ScriptedEngine, answer: Callable[[float], Said], tried: list[float], text: str
 ) -> None:
-    audio = say(SENTENCE)
-    (with_prompt,) = recognizer.transcribe([module.Window(audio, prompt=prompt)])
-    (without,) = recognizer.transcribe([module.Window(audio)])
-    assert (with_prompt.tokens, with_prompt.avg_logprob) == (without.tokens, without.avg_logprob)
+    scripted.answer = lambda window, language, temperature: answer(temperature)
+    (transcript,) = hear({})
+    assert _text(transcript) == text
+    assert scripted.temperatures == tried
 
 
-def test_words_follow_each_other_inside_of_the_window(module: ModuleType, recognizer: Any) -> None:
-    audio = say(SENTENCE)
-    (result,) = recognizer.transcribe([module.Window(audio, language="en", word_timestamps=True)])
-    assert [word.text for word in result.words] == [f" {word}" for word in SENTENCE.split()]
-    clocks = [time for word in result.words for time in (word.start, word.end)]
-    assert clocks == sorted(clocks)
-    assert clocks[-1] <= len(audio) / 16_000
+@pytest.mark.parametrize(
+    ("answer", "best"),
+    [
+        (lambda t: Said(f"number {t}", BAD + 0.1 * (t == 0.6)), 0.6),
+        (lambda t: Said(f"number {t}", BAD - t), 0.0),
+        (lambda t: Said(f"number {t}" if t == 0.8 else f"number {t} {LOOP}", BAD), 0.8),
+    ],
+    ids=["in between", "the first", "the only one that does not repeat itself"],
+)
+def test_where_nothing_is_sure_the_best_attempt_is_answered(
+    hear: Hear, scripted: ScriptedEngine, answer: Callable[[float], Said], best: float
+) -> None:
+    scripted.answer = lambda window, language, temperature: answer(temperature)
+    (transcript,) = hear({})
+    assert scripted.temperatures == [0.0, *FALLBACKS]
+    assert _text(transcript) == f"number {best}"
+    assert transcript.avg_logprob == pytest.approx(answer(best).avg_logprob)
 
 
-@pytest.mark.parametrize("temperature", [5e-324, 1e-45, 1e-38, 1e-4])
-def test_a_temperature_too_low_to_sample_at_is_greedy(module: ModuleType, recognizer: Any, temperature: float) -> None:
-    audio = say(SENTENCE)
-    (low,) = recognizer.transcribe([module.Window(audio, language="en", temperature=temperature)])
-    (greedy,) = recognizer.transcribe([module.Window(audio, language="en")])
-    assert (low.tokens, low.avg_logprob) == (greedy.tokens, greedy.avg_logprob)
+@pytest.mark.parametrize("temperature", [0.001, 0.2, 1.0])
+def test_who_gave_a_temperature_has_what_it_gives(hear: Hear, scripted: ScriptedEngine, temperature: float) -> None:
+    scripted.answer = lambda window, language, temperature: Said("as asked", BAD)
+    (transcript,) = hear({"temperature": temperature})
+    assert _text(transcript) == "as asked"
+    assert scripted.temperatures == [temperature]
 
 
-@pytest.mark.parametrize("samples", [0, 8 * 16_000 + 1])
-def test_a_window_of_a_wrong_length_is_refused(module: ModuleType, recognizer: Any, samples: int) -> None:
-    with pytest.raises(module.InvalidWindowError):
-        recognizer.transcribe([module.Window(np.zeros(samples, np.float32))])
+def test_a_temperature_too_low_to_sample_at_is_none(hear: Hear, scripted: ScriptedEngine) -> None:
+    hear({"temperature": 1e-4})
+    assert scripted.temperatures == [0.0]
 
 
-def test_an_unknown_language_is_refused(module: ModuleType, recognizer: Any) -> None:
+def test_the_doubtful_alone_are_decoded_again(hear: Hear, scripted: ScriptedEngine) -> None:
+    scripted.answer = lambda window, language, temperature: Said("hello", BAD if window and temperature < 0.4 else GOOD)
+    hear({}, {}, {"temperature": 0.3}, {})
+    calls = [(call.windows, call.temperature) for call in scripted.calls]
+    assert calls == [([0, 1, 3], 0.0), ([2], 0.3), ([1, 3], 0.2), ([1, 3], 0.4)]
+
+
+def test_a_window_without_speech_has_no_words_and_is_not_tried_again(hear: Hear, scripted: ScriptedEngine) -> None:
+    scripted.answer = lambda window, language, temperature: Said("thank you for watching", BAD, QUIET)
+    (transcript,) = hear({})
+    assert scripted.temperatures == [0.0]
+    assert (transcript.words, transcript.language, transcript.no_speech_prob) == ([], "en", QUIET)
+    assert transcript.avg_logprob == pytest.approx(BAD)
+
+
+def test_silent_windows_are_not_aligned(hear: Hear, scripted: ScriptedEngine) -> None:
+    scripted.answer = lambda window, language, temperature: Said("hello", *((BAD, QUIET) if window else (GOOD, LOUD)))
+    hear({"seconds": 1.0}, {"seconds": 1.5})
+    assert [seconds for _, _, seconds in scripted.aligned] == [[1.0]]
+
+
+def test_a_prompt_stands_before_the_task(hear: Hear, scripted: ScriptedEngine) -> None:
+    hear({"prompt": " Anna and Marco "})
+    whole = "<|startofprev|> Anna and Marco<|startoftranscript|><|en|><|transcribe|><|notimestamps|>"
+    assert scripted.calls[0].prompts == [scripted.ids(whole)]
+
+
+def test_a_long_prompt_has_half_of_the_context(hear: Hear, scripted: ScriptedEngine) -> None:
+    prompt = " ".join(f"word{number}" for number in range(200))
+    hear({"prompt": prompt})
+    ((given,),) = [call.prompts for call in scripted.calls]
+    assert given == scripted.tokens.earlier(prompt, 224) + scripted.tokens.task("en")
+    assert len(given) == 224 + 4
+
+
+def test_prompts_of_one_length_are_decoded_together_whatever_their_language(
+    hear: Hear, scripted: ScriptedEngine
+) -> None:
+    hear({}, {"language": "de"}, {"prompt": "Anna"}, {"seconds": 2.0}, {"prompt": "Marco"})
+    assert [call.windows for call in scripted.calls] == [[0, 1, 3], [2, 4]]
+    assert [scripted.language_of(prompt) for prompt in scripted.calls[0].prompts] == ["en", "de", "en"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "prompt", "most"), [(1.0, "", 49), (2.5, "", 86), (30.0, "", 224), (30.0, "word " * 300, 220)]
+)
+def test_a_loop_ends_with_the_window_or_the_context(
+    hear: Hear, scripted: ScriptedEngine, seconds: float, prompt: str, most: int
+) -> None:
+    hear({"seconds": seconds, "prompt": prompt})
+    assert scripted.calls[0].most == most
+
+
+def test_of_windows_together_the_longest_says_how_many_tokens_may_come(hear: Hear, scripted: ScriptedEngine) -> None:
+    hear({"seconds": 1.0}, {"seconds": 2.5}, {"seconds": 2.0})
+    assert [call.most for call in scripted.calls] == [86]
+
+
+def test_no_more_windows_are_computed_together_than_the_engine_takes(hear: Hear, scripted: ScriptedEngine) -> None:
+    scripted.decodes_together = 2
+    transcripts = hear(*[{"language": ""}] * 5)
+    assert [len(asked) for asked in scripted.asked_for_languages] == [2, 2, 1]
+    assert [call.windows for call in scripted.calls] == [[0, 1], [2, 3], [4]]
+    assert [len(texts) for _, texts, _ in scripted.aligned] == [2, 2, 1]
+    assert len(transcripts) == 5
+
+
+@pytest.mark.parametrize(("together", "batches"), [(False, [1, 1, 1]), (True, [3])])
+def test_windows_are_encoded_as_the_engine_does_it_faster(
+    hear: Hear, scripted: ScriptedEngine, together: bool, batches: list[int]
+) -> None:
+    scripted.encodes_together = together
+    scripted.answer = lambda window, language, temperature: Said(("one", "two", "three")[window])
+    transcripts = hear({}, {"seconds": 1.5}, {"seconds": 2.0})
+    assert [len(features) for features in scripted.encoded] == batches
+    assert [_text(transcript) for transcript in transcripts] == ["one", "two", "three"]
+
+
+def test_a_window_is_padded_to_the_length_that_the_model_takes(hear: Hear, scripted: ScriptedEngine) -> None:
+    hear({"seconds": 1.0})
+    assert np.array_equal(scripted.encoded[0], features_of(_window().audio))
+    assert scripted.encoded[0].shape == (1, 80, 3000)
+
+
+def test_words_are_aligned_behind_the_task_of_their_language(hear: Hear, scripted: ScriptedEngine) -> None:
+    scripted.answer = lambda window, language, temperature: Said(language)
+    hear({"seconds": 1.0}, {"language": "de"}, {"seconds": 1.5})
+    english, german = (scripted.tokens.task(code) for code in ("en", "de"))
+    assert scripted.aligned == [(english, ["en", "en"], [1.0, 1.5]), (german, ["de"], [1.0])]
+
+
+def test_words_have_the_times_and_probabilities_of_their_tokens(hear: Hear, scripted: ScriptedEngine) -> None:
+    scripted.answer = lambda window, language, temperature: Said("one two", starts=[0.0, 0.5, 0.9])
+    (transcript,) = hear({})
+    words = [(word.text, word.start, word.end, word.probability) for word in transcript.words]
+    assert words == [(" one", 0.0, 0.5, 0.5), (" two", 0.5, 0.9, 0.5)]
+
+
+def test_languages_that_nobody_gave_are_detected_together(hear: Hear, scripted: ScriptedEngine) -> None:
+    transcripts = hear({"language": ""}, {}, {"language": ""})
+    assert [transcript.language for transcript in transcripts] == ["fr", "en", "fr"]
+    assert scripted.asked_for_languages == [[0, 2]]
+
+
+@pytest.mark.parametrize(
+    ("ranking", "decoded"),
+    [
+        ({"fr": 0.97, "it": 0.03}, ["fr"]),
+        ({"fr": 0.95, "it": 0.05}, ["fr", "it"]),
+        ({"fr": 0.5, "it": 0.3, "es": 0.1, "pt": 0.1}, ["fr", "it", "es"]),
+        ({"fr": 0.04, "it": 0.03}, ["fr"]),
+    ],
+    ids=["one", "two", "three at most", "the likeliest where none is likely"],
+)
+def test_a_window_is_decoded_in_each_likely_language(
+    hear: Hear, scripted: ScriptedEngine, ranking: dict[str, float], decoded: list[str]
+) -> None:
+    scripted.ranking = ranking
+    hear({"language": ""})
+    (call,) = scripted.calls
+    assert call.windows == [0] * len(decoded)
+    assert [scripted.language_of(prompt) for prompt in call.prompts] == decoded
+
+
+@pytest.mark.parametrize(
+    ("logprobs", "language"),
+    [({"fr": -0.95, "it": -0.1}, "it"), ({"fr": -0.2, "it": -0.2}, "fr"), ({"fr": -0.5, "it": -0.2}, "fr")],
+    ids=["the likelier text", "the likelier language", "both count"],
+)
+def test_the_language_is_that_of_the_likeliest_transcript(
+    hear: Hear, scripted: ScriptedEngine, logprobs: dict[str, float], language: str
+) -> None:
+    scripted.ranking = {"fr": 0.8, "it": 0.1}
+    scripted.answer = lambda window, language, temperature: Said(f"in {language}", logprobs[language])
+    (transcript,) = hear({"language": ""})
+    assert (transcript.language, _text(transcript)) == (language, f"in {language}")
+    assert transcript.avg_logprob == pytest.approx(logprobs[language])
+
+
+def test_what_is_doubtful_is_decoded_again_in_its_language_alone(hear: Hear, scripted: ScriptedEngine) -> None:
+    scripted.ranking = {"fr": 0.6, "it": 0.4}
+    scripted.answer = lambda window, language, temperature: Said("hello", BAD - (language == "it") * (not temperature))
+    (transcript,) = hear({"language": ""})
+    assert [[scripted.language_of(prompt) for prompt in call.prompts] for call in scripted.calls] == [
+        ["fr", "it"],
+        *[["fr"]] * 5,
+    ]
+    assert transcript.language == "fr"
+
+
+def _script(scripted: ScriptedEngine, *said: Said) -> None:
+    scripted.answer = lambda window, language, temperature: said[window]
+
+
+def _times(transcript: Any) -> list[tuple[str, Any, Any]]:
+    return [(word.text, pytest.approx(word.start), pytest.approx(word.end)) for word in transcript.words]
+
+
+def test_speech_without_words_is_heard_again_by_itself(hear: Hear, scripted: ScriptedEngine) -> None:
+    _script(
+        scripted,
+        Said("One. Two", starts=[0.0, 0.5, 4.0, 4.5]),
+        Said("and more", starts=[0.25, 1.0, 2.0]),
+    )
+    (transcript,) = hear({"seconds": 5.0, "prompt": "Anna", "temperature": 0.3, "language": "de"})
+    assert _times(transcript) == [(" One.", 0.0, 0.5), (" and", 0.75, 1.5), (" more", 1.5, 2.5), (" Two", 4.0, 4.5)]
+    # What lies between the full stop and the second word, and nothing else.
+    audio = _window(5.0).audio[SAMPLE_RATE // 2 : 4 * SAMPLE_RATE]
+    assert np.array_equal(scripted.encoded[1], features_of(audio))
+    first, again = scripted.calls
+    assert (again.prompts, again.temperature) == (first.prompts, first.temperature)
+    assert scripted.aligned[1][2] == [3.5]
+
+
+def test_a_word_that_takes_too_long_is_heard_again_with_what_it_hides(hear: Hear, scripted: ScriptedEngine) -> None:
+    _script(
+        scripted,
+        Said("one two three", starts=[0.0, 0.5, 4.0, 4.5]),
+        Said("two and more", starts=[0.0, 0.5, 2.0, 3.0]),
+    )
+    (transcript,) = hear({"seconds": 5.0})
+    assert _times(transcript) == [
+        (" one", 0.0, 0.5),
+        (" two", 0.5, 1.0),
+        (" and", 1.0, 2.5),
+        (" more", 2.5, 3.5),
+        (" three", 4.0, 4.5),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("starts", "times"),
+    [
+        ([2.5, 3.0, 3.5], [(" then", 0.0, 1.0), (" one", 2.5, 3.0), (" two", 3.0, 3.5)]),
+        ([0.0, 0.5, 1.0], [(" one", 0.0, 0.5), (" two", 0.5, 1.0), (" then", 1.0, 2.0)]),
+    ],
+    ids=["before the first word", "behind the last"],
+)
+def test_speech_at_an_end_of_the_window_is_heard_again(
+    hear: Hear, scripted: ScriptedEngine, starts: list[float], times: list[tuple[str, float, float]]
+) -> None:
+    _script(scripted, Said("one two", starts=starts), Said("then", starts=[0.0, 1.0]))
+    (transcript,) = hear({"seconds": 4.0})
+    assert _times(transcript) == times
+
+
+def test_several_stretches_are_heard_again_with_what_lies_between_them(hear: Hear, scripted: ScriptedEngine) -> None:
+    _script(
+        scripted,
+        Said("One. two. three", starts=[0.0, 0.5, 3.0, 3.5, 6.0, 6.5]),
+        Said("between", starts=[1.0, 2.0]),
+    )
+    (transcript,) = hear({"seconds": 7.0})
+    assert _times(transcript) == [(" One.", 0.0, 0.5), (" between", 1.5, 2.5), (" three", 6.0, 6.5)]
+    assert scripted.aligned[1][2] == [5.5]
+
+
+@pytest.mark.parametrize(
+    "again",
+    [Said("more", BAD), Said(LOOP), Said("", GOOD), Said("you", GOOD, QUIET), Said("you", BAD, QUIET)],
+    ids=["unsure", "a loop", "nothing", "sure of a word in silence", "silence"],
+)
+def test_what_is_no_better_the_second_time_changes_nothing(hear: Hear, scripted: ScriptedEngine, again: Said) -> None:
+    _script(scripted, Said("One. two three", starts=[0.0, 0.5, 3.0, 6.0, 6.5]), again)
+    (transcript,) = hear({"seconds": 7.0})
+    assert [word.text for word in transcript.words] == [" One.", " two", " three"]
+    assert len(scripted.encoded) == 2
+
+
+def test_what_was_heard_again_is_not_heard_a_third_time(hear: Hear, scripted: ScriptedEngine) -> None:
+    gap = Said("One. Two", starts=[0.0, 0.5, 4.0, 4.5])
+    _script(scripted, gap, gap)
+    hear({"seconds": 5.0})
+    assert len(scripted.encoded) == 2
+
+
+def test_the_windows_beside_one_that_is_heard_again_keep_their_own_words(hear: Hear, scripted: ScriptedEngine) -> None:
+    _script(
+        scripted,
+        Said("hello"),
+        Said("One. Two", starts=[0.0, 0.5, 4.0, 4.5]),
+        Said("hello"),
+        Said("again", starts=[0.0, 1.0]),
+    )
+    transcripts = hear({}, {"seconds": 5.0}, {})
+    assert [_text(transcript) for transcript in transcripts] == ["hello", "One. again Two", "hello"]
+
+
+def test_what_was_detected_is_the_language_in_which_it_is_heard_again(hear: Hear, scripted: ScriptedEngine) -> None:
+    _script(scripted, Said("Uno. due", starts=[0.0, 0.5, 4.0, 4.5]), Said("e", starts=[0.0, 1.0]))
+    (transcript,) = hear({"seconds": 5.0, "language": ""})
+    assert transcript.language == "fr"
+    assert scripted.asked_for_languages == [[0]]
+    assert scripted.language_of(scripted.calls[1].prompts[0]) == "fr"
+
+
+@pytest.mark.parametrize("samples", [0, 30 * SAMPLE_RATE + 1])
+def test_a_window_of_a_wrong_length_is_refused_before_any_is_encoded(
+    module: ModuleType, hear: Hear, scripted: ScriptedEngine, samples: int
+) -> None:
+    with pytest.raises(module.InvalidWindowError, match=str(samples)):
+        hear({}, {"seconds": samples / SAMPLE_RATE})
+    assert scripted.encoded == []
+
+
+def test_an_unknown_language_is_refused_before_any_window_is_encoded(
+    module: ModuleType, hear: Hear, scripted: ScriptedEngine
+) -> None:
     with pytest.raises(module.InvalidWindowError, match="xx"):
-        recognizer.transcribe([module.Window(say(SENTENCE), language="xx")])
+        hear({}, {"language": "xx"})
+    assert scripted.encoded == []
 
 
-@pytest.mark.parametrize("graphs", [pytest.param(False, marks=exact_int8), True])
-def test_int8_weights_hear_the_same_words(module: ModuleType, tmp_path: Path, graphs: bool) -> None:
-    export.convert(CHECKPOINT, tmp_path / "int8", "int8", graphs=graphs)
-    encoded, tokens = checks.compare(CHECKPOINT, tmp_path / "int8", "demo", "int8", spoken=2)
-    assert (encoded.passed, tokens.passed) == (True, True)
-
-
-def test_an_encoder_that_is_not_the_checkpoint_s_fails_its_export(module: ModuleType, tmp_path: Path) -> None:
-    export.convert(CHECKPOINT, tmp_path / "int8", "int8", graphs=True)
-    graph = ov.Core().read_model(tmp_path / "int8" / "encoder.xml")
-    before = graph.output(0).get_node().input_value(0)
-    graph.output(0).get_node().input(0).replace_source_output(op.multiply(before, np.float32(1.5)).output(0))
-    ov.save_model(graph, tmp_path / "changed.xml", compress_to_fp16=False)
-    for suffix in (".xml", ".bin"):
-        (tmp_path / f"changed{suffix}").replace(tmp_path / "int8" / f"encoder{suffix}")
-    encoded, _ = checks.compare(CHECKPOINT, tmp_path / "int8", "demo", "int8", spoken=2)
-    assert not encoded.passed
-
-
-def test_what_was_exported_for_a_processor_is_refused_on_a_gpu(
-    module: ModuleType, exported: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "CTranslate", lambda *_, **__: None)
-    with pytest.raises(ValueError, match="--whisper-compute-type float16"):
+def test_what_was_exported_for_a_processor_is_refused_on_a_gpu(module: ModuleType, exported: Path) -> None:
+    with pytest.raises(ValueError, match="--precision fp16"):
         module.Recognizer(exported, device="cuda")
 
 
-def test_an_export_whose_graphs_are_missing_is_not_heard_by_what_is_left_of_it(
+def test_an_export_whose_graphs_are_missing_cannot_be_loaded(
     module: ModuleType, exported: Path, tmp_path: Path
 ) -> None:
-    shutil.copytree(exported, tmp_path / "int8")
-    (tmp_path / "int8" / "encoder.xml").unlink()
+    for name in ("quartet.json", "tokenizer.json"):
+        shutil.copy(exported / name, tmp_path)
     with pytest.raises(RuntimeError, match=r"encoder\.xml"):
-        module.Recognizer(tmp_path / "int8")
+        module.Recognizer(tmp_path)
 
 
-def test_graphs_are_taken_where_the_export_wrote_them(module: ModuleType, exported: Path) -> None:
-    assert isinstance(module.Recognizer(exported)._encoder, module.GraphEncoder)
+@pytest.fixture(scope="module")
+def recognizer(module: ModuleType, exported: Path) -> Any:
+    return module.Recognizer(exported, threads=2)
 
 
-def test_windows_are_heard_by_a_graph_of_their_length_where_all_have_one(
-    module: ModuleType, exported_for_one_length: Path
+@pytest.fixture(scope="module")
+def heard(module: ModuleType, recognizer: Any) -> list[tuple[Recorded, Any]]:
+    """Two recordings of each of five languages, which nobody tells, and what they become."""
+    windows = [module.Window(recorded.samples()) for recorded in RECORDED]
+    return list(zip(RECORDED, recognizer.transcribe(windows), strict=True))
+
+
+def test_the_language_that_people_speak_is_detected(heard: list[tuple[Recorded, Any]]) -> None:
+    assert [transcript.language for _, transcript in heard] == [recorded.language for recorded, _ in heard]
+
+
+def _words(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.lower()))
+
+
+def test_few_words_of_people_are_heard_wrongly(heard: list[tuple[Recorded, Any]]) -> None:
+    said, found = zip(*((_words(recorded.text), _words(_text(its))) for recorded, its in heard), strict=True)
+    assert jiwer.wer(list(said), list(found)) < 0.06
+
+
+def test_words_of_people_follow_each_other_inside_of_the_window(heard: list[tuple[Recorded, Any]]) -> None:
+    for recorded, transcript in heard:
+        clocks = [second for word in transcript.words for second in (word.start, word.end)]
+        assert clocks == sorted(clocks)
+        assert clocks[-1] <= len(recorded.samples()) / SAMPLE_RATE + 0.01
+
+
+def test_the_model_is_as_sure_of_people_as_it_should_be(heard: list[tuple[Recorded, Any]]) -> None:
+    assert min(transcript.avg_logprob for _, transcript in heard) > -0.4
+    assert max(transcript.no_speech_prob for _, transcript in heard) < 0.2
+
+
+def _recorded(language: str, name: str) -> Recorded:
+    (found,) = [each for each in recordings(language) if each.name == name]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("language", "name", "prompt", "word"),
+    [
+        ("en", "vm-newuser", "ComedianMail", "ComedianMail"),
+        ("es", "vm-nobox", "El buzón de voz.", "buzón"),
+        ("fr", "vm-mailboxfull", "La boîte vocale.", "vocale"),
+    ],
+)
+def test_a_prompt_says_how_a_word_is_written(
+    module: ModuleType, recognizer: Any, language: str, name: str, prompt: str, word: str
 ) -> None:
-    recognizer = module.Recognizer(exported_for_one_length)
-    (result,) = recognizer.transcribe([module.Window(say(SENTENCE), language="en")])
-    assert recognizer._encoder._graph.input().partial_shape.is_static
-    assert "".join(segment.text for segment in result.segments).strip() == SENTENCE
+    audio = _recorded(language, name).samples()
+    windows = [module.Window(audio, language=language, prompt=text) for text in ("", prompt)]
+    without, with_prompt = (_text(transcript) for transcript in recognizer.transcribe(windows))
+    assert word not in without
+    assert word in with_prompt
 
 
-def test_a_checkpoint_without_graphs_is_encoded_by_ctranslate2(recognizer: Any) -> None:
-    features = np.random.default_rng(0).normal(size=(2, 80, 200)).astype(np.float32)
-    assert [encoded.output.shape for encoded in recognizer._encoder.encode(features)] == [(1, 100, 128)] * 2
+def test_a_silence_between_sentences_costs_no_word_and_adds_none(module: ModuleType, recognizer: Any) -> None:
+    one, other = _recorded("en", "ss-noservice"), _recorded("en", "vm-nobox")
+    audio = np.concatenate([one.samples(), np.zeros(4 * SAMPLE_RATE, np.float32), other.samples()])
+    (transcript,) = recognizer.transcribe([module.Window(audio, language="en")])
+    assert _words(_text(transcript)) == _words(f"{one.text} {other.text}")
 
 
-def test_what_ctranslate2_has_decodes_wholly_without_the_encoder(exported: Path, converted: Path) -> None:
-    encoded = np.random.default_rng(0).normal(size=(1, 50, 128)).astype(np.float32)
-    start = [["<|startoftranscript|>", "<|en|>", "<|transcribe|>"]]
-    tokens = [
-        ctranslate2.models.Whisper(str(folder), device="cpu")
-        .generate(ctranslate2.StorageView.from_array(encoded), start, max_length=20)[0]
-        .sequences_ids
-        for folder in (exported, converted)
-    ]
-    assert tokens[0] == tokens[1]
+def test_silence_behind_a_sentence_adds_no_word(module: ModuleType, recognizer: Any) -> None:
+    recorded = _recorded("en", "ss-noservice")
+    audio = np.concatenate([recorded.samples(), np.zeros(3 * SAMPLE_RATE, np.float32)])
+    (transcript,) = recognizer.transcribe([module.Window(audio, language="en")])
+    assert _words(_text(transcript)) == _words(recorded.text)
+
+
+def test_a_model_without_graphs_is_heard_by_ctranslate2(module: ModuleType, converted: Path) -> None:
+    recorded = _recorded("en", "ss-noservice")
+    (transcript,) = module.Recognizer(converted).transcribe([module.Window(recorded.samples(), language="en")])
+    assert _words(_text(transcript)) == _words(recorded.text)
+    assert transcript.words[-1].end > 4.0
+
+
+def test_the_encoders_output_may_be_looked_at(module: ModuleType, recognizer: Any, engine: Any) -> None:
+    audio = _window().audio
+    (encoded,) = engine.encode(features_of(audio))
+    assert np.array_equal(recognizer.encoder_output(module.Window(audio)), encoded.output[0])
+    assert encoded.output.shape == (1, 1500, 512)

@@ -1,39 +1,15 @@
-import importlib
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
-FIRST, END = 1000, 900
+from scripts.export_models.whisper.served import recognizer_module
 
 
 @pytest.fixture(scope="module")
-def transcript(module: ModuleType) -> Any:
-    return importlib.import_module("transcript")
-
-
-def _stamp(seconds: float) -> int:
-    return FIRST + round(seconds / 0.02)
-
-
-@pytest.mark.parametrize(
-    ("tokens", "expected"),
-    [
-        ([_stamp(0), 1, 2, _stamp(1)], [(0, 1, [1, 2])]),
-        ([_stamp(0.5), 1, _stamp(1), _stamp(1.2), 2, _stamp(2)], [(0.5, 1, [1]), (1.2, 2, [2])]),
-        ([_stamp(0), 1, _stamp(1), 2, _stamp(2)], [(0, 1, [1]), (1, 2, [2])]),
-        ([_stamp(0), 1, 2], [(0, 5, [1, 2])]),
-        ([_stamp(0), END], []),
-        ([1, 2, END], [(0, 5, [1, 2])]),
-        ([_stamp(3), 1, _stamp(2)], [(3, 3, [1])]),
-        ([_stamp(1), 1, _stamp(7)], [(1, 5, [1])]),
-        ([], []),
-    ],
-)
-def test_tokens_are_cut_at_their_timestamps(transcript: Any, tokens: list[int], expected: list[Any]) -> None:
-    segments = transcript.split_segments(tokens, FIRST, END, 5.0)
-    assert [(round(s.start, 2), round(s.end, 2), s.tokens) for s in segments] == expected
+def transcript(module: ModuleType) -> ModuleType:
+    return recognizer_module("transcript")
 
 
 def test_a_loop_has_a_high_compression_ratio(transcript: Any) -> None:
@@ -41,12 +17,18 @@ def test_a_loop_has_a_high_compression_ratio(transcript: Any) -> None:
     assert transcript.compression_ratio("Good morning Anna, can you buy some bread today?") < 2.4
 
 
+def test_no_text_is_no_loop(transcript: Any) -> None:
+    assert transcript.compression_ratio("") == 1.0
+
+
 @pytest.mark.parametrize(
     ("language", "pieces", "expected"),
     [
         ("en", [" Good", " mor", "ning", ",", " Anna", "."], [[0], [1, 2, 3], [4, 5]]),
-        ("zh", ["你", "好", "。"], [[0], [1, 2]]),
-        ("en", ["", " a"], [[0], [1]]),
+        ("en", ["Good", " day"], [[0], [1]]),
+        ("fr", [" Vrai", " ?", " Oui", " !"], [[0, 1], [2, 3]]),
+        ("zh", ["你", "好", "。", "很"], [[0], [1, 2], [3]]),
+        ("ja", ["これ", "は", "「", "本", "」"], [[0], [1], [2], [3], [4]]),
     ],
 )
 def test_pieces_make_words_with_their_punctuation(
@@ -55,56 +37,126 @@ def test_pieces_make_words_with_their_punctuation(
     assert transcript.group_words(pieces, language) == expected
 
 
-def test_a_character_of_two_tokens_is_given_to_the_second(transcript: Any) -> None:
-    data = " ö!".encode()
-    assert transcript.decode_pieces(data, lambda ids: bytes(ids).decode("utf-8", "replace")) == [" ", "", "ö", "!"]
+@pytest.mark.parametrize("quote", [' "', " '"])
+def test_a_quote_behind_a_blank_opens_the_word_behind_it(transcript: Any, quote: str) -> None:
+    pieces = [" said", quote, "Hello", quote.strip(), " and"]
+    assert transcript.group_words(pieces, "en") == [[0], [1, 2, 3], [4]]
 
 
-def test_token_times_are_the_first_frame_of_each_token(transcript: Any) -> None:
-    times = transcript.token_times([(0, 5), (0, 6), (1, 10), (2, 20)], 2)
-    assert times.tolist() == pytest.approx([0.1, 0.2, 0.4])
+def test_a_character_of_several_tokens_is_given_to_the_first(transcript: Any) -> None:
+    data = " ö€!".encode()
+    pieces = transcript.decode_pieces(data, lambda ids: bytes(ids).decode("utf-8", "replace"))
+    assert pieces == [" ", "ö", "", "€", "", "", "!"]
+
+
+def test_half_a_character_at_the_end_is_left_out(transcript: Any) -> None:
+    pieces = transcript.decode_pieces(" ö".encode()[:-1], lambda ids: bytes(ids).decode("utf-8", "replace"))
+    assert pieces == [" ", ""]
 
 
 @pytest.mark.parametrize(
-    ("alignments", "tokens", "expected"),
-    [
-        ([(0, 5), (2, 20), (3, 30)], 3, [0.1, 0.4, 0.4, 0.6]),
-        ([(1, 10), (2, 20)], 2, [0.2, 0.2, 0.4]),
-        ([(0, 5), (1, 10), (1, 12)], 2, [0.1, 0.2, 0.24]),
-        ([(0, 5), (3, 40)], 1, [0.1, 0.8]),
-        ([], 2, [0, 0, 0]),
-    ],
-    ids=["in the middle", "first", "the end", "the end, with a token too many", "all"],
+    ("language", "text", "words"), [("zh", "饕餮。", ["饕", "餮。"]), ("ru", " ёж ёж", [" ёж", " ёж"])]
 )
-def test_a_token_without_a_frame_starts_where_the_next_one_does(
-    transcript: Any, alignments: list[tuple[int, int]], tokens: int, expected: list[float]
+def test_a_character_of_several_tokens_is_in_one_word(
+    transcript: Any, tokens: Any, language: str, text: str, words: list[str]
 ) -> None:
-    assert transcript.token_times(alignments, tokens).tolist() == pytest.approx(expected)
+    """In the pieces of the model's own tokenizer."""
+    ids = tokens._tokenizer.encode(text, add_special_tokens=False).ids
+    pieces = transcript.decode_pieces(ids, tokens.decode)
+    assert len(ids) > len(text.replace("。", "")) / 2
+    assert ["".join(pieces[index] for index in group) for group in transcript.group_words(pieces, language)] == words
+
+
+def _words(transcript: Any, pieces: list[str], starts: list[float], language: str = "en") -> list[tuple[Any, ...]]:
+    words = transcript.place_words(pieces, np.array(starts), [1.0] * len(pieces), language)
+    return [(word.text, pytest.approx(word.start), pytest.approx(word.end)) for word in words]
 
 
 def test_a_word_lasts_from_its_first_token_to_the_one_behind_its_last(transcript: Any) -> None:
-    segments = [transcript.Segment(0.0, 2.0, [1, 2, 3]), transcript.Segment(2.0, 4.0, [4, 5])]
-    times = np.array([0.2, 0.5, 0.9, 2.1, 2.6, 3.0])
-    words = transcript.place_words(segments, [[" mor", "ning", " all"], [" good", " day"]], times, [1.0] * 5, "en")
-    assert [(word.text, word.start, word.end, word.segment) for word in words] == [
-        (" morning", 0.2, 0.9, 0),
-        (" all", 0.9, 2.0, 0),
-        (" good", 2.1, 2.6, 1),
-        (" day", 2.6, 3.0, 1),
-    ]
+    words = _words(transcript, [" mor", "ning", " all"], [0.2, 0.5, 0.9, 2.0])
+    assert words == [(" morning", 0.2, 0.9), (" all", 0.9, 2.0)]
+
+
+def test_a_word_ends_soon_after_its_punctuation_starts(transcript: Any) -> None:
+    """Its sound fades, but the silence behind it is not the word's."""
+    words = _words(transcript, [" Yes", ".", '"', " No"], [0.2, 0.5, 0.9, 2.0, 2.4])
+    assert words == [(' Yes."', 0.2, 0.56), (" No", 2.0, 2.4)]
+
+
+def test_a_word_ends_before_the_next_one_starts(transcript: Any) -> None:
+    words = _words(transcript, [" Yes", ",", " no"], [0.2, 0.5, 0.52, 2.4])
+    assert words == [(" Yes,", 0.2, 0.52), (" no", 0.52, 2.4)]
+
+
+def test_punctuation_that_stands_alone_is_a_word(transcript: Any) -> None:
+    assert _words(transcript, ["...", " Yes"], [0.0, 1.0, 2.0]) == [("...", 0.0, 1.0), (" Yes", 1.0, 2.0)]
+
+
+def test_no_pieces_are_no_words(transcript: Any) -> None:
+    assert _words(transcript, [], [0.0]) == []
+
+
+def test_words_of_characters_lie_end_to_end(transcript: Any) -> None:
+    words = _words(transcript, ["你", "好", "。"], [0.0, 0.3, 0.6, 0.7], "zh")
+    assert words == [("你", 0.0, 0.3), ("好。", 0.3, 0.66)]
 
 
 def test_a_word_is_as_probable_as_its_tokens_are_on_average(transcript: Any) -> None:
-    segment = transcript.Segment(0.0, 2.0, [1, 2, 3])
-    words = transcript.place_words([segment], [[" mor", "ning", " all"]], np.arange(4.0), [0.9, 0.5, 0.2], "en")
+    words = transcript.place_words([" mor", "ning", " all"], np.arange(4.0), [0.9, 0.5, 0.2], "en")
     assert [word.probability for word in words] == pytest.approx([0.7, 0.2])
 
 
-def test_words_stay_inside_of_their_segment_and_in_order(transcript: Any) -> None:
-    segment = transcript.Segment(1.0, 2.0, [1, 2, 3])
-    times = np.array([0.5, 1.6, 1.4, 9.0])
-    words = transcript.place_words([segment], [[" a", " b", " c"]], times, [0.5, 0.5, 0.5], "en")
-    clocks = [time for word in words for time in (word.start, word.end)]
-    assert clocks == sorted(clocks)
-    assert clocks[0] >= 1.0
-    assert clocks[-1] <= 2.0
+def test_a_word_may_be_later(transcript: Any) -> None:
+    assert transcript.Word(1.0, 1.5, " a", 0.5).later(2.0) == transcript.Word(3.0, 3.5, " a", 0.5)
+
+
+@pytest.mark.parametrize(("seconds", "end"), [(1.25, 1.25), (2.0, 1.5)])
+def test_a_word_ends_at_what_it_may_reach_to(transcript: Any, seconds: float, end: float) -> None:
+    assert transcript.Word(1.0, 1.5, " a", 0.5).until(seconds) == transcript.Word(1.0, end, " a", 0.5)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "starts", "seconds", "stretch"),
+    [
+        ([" a", " b"], [0.0, 2.9, 5.8], 7.0, None),
+        ([" a", ".", " b"], [0.0, 0.5, 2.5, 3.0], 4.0, None),
+        ([" a", ".", " b"], [0.0, 0.5, 2.6, 3.0], 4.0, (0.5, 2.6)),
+        ([" a", " b", " c"], [0.0, 0.5, 3.6, 4.0], 5.0, (0.5, 3.6)),
+        ([" a", " b", "b", " c"], [0.0, 0.5, 0.8, 3.9, 4.0], 5.0, (0.5, 3.9)),
+        ([" a", " b"], [2.1, 2.5, 3.0], 4.0, (0.0, 2.1)),
+        ([" a", " b"], [0.0, 0.5, 1.0], 3.1, (1.0, 3.1)),
+        ([" a", "."], [0.0, 0.5, 3.0], 4.0, (0.5, 3.0)),
+        ([" a", ".", " b", ".", " c"], [0.0, 0.5, 3.0, 3.5, 6.0, 6.5], 7.0, (0.5, 6.0)),
+        ([" a", ".", " b", " c"], [0.0, 0.5, 3.0, 3.5, 4.0], 7.0, (0.5, 7.0)),
+        (["...", " b"], [0.0, 2.5, 3.0], 4.0, (0.0, 2.5)),
+    ],
+    ids=[
+        "words of three seconds",
+        "a pause of two",
+        "a longer one",
+        "a longer word",
+        "a longer word of two tokens",
+        "before the first",
+        "behind the last",
+        "punctuation at the end",
+        "two of them",
+        "one within and one at the end",
+        "punctuation alone",
+    ],
+)
+def test_speech_without_words_is_found(
+    transcript: Any, pieces: list[str], starts: list[float], seconds: float, stretch: tuple[float, float] | None
+) -> None:
+    assert transcript.unheard(pieces, np.array(starts), seconds, "en") == stretch
+
+
+@pytest.mark.parametrize(("pieces", "starts"), [([], [0.0]), ([" you"], [0.0, 8.0])])
+def test_a_whole_window_without_words_would_be_heard_as_before(
+    transcript: Any, pieces: list[str], starts: list[float]
+) -> None:
+    assert transcript.unheard(pieces, np.array(starts), 8.0, "en") is None
+
+
+def test_the_tokens_of_a_character_are_one_word_that_may_be_too_long(transcript: Any) -> None:
+    stretch = transcript.unheard(["你", "", "好"], np.array([0.0, 0.2, 3.4, 4.0]), 5.0, "zh")
+    assert stretch == (0.0, 3.4)

@@ -1,6 +1,7 @@
-"""Which precision ``auto`` takes, and what is written."""
+"""Which precisions are tried, and what is written."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,14 +11,16 @@ from numpy.typing import NDArray
 from transformers import BertConfig, BertModel, XLMRobertaModel
 
 from scripts.export_models.checkpoints import SourceError
-from scripts.export_models.graphs.conditions import Conditions
-from scripts.export_models.graphs.fast_int8 import int8_is_fast
+from scripts.export_models.graphs.conditions import ALONE, Conditions
+from scripts.export_models.graphs.fast_int8 import bf16_is_fast, int8_is_fast
+from scripts.export_models.graphs.parity import Check
 from scripts.export_models.graphs.progress import Progress
+from scripts.export_models.text import checks, models
 from scripts.export_models.text import export as text_export
-from scripts.export_models.text import models
 from scripts.export_models.text.calibration import calibrate
-from scripts.export_models.text.export import TextModel, export
+from scripts.export_models.text.export import TextModel
 from scripts.export_models.text.served import session
+from scripts.export_models.ways import Exported, first_that_passes
 from tests import lookalikes
 from tests.processors import exact_int8
 
@@ -81,42 +84,64 @@ def _written(target: Path) -> str:
     return precision
 
 
-def _cpu(monkeypatch: pytest.MonkeyPatch, *, fast: bool) -> None:
-    monkeypatch.setattr(text_export, "int8_is_fast", lambda: fast)
+def _exported(source: Path, model: TextModel, precision: str, conditions: Conditions = ALONE) -> Exported:
+    ways = text_export.ways_of(lambda: model, source, source / "out", precision, conditions)
+    return first_that_passes(ways, conditions.progress)
+
+
+def _checks(source: Path, model: TextModel, precision: str, conditions: Conditions = ALONE) -> list[Check]:
+    """Of the first way."""
+    return text_export.ways_of(lambda: model, source, source / "out", precision, conditions)[0].export()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "int8", "bf16", "tried"),
+    [
+        ("auto", True, True, ["int8", "bf16", "fp32"]),
+        ("auto", True, False, ["int8", "fp32"]),
+        ("auto", False, False, ["fp32"]),
+        ("int8", False, False, ["int8", "bf16", "fp32"]),
+        ("bf16", True, False, ["bf16", "fp32"]),
+        ("fp32", True, True, ["fp32"]),
+        ("fp16", True, True, ["fp16"]),
+    ],
+)
+def test_precisions_are_tried_from_the_wanted_one_to_the_exact_one(
+    monkeypatch: pytest.MonkeyPatch, wanted: str, int8: bool, bf16: bool, tried: list[str]
+) -> None:
+    monkeypatch.setattr(text_export, "int8_is_fast", lambda: int8)
+    monkeypatch.setattr(text_export, "bf16_is_fast", lambda: bf16)
+    assert text_export.precisions(wanted) == tried
 
 
 @exact_int8
-def test_auto_is_int8_where_that_is_fast(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _cpu(monkeypatch, fast=True)
-    checks = export(_text_model(), source, tmp_path / "out", "auto")
-    assert _written(tmp_path / "out") == "int8"
-    assert all(check.passed for check in checks)
+def test_int8_is_written_where_it_loses_little(source: Path) -> None:
+    assert _exported(source, _text_model(), "int8").way == _written(source / "out") == "int8"
 
 
-def test_auto_is_fp32_where_int8_is_no_faster(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _cpu(monkeypatch, fast=False)
-    export(_text_model(), source, tmp_path / "out", "auto")
-    assert _written(tmp_path / "out") == "fp32"
+def test_a_model_that_is_exact_in_no_precision_is_exported_in_none(source: Path) -> None:
+    """Its graph in float32 too gives other vectors than its original."""
+    with pytest.raises(SourceError, match=r"int8: int8: 1 - cosine is 0\.1, over 0\.001.*fp32: fp32: 3 texts"):
+        _exported(source, _text_model(scale=0.9), "int8")
 
 
 @exact_int8
-def test_auto_is_fp32_where_int8_loses_too_much(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _cpu(monkeypatch, fast=True)
-    heard = Heard()
-    export(_text_model(scale=0.9), source, tmp_path / "out", "auto", Conditions(progress=heard))
-    assert _written(tmp_path / "out") == "fp32"
-    assert heard.notes == ["fp32, since int8: 1 - cosine is 1.0e-01, over 1e-03"]
+def test_the_next_precision_is_written_where_int8_loses_too_much(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "INT8", replace(checks.INT8, cosine=0.0))
+    exported = _exported(source, _text_model(), "int8")
+    assert exported.way == _written(source / "out") == "bf16"
+    assert [reason.partition(" is ")[0] for reason in exported.skipped] == ["int8: int8: 1 - cosine"]
 
 
-def test_bf16_is_held_to_what_bfloat16_loses(source: Path, tmp_path: Path) -> None:
-    checks = export(_text_model(), source, tmp_path / "out", "bf16")
-    assert _written(tmp_path / "out") == "bf16"
+def test_bf16_is_held_to_what_bfloat16_loses(source: Path) -> None:
+    checks = _checks(source, _text_model(), "bf16")
+    assert _written(source / "out") == "bf16"
     assert all(check.passed for check in checks)
     assert "bf16: 1 - cosine" in [check.what for check in checks]
 
 
-def test_fp16_is_checked_but_for_what_runs_on_cuda_alone(source: Path, tmp_path: Path) -> None:
-    *checks, last = export(_text_model(), source, tmp_path / "out", "fp16")
+def test_fp16_is_checked_but_for_what_runs_on_cuda_alone(source: Path) -> None:
+    *checks, last = _checks(source, _text_model(), "fp16")
     assert len(checks) == 7
     assert all(check.passed for check in checks)
     assert (last.passed, last.failed) == (False, False)
@@ -124,26 +149,26 @@ def test_fp16_is_checked_but_for_what_runs_on_cuda_alone(source: Path, tmp_path:
 
 def test_the_demos_reranker_in_fp16_sees_the_halves_of_a_pair_apart(tmp_path: Path) -> None:
     lookalikes.text_model(tmp_path / "checkpoint", reranker=False)
-    checks = text_export.export_reranker("m3_reranker", tmp_path / "checkpoint", tmp_path / "out", "fp16")
+    checks = text_export.ways("m3_reranker", tmp_path / "checkpoint", tmp_path / "out", "fp16")[0].export()
     assert [check.what for check in checks if not check.passed] == ["fp16: on CUDA itself"]
 
 
-def test_fp16_whose_numbers_are_wrong_fails(source: Path, tmp_path: Path) -> None:
-    checks = export(_text_model(scale=0.9), source, tmp_path / "out", "fp16")
+def test_fp16_whose_numbers_are_wrong_fails(source: Path) -> None:
+    checks = _checks(source, _text_model(scale=0.9), "fp16")
     assert "fp16: 1 - cosine" in [check.what for check in checks if check.failed]
 
 
-def test_fp16_that_attention_does_not_take_fails_without_being_computed(source: Path, tmp_path: Path) -> None:
+def test_fp16_that_attention_does_not_take_fails_without_being_computed(source: Path) -> None:
     heard = Heard()
-    checks = export(_text_model(heads=4), source, tmp_path / "out", "fp16", Conditions(progress=heard))
+    checks = _checks(source, _text_model(heads=4), "fp16", Conditions(progress=heard))
     assert [check.what for check in checks if check.failed] == ["fp16: demands of packed attention not met"]
     assert heard.notes == ["fp16: flash attention has no heads of 4 numbers"]
     assert "computing the original's answers" not in heard.steps
 
 
-def test_the_steps_of_an_export_are_told(source: Path, tmp_path: Path) -> None:
+def test_the_steps_of_an_export_are_told(source: Path) -> None:
     heard = Heard()
-    export(_text_model(), source, tmp_path / "out", "int8", Conditions(progress=heard))
+    _checks(source, _text_model(), "int8", Conditions(progress=heard))
     assert heard.steps == ["calibrating", "building layers", "computing the original's answers"]
 
 
@@ -177,7 +202,7 @@ def test_the_exported_vector_is_the_checkpoints_pooling_of_its_hidden_states(tmp
     if mean:
         (folder / "1_Pooling").mkdir()
         (folder / "1_Pooling" / "config.json").write_text(json.dumps(MEAN), encoding="utf-8")
-    checks = text_export.export_embedder("m3_embedder", folder, tmp_path / "out", "fp32")
+    checks = text_export.ways("m3_embedder", folder, tmp_path / "out", "fp32")[0].export()
     assert all(check.passed for check in checks)
     text = np.array([0, 7, 9, 11, 2], np.int32)
     vector = session(tmp_path / "out")([text])[0, :64]
@@ -188,13 +213,13 @@ def test_the_exported_vector_is_the_checkpoints_pooling_of_its_hidden_states(tmp
     assert np.abs(vector - torch.nn.functional.normalize(wanted, dim=0).numpy()).max() < 1e-5
 
 
-def test_int8_that_was_asked_for_and_loses_too_much_fails(source: Path, tmp_path: Path) -> None:
-    checks = export(_text_model(scale=0.9), source, tmp_path / "out", "int8")
-    assert _written(tmp_path / "out") == "int8"
-    assert not all(check.passed for check in checks)
-
-
 @pytest.mark.parametrize(("flags", "fast"), [("fma avx512_vnni", True), ("fma avx2", False), ("asimddp", True)])
 def test_fast_int8_is_read_from_the_processors_flags(tmp_path: Path, flags: str, fast: bool) -> None:
     (tmp_path / "cpuinfo").write_text(f"flags\t\t: {flags}\n", encoding="utf-8")
     assert int8_is_fast(tmp_path / "cpuinfo") is fast
+
+
+@pytest.mark.parametrize(("flags", "fast"), [("avx512_bf16 amx_bf16", True), ("avx512_bf16", False)])
+def test_bfloat16_is_fast_with_amx_alone(tmp_path: Path, flags: str, fast: bool) -> None:
+    (tmp_path / "cpuinfo").write_text(f"flags\t\t: {flags}\n", encoding="utf-8")
+    assert bf16_is_fast(tmp_path / "cpuinfo") is fast

@@ -6,14 +6,19 @@ import onnx
 import onnxruntime as ort
 import pytest
 
-from scripts.export_models.voices.export import VoiceError, config_text, export_piper
+from scripts.export_models.checkpoints import SourceError
+from scripts.export_models.graphs.progress import SILENT
+from scripts.export_models.voices import passes
+from scripts.export_models.voices.export import VoiceError, config_text, ways
+from scripts.export_models.ways import first_that_passes
 from tests.unit.export_models.voices.conftest import DESCRIPTION
 
 
 @pytest.fixture(scope="module")
 def exported(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("exported")
-    assert [check.passed for check in export_piper("piper_amy", source, folder)] == [True, True]
+    exported = first_that_passes(ways("piper_amy", source, folder), SILENT)
+    assert (exported.way, [check.passed for check in exported.checks]) == ("rewritten", [True, True])
     return folder
 
 
@@ -50,3 +55,24 @@ def test_a_file_that_is_no_voice_is_refused(source: Path, tmp_path: Path) -> Non
     onnx.save(model, tmp_path / "other.onnx")
     with pytest.raises(VoiceError, match="a Piper voice takes input, input_lengths and scales"):
         config_text("piper_amy", ort.InferenceSession(str(tmp_path / "other.onnx")))
+
+
+def test_a_voice_that_a_pass_does_not_fit_is_served_as_it_is(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unfit(*_: object) -> None:
+        raise SourceError("the pass 'pictures' rewrote 3 of the voice's 9 convolutions")
+
+    monkeypatch.setattr(passes, "rewrite", unfit)
+    exported = first_that_passes(ways("piper_amy", source, tmp_path), SILENT)
+    assert exported.way == "original"
+    assert exported.skipped == ["rewritten: the pass 'pictures' rewrote 3 of the voice's 9 convolutions"]
+    assert len(onnx.load(tmp_path / "1" / "model.onnx").graph.node) == len(onnx.load(source).graph.node)
+
+
+def test_a_damaged_voice_is_exported_in_no_way(source: Path, tmp_path: Path) -> None:
+    damaged = tmp_path / "voice.onnx"
+    damaged.write_bytes(source.read_bytes()[:-1000])
+    (tmp_path / "voice.onnx.json").write_bytes(DESCRIPTION.read_bytes())
+    with pytest.raises(SourceError, match=r"rewritten: .* \| original: "):
+        first_that_passes(ways("piper_amy", damaged, tmp_path / "out"), SILENT)

@@ -12,10 +12,11 @@ import torch
 from numpy.typing import NDArray
 from openvino import opset15 as op
 
+from frontend.verification import recordings
 from scripts.export_models.graphs.parity import Check
 from scripts.export_models.whisper import checks, export
-from scripts.export_models.whisper.checks import compare, sentences_for, spoken_windows
-from tests.unit.whisper.conftest import CHECKPOINT
+from scripts.export_models.whisper.checks import compare, spoken_windows
+from tests.checkpoints import whisper_base
 
 Change = Callable[[NDArray[Any]], NDArray[Any]]
 
@@ -23,13 +24,20 @@ Change = Callable[[NDArray[Any]], NDArray[Any]]
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("export") / "int8"
-    export.convert(CHECKPOINT, folder, "int8", graphs=True)
+    export.convert(whisper_base(), folder, "int8", graphs=True)
     return folder
 
 
 @pytest.fixture
 def copied(exported: Path, tmp_path: Path) -> Path:
     return shutil.copytree(exported, tmp_path / "int8")
+
+
+@pytest.fixture(autouse=True)
+def few_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two windows, of which the original takes some seconds each."""
+    all_windows = spoken_windows(30.0)
+    monkeypatch.setattr(checks, "spoken_windows", lambda _: [all_windows[0], all_windows[-1]])
 
 
 def _changed(folder: Path, chosen: Callable[[NDArray[Any]], bool], change: Change, most: int) -> None:
@@ -44,8 +52,8 @@ def _changed(folder: Path, chosen: Callable[[NDArray[Any]], bool], change: Chang
         (folder / f"changed{suffix}").replace(folder / f"encoder{suffix}")
 
 
-def _encoder(folder: Path) -> Check:
-    return compare(CHECKPOINT, folder, "whisper_turbo", "int8", spoken=1)[0]
+def _compared(folder: Path, compute_type: str = "int8") -> list[Check]:
+    return compare(whisper_base(), folder, "whisper_turbo", compute_type)
 
 
 def _is_product(array: NDArray[Any]) -> bool:
@@ -57,9 +65,9 @@ def _is_scale(array: NDArray[Any]) -> bool:
 
 
 def test_a_right_graph_passes(exported: Path) -> None:
-    encoder, tokens = compare(CHECKPOINT, exported, "whisper_turbo", "int8", spoken=1)
-    assert (encoder.passed, tokens.passed) == (True, True)
-    assert encoder.difference == pytest.approx(0.85, abs=0.15)
+    encoder, more, unlike = _compared(exported)
+    assert (encoder.passed, more.passed, unlike.passed) == (True, True, True)
+    assert encoder.difference == pytest.approx(0.97, abs=0.12)
 
 
 @pytest.mark.parametrize(
@@ -67,31 +75,41 @@ def test_a_right_graph_passes(exported: Path) -> None:
     [
         (_is_product, lambda weight: np.rint(weight / 2) * 2, 1000),
         (_is_product, lambda weight: np.roll(weight, 1, axis=1), 1),
-        (_is_scale, lambda scales: scales * 1.1, 1),
+        (_is_scale, lambda scales: scales * 1.3, 1),
         (_is_scale, np.ones_like, 1),
     ],
-    ids=["weights of 7 bits", "one layer's rows moved", "one layer a tenth too large", "one layer without scales"],
+    ids=["weights of 7 bits", "one layer's rows moved", "one layer a third too large", "one layer without scales"],
 )
 def test_a_graph_that_is_a_little_wrong_does_not_pass(
     copied: Path, chosen: Callable[[NDArray[Any]], bool], change: Change, most: int
 ) -> None:
     _changed(copied, chosen, change, most)
-    assert not _encoder(copied).passed
+    assert not _compared(copied)[0].passed
 
 
-def test_an_export_is_compared_on_forty_windows_of_four_languages() -> None:
-    windows = spoken_windows(8.0, sentences_for(384))
-    assert len(windows) >= 40
-    assert {language for language, _ in windows} == {"en", "de", "fr", "it"}
-    assert max(len(audio) for _, audio in windows) <= 8 * 16_000
+def test_a_decoder_that_hears_other_words_does_not_pass(copied: Path) -> None:
+    """Its token embedding is read a row too late."""
+    path = copied / "decoder.bin"
+    data = np.fromfile(path, np.int8)
+    data[: 51_865 * 512] = np.roll(data[: 51_865 * 512], 512)
+    data.tofile(path)
+    assert not _compared(copied)[1].passed
 
 
 def test_float16_is_compared_on_a_processor_and_not_passed_for_cuda(tmp_path: Path) -> None:
-    export.convert(CHECKPOINT, tmp_path / "float16", "float16")
-    encoder, tokens, cuda = compare(CHECKPOINT, tmp_path / "float16", "whisper_turbo", "float16", spoken=1)
-    assert (encoder.passed, tokens.passed) == (True, True)
+    export.convert(whisper_base(), tmp_path / "float16", "float16")
+    encoder, more, unlike, cuda = _compared(tmp_path / "float16", "float16")
+    assert (encoder.passed, more.passed, unlike.difference) == (True, True, 0)
     assert (cuda.passed, cuda.failed) == (False, False)
     assert "never on CUDA" in cuda.what
+
+
+def test_every_recording_is_in_a_window_of_its_language_and_no_window_is_too_long() -> None:
+    windows = spoken_windows(30.0)
+    assert max(len(window.audio) for window in windows) <= 30 * 16_000
+    assert len(windows) < 15
+    for recording in recordings.recordings():
+        assert any(recording.text in window.text for window in windows if window.language == recording.language)
 
 
 def test_rounding_takes_no_second_copy_of_an_encoders_weights_and_ends_with_its_block() -> None:
@@ -109,24 +127,14 @@ def test_rounding_takes_no_second_copy_of_an_encoders_weights_and_ends_with_its_
 @pytest.mark.parametrize(
     ("wanted", "found", "errors"),
     [
-        (["1 2 3 4"], ["1 2 3 4"], 0),
-        (["1 2 3 4"], ["1 2 9 4"], 0.25),
-        (["1 2", "3 4"], ["1 2 3", "4"], 0.5),
-        ([""], ["1"], 1),
+        (["a b c d"], ["a b c d"], 0),
+        (["a b c d"], ["a b e d"], 0.25),
+        (["a b", "c d"], ["a b c", "d"], 0.5),
+        ([""], ["a"], 1),
         ([""], [""], 0),
     ],
 )
-def test_tokens_are_counted_wrong_that_must_be_put_in_taken_out_or_changed(
+def test_words_are_counted_wrong_that_must_be_put_in_taken_out_or_changed(
     wanted: list[str], found: list[str], errors: float
 ) -> None:
-    assert checks._token_errors(wanted, found) == errors
-
-
-@pytest.mark.parametrize(("changed", "passes"), [(2, True), (4, False)])
-def test_a_twentieth_of_an_int8_exports_tokens_may_differ(changed: int, passes: bool) -> None:
-    wanted, found = [" ".join(["1"] * 60)], [" ".join(["2"] * changed + ["1"] * (60 - changed))]
-    assert (checks._token_errors(wanted, found) <= checks._TOKEN_ERROR_LIMIT) is passes
-
-
-def test_a_model_of_the_real_size_is_compared_on_fewer_windows() -> None:
-    assert [sentences_for(width) for width in (384, 1280)] == [10, 2]
+    assert checks._word_error([each.split() for each in wanted], [each.split() for each in found]) == errors

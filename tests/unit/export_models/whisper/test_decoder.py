@@ -1,3 +1,7 @@
+"""The decoder's graph beside ``transformers``, with the same keys and values of a window."""
+
+import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -5,69 +9,136 @@ import openvino as ov
 import pytest
 import torch
 from numpy.typing import NDArray
-from transformers import WhisperForConditionalGeneration
 
 from scripts.export_models.graphs.fast_int8 import FAST_INT8
-from scripts.export_models.whisper.decoder import whisper_decoder
-from scripts.export_models.whisper.encoder import whisper_encoder
+from scripts.export_models.whisper.decoder import CANDIDATES, whisper_decoder
 from scripts.export_models.whisper.served import recognizer_module
-from tests.unit.whisper.conftest import CHECKPOINT
+from tests.checkpoints import whisper_base
 
-TOKENS = np.array([[600, 602, 699, 20, 31], [600, 617, 699, 40, 7]], np.int32)
-NOTHING = np.zeros((2, 4, 0, 32), np.float32)
+# Start, English, transcribe, no timestamps, and two words; the same in French.
+ENGLISH, FRENCH = [50258, 50259, 50359, 50363, 440, 2170], [50258, 50265, 50359, 50363, 1456, 30010]
+HEADS = json.loads((whisper_base() / "generation_config.json").read_text(encoding="utf-8"))["alignment_heads"]
+
+Float = NDArray[np.float32]
+
+
+class Decoding:
+    """A decoder that computes in float32, and the window that it hears."""
+
+    def __init__(self, checkpoint: Any, encoded: Float) -> None:
+        graph = whisper_decoder(checkpoint.config, checkpoint.model.state_dict(), HEADS)
+        settings = recognizer_module("graphs").Processor(1, FAST_INT8, exact=True).settings
+        self._compiled = ov.Core().compile_model(graph, "CPU", settings)
+        self._attended = dict(_attended(checkpoint, encoded))
+        self._vocabulary = checkpoint.config.vocab_size
+        self.begin()
+
+    def begin(self, windows: int = 1) -> None:
+        self._request, self._told, self._windows = self._compiled.create_infer_request(), 0, windows
+
+    def step(self, tokens: Sequence[Sequence[int]], parents: Sequence[int], bias: Float | None = None) -> Any:
+        new = len(tokens[0])
+        given = {
+            "tokens": np.array(tokens, np.int32),
+            "parents": np.array(parents, np.int32),
+            "positions": np.arange(self._told, self._told + new, dtype=np.int32),
+            "mask": np.triu(np.full((new, self._told + new), -1e9, np.float32), self._told + 1),
+            "bias": np.zeros(self._vocabulary, np.float32) if bias is None else bias,
+        }
+        attended = {name: np.repeat(array, self._windows, axis=0) for name, array in self._attended.items()}
+        self._told += new
+        return {port.any_name: array for port, array in self._request.infer({**given, **attended}).items()}
+
+
+def _attended(checkpoint: Any, encoded: Float) -> Any:
+    heads, rows = checkpoint.config.decoder_attention_heads, torch.from_numpy(encoded)
+    for number, layer in enumerate(checkpoint.model.decoder.layers):
+        attention = layer.encoder_attn
+        for name, part, scale in (
+            ("keys", attention.k_proj, attention.head_dim**-0.5),
+            ("values", attention.v_proj, 1.0),
+        ):
+            with torch.inference_mode():
+                split = (part(rows) * scale).reshape(1, rows.shape[1], heads, -1).transpose(1, 2)
+            yield f"{name}.{number}", np.ascontiguousarray(split.numpy())
 
 
 @pytest.fixture(scope="module")
-def checkpoint() -> Any:
-    return WhisperForConditionalGeneration.from_pretrained(CHECKPOINT).float().eval()
+def decoding(checkpoint: Any, encoded: Float) -> Decoding:
+    return Decoding(checkpoint, encoded)
 
 
-@pytest.fixture(scope="module")
-def features() -> NDArray[np.float32]:
-    return np.random.default_rng(0).normal(size=(1, 80, 800)).astype(np.float32) / 4
-
-
-@pytest.fixture(scope="module")
-def decoder(checkpoint: Any, features: NDArray[np.float32]) -> Any:
-    """Decodes two windows: gives the logits of the last of some tokens, behind others."""
-    state, core = checkpoint.model.state_dict(), ov.Core()
-    served = recognizer_module("graphs").Processor(1, FAST_INT8).settings
-    exact = {**served, "INFERENCE_PRECISION_HINT": "f32"}
-    encoded = core.compile_model(whisper_encoder(checkpoint.config, state), "CPU", exact)(features)
-    compiled = core.compile_model(whisper_decoder(checkpoint.config, state), "CPU", exact)
-    attended = {port.any_name: np.repeat(array, 2, axis=0) for port, array in encoded.items()}
-    del attended["encoded"]
-
-    def decode(tokens: NDArray[np.int32], past: dict[str, Any]) -> tuple[NDArray[np.float32], dict[str, Any]]:
-        before, new = past["past_keys.0"].shape[2], tokens.shape[1]
-        mask = np.triu(np.full((new, before + new), -1e9, np.float32), before + 1)
-        given = {"tokens": tokens, "positions": np.arange(before, before + new, dtype=np.int32), "mask": mask}
-        answer = {port.any_name: array for port, array in compiled({**given, **attended, **past}).items()}
-        logits = answer.pop("logits")
-        past = {name: np.concatenate([past[name], answer[name.replace("past", "new")]], axis=2) for name in past}
-        return logits, past
-
-    return decode
-
-
-def _no_past(checkpoint: Any) -> dict[str, Any]:
-    layers = range(checkpoint.config.decoder_layers)
-    return {f"past_{part}.{layer}": NOTHING for layer in layers for part in ("keys", "values")}
-
-
-def test_the_next_token_is_scored_as_by_the_original(
-    checkpoint: Any, features: NDArray[np.float32], decoder: Any
-) -> None:
+def _original(checkpoint: Any, encoded: Float, tokens: list[int]) -> Any:
     with torch.inference_mode():
-        both = torch.from_numpy(np.repeat(features, 2, axis=0))
-        original = checkpoint(both, decoder_input_ids=torch.from_numpy(TOKENS).long()).logits[:, -1].numpy()
-    ours, _ = decoder(TOKENS, _no_past(checkpoint))
-    assert np.linalg.norm(ours - original) < 0.02 * np.linalg.norm(original)
+        return checkpoint(encoder_outputs=(torch.from_numpy(encoded),), decoder_input_ids=torch.tensor([tokens]))
 
 
-def test_tokens_one_by_one_are_scored_as_all_at_once(checkpoint: Any, decoder: Any) -> None:
-    together, _ = decoder(TOKENS, _no_past(checkpoint))
-    scores, past = together, _no_past(checkpoint)
-    for at in range(TOKENS.shape[1]):
-        scores, past = decoder(TOKENS[:, at : at + 1], past)
-    assert np.allclose(scores, together, atol=1e-3)
+def _apart(ours: Float, theirs: Float) -> float:
+    """How far the log probabilities of the fifty likeliest tokens are from theirs, on average."""
+    likeliest = np.argsort(-theirs)[:50]
+    one, other = (scores - np.log(np.exp(scores - scores.max()).sum()) - scores.max() for scores in (ours, theirs))
+    return float(np.abs(one - other)[likeliest].mean())
+
+
+def test_the_next_token_is_scored_as_by_the_original(checkpoint: Any, encoded: Float, decoding: Decoding) -> None:
+    decoding.begin()
+    (ours,) = decoding.step([ENGLISH], [0])["logits"]
+    assert _apart(ours, _original(checkpoint, encoded, ENGLISH).logits[0, -1].numpy()) < 0.1
+
+
+def test_tokens_one_by_one_are_scored_as_all_at_once(decoding: Decoding) -> None:
+    decoding.begin()
+    (together,) = decoding.step([ENGLISH], [0])["logits"]
+    decoding.begin()
+    alone = [decoding.step([[token]], [0])["logits"][0] for token in ENGLISH][-1]
+    assert _apart(alone, together) < 0.06
+
+
+def test_a_row_goes_on_from_its_parent(decoding: Decoding) -> None:
+    decoding.begin()
+    decoding.step([ENGLISH[:-1], FRENCH[:-1]], [0, 1])
+    crossed = decoding.step([FRENCH[-1:], ENGLISH[-1:]], [1, 0])["logits"]
+    for ours, tokens in zip(crossed, (FRENCH, ENGLISH), strict=True):
+        decoding.begin()
+        assert _apart(ours, decoding.step([tokens], [0])["logits"][0]) < 0.06
+
+
+def test_rows_lie_side_by_side_for_each_window(decoding: Decoding) -> None:
+    """Of two windows that are the same, two rows each."""
+    decoding.begin(windows=2)
+    four = decoding.step([ENGLISH, FRENCH, FRENCH, ENGLISH], [0, 1, 2, 3])["logits"]
+    decoding.begin()
+    english, french = decoding.step([ENGLISH, FRENCH], [0, 1])["logits"]
+    for ours, wanted in zip(four, (english, french, french, english), strict=True):
+        assert _apart(ours, wanted) < 0.06
+
+
+def test_the_likeliest_tokens_are_those_of_the_logits_with_the_bias(checkpoint: Any, decoding: Decoding) -> None:
+    bias = np.zeros(checkpoint.config.vocab_size, np.float32)
+    bias[::2] = -np.inf
+    decoding.begin()
+    answer = decoding.step([ENGLISH], [0], bias)
+    wanted = answer["logits"][0] + bias
+    order = np.argsort(-wanted, kind="stable")[:CANDIDATES]
+    assert answer["candidates"][0].tolist() == order.tolist()
+    assert answer["scores"][0] == pytest.approx(wanted[order], abs=1e-3)
+    assert answer["log_sum"].item() == pytest.approx(np.log(np.exp(wanted.astype(np.float64)).sum()), abs=1e-3)
+
+
+def test_queries_attend_to_the_window_as_the_originals_alignment_heads_do(
+    checkpoint: Any, encoded: Float, decoding: Decoding
+) -> None:
+    checkpoint.set_attn_implementation("eager")
+    with torch.inference_mode():
+        theirs = checkpoint(
+            encoder_outputs=(torch.from_numpy(encoded),),
+            decoder_input_ids=torch.tensor([ENGLISH]),
+            output_attentions=True,
+        ).cross_attentions
+    decoding.begin()
+    (queries,) = decoding.step([ENGLISH], [0])["queries"]
+    for query, (layer, head) in zip(queries, sorted(HEADS, key=lambda pair: pair[0]), strict=True):
+        scores = query @ decoding._attended[f"keys.{layer}"][0, head].T
+        shares = np.exp(scores - scores.max(axis=1, keepdims=True))
+        shares /= shares.sum(axis=1, keepdims=True)
+        assert np.abs(shares - theirs[layer][0, head].numpy()).sum(axis=1).max() < 0.1

@@ -1,55 +1,75 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from scripts.export_models.checkpoints import SourceError
+from scripts.export_models.graphs.parity import Check
 from scripts.export_models.whisper import checks
 from scripts.export_models.whisper import export as whisper_export
-from scripts.export_models.whisper.export import export_whisper
-from tests.unit.whisper.conftest import CHECKPOINT
-
-
-@pytest.mark.parametrize(("compute_type", "written"), [("int8", True), ("float16", False), ("float32", False)])
-def test_the_encoder_is_a_graph_in_int8_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compute_type: str, written: bool
-) -> None:
-    monkeypatch.setattr(checks, "compare", lambda *_: [])
-    export_whisper("whisper_turbo", CHECKPOINT, tmp_path, compute_type)
-    assert (tmp_path / "whisper" / "encoder.xml").is_file() is written
+from tests.checkpoints import whisper_base
 
 
 @pytest.mark.parametrize(
-    ("own", "exported"),
+    ("precision", "names"),
     [
-        (None, {"min_window_seconds": 8.0, "beam_size": 1, "prompts": True}),
-        ({"beam_size": 3}, {"min_window_seconds": 8.0, "beam_size": 3, "prompts": True}),
-        ({"min_window_seconds": 2.0, "prompts": False}, {"min_window_seconds": 2.0, "beam_size": 1, "prompts": False}),
+        ("auto", ["int8", "int8 by CTranslate2", "fp32"]),
+        ("int8", ["int8", "int8 by CTranslate2", "fp32"]),
+        ("bf16", ["fp32"]),
+        ("fp32", ["fp32"]),
+        ("fp16", ["fp16"]),
     ],
-    ids=["nothing", "its beam", "its window and prompts"],
 )
-def test_what_a_checkpoint_says_of_itself_is_exported_and_the_rest_is_whispers_own(
-    tmp_path: Path, own: dict[str, object] | None, exported: dict[str, object]
+def test_the_ways_of_each_precision_are_in_order(precision: str, names: list[str]) -> None:
+    assert [way.name for way in whisper_export.ways("whisper_turbo", Path(), Path(), precision)] == names
+
+
+@pytest.mark.parametrize(("way", "graphs"), [(0, True), (1, False), (2, False)])
+def test_the_first_way_alone_has_graphs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: int, graphs: bool
 ) -> None:
-    source = tmp_path / "checkpoint"
-    shutil.copytree(CHECKPOINT, source)
-    (source / "quartet.json").unlink()
-    if own is not None:
-        (source / "quartet.json").write_text(json.dumps(own), encoding="utf-8")
-    whisper_export.convert(source, tmp_path / "target", "float32")
-    settings = json.loads((tmp_path / "target" / "quartet.json").read_text(encoding="utf-8"))
-    assert settings.items() >= exported.items()
+    monkeypatch.setattr(checks, "compare", lambda *_: [])
+    ways = whisper_export.ways("whisper_turbo", whisper_base(), tmp_path, "auto")
+    ways[way].export()
+    assert (tmp_path / "whisper" / "encoder.xml").is_file() is graphs
+    assert (tmp_path / "whisper" / "model.bin").is_file() is not graphs
+
+
+def test_nothing_is_left_of_the_way_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "compare", lambda *_: [Check("", "", 0.0, 0.0)])
+    (tmp_path / "whisper").mkdir()
+    (tmp_path / "whisper" / "encoder.xml").touch()
+    whisper_export.ways("whisper_turbo", whisper_base(), tmp_path, "fp32")[0].export()
+    assert not (tmp_path / "whisper" / "encoder.xml").exists()
+
+
+def _settings(source: Path, target: Path, graphs: bool = True) -> dict[str, Any]:
+    whisper_export.convert(source, target, "int8", graphs=graphs)
+    settings: dict[str, Any] = json.loads((target / "quartet.json").read_text(encoding="utf-8"))
+    return settings
+
+
+def test_what_the_recognizer_must_know_of_a_checkpoint_is_written_down(tmp_path: Path) -> None:
+    settings = _settings(whisper_base(), tmp_path)
+    assert (settings["window_seconds"], settings["mel_bins"], settings["max_target_positions"]) == (30, 80, 448)
+    assert (len(settings["languages"]), settings["suppressed_first"]) == (99, [220, 50257])
+    assert settings["alignment_heads"] == [[3, 1], [4, 2], [4, 3], [4, 7], [5, 1], [5, 2], [5, 4], [5, 6]]
+
+
+def test_a_checkpoint_without_alignment_heads_has_those_of_its_later_layers(tmp_path: Path) -> None:
+    source = shutil.copytree(whisper_base(), tmp_path / "checkpoint")
+    generation = json.loads((source / "generation_config.json").read_text(encoding="utf-8"))
+    del generation["alignment_heads"]
+    (source / "generation_config.json").write_text(json.dumps(generation), encoding="utf-8")
+    heads = _settings(source, tmp_path / "target")["alignment_heads"]
+    assert heads == [[layer, head] for layer in (3, 4, 5) for head in range(8)]
 
 
 def test_a_checkpoint_whose_languages_nobody_could_detect_is_refused(tmp_path: Path) -> None:
-    source = tmp_path / "checkpoint"
-    shutil.copytree(CHECKPOINT, source)
+    source = shutil.copytree(whisper_base(), tmp_path / "checkpoint")
     tokenizer = (source / "tokenizer.json").read_text(encoding="utf-8")
-    (source / "tokenizer.json").write_text(tokenizer.replace('"": ', '"ÿ": '), encoding="utf-8")
+    (source / "tokenizer.json").write_text(tokenizer.replace('"": ', '"ÿÿ": '), encoding="utf-8")
     with pytest.raises(SourceError, match="no multilingual Whisper: CTranslate2 finds no empty token"):
         whisper_export.convert(source, tmp_path / "target", "float32")
-
-
-def test_the_demo_takes_no_prompts() -> None:
-    assert json.loads((CHECKPOINT / "quartet.json").read_text(encoding="utf-8"))["prompts"] is False

@@ -1,119 +1,173 @@
-"""How the answers of windows become one transcript."""
+"""What the model is asked of each window of a file, and which of its answers are bad."""
 
-from collections.abc import Iterator
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
 
-from frontend.audio.prepare import Prepared, SpokenWindow
-from frontend.dispatch.triton import Arrays
-from frontend.operations.transcription.pipeline import WindowLength, assemble
-from frontend.operations.transcription.protocol import Segment, TranscriptionRequest, Word
+from frontend.access.debts import Unpaid
+from frontend.audio.prepare import SpokenWindow
+from frontend.config.settings import Settings
+from frontend.dispatch.dispatcher import Dispatcher
+from frontend.dispatch.inference import Inputs, Outputs
+from frontend.dispatch.model_queue import Bounds, Turn
+from frontend.dispatch.pool import Pool
+from frontend.dispatch.scheduler import Rules
+from frontend.dispatch.shares import FixedShares
+from frontend.errors import BadAnswer, InvalidRequest
+from frontend.http.held import Held, Holding
+from frontend.operations.transcription.pipeline import INPUTS, Abilities, TranscriptionPipeline, window_inputs
+from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest
+from frontend.processes.offload import Threads
 from frontend.processes.shared_memory import SharedBytes
+from tests.fakes import FakeTriton
+from tests.speech import decoded, encode, say
 
-# Two seconds of speech, five seconds into the file, then one second, twenty seconds into it.
-WINDOWS = [SpokenWindow(((0.0, 5.0),), 0, 32_000), SpokenWindow(((0.0, 20.0),), 32_000, 48_000)]
-PREPARED = Prepared(30.0, WINDOWS)
-
-
-def _answer(texts: list[str], language: str = "en") -> Arrays:
-    """A window of a segment of a second for each text, and each a word half a second into it."""
-    starts = np.arange(len(texts), dtype=np.float32)[None]
-    names = np.array([[text.encode() for text in texts]], np.object_).reshape(1, -1)
-    return {
-        "language": np.array([[language.encode()]], np.object_),
-        "segment_start": starts,
-        "segment_end": starts + np.float32(1),
-        "segment_text": names,
-        "segment_avg_logprob": np.full_like(starts, -0.25),
-        "segment_no_speech_prob": np.full_like(starts, 0.125),
-        "word_start": starts + np.float32(0.5),
-        "word_end": starts + np.float32(0.75),
-        "word_text": names,
-        "word_probability": np.full_like(starts, 0.5),
-    }
+SPEECH = say("Good morning everybody, this is a test.")
+WINDOW_SECONDS = 8.0
+LANGUAGES = {"en": 50259, "jw": 50356}
 
 
-ANSWERS = [_answer([" One", " two"]), _answer([" three"])]
+class Noting(Dispatcher):
+    """Notes how much work of the model each call is said to be."""
+
+    def __init__(self) -> None:
+        super().__init__(Rules(), Bounds(), FixedShares(1, {}))
+        self.costs: list[float] = []
+
+    async def infer(
+        self, model: str, inputs: Callable[[], Inputs], outputs: Sequence[str], turn: Turn, cost: float = 1.0
+    ) -> Outputs:
+        self.costs.append(cost)
+        return await super().infer(model, inputs, outputs, turn, cost)
+
+
+@dataclass
+class Scene:
+    """A pipeline whose files are decoded by a thread, before a fake Triton."""
+
+    settings: Settings
+    dispatcher: Noting
+    threads: Threads
+    triton: FakeTriton = field(default_factory=FakeTriton)
+
+    async def transcribe(self, sound: bytes, language: str = "") -> Transcription:
+        decoders, threads = (Pool(self.dispatcher.fix(name, 2), self.threads) for name in ("audio", "threads"))
+        pipeline = TranscriptionPipeline(self.settings, self.dispatcher, decoders, threads, Unpaid(1000))
+        await self.dispatcher.add("triton", self.triton, {"whisper_turbo": 4})
+        file, turn = SharedBytes(), Turn("key", 3, None, asyncio.get_running_loop().time() + 10)
+        with Holding(Held(10**9), "key") as holding:
+            holding.closing.callback(file.close)
+            file.write(sound)
+            request = TranscriptionRequest(file, "stt-1", language=language)
+            transcription, _ = await pipeline.run(request, turn, MagicMock(), holding)
+        return transcription
+
+
+def _repository(folder: Path) -> Path:
+    for model in ("whisper_turbo", "whisper_large_v3"):
+        path = folder / model / "1" / "whisper" / "quartet.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps({"window_seconds": WINDOW_SECONDS, "languages": LANGUAGES}), encoding="utf-8")
+    return folder
 
 
 @pytest.fixture
-def file() -> Iterator[SharedBytes]:
-    file = SharedBytes(1)
-    yield file
-    file.close()
+async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
+    scene = Scene(Settings(model_repository=_repository(tmp_path)), Noting(), Threads(2))
+    yield scene
+    await scene.dispatcher.close()
+    await scene.threads.close()
 
 
 @pytest.fixture
-def request_of_words(file: SharedBytes) -> TranscriptionRequest:
-    return TranscriptionRequest(file, "stt-1", words=True)
+def samples() -> Iterator[SharedBytes]:
+    samples = SharedBytes()
+    samples.write(np.arange(-100, 100, dtype=np.int16).tobytes())
+    yield samples
+    samples.close()
 
 
-def test_segments_of_all_windows_count_on_and_have_times_of_the_file(request_of_words: TranscriptionRequest) -> None:
-    assert assemble(PREPARED, ANSWERS, request_of_words).segments == [
-        Segment(0, 5.0, 6.0, " One", -0.25, 0.125),
-        Segment(1, 6.0, 7.0, " two", -0.25, 0.125),
-        Segment(2, 20.0, 21.0, " three", -0.25, 0.125),
-    ]
+def test_a_window_is_asked_about_as_the_request_wishes(samples: SharedBytes) -> None:
+    request = TranscriptionRequest(samples, "stt-1", language="jv", prompt="Grüezi", temperature=0.5)
+    inputs = window_inputs(request, samples, SpokenWindow(((0.0, 0.0),), 110, 113))
+    assert tuple(inputs) == INPUTS
+    assert (inputs["audio"] * 32768).tolist() == [[10, 11, 12]]
+    assert inputs["language"].tolist() == [[b"jw"]]
+    assert inputs["prompt"].tolist() == [["Grüezi".encode()]]
+    assert inputs["temperature"].tolist() == [[0.5]]
 
 
-def test_words_of_all_windows_have_times_of_the_file(request_of_words: TranscriptionRequest) -> None:
-    assert assemble(PREPARED, ANSWERS, request_of_words).words == [
-        Word(5.5, 5.75, " One", 0.5),
-        Word(6.5, 6.75, " two", 0.5),
-        Word(20.5, 20.75, " three", 0.5),
-    ]
+async def test_a_window_costs_as_much_as_a_whole_one_however_short_it_is(scene: Scene) -> None:
+    await scene.transcribe(encode(np.concatenate([SPEECH] * 4), "wav"))
+    seconds = [inputs["audio"].shape[1] / 16_000 for _, inputs in scene.triton.calls]
+    assert min(seconds) < WINDOW_SECONDS / 2
+    assert scene.dispatcher.costs == [WINDOW_SECONDS] * len(seconds)
 
 
-def test_times_have_two_digits_and_probabilities_four(request_of_words: TranscriptionRequest) -> None:
-    answer = {
-        name: array + np.float32(0.123456) for name, array in _answer([" a"]).items() if array.dtype != np.object_
-    }
-    put_together = assemble(PREPARED, [{**_answer([" a"]), **answer}, _answer([])], request_of_words)
-    assert put_together.segments == [Segment(0, 5.12, 6.12, " a", -0.1265, 0.2485)]
-    assert put_together.words == [Word(5.62, 5.87, " a", 0.6235)]
+async def test_a_window_is_no_longer_than_the_model_says(scene: Scene) -> None:
+    file = encode(np.concatenate([SPEECH] * 4), "wav")
+    await scene.transcribe(file)
+    sizes = [inputs["audio"].shape[1] for _, inputs in scene.triton.calls]
+    assert len(sizes) > 1
+    assert max(sizes) <= 16_000 * WINDOW_SECONDS < len(decoded(file))
 
 
-def test_words_that_nobody_asked_for_are_not_there(file: SharedBytes) -> None:
-    assert assemble(PREPARED, ANSWERS, TranscriptionRequest(file, "stt-1")).words is None
+async def test_segments_are_made_of_words_that_nobody_asked_for(scene: Scene) -> None:
+    transcription = await scene.transcribe(encode(SPEECH, "wav"))
+    assert [segment.text for segment in transcription.segments] == [" hello there"]
+    assert transcription.words is None
 
 
 @pytest.mark.parametrize(
-    ("texts", "whole"),
+    ("name", "change"),
     [
-        (([" One", " two"], [" three"]), "One two three"),
-        (([], [" three "]), "three"),
-        (([" One"], []), "One"),
-        (([], []), ""),
+        ("word_start", lambda array: array[:, :1]),
+        ("word_end", lambda array: array[:, :0]),
+        ("word_text", lambda array: np.concatenate([array, array], axis=1)),
+        ("word_probability", lambda array: array[:, :1]),
+        ("language", lambda array: array[:, :0]),
+        ("language", lambda array: np.concatenate([array, array], axis=1)),
+        ("avg_logprob", lambda array: array[:, :0]),
+        ("no_speech_prob", lambda array: np.concatenate([array, array], axis=1)),
+        ("avg_logprob", lambda array: array * np.float32(np.nan)),
+        ("word_end", lambda array: array * np.float32(np.inf)),
+        ("no_speech_prob", lambda array: None),
     ],
 )
-def test_the_text_is_the_segments_a_space_apart(request_of_words: TranscriptionRequest, texts: Any, whole: str) -> None:
-    assert assemble(PREPARED, [_answer(some) for some in texts], request_of_words).text == whole
-
-
-def test_half_a_character_does_not_cost_the_answer(request_of_words: TranscriptionRequest) -> None:
-    answer = {**_answer([" a"]), "segment_text": np.array([[b" a\xc3"]], np.object_)}
-    assert assemble(PREPARED, [answer, _answer([])], request_of_words).text == "a\ufffd"
-
-
-@pytest.mark.parametrize(("seconds", "language"), [((2, 1), "de"), ((1, 2), "it"), ((2, 1, 2), "it")])
-def test_the_language_is_that_of_most_of_the_speech(
-    request_of_words: TranscriptionRequest, seconds: tuple[int, ...], language: str
+async def test_an_answer_without_one_of_everything_is_bad(
+    scene: Scene, name: str, change: Callable[[Any], Any]
 ) -> None:
-    windows = [SpokenWindow(((0.0, 10.0 * place),), 0, 16_000 * length) for place, length in enumerate(seconds)]
-    answers = [_answer([" a"], code) for code in ("de", "it", "it")[: len(windows)]]
-    assert assemble(Prepared(30.0, windows), answers, request_of_words).language == language
+    scene.triton.spoil = lambda arrays: {**arrays, name: change(arrays[name])}
+    with pytest.raises(BadAnswer):
+        await scene.transcribe(encode(SPEECH, "wav"))
 
 
-def test_a_language_that_was_given_is_answered(file: SharedBytes) -> None:
-    assert assemble(PREPARED, ANSWERS, TranscriptionRequest(file, "stt-1", language="fr")).language == "fr"
+def test_what_a_model_can_do_is_read_from_its_export(tmp_path: Path) -> None:
+    assert Abilities.of(_repository(tmp_path), "whisper_large_v3") == Abilities(WINDOW_SECONDS, LANGUAGES.keys())
 
 
-def test_the_duration_is_that_of_the_file(request_of_words: TranscriptionRequest) -> None:
-    assert assemble(PREPARED, ANSWERS, request_of_words).duration == 30.0
+async def test_a_language_that_only_other_whispers_know_is_refused_before_the_file_is_read(scene: Scene) -> None:
+    with pytest.raises(InvalidRequest, match="stt-1 does not know the language yue") as refused:
+        await scene.transcribe(b"RIFF", "yue")
+    assert refused.value.param == "language"
+
+
+async def test_a_language_that_the_model_knows_by_another_code_is_heard(scene: Scene) -> None:
+    assert (await scene.transcribe(encode(SPEECH, "wav"), "jv")).text
+
+
+def test_files_are_read_by_the_settings_and_the_length_of_a_window() -> None:
+    rules = Abilities(8.0).rules(Settings(silence_dbfs=-40.0, speech_probability=0.25))
+    assert (rules.silence_dbfs, rules.speech_probability, rules.window_seconds) == (-40.0, 0.25, 8.0)
 
 
 def test_a_piece_of_work_is_one_window_at_least_and_sixteen_at_most() -> None:
-    work = WindowLength(8.0, 2.0).work
+    work = Abilities(8.0).work
     assert (work.least, work.most) == (8.0, 128.0)

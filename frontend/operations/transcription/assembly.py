@@ -1,0 +1,74 @@
+"""Put the answers of a file's windows together: words, segments, text and language."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from frontend.audio.prepare import Prepared, SpokenWindow
+from frontend.dispatch.triton import Arrays
+from frontend.operations.transcription.languages import iso_code
+from frontend.operations.transcription.protocol import Segment, Transcription, TranscriptionRequest, Word
+
+WORDS = ("word_start", "word_end", "word_text", "word_probability")
+# A segment ends with a sentence or before a pause of so many seconds.
+_PAUSE = 0.6
+_CLOSING = "\"'”’»)]"
+_SENTENCE_ENDS = ("?", "!", "。", "？", "！", "…")
+# Behind a full stop somebody who begins a new sentence pauses so long; behind an abbreviation nobody does.
+_BREATH = 0.1
+# Their words are written without spaces between them.
+_UNSPACED = frozenset({"zh", "ja", "th", "lo", "my", "yue", "bo", "km"})
+
+
+def assemble(prepared: Prepared, answers: Sequence[Arrays], request: TranscriptionRequest) -> Transcription:
+    """The transcript of a file: times count from its start, ids over all of it."""
+    segments: list[Segment] = []
+    words: list[Word] = []
+    text = ""
+    seconds: Counter[str] = Counter()
+    for window, arrays in zip(prepared.windows, answers, strict=True):
+        its = _words(window, arrays)
+        language = arrays["language"].item().decode()
+        seconds[language] += window.end - window.start
+        if its and text and language not in _UNSPACED and not its[0].word.startswith(" "):
+            its[0] = Word(its[0].start, its[0].end, f" {its[0].word}", its[0].probability)
+        sure = (round(arrays["avg_logprob"].item(), 4), round(arrays["no_speech_prob"].item(), 4))
+        for group in _sentences(its):
+            spoken = "".join(word.word for word in group)
+            segments.append(Segment(len(segments), group[0].start, group[-1].end, spoken, *sure))
+            text += spoken
+        words += its
+    return Transcription(
+        text=text.strip(),
+        language=request.language or iso_code(seconds.most_common(1)[0][0]),
+        duration=prepared.duration,
+        segments=segments,
+        words=words if request.words else None,
+    )
+
+
+def _words(window: SpokenWindow, arrays: Arrays) -> list[Word]:
+    """Times have the two digits behind the point, and probabilities the four, that answers show."""
+    found = []
+    for start, end, text, probability in zip(*(arrays[name].reshape(-1).tolist() for name in WORDS), strict=True):
+        first, last = window.times_of_file(start, end)
+        found.append(Word(round(first, 2), round(last, 2), text.decode("utf-8", "replace"), round(probability, 4)))
+    return found
+
+
+def _sentences(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
+    start = 0
+    for end, (word, following) in enumerate(pairwise(words), 1):
+        if _ends(word, following):
+            yield words[start:end]
+            start = end
+    if words:
+        yield words[start:]
+
+
+def _ends(word: Word, following: Word) -> bool:
+    """Whether a segment ends between two words."""
+    # Of times with two digits behind the point.
+    pause = round(following.start - word.end, 2)
+    last = word.word.rstrip(_CLOSING)[-1:]
+    return pause >= (0 if last in _SENTENCE_ENDS else _BREATH if last == "." else _PAUSE)

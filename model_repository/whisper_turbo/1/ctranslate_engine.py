@@ -1,0 +1,103 @@
+"""Whisper by CTranslate2: on a GPU, and on a processor in what OpenVINO's graphs are not made for."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import ctranslate2
+import numpy as np
+from engines import SECONDS_PER_FRAME, Aligned, Decoded, Encoded, Float
+from tokens import Tokens
+
+_BEST_OF = 5
+_FRAMES_PER_SECOND = round(1 / SECONDS_PER_FRAME)
+
+
+class CTranslateEngine:
+    """A converted Whisper in ``folder``."""
+
+    decodes_together = 64
+
+    def __init__(
+        self,
+        folder: Path,
+        tokens: Tokens,
+        beam_size: int,
+        *,
+        device: str,
+        device_index: int,
+        compute_type: str,
+        threads: int,
+    ) -> None:
+        self._tokens, self._beam_size = tokens, beam_size
+        self._model = ctranslate2.models.Whisper(
+            str(folder),
+            device=device,
+            device_index=device_index,
+            compute_type=compute_type,
+            intra_threads=threads,
+            inter_threads=1,
+        )
+        # On a GPU windows together take less time than one by one.
+        self.encodes_together = device != "cpu"
+
+    def encode(self, features: Float) -> list[Encoded]:
+        encoded = self._model.encode(ctranslate2.StorageView.from_array(features), to_cpu=self.encodes_together)
+        rows = np.asarray(encoded)
+        return [Encoded(rows[at : at + 1]) for at in range(len(rows))]
+
+    def languages(self, windows: Sequence[Encoded]) -> list[dict[int, float]]:
+        rankings = self._model.detect_language(_stack(windows))
+        return [{self._tokens.id(token): probability for token, probability in ranking} for ranking in rankings]
+
+    def decode(
+        self, windows: Sequence[Encoded], prompts: Sequence[list[int]], most: int, temperature: float
+    ) -> list[Decoded]:
+        sampling = {"beam_size": self._beam_size}
+        if temperature:
+            sampling = {"beam_size": 1, "num_hypotheses": _BEST_OF, "sampling_topk": 0}
+        results = self._model.generate(
+            _stack(windows),
+            list(prompts),
+            # CTranslate2 lets half of this be new, and no more than the prompt leaves, but for its last token.
+            max_length=max(2 * most, len(prompts[0]) - 1 + most),
+            return_scores=True,
+            return_no_speech_prob=True,
+            sampling_temperature=temperature or 1.0,
+            **sampling,
+        )
+        return [self._decoded(result.sequences_ids[0], result.scores[0], result.no_speech_prob) for result in results]
+
+    def _decoded(self, tokens: Sequence[int], score: float, no_speech_prob: float) -> Decoded:
+        # CTranslate2's score is the log probability a token.
+        spoken = [token for token in tokens if token < self._tokens.end]
+        return Decoded(spoken, score * len(tokens), no_speech_prob)
+
+    def align(
+        self, windows: Sequence[Encoded], task: list[int], decoded: Sequence[Decoded], seconds: Sequence[float]
+    ) -> list[Aligned]:
+        # CTranslate2 puts the token for no times behind the task itself, and counts frames of features.
+        frames = [2 * max(1, round(end * _FRAMES_PER_SECOND)) for end in seconds]
+        results = self._model.align(_stack(windows), task[:-1], [its.tokens for its in decoded], frames)
+        return [
+            Aligned(_starts(result.alignments, len(its.tokens)), result.text_token_probs)
+            for result, its in zip(results, decoded, strict=True)
+        ]
+
+
+def _stack(windows: Sequence[Encoded]) -> Any:
+    stacked = np.ascontiguousarray(np.concatenate([window.output for window in windows]))
+    return ctranslate2.StorageView.from_array(stacked)
+
+
+def _starts(alignments: Sequence[tuple[int, int]], tokens: int) -> Any:
+    """Seconds at which each of ``tokens`` and the end start, [tokens + 1], from pairs of a token and a frame."""
+    # Of several frames of a token, the first one stays.
+    frames = dict(reversed(alignments))
+    frame = alignments[-1][1] if alignments else 0
+    starts = np.empty(tokens + 1)
+    for token in reversed(range(tokens + 1)):
+        # A token without a frame of its own starts where the next one does.
+        frame = frames.get(token, frame)
+        starts[token] = frame * SECONDS_PER_FRAME
+    return starts

@@ -1,0 +1,160 @@
+"""Looks for the likeliest tokens of a window: by a beam, or by some samples of which the best is taken."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from engines import Float
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Step:
+    """What the decoder says of the next token of each row, as in ``scripts/export_models/whisper/decoder.py``.
+
+    ``bias`` [vocabulary] is what was added to the logits.
+    """
+
+    logits: Float
+    scores: Float
+    candidates: NDArray[np.int32]
+    log_sum: Float
+    queries: Float
+    bias: Float
+
+    def of(self, first: int, count: int) -> "Step":
+        """Of some of the rows."""
+        its = slice(first, first + count)
+        return Step(
+            self.logits[its], self.scores[its], self.candidates[its], self.log_sum[its], self.queries[its], self.bias
+        )
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A token behind those ``before`` it: its log probability and that of all together, and the queries of the last
+    token before it.
+    """
+
+    before: "Hypothesis | None" = None
+    token: int = -1
+    logprob: float = 0.0
+    total: float = 0.0
+    length: int = 0
+    queries: Float | None = None
+
+    def followed(self, token: int, logprob: float, queries: Float) -> "Hypothesis":
+        return Hypothesis(self, token, logprob, self.total + logprob, self.length + 1, queries)
+
+    def path(self) -> list["Hypothesis"]:
+        """One for each of its tokens, in order."""
+        found: list[Hypothesis] = []
+        its: Hypothesis | None = self
+        while its is not None and its.before is not None:
+            found.append(its)
+            its = its.before
+        return found[::-1]
+
+
+# From the live hypotheses of a window, the decoder's answer for them and the width of the search to what may follow on
+# which row.
+Extends = Callable[[list[Hypothesis], Step, int], Iterator[tuple[int, Hypothesis]]]
+
+
+def likeliest_first(live: list[Hypothesis], step: Step, width: int) -> Iterator[tuple[int, Hypothesis]]:
+    """What may follow on any hypothesis, the likeliest of all first."""
+    logprobs = step.scores[:, : width + 1] - step.log_sum
+    totals = logprobs + np.array([[its.total] for its in live], np.float32)
+    for place in np.argsort(-totals, axis=None, kind="stable").tolist():
+        row, column = divmod(place, totals.shape[1])
+        yield (
+            row,
+            live[row].followed(int(step.candidates[row, column]), float(logprobs[row, column]), step.queries[row]),
+        )
+
+
+def samples(temperature: float, random: np.random.Generator) -> Extends:
+    """Draws one token to follow on each hypothesis, and as many first ones as the search is wide."""
+
+    def drawn(live: list[Hypothesis], step: Step, width: int) -> Iterator[tuple[int, Hypothesis]]:
+        for row in range(len(live)) if live[0].length else [0] * width:
+            scores = step.logits[row] + step.bias
+            # The highest of scores with Gumbel noise is a sample of their softmax.
+            token = int((scores / temperature + random.gumbel(size=len(scores))).argmax())
+            yield row, live[row].followed(token, float(scores[token] - step.log_sum[row, 0]), step.queries[row])
+
+    return drawn
+
+
+class Search:
+    """The search in one window, ``width`` rows of the decoder wide.
+
+    It is done when as many hypotheses have come to the ``end`` token.
+    """
+
+    def __init__(self, width: int, end: int, extends: Extends) -> None:
+        self._width, self._end, self._extends = width, end, extends
+        self._ended: list[Hypothesis] = []
+        self._live = [Hypothesis()]
+
+    @property
+    def done(self) -> bool:
+        return len(self._ended) >= self._width
+
+    def advance(self, step: Step) -> tuple[list[int], list[int]]:
+        """Take the decoder's answer for its rows: for each of the next ones, the row it goes on from and its token."""
+        kept: list[tuple[int, Hypothesis]] = []
+        if not self.done:
+            for row, its in self._extends(self._live, step, self._width):
+                if its.token == self._end:
+                    self._ended.append(its)
+                else:
+                    kept.append((row, its))
+                if len(kept) == self._width:
+                    break
+            self._live = [its for _, its in kept]
+        # The decoder has as many rows for each window: those of samples that have ended are looked at no more.
+        idle = self._width - len(kept)
+        return [row for row, _ in kept] + [0] * idle, [its.token for _, its in kept] + [self._end] * idle
+
+    def best(self) -> Hypothesis:
+        """The one whose tokens are the likeliest on average."""
+        return max(self._ended or self._live, key=lambda its: its.total / its.length)
+
+
+class Decoder(Protocol):
+    """Goes on with the rows of some windows."""
+
+    def step(self, tokens: Sequence[Sequence[int]], parents: Sequence[int], bias: Float) -> Step:
+        """Put as many tokens behind each of the ``parents``, which are rows of the step before."""
+        ...
+
+    def keep(self, windows: Sequence[int]) -> None:
+        """Forget the other windows; the rows of the next step are of these alone."""
+        ...
+
+
+def search_together(
+    decoder: Decoder, searches: Sequence[Search], width: int, step: Step, most: int, bias: Float
+) -> None:
+    """Bring searches forward until each is done or has ``most`` tokens.
+
+    ``step`` is the decoder's answer so far, of one row for each.
+    """
+    rows = 1
+    for left in reversed(range(most)):
+        # For each search what its next rows go on from, and their tokens.
+        goes_on = [search.advance(step.of(place * rows, rows)) for place, search in enumerate(searches)]
+        going = [place for place, search in enumerate(searches) if not search.done]
+        if not (going and left):
+            return
+        # To leave windows out takes a copy of the others: worth it once half of them are done.
+        kept = going if 2 * len(going) <= len(searches) else list(range(len(searches)))
+        if len(kept) < len(searches):
+            decoder.keep(kept)
+        parents = [place * rows + row for place in kept for row in goes_on[place][0]]
+        tokens = [[token] for place in kept for token in goes_on[place][1]]
+        searches = [searches[place] for place in kept]
+        step = decoder.step(tokens, parents, bias)
+        rows = width

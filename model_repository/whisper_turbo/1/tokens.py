@@ -1,0 +1,50 @@
+"""Whisper's tokens: those with a meaning, and text to and from the others."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer
+from windows import InvalidWindowError
+
+
+class Tokens:
+    """The tokenizer of ``folder``; ``settings`` is what its ``quartet.json`` says."""
+
+    def __init__(self, folder: Path, settings: Mapping[str, Any]) -> None:
+        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self.start = self.id("<|startoftranscript|>")
+        self.end = self.id("<|endoftext|>")
+        self._earlier = self.id("<|startofprev|>")
+        self.no_speech = self._tokenizer.token_to_id("<|nospeech|>") or self.id("<|nocaptions|>")
+        self._task = [self.id("<|transcribe|>"), self.id("<|notimestamps|>")]
+        self._codes: dict[int, str] = {token: code for code, token in settings["languages"].items()}
+        self.languages = sorted(self._codes)
+        self.suppressed: list[int] = settings["suppressed"]
+        self.suppressed_first: list[int] = settings["suppressed_first"]
+
+    def id(self, token: str) -> int:
+        identity = self._tokenizer.token_to_id(token)
+        if identity is None:
+            raise InvalidWindowError(f"the model has no token {token}")
+        return int(identity)
+
+    def language_of(self, token: int) -> str:
+        """The code of a language's token."""
+        return self._codes[token]
+
+    def task(self, language: str) -> list[int]:
+        """What every transcript begins with: start, language, task, and that no times are wanted."""
+        return [self.start, self.id(f"<|{language}|>"), *self._task]
+
+    def earlier(self, text: str, most: int) -> list[int]:
+        """What stands before the task to give it a context: the last tokens of ``text``, ``most`` in all."""
+        text = text.strip()
+        if not text:
+            return []
+        said = self._tokenizer.encode(" " + text, add_special_tokens=False).ids
+        # Who writes a token with a meaning must not give it that meaning.
+        return [self._earlier, *[token for token in said if token < self.end][-(most - 1) :]]
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        return str(self._tokenizer.decode(list(tokens)))

@@ -1,0 +1,143 @@
+"""The engines of an export, and one that answers what a test wants and notes what it is asked."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scripts.export_models.whisper.served import recognizer_module
+
+SAMPLE_RATE = 16_000
+WINDOW_SAMPLES = 30 * SAMPLE_RATE
+GOOD, BAD = -0.2, -1.5
+LOUD, QUIET = 0.1, 0.9
+
+
+def _settings(folder: Path) -> dict[str, Any]:
+    settings: dict[str, Any] = json.loads((folder / "quartet.json").read_text(encoding="utf-8"))
+    return settings
+
+
+def tokens_of(folder: Path) -> Any:
+    return recognizer_module("tokens").Tokens(folder, _settings(folder))
+
+
+def openvino_engine(folder: Path, beam_size: int = 1) -> Any:
+    settings = _settings(folder)
+    return recognizer_module("openvino_engine").OpenVinoEngine(
+        folder,
+        tokens_of(folder),
+        beam_size,
+        heads=settings["alignment_heads"],
+        flags=settings["processor_flags"],
+        threads=2,
+    )
+
+
+def ctranslate_engine(folder: Path, beam_size: int = 1, *, device: str = "cpu", compute_type: str = "default") -> Any:
+    """With one thread: its threads wait for each other in circles, which takes long where others compute too."""
+    return recognizer_module("ctranslate_engine").CTranslateEngine(
+        folder, tokens_of(folder), beam_size, device=device, device_index=0, compute_type=compute_type, threads=1
+    )
+
+
+@cache
+def _log_mel() -> Any:
+    return recognizer_module("features").LogMel(80)
+
+
+def features_of(audio: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Features [1, mel bins, frames] of a window."""
+    features: NDArray[np.float32] = _log_mel()(audio, WINDOW_SAMPLES)[None]
+    return features
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a window says, and when each token of it and the end start; without ``starts`` half a second apart."""
+
+    text: str
+    avg_logprob: float = GOOD
+    no_speech_prob: float = LOUD
+    starts: Sequence[float] = ()
+
+
+@dataclass
+class Call:
+    """A call of ``decode``: the windows by the order in which they were encoded, and what else was given."""
+
+    windows: list[int]
+    prompts: list[list[int]]
+    most: int
+    temperature: float
+
+
+@dataclass
+class ScriptedEngine:
+    """Stands in for OpenVINO and CTranslate2: ``answer`` tells what window N says in a language at a temperature.
+
+    Its times are those of the text, whatever temperature that came of.
+    """
+
+    tokens: Any
+    answer: Callable[[int, str, float], Said] = lambda window, language, temperature: Said("hello")
+    ranking: Mapping[str, float] = field(default_factory=lambda: {"fr": 0.97, "it": 0.03})
+    encodes_together: bool = False
+    decodes_together: int = 16
+    encoded: list[NDArray[np.float32]] = field(default_factory=list)
+    asked_for_languages: list[list[int]] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    aligned: list[tuple[list[int], list[str], list[float]]] = field(default_factory=list)
+    _said: dict[tuple[int, ...], Said] = field(default_factory=dict)
+
+    def encode(self, features: NDArray[np.float32]) -> list[Any]:
+        self.encoded.append(features)
+        first = sum(len(each) for each in self.encoded[:-1])
+        engines = recognizer_module("engines")
+        return [engines.Encoded(np.full((1, 1, 1), first + at, np.float32)) for at in range(len(features))]
+
+    def languages(self, windows: Sequence[Any]) -> list[dict[int, float]]:
+        self.asked_for_languages.append(_numbers(windows))
+        its = {self.tokens.id(f"<|{code}|>"): probability for code, probability in self.ranking.items()}
+        return [its for _ in windows]
+
+    def decode(self, windows: Sequence[Any], prompts: Sequence[list[int]], most: int, temperature: float) -> list[Any]:
+        self.calls.append(Call(_numbers(windows), list(prompts), most, temperature))
+        return [
+            self._decoded(self.answer(number, self.language_of(prompt), temperature))
+            for number, prompt in zip(_numbers(windows), prompts, strict=True)
+        ]
+
+    def _decoded(self, said: Said) -> Any:
+        ids = self.ids(f" {said.text}" if said.text else "")
+        self._said[tuple(ids)] = said
+        return recognizer_module("engines").Decoded(ids, said.avg_logprob * (len(ids) + 1), said.no_speech_prob)
+
+    def align(
+        self, windows: Sequence[Any], task: list[int], decoded: Sequence[Any], seconds: Sequence[float]
+    ) -> list[Any]:
+        said = [self._said[tuple(its.tokens)] for its in decoded]
+        self.aligned.append((task, [its.text for its in said], list(seconds)))
+        counts = [len(its.tokens) for its in decoded]
+        starts = [its.starts or [0.5 * at for at in range(count + 1)] for its, count in zip(said, counts, strict=True)]
+        aligned = recognizer_module("engines").Aligned
+        return [aligned(np.array(its), [0.5] * count) for its, count in zip(starts, counts, strict=True)]
+
+    def ids(self, text: str) -> list[int]:
+        return list(self.tokens._tokenizer.encode(text, add_special_tokens=False).ids)
+
+    def language_of(self, prompt: list[int]) -> str:
+        return str(self.tokens.language_of(prompt[prompt.index(self.tokens.start) + 1]))
+
+    @property
+    def temperatures(self) -> list[float]:
+        return [call.temperature for call in self.calls]
+
+
+def _numbers(windows: Sequence[Any]) -> list[int]:
+    return [int(window.output[0, 0, 0]) for window in windows]

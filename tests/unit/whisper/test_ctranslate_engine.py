@@ -1,0 +1,217 @@
+"""CTranslate2's engine on recordings of people, and what it asks of CTranslate2."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from frontend.verification.recordings import Recorded, recordings
+from scripts.export_models.whisper.served import recognizer_module
+from tests.unit.whisper.engines import ctranslate_engine, features_of
+
+
+@pytest.fixture(scope="module")
+def code() -> ModuleType:
+    return recognizer_module("ctranslate_engine")
+
+
+@pytest.fixture(scope="module")
+def recorded() -> list[Recorded]:
+    return [recordings("en")[2], recordings("it")[3]]
+
+
+@pytest.fixture(scope="module")
+def real(converted: Path) -> Any:
+    return ctranslate_engine(converted)
+
+
+@pytest.fixture(scope="module")
+def encoded(real: Any, recorded: list[Recorded]) -> list[Any]:
+    return list(real.encode(np.concatenate([features_of(each.samples()) for each in recorded])))
+
+
+@pytest.fixture(scope="module")
+def decoded(real: Any, tokens: Any, recorded: list[Recorded], encoded: list[Any]) -> list[Any]:
+    return list(real.decode(encoded, [tokens.task(each.language) for each in recorded], 200, 0.0))
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
+
+
+def test_each_window_has_its_own_output_of_the_encoder(encoded: list[Any]) -> None:
+    assert [its.output.shape for its in encoded] == [(1, 1500, 512)] * 2
+    assert not np.array_equal(encoded[0].output, encoded[1].output)
+
+
+def test_people_are_heard(tokens: Any, recorded: list[Recorded], decoded: list[Any]) -> None:
+    for each, its in zip(recorded, decoded, strict=True):
+        assert _words(tokens.decode(its.tokens)) == _words(each.text)
+        assert its.avg_logprob > -0.2
+        assert its.no_speech_prob < 0.1
+
+
+def test_the_language_that_people_speak_is_the_likeliest(
+    real: Any, tokens: Any, recorded: list[Recorded], encoded: list[Any]
+) -> None:
+    rankings = real.languages(encoded)
+    assert [tokens.language_of(next(iter(its))) for its in rankings] == [each.language for each in recorded]
+    assert all(list(its.values()) == sorted(its.values(), reverse=True) for its in rankings)
+
+
+def test_words_are_spread_over_the_window(
+    real: Any, tokens: Any, recorded: list[Recorded], encoded: list[Any], decoded: list[Any]
+) -> None:
+    (aligned,) = real.align(encoded[:1], tokens.task("en"), decoded[:1], [recorded[0].seconds])
+    starts = aligned.starts.tolist()
+    assert starts == sorted(starts)
+    assert len(starts) == len(decoded[0].tokens) + 1 == len(aligned.probabilities) + 1
+    # The recording ends with a third of a second of silence.
+    assert recorded[0].seconds - 0.8 < starts[-1] <= recorded[0].seconds
+
+
+def test_a_text_of_nothing_has_no_word_to_place(real: Any, tokens: Any, encoded: list[Any], decoded: list[Any]) -> None:
+    (aligned,) = real.align(encoded[:1], tokens.task("en"), [type(decoded[0])([], -0.1, 0.0)], [4.0])
+    assert (aligned.starts.tolist(), list(aligned.probabilities)) == ([0.0], [])
+
+
+@pytest.mark.parametrize("context", ["", "word " * 300])
+def test_decoding_ends_after_the_most_tokens(real: Any, tokens: Any, encoded: list[Any], context: str) -> None:
+    prompt = [*tokens.earlier(context, 224), *tokens.task("en")]
+    (its,) = real.decode(encoded[:1], [prompt], 4, 0.0)
+    assert len(its.tokens) == 4
+
+
+@dataclass
+class Model:
+    """Stands in for CTranslate2's model, and notes what it is asked."""
+
+    answer: list[int] = field(default_factory=list)
+    settings: dict[str, Any] = field(default_factory=dict)
+    asked: list[tuple[tuple[int, ...], Any, dict[str, Any]]] = field(default_factory=list)
+    on_device: list[bool] = field(default_factory=list)
+    pairs: list[tuple[int, int]] = field(default_factory=list)
+
+    def encode(self, features: Any, to_cpu: bool) -> NDArray[np.float32]:
+        self.on_device.append(to_cpu)
+        return np.zeros((features.shape[0], 1500, 8), np.float32)
+
+    def generate(self, encoded: Any, prompts: Sequence[list[int]], **settings: Any) -> list[SimpleNamespace]:
+        self.asked.append((tuple(encoded.shape), list(prompts), settings))
+        result = SimpleNamespace(sequences_ids=[self.answer, [1]], scores=[-0.25, -0.5], no_speech_prob=0.125)
+        return [result for _ in prompts]
+
+    def align(self, encoded: Any, start: list[int], tokens: list[list[int]], frames: list[int]) -> list[Any]:
+        self.asked.append((tuple(encoded.shape), start, {"tokens": tokens, "frames": frames}))
+        return [SimpleNamespace(alignments=self.pairs, text_token_probs=[0.5] * len(its)) for its in tokens]
+
+
+Making = Callable[..., Any]
+
+
+@pytest.fixture
+def model() -> Model:
+    return Model()
+
+
+@pytest.fixture
+def making(code: ModuleType, exported: Path, model: Model, monkeypatch: pytest.MonkeyPatch) -> Making:
+    """Engines of that model."""
+
+    def made(_: str, **settings: Any) -> Model:
+        model.settings = settings
+        return model
+
+    monkeypatch.setattr(code.ctranslate2.models, "Whisper", made)
+    return lambda *arguments, **values: ctranslate_engine(exported, *arguments, **values)
+
+
+def _windows(count: int) -> list[Any]:
+    return [recognizer_module("engines").Encoded(np.zeros((1, 1500, 8), np.float32)) for _ in range(count)]
+
+
+def test_a_search_has_its_beam(making: Making, model: Model) -> None:
+    making(4).decode(_windows(2), [[1, 2], [3, 4]], 50, 0.0)
+    ((shape, prompts, settings),) = model.asked
+    assert (shape, prompts) == ((2, 1500, 8), [[1, 2], [3, 4]])
+    assert settings["beam_size"] == 4
+    assert "num_hypotheses" not in settings
+
+
+def test_at_a_temperature_the_best_of_five_samples_is_taken(making: Making, model: Model) -> None:
+    making(4).decode(_windows(1), [[1, 2]], 50, 0.5)
+    ((_, _, settings),) = model.asked
+    assert (settings["beam_size"], settings["num_hypotheses"], settings["sampling_topk"]) == (1, 5, 0)
+    assert settings["sampling_temperature"] == 0.5
+
+
+@pytest.mark.parametrize(("prompt", "longest"), [(4, 2 * 49), (200, 199 + 49)])
+def test_ctranslate2_is_told_how_much_may_come(making: Making, model: Model, prompt: int, longest: int) -> None:
+    making().decode(_windows(1), [[1] * prompt], 49, 0.0)
+    assert model.asked[0][2]["max_length"] == longest
+
+
+def test_the_text_is_without_its_end_and_as_likely_as_with_it(making: Making, model: Model, tokens: Any) -> None:
+    model.answer = [5, 6, 7, tokens.end]
+    (decoded,) = making().decode(_windows(1), [[1, 2]], 49, 0.0)
+    assert (decoded.tokens, decoded.logprob, decoded.no_speech_prob) == ([5, 6, 7], -1.0, 0.125)
+    assert decoded.avg_logprob == -0.25
+
+
+def test_words_are_aligned_behind_the_task_and_where_the_windows_have_sound(
+    making: Making, model: Model, tokens: Any
+) -> None:
+    """CTranslate2 adds itself that no times are wanted, and counts frames of a hundredth of a second."""
+    decoded = [recognizer_module("engines").Decoded(its, -1.0, 0.0) for its in ([5], [6, 7])]
+    making().align(_windows(2), tokens.task("de"), decoded, [1.0, 8.01])
+    ((shape, start, given),) = model.asked
+    assert shape == (2, 1500, 8)
+    assert start == tokens.task("de")[:3]
+    assert given == {"tokens": [[5], [6, 7]], "frames": [100, 800]}
+
+
+@pytest.mark.parametrize(("device", "together"), [("cpu", False), ("cuda", True)])
+def test_windows_are_encoded_together_on_a_gpu_alone(making: Making, model: Model, device: str, together: bool) -> None:
+    engine = making(device=device)
+    assert engine.encodes_together is together
+    assert len(engine.encode(np.zeros((3, 80, 3000), np.float32))) == 3
+    # Whoever puts windows together has them in its own memory.
+    assert model.on_device == [together]
+
+
+def test_the_configuration_of_its_place_is_used(making: Making, model: Model) -> None:
+    making(device="cuda", compute_type="float16")
+    assert model.settings == {
+        "device": "cuda",
+        "device_index": 0,
+        "compute_type": "float16",
+        "intra_threads": 1,
+        "inter_threads": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("pairs", "tokens", "starts"),
+    [
+        ([(0, 5), (0, 6), (1, 10), (2, 20)], 2, [0.1, 0.2, 0.4]),
+        ([(0, 5), (2, 20), (3, 30)], 3, [0.1, 0.4, 0.4, 0.6]),
+        ([(1, 10), (2, 20)], 2, [0.2, 0.2, 0.4]),
+        ([(0, 5), (1, 10), (1, 12)], 2, [0.1, 0.2, 0.24]),
+        ([(0, 5), (3, 40)], 1, [0.1, 0.8]),
+        ([], 2, [0, 0, 0]),
+    ],
+    ids=["the first frame of each", "none in the middle", "none first", "no end", "a token too many", "none at all"],
+)
+def test_a_token_starts_at_its_first_frame_or_with_the_next_one(
+    making: Making, model: Model, pairs: list[tuple[int, int]], tokens: int, starts: list[float]
+) -> None:
+    model.pairs = pairs
+    decoded = recognizer_module("engines").Decoded([1] * tokens, -1.0, 0.0)
+    (aligned,) = making().align(_windows(1), [1, 2, 3, 4], [decoded], [1.0])
+    assert aligned.starts.tolist() == pytest.approx(starts)

@@ -1,0 +1,295 @@
+"""OpenVINO's engine on recordings of people, beside CTranslate2's in float32 on the same output of the encoder."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from frontend.verification.recordings import Recorded, recordings
+from scripts.export_models.whisper.served import recognizer_module
+from tests.unit.whisper.engines import SAMPLE_RATE, ctranslate_engine, features_of, openvino_engine
+
+MOST = 200
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """Windows with what is asked of them."""
+
+    encoded: list[Any]
+    prompts: list[list[int]]
+    seconds: list[float]
+
+    def decoded_by(self, engine: Any, temperature: float = 0.0, most: int = MOST) -> list[Any]:
+        return list(engine.decode(self.encoded, self.prompts, most, temperature))
+
+    def only(self, place: int) -> "Spoken":
+        its = slice(place, place + 1)
+        return Spoken(self.encoded[its], self.prompts[its], self.seconds[its])
+
+
+@pytest.fixture(scope="module")
+def recorded() -> list[Recorded]:
+    """One of each language but French, in which base is undecided between two spellings, and one more."""
+    return [*recordings("en", "es", "ru", most=1), recordings("it")[1], recordings("en")[5]]
+
+
+@pytest.fixture(scope="module")
+def people(engine: Any, tokens: Any, recorded: list[Recorded]) -> Spoken:
+    encoded = [its for each in recorded for its in engine.encode(features_of(each.samples()))]
+    return Spoken(encoded, [tokens.task(each.language) for each in recorded], [each.seconds for each in recorded])
+
+
+@pytest.fixture(scope="module")
+def ours(engine: Any, people: Spoken) -> list[Any]:
+    return people.decoded_by(engine)
+
+
+@pytest.fixture(scope="module")
+def ctranslate(converted: Path) -> Any:
+    return ctranslate_engine(converted)
+
+
+@pytest.fixture(scope="module")
+def theirs(ctranslate: Any, people: Spoken) -> list[Any]:
+    return people.decoded_by(ctranslate)
+
+
+@pytest.fixture(scope="module")
+def uneven(engine: Any, tokens: Any, recorded: list[Recorded]) -> Spoken:
+    """Three windows of a second, and two recordings in one."""
+    first, other = recorded[0].samples(), recorded[4].samples()
+    audio = [first[: 1 * SAMPLE_RATE], other[: 1 * SAMPLE_RATE], np.concatenate([first, other]), first[:SAMPLE_RATE]]
+    encoded = [its for each in audio for its in engine.encode(features_of(each))]
+    return Spoken(encoded, [tokens.task("en")] * 4, [len(each) / SAMPLE_RATE for each in audio])
+
+
+@pytest.fixture
+def left_out(engine: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many windows went on each time that others were left out."""
+    counts: list[int] = []
+    keep = engine._decoder.keep
+
+    def noted(windows: list[int]) -> None:
+        counts.append(len(windows))
+        keep(windows)
+
+    monkeypatch.setattr(engine._decoder, "keep", noted)
+    return counts
+
+
+def _averages(decoded: list[Any]) -> list[float]:
+    return [its.avg_logprob for its in decoded]
+
+
+def test_a_window_is_encoded_with_what_the_decoder_attends_to(people: Spoken) -> None:
+    encoded = people.encoded[0]
+    assert encoded.output.shape == (1, 1500, 512)
+    shapes = {name: array.shape for name, array in encoded.attended.items()}
+    assert shapes == {f"{part}.{layer}": (1, 8, 1500, 64) for layer in range(6) for part in ("keys", "values")}
+
+
+def test_the_same_is_heard_as_by_ctranslate2(ours: list[Any], theirs: list[Any]) -> None:
+    assert [its.tokens for its in ours] == [its.tokens for its in theirs]
+
+
+@pytest.mark.parametrize("probability", ["avg_logprob", "no_speech_prob"])
+def test_it_is_as_likely_as_ctranslate2_finds_it(ours: list[Any], theirs: list[Any], probability: str) -> None:
+    found, wanted = ([getattr(its, probability) for its in each] for each in (ours, theirs))
+    assert found == pytest.approx(wanted, abs=0.03 if probability == "avg_logprob" else 0.01)
+
+
+def test_the_probabilities_of_the_tokens_and_of_the_end_make_that_of_the_text(ours: list[Any]) -> None:
+    for its in ours:
+        assert len(its.probabilities) == len(its.tokens)
+        # The end, which is all that is not among them, is likely but not certain.
+        assert -1.0 < its.logprob - sum(np.log(its.probabilities)) < 0.0
+
+
+def test_the_encoder_hears_the_same_as_ctranslate2s(people: Spoken, ctranslate: Any, recorded: list[Recorded]) -> None:
+    """As far as int8 does: the export holds it to more."""
+    (wanted,) = ctranslate.encode(features_of(recorded[0].samples()))
+    found = people.encoded[0].output
+    assert np.linalg.norm(found - wanted.output) < 0.1 * np.linalg.norm(wanted.output)
+
+
+def test_a_language_is_as_likely_as_ctranslate2_finds_it(
+    engine: Any, ctranslate: Any, people: Spoken, tokens: Any, recorded: list[Recorded]
+) -> None:
+    found, wanted = (each.languages(people.encoded) for each in (engine, ctranslate))
+    assert [tokens.language_of(next(iter(its))) for its in found] == [each.language for each in recorded]
+    for ours, theirs in zip(found, wanted, strict=True):
+        assert ours == pytest.approx(theirs, abs=0.05)
+
+
+def test_languages_are_ranked_by_their_probability(engine: Any, people: Spoken) -> None:
+    (ranking,) = engine.languages(people.encoded[:1])
+    assert list(ranking.values()) == sorted(ranking.values(), reverse=True)
+    assert sum(ranking.values()) == pytest.approx(1.0, abs=1e-3)
+
+
+def test_words_are_placed_where_ctranslate2_places_them(
+    engine: Any, ctranslate: Any, people: Spoken, ours: list[Any], recorded: list[Recorded], tokens: Any
+) -> None:
+    for place, each in enumerate(recorded):
+        given = people.encoded[place : place + 1], tokens.task(each.language), ours[place : place + 1], [each.seconds]
+        (found,), (wanted,) = engine.align(*given), ctranslate.align(*given)
+        assert len(found.starts) == len(ours[place].tokens) + 1
+        # A frame is 0.02 s.
+        assert found.starts == pytest.approx(wanted.starts, abs=0.05)
+
+
+def test_a_window_is_heard_the_same_alone_and_in_a_batch(engine: Any, people: Spoken, ours: list[Any]) -> None:
+    alone = [people.only(place).decoded_by(engine)[0] for place in range(len(ours))]
+    assert [its.tokens for its in alone] == [its.tokens for its in ours]
+    assert _averages(alone) == pytest.approx(_averages(ours), abs=0.01)
+
+
+def test_windows_of_very_different_lengths_are_heard_as_alone(engine: Any, uneven: Spoken, left_out: list[int]) -> None:
+    together = uneven.decoded_by(engine)
+    assert left_out
+    alone = [uneven.only(place).decoded_by(engine)[0] for place in range(4)]
+    assert [its.tokens for its in together] == [its.tokens for its in alone]
+    assert _averages(together) == pytest.approx(_averages(alone), abs=0.01)
+
+
+def test_the_next_batch_is_not_disturbed_by_windows_that_were_left_out(
+    engine: Any, uneven: Spoken, people: Spoken, ours: list[Any], left_out: list[int]
+) -> None:
+    uneven.decoded_by(engine)
+    assert left_out == [1]
+    again = people.decoded_by(engine)
+    assert np.isfinite(_averages(again)).all()
+    assert [its.tokens for its in again] == [its.tokens for its in ours]
+
+
+@pytest.fixture(scope="module")
+def beam(exported: Path) -> Any:
+    """Five wide."""
+    return openvino_engine(exported, 5)
+
+
+def test_a_beam_hears_the_same_as_ctranslate2s(beam: Any, people: Spoken, converted: Path) -> None:
+    some = Spoken(people.encoded[:3], people.prompts[:3], people.seconds[:3])
+    found, wanted = (some.decoded_by(each) for each in (beam, ctranslate_engine(converted, 5)))
+    assert [its.tokens for its in found] == [its.tokens for its in wanted]
+    assert _averages(found) == pytest.approx(_averages(wanted), abs=0.03)
+
+
+def test_a_beam_is_as_sure_as_a_greedy_search_or_surer(beam: Any, people: Spoken, ours: list[Any]) -> None:
+    for found, greedy in zip(people.decoded_by(beam), ours, strict=True):
+        # What is computed of five rows is rounded elsewhere.
+        assert found.avg_logprob > greedy.avg_logprob - 0.02
+
+
+def test_a_beam_hears_windows_of_very_different_lengths_as_alone(beam: Any, uneven: Spoken) -> None:
+    together = uneven.decoded_by(beam)
+    alone = [uneven.only(place).decoded_by(beam)[0] for place in range(4)]
+    assert [its.tokens for its in together] == [its.tokens for its in alone]
+
+
+def test_a_beam_has_the_queries_of_the_sentence_that_it_chose(
+    beam: Any, engine: Any, people: Spoken, tokens: Any, recorded: list[Recorded]
+) -> None:
+    """The words are where they are by a greedy search that heard the same."""
+    (greedy,), (chosen,) = (people.only(0).decoded_by(each) for each in (engine, beam))
+    assert greedy.tokens == chosen.tokens
+    given = people.encoded[:1], tokens.task(recorded[0].language)
+    (wanted,), (found,) = (engine.align(*given, [its], people.seconds[:1]) for its in (greedy, chosen))
+    assert found.starts == pytest.approx(wanted.starts, abs=0.05)
+
+
+def test_a_beam_that_is_wider_than_what_the_decoder_tells_is_refused(exported: Path) -> None:
+    with pytest.raises(ValueError, match="less than 10 wide, not 10"):
+        openvino_engine(exported, 10)
+
+
+@pytest.fixture(scope="module")
+def prompted(people: Spoken, tokens: Any) -> Spoken:
+    prompts = [[*tokens.earlier("At the desk of Anna.", 224), *tokens.task("en")]]
+    return Spoken(people.encoded[:1], prompts, people.seconds[:1])
+
+
+def test_words_are_placed_behind_a_prompt_as_without_one(
+    engine: Any, people: Spoken, prompted: Spoken, ours: list[Any], tokens: Any
+) -> None:
+    (decoded,) = prompted.decoded_by(engine)
+    assert decoded.tokens == ours[0].tokens
+    given = people.encoded[:1], tokens.task("en")
+    (found,), (wanted,) = (engine.align(*given, [its], people.seconds[:1]) for its in (decoded, ours[0]))
+    assert found.starts == pytest.approx(wanted.starts, abs=0.1)
+
+
+def test_a_prompt_is_heard_as_by_ctranslate2(engine: Any, ctranslate: Any, prompted: Spoken) -> None:
+    (found,), (wanted,) = (prompted.decoded_by(each) for each in (engine, ctranslate))
+    assert found.tokens == wanted.tokens
+    assert found.avg_logprob == pytest.approx(wanted.avg_logprob, abs=0.03)
+    assert found.no_speech_prob == pytest.approx(wanted.no_speech_prob, abs=0.01)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.5])
+def test_decoding_ends_after_the_most_tokens(engine: Any, people: Spoken, temperature: float) -> None:
+    decoded = people.decoded_by(engine, temperature, most=4)
+    assert [len(its.tokens) for its in decoded] == [4] * 5
+
+
+def test_the_last_word_of_a_text_that_was_broken_off_ends_with_the_window(
+    engine: Any, people: Spoken, tokens: Any
+) -> None:
+    (decoded,) = people.only(0).decoded_by(engine, most=4)
+    (aligned,) = engine.align(people.encoded[:1], tokens.task("en"), [decoded], [4.0])
+    assert len(aligned.starts) == 5
+    assert aligned.starts[-1] == pytest.approx(4.0)
+    assert aligned.starts[-2] < 4.0
+
+
+def test_words_are_looked_for_where_the_window_has_sound(
+    engine: Any, people: Spoken, tokens: Any, ours: list[Any]
+) -> None:
+    (aligned,) = engine.align(people.encoded[:1], tokens.task("en"), ours[:1], [2.0])
+    assert max(aligned.starts) < 2.0
+
+
+def test_a_text_of_nothing_has_no_word_to_place(engine: Any, people: Spoken, tokens: Any) -> None:
+    (decoded,) = people.only(0).decoded_by(engine, most=1)
+    nothing = type(decoded)([], decoded.logprob, 0.0, [], decoded.queries[:, :4])
+    (aligned,) = engine.align(people.encoded[:1], tokens.task("en"), [nothing], [4.0])
+    assert (aligned.starts.tolist(), aligned.probabilities) == ([0.0], [])
+
+
+def test_people_are_heard_by_samples_too(engine: Any, people: Spoken, ours: list[Any]) -> None:
+    """The best of five at a low temperature is what a search finds, or nearly."""
+    sampled = people.decoded_by(engine, 0.2)
+    assert sum(its.tokens == greedy.tokens for its, greedy in zip(sampled, ours, strict=True)) >= 4
+
+
+def test_whatever_is_sampled_is_text(engine: Any, people: Spoken, tokens: Any) -> None:
+    """At this temperature every token is about as likely."""
+    said = {token for its in people.decoded_by(engine, 50.0, most=40) for token in its.tokens}
+    assert len(said) > 100
+    assert max(said) < tokens.end
+    assert said.isdisjoint(tokens.suppressed)
+
+
+@pytest.mark.parametrize("token", ["end", "blank"])
+def test_a_text_does_not_begin_with_what_never_comes_first(engine: Any, tokens: Any, token: str) -> None:
+    its = {"end": tokens.end, "blank": tokens._tokenizer.token_to_id("Ġ")}[token]
+    assert (engine._first[its], engine._later[its]) == (-np.inf, 0)
+
+
+def test_as_many_windows_are_decoded_together_as_half_a_gigabyte_holds(engine: Any, people: Spoken) -> None:
+    window = sum(array.nbytes for array in people.encoded[0].attended.values())
+    assert engine.decodes_together == 512_000_000 // window > 8
+
+
+def test_at_least_one_window_is_decoded(exported: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recognizer_module("openvino_engine"), "_MOST_BYTES", 1)
+    assert openvino_engine(exported).decodes_together == 1
+
+
+def test_what_is_kept_of_earlier_tokens_is_not_rounded_to_eight_bits(engine: Any) -> None:
+    kept = engine._decoder._graph.get_property("KV_CACHE_PRECISION")
+    assert kept == engine._decoder._handed
+    assert kept.size > 1
