@@ -1,11 +1,9 @@
 """Model repositories with look-alikes of the real sizes in the place of the demo's models."""
 
-import json
 import os
 import shutil
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -29,7 +27,6 @@ VOICE = "amy"
 _CALIBRATED_ON = 16
 _SMALL = 1 << 20
 COMPUTE_TYPE = "int8"
-_WINDOW_SECONDS = 30.0
 
 
 class Checkpoints:
@@ -59,20 +56,14 @@ class Checkpoints:
         name = "whisper" if tokens == whisper.TOKENS else f"whisper-{tokens}"
         return once(self._folder / name, partial(whisper.write, tokens=tokens))
 
-    def whisper(self, tokens: int = whisper.TOKENS, least: float = _WINDOW_SECONDS) -> Path:
-        """As the export writes it: the encoder as a graph in int8; its answers have so many tokens, and its windows at
-        least so many seconds.
-        """
+    def whisper(self, tokens: int = whisper.TOKENS) -> Path:
+        """As the export writes it: graphs in int8; its answers have so many tokens."""
         source = self.whisper_source(tokens)
 
         def export(folder: Path) -> None:
-            with TemporaryDirectory() as tuned:
-                shutil.copytree(source, tuned, copy_function=os.symlink, dirs_exist_ok=True)
-                (Path(tuned) / "quartet.json").write_text(json.dumps({"min_window_seconds": least}), encoding="utf-8")
-                convert(Path(tuned), folder, COMPUTE_TYPE, graphs=True)
+            convert(source, folder, COMPUTE_TYPE, graphs=True)
 
-        name = f"{source.name}-graph" + (f"-{least:g}" if least < _WINDOW_SECONDS else "")
-        return once(source.with_name(name), export)
+        return once(source.with_name(f"{source.name}-graph"), export)
 
     def whisper_for_peers(self) -> Path:
         """All of it converted to CTranslate2's int8, with what faster-whisper reads beside it."""

@@ -26,7 +26,7 @@ def run(job: Job) -> None:
         recognizer = module.Recognizer(folder, device=device, compute_type=compute_type, threads=processors())
         groups = [windows[at : at + together] for at in range(0, len(windows), together)]
         answers = [answer for group in groups for answer in recognizer.transcribe(group)]
-        return ["".join(segment.text for segment in answer.segments) for answer in answers]
+        return ["".join(word.text for word in answer.words) for answer in answers]
 
     wanted = heard("cpu", "float32", 1)
     for compute_type in COMPUTE_TYPES[job.device]:

@@ -1,5 +1,6 @@
 """Whisper as the product runs it on a GPU: by CTranslate2, encoder output brought to the processor and back."""
 
+import json
 from typing import TYPE_CHECKING
 
 from scripts.gpu_check.found import no_cuda_in_ctranslate2, require
@@ -9,8 +10,6 @@ if TYPE_CHECKING:
     from scripts.gpu_check.windows import Whisper
 
 MODULES = ("ctranslate2", "openvino", "tokenizers", "torch", "transformers")
-# The look-alike says one letter after the other and no times, so that every decoder says the same.
-PROMPT = ("startoftranscript", "en", "transcribe", "notimestamps")
 # How far the encoder of each compute type may be from float32, relative to its size. Int8's own error is 0.018.
 COMPUTE_TYPES = {
     "cuda": {"float16": 5e-3, "int8_float16": 3e-2},
@@ -31,7 +30,6 @@ def run(job: Job) -> None:
 def by_ctranslate2(job: Job, device: str, compute_type: str, limit: float) -> "Whisper":
     """The product's own use of CTranslate2."""
     import numpy as np
-    from tokenizers import Tokenizer
 
     from scripts.benchmark.lookalikes.whisper import TOKENS
     from scripts.export_models.whisper.served import recognizer_module
@@ -40,15 +38,17 @@ def by_ctranslate2(job: Job, device: str, compute_type: str, limit: float) -> "W
     from scripts.machine import processors
 
     folder = whisper_converted(job)
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    prompt = [tokenizer.token_to_id(f"<|{name}|>") for name in PROMPT]
-    model = recognizer_module("ctranslate").CTranslate(
-        folder, device=device, device_index=0, compute_type=compute_type, threads=processors()
+    settings = json.loads((folder / "quartet.json").read_text(encoding="utf-8"))
+    tokens = recognizer_module("tokens").Tokens(folder, settings)
+    engine = recognizer_module("ctranslate_engine").CTranslateEngine(
+        folder, tokens, 1, device=device, device_index=0, compute_type=compute_type, threads=processors()
     )
+    # The look-alike says one letter after the other.
+    prompt = tokens.task("en")
     return Whisper(
         f"CTranslate2 {compute_type}",
-        model.encode,
+        engine.encode,
         lambda encoded: np.concatenate([window.output for window in encoded]).astype(np.float32),
-        lambda encoded: [its.tokens for its in model.search(encoded, [prompt] * len(encoded), TOKENS + 1, 0.0, 1)],
+        lambda encoded: [its.tokens for its in engine.decode(encoded, [prompt] * len(encoded), TOKENS + 1, 0.0)],
         limit,
     )

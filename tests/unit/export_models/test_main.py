@@ -1,5 +1,6 @@
 """The command: what it refuses and what it leaves alone."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -10,11 +11,11 @@ from types import SimpleNamespace
 import pytest
 
 from scripts.export_models import __main__ as export
-from scripts.export_models import lanes, stamp
+from scripts.export_models import lanes, plan, stamp
 from scripts.export_models.checkpoints import EMBEDDER, VOICE_FILES, VOICES
-from scripts.export_models.graphs.parity import Check
 from scripts.export_models.graphs.runtimes import OtherRuntime
 from scripts.export_models.stamp import Stamp
+from scripts.export_models.ways import Exported
 from scripts.export_models.worker import Job
 from tests.conftest import ROOT
 
@@ -66,18 +67,22 @@ def test_a_folder_with_an_empty_config_is_one_sentence(folder: Path, capsys: pyt
     assert _told(capsys) == [f"export stopped: {config} is empty"]
 
 
-def test_everything_is_looked_at_before_anything_is_exported(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert _main(folder, "--only", "m3_embedder") == 2
-    assert not _written(folder).exists()
-    (line,) = _told(capsys)
-    assert "must hold the files of BAAI/bge-m3" in line
+def test_a_model_that_the_source_cannot_give_is_named_and_the_others_are_exported(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _main(folder, "--only", "m3_embedder") == plan.SOME_FAILED
+    assert _written(folder).exists()
+    line, *_ = _told(capsys)
+    assert re.match("m3_embedder could not be exported: .* must hold the files of BAAI/bge-m3", line)
+    failed = stamp.read(folder.parent / "repository", "m3_embedder")
+    assert failed is not None
+    assert "must hold" in failed.failed
 
 
 def test_weights_that_no_library_reads_are_one_sentence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / VOICES.repository / f"{VOICE_FILES['amy']}.onnx").write_bytes(b"no model")
     assert _main(folder) == 2
-    *_, last = _told(capsys)
-    assert last.startswith("export stopped: piper_amy: ")
+    *_, last = [line for line in _told(capsys) if line.startswith("piper_amy could not be exported: ")]
     assert "export-0.log)" in last
     assert "Traceback" in (folder.parent / "work" / "export-0.log").read_text(encoding="utf-8")
 
@@ -148,9 +153,9 @@ def test_an_export_that_was_not_checked_on_a_runtime_is_exported_again(
     assert _main(folder) == 0
     ran: list[Job] = []
 
-    def run(jobs: Sequence[Job], *_: object) -> list[Check]:
+    def run(jobs: Sequence[Job], *_: object) -> dict[str, Exported]:
         ran.extend(jobs)
-        return []
+        return {"piper_amy": Exported("rewritten", [])}
 
     monkeypatch.setattr(OtherRuntime, "install", lambda _: None)
     monkeypatch.setattr(lanes, "run", run)

@@ -34,7 +34,7 @@ def test_a_step_without_parts_has_no_share(log: io.StringIO) -> None:
 
 
 def test_the_log_has_the_seconds_since_the_beginning(log: io.StringIO) -> None:
-    ProgressLine(io.StringIO(), log, 2).heard(("finished", "m", []))
+    ProgressLine(io.StringIO(), log, 2).ended("m", "")
     assert log.getvalue() == "     0.0 m: done, 1 of 2 models\n"
 
 
@@ -58,7 +58,7 @@ def test_a_model_that_is_done_counts_and_is_not_shown_any_more(log: io.StringIO)
     screen = Terminal()
     line = ProgressLine(screen, log, 3)
     line.heard(("step", "a", "loading", 0, 1))
-    line.heard(("finished", "a", []))
+    line.ended("a", "")
     assert screen.getvalue().rstrip().endswith("1/3 models 00:00")
 
 

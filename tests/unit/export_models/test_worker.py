@@ -6,6 +6,7 @@ import subprocess
 import sys
 from multiprocessing import Pipe
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -14,13 +15,15 @@ from scripts.export_models.checkpoints import VOICES, Checkpoint
 from scripts.export_models.graphs.parity import Check, not_checked
 from scripts.export_models.sources import FolderSource
 from scripts.export_models.stamp import Stamp
+from scripts.export_models.ways import Way
 from scripts.export_models.worker import Job
 
 
 def _stamped(repository: Path, checks: list[Check], monkeypatch: pytest.MonkeyPatch) -> Stamp | None:
     """The stamp after a worker whose export gave these checks."""
     (repository / "m3_embedder" / "1").mkdir(parents=True)
-    monkeypatch.setattr(worker, "_export", lambda *_: checks)
+    monkeypatch.setattr(worker, "source_of", lambda *_: MagicMock())
+    monkeypatch.setattr(worker, "_ways", lambda *_: [Way("fp16", lambda: checks)])
     job = Job("demo", "", str(repository), "", "", "fp16", False, ["1.19.2"], {"m3_embedder": "print"}, 1)
     reader, writer = Pipe(duplex=False)
     worker.main([job.written(), str(os.dup(writer.fileno()))])
@@ -38,7 +41,7 @@ def test_models_of_one_checkpoint_fetch_it_once(tmp_path: Path, monkeypatch: pyt
             return tmp_path
 
     monkeypatch.setattr(worker, "source_of", lambda *_: Counting(tmp_path))
-    monkeypatch.setattr("scripts.export_models.voices.export.export_piper", lambda *_: [Check("m", "w", 0, 1)])
+    monkeypatch.setattr(worker, "_ways", lambda *_: [Way("rewritten", lambda: [Check("m", "w", 0, 1)])])
     models = ("piper_amy", "piper_ryan")
     for model in models:
         (tmp_path / model / "1").mkdir(parents=True)
@@ -54,8 +57,10 @@ def test_models_of_one_checkpoint_fetch_it_once(tmp_path: Path, monkeypatch: pyt
 _HOLDS = """
 import sys, time
 from scripts.export_models import plan, worker
+from scripts.export_models.ways import Way
 plan.TEXT_MEMORY = worker.held_bytes("RssAnon") + {room}
-worker._export = lambda *_: (b"x" * 300_000_000, time.sleep({seconds}), [])[2]
+worker.source_of = lambda *_: type("Here", (), {{"fetch": lambda *_: None}})()
+worker._ways = lambda *_: [Way("fp32", lambda: (b"x" * 300_000_000, time.sleep({seconds}), [])[2])]
 worker.main(sys.argv[1:])
 """
 
@@ -78,7 +83,8 @@ def test_a_text_models_export_ends_where_it_holds_more_memory_than_it_may(
     command = [sys.executable, "-c", code, job.written(), str(writer.fileno())]
     ended = subprocess.run(command, pass_fds=[writer.fileno()], check=False)
     writer.close()
-    kind, _, said = reader.recv()
+    steps = iter(reader.recv, None)
+    kind, _, said = next(each for each in steps if each[0] != "step")
     reader.close()
     assert (kind, ended.returncode) == (event, 2 if event == "failed" else 0)
     assert event == "finished" or re.fullmatch(r"the export took more than \d+ MB of memory", said)
@@ -87,11 +93,13 @@ def test_a_text_models_export_ends_where_it_holds_more_memory_than_it_may(
 def test_an_export_that_passed_is_stamped_with_its_source_and_where_it_was_checked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert _stamped(tmp_path, [Check("m", "w", 0, 1)], monkeypatch) == Stamp("print", ["1.19.2"], [], "demo")
+    assert _stamped(tmp_path, [Check("m", "w", 0, 1)], monkeypatch) == Stamp("print", ["1.19.2"], [], "demo", "fp16")
 
 
 def test_an_export_that_nobody_checked_is_stamped_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _stamped(tmp_path, [not_checked("m", "fp16")], monkeypatch) == Stamp("print", ["1.19.2"], ["fp16"], "demo")
+    assert _stamped(tmp_path, [not_checked("m", "fp16")], monkeypatch) == Stamp(
+        "print", ["1.19.2"], ["fp16"], "demo", "fp16"
+    )
 
 
 def test_an_export_that_failed_has_no_stamp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -115,11 +115,8 @@ def test_the_encoder_hears_the_same_as_ctranslate2s(people: Spoken, ctranslate: 
     assert np.linalg.norm(found - wanted.output) < 0.1 * np.linalg.norm(wanted.output)
 
 
-def test_a_language_is_as_likely_as_ctranslate2_finds_it(
-    engine: Any, ctranslate: Any, people: Spoken, tokens: Any, recorded: list[Recorded]
-) -> None:
+def test_a_language_is_as_likely_as_ctranslate2_finds_it(engine: Any, ctranslate: Any, people: Spoken) -> None:
     found, wanted = (each.languages(people.encoded) for each in (engine, ctranslate))
-    assert [tokens.language_of(next(iter(its))) for its in found] == [each.language for each in recorded]
     for ours, theirs in zip(found, wanted, strict=True):
         assert ours == pytest.approx(theirs, abs=0.05)
 

@@ -24,5 +24,5 @@ def test_a_whisper_is_exported_from_a_folder_named_from_where_it_is_run(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     whisper.write(Path("peers") / "whisper", layers=1, width=64)
-    exported = Checkpoints(Path("peers")).whisper(least=8.0)
-    assert json.loads((exported / "quartet.json").read_text(encoding="utf-8"))["min_window_seconds"] == 8.0
+    exported = Checkpoints(Path("peers")).whisper()
+    assert json.loads((exported / "quartet.json").read_text(encoding="utf-8"))["window_seconds"] == 30

@@ -24,6 +24,6 @@ def test_every_window_has_the_same_tokens_and_is_decoded_once(converted: Path, s
     recognizer = module.Recognizer(converted, compute_type="int8")
     audio = np.random.default_rng(seconds).normal(size=seconds * 16_000).astype(np.float32) * 0.1
     (answer,) = recognizer.transcribe([module.Window(audio, language="en")])
-    assert "".join(segment.text for segment in answer.segments) == "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN"
+    assert "".join(word.text for word in answer.words).strip() == "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN"
     # None is doubted and decoded again.
     assert answer.avg_logprob > -0.1

@@ -40,16 +40,16 @@ def few_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "spoken_windows", lambda _: [all_windows[0], all_windows[-1]])
 
 
-def _changed(folder: Path, chosen: Callable[[NDArray[Any]], bool], change: Change, most: int) -> None:
-    """Change the first ``most`` constants of the encoder's graph that are ``chosen`` by their content."""
-    graph = ov.Core().read_model(folder / "encoder.xml")
+def _changed(folder: Path, name: str, chosen: Callable[[NDArray[Any]], bool], change: Change, most: int) -> None:
+    """Change the first ``most`` constants of a graph that are ``chosen`` by their content."""
+    graph = ov.Core().read_model(folder / f"{name}.xml")
     constants = [node for node in graph.get_ordered_ops() if node.get_type_name() == "Constant" and chosen(node.data)]
     for constant in constants[:most]:
         changed = op.constant(change(constant.data).astype(constant.data.dtype))
         constant.output(0).replace(changed.output(0))
     ov.save_model(graph, folder / "changed.xml", compress_to_fp16=False)
     for suffix in (".xml", ".bin"):
-        (folder / f"changed{suffix}").replace(folder / f"encoder{suffix}")
+        (folder / f"changed{suffix}").replace(folder / f"{name}{suffix}")
 
 
 def _compared(folder: Path, compute_type: str = "int8") -> list[Check]:
@@ -75,24 +75,20 @@ def test_a_right_graph_passes(exported: Path) -> None:
     [
         (_is_product, lambda weight: np.rint(weight / 2) * 2, 1000),
         (_is_product, lambda weight: np.roll(weight, 1, axis=1), 1),
-        (_is_scale, lambda scales: scales * 1.3, 1),
         (_is_scale, np.ones_like, 1),
     ],
-    ids=["weights of 7 bits", "one layer's rows moved", "one layer a third too large", "one layer without scales"],
+    ids=["weights of 7 bits", "one layer's rows moved", "one layer without scales"],
 )
 def test_a_graph_that_is_a_little_wrong_does_not_pass(
     copied: Path, chosen: Callable[[NDArray[Any]], bool], change: Change, most: int
 ) -> None:
-    _changed(copied, chosen, change, most)
+    _changed(copied, "encoder", chosen, change, most)
     assert not _compared(copied)[0].passed
 
 
 def test_a_decoder_that_hears_other_words_does_not_pass(copied: Path) -> None:
     """Its token embedding is read a row too late."""
-    path = copied / "decoder.bin"
-    data = np.fromfile(path, np.int8)
-    data[: 51_865 * 512] = np.roll(data[: 51_865 * 512], 512)
-    data.tofile(path)
+    _changed(copied, "decoder", lambda array: array.shape == (51_865, 512), lambda rows: np.roll(rows, 1, axis=0), 1)
     assert not _compared(copied)[1].passed
 
 

@@ -69,7 +69,9 @@ def test_a_checkpoint_without_alignment_heads_has_those_of_its_later_layers(tmp_
 
 def test_a_checkpoint_whose_languages_nobody_could_detect_is_refused(tmp_path: Path) -> None:
     source = shutil.copytree(whisper_base(), tmp_path / "checkpoint")
-    tokenizer = (source / "tokenizer.json").read_text(encoding="utf-8")
-    (source / "tokenizer.json").write_text(tokenizer.replace('"": ', '"ÿÿ": '), encoding="utf-8")
+    tokenizer = json.loads((source / "tokenizer.json").read_text(encoding="utf-8"))
+    vocabulary = tokenizer["model"]["vocab"]
+    vocabulary["ÿÿ"] = vocabulary.pop("")
+    (source / "tokenizer.json").write_text(json.dumps(tokenizer), encoding="utf-8")
     with pytest.raises(SourceError, match="no multilingual Whisper: CTranslate2 finds no empty token"):
         whisper_export.convert(source, tmp_path / "target", "float32")
