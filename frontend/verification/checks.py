@@ -7,14 +7,15 @@ from frontend.catalogue.models import EMBEDDINGS, MODELS, RERANK, SPEECH, TRANSC
 from frontend.text.tokens import TextTokenizer
 from frontend.verification.client import Api
 from frontend.verification.facts import Facts
+from frontend.verification.people import heard
 from frontend.verification.rows import Row, asked, same
-from frontend.verification.speech import clips, spoken
+from frontend.verification.speech import spoken
 from frontend.verification.texts import embeddings, rankings
 
 _CHECKS: Mapping[str, Callable[[Api, Facts, str], Awaitable[list[Row]]]] = {
     EMBEDDINGS: embeddings,
     RERANK: rankings,
-    TRANSCRIPTIONS: clips,
+    TRANSCRIPTIONS: heard,
     SPEECH: spoken,
 }
 OPERATIONS = tuple(_CHECKS)

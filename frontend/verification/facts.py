@@ -5,7 +5,7 @@ answers of one, each in its precision.
 """
 
 import base64
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -56,18 +56,47 @@ class Ranking:
 class Speech:
     """Sentences by language, each in phrases that ``|`` parts, and what becomes of them when each voice has said them.
 
-    ``language`` is whether it is recognised. Of all voices together at most ``word_error`` of the words are heard
-    wrong, of one ``voice_word_error``; words lie within ``seconds`` of where they were said. ``pause`` and
-    ``sentence_pause`` are the silence between phrases and sentences, in seconds.
+    Whispers hear the ``voices``, or all. ``language`` is whether it is recognised. Of those voices together at most
+    ``word_error`` of the words are heard wrong, of one ``voice_word_error``; words lie within ``seconds`` of where they
+    were said. ``pause`` and ``sentence_pause`` are the silence between phrases and sentences, in seconds.
     """
 
     sentences: dict[str, list[str]] = field(default_factory=dict)
+    voices: list[str] = field(default_factory=list)
     language: bool = True
     word_error: float | None = 0.05
     voice_word_error: float | None = 0.15
     seconds: float | None = 0.3
     pause: float = 0.15
     sentence_pause: float = 0.25
+
+    def heard_of(self, said: Iterable[str]) -> list[str]:
+        """Those of the voices that Whispers hear."""
+        return [voice for voice in said if not self.voices or voice in self.voices]
+
+
+@dataclass(frozen=True)
+class People:
+    """What becomes of the recordings of people that come with the product, those of each language in one file.
+
+    At most ``word_error`` of a language's words are heard wrong; languages that it does not name are not asked for.
+    The first and last word of each recording lie within ``seconds`` of where it begins and ends, others within it.
+    """
+
+    word_error: dict[str, float] = field(default_factory=dict)
+    seconds: float | None = 0.5
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """A sentence as a voice said it: its length, its loudness below full scale, and ``sound.outline`` of it.
+
+    There is no outline of a voice that says it in another way each time, as Piper's do.
+    """
+
+    seconds: float
+    decibels: float
+    outline: str = ""
 
 
 @dataclass(frozen=True)
@@ -87,9 +116,9 @@ class Heard:
 class Recording:
     """One server's answers: of every text, ranking, clip (by model) and sentence (by voice), in the questions' order.
 
-    Vectors are float32 in base64, and sounds what ``sound.outline`` makes of them. ``limits`` say how far a server of
-    the same precision may be off: ``vector`` (1 - cosine), ``logit`` of a score, ``logprob`` of a clip and
-    ``logprobs`` in the mean of all.
+    Vectors are float32 in base64. ``limits`` say how far a server of the same precision may be off: ``vector``
+    (1 - cosine), ``logit`` of a score, ``logprob`` of a clip and ``logprobs`` in the mean of all, ``length`` of a
+    sentence (a share) and its ``loudness`` (dB).
     """
 
     precision: str
@@ -99,7 +128,7 @@ class Recording:
     ranking_tokens: list[int]
     scores: list[list[float]]
     heard: dict[str, list[Heard]]
-    sounds: dict[str, list[str]]
+    spoken: dict[str, list[Spoken]]
 
     def vector(self, place: int) -> Vector:
         """Of the text at this place, float32 [width]."""
@@ -117,7 +146,7 @@ class Recording:
 @dataclass(frozen=True)
 class Facts:
     """What is asked, and what is known of the answers. ``cosine_limits`` and ``logit_limits`` are how far published
-    numbers may be missed, by precision; clips are MP3 in base64.
+    numbers may be missed, by precision.
     """
 
     about: str
@@ -129,7 +158,7 @@ class Facts:
     rankings: list[Ranking] = field(default_factory=list)
     logit_limits: dict[str, float] = field(default_factory=dict)
     speech: Speech = field(default_factory=Speech)
-    clips: list[str] = field(default_factory=list)
+    people: People = field(default_factory=People)
     recordings: list[Recording] = field(default_factory=list)
 
     def to_json(self) -> bytes:
@@ -142,6 +171,8 @@ class Facts:
         of_rankings |= {"best": -1} if "best" in parts else {}
         limits: dict[str, Any] = dict.fromkeys({"word_error", "voice_word_error", "seconds"} & set(parts))
         limits |= {"language": False} if "language" in parts else {}
+        people: dict[str, Any] = {"seconds": None} if "people_seconds" in parts else {}
+        people |= {"word_error": {}} if "people_word_error" in parts else {}
         return replace(
             self,
             texts=[replace(each, **of_texts) for each in self.texts],
@@ -149,6 +180,7 @@ class Facts:
             cosines=[] if "cosines" in parts else self.cosines,
             alike=[] if "alike" in parts else self.alike,
             speech=replace(self.speech, **limits),
+            people=replace(self.people, **people),
             recordings=[each.without_sampled() for each in self.recordings] if "sampled" in parts else self.recordings,
         )
 
@@ -171,8 +203,12 @@ def load(name: str) -> Facts:
 def _facts(values: Mapping[str, Any]) -> Facts:
     lists: dict[str, Any] = {"texts": Text, "cosines": Cosine, "rankings": Ranking}
     given = {name: [made(**each) for each in values.get(name, [])] for name, made in lists.items()}
-    recordings = [
-        Recording(**{**each, "heard": {model: [Heard(**one) for one in some] for model, some in each["heard"].items()}})
-        for each in values.get("recordings", [])
-    ]
-    return Facts(**{**values, **given, "speech": Speech(**values.get("speech", {})), "recordings": recordings})
+    speech, people = Speech(**values.get("speech", {})), People(**values.get("people", {}))
+    recordings = [_recording(each) for each in values.get("recordings", [])]
+    return Facts(**{**values, **given, "speech": speech, "people": people, "recordings": recordings})
+
+
+def _recording(values: Mapping[str, Any]) -> Recording:
+    heard = {model: [Heard(**each) for each in some] for model, some in values["heard"].items()}
+    spoken = {voice: [Spoken(**each) for each in some] for voice, some in values["spoken"].items()}
+    return Recording(**{**values, "heard": heard, "spoken": spoken})

@@ -7,20 +7,22 @@ import numpy as np
 
 from frontend.verification.checks import OPERATIONS, check
 from frontend.verification.client import Api, RefusedError, Transcript
-from frontend.verification.facts import Facts, Heard, Recording, Vector
+from frontend.verification.facts import Facts, Heard, Recording, Spoken, Vector
+from frontend.verification.people import HEARING, clips
 from frontend.verification.sound import outline
-from frontend.verification.speech import HEARING, say, voices
+from frontend.verification.speech import say, voices
 from frontend.verification.texts import Embedded, logit, units
 
 _LEAST = 1e-6
 _CLOSEST = {"vector": 1e-9, "logit": 1e-5}
 _TEMPERATURES = ((0.0, 2), (0.01, 5))
 # The same int8 by another ONNX Runtime is some 2e-4 off, and a Whisper's is computed in bfloat16 where there is any.
+_OF_AUDIO = {"logprob": 0.05, "logprobs": 0.015, "length": 0.15, "loudness": 3.0}
 _LIMITS = {
-    "int8": {"vector": 4e-4, "logit": 0.1, "logprob": 0.01, "logprobs": 0.0015},
-    "bf16": {"vector": 2e-4, "logit": 0.05, "logprob": 0.01, "logprobs": 0.0015},
-    "fp16": {"vector": 1e-4, "logit": 0.02, "logprob": 0.01, "logprobs": 0.0015},
-    "fp32": {"vector": 1e-5, "logit": 2e-3, "logprob": 0.005, "logprobs": 0.001},
+    "int8": {"vector": 4e-4, "logit": 0.1, **_OF_AUDIO},
+    "bf16": {"vector": 2e-4, "logit": 0.05, **_OF_AUDIO},
+    "fp16": {"vector": 1e-4, "logit": 0.02, **_OF_AUDIO},
+    "fp32": {"vector": 1e-5, "logit": 2e-3, **_OF_AUDIO},
 }
 
 
@@ -32,7 +34,6 @@ async def record(api: Api, facts: Facts, precision: str) -> Facts:
     """
     embedded = await Embedded.ask(api, facts)
     ranked = [await api.rerank(each.query, each.documents) for each in facts.rankings]
-    clips = facts.clips or await _clips(api, facts)
     recording = Recording(
         precision=precision,
         limits=_limits(precision, list(embedded.vectors.values()), [scores for scores, _ in ranked]),
@@ -40,11 +41,11 @@ async def record(api: Api, facts: Facts, precision: str) -> Facts:
         vectors=[_in_base64(embedded.unit(each.text)) for each in facts.texts],
         ranking_tokens=[tokens for _, tokens in ranked],
         scores=[scores for scores, _ in ranked],
-        heard={model: [await _heard(api, model, base64.b64decode(clip)) for clip in clips] for model in HEARING},
-        sounds=await _sounds(api, facts),
+        heard={model: [await _heard(api, model, clip) for clip in clips()] for model in HEARING},
+        spoken=await _spoken(api, facts),
     )
     others = [each for each in facts.recordings if each.precision != precision]
-    recorded = replace(facts, clips=clips, recordings=[*others, recording])
+    recorded = replace(facts, recordings=[*others, recording])
     failed = [row for row in await check(api, recorded, precision, OPERATIONS) if not row.ok]
     if unsteady := [row for row in failed if not row.part]:
         raise RefusedError(f"another answer to the same question: {unsteady[0].fact}: {unsteady[0].got}")
@@ -64,12 +65,6 @@ def _in_base64(vector: Vector) -> str:
     return base64.b64encode(vector.astype("<f4").tobytes()).decode("ascii")
 
 
-async def _clips(api: Api, facts: Facts) -> list[str]:
-    """The first sentence of each voice."""
-    said = [(voice.name, facts.speech.sentences[voice.language][0].replace("|", "")) for voice in voices(facts)]
-    return [base64.b64encode(await api.speak(text, voice, "mp3")).decode("ascii") for voice, text in said]
-
-
 async def _heard(api: Api, model: str, clip: bytes) -> Heard:
     """Asked twice, and where that gives two answers, more often at a low temperature."""
     answers: list[Transcript] = []
@@ -80,10 +75,15 @@ async def _heard(api: Api, model: str, clip: bytes) -> Heard:
     return Heard(answers[0].language, None, answers[0].logprob)
 
 
-async def _sounds(api: Api, facts: Facts) -> dict[str, list[str]]:
-    """Outlines of each voice's sentences; none of a voice that says them in another way each time, as Piper's do."""
-    found: dict[str, list[str]] = {}
+async def _spoken(api: Api, facts: Facts) -> dict[str, list[Spoken]]:
+    """Each voice's sentences; without outlines of a voice that says them in another way each time, as Piper's do."""
+    found: dict[str, list[Spoken]] = {}
     for voice in voices(facts):
-        first, again = [[outline(sentence) for sentence in (await say(api, facts, voice)).sentences] for _ in range(2)]
-        found[voice.name] = first if first == again else []
+        first, again = [(await say(api, facts, voice)).sentences for _ in range(2)]
+        outlines = [outline(each) for each in first]
+        steady = outlines == [outline(each) for each in again]
+        found[voice.name] = [
+            Spoken(round(sound.seconds, 3), round(sound.decibels, 1), its if steady else "")
+            for sound, its in zip(first, outlines, strict=True)
+        ]
     return found

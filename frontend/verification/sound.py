@@ -32,6 +32,12 @@ class Sound:
     def seconds(self) -> float:
         return len(self.samples) / self.rate
 
+    @property
+    def decibels(self) -> float:
+        """The root mean square of the samples below full scale; silence is at -100."""
+        power = float(np.mean((self.samples / 32768.0) ** 2)) if self.samples.size else 0.0
+        return 10 * float(np.log10(max(power, 1e-10)))
+
     def trimmed(self) -> "Sound":
         """Without the silence before and after."""
         loud = np.abs(self.samples.astype(np.int32))

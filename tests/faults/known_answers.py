@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import onnx
@@ -106,17 +107,21 @@ def zero_points_of_the_reranker(repository: Path) -> None:
     _shift_zero_points(repository / _RERANKER / "model.onnx", 1000)
 
 
-def whisper_in_int8(repository: Path) -> None:
-    """No fault: the demo's is served in float32, and was recorded in both."""
+def _convert_whisper(repository: Path, compute_type: str, *, graphs: bool) -> None:
     folder = repository / "whisper_turbo/1/whisper"
     shutil.rmtree(folder)
-    convert(DemoSource(Path("build/export/demo")).fetch(WHISPER_TURBO), folder, "int8", graphs=True)
+    convert(DemoSource(Path("build/export/demo")).fetch(WHISPER_TURBO), folder, compute_type, graphs=graphs)
+
+
+def whisper_in_fp32(repository: Path) -> None:
+    """No fault: it was recorded in both."""
+    _convert_whisper(repository, "float32", graphs=False)
 
 
 def zero_points_of_whisper(repository: Path) -> None:
     in_steps = encoder._in_steps
     with patch.object(encoder, "_in_steps", lambda x, zero: replace(in_steps(x, zero), zero=zero + 1)):
-        whisper_in_int8(repository)
+        _convert_whisper(repository, "int8", graphs=True)
 
 
 def mel_bins(repository: Path) -> None:
@@ -133,13 +138,33 @@ def mel_filters(repository: Path) -> None:
     path.write_text(code.replace(highest, "np.log(SAMPLE_RATE / 4"), encoding="utf-8")
 
 
+def words_a_window_late(repository: Path) -> None:
+    path = repository / "whisper_turbo/1/model.py"
+    code = path.read_text(encoding="utf-8")
+    for time in ("start", "end"):
+        told = f"word.{time} for word"
+        assert told in code, "the times of words are told elsewhere"
+        code = code.replace(told, f"word.{time} + 30 for word")
+    path.write_text(code, encoding="utf-8")
+
+
+def another_voices_sample_rate(repository: Path) -> None:
+    _change_voice(repository, "ryan", lambda settings: settings | {"audio": {"sample_rate": 16_000}})
+
+
+def phonemes_of_another_language(repository: Path) -> None:
+    _change_voice(repository, "ryan", lambda settings: settings | {"espeak": {"voice": "fr"}})
+
+
 def _change_map(
     repository: Path, voice: str, change: Callable[[dict[str, list[int]]], Mapping[str, list[int]]]
 ) -> None:
+    _change_voice(repository, voice, lambda settings: settings | {"phoneme_id_map": change(settings["phoneme_id_map"])})
+
+
+def _change_voice(repository: Path, voice: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
     path = repository / f"piper_{voice}/1/voice.json"
-    settings = json.loads(path.read_text(encoding="utf-8"))
-    settings["phoneme_id_map"] = change(settings["phoneme_id_map"])
-    path.write_text(json.dumps(settings), encoding="utf-8")
+    path.write_text(json.dumps(change(json.loads(path.read_text(encoding="utf-8")))), encoding="utf-8")
 
 
 def phonemes_moved(repository: Path) -> None:
@@ -171,6 +196,9 @@ FAULTS: Mapping[Callable[[Path], None], Collection[str]] = {
     zero_points_of_whisper: (TRANSCRIPTIONS,),
     mel_bins: (TRANSCRIPTIONS,),
     mel_filters: (TRANSCRIPTIONS,),
+    words_a_window_late: (TRANSCRIPTIONS,),
+    another_voices_sample_rate: (SPEECH,),
+    phonemes_of_another_language: (SPEECH,),
     phonemes_moved: (SPEECH,),
     two_phonemes_swapped: (SPEECH,),
 }
@@ -196,7 +224,7 @@ async def _ask(address: str, key: str, operations: Collection[str]) -> list[Row]
 
 
 def main(names: list[str]) -> int:
-    asked = {no_fault: OPERATIONS, whisper_in_int8: (TRANSCRIPTIONS,), **FAULTS}
+    asked = {no_fault: OPERATIONS, whisper_in_fp32: (TRANSCRIPTIONS,), **FAULTS}
     unnoticed = 0
     for fault, operations in asked.items():
         if names and fault.__name__ not in names:

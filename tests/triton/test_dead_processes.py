@@ -78,13 +78,10 @@ async def test_a_whisper_that_came_back_hears_the_first_who_calls_it(
         text_tensor(""),
         text_tensor(""),
         np.zeros((1, 1), np.float32),
-        np.zeros((1, 1), np.bool_),
     )
     turn = Turn("key", 3, None, asyncio.get_running_loop().time() + _LONGEST)
-    heard = await dispatcher.infer(
-        "whisper_turbo", lambda: dict(zip(INPUTS, given, strict=True)), ["segment_text"], turn
-    )
-    assert b"not in service" in b"".join(heard["segment_text"].reshape(-1))
+    heard = await dispatcher.infer("whisper_turbo", lambda: dict(zip(INPUTS, given, strict=True)), ["word_text"], turn)
+    assert b"not in service" in b"".join(heard["word_text"].reshape(-1))
 
 
 async def test_looking_after_a_model_is_no_failure_in_the_figures_of_triton(

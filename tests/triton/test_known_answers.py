@@ -75,7 +75,7 @@ def _one_sentence() -> Facts:
     """The demo's facts with one English sentence to say."""
     demo = load("demo")
     recordings = [
-        replace(each, sounds={voice: sounds[:1] for voice, sounds in each.sounds.items()}) for each in demo.recordings
+        replace(each, spoken={voice: spoken[:1] for voice, spoken in each.spoken.items()}) for each in demo.recordings
     ]
     sentences = {"en": demo.speech.sentences["en"][:1]}
     return replace(demo, speech=replace(demo.speech, sentences=sentences), recordings=recordings)

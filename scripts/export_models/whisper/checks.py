@@ -20,6 +20,7 @@ from transformers import WhisperFeatureExtractor, WhisperForConditionalGeneratio
 
 from frontend.verification.recordings import SAMPLE_RATE, recordings
 from frontend.verification.words import words
+from scripts.export_models.checkpoints import read_json
 from scripts.export_models.graphs.conditions import ALONE, Conditions
 from scripts.export_models.graphs.parity import Check, not_checked
 from scripts.export_models.whisper.served import recognizer_module
@@ -58,7 +59,8 @@ def compare(source: Path, target: Path, name: str, compute_type: str, conditions
     """How far an export in ``target`` is from its original, on recordings in five languages."""
     used = _on_a_processor(compute_type)
     extractor = WhisperFeatureExtractor.from_pretrained(source)
-    windows = spoken_windows(extractor.chunk_length)
+    settings = read_json(target / "quartet.json")
+    windows = [each for each in spoken_windows(extractor.chunk_length) if each.language in settings["languages"]]
     # All answers, before the original is loaded, which takes enough memory alone.
     ours = _heard(target, used, windows, conditions)
     original = _Original(source, extractor)
@@ -207,7 +209,7 @@ def reference_tokens(model: Any, encoded: Any, language: str) -> list[int]:
     tokens: list[int] = []
     past = None
     with torch.inference_mode():
-        while len(tokens) < _MOST_TOKENS:
+        while len(tokens) < min(_MOST_TOKENS, model.config.max_target_positions // 2):
             answer = model(encoder_outputs=encoded, decoder_input_ids=torch.tensor([given]), past_key_values=past)
             token = int((answer.logits[0, -1] + (bias if tokens else first)).argmax())
             if token == end:

@@ -1,6 +1,5 @@
 """A server that answers as the demo's models were recorded, and with faults."""
 
-import base64
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -9,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frontend.verification.client import Api, Transcript
-from frontend.verification.facts import Facts, Recording, load
+from frontend.verification.facts import Facts, People, Recording, load
+from frontend.verification.people import clips
 
-# Of what is compared with texts alone, no vectors are recorded.
-DEMO = replace(load("demo"), alike=[])
+# Of what is compared with texts alone, no vectors are recorded, and of people only what is sent one by one.
+DEMO = replace(load("demo"), alike=[], people=People())
+CLIPS = clips()
 RECORDINGS = {recording.precision: recording for recording in DEMO.recordings}
 
 Vectors = NDArray[np.float32]
@@ -43,6 +44,6 @@ class Recorded(Api):
         return self.scores(self.recording.scores[place]), self.tokens(self.recording.ranking_tokens[place])
 
     async def hear(self, model: str, file: bytes, temperature: float = 0.0) -> Transcript:
-        place = [base64.b64decode(clip) for clip in self.facts.clips].index(file)
+        place = CLIPS.index(file)
         known = self.recording.heard[model][place]
         return self.heard(Transcript(known.text or "", known.language, known.logprob, []))

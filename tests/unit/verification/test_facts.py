@@ -8,6 +8,7 @@ import pytest
 
 from frontend.catalogue.voices import VOICES
 from frontend.verification.facts import NAMED, PRECISIONS, FactsError, Heard, load
+from frontend.verification.people import clips
 
 HUB = load("hub")
 
@@ -46,8 +47,9 @@ def test_the_demo_has_answers_to_all_its_questions_in_two_precisions() -> None:
     for recording in demo.recordings:
         assert len(recording.vectors) == len(recording.tokens) == len(demo.texts)
         assert [len(each) for each in recording.scores] == [len(each.documents) for each in demo.rankings]
-        assert {len(heard) for heard in recording.heard.values()} == {len(demo.clips)}
-        assert {len(sounds) for sounds in recording.sounds.values()} == {5}
+        assert {len(heard) for heard in recording.heard.values()} == {len(clips())}
+        assert {len(spoken) for spoken in recording.spoken.values()} == {5}
+        assert {voice for voice, spoken in recording.spoken.items() if not spoken[0].outline} == {"ryan"}
 
 
 def test_recorded_vectors_have_length_one() -> None:

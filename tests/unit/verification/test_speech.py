@@ -5,11 +5,10 @@ import numpy as np
 import pytest
 
 from frontend.verification.client import Api, RefusedError, Transcript
-from frontend.verification.facts import Facts, Recording, Speech
+from frontend.verification.facts import Facts, Recording, Speech, Spoken
 from frontend.verification.rows import Row
 from frontend.verification.sound import Sound, outline, write_wav
-from frontend.verification.speech import clips, spoken
-from tests.unit.verification.answers import DEMO, Recorded
+from frontend.verification.speech import spoken
 
 RATE = 16_000
 SPEECH = Speech(sentences={"en": ["one two | three", "four"]}, pause=0.25, sentence_pause=0.5)
@@ -27,13 +26,16 @@ class Talk(Api):
     """Both English voices say each phrase as a tone of a second, of which ``heard`` is heard."""
 
     heard: Transcript = HEARD
+    loudness: float = 1.0
+    rate: int = RATE
     hertz: dict[str, float] = field(default_factory=dict)
     refused: dict[str, RefusedError] = field(default_factory=dict)
 
     async def speak(self, text: str, voice: str, kind: str = "wav") -> bytes:
         if voice in self.refused:
             raise self.refused[voice]
-        return write_wav(_tone(self.hertz.get(voice, 440.0), 1.0))
+        sound = _tone(self.hertz.get(voice, 440.0), 1.0)
+        return write_wav(Sound((sound.samples * self.loudness).astype(np.int16), self.rate))
 
     async def hear(self, model: str, file: bytes, temperature: float = 0.0) -> Transcript:
         return self.heard
@@ -86,34 +88,39 @@ async def test_a_voice_that_fails_is_wrong() -> None:
     assert [(row.fact, row.got, row.ok) for row in rows if not row.ok] == [("speech of ryan", "502: no answer", False)]
 
 
-@pytest.mark.parametrize(("hertz", "wrong"), [(440.0, set()), (1200.0, {"sound of amy, dB at most"})])
-async def test_a_voice_sounds_as_it_was_recorded(hertz: float, wrong: set[str]) -> None:
-    sounds = [outline(_tone(440.0, seconds)) for seconds in (2.0, 1.0)]
-    recording = Recording("fp32", {}, [], [], [], [], {}, {"amy": sounds, "ryan": []})
-    facts = Facts("", speech=SPEECH, recordings=[recording])
-    assert _wrong(await spoken(Talk(hertz={"amy": hertz}), facts, "")) == wrong
-
-
-async def test_clips_are_heard_as_they_were_recorded() -> None:
-    rows = await clips(Recorded(), DEMO, "")
-    assert (_wrong(rows), len(rows)) == (set(), 38)
+def _recorded(outlined: bool = True) -> Facts:
+    """Both sentences as the voice amy says them."""
+    tones = [_tone(440.0, seconds) for seconds in (2.0, 1.0)]
+    said = [Spoken(each.seconds, each.decibels, outline(each) if outlined else "") for each in tones]
+    limits = {"length": 0.15, "loudness": 3.0}
+    recording = Recording("fp32", limits, [], [], [], [], {}, {"amy": said, "ryan": []})
+    return Facts("", speech=SPEECH, recordings=[recording])
 
 
 @pytest.mark.parametrize(
-    ("change", "wrong"),
+    ("talk", "wrong"),
     [
-        ({"language": "es"}, "language"),
-        ({"text": "Good evening Anna."}, "text"),
-        ({"text": ""}, "text"),
-        ({"logprob": -0.3}, "log probability"),
+        (Talk(), set()),
+        (Talk(hertz={"amy": 1200.0}), {"sound of amy, dB at most"}),
+        (Talk(loudness=0.5), {"loudness of amy, dB at most"}),
     ],
-    ids=["language", "text", "silence", "logprob"],
+    ids=["as it did", "higher", "softer"],
 )
-async def test_clips_that_are_heard_otherwise_are_told(change: dict[str, Any], wrong: str) -> None:
-    rows = await clips(Recorded(heard=lambda heard: replace(heard, **change)), DEMO, "")
-    assert {fact.partition(": ")[2] for fact in _wrong(rows)} - {"log probability, mean"} == {wrong}
+async def test_a_voice_sounds_as_it_was_recorded(talk: Talk, wrong: set[str]) -> None:
+    assert _wrong(await spoken(talk, _recorded(), "")) == wrong
 
 
-async def test_clips_that_are_all_a_little_less_sure_are_told() -> None:
-    api = Recorded(heard=lambda heard: replace(heard, logprob=heard.logprob - 0.003))
-    assert _wrong(await clips(api, DEMO, "")) == {"clips: log probability, mean"}
+@pytest.mark.parametrize(("rate", "wrong"), [(RATE, set()), (22_050, {"length of amy, share at most"})])
+async def test_another_sample_rate_makes_a_voice_too_short(rate: int, wrong: set[str]) -> None:
+    facts = replace(_recorded(outlined=False), speech=replace(SPEECH, voices=["nobody"]))
+    assert _wrong(await spoken(Talk(rate=rate), facts, "")) == wrong
+
+
+async def test_only_the_voices_that_are_named_are_heard() -> None:
+    rows = await spoken(Talk(), Facts("", speech=replace(SPEECH, voices=["ryan"])), "")
+    assert {row.fact.partition(": ")[0] for row in rows} == {
+        "stt-1 hears ryan",
+        "stt-1-hd hears ryan",
+        "stt-1",
+        "stt-1-hd",
+    }
