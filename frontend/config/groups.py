@@ -121,7 +121,7 @@ class Requests:
     audio_second_seconds: float = setting(1.0, "time a request has besides for each second of its audio", least=0)
     token_budget: int = setting(16384, "tokens in one request to Triton", least=8192)
     calls_at_once: int = setting(8, "calls that one request may have under way at once", least=1)
-    windows_at_once: int = setting(1, "windows of one recording under way at once; more on a GPU", least=1)
+    windows_at_once: int = setting(8, "windows of one recording under way at once", least=1)
     queue_per_key: int = setting(256, "calls of a key that may wait for a model", least=1)
     queue_per_tier: int = setting(4096, "calls of a tier that may wait for a model", least=1)
     queue_age_seconds: float = setting(4.0, "a call that has waited so long may go before its turn", least=0)

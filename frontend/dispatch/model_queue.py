@@ -39,12 +39,16 @@ class Bounds:
 
 @dataclass
 class Turn:
-    """Whose call it is: a key of a tier; ``owner`` may have a floor; ``deadline`` is in the event loop's time."""
+    """Whose call it is: a key of a tier; ``owner`` may have a floor; ``deadline`` is in the event loop's time.
+
+    Of a key's calls those of the lowest ``rank`` go first.
+    """
 
     key: Hashable
     tier: int
     owner: str | None
     deadline: float
+    rank: int = 0
 
     def restart(self, seconds: float) -> None:
         """So many seconds from here on."""
@@ -176,7 +180,7 @@ class ModelQueue:
 
     async def _enter(self, turn: Turn, cost: float) -> Ticket:
         self._refuse(turn)
-        ticket = Ticket(turn.key, turn.tier, turn.owner, self._loop.time(), cost)
+        ticket = Ticket(turn.key, turn.tier, turn.owner, self._loop.time(), cost, turn.rank)
         granted = self._granted[ticket] = self._loop.create_future()
         self._scheduler.enter(ticket, ticket.arrived)
         try:

@@ -17,19 +17,27 @@ _REMEMBERED = 1024
 
 @dataclass(eq=False)
 class Ticket:
-    """One call that wants a slot of ``tier``: ``cost`` is its work, ``owner`` may have a floor, ``backend`` has it."""
+    """One call that wants a slot of ``tier``: ``cost`` is its work, ``owner`` may have a floor, ``backend`` has it.
+
+    Of a key's tickets those of the lowest ``rank`` go first.
+    """
 
     key: Hashable
     tier: int
     owner: str | None
     arrived: float
     cost: float = 1.0
+    rank: int = 0
     backend: str = ""
     granted: float = 0.0
 
 
+def _rank(ticket: Ticket) -> int:
+    return ticket.rank
+
+
 class Turns:
-    """The tickets of one tier that wait, first in first out within a key."""
+    """The tickets of one tier that wait; within a key the lowest rank goes first, then who came first."""
 
     def __init__(self) -> None:
         self._queues: dict[Hashable, OrderedDict[Ticket, None]] = {}
@@ -76,7 +84,7 @@ class Turns:
             if self._entries.get(key) != entry[1]:
                 heapq.heappop(self._heap)
                 continue
-            ticket = next(iter(self._queues[key]))
+            ticket = min(self._queues[key], key=_rank)
             if may(ticket):
                 found = ticket
             else:

@@ -1,8 +1,9 @@
 """From a file to a transcript: decode and cut in a worker, windows to Triton, put together in order."""
 
+import itertools
 import json
 from collections.abc import Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +101,12 @@ class TranscriptionPipeline:
         work = len(prepared.windows) * self._abilities[model].window_seconds
         self._dispatcher.queue(model).refuse_late(turn, work, self._settings.windows_at_once)
         async with reserve(request.model, round(prepared.duration * 1000)) as bill:
-            calls = (self._window(model, request, samples, window, turn) for window in prepared.windows)
+            # A short recording of the same key does not wait for the later windows of a long one.
+            turns = itertools.chain([turn], itertools.repeat(replace(turn, rank=1)))
+            calls = (
+                self._window(model, request, samples, window, its)
+                for window, its in zip(prepared.windows, turns, strict=False)
+            )
             answers = await gather_or_cancel(calls, self._settings.windows_at_once)
             # Hours of words take longer than the event loop may be held.
             transcription = await self._threads.run(turn, assemble, prepared, answers, request)

@@ -85,3 +85,19 @@ def test_keys_that_come_once_are_not_remembered_for_ever() -> None:
         _take(turns)
     assert len(turns._starts) < 3_000
     assert len(turns._heap) < 6_000
+
+
+def test_of_a_key_the_lowest_rank_goes_first_and_then_who_came_first() -> None:
+    turns = Turns()
+    tickets = [Ticket("key", 3, None, 0.0, rank=rank) for rank in (1, 0, 1, 0)]
+    for ticket in tickets:
+        turns.add(ticket)
+    assert [tickets.index(_take(turns)) for _ in tickets] == [1, 3, 0, 2]
+
+
+def test_a_rank_counts_for_nothing_beside_another_key() -> None:
+    turns = Turns()
+    first, other = Ticket("one", 3, None, 0.0, rank=1), Ticket("other", 3, None, 0.0)
+    for ticket in (first, other):
+        turns.add(ticket)
+    assert [_take(turns), _take(turns)] == [first, other]
