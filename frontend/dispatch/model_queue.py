@@ -102,6 +102,11 @@ class ModelQueue:
         scheduler = self._scheduler
         return Demand(scheduler.others, scheduler.demand_of_owners(), scheduler.is_used(self._loop.time()))
 
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing of rank 0 waits or runs, nor has lately."""
+        return self._scheduler.is_quiet(self._loop.time())
+
     def set_floors(self, floors: Mapping[str, int]) -> None:
         """How much of each owner's floor is kept here."""
         self._scheduler.set_floors(floors)

@@ -21,6 +21,8 @@ from frontend.dispatch.turns import Ticket, Turns
 
 TIERS = 4
 BULK = TIERS
+# Without a short call for so long, long ones have what they want.
+_QUIET_SECONDS = 2.0
 _SMOOTHING = 0.1
 
 
@@ -53,7 +55,9 @@ class Scheduler:
         self._running_of: dict[Hashable, int] = {}
         self._since_aged = rules.aged_every
         self._grants = 0
-        self._used_at = -math.inf
+        self._used_at = self._short_at = -math.inf
+        # Tickets of rank 0 that wait or run.
+        self._short = 0
         self._owned = dict.fromkeys(self._floors, 0)
         self._owners: dict[str, OrderedDict[Ticket, None]] = {owner: OrderedDict() for owner in self._floors}
         self._seen: dict[str, float] = {}
@@ -103,6 +107,10 @@ class Scheduler:
         """Whether others than bulk wait or run, or did within the time that makes a backend idle."""
         return self.others > 0 or now - self._used_at < self._rules.hold_seconds
 
+    def is_quiet(self, now: float) -> bool:
+        """Whether no ticket of rank 0 waits or runs, nor has for some seconds: later ranks may have what they want."""
+        return not self._short and now - self._short_at > _QUIET_SECONDS
+
     def demand_of_owners(self) -> dict[str, int]:
         """How many tickets of each owner of a floor wait or run."""
         return {owner: len(queue) + self._owned[owner] for owner, queue in self._owners.items()}
@@ -112,6 +120,7 @@ class Scheduler:
         self._line(ticket)[ticket] = None
         self._tiers[ticket.tier - 1].add(ticket)
         self.others += ticket.tier != BULK
+        self._short += not ticket.rank
         if ticket.owner is not None and ticket.owner in self._owners:
             self._owners[ticket.owner][ticket] = None
             self._seen[ticket.owner] = now
@@ -126,6 +135,8 @@ class Scheduler:
             return
         if ticket.tier != BULK:
             self.others, self._used_at = self.others - 1, now
+        if not ticket.rank:
+            self._short, self._short_at = self._short - 1, now
 
     def grant(self, now: float) -> Ticket | None:
         """Give the next slot to whom it is due, or to nobody: none is free, or those that are belong to a floor."""

@@ -63,7 +63,7 @@ class PackedModel:
         """The output rows of all texts, float32 [texts, ...], in order."""
         self._dispatcher.queue(self._model).refuse_late(turn, work(texts), self._calls_at_once)
         calls = (self._request(part, turn) for part in pack(texts, self._dispatcher.piece(self._model)))
-        return np.concatenate(await gather_or_cancel(calls, self._calls_at_once))
+        return np.concatenate(await gather_or_cancel(calls, lambda: self._calls_at_once))
 
     async def _request(self, texts: list[Ids], turn: Turn) -> NDArray[np.float32]:
         outputs = [self._output]

@@ -77,7 +77,7 @@ class SpeechPipeline:
         # The longest first: the last to be spoken, for which no other is left beside it, are then short ones.
         order = sorted(range(len(ids)), key=lambda place: -len(ids[place]))
         calls = (self._sentence(voice, ids[place], turn) for place in order)
-        spoken = await gather_or_cancel(calls, self._settings.calls_at_once)
+        spoken = await gather_or_cancel(calls, lambda: self._settings.calls_at_once)
         return [audio for _, audio in sorted(zip(order, spoken, strict=True), key=lambda pair: pair[0])]
 
     async def _sentence(self, voice: PiperVoice, ids: list[int], turn: Turn) -> Samples:

@@ -1,6 +1,5 @@
 """From a file to a transcript: decode and cut in a worker, windows to Triton, put together in order."""
 
-import itertools
 import json
 from collections.abc import Set
 from dataclasses import dataclass, replace
@@ -99,19 +98,20 @@ class TranscriptionPipeline:
         holding.add(samples.size)
         turn.extend(self._settings.audio_second_seconds * prepared.duration)
         work = len(prepared.windows) * self._abilities[model].window_seconds
-        self._dispatcher.queue(model).refuse_late(turn, work, self._settings.windows_at_once)
+        self._dispatcher.queue(model).refuse_late(turn, work, self._at_once(model))
         async with reserve(request.model, round(prepared.duration * 1000)) as bill:
-            # A short recording of the same key does not wait for the later windows of a long one.
-            turns = itertools.chain([turn], itertools.repeat(replace(turn, rank=1)))
-            calls = (
-                self._window(model, request, samples, window, its)
-                for window, its in zip(prepared.windows, turns, strict=False)
-            )
-            answers = await gather_or_cancel(calls, self._settings.windows_at_once)
+            # Short recordings go before the windows of long ones, which have more than one at a time of what is left.
+            its_turn = replace(turn, rank=int(len(prepared.windows) > 1))
+            calls = (self._window(model, request, samples, window, its_turn) for window in prepared.windows)
+            answers = await gather_or_cancel(calls, lambda: self._at_once(model))
             # Hours of words take longer than the event loop may be held.
             transcription = await self._threads.run(turn, assemble, prepared, answers, request)
         stint.paid()
         return transcription, bill
+
+    def _at_once(self, model: str) -> int:
+        """How many windows of a long recording may be under way now."""
+        return self._settings.windows_at_once if self._dispatcher.queue(model).is_quiet else 1
 
     async def _prepare(
         self, request: TranscriptionRequest, samples: SharedBytes, rules: WindowRules, turn: Turn, stint: Stint

@@ -135,7 +135,7 @@ class Frontend:
         calls = (
             self.dispatcher.infer(model, functools.partial(inputs_of, cost, loop), [], turn, cost) for cost in costs
         )
-        await gather_or_cancel(calls, at_once)
+        await gather_or_cancel(calls, lambda: at_once)
 
     async def _beside(self, queue: ModelQueue, line: Line, request: Request, turn: Turn, part: float = 1.0) -> None:
         """A part of the work of processes or threads, when it is the caller's turn."""

@@ -233,3 +233,14 @@ def test_a_backend_that_comes_back_counts_the_calls_that_it_still_has() -> None:
     scheduler.set_limit("a", 1)
     _enter(scheduler, "k", FREE)
     assert scheduler.grant(0.0) is None
+
+
+def test_it_is_quiet_some_seconds_after_the_last_ticket_that_is_not_of_a_later_rank() -> None:
+    scheduler = _scheduler(2)
+    scheduler.enter(Ticket("file", FREE, None, 0.0, rank=1), 0.0)
+    assert scheduler.is_quiet(0.0)
+    clip = _enter(scheduler, "clip", FREE, 1.0)
+    assert not scheduler.is_quiet(9.0)
+    scheduler.leave(clip, 10.0)
+    assert not scheduler.is_quiet(11.0)
+    assert scheduler.is_quiet(12.5)
