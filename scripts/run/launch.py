@@ -32,7 +32,7 @@ Quartet is ready after {seconds:.0f} s. Ctrl-C stops it; {more} has what other s
   key         {key}
 
   curl -s {direct}{url}/v1/audio/speech -H "Authorization: Bearer {key}" \\
-    -d '{{"input": "Good morning Anna, can you buy some bread today?", "voice": "amy"}}' -o hello.wav
+    -d '{{"input": "Good morning, Anna. Can you buy some bread today?", "voice": "ryan"}}' -o hello.wav
 """
 
 
