@@ -17,6 +17,7 @@ from frontend.access.known_keys import KnownKeys
 from frontend.access.limits import Counters, Limiter, SharedCounters
 from frontend.access.registry import Registry
 from frontend.audio.detector import load_detector
+from frontend.catalogue.exports import read_exports
 from frontend.catalogue.models import CHAT, EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS
 from frontend.catalogue.version import VERSION
 from frontend.config.settings import Settings
@@ -42,7 +43,7 @@ from frontend.middleware.ports import ports_middleware
 from frontend.middleware.query import query_middleware
 from frontend.middleware.request_id import add_headers, request_id_middleware
 from frontend.middleware.turns import turns_middleware
-from frontend.observe.metrics import BUILD
+from frontend.observe.metrics import BUILD, MODEL_EXPORT
 from frontend.observe.tracing import OFF
 from frontend.operations.chat import handler as chat
 from frontend.operations.chat.pipeline import ChatPipeline
@@ -240,6 +241,10 @@ def create_app(settings: Settings, connect: Connect = Triton) -> web.Application
     )
     BUILD.labels(VERSION).set(1)
     app[keys.SETTINGS] = settings
+    app[keys.EXPORTS] = read_exports(settings.model_repository, settings.served.triton_models)
+    for model, export in app[keys.EXPORTS].items():
+        if export.way:
+            MODEL_EXPORT.labels(model, export.way, ",".join(export.skipped_ways)).set(1)
     app[metrics.METRICS] = metrics.MetricsPage()
     app[health.REQUIRED] = health.Required.of(settings.ready_models, settings.served.triton_models)
     tritons = partial(_tritons, connect=connect)

@@ -1,11 +1,14 @@
 """The typed keys under which the application holds its parts."""
 
+from collections.abc import Mapping
+
 from aiohttp import web
 
 from frontend.access.caller import Caller, Identifies
 from frontend.access.debts import Unpaid, WrongKeys
 from frontend.access.limits import Limiter
 from frontend.access.registry import Registry
+from frontend.catalogue.exports import Export
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.pool import Pool
 from frontend.http.answers import HOLDING as HOLDING
@@ -28,6 +31,7 @@ ADMIN: web.AppKey[Identifies] = web.AppKey("admin")
 API_KEYS: web.AppKey[Identifies] = web.AppKey("api_keys")
 TOKENS: web.AppKey[Identifies] = web.AppKey("tokens")
 WRONG_KEYS = web.AppKey("wrong_keys", WrongKeys)
+EXPORTS: web.AppKey[Mapping[str, Export]] = web.AppKey("exports")
 LIMITER = web.AppKey("limiter", Limiter)
 DISPATCHER = web.AppKey("dispatcher", Dispatcher)
 REGISTRY = web.AppKey("registry", Registry)

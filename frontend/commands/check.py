@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from frontend.access.jwks import Jwks, is_address
+from frontend.catalogue.exports import read_export, read_exports
 from frontend.catalogue.models import EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS, Model
 from frontend.commands.reach import reach
+from frontend.commands.tables import columns
 from frontend.config.settings import Settings
 from frontend.config.tables import SettingsError
 from frontend.database.engine import DatabaseUrlError, parse_url
@@ -33,17 +35,30 @@ def add_parsers(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
-    """A line for each problem, and status 2; or one that there is none. What is reached has a line each."""
+    """A line for each problem, and status 2; or that there is none, and how each model was exported.
+
+    What is reached has a line each.
+    """
     looks = (_required, _database, _keys, _tritons, _floors, _models, _charges)
     problems = [problem for look in looks for problem in look(settings)]
     for problem in problems:
         print(problem, file=sys.stderr)
     if not problems:
         print(f"the settings are good; served: {', '.join(settings.served.ids())}")
+        print(*_exports(settings), sep="\n")
     lines = asyncio.run(reach(settings)) if arguments.reach else []
     for line, good in lines:
         print(line, file=sys.stdout if good else sys.stderr)
     return 0 if not problems and all(good for _, good in lines) else FOUND
+
+
+def _exports(settings: Settings) -> Iterator[str]:
+    """How each Triton model was exported, and below it each way that was skipped, with the reason."""
+    found = read_exports(settings.model_repository, settings.served.triton_models)
+    lines = columns([(model, export.way or "exported in a way that is not known") for model, export in found.items()])
+    for line, export in zip(lines, found.values(), strict=True):
+        yield line
+        yield from (f"  skipped {each}" for each in export.skipped)
 
 
 def _required(settings: Settings) -> Iterator[str]:
@@ -102,6 +117,9 @@ def _models(settings: Settings) -> Iterator[str]:
         if model.operation != SPEECH
     ]
     for name, read in readers:
+        if failed := read_export(repository, name).failed:
+            yield f"QUARTET_MODEL_REPOSITORY: {name} could not be exported: {failed}"
+            continue
         try:
             read()
         except SettingsError as error:

@@ -94,6 +94,14 @@ BACKEND_ERRORS = _tritons.counter(
 MODEL_READY = _tritons.gauge(
     "quartet_model_ready", "1 while some Triton can take calls of a model.", "bool", "model", workers="livemin"
 )
+MODEL_EXPORT = _tritons.gauge(
+    "quartet_model_export_info",
+    "1, with the way in which a model was exported and the ways that failed their checks before; no series where the "
+    "export did not say.",
+    "bool",
+    *("model", "way", "skipped"),
+    workers="livemax",
+)
 MODEL_RELOADS = _tritons.counter(
     "quartet_model_reloads_total",
     "Models that were loaded anew because their process had died or their load had failed.",

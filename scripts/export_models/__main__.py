@@ -6,7 +6,7 @@
     python -m scripts.export_models --source hub --onnxruntime 1.19.2
 
 ``export.log`` in the ``--work`` folder ends with a table of what was compared with the originals; the screen has what
-failed. The exit code is 1 when a check failed, 2 when there was nothing to export from, and 128 and the number of a
+failed. The exit code is 2 when no model could be exported, 3 when others than some could, and 128 and the number of a
 signal that ended it.
 """
 

@@ -56,6 +56,16 @@ def stop_child(process: subprocess.Popen[bytes], seconds: float, number: signal.
         time.sleep(0.02)
 
 
+def commands() -> list[str]:
+    """The command lines of the processes that run, with spaces between the words."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        # Others come and go meanwhile.
+        with suppress(OSError):
+            found.append(path.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+    return found
+
+
 def ended_children(pid: int) -> set[int]:
     """Processes that the process ``pid`` started, that have ended, and that it has not asked about."""
     found = set()

@@ -9,13 +9,13 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from scripts.local_triton import checks, settings
 from scripts.local_triton.assemble import assemble_backends, environment
-from scripts.local_triton.child import ended_children, start_child, stop_child
+from scripts.local_triton.child import commands, ended_children, start_child, stop_child
 
 _START_SECONDS = 60
 _LOAD_SECONDS = 300
@@ -40,6 +40,10 @@ class Ports:
     http: int = field(default_factory=checks.free_port)
     grpc: int = field(default_factory=checks.free_port)
     metrics: int = field(default_factory=checks.free_port)
+
+
+def _raise(name: str, error: TritonFailedError) -> None:
+    raise error
 
 
 class LocalTriton:
@@ -133,8 +137,16 @@ class LocalTriton:
             why = f"{name} did not {action} in {_LOAD_SECONDS} s" if self.alive() else "Triton stopped"
             raise TritonFailedError(f"{why}; its log is {self.log}") from None
 
-    def load(self, names: Sequence[str], progress: Callable[[int], None] = lambda ready: None) -> None:
-        """Load models side by side; ``progress`` hears every second or so how many are ready."""
+    def load(
+        self,
+        names: Sequence[str],
+        progress: Callable[[int], None] = lambda ready: None,
+        failed: Callable[[str, TritonFailedError], None] = _raise,
+    ) -> None:
+        """Load models side by side; ``progress`` hears every second or so how many are loaded or have failed.
+
+        ``failed`` hears which model did not load, and why; by default that ends it all, as a Triton that stops does.
+        """
         pool, before = ThreadPoolExecutor(_LOAD_THREADS), self._ended_stubs()
         try:
             pending = {pool.submit(self._control, name, "load"): name for name in names}
@@ -142,14 +154,33 @@ class LocalTriton:
                 progress(len(names) - len(pending))
                 ready = wait(pending, _LOOK_SECONDS, FIRST_COMPLETED).done
                 for each in ready:
-                    each.result()
-                    pending.pop(each)
+                    self._hear(pending.pop(each), each, failed)
                 # Triton waits for a stub that has died as for one that still loads.
-                if not ready and self._ended_stubs() - before:
-                    raise TritonFailedError(f"a model's process ended: {self._last_words()}; the log is {self.log}")
+                if not ready and (ended := self._ended_stubs() - before):
+                    before |= ended
+                    reason = f"process ended: {self._last_words()}; the log is {self.log}"
+                    dead = [each for each, name in pending.items() if each.running() and not self._has_stub(name)]
+                    if not dead:
+                        raise TritonFailedError(f"a model's {reason}")
+                    for each in dead:
+                        name = pending.pop(each)
+                        failed(name, TritonFailedError(f"{name}'s {reason}"))
         finally:
             # Who is interrupted goes on to stop Triton, which ends what is under way: there is nothing to wait for.
             pool.shutdown(wait=False, cancel_futures=True)
+
+    def _hear(self, name: str, load: "Future[None]", failed: Callable[[str, TritonFailedError], None]) -> None:
+        try:
+            load.result()
+        except TritonFailedError as error:
+            if not self.alive():
+                raise
+            failed(name, error)
+
+    def _has_stub(self, name: str) -> bool:
+        """Whether a process of this Triton loads or serves the model; its instances are ``<name>_0_<number>``."""
+        lines = commands() if self._process else []
+        return any(self._prefix in line and f" {name}_0_" in line for line in lines)
 
     def _ended_stubs(self) -> set[int]:
         return ended_children(self._process.pid) if self._process else set()

@@ -64,6 +64,7 @@ class Stack:
         self._frontend: subprocess.Popen[bytes] | None = None
         self._pauses = Pauses()
         self._started = False
+        self._not_loaded: set[str] = set()
 
     @property
     def addresses(self) -> dict[str, str]:
@@ -116,13 +117,20 @@ class Stack:
     def _start_triton(self) -> None:
         self.triton.start()
         models = [model for model in self._settings.served.triton_models if model not in self._failed()]
+        reasons: dict[str, TritonFailedError] = {}
         with closing(ProgressBar(sys.stderr, "loading", len(models))) as bar:
-            self.triton.load(models, bar.show)
+            self.triton.load(models, bar.show, reasons.__setitem__)
+        if models and len(reasons) == len(models):
+            raise next(iter(reasons.values()))
+        for reason in reasons.values():
+            # What follows the first line is a traceback, which Triton's log has too.
+            print(f"not served: {str(reason).partition(chr(10))[0]}", file=sys.stderr, flush=True)
+        self._not_loaded = set(reasons)
 
     def _start_frontend(self) -> None:
         environment = {
             **self._environ,
-            **self._without(self._failed()),
+            **self._without(self._failed() | self._not_loaded),
             "QUARTET_PORT": str(self._port),
             "QUARTET_TRITON": self.addresses["QUARTET_TRITON"],
             "QUARTET_MODEL_REPOSITORY": str(self._repository),

@@ -205,6 +205,27 @@ async def test_what_the_demos_models_can_do_is_told_of_them_alone(tab: Page, url
     await tab.unroute_all()
 
 
+async def test_the_start_page_says_how_each_model_was_exported_and_what_was_skipped(tab: Page, url: str) -> None:
+    offer = await (await tab.request.get(f"{url}/offer.json")).json()
+    await tab.goto(f"{url}/")
+    await expect(tab.get_by_role("row", name="tts-1-hd")).to_contain_text("rewritten")
+    await expect(tab.locator("#skipped")).to_be_hidden()
+    offer["exports"]["piper_amy"] = {"way": "original", "skipped": ["rewritten: 3 of 9 convolutions"]}
+    offer["exports"]["m3_embedder"] = {"way": "fp32", "skipped": ["int8: 0.3, over 0.2", f"bf16: {MARKUP}"]}
+    offer["exports"]["m3_reranker"] = {"way": "", "skipped": []}
+    await tab.route("**/offer.json", lambda route: route.fulfill(json=offer))
+    await tab.goto(f"{url}/")
+    await expect(tab.get_by_role("row", name="tts-1-hd").get_by_role("cell").last).to_have_text("rewritten, original")
+    await expect(tab.get_by_role("row", name="rerank-v2-m3")).to_contain_text("not known")
+    await expect(tab.locator("#skipped li")).to_have_text(
+        [
+            "piper_amy is exported as original. Skipped rewritten: 3 of 9 convolutions",
+            f"m3_embedder is exported as fp32. Skipped int8: 0.3, over 0.2; skipped bf16: {MARKUP}",
+        ]
+    )
+    await tab.unroute_all()
+
+
 async def test_the_first_voice_is_a_natural_one(tab: Page, url: str) -> None:
     await tab.goto(f"{url}/playground")
     await expect(tab.get_by_label("ryan")).to_be_checked()

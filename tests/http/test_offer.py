@@ -1,14 +1,18 @@
 """What a deployment offers, as its pages show it: what is served and set, and nothing of its own."""
 
 import dataclasses
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from frontend.catalogue.prices import Price
 from frontend.config.settings import Settings
+from scripts.export_models import stamp
 from scripts.export_models.demo.published import REAL_VOICE
-from tests.conftest import Client
+from scripts.export_models.stamp import Stamp
+from tests.conftest import ROOT, Client
 
 
 async def _offer(client: Client) -> Any:
@@ -49,6 +53,33 @@ class TestOfADeployment:
             }
         ]
         assert [voice["name"] for voice in offer["voices"]] == ["amy", "siwis"]
+
+
+class TestOfARepositoryWithSkippedWays:
+    @pytest.fixture
+    def settings(self, settings: Settings, tmp_path: Path) -> Settings:
+        repository = tmp_path / "models"
+        copied = shutil.ignore_patterns("*.onnx*", "model.compiled")
+        for model in ("m3_embedder", "m3_reranker"):
+            shutil.copytree(ROOT / "model_repository" / model / "1", repository / model / "1", ignore=copied)
+            stamp.remove(repository, model)
+        skipped = ["int8: 1 - cosine is 0.3, over 0.001", "bf16: no file '/srv/models/a.onnx' at 1/2"]
+        stamp.write(repository, "m3_embedder", Stamp("print", way="fp32", skipped=skipped))
+        return dataclasses.replace(settings, model_repository=repository, models="embed-m3,rerank-v2-m3")
+
+    async def test_it_says_how_each_model_was_exported_and_names_no_folder_of_the_machine(self, client: Client) -> None:
+        offer = await _offer(client)
+        skipped = ["int8: 1 - cosine is 0.3, over 0.001", "bf16: no file 'a.onnx' at 1/2"]
+        assert offer["exports"] == {
+            "m3_embedder": {"way": "fp32", "skipped": skipped},
+            "m3_reranker": {"way": "", "skipped": []},
+        }
+
+    async def test_the_metrics_have_the_way_and_the_names_of_the_skipped_ones(self, client: Client) -> None:
+        text = await (await client.get("/metrics")).text()
+        labels = 'model="m3_embedder",skipped="int8,bf16",way="fp32"'
+        assert f"quartet_model_export_info{{{labels}}} 1.0" in text
+        assert 'quartet_model_export_info{model="m3_reranker",skipped="",way=""}' not in text
 
 
 async def test_it_tells_which_voices_sound_like_robots(client: Client) -> None:

@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from frontend.catalogue.models import Served
+from scripts.export_models import stamp
+from scripts.export_models.stamp import Stamp
 from tests.conftest import ROOT
 from tests.databases import PostgresServer
 from tests.redis import RedisServer
@@ -23,8 +26,9 @@ def terminal(new_terminal: Terminal) -> Terminal:
 
 
 def test_good_settings_are_said_to_be_good_and_nothing_is_made(terminal: Terminal, tmp_path: Path) -> None:
-    (line,) = terminal.type("check")
+    line, *models = terminal.type("check")
     assert line.startswith("the settings are good; served: stt-1, ")
+    assert [model.split()[0] for model in models] == list(Served.of().triton_models)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -90,9 +94,38 @@ def test_what_is_exported_and_what_the_catalogue_promises_must_agree(
     assert missing.startswith("QUARTET_MODEL_REPOSITORY: m3_reranker is not exported: ")
 
 
+@pytest.fixture
+def embedder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A repository with the embedder alone, which is all that is served."""
+    folder = tmp_path / "m3_embedder" / "1"
+    folder.mkdir(parents=True)
+    for name in ("quartet.json", "tokenizer.json"):
+        shutil.copy(ROOT / "model_repository" / "m3_embedder" / "1" / name, folder)
+    monkeypatch.setenv("QUARTET_MODEL_REPOSITORY", str(tmp_path))
+    monkeypatch.setenv("QUARTET_MODELS", "embed-m3")
+    return tmp_path
+
+
+def test_each_way_that_an_export_skipped_is_a_line_with_its_reason(terminal: Terminal, embedder: Path) -> None:
+    skipped = ["int8: 1 - cosine is 0.3, over 0.001", "bf16: no such layer"]
+    stamp.write(embedder, "m3_embedder", Stamp("print", way="fp32", skipped=skipped))
+    _, *lines = terminal.type("check")
+    assert lines == ["m3_embedder  fp32", *(f"  skipped {each}" for each in skipped)]
+
+
+def test_a_repository_from_elsewhere_does_not_say_how_it_was_exported(terminal: Terminal, embedder: Path) -> None:
+    assert terminal.type("check")[1:] == ["m3_embedder  exported in a way that is not known"]
+
+
+def test_a_model_that_no_way_could_export_is_told_with_the_reason(terminal: Terminal, embedder: Path) -> None:
+    stamp.write(embedder, "m3_embedder", Stamp("", failed="the file is damaged"))
+    (line,) = terminal.type("check", status=2)
+    assert line == "QUARTET_MODEL_REPOSITORY: m3_embedder could not be exported: the file is damaged"
+
+
 def test_nothing_is_asked_that_is_not_to_be_reached(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QUARTET_REDIS", "redis://127.0.0.1:9")
-    assert len(terminal.type("check")) == 1
+    assert not [line for line in terminal.type("check") if "redis" in line]
 
 
 def test_what_cannot_be_reached_is_a_line_each(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,6 +87,24 @@ def test_weights_that_no_library_reads_are_one_sentence(folder: Path, capsys: py
     assert "Traceback" in (folder.parent / "work" / "export-0.log").read_text(encoding="utf-8")
 
 
+def test_a_voice_that_was_cut_off_is_named_and_the_others_are_exported(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = folder / VOICES.repository / f"{VOICE_FILES['amy']}.onnx"
+    cut = folder / VOICES.repository / f"{VOICE_FILES['siwis']}.onnx"
+    cut.parent.mkdir(parents=True)
+    cut.write_bytes(whole.read_bytes()[:-1000])
+    shutil.copy(whole.with_name(f"{whole.name}.json"), cut.with_name(f"{cut.name}.json"))
+    assert _main(folder, "--only", "piper_siwis") == plan.SOME_FAILED
+    (line,) = [line for line in _told(capsys) if line.startswith("piper_siwis could not be exported: ")]
+    assert "no way to export it passes: rewritten: " in line
+    exported, failed = (stamp.read(folder.parent / "repository", name) for name in ("piper_amy", "piper_siwis"))
+    assert exported is not None
+    assert failed is not None
+    assert (exported.way, bool(exported.failed)) == ("rewritten", False)
+    assert (failed.way, "| original: " in failed.failed) == ("", True)
+
+
 def test_a_hub_that_cannot_be_reached_is_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

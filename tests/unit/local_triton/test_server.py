@@ -17,7 +17,7 @@ from scripts.local_triton.server import LocalTriton, Ports, TritonFailedError
 
 
 class _Control(ThreadingHTTPServer):
-    """Triton's model control, which loads ``quick`` at once and every other model only when it is let."""
+    """Triton's model control, which loads ``quick`` at once, ``broken`` never, and others only when it is let."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Load)
@@ -30,12 +30,15 @@ class _Load(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         name = self.path.split("/")[-2]
-        if name != "quick":
+        if name not in ("quick", "broken"):
             self.server.let.wait(60)
-        self.server.loaded.append(name)
-        self.send_response(200)
-        self.send_header("Content-Length", "0")
+        body = b'{"error": "no such file"}' if name == "broken" else b""
+        if not body:
+            self.server.loaded.append(name)
+        self.send_response(400 if body else 200)
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
+        self.wfile.write(body)
 
     def log_message(self, format: str, *values: object) -> None:
         pass
@@ -61,6 +64,51 @@ def test_an_interrupt_does_not_wait_for_models_that_still_load(control: _Control
     with pytest.raises(KeyboardInterrupt):
         triton.load(["quick", "slow"], interrupt)
     assert control.loaded == ["quick"]
+
+
+def test_a_model_that_does_not_load_is_an_error(control: _Control, tmp_path: Path) -> None:
+    with pytest.raises(TritonFailedError, match="broken could not load: no such file"):
+        LocalTriton(tmp_path, tmp_path, Ports(http=control.server_port)).load(["broken"])
+
+
+def test_the_others_load_where_the_caller_hears_of_those_that_do_not(control: _Control, tmp_path: Path) -> None:
+    triton = LocalTriton(tmp_path, tmp_path, Ports(http=control.server_port))
+    triton._process = start_child(["sleep", "60"], os.environ, triton.log)
+    failed: dict[str, TritonFailedError] = {}
+    try:
+        triton.load(["broken", "quick"], failed=failed.__setitem__)
+    finally:
+        triton.stop(at_once=True)
+    assert control.loaded == ["quick"]
+    assert {name: str(error) for name, error in failed.items()} == {"broken": "broken could not load: no such file"}
+
+
+def test_a_triton_that_has_stopped_is_an_error_of_no_model(control: _Control, tmp_path: Path) -> None:
+    triton = LocalTriton(tmp_path, tmp_path, Ports(http=free_port()))
+    failed: dict[str, TritonFailedError] = {}
+    with pytest.raises(TritonFailedError, match="Triton stopped"):
+        triton.load(["quick"], failed=failed.__setitem__)
+    assert failed == {}
+
+
+def test_the_model_whose_process_died_is_named_and_the_others_load(control: _Control, tmp_path: Path) -> None:
+    """Two stubs, with the names of their models as Triton gives them; the first dies while both load."""
+    triton = LocalTriton(tmp_path, tmp_path, Ports(http=control.server_port))
+    stub = f"sh -c 'until [ -e $0 ]; do sleep 0.05; done' {{file}} {triton._prefix} {{model}}_0_0"
+    dying, slow = (stub.format(file=tmp_path / name, model=name) for name in ("dying", "slow"))
+    triton._process = start_child(["sh", "-c", f"{dying} & {slow} & exec sleep 60"], os.environ, triton.log)
+    failed: dict[str, TritonFailedError] = {}
+
+    def load(model: str, error: TritonFailedError) -> None:
+        failed[model] = error
+        control.let.set()
+
+    try:
+        triton.load(["dying", "slow"], lambda ready: (tmp_path / "dying").touch(), load)
+    finally:
+        triton.stop(at_once=True)
+    assert [str(error).partition(":")[0] for error in failed.values()] == ["dying's process ended"]
+    assert "slow" in control.loaded
 
 
 def test_it_is_asked_without_the_proxy_of_the_environment(

@@ -2,14 +2,20 @@
 
 import signal
 import subprocess
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from frontend.access.registry import Registry
+from frontend.catalogue.models import Served
 from frontend.commands.database import with_registry
 from frontend.config.settings import Settings
+from scripts.export_models import stamp
+from scripts.export_models.stamp import Stamp
 from scripts.local_triton.checks import PreflightError, free_port
+from scripts.local_triton.server import TritonFailedError
+from scripts.run import stack
 from scripts.run.stack import Stack, demo_key, with_defaults
 
 
@@ -50,6 +56,52 @@ def test_whoever_hurries_does_not_wait_for_requests() -> None:
         stack._frontend = frontend
         stack.hurry()
         assert frontend.wait(20) == -signal.SIGINT
+
+
+def _started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unloadable: Collection[str] = (), unexported: Collection[str] = ()
+) -> Mapping[str, str]:
+    """The environment of the frontend, where some models were not exported and others do not load."""
+
+    def load(models: Sequence[str], _: object, failed: Callable[[str, TritonFailedError], None]) -> None:
+        assert not set(unexported) & set(models)
+        for model in models:
+            if model in unloadable:
+                failed(model, TritonFailedError(f"{model} could not load: no such file\nat line 1"))
+
+    found: dict[str, str] = {}
+    for model in unexported:
+        stamp.write(tmp_path, model, Stamp("", failed="damaged"))
+    its = Stack(1, {}, tmp_path, tmp_path)
+    monkeypatch.setattr(its.triton, "start", lambda: None)
+    monkeypatch.setattr(its.triton, "load", load)
+    monkeypatch.setattr(stack, "start_child", lambda command, environment, log: found.update(environment))
+    its._start_triton()
+    its._start_frontend()
+    return found
+
+
+def test_a_model_that_does_not_load_is_one_sentence_and_the_others_are_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = _started(tmp_path, monkeypatch, unloadable=["m3_reranker", "piper_amy"])
+    assert found["QUARTET_MODELS"] == "stt-1,stt-1-hd,tts-1,tts-1-hd,embed-m3"
+    assert "amy" not in found["QUARTET_VOICES"].split(",")
+    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("not served")]
+    assert said == [f"not served: {name} could not load: no such file" for name in ("piper_amy", "m3_reranker")]
+
+
+def test_what_could_not_be_exported_is_neither_loaded_nor_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    voices = [voice.triton_model for voice in Served.of().voices]
+    found = _started(tmp_path, monkeypatch, unexported=[*voices, "whisper_turbo"])
+    assert found["QUARTET_MODELS"] == "stt-1-hd,embed-m3,rerank-v2-m3"
+
+
+def test_where_no_model_loads_nothing_is_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(TritonFailedError, match="whisper_turbo could not load"):
+        _started(tmp_path, monkeypatch, unloadable=Served.of().triton_models)
 
 
 def _settings(folder: Path) -> Settings:

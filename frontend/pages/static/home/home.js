@@ -14,10 +14,19 @@ const WORDS = {
 // The worst is told where several models do one thing.
 const ORDER = ["ready", "loading", "away", "unfit"];
 
-function modelRow({ id, operation, price, triton_models: tritonModels }) {
+// The ways of a model's exports, each once; a repository from elsewhere does not say them.
+const waysOf = (models, exports) => [...new Set(models.map((name) => exports[name].way).filter(Boolean))].join(", ") || "not known";
+
+const skippedItems = (exports) =>
+  Object.entries(exports)
+    .filter(([, { skipped }]) => skipped.length)
+    .map(([name, { way, skipped }]) => make("li", {}, `${name} is exported as ${way}. Skipped ${skipped.join("; skipped ")}`));
+
+function modelRow({ id, operation, price, triton_models: tritonModels }, exports) {
   const name = make("th", { scope: "row" }, make("code", {}, id), copyButton(() => id, id));
   const state = make("td", { class: "of-state", "data-models": tritonModels.join(" ") });
-  return make("tr", {}, name, make("td", {}, OPERATIONS[operation]), state, make("td", {}, priceOf(price)));
+  const cells = [priceOf(price), waysOf(tritonModels, exports)].map((text) => make("td", {}, text));
+  return make("tr", {}, name, make("td", {}, OPERATIONS[operation]), state, ...cells);
 }
 
 function tellState(cell, states) {
@@ -51,7 +60,8 @@ async function start() {
   const here = await offer();
   const base = `${location.origin}/v1`;
   byId("base").append(make("code", {}, base), copyButton(() => base, "the base URL"));
-  byId("models").append(...here.models.map(modelRow));
+  byId("models").append(...here.models.map((model) => modelRow(model, here.exports)));
+  byId("skipped").append(...skippedItems(here.exports));
   byId("voices").textContent = here.voices.length
     ? `Voices: ${here.voices.map((voice) => `${voice.name} (${language(voice.language)}, ${voice.gender})`).join(", ")}`
     : "";

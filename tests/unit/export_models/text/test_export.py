@@ -42,8 +42,11 @@ class Heard(Progress):
         self.notes.append(line)
 
 
-def _text_model(scale: float = 1.0, heads: int = 2) -> TextModel:
-    """A tiny embedder; with another ``scale`` than 1 its original gives other vectors than its graph."""
+def _text_model(scale: float = 1.0, heads: int = 2, outlier: float = 0.0) -> TextModel:
+    """A tiny embedder; with another ``scale`` than 1 its original gives other vectors than its graph.
+
+    A channel between its feed-forward layers is about as large as ``outlier``, and read as if it were one.
+    """
     torch.manual_seed(0)
     config = BertConfig(
         vocab_size=20,
@@ -54,6 +57,10 @@ def _text_model(scale: float = 1.0, heads: int = 2) -> TextModel:
         initializer_range=0.5,
     )
     model = BertModel(config).eval()
+    if outlier:
+        layer = model.encoder.layer[0]
+        layer.intermediate.dense.bias.data[3] += outlier
+        layer.output.dense.weight.data[:, 3] /= outlier
 
     def reference(text: NDArray[np.int32]) -> NDArray[np.float32]:
         with torch.inference_mode():
@@ -131,6 +138,21 @@ def test_the_next_precision_is_written_where_int8_loses_too_much(source: Path, m
     exported = _exported(source, _text_model(), "int8")
     assert exported.way == _written(source / "out") == "bf16"
     assert [reason.partition(" is ")[0] for reason in exported.skipped] == ["int8: int8: 1 - cosine"]
+
+
+@exact_int8
+def test_a_channel_that_is_a_thousand_times_as_large_as_others_is_not_served_in_int8(source: Path) -> None:
+    exported = _exported(source, _text_model(outlier=1000.0), "int8")
+    assert exported.way == _written(source / "out") == "bf16"
+    (reason,) = exported.skipped
+    assert reason.startswith("int8: int8: 1 - cosine is ")
+
+
+@exact_int8
+def test_a_strict_int8_that_loses_too_much_is_an_error(source: Path) -> None:
+    ways = text_export.ways_of(lambda: _text_model(outlier=1000.0), source, source / "out", "int8")
+    with pytest.raises(SourceError, match="no way to export it passes: int8: int8: 1 - cosine is "):
+        first_that_passes(ways, ALONE.progress, strict=True)
 
 
 def test_bf16_is_held_to_what_bfloat16_loses(source: Path) -> None:

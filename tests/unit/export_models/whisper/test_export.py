@@ -4,11 +4,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from safetensors.torch import load_file, save_file
 
+from frontend.verification.recordings import recordings
 from scripts.export_models.checkpoints import SourceError
 from scripts.export_models.graphs.parity import Check
+from scripts.export_models.graphs.progress import SILENT
+from scripts.export_models.ways import first_that_passes
 from scripts.export_models.whisper import checks
 from scripts.export_models.whisper import export as whisper_export
+from scripts.export_models.whisper.checks import Spoken
 from tests.checkpoints import whisper_base
 
 
@@ -75,3 +80,35 @@ def test_a_checkpoint_whose_languages_nobody_could_detect_is_refused(tmp_path: P
     (source / "tokenizer.json").write_text(json.dumps(tokenizer), encoding="utf-8")
     with pytest.raises(SourceError, match="no multilingual Whisper: CTranslate2 finds no empty token"):
         whisper_export.convert(source, tmp_path / "target", "float32")
+
+
+def _spoiled_by_int8(folder: Path, longest: int = 64) -> Path:
+    """Whisper base, with a channel of each encoder layer's attention a thousand times as large, and as much smaller
+    behind: it hears as before, but not in int8. It writes at most ``longest`` tokens, since what it hears then is long.
+    """
+    source = shutil.copytree(whisper_base(), folder)
+    weights = load_file(source / "model.safetensors")
+    for layer in range(6):
+        attention = f"model.encoder.layers.{layer}.self_attn"
+        for value in (weights[f"{attention}.v_proj.weight"], weights[f"{attention}.v_proj.bias"]):
+            value[5] *= 1024
+        weights[f"{attention}.out_proj.weight"][:, 5] /= 1024
+    positions = "model.decoder.embed_positions.weight"
+    weights[positions] = weights[positions][:longest].clone()
+    # The old file is still read from.
+    (source / "model.safetensors").unlink()
+    save_file(weights, source / "model.safetensors", metadata={"format": "pt"})
+    config = json.loads((source / "config.json").read_text(encoding="utf-8"))
+    (source / "config.json").write_text(json.dumps(config | {"max_target_positions": longest}), encoding="utf-8")
+    return source
+
+
+def test_a_whisper_that_int8_spoils_is_exported_in_fp32(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spoken = min(recordings(), key=lambda each: len(each.samples()))
+    window = Spoken(spoken.language, spoken.text, spoken.samples())
+    monkeypatch.setattr(checks, "spoken_windows", lambda _: [window])
+    ways = whisper_export.ways("whisper_turbo", _spoiled_by_int8(tmp_path / "source"), tmp_path / "out", "auto")
+    exported = first_that_passes(ways, SILENT)
+    assert exported.way == "fp32"
+    assert [reason.partition(": ")[0] for reason in exported.skipped] == ["int8", "int8 by CTranslate2"]
+    assert all("more words wrong than the original's is " in reason for reason in exported.skipped)
