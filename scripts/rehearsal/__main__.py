@@ -1,10 +1,11 @@
 """From nothing to four answers with look-alikes of the real models, cut twice on the way.
 
     python -m scripts.rehearsal --scale small
+    python -m scripts.rehearsal --scale real --work /tmp/rehearsal
     python -m scripts.rehearsal --work /large/disk --set STATE=/elsewhere
 
-The folder ``--work`` gets the look-alikes (9.6 GB, kept for the next time), a checkout of the product, ``make.log``,
-``report.json`` and ``report.md``.
+The folder ``--work`` gets the checkpoints (9.6 GB at full scale, kept for the next time), a checkout of the product,
+``make.log``, ``report.json`` and ``report.md``.
 """
 
 import argparse
@@ -58,7 +59,7 @@ def main(arguments: Sequence[str]) -> int:
             checkout.make_anew()
             log = work / "make.log"
             log.write_text(time.strftime("%Y-%m-%d %H:%M:%S\n"), encoding="utf-8")
-            _rehearse(Course(checkout, hub, report, log), given.precision, given.then)
+            _rehearse(Course(checkout, hub, report, log, real=SCALES[given.scale].real), given.precision, given.then)
     except RehearsalError as error:
         print(f"the rehearsal failed: {error}", file=sys.stderr)
         return 1

@@ -4,11 +4,17 @@ import asyncio
 import math
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import aiohttp
 
+from frontend.catalogue.models import SPEECH, TRANSCRIPTIONS
+from frontend.verification.checks import check
+from frontend.verification.client import Api
+from frontend.verification.facts import load
 from frontend.verification.recordings import SAMPLE_RATE, recordings
+from frontend.verification.rows import Row
 from frontend.verification.sound import Sound, read_wav, write_wav
 from scripts.rehearsal.watch import RehearsalError
 
@@ -21,6 +27,18 @@ _LEAST_SOUND_SECONDS = 0.5
 def ask(url: str, key: str) -> Mapping[str, float]:
     """Seconds of each operation's answer; ``RehearsalError`` where one is not as it should be."""
     return asyncio.run(_ask(url, key))
+
+
+def hold_to_people(url: str, key: str) -> None:
+    """``RehearsalError`` with the first fact about recordings of people, or a voice, that does not hold."""
+
+    async def held() -> list[Row]:
+        async with Api(f"{url}/v1", key) as api:
+            facts = replace(load("demo"), recordings=[])
+            return await check(api, facts, "", [TRANSCRIPTIONS, SPEECH])
+
+    if wrong := [row for row in asyncio.run(held()) if not row.ok]:
+        raise RehearsalError(f"{wrong[0].fact}: expected {wrong[0].expected}, got {wrong[0].got}")
 
 
 async def _ask(url: str, key: str) -> Mapping[str, float]:

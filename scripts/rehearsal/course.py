@@ -6,7 +6,7 @@ from pathlib import Path
 
 from scripts.export_models.checkpoints import EMBEDDER, RERANKER
 from scripts.export_models.plan import MODELS
-from scripts.rehearsal.answers import ask
+from scripts.rehearsal.answers import ask, hold_to_people
 from scripts.rehearsal.checkout import Checkout
 from scripts.rehearsal.hub import Cut, Hub
 from scripts.rehearsal.report import Report, Step, exported, took
@@ -22,9 +22,10 @@ _OTHER_FILE = f"{RERANKER.repository}/model.safetensors"
 
 
 class Course:
-    """The steps, in order; each is told to ``report``."""
+    """The steps, in order; each is told to ``report``. ``real`` Whispers are held to recordings of people."""
 
-    def __init__(self, checkout: Checkout, hub: Hub, report: Report, log: Path) -> None:
+    def __init__(self, checkout: Checkout, hub: Hub, report: Report, log: Path, *, real: bool = False) -> None:
+        self._real = real
         self._checkout, self._hub, self._report, self._log = checkout, hub, report, log
         self._cuts = 0
         self._finished: set[str] = set()
@@ -75,6 +76,8 @@ class Course:
             ready = run.seconds
             values = self._checkout.values()
             seconds = ask(values["QUARTET_URL"], values["QUARTET_API_KEY"])
+            if self._real:
+                hold_to_people(values["QUARTET_URL"], values["QUARTET_API_KEY"])
         self._report.answers[name] = {"ready": ready, **seconds}
         if not exporting and (self._hub.asked > asked or any("exporting" in line.text for line in run.lines)):
             raise RehearsalError(f"{name}: something was downloaded or exported")

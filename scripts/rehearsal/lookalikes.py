@@ -1,4 +1,4 @@
-"""Look-alikes of all checkpoints with random weights, under the names and in the file layouts of the hub."""
+"""All checkpoints under the names and in the file layouts of the hub: look-alikes with random weights, or real ones."""
 
 import gc
 import json
@@ -11,6 +11,7 @@ import torch
 
 from scripts.benchmark.lookalikes import text, voice, whisper
 from scripts.benchmark.lookalikes.voice import Quality
+from scripts.export_models import space
 from scripts.export_models.checkpoints import (
     EMBEDDER,
     RERANKER,
@@ -24,6 +25,7 @@ from scripts.export_models.checkpoints import (
 )
 from scripts.export_models.demo.voices import VOICES as DEMO_VOICES
 from scripts.export_models.demo.voices import config
+from scripts.export_models.sources import DemoSource
 from scripts.rehearsal.vocabulary import tokenizer
 
 # By the folder's name in Piper's repository.
@@ -32,25 +34,27 @@ _QUALITIES = {"x_low": voice.X_LOW, "medium": voice.MEDIUM}
 _SAY = 4.0
 # With less, int8 loses so little of a random encoder that what else is rounded shows.
 _GAIN = 2.0
-# Files of the hub that no export reads, as long as the real ones where that is much.
+# Files of the hub that no export reads, as long as the real ones where that is much; others are empty objects.
 _UNREAD: Mapping[str, bytes] = {
     "sentencepiece.bpe.model": bytes(5_069_051),
-    "added_tokens.json": b"{}\n",
     "normalizer.json": b'{"colour": "color"}\n',
     "merges.txt": b"#version: 0.2\n",
-    "vocab.json": b"{}\n",
 }
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How large the look-alikes are; text models are as wide as callers are told, and take as long texts, at any."""
+    """How large the look-alikes are; text models are as wide as callers are told, and take as long texts, at any.
+
+    With ``real`` both Whispers are base and the voices are the demo's, one of which is a natural one.
+    """
 
     entries: int
     text_layers: int
     whisper_layers: int
     whisper_width: int
     qualities: Mapping[str, Quality]
+    real: bool = False
 
 
 SCALES = {
@@ -58,6 +62,7 @@ SCALES = {
     # Whispers take most of the time.
     "texts": Scale(250_002, 24, 2, 256, _QUALITIES),
     "small": Scale(60_002, 2, 2, 256, dict.fromkeys(_QUALITIES, voice.TINY)),
+    "real": Scale(60_002, 2, 0, 0, {}, real=True),
 }
 
 
@@ -69,10 +74,13 @@ def write_all(folder: Path, scale: Scale) -> None:
         if whole.exists():
             continue
         shutil.rmtree(its, ignore_errors=True)
-        _WRITERS[checkpoint.kind](its, scale, checkpoint)
+        if scale.real and checkpoint.kind != "text":
+            shutil.copytree(DemoSource(space.WORK / "demo").fetch(checkpoint), its)
+        else:
+            _WRITERS[checkpoint.kind](its, scale, checkpoint)
         for name in checkpoint.files:
             if not (its / name).is_file():
-                (its / name).write_bytes(_UNREAD[name])
+                (its / name).write_bytes(_UNREAD.get(name, b"{}\n"))
         whole.touch()
         gc.collect()
 
