@@ -8,7 +8,8 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,8 @@ _LOAD_SECONDS = 300
 _EXIT_SECONDS = 15
 _LOAD_THREADS = 4
 _LOOK_SECONDS = 1.0
+# A process that has ended is told from one that has not begun by so many looks in a row.
+_LOOKS = 5
 _SHARED_MEMORY = Path("/dev/shm")
 # What stands in Triton's log and is its own: lines with a level and a time, and tables.
 _OF_TRITON = re.compile(r"[IWEF]\d{4} |[+|]")
@@ -147,7 +150,7 @@ class LocalTriton:
 
         ``failed`` hears which model did not load, and why; by default that ends it all, as a Triton that stops does.
         """
-        pool, before = ThreadPoolExecutor(_LOAD_THREADS), self._ended_stubs()
+        pool, before, looks = ThreadPoolExecutor(_LOAD_THREADS), self._ended_stubs(), Counter[str]()
         try:
             pending = {pool.submit(self._control, name, "load"): name for name in names}
             while pending:
@@ -156,15 +159,12 @@ class LocalTriton:
                 for each in ready:
                     self._hear(pending.pop(each), each, failed)
                 # Triton waits for a stub that has died as for one that still loads.
-                if not ready and (ended := self._ended_stubs() - before):
-                    before |= ended
-                    reason = f"process ended: {self._last_words()}; the log is {self.log}"
-                    dead = [each for each, name in pending.items() if each.running() and not self._has_stub(name)]
-                    if not dead:
-                        raise TritonFailedError(f"a model's {reason}")
-                    for each in dead:
+                if not ready and self._ended_stubs() - before:
+                    looks = Counter({name: looks[name] + 1 for name in self._without_stub(pending)})
+                    for each in [each for each, name in pending.items() if looks[name] == _LOOKS]:
                         name = pending.pop(each)
-                        failed(name, TritonFailedError(f"{name}'s {reason}"))
+                        said = f"{name}'s process ended: {self._last_words()}; the log is {self.log}"
+                        failed(name, TritonFailedError(said))
         finally:
             # Who is interrupted goes on to stop Triton, which ends what is under way: there is nothing to wait for.
             pool.shutdown(wait=False, cancel_futures=True)
@@ -177,10 +177,11 @@ class LocalTriton:
                 raise
             failed(name, error)
 
-    def _has_stub(self, name: str) -> bool:
-        """Whether a process of this Triton loads or serves the model; its instances are ``<name>_0_<number>``."""
-        lines = commands() if self._process else []
-        return any(self._prefix in line and f" {name}_0_" in line for line in lines)
+    def _without_stub(self, pending: Mapping["Future[None]", str]) -> list[str]:
+        """The models that load and have no process; instances have ``<model>_0_<number>`` in their command lines."""
+        lines = [line for line in commands() if self._prefix in line]
+        running = [name for load, name in pending.items() if load.running()]
+        return [name for name in running if not any(f" {name}_0_" in line for line in lines)]
 
     def _ended_stubs(self) -> set[int]:
         return ended_children(self._process.pid) if self._process else set()

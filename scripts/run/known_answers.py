@@ -22,6 +22,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from frontend.catalogue.exports import read_export
 from frontend.config.reading import PREFIX
 from frontend.database.engine import DATABASE_FAILURES
 from frontend.verification.facts import path_of
@@ -36,15 +37,27 @@ from scripts.run.state import BUILD, REPOSITORY
 
 _HELD = BUILD / "known-answers.sha256"
 TABLE = BUILD / "known-answers.txt"
+_TEXT_MODELS = ("m3_embedder", "m3_reranker")
 _WATCH_SECONDS = 0.2
 _ON_CUDA = "exports in fp16 run on CUDA alone: hold the running product to what is known with 'quartet verify'"
 
 
 def told(choice: Choice, repository: Path = REPOSITORY) -> dict[str, str]:
-    """Which facts the models are to be held to, and their precision, as ``quartet verify`` reads them."""
-    settings = json.loads((repository / "m3_embedder" / "1" / "quartet.json").read_text(encoding="utf-8"))
-    facts = choice.known_facts
-    return {f"{PREFIX}PRECISION": settings["precision"], **({f"{PREFIX}FACTS": facts} if facts else {})}
+    """Which facts the models are to be held to, and the text models' precision, as ``quartet verify`` reads them.
+
+    Where they have several, none is named, so that each number may be off by as much as in any.
+    """
+    facts, precisions = choice.known_facts, {_precision(repository, model) for model in _TEXT_MODELS} - {""}
+    found = {"FACTS": facts, "PRECISION": precisions.pop() if len(precisions) == 1 else ""}
+    return {f"{PREFIX}{name}": value for name, value in found.items() if value}
+
+
+def _precision(repository: Path, model: str) -> str:
+    """That of a text model, or nothing where it could not be exported."""
+    path = repository / model / "1" / "quartet.json"
+    if not path.is_file() or read_export(repository, model).failed:
+        return ""
+    return str(json.loads(path.read_text(encoding="utf-8"))["precision"])
 
 
 def hold(
@@ -64,7 +77,9 @@ def hold(
     if _HELD.is_file() and _HELD.read_text(encoding="utf-8") == digest:
         return True
     print(f"holding the models to what is known of them ({values[f'{PREFIX}FACTS']}), for some minutes", flush=True)
-    command = [sys.executable, "-m", "frontend", "verify", "--models", str(repository)]
+    command = [sys.executable, "-m", "frontend", "verify"]
+    if all((repository / model / "1" / "tokenizer.json").is_file() for model in _TEXT_MODELS):
+        command += ["--models", str(repository)]
     environ = {**os.environ, **values}
     with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent) as asked:
         try:

@@ -91,6 +91,7 @@ def test_a_triton_that_has_stopped_is_an_error_of_no_model(control: _Control, tm
     assert failed == {}
 
 
+@pytest.mark.usefixtures("quick_looks")
 def test_the_model_whose_process_died_is_named_and_the_others_load(control: _Control, tmp_path: Path) -> None:
     """Two stubs, with the names of their models as Triton gives them; the first dies while both load."""
     triton = LocalTriton(tmp_path, tmp_path, Ports(http=control.server_port))
@@ -120,7 +121,13 @@ def test_it_is_asked_without_the_proxy_of_the_environment(
     assert control.loaded == ["quick"]
 
 
-def test_a_models_process_that_dies_is_told_at_once_with_what_it_said(control: _Control, tmp_path: Path) -> None:
+@pytest.fixture
+def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "_LOOK_SECONDS", 0.2)
+
+
+@pytest.mark.usefixtures("quick_looks")
+def test_a_models_process_that_dies_is_told_with_what_it_said(control: _Control, tmp_path: Path) -> None:
     triton = LocalTriton(tmp_path, tmp_path, Ports(http=control.server_port))
     # A child that its parent never asks about, as Triton does not of a stub.
     stub = "until [ -e loading ]; do sleep 0.05; done; echo bash: line 1: /a: not found; echo I1125 loading"

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from frontend.verification import facts
+from scripts.export_models import stamp
+from scripts.export_models.stamp import Stamp
 from scripts.local_triton.server import TritonFailedError
 from scripts.run import known_answers
 from scripts.run.preflight import Choice
@@ -59,6 +61,21 @@ def test_the_environment_tells_which_facts_belong_to_the_models(
     assert (told.get("QUARTET_FACTS"), told["QUARTET_PRECISION"]) == (facts, "fp32")
 
 
+@pytest.mark.parametrize(
+    ("other", "failed", "precision"), [("fp32", "", "fp32"), ("bf16", "", None), ("bf16", "damaged", "fp32")]
+)
+def test_the_precision_is_told_where_the_text_models_that_are_served_have_one(
+    repository: Path, other: str, failed: str, precision: str | None
+) -> None:
+    stamp.write(repository, "m3_reranker", Stamp("", failed=failed))
+    (repository / "m3_reranker" / "1" / "quartet.json").write_text(json.dumps({"precision": other}), encoding="utf-8")
+    assert known_answers.told(Choice("run"), repository).get("QUARTET_PRECISION") == precision
+
+
+def test_where_no_text_model_was_exported_nothing_is_told_of_a_precision(tmp_path: Path) -> None:
+    assert "QUARTET_PRECISION" not in known_answers.told(Choice("run"), tmp_path)
+
+
 @pytest.mark.parametrize("choice", [Choice("run"), Choice("run", models="folder", folder="x")])
 def test_models_without_published_facts_are_not_asked(choice: Choice, repository: Path) -> None:
     assert known_answers.hold(choice, _VALUES, repository)
@@ -71,6 +88,16 @@ def test_models_that_hold_are_asked_once(repository: Path, capsys: pytest.Captur
     assert _times_asked() == 1
     assert known_answers.TABLE.read_text(encoding="utf-8") == "the table, of hub\n"
     assert "the table, of hub" in capsys.readouterr().out
+
+
+def test_tokenizers_are_looked_into_where_all_were_exported(repository: Path) -> None:
+    for model in ("m3_embedder", "m3_reranker"):
+        known_answers._HELD.unlink(missing_ok=True)
+        (repository / model / "1").mkdir(parents=True, exist_ok=True)
+        (repository / model / "1" / "tokenizer.json").touch()
+        known_answers.hold(Choice("run", models="hub"), _VALUES, repository)
+    first, second = Path("asked").read_text(encoding="utf-8").splitlines()
+    assert ("--models" in first, "--models" in second) == (False, True)
 
 
 def test_models_that_do_not_hold_are_told_and_asked_again(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
