@@ -38,10 +38,10 @@ def _heard(bench: Bench, name: str, clips: list[tuple[Path, float]], callers: in
         "faster-whisper, batched, in process": bench.worker(bench.audio_peers, files, "whisper_batched.py", *options),
         "faster-whisper behind HTTP": bench.server("whisper-server", server, "/health", calls, callers),
         "OpenVINO GenAI in process": bench.worker(
-            bench.engines, files, "whisper_genai.py", checkpoints.whisper_source(), _THREADS
+            bench.engines, files, "whisper_genai.py", checkpoints.whisper_source(), _THREADS, "en", "text"
         ),
         "whisper.cpp in process": bench.worker(
-            bench.engines, files, "whisper_cpp.py", checkpoints.whisper_for_cpp(), _THREADS
+            bench.engines, files, "whisper_cpp.py", checkpoints.whisper_for_cpp(), _THREADS, "en", "one"
         ),
         "the machine's limit: products alone": bench.worker(bench.own, windows, "limit.py", "whisper", _THREADS),
     }

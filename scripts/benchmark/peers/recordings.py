@@ -1,0 +1,132 @@
+"""The product and its peers on recordings of people, by seconds, words heard wrong and times of words.
+
+    python -m scripts.benchmark.peers.recordings --cases file-en,file-it --sides "Quartet|batched|GenAI"
+
+Sides take turns. A side that takes more than three times as long as the quickest in the first round is left out of the
+others. ``build/peers/results/recordings-file-en.md`` has the table of a case, the ``.json`` also what was heard.
+"""
+
+import argparse
+import logging
+import re
+import statistics
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from tqdm import tqdm
+
+from scripts.benchmark.common import output
+from scripts.benchmark.common.recorded import Recording, clips, long_recording
+from scripts.benchmark.common.word_errors import Errors, Heard, errors
+from scripts.benchmark.peers.hearing import PRODUCT, Hearers, Hearing
+from scripts.benchmark.peers.sides import Bench
+
+CASES = ("clips-en", "clips-it", "file-en", "file-it", "file-fr")
+_CALLERS = 8
+_PATIENCE = 3.0
+_HEAD = (
+    "seconds",
+    "rounds",
+    "words wrong",
+    "start of a prompt's first word, off by",
+    "Quartet, as right, is times as fast",
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A side: its seconds round by round, and what it heard wrong in the first."""
+
+    case: str
+    side: str
+    seconds: list[float]
+    errors: Errors
+    heard: list[Heard]
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
+    @property
+    def product(self) -> bool:
+        return self.side.startswith(PRODUCT)
+
+
+def compare(
+    case: str, sides: Mapping[str, Hearing], recordings: Sequence[Recording], warming: Sequence[Recording], runs: int
+) -> list[Row]:
+    """Each side hears ``warming`` once, then all ``recordings`` in each of the rounds, in turn."""
+    for side in sides.values():
+        side.hear(warming)
+    first = {name: side.hear(recordings) for name, side in tqdm(sides.items(), desc=f"{case}, first round")}
+    seconds = {name: [took] for name, (took, _) in first.items()}
+    quickest = min(took for took, _ in first.values())
+    patient = {name: side for name, side in sides.items() if first[name][0] <= _PATIENCE * quickest}
+    for _ in tqdm(range(runs - 1), desc=f"{case}, more rounds"):
+        for name, side in patient.items():
+            seconds[name].append(side.hear(recordings)[0])
+    return [Row(case, name, seconds[name], errors(recordings, heard), heard) for name, (_, heard) in first.items()]
+
+
+def times_as_fast(row: Row, rows: Sequence[Row]) -> float | None:
+    """What the product's quickest side with no more words wrong is to a peer; None where there is none."""
+    right = [its.median for its in rows if its.product and its.errors.wrong <= row.errors.wrong]
+    return None if row.product or not right else row.median / min(right)
+
+
+def table(rows: Sequence[Row]) -> str:
+    """A Markdown table a case, one side a line."""
+    lines: list[str] = []
+    for case in dict.fromkeys(row.case for row in rows):
+        its = [row for row in rows if row.case == case]
+        lines += ["", output.head((case, *_HEAD))]
+        for row in its:
+            ratio, late = times_as_fast(row, its), row.errors.start_error
+            lines.append(
+                output.line(
+                    (
+                        row.side,
+                        f"{row.median:.1f}",
+                        len(row.seconds),
+                        f"{row.errors.rate:.2%}".replace("%", " %"),
+                        "" if late is None else f"{late:.2f} s",
+                        "" if row.product else "none is" if ratio is None else f"{ratio:.2f}",
+                    )
+                )
+            )
+    return "\n".join(lines[1:])
+
+
+def _measured(bench: Bench, case: str, sides: str, runs: int) -> list[Row]:
+    kind, _, language = case.partition("-")
+    recordings = [long_recording(language)] if kind == "file" else clips(language)
+    hearers = Hearers(bench, language, 1 if kind == "file" else _CALLERS)
+    with ExitStack() as stack:
+        opened = {name: start(stack) for name, start in hearers.sides().items() if re.search(sides, name)}
+        return compare(case, opened, recordings, clips(language, 2), runs)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Measure Quartet and its peers on recordings of people.")
+    parser.add_argument("--cases", default=",".join(CASES), help="some of: " + ", ".join(CASES))
+    parser.add_argument("--sides", default="", help="a regular expression: only sides whose names it is found in")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--folder", type=Path, default=Path("build/peers"), help="recordings, logs and results")
+    arguments = parser.parse_args()
+    names = arguments.cases.split(",")
+    if unknown := set(names) - set(CASES):
+        parser.error(f"no such case: {', '.join(unknown)}")
+    warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
+    for name in names:
+        rows = _measured(Bench(arguments.folder), name, arguments.sides, arguments.runs)
+        print(f"\n{table(rows)}\n", flush=True)
+        stem = arguments.folder / "results" / f"recordings-{name}"
+        output.write(stem, table(rows), {"rows": [asdict(row) for row in rows]})
+
+
+if __name__ == "__main__":
+    main()
