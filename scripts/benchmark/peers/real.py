@@ -1,6 +1,7 @@
 """The demo's real models as each peer reads them: Whisper base, and the Piper voice joe."""
 
 import shutil
+from functools import partial
 from pathlib import Path
 
 from tokenizers import Tokenizer
@@ -27,10 +28,10 @@ class RealModels:
         self._folder = folder.absolute() / "real"
         self._folder.mkdir(parents=True, exist_ok=True)
 
-    @property
     def voice(self) -> Path:
-        """Piper's two files, of which this is the graph."""
-        return (_DEMO / f"voices/en/en_US/{VOICE}/medium/en_US-{VOICE}-medium.onnx").absolute()
+        """The graph, with Piper's settings beside it."""
+        source = _DEMO / f"voices/en/en_US/{VOICE}/medium"
+        return once(self._folder / "voice", partial(shutil.copytree, source)) / f"en_US-{VOICE}-medium.onnx"
 
     def whisper(self) -> Path:
         """The checkpoint with every file of the tokenizer."""

@@ -2,8 +2,8 @@
 
     python -m scripts.benchmark.peers.recordings --cases file-en,file-it --sides "Quartet|batched|GenAI"
 
-Sides take turns. A side that takes more than three times as long as the quickest in the first round is left out of the
-others. ``build/peers/results/recordings-file-en.md`` has the table of a case, the ``.json`` also what was heard.
+Sides take turns. A peer that takes more than three times as long as the quickest peer in the first round is left out of
+the others. ``build/peers/results/recordings-file-en.md`` has the table of a case, the ``.json`` also what was heard.
 """
 
 import argparse
@@ -63,8 +63,10 @@ def compare(
         side.hear(warming)
     first = {name: side.hear(recordings) for name, side in tqdm(sides.items(), desc=f"{case}, first round")}
     seconds = {name: [took] for name, (took, _) in first.items()}
-    quickest = min(took for took, _ in first.values())
-    patient = {name: side for name, side in sides.items() if first[name][0] <= _PATIENCE * quickest}
+    quickest = min((took for name, (took, _) in first.items() if not name.startswith(PRODUCT)), default=0.0)
+    patient = {
+        name: side for name, side in sides.items() if name.startswith(PRODUCT) or first[name][0] <= _PATIENCE * quickest
+    }
     for _ in tqdm(range(runs - 1), desc=f"{case}, more rounds"):
         for name, side in patient.items():
             seconds[name].append(side.hear(recordings)[0])
@@ -72,9 +74,13 @@ def compare(
 
 
 def times_as_fast(row: Row, rows: Sequence[Row]) -> float | None:
-    """What the product's quickest side with no more words wrong is to a peer; None where there is none."""
-    right = [its.median for its in rows if its.product and its.errors.wrong <= row.errors.wrong]
-    return None if row.product or not right else row.median / min(right)
+    """What the product's quickest side with no more words wrong is to a peer within a round; None without one."""
+    right = [its for its in rows if its.product and its.errors.wrong <= row.errors.wrong]
+    if row.product or not right:
+        return None
+    best = min(right, key=lambda its: its.median)
+    # A peer that is slow has fewer rounds.
+    return statistics.median(its / ours for its, ours in zip(row.seconds, best.seconds, strict=False))
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -109,6 +115,13 @@ def _measured(bench: Bench, case: str, sides: str, runs: int) -> list[Row]:
         return compare(case, opened, recordings, clips(language, 2), runs)
 
 
+def measure(bench: Bench, case: str, sides: str, runs: int) -> str:
+    """The table of a case, with those of its sides that the expression is found in; all of it is written too."""
+    rows = _measured(bench, case, sides, runs)
+    output.write(bench.folder / "results" / f"recordings-{case}", table(rows), {"rows": [asdict(row) for row in rows]})
+    return table(rows)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure Quartet and its peers on recordings of people.")
     parser.add_argument("--cases", default=",".join(CASES), help="some of: " + ", ".join(CASES))
@@ -122,10 +135,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
     for name in names:
-        rows = _measured(Bench(arguments.folder), name, arguments.sides, arguments.runs)
-        print(f"\n{table(rows)}\n", flush=True)
-        stem = arguments.folder / "results" / f"recordings-{name}"
-        output.write(stem, table(rows), {"rows": [asdict(row) for row in rows]})
+        print(f"\n{measure(Bench(arguments.folder), name, arguments.sides, arguments.runs)}\n", flush=True)
 
 
 if __name__ == "__main__":
