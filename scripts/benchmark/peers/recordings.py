@@ -20,6 +20,7 @@ from tqdm import tqdm
 
 from scripts.benchmark.common import output
 from scripts.benchmark.common.recorded import Recording, clips, long_recording
+from scripts.benchmark.common.summary import Spread
 from scripts.benchmark.common.word_errors import Errors, Heard, errors
 from scripts.benchmark.peers.hearing import PRODUCT, Hearers, Hearing
 from scripts.benchmark.peers.sides import Bench
@@ -73,14 +74,14 @@ def compare(
     return [Row(case, name, seconds[name], errors(recordings, heard), heard) for name, (_, heard) in first.items()]
 
 
-def times_as_fast(row: Row, rows: Sequence[Row]) -> float | None:
+def times_as_fast(row: Row, rows: Sequence[Row]) -> Spread | None:
     """What the product's quickest side with no more words wrong is to a peer within a round; None without one."""
     right = [its for its in rows if its.product and its.errors.wrong <= row.errors.wrong]
     if row.product or not right:
         return None
     best = min(right, key=lambda its: its.median)
     # A peer that is slow has fewer rounds.
-    return statistics.median(its / ours for its, ours in zip(row.seconds, best.seconds, strict=False))
+    return Spread.of(its / ours for its, ours in zip(row.seconds, best.seconds, strict=False))
 
 
 def table(rows: Sequence[Row]) -> str:

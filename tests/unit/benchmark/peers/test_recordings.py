@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from scripts.benchmark.common.recorded import Recording
+from scripts.benchmark.common.summary import Spread
 from scripts.benchmark.common.word_errors import Heard
 from scripts.benchmark.peers.recordings import compare, table, times_as_fast
 
@@ -32,13 +33,13 @@ def _sides() -> dict[str, Fixed]:
 def test_slow_peers_are_measured_once_and_ratios_are_to_the_quickest_that_errs_no_more() -> None:
     rows = compare("clips", _sides(), SAID, SAID, 3)
     assert [row.seconds for row in rows] == [[1, 2, 1], [2, 3, 2], [3, 2, 3], [10]]
-    assert [times_as_fast(row, rows) for row in rows] == [None, None, 3, 5]
+    assert [times_as_fast(row, rows) for row in rows] == [None, None, Spread(3, 1, 3), Spread(5, 5, 5)]
 
 
 def test_the_table_has_words_wrong_and_times_of_words_beside_seconds() -> None:
     lines = table(compare("clips", _sides(), SAID, SAID, 3)).splitlines()
     assert lines[2] == "| Quartet quick | 1.0 | 3 | 25.00 % | 0.25 s |  |"
-    assert lines[5] == "| slow | 10.0 | 1 | 0.00 % |  | 5.00 |"
+    assert lines[5] == "| slow | 10.0 | 1 | 0.00 % |  | 5.00 (5.00 to 5.00) |"
 
 
 def test_a_peer_with_fewer_words_wrong_than_the_product_has_no_ratio() -> None:
