@@ -1,20 +1,16 @@
 """The product and its peers on recordings of people, by seconds, words heard wrong and times of words.
 
-    python -m scripts.benchmark.peers.recordings --cases file-en,file-it --sides "Quartet|batched|GenAI"
+    python -m scripts.benchmark.peers --cases file-en,file-it --sides "Quartet|batched|GenAI"
 
 Sides take turns. A peer that takes more than three times as long as the quickest peer in the first round is left out of
 the others. ``build/peers/results/recordings-file-en.md`` has the table of a case, the ``.json`` also what was heard.
 """
 
-import argparse
-import logging
 import re
 import statistics
-import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 from tqdm import tqdm
 
@@ -91,7 +87,7 @@ def table(rows: Sequence[Row]) -> str:
         its = [row for row in rows if row.case == case]
         lines += ["", output.head((case, *_HEAD))]
         for row in its:
-            ratio, late = times_as_fast(row, its), row.errors.start_error
+            late = row.errors.start_error
             lines.append(
                 output.line(
                     (
@@ -100,11 +96,21 @@ def table(rows: Sequence[Row]) -> str:
                         len(row.seconds),
                         f"{row.errors.rate:.2%}".replace("%", " %"),
                         "" if late is None else f"{late:.2f} s",
-                        "" if row.product else "none is" if ratio is None else f"{ratio:.2f}",
+                        _ratio(row, its),
                     )
                 )
             )
     return "\n".join(lines[1:])
+
+
+def _ratio(row: Row, rows: Sequence[Row]) -> str:
+    if row.product:
+        return ""
+    if len(row.seconds) < max(len(its.seconds) for its in rows):
+        # Others' work in that round may have met the one and not the other.
+        return "measured once"
+    ratio = times_as_fast(row, rows)
+    return "none is" if ratio is None else f"{ratio:.2f}"
 
 
 def _measured(bench: Bench, case: str, sides: str, runs: int) -> list[Row]:
@@ -121,23 +127,3 @@ def measure(bench: Bench, case: str, sides: str, runs: int) -> str:
     rows = _measured(bench, case, sides, runs)
     output.write(bench.folder / "results" / f"recordings-{case}", table(rows), {"rows": [asdict(row) for row in rows]})
     return table(rows)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Measure Quartet and its peers on recordings of people.")
-    parser.add_argument("--cases", default=",".join(CASES), help="some of: " + ", ".join(CASES))
-    parser.add_argument("--sides", default="", help="a regular expression: only sides whose names it is found in")
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--folder", type=Path, default=Path("build/peers"), help="recordings, logs and results")
-    arguments = parser.parse_args()
-    names = arguments.cases.split(",")
-    if unknown := set(names) - set(CASES):
-        parser.error(f"no such case: {', '.join(unknown)}")
-    warnings.simplefilter("ignore")
-    logging.disable(logging.WARNING)
-    for name in names:
-        print(f"\n{measure(Bench(arguments.folder), name, arguments.sides, arguments.runs)}\n", flush=True)
-
-
-if __name__ == "__main__":
-    main()
