@@ -68,7 +68,7 @@ def speech_text(rng: random.Random, characters: int) -> str:
 
 def _speech(rng: random.Random, model: str) -> Call:
     text = _sentences(rng, rng.randint(1, 6))
-    return Call("/audio/speech", len(text), {"input": text, "voice": "amy", "model": model or "tts-1"})
+    return Call("/audio/speech", len(text), {"input": text, "voice": "ryan", "model": model or "tts-1"})
 
 
 @cache

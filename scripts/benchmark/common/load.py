@@ -6,7 +6,7 @@ The calls may be real ones or simulated: all times are those of the event loop.
 import asyncio
 import itertools
 import random
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
@@ -16,6 +16,7 @@ import aiohttp
 if TYPE_CHECKING:
     from scripts.benchmark.common.inputs import Call
 
+Keep = Callable[["Call", bytes], None]
 Asked = TypeVar("Asked")
 _Sent = TypeVar("_Sent", contravariant=True)
 _LONGEST_SECONDS = 600.0
@@ -60,18 +61,20 @@ class Load(Generic[Asked]):
 
 
 class Client:
-    """Sends calls to one address."""
+    """Sends calls to one address; ``keep`` is handed each answer that came whole."""
 
-    def __init__(self, session: aiohttp.ClientSession, address: str) -> None:
-        self._session, self._address = session, address
+    def __init__(self, session: aiohttp.ClientSession, address: str, keep: Keep | None = None) -> None:
+        self._session, self._address, self._keep = session, address, keep
 
     async def send(self, call: "Call", due: float) -> Sample:
         """Send and read the whole answer. Time counts from ``due``, so that a late start is not forgiven."""
         try:
             data = None if call.file is None else _form(call)
             async with self._session.post(self._address + call.path, json=call.body, data=data) as response:
-                await response.read()
+                content = await response.read()
                 status = response.status
+                if self._keep:
+                    self._keep(call, content)
         except (aiohttp.ClientError, TimeoutError, OSError):
             status = 0
         return Sample(due, _now() - due, status, call.units)
@@ -90,13 +93,13 @@ def _form(call: "Call") -> aiohttp.FormData:
 
 
 @asynccontextmanager
-async def connected(address: str, key: str) -> AsyncIterator[Client]:
+async def connected(address: str, key: str, keep: Keep | None = None) -> AsyncIterator[Client]:
     """A client with as many connections as the load wants."""
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     timeout = aiohttp.ClientTimeout(total=_LONGEST_SECONDS)
     connector = aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(connector=connector, timeout=timeout, headers=headers) as session:
-        yield Client(session, address.rstrip("/"))
+        yield Client(session, address.rstrip("/"), keep)
 
 
 async def closed(sender: Sender[Asked], calls: Sequence[Asked], callers: int, seconds: float) -> list[Sample]:

@@ -2,10 +2,11 @@
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from frontend.catalogue.endpoints import LIMITS
 from frontend.config.reading import CONFIG_FILE, PREFIX
@@ -26,15 +27,20 @@ class Target:
 
 
 @contextmanager
-def own_product(repository: Path = REPOSITORY, config: str = "") -> Iterator[Target]:
-    """The product as ``make run`` starts it, on a database and limits of its own; ``config`` adds to its settings."""
+def own_product(
+    repository: Path = REPOSITORY, config: str = "", variables: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Target]:
+    """The product as ``make run`` starts it, on a database and limits of its own.
+
+    ``config`` adds to its settings, ``variables`` to its environment.
+    """
     with tempfile.TemporaryDirectory(prefix="quartet-bench-") as folder:
         limits = "\n".join(f"{name} = 1_000_000_000" for name in LIMITS)
         (Path(folder) / "quartet.toml").write_text(f"[limits]\n{limits}\n{config}", encoding="utf-8")
         database = f"sqlite:///{folder}/quartet.sqlite3"
         own = {CONFIG_FILE: f"{folder}/quartet.toml", f"{PREFIX}DATABASE": database}
         own |= {f"{PREFIX}USAGE_FOLDER": f"{folder}/usage", f"{PREFIX}LOG_LEVEL": "WARNING"}
-        environment = {**os.environ, **own}
+        environment = {**os.environ, **own, **variables}
         stack = Stack(free_port(), environment, repository, Path(folder))
         try:
             stack.start()

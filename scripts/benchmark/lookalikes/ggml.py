@@ -1,4 +1,4 @@
-"""A Whisper checkpoint in whisper.cpp's file format, its matrices in blocks of 4 bits, with which it is quickest.
+"""A Whisper checkpoint in whisper.cpp's file format: matrices in blocks of 4 bits, with which it is quickest, or of 8.
 
 The format is that of whisper.cpp's ``models/convert-h5-to-ggml.py`` and ``examples/quantize``: whisper.cpp quantises
 every matrix that is multiplied with, and keeps convolutions in fp16 and all else in fp32.
@@ -6,6 +6,8 @@ every matrix that is multiplied with, and keeps convolutions in fp16 and all els
 
 import json
 import struct
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -16,9 +18,7 @@ from transformers import WhisperFeatureExtractor
 from transformers.models.gpt2.tokenization_gpt2 import bytes_to_unicode
 
 _MAGIC = 0x67676D6C
-# GGML_FTYPE_MOSTLY_Q4_0, of the second version of block formats.
-_FILE_TYPE = 2002
-_F32, _F16, _Q4_0 = 0, 1, 2
+_F32, _F16 = 0, 1
 _BLOCK = 32
 _TEXT_PIECES = 50_257
 _NAMES = (
@@ -55,18 +55,41 @@ def q4_0(matrix: np.ndarray) -> bytes:
     return packed.tobytes()
 
 
-def _write_tensor(file: BinaryIO, name: str, tensor: np.ndarray) -> None:
+def q8_0(matrix: np.ndarray) -> bytes:
+    """Blocks of 32 in a row: their step in fp16, then 32 bytes."""
+    blocks = matrix.reshape(-1, _BLOCK)
+    steps = np.abs(blocks).max(1, keepdims=True) / 127
+    packed = np.empty(len(blocks), np.dtype([("step", "<f2"), ("values", "i1", _BLOCK)]))
+    packed["step"] = steps[:, 0]
+    packed["values"] = np.rint(np.divide(blocks, steps, out=np.zeros_like(blocks), where=steps != 0))
+    return packed.tobytes()
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """How matrices are packed: by ``pack``, as whisper.cpp's ``tensor_type`` in its ``file_type``."""
+
+    pack: Callable[[np.ndarray], bytes]
+    tensor_type: int
+    file_type: int
+
+
+# GGML_FTYPE_MOSTLY_Q4_0 and _Q8_0, of the second version of block formats.
+Q4_0, Q8_0 = Blocks(q4_0, 2, 2002), Blocks(q8_0, 8, 2007)
+
+
+def _write_tensor(file: BinaryIO, name: str, tensor: np.ndarray, blocks: Blocks) -> None:
     if ".conv" in name and name.endswith("bias"):
         tensor = tensor[:, None]
     matrix = tensor.ndim == 2 and "positional" not in name and ".conv" not in name
-    kind = _Q4_0 if matrix else _F16 if tensor.ndim == 3 else _F32
+    kind = blocks.tensor_type if matrix else _F16 if tensor.ndim == 3 else _F32
     encoded = name.encode()
     file.write(struct.pack("<iii", tensor.ndim, len(encoded), kind))
     file.write(struct.pack(f"<{tensor.ndim}i", *reversed(tensor.shape)) + encoded)
-    file.write(q4_0(tensor) if matrix else tensor.astype(np.float16 if kind == _F16 else np.float32).tobytes())
+    file.write(blocks.pack(tensor) if matrix else tensor.astype(np.float16 if kind == _F16 else np.float32).tobytes())
 
 
-def write(checkpoint: Path, target: Path) -> None:
+def write(checkpoint: Path, target: Path, blocks: Blocks = Q4_0) -> None:
     """The checkpoint's single safetensors file as ``target``, a tensor at a time."""
     config = json.loads((checkpoint / "config.json").read_text(encoding="utf-8"))
     pieces = json.loads((checkpoint / "vocab.json").read_text(encoding="utf-8"))
@@ -78,7 +101,7 @@ def write(checkpoint: Path, target: Path) -> None:
         "decoder_attention_heads decoder_layers num_mel_bins"
     )
     with target.open("wb") as file, safe_open(checkpoint / "model.safetensors", "np") as tensors:
-        file.write(struct.pack("<12i", _MAGIC, *(config[name] for name in numbers.split()), _FILE_TYPE))
+        file.write(struct.pack("<12i", _MAGIC, *(config[name] for name in numbers.split()), blocks.file_type))
         file.write(struct.pack("<2i", *filters.shape) + filters.tobytes())
         ordered = sorted(pieces, key=pieces.__getitem__)[:_TEXT_PIECES]
         file.write(struct.pack("<i", len(ordered)))
@@ -90,4 +113,4 @@ def write(checkpoint: Path, target: Path) -> None:
             for theirs, its in _NAMES:
                 ours = ours.replace(theirs, its)
             if ours != "proj_out.weight":
-                _write_tensor(file, ours, tensors.get_tensor(name).astype(np.float32))
+                _write_tensor(file, ours, tensors.get_tensor(name).astype(np.float32), blocks)

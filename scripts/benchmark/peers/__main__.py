@@ -1,7 +1,7 @@
-"""Quartet beside what people use today: python -m scripts.benchmark.peers --cases embeddings,speech --runs 5
+"""Quartet beside what people use today: python -m scripts.benchmark.peers --cases embeddings,file-en --runs 5
 
 Same machine, same weights, same inputs, same threads, the sides in turn. Each peer has a virtual environment of its
-own, which ``make bench-peers`` makes.
+own, which ``make bench-peers`` makes. Cases of clips and files are of people's speech and real models.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from scripts.benchmark.peers import audio, ratios, texts
+from scripts.benchmark.peers import audio, ratios, recordings, texts
 from scripts.benchmark.peers.sides import Bench, Case
 
 # Tokens of the longest text.
@@ -25,14 +25,19 @@ CASES: dict[str, Callable[[Bench], Case]] = {
     "rerank-passages": partial(texts.rerank, name="rerank of passages", longest=_LONGEST_PASSAGE),
     "transcriptions": audio.transcriptions,
     "long-file": audio.long_file,
-    "speech": audio.speech,
-    "long-speech": audio.long_speech,
+    "speech": partial(audio.speech, name="speech", real=False),
+    "long-speech": partial(audio.long_speech, name="long speech", real=False),
+    "speech-joe": partial(audio.speech, name="speech by joe", real=True),
+    "long-speech-joe": partial(audio.long_speech, name="long speech by joe", real=True),
 }
 
 
 def _measure(bench: Bench, names: list[str], sides: str, runs: int) -> None:
     found: list[ratios.Row] = []
     for name in names:
+        if name in recordings.CASES:
+            print(f"\n{recordings.measure(bench, name, sides, runs)}\n", flush=True)
+            continue
         case = CASES[name](bench)
         with ExitStack() as stack:
             opened = {its: start(stack) for its, start in case.sides.items() if re.search(sides, its)}
@@ -43,14 +48,15 @@ def _measure(bench: Bench, names: list[str], sides: str, runs: int) -> None:
 
 
 def main() -> None:
+    known = (*CASES, *recordings.CASES)
     parser = argparse.ArgumentParser(description="Measure Quartet beside its peers.")
-    parser.add_argument("--cases", default=",".join(CASES), help="some of: " + ", ".join(CASES))
+    parser.add_argument("--cases", default=",".join(known), help="some of: " + ", ".join(known))
     parser.add_argument("--sides", default="", help="a regular expression: only sides whose names it is found in")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--folder", type=Path, default=Path("build/peers"), help="look-alikes, logs and results")
     arguments = parser.parse_args()
     names = arguments.cases.split(",")
-    if unknown := set(names) - set(CASES):
+    if unknown := set(names) - set(known):
         parser.error(f"no such case: {', '.join(unknown)}")
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)

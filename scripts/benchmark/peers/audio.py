@@ -6,7 +6,10 @@ from pathlib import Path
 
 from scripts.benchmark.common.inputs import Call, clip, speech_text
 from scripts.benchmark.lookalikes.repository import COMPUTE_TYPE, VOICE, Checkpoints, put_voice, put_whisper
+from scripts.benchmark.peers.real import VOICE as REAL_VOICE
+from scripts.benchmark.peers.real import RealModels
 from scripts.benchmark.peers.sides import WORKERS, Bench, Case
+from scripts.run.state import REPOSITORY
 
 _CALLERS = 8
 _THREADS = 2
@@ -38,10 +41,10 @@ def _heard(bench: Bench, name: str, clips: list[tuple[Path, float]], callers: in
         "faster-whisper, batched, in process": bench.worker(bench.audio_peers, files, "whisper_batched.py", *options),
         "faster-whisper behind HTTP": bench.server("whisper-server", server, "/health", calls, callers),
         "OpenVINO GenAI in process": bench.worker(
-            bench.engines, files, "whisper_genai.py", checkpoints.whisper_source(), _THREADS
+            bench.engines, files, "whisper_genai.py", checkpoints.whisper_source(), _THREADS, "en", "text"
         ),
         "whisper.cpp in process": bench.worker(
-            bench.engines, files, "whisper_cpp.py", checkpoints.whisper_for_cpp(), _THREADS
+            bench.engines, files, "whisper_cpp.py", checkpoints.whisper_for_cpp(), _THREADS, "en", "one"
         ),
         "the machine's limit: products alone": bench.worker(bench.own, windows, "limit.py", "whisper", _THREADS),
     }
@@ -59,15 +62,17 @@ def long_file(bench: Bench) -> Case:
     return _heard(bench, "long file", [_written(bench, 0, _FILE_SECONDS, _FILE_SECONDS)], 1)
 
 
-def _spoken(bench: Bench, name: str, texts: list[str]) -> Case:
-    voice = Checkpoints(bench.folder).voice()
-    put_voice(bench.folder / "int8", voice)
-    own = {"voice": VOICE, "model": "tts-1", "response_format": "wav"}
+def _spoken(bench: Bench, name: str, texts: list[str], *, real: bool = False) -> Case:
+    models = RealModels(bench.folder) if real else Checkpoints(bench.folder)
+    voice, repository = models.voice(), REPOSITORY if real else bench.folder / "int8"
+    if not real:
+        put_voice(repository, voice)
+    own = {"voice": REAL_VOICE if real else VOICE, "model": "tts-1", "response_format": "wav"}
     calls = [Call("/audio/speech", 0, {**own, "input": text}) for text in texts]
     piper = (bench.audio_peers / "python", "-m", "piper.http_server", "-m", voice, "--host", "127.0.0.1")
     its_calls = [Call("/synthesize", 0, {"text": text}) for text in texts]
     sides = {
-        "Quartet": bench.product(bench.folder / "int8", calls, len(texts)),
+        "Quartet": bench.product(repository, calls, len(texts)),
         "piper-tts' server": bench.server(
             "piper", (*piper, "--port", "{port}"), "/voices", its_calls, len(texts), base=""
         ),
@@ -76,12 +81,12 @@ def _spoken(bench: Bench, name: str, texts: list[str]) -> Case:
     return Case(name, "characters", sum(map(len, texts)), sides)
 
 
-def long_speech(bench: Bench) -> Case:
+def long_speech(bench: Bench, name: str, *, real: bool) -> Case:
     """One text of 2,000 characters."""
-    return _spoken(bench, "long speech", [speech_text(random.Random(1), _LONG_TEXT)])
+    return _spoken(bench, name, [speech_text(random.Random(1), _LONG_TEXT)], real=real)
 
 
-def speech(bench: Bench) -> Case:
+def speech(bench: Bench, name: str, *, real: bool) -> Case:
     """8 callers, each with a text of about 300 characters."""
     rng = random.Random(2)
-    return _spoken(bench, "speech", [speech_text(rng, rng.randint(200, 400)) for _ in range(_CALLERS)])
+    return _spoken(bench, name, [speech_text(rng, rng.randint(200, 400)) for _ in range(_CALLERS)], real=real)

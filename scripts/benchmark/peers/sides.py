@@ -84,8 +84,11 @@ class WorkerSide:
 
     def answer(self, file: Path) -> np.ndarray:
         """What the worker makes of the task, by way of a ``.npy`` file."""
-        self._ask(file)
-        return np.asarray(np.load(file))
+        return self.answered(file)[1]
+
+    def answered(self, file: Path) -> tuple[float, np.ndarray]:
+        """The seconds it took too."""
+        return self._ask(file), np.asarray(np.load(file))
 
     def _ask(self, save: Path | None) -> float:
         assert self._process.stdin is not None

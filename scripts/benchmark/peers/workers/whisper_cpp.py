@@ -1,6 +1,10 @@
-"""whisper.cpp, built for this processor: <file> <threads>. A task is a list of audio files."""
+"""whisper.cpp, built for this processor: <file> <threads> <language> <one or several temperatures>.
+
+A task is a list of audio files; the answer is their texts as JSON. With one temperature what was decoded stays.
+"""
 
 import ctypes
+import json
 import sys
 import sysconfig
 from pathlib import Path
@@ -14,13 +18,18 @@ for library in ("libggml-base.so", "libggml-cpu.so", "libggml.so", "libwhisper.s
 
 from pywhispercpp.model import Model  # noqa: E402
 
-model = Model(sys.argv[1], n_threads=int(sys.argv[2]), language="en", temperature_inc=0.0, print_progress=False)
+file, threads, language, temperatures = sys.argv[1:]
+options = {"temperature_inc": 0.0} if temperatures == "one" else {}
+model = Model(file, n_threads=int(threads), language=language, print_progress=False, **options)
 
 
-def work(files: list[str]) -> None:
-    for file in files:
-        samples, _ = soundfile.read(file, dtype="float32")
-        model.transcribe(samples)
+def _heard(file: str) -> dict[str, str]:
+    samples, _ = soundfile.read(file, dtype="float32")
+    return {"text": " ".join(segment.text for segment in model.transcribe(samples))}
+
+
+def work(files: list[str]) -> str:
+    return json.dumps([_heard(file) for file in files])
 
 
 serve(work)
