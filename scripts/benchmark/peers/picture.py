@@ -9,7 +9,7 @@ from scripts.benchmark.common import output
 _DOCS = Path(__file__).parents[3] / "docs"
 BENCHMARKS, PICTURE = _DOCS / "benchmarks.md", _DOCS / "pictures" / "peers.svg"
 # Of the axis.
-_LABEL = "times as fast, with the same weights on the same two cores; transcriptions with no more words wrong"
+_LABEL = "times as fast, same weights and cores; transcriptions with no more errors"
 _ROW = re.compile(r"^\| (.+) \| (.+) \| ([\d.]+) \|$", re.MULTILINE)
 
 
