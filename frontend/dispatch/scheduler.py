@@ -21,7 +21,7 @@ from frontend.dispatch.turns import Ticket, Turns
 
 TIERS = 4
 BULK = TIERS
-# Without a short call for so long, long ones have what they want.
+# Once no short recording has come for so long, a long one may have several windows under way.
 _QUIET_SECONDS = 2.0
 _SMOOTHING = 0.1
 
@@ -108,7 +108,7 @@ class Scheduler:
         return self.others > 0 or now - self._used_at < self._rules.hold_seconds
 
     def is_quiet(self, now: float) -> bool:
-        """Whether no ticket of rank 0 waits or runs, nor has for some seconds: later ranks may have what they want."""
+        """Whether no ticket of rank 0 waits or runs, or has in the last two seconds."""
         return not self._short and now - self._short_at > _QUIET_SECONDS
 
     def demand_of_owners(self) -> dict[str, int]:

@@ -8,7 +8,7 @@ import numpy as np
 from frontend.catalogue.models import MODELS, TRANSCRIPTIONS
 from frontend.verification.client import Api, Transcript
 from frontend.verification.facts import Facts, Heard, Recording
-from frontend.verification.recordings import SAMPLE_RATE, Recorded, recordings
+from frontend.verification.recordings import SAMPLE_RATE, Recorded, read_g722, recordings
 from frontend.verification.rows import Row, asked, at_most, nearest, same
 from frontend.verification.sound import Sound, joined, write_wav
 from frontend.verification.words import compare, words
@@ -38,7 +38,7 @@ async def heard(api: Api, facts: Facts, precision: str) -> list[Row]:
 
 
 def _sound(recorded: Recorded) -> Sound:
-    return Sound((recorded.samples() * 32767).astype(np.int16), SAMPLE_RATE)
+    return Sound(read_g722(recorded.path), SAMPLE_RATE)
 
 
 async def _in_a_row(api: Api, facts: Facts, model: str, language: str) -> list[Row]:

@@ -31,10 +31,15 @@ class Recorded:
 
     def samples(self) -> NDArray[np.float32]:
         """Mono [samples] at 16 kHz, from -1 to 1."""
-        with av.open(str(self.path), format="g722") as file:
-            parts = [frame.to_ndarray().reshape(-1) for frame in file.decode(audio=0)]
-        samples: NDArray[np.float32] = np.concatenate(parts).astype(np.float32) / 32768
-        return samples
+        return read_g722(self.path) / np.float32(32768)
+
+
+def read_g722(path: Path) -> NDArray[np.int16]:
+    """The samples of a file, mono [samples] at 16 kHz."""
+    with av.open(str(path), format="g722") as file:
+        parts = [frame.to_ndarray().reshape(-1) for frame in file.decode(audio=0)]
+    samples: NDArray[np.int16] = np.concatenate(parts).astype(np.int16)
+    return samples
 
 
 def recordings(*languages: str, most: int | None = None) -> list[Recorded]:

@@ -30,7 +30,7 @@ from scripts.export_models.graphs import runtimes
 from scripts.export_models.graphs.parity import table
 from scripts.export_models.graphs.progress import SILENT
 from scripts.export_models.progress_line import ProgressLine
-from scripts.export_models.sources import Source
+from scripts.export_models.sources import Source, faults_but_not_all
 from scripts.export_models.stamp import Digests, Stamp
 from scripts.export_models.ways import Exported
 from scripts.export_models.worker import Job, source_of
@@ -91,10 +91,10 @@ def _export(options: argparse.Namespace) -> int:
     faults = dict[str, str]()
     # A folder is at hand; what can be downloaded matters only where something is to be.
     if options.source == "folder":
-        faults = _faults(source, options.models)
+        faults = faults_but_not_all(source, options.models)
     wanted = dict.fromkeys(options.models, "") if options.check else _wanted(options, source, faults)
     if options.source != "folder":
-        faults = _faults(source, list(wanted))
+        faults = faults_but_not_all(source, list(wanted))
     wanted = {model: fingerprint for model, fingerprint in wanted.items() if model not in faults}
     for model, reason in faults.items():
         print(f"{model} could not be exported: {reason}", file=sys.stderr)
@@ -111,14 +111,6 @@ def _export(options: argparse.Namespace) -> int:
     if not faults:
         return 0
     return plan.SOME_FAILED if len(faults) < len(options.models) else plan.NONE_LEFT
-
-
-def _faults(source: Source, models: Sequence[str]) -> dict[str, str]:
-    """Why some of the models cannot be exported; ``SourceError`` where none can."""
-    faults = source.faults(models)
-    if models and len(faults) == len(models):
-        raise SourceError(next(iter(faults.values())))
-    return faults
 
 
 def _wanted(options: argparse.Namespace, source: Source, faults: Collection[str]) -> dict[str, str]:

@@ -108,14 +108,16 @@ def run(jobs: Sequence[Job], logs: Path, line: ProgressLine) -> dict[str, Export
                     left = {name: its for name, its in process.job.fingerprints.items() if name not in found}
                     if left:
                         # The one that it was at has ended it; a new process goes on with the others.
-                        end(next(iter(left)), f"{reason} (more in {process.log})")
-                        del left[next(iter(left))]
+                        model = next(iter(left))
+                        end(model, f"{reason} (more in {process.log})")
+                        del left[model]
                     if left:
                         start(replace(process.job, fingerprints=left), process.log)
                     continue
-                if kind in ("finished", "failed"):
-                    more = f" (more in {processes[reader].log})" if kind == "failed" else ""
-                    end(model, f"{rest[0]}{more}" if more else rest[0])
+                if kind == "finished":
+                    end(model, rest[0])
+                elif kind == "failed":
+                    end(model, f"{rest[0]} (more in {processes[reader].log})")
                 else:
                     line.heard((kind, model, *rest))
     finally:

@@ -39,6 +39,14 @@ class Source(Protocol):
     def fetch(self, checkpoint: Checkpoint) -> Path: ...
 
 
+def faults_but_not_all(source: Source, models: Sequence[str]) -> dict[str, str]:
+    """Why some of the ``models`` cannot be exported; ``SourceError`` where none can."""
+    faults = source.faults(models)
+    if faults and len(faults) == len(models):
+        raise SourceError(next(iter(faults.values())))
+    return faults
+
+
 def _download(name: str, size: int, licence: str) -> str:
     return f"{name}: {in_words(size)} to download, licence {licence}"
 

@@ -13,7 +13,7 @@ from frontend.catalogue.models import SPEECH, TRANSCRIPTIONS
 from frontend.verification.checks import check
 from frontend.verification.client import Api
 from frontend.verification.facts import load
-from frontend.verification.recordings import SAMPLE_RATE, recordings
+from frontend.verification.recordings import SAMPLE_RATE, read_g722, recordings
 from frontend.verification.rows import Row
 from frontend.verification.sound import Sound, read_wav, write_wav
 from scripts.rehearsal.watch import RehearsalError
@@ -60,8 +60,8 @@ async def _ask(url: str, key: str) -> Mapping[str, float]:
 
 def _form() -> dict[str, Any]:
     """A person's speech."""
-    form, samples = aiohttp.FormData(), recordings("en")[0].samples()
-    spoken = write_wav(Sound((samples * 32768).astype("<i2"), SAMPLE_RATE))
+    form = aiohttp.FormData()
+    spoken = write_wav(Sound(read_g722(recordings("en")[0].path), SAMPLE_RATE))
     form.add_field("file", spoken, filename="hello.wav", content_type="audio/wav")
     return {"data": form}
 

@@ -26,7 +26,7 @@ from frontend.config.tables import SettingsError
 from scripts.export_models import space, stamp
 from scripts.export_models.checkpoints import SourceError
 from scripts.export_models.plan import MODELS
-from scripts.export_models.sources import FolderSource, HubSource, Source
+from scripts.export_models.sources import FolderSource, HubSource, Source, faults_but_not_all
 from scripts.export_models.space import Need
 from scripts.local_triton import checks
 from scripts.local_triton.checks import PreflightError
@@ -184,9 +184,10 @@ def check_source(source: Source) -> list[str]:
 
     Raises ``PreflightError`` where it can give none.
     """
-    faults = source.faults(MODELS)
-    if len(faults) == len(MODELS):
-        raise PreflightError(next(iter(faults.values())))
+    try:
+        faults = faults_but_not_all(source, MODELS)
+    except SourceError as error:
+        raise PreflightError(str(error)) from None
     return [f"{model} will not be served: {fault}" for model, fault in faults.items()]
 
 

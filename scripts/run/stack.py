@@ -15,6 +15,7 @@ from types import MappingProxyType
 from frontend.access import api_key
 from frontend.access.jwt import Tokens
 from frontend.access.registry import Registry
+from frontend.catalogue.exports import read_exports
 from frontend.catalogue.models import SPEECH
 from frontend.commands.database import with_registry
 from frontend.config.proxies import no_proxy
@@ -23,7 +24,6 @@ from frontend.config.settings import Settings, names_set
 from frontend.database.engine import absolute
 from frontend.processes.pauses import Pauses
 from frontend.processes.workers import CANNOT_START
-from scripts.export_models import stamp
 from scripts.local_triton.checks import PreflightError, check_port
 from scripts.local_triton.child import start_child, stop_child
 from scripts.local_triton.server import DIRECT, LocalTriton, TritonFailedError
@@ -141,8 +141,8 @@ class Stack:
 
     def _failed(self) -> set[str]:
         """The models that could not be exported: the others are served without them."""
-        found = {model: stamp.read(self._repository, model) for model in self._settings.served.triton_models}
-        return {model for model, its in found.items() if its and its.failed}
+        found = read_exports(self._repository, self._settings.served.triton_models)
+        return {model for model, its in found.items() if its.failed}
 
     def _without(self, failed: Collection[str]) -> dict[str, str]:
         """Settings by which the frontend serves what it is to serve and has none of these Triton models."""

@@ -15,10 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-import av
-import numpy as np
-
-from frontend.verification.recordings import SAMPLE_RATE
+from frontend.verification.recordings import SAMPLE_RATE, read_g722
 from frontend.verification.sound import Sound
 from frontend.verification.words import words
 
@@ -63,9 +60,7 @@ class Prompt:
     @cached_property
     def sound(self) -> Sound:
         """Without the silence around it."""
-        with av.open(str(self.path), format="g722") as file:
-            parts = [frame.to_ndarray().reshape(-1) for frame in file.decode(audio=0)]
-        return Sound(np.concatenate(parts).astype(np.int16), SAMPLE_RATE).trimmed()
+        return Sound(read_g722(self.path), SAMPLE_RATE).trimmed()
 
 
 def prompts(language: str, folder: Path = FOLDER) -> list[Prompt]:

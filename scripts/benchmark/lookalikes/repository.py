@@ -29,6 +29,12 @@ _SMALL = 1 << 20
 COMPUTE_TYPE = "int8"
 
 
+def convert_for_faster_whisper(source: Path, target: Path) -> None:
+    """A checkpoint in CTranslate2's int8, with what faster-whisper reads beside it."""
+    convert(source, target, COMPUTE_TYPE)
+    shutil.copy(source / "preprocessor_config.json", target)
+
+
 class Checkpoints:
     """Look-alikes in ``folder``, each written when it is first asked for."""
 
@@ -51,14 +57,13 @@ class Checkpoints:
 
         return once(self._folder / "embedder-padded", export)
 
-    def whisper_source(self, tokens: int = whisper.TOKENS) -> Path:
+    def whisper_source(self) -> Path:
         """As the hub has it."""
-        name = "whisper" if tokens == whisper.TOKENS else f"whisper-{tokens}"
-        return once(self._folder / name, partial(whisper.write, tokens=tokens))
+        return once(self._folder / "whisper", whisper.write)
 
-    def whisper(self, tokens: int = whisper.TOKENS) -> Path:
-        """As the export writes it: graphs in int8; its answers have so many tokens."""
-        source = self.whisper_source(tokens)
+    def whisper(self) -> Path:
+        """As the export writes it: graphs in int8."""
+        source = self.whisper_source()
 
         def export(folder: Path) -> None:
             convert(source, folder, COMPUTE_TYPE, graphs=True)
@@ -66,13 +71,8 @@ class Checkpoints:
         return once(source.with_name(f"{source.name}-graph"), export)
 
     def whisper_for_peers(self) -> Path:
-        """All of it converted to CTranslate2's int8, with what faster-whisper reads beside it."""
-
-        def export(folder: Path) -> None:
-            convert(self.whisper_source(), folder, COMPUTE_TYPE)
-            shutil.copy(self.whisper_source() / "preprocessor_config.json", folder)
-
-        return once(self._folder / "whisper-int8", export)
+        """As faster-whisper reads it."""
+        return once(self._folder / "whisper-int8", partial(convert_for_faster_whisper, self.whisper_source()))
 
     def whisper_for_cpp(self) -> Path:
         """In whisper.cpp's file format."""

@@ -64,13 +64,12 @@ def write(
     *,
     layers: int = 32,
     width: int = 1280,
-    tokens: int = TOKENS,
     decoder_layers: int = TURBO_LAYERS,
     gain: float = 1.0,
 ) -> None:
     """A checkpoint of turbo's layout in ``folder``: 128 mel bins, 51,866 entries; large-v3 has more ``decoder_layers``.
 
-    Every answer has ``tokens`` tokens, 40 at most. The weights of the encoder's layers are ``gain`` times those that
+    Every answer has 40 tokens. The weights of the encoder's layers are ``gain`` times those that
     training begins with.
     """
     folder.mkdir(parents=True)
@@ -98,7 +97,7 @@ def write(
         for parameter in model.model.encoder.layers.parameters():
             if parameter.dim() > 1:
                 parameter.mul_(gain)
-    _fix_the_answer(model, [token(letter) for letter in _LETTERS[:tokens]], end, token("<|notimestamps|>") + 1)
+    _fix_the_answer(model, [token(letter) for letter in _LETTERS], end, token("<|notimestamps|>") + 1)
     model.generation_config = _settings(its)
     model.half().save_pretrained(folder)
     WhisperFeatureExtractor(feature_size=128, chunk_length=30).save_pretrained(folder)

@@ -9,8 +9,7 @@ from transformers import WhisperTokenizerFast
 
 from scripts.benchmark.lookalikes import ggml
 from scripts.benchmark.lookalikes.once import once
-from scripts.benchmark.lookalikes.repository import COMPUTE_TYPE
-from scripts.export_models.whisper.export import convert
+from scripts.benchmark.lookalikes.repository import convert_for_faster_whisper
 from scripts.run.state import REPOSITORY
 
 _DEMO = Path("build/export/demo")
@@ -48,12 +47,7 @@ class RealModels:
 
     def whisper_for_faster_whisper(self) -> Path:
         """In CTranslate2's int8."""
-
-        def export(folder: Path) -> None:
-            convert(self.whisper(), folder, COMPUTE_TYPE)
-            shutil.copy(self.whisper() / "preprocessor_config.json", folder)
-
-        return once(self._folder / "whisper-base-int8", export)
+        return once(self._folder / "whisper-base-int8", partial(convert_for_faster_whisper, self.whisper()))
 
     def whisper_for_cpp(self) -> Path:
         """In whisper.cpp's blocks of 8 bits: those of 4 cost accuracy."""
