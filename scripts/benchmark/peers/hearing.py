@@ -25,7 +25,7 @@ _THREADS = 2
 # Windows of one recording under way at once: one by one, and so many as fill the models.
 _WINDOWS = (1, 8)
 _TIMES = {"text": "", "words": ", word times"}
-_MODELS = {"stt-1": "greedy", "stt-1-hd": "beam 5"}
+_MODELS = {"stt-1": "beam 2", "stt-1-hd": "beam 5"}
 
 
 class Hearing(Protocol):
