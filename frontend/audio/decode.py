@@ -4,15 +4,16 @@ FFmpeg is held to a list of formats and codecs and to no protocol at all, since 
 and sockets that a file names. Lengths count decoded samples, because headers lie.
 """
 
-from collections.abc import Iterator
-from itertools import chain
-from mmap import mmap
+from collections.abc import Iterable, Iterator
+from itertools import chain, groupby
 from typing import Any, BinaryIO
 
 import av
 import av.error
 import numpy as np
 from numpy.typing import NDArray
+
+from frontend.audio.sniff import tag_bytes
 
 SAMPLE_RATE = 16_000
 _PCM = ("pcm_s16le", "pcm_s16be", "pcm_s24le", "pcm_s24be", "pcm_s32le", "pcm_s32be", "pcm_f32le", "pcm_f32be")
@@ -33,18 +34,21 @@ _OPTIONS = {
     "format_whitelist": ",".join(_CODECS),
     "codec_whitelist": ",".join(sorted(set().union(*_CODECS.values()))),
     "protocol_whitelist": "none",
-    "max_streams": "16",
+    "max_streams": "1000",
     "probesize": "5000000",
     "analyzeduration": "5000000",
 }
 _RATES = range(4_000, 192_001)
 _MOST_CHANNELS = 8
+_MOST_TRACKS = 16
+# Of the energy of a channel: two channels whose mix has less cancel each other.
+_LEAST_MIXED = 0.01
 _BAD_PACKET_SHARE = 0.01
 _BAD_PACKETS_FREE = 2
 
 
 class UnknownFormatError(Exception):
-    """No accepted container, or no audio in it."""
+    """No accepted container."""
 
 
 class UnknownCodecError(Exception):
@@ -55,13 +59,19 @@ class DamagedAudioError(Exception):
     """An accepted kind of file that does not decode."""
 
 
+class BeyondLimitsError(Exception):
+    """An accepted kind of file with more of something than is read, or without audio; the message may be shown."""
+
+
 class TooLongError(Exception):
     """More decoded audio than allowed."""
 
 
 def _audio_stream(container: Any) -> Any:
+    if len(container.streams) > _MOST_TRACKS:
+        raise BeyondLimitsError(f"the file has {len(container.streams)} tracks; at most {_MOST_TRACKS} are read")
     if not container.streams.audio:
-        raise UnknownFormatError
+        raise BeyondLimitsError("the file has no audio track")
     stream = container.streams.audio[0]
     context = stream.codec_context
     # PyAV leaves the context out when a file breaks off before the codec's parameters.
@@ -69,53 +79,84 @@ def _audio_stream(container: Any) -> Any:
         raise DamagedAudioError
     if context.name not in _CODECS[container.format.name]:
         raise UnknownCodecError
-    if context.sample_rate not in _RATES or not 1 <= context.channels <= _MOST_CHANNELS:
-        raise DamagedAudioError
     return stream
 
 
 def _frames(container: Any, stream: Any) -> Iterator[Any]:
     """Decoded frames; a few broken packets are passed over, as players do."""
-    bad = 0
-    for packets, packet in enumerate(container.demux(stream), start=1):
+    good = bad = 0
+    for packets, packet in enumerate(_packets(container, stream), start=1):
         try:
-            yield from packet.decode()
+            for frame in packet.decode():
+                good += 1
+                yield frame
         except av.error.EOFError:
-            return
+            break
         except av.error.FFmpegError:
             bad += 1
             if bad > _BAD_PACKETS_FREE + _BAD_PACKET_SHARE * packets:
                 raise DamagedAudioError from None
+    if bad and not good:
+        raise DamagedAudioError
 
 
-def _resampled(container: Any, stream: Any) -> Iterator[NDArray[np.int16]]:
-    resampler = av.AudioResampler(format="s16", layout="mono", rate=SAMPLE_RATE)
-    # At the end it gives what it has kept back.
-    for frame in chain(_frames(container, stream), [None]):
-        for part in resampler.resample(frame):
-            yield part.to_ndarray().reshape(-1)
+def _packets(container: Any, stream: Any) -> Iterator[Any]:
+    try:
+        yield from container.demux(stream)
+    except av.error.FFmpegError:
+        # Behind a stream of Ogg there may be one of another shape, with which FFmpeg does not go on.
+        if container.format.name != "ogg":
+            raise
+
+
+def _shape(frame: Any) -> tuple[int, int, str, str]:
+    rate, channels = frame.sample_rate, frame.layout.nb_channels
+    if rate not in _RATES:
+        raise BeyondLimitsError(f"the sample rate is {rate} Hz; {_RATES[0]} to {_RATES[-1]} Hz are read")
+    if channels > _MOST_CHANNELS:
+        raise BeyondLimitsError(f"the audio has {channels} channels; at most {_MOST_CHANNELS} are read")
+    return rate, channels, frame.layout.name, frame.format.name
+
+
+def _mono(frames: Iterable[Any]) -> Iterator[NDArray[np.int16]]:
+    """Samples at 16 kHz. The rate and the channels may change: recordings are joined into one file."""
+    for (_, several, *_), alike in groupby(frames, _shape):
+        channels = 2 if several > 1 else 1
+        resampler = av.AudioResampler("s16", "mono" if channels == 1 else "stereo", SAMPLE_RATE)
+        # At the end it gives what it has kept back.
+        for frame in chain(alike, [None]):
+            for part in resampler.resample(frame):
+                samples = part.to_ndarray().reshape(-1, channels)
+                yield samples[:, 0] if channels == 1 else _mixed(samples)
+
+
+def _mixed(samples: NDArray[np.int16]) -> NDArray[np.int16]:
+    """Two channels [samples, 2] as one, which is the first where they cancel each other."""
+    first, second = samples.astype(np.float32).T
+    mix = (first + second) / 2
+    return (first if mix @ mix < _LEAST_MIXED * (first @ first) else mix).astype(np.int16)
 
 
 def _collect(container: Any, into: NDArray[np.int16]) -> int:
     total = 0
-    for part in _resampled(container, _audio_stream(container)):
+    for part in _mono(_frames(container, _audio_stream(container))):
         if total + len(part) > len(into):
             raise TooLongError
         into[total : total + len(part)] = part
         total += len(part)
-    if not total:
-        raise DamagedAudioError
     return total
 
 
-def decode(file: BinaryIO | mmap, into: NDArray[np.int16]) -> int:
+def decode(file: BinaryIO, into: NDArray[np.int16]) -> int:
     """Write the first audio stream of a file to ``into``, at 16 kHz and mono; answers how many samples it has.
 
-    Raises ``UnknownFormatError``, ``UnknownCodecError``, ``DamagedAudioError``, or ``TooLongError`` where they do not
-    fit, never FFmpeg's own.
+    Raises one of the errors above, never FFmpeg's own.
     """
+    # Not every reader of FFmpeg's passes over a tag before the file.
+    options = {**_OPTIONS, "skip_initial_bytes": str(tag_bytes(file.read(10)))}
+    file.seek(0)
     try:
-        with av.open(file, options=_OPTIONS, metadata_errors="ignore") as container:
+        with av.open(file, options=options, metadata_errors="ignore") as container:
             return _collect(container, into)
     except (av.error.InvalidDataError, av.error.ArgumentError, av.error.DemuxerNotFoundError):
         raise UnknownFormatError from None

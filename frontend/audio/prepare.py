@@ -13,6 +13,8 @@ from frontend.audio.speech_windows import Window, cut_windows, is_silent
 from frontend.processes.shared_memory import Attached
 
 SAMPLE_BYTES = 2
+# In less nobody says anything.
+_SHORTEST_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
@@ -79,9 +81,10 @@ def prepare(upload: Attached, into: Attached, limits: WindowRules) -> Prepared:
     """
     samples = into.samples()
     # The last frame may need some zeros behind the audio.
-    count = decode(upload.file(), samples[:-FRAME])
+    with upload.file() as file:
+        count = decode(file, samples[:-FRAME])
     duration, audio = count / SAMPLE_RATE, samples[:count]
-    if is_silent(audio, limits.silence_dbfs):
+    if duration < _SHORTEST_SECONDS or is_silent(audio, limits.silence_dbfs):
         return Prepared(duration, [])
     frames = samples[: -(-count // FRAME) * FRAME].reshape(-1, FRAME)
     probabilities = speech_probabilities(frames, int(32768 * 10 ** (limits.silence_dbfs / 20)))

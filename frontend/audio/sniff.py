@@ -52,11 +52,19 @@ _WAV = Kind("audio/wav", True)
 def recognise(read: Callable[[int, int], bytes]) -> Kind:
     """The kind of a file; ``read`` answers so many of its bytes from a place on."""
     head = read(HEAD_BYTES, 0)
-    if head.startswith(b"ID3") and len(head) >= 10:
+    if tag := tag_bytes(head):
         # A tag stands before MPEG audio, and other kinds take it too.
-        tagged = _of_audio(read(HEAD_BYTES, 10 + _synchsafe(head[6:10])))
+        tagged = _of_audio(read(HEAD_BYTES, tag))
         return tagged if tagged and tagged != _MP3 else Kind(_MP3.content_type, True)
     return _of_audio(head) or Kind(_foreign(head))
+
+
+def tag_bytes(head: bytes) -> int:
+    """How long the ID3 tag is that a file begins with; 0 where there is none."""
+    if len(head) < 10 or not head.startswith(b"ID3"):
+        return 0
+    has_footer = head[5] & 0x10
+    return 10 + _synchsafe(head[6:10]) + (10 if has_footer else 0)
 
 
 def _of_audio(head: bytes) -> Kind | None:
@@ -86,7 +94,9 @@ def _of_wave(head: bytes) -> Kind:
 
 
 def _of_matroska(head: bytes) -> Kind:
-    place = head.find(_DOC_TYPE) + len(_DOC_TYPE) + 1
+    place = head.find(_DOC_TYPE) + len(_DOC_TYPE)
+    # A length of one to eight bytes, as many as the first of them has zeros in front, and one.
+    place += 9 - head[place : place + 1].ljust(1, b"\1")[0].bit_length()
     is_webm = head[place : place + 4] == b"webm"
     return Kind("video/webm", True) if is_webm else Kind("video/x-matroska", False)
 

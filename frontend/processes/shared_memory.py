@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,10 +79,9 @@ class Attached:
     path: str
     size: int
 
-    def file(self) -> mmap.mmap:
-        """The bytes as a file to read and seek in; empty ones are a ``ValueError``."""
-        with open(self.path, "rb") as file:
-            return mmap.mmap(file.fileno(), self.size, access=mmap.ACCESS_READ)
+    def file(self) -> BinaryIO:
+        """The bytes as a file, which the caller closes."""
+        return open(self.path, "rb")
 
     def samples(self) -> NDArray[np.int16]:
         """The bytes as int16 [size / 2], to be written to; the mapping lives as long as the array."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frontend.access.debts import Stint, Unpaid
-from frontend.audio.decode import DamagedAudioError, TooLongError, UnknownCodecError, UnknownFormatError
+from frontend.audio.decode import BeyondLimitsError, DamagedAudioError, TooLongError, UnknownCodecError, UnknownFormatError
 from frontend.audio.prepare import SAMPLE_BYTES, Prepared, SpokenWindow, WindowRules, prepare, room_for
 from frontend.audio.sniff import ACCEPTED, recognise
 from frontend.catalogue.models import TRANSCRIPTIONS
@@ -130,6 +130,8 @@ class TranscriptionPipeline:
             # A file that begins like an accepted one is damaged rather than foreign.
             damaged = InvalidRequest(_NOT_DECODED, param=param)
             raise (damaged if kind.accepted else _unsupported(kind.content_type, param)) from None
+        except BeyondLimitsError as error:
+            raise InvalidRequest(str(error), param=param) from None
         except (DamagedAudioError, TaskKilledError):
             raise InvalidRequest(_NOT_DECODED, param=param) from None
         except TooLongError:

@@ -143,3 +143,12 @@ def test_what_is_quieter_than_silence_is_not_listened_to(preparing: Preparing, m
 def test_soft_speech_beside_loud_is_heard(preparing: Preparing) -> None:
     soft = SPEECH * np.float32(0.02 / np.abs(SPEECH).max())
     assert len(preparing(np.concatenate([soft, PAUSE, PAUSE, SPEECH])).windows) == 2
+
+
+@pytest.mark.parametrize(("seconds", "windows"), [(0.01, 0), (0.09, 0), (0.11, 1)])
+def test_less_than_a_tenth_of_a_second_has_no_speech(
+    preparing: Preparing, monkeypatch: pytest.MonkeyPatch, seconds: float, windows: int
+) -> None:
+    monkeypatch.setattr(detector, "load_detector", AlwaysSure)
+    prepared = preparing(SPEECH[8_000 : 8_000 + int(seconds * 16_000)])
+    assert len(prepared.windows) == windows

@@ -86,6 +86,12 @@ def test_webm_is_matroska_that_says_so(word: bytes, accepted: bool) -> None:
     assert _of(EBML + bytes([0x80 + len(word)]) + word).accepted is accepted
 
 
+@pytest.mark.parametrize("bytes_of_length", range(1, 9))
+def test_the_length_of_the_word_may_be_long(bytes_of_length: int) -> None:
+    length = (4 | 1 << 7 * bytes_of_length).to_bytes(bytes_of_length, "big")
+    assert _of(EBML + length + b"webm").accepted
+
+
 @pytest.mark.parametrize("padding", [b"free", b"skip", b"wide"])
 def test_a_brand_may_stand_behind_padding(padding: bytes) -> None:
     assert _of(b"\0\0\0\x0a" + padding + b"\0\0" + MP4) == Kind("video/mp4", True)

@@ -13,7 +13,8 @@ from frontend.processes.shared_memory import Attached, SharedBytes
 
 
 def _read(shared: Attached) -> bytes:
-    return shared.file().read()
+    with shared.file() as file:
+        return file.read()
 
 
 def _fill(shared: Attached, value: int) -> None:
