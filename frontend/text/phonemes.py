@@ -5,6 +5,7 @@ It runs in a worker process, since espeak-ng keeps its state in globals and leak
 The rules are Piper's (piper1-gpl, ``phoneme_ids.py``): start, pad, then each known symbol followed by a pad, then end.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -14,7 +15,11 @@ from frontend.text.sentences import split
 
 MOST_IDS = 400
 _START, _END, _PAD = "^", "$", "_"
+# Start, its pad and the end take three of them, and each symbol two.
+_MOST_SYMBOLS = MOST_IDS // 2 - 2
 _NOT_SOUNDS = frozenset(" .,:;!?'\"()-^$_ˈˌ")
+_CLAUSE_ENDS = frozenset(",;:")
+_SENTENCE_ENDS = frozenset(".!?")
 
 
 @dataclass(frozen=True)
@@ -26,49 +31,69 @@ class Alphabet:
     ids: dict[str, list[int]]
 
 
+@dataclass(frozen=True)
+class Utterance:
+    """What the voice says at a time: a sentence, of which it ``ends`` one, or a part of a long one."""
+
+    ids: list[int]
+    ends: bool = True
+
+
 @cache
 def load_phonemizer() -> EspeakPhonemizer:
     """That of this worker process, with espeak-ng's data, so that the first text does not wait for it."""
     return EspeakPhonemizer()
 
 
-def _cut(symbols: list[str], most: int) -> list[list[str]]:
-    """Cut a long run of symbols at spaces, so that a run of the model stays small."""
-    chunks: list[list[str]] = []
-    while len(symbols) > most:
-        spaces = [place for place in range(most // 2, most) if symbols[place] == " "]
-        place = spaces[-1] + 1 if spaces else most
-        chunks.append(symbols[:place])
-        symbols = symbols[place:]
-    return [*chunks, symbols]
+def phonemize(sentences: list[str], alphabet: Alphabet) -> list[Utterance]:
+    """Utterances of at most ``MOST_IDS`` phoneme ids; of what cannot be spoken there are none."""
+    result: list[Utterance] = []
+    for sentence in sentences:
+        symbols = _as_one(load_phonemizer().phonemize(alphabet.espeak_voice, sentence))
+        parts = [part for part in _parts(symbols) if any(_is_sound(symbol, alphabet) for symbol in part)]
+        result += [Utterance(_to_ids(part, alphabet), place == len(parts)) for place, part in enumerate(parts, 1)]
+    return result
 
 
-def _to_ids(symbols: list[str], alphabet: Alphabet) -> list[int]:
+def phonemize_first(text: str, alphabet: Alphabet) -> list[Utterance]:
+    """Those of a text's first sentence."""
+    return phonemize(split(text, alphabet.language)[:1], alphabet)
+
+
+def phonemize_rest(text: str, alphabet: Alphabet) -> list[Utterance]:
+    """Those of its other sentences."""
+    return phonemize(split(text, alphabet.language)[1:], alphabet)
+
+
+def _as_one(clauses: list[list[str]]) -> list[str]:
+    """The symbols of a sentence that espeak-ng may take for several: what ends one of these is no pause."""
+    symbols: list[str] = []
+    for place, clause in enumerate(clauses, 1):
+        while place < len(clauses) and clause and clause[-1] in _SENTENCE_ENDS:
+            clause = clause[:-1]
+        symbols += [" ", *clause] if symbols else clause
+    return symbols
+
+
+def _parts(symbols: Sequence[str]) -> list[Sequence[str]]:
+    """Cut what is too long into parts of like lengths, behind a clause where one ends near, otherwise at a space."""
+    count = -(-len(symbols) // _MOST_SYMBOLS)
+    if count < 2:
+        return [symbols]
+    wanted = len(symbols) // count
+    spaces = [place for place in range(wanted // 2, _MOST_SYMBOLS) if symbols[place] == " "]
+    clauses = [place for place in spaces if symbols[place - 1] in _CLAUSE_ENDS]
+    at = min(clauses or spaces, key=lambda place: abs(place - wanted), default=_MOST_SYMBOLS - 1) + 1
+    return [symbols[:at], *_parts(symbols[at:])]
+
+
+def _is_sound(symbol: str, alphabet: Alphabet) -> bool:
+    return symbol in alphabet.ids and symbol not in _NOT_SOUNDS
+
+
+def _to_ids(symbols: Sequence[str], alphabet: Alphabet) -> list[int]:
     ids = [*alphabet.ids[_START], *alphabet.ids[_PAD]]
     for symbol in symbols:
         if symbol in alphabet.ids:
             ids += [*alphabet.ids[symbol], *alphabet.ids[_PAD]]
     return [*ids, *alphabet.ids[_END]]
-
-
-def phonemize(sentences: list[str], alphabet: Alphabet) -> list[list[int]]:
-    """Phoneme ids of the sentences, at most ``MOST_IDS`` in a list; what cannot be spoken gives none."""
-    result: list[list[int]] = []
-    for sentence in sentences:
-        # espeak-ng's strings end with it.
-        plain = sentence.replace("\0", "")
-        for symbols in load_phonemizer().phonemize(alphabet.espeak_voice, plain):
-            for chunk in _cut(symbols, MOST_IDS // 2 - 2):
-                if any(symbol in alphabet.ids and symbol not in _NOT_SOUNDS for symbol in chunk):
-                    result.append(_to_ids(chunk, alphabet))
-    return result
-
-
-def phonemize_first(text: str, alphabet: Alphabet) -> list[list[int]]:
-    """Phoneme ids of a text's first sentence."""
-    return phonemize(split(text, alphabet.language)[:1], alphabet)
-
-
-def phonemize_rest(text: str, alphabet: Alphabet) -> list[list[int]]:
-    """Phoneme ids of its other sentences."""
-    return phonemize(split(text, alphabet.language)[1:], alphabet)

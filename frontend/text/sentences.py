@@ -1,135 +1,59 @@
-"""Split text into sentences before it is phonemized, without stopping at abbreviations, numbers and ordinals."""
+"""Split a text into sentences, as they are to be spoken: numbers, names and abbreviations do not end one."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 
-LONGEST_SENTENCE = 240
-_ABBREVIATIONS = {
-    "en": [
-        "mr",
-        "mrs",
-        "ms",
-        "dr",
-        "prof",
-        "st",
-        "jr",
-        "sr",
-        "vs",
-        "etc",
-        "e.g",
-        "i.e",
-        "a.m",
-        "p.m",
-        "no",
-        "inc",
-        "ltd",
-        "approx",
-        "dept",
-    ],
-    "de": [
-        "hr",
-        "fr",
-        "dr",
-        "prof",
-        "st",
-        "nr",
-        "bzw",
-        "usw",
-        "z.b",
-        "d.h",
-        "u.a",
-        "ca",
-        "evtl",
-        "inkl",
-        "str",
-        "tel",
-        "vgl",
-        "bspw",
-        "o.ä",
-        "u.u",
-    ],
-    "fr": ["m", "mme", "mlle", "dr", "pr", "st", "ste", "etc", "p.ex", "av", "bd", "env", "cf", "no", "tél"],
-    "it": [
-        "sig",
-        "sig.ra",
-        "sig.na",
-        "dott",
-        "dott.ssa",
-        "prof",
-        "ing",
-        "avv",
-        "ecc",
-        "es",
-        "n",
-        "p",
-        "s",
-        "st",
-        "cfr",
-        "tel",
-        "ca",
-    ],
-}
-_ORDINAL_LANGUAGES = frozenset({"de"})
-_END = re.compile(r"(?<=[.!?…])[\"'»”’)\]]*\s+|\n\s*\n|(?<=[。！？])")
-_CLAUSE = re.compile(r"(?<=[,;:–—])\s+")
-_WORD = re.compile(r"[\w.]*")
-# Longer than every abbreviation.
-_LONGEST_WORD = 16
+from frontend.text.abbreviations import begins_sentence, ends_with_initials, written_out
+from frontend.text.characters import readable
 
-
-def _is_open(text: str, following: str, language: str) -> bool:
-    """Whether the dot that ends ``text`` is not the end of a sentence."""
-    word = _word_before_dot(text).lower()
-    if word in _ABBREVIATIONS.get(language, ()):
-        return True
-    if len(word) == 1 and word.isalpha():
-        return True
-    return language in _ORDINAL_LANGUAGES and word.isdigit() and len(word) <= 2 and following[:1].isalpha()
-
-
-def _word_before_dot(text: str) -> str:
-    """What stands before the dot that ends ``text``, or nothing; of what is long, its end."""
-    if not text.endswith("."):
-        return ""
-    # Read backwards from the dot, so that the time does not grow with the text.
-    match = _WORD.match(text[-2 : -2 - _LONGEST_WORD : -1])
-    return match[0][::-1] if match else ""
-
-
-def _cut_long(sentence: str) -> list[str]:
-    """Cut a sentence over ``LONGEST_SENTENCE`` characters, at a clause where there is one, else at a space."""
-    return _filled(piece for clause in _CLAUSE.split(sentence) for piece in _pieces(clause))
-
-
-def _pieces(clause: str) -> list[str]:
-    if len(clause) <= LONGEST_SENTENCE:
-        return [clause]
-    return _filled(
-        word[at : at + LONGEST_SENTENCE] for word in clause.split() for at in range(0, len(word), LONGEST_SENTENCE)
-    )
-
-
-def _filled(pieces: Iterable[str]) -> list[str]:
-    """Pieces a space apart, in order, in as few texts of at most ``LONGEST_SENTENCE`` characters as they go into."""
-    texts: list[str] = []
-    for piece in pieces:
-        if texts and len(texts[-1]) + 1 + len(piece) <= LONGEST_SENTENCE:
-            texts[-1] += f" {piece}"
-        else:
-            texts.append(piece)
-    return texts
+_END = re.compile(r"(?<=[.!?…])[\"'»”)\]]*\s+|(?<=[。！？])")
+_QUOTED = re.compile(r"[!?][\"'»”)\]]+\s*$")
+# A line of a letter that is broken at some width goes on in the next one; a shorter one is an item of a list.
+_BROKEN_LINE = 50
+_SPOKEN = re.compile(r"[^\s.,:;!?…\"'«»“”()\[\]\-–—]")
+_LONGEST_WORD = 50
+_LONG_WORD = re.compile(rf"\S{{{_LONGEST_WORD}}}(?=\S)")
+# espeak-ng writes beyond its memory where some hundred letters have dots.
+_DOTTED = re.compile(r"(?<![^\W_])([^\W\d_])\.")
+_MOST_DOTTED = 20
 
 
 def split(text: str, language: str) -> list[str]:
-    """Sentences of a text in order, none longer than ``LONGEST_SENTENCE`` characters, none empty."""
-    sentences: list[str] = []
-    pending = ""
-    parts = [part for part in _END.split(text) if part and part.strip()]
-    for index, part in enumerate(parts):
-        pending = f"{pending} {part}" if pending else part
-        following = parts[index + 1].lstrip() if index + 1 < len(parts) else ""
-        if following and _is_open(pending, following, language):
-            continue
-        sentences.append(" ".join(pending.split()))
-        pending = ""
-    return [piece for sentence in sentences for piece in _cut_long(sentence)]
+    """The sentences of a text in order, abbreviations written out; what has no letter or number is left away."""
+    written = written_out(readable(text), language)
+    sentences = (sentence for line in _lines(written) for sentence in _sentences(line, language))
+    return [_harmless(sentence) for sentence in sentences if _SPOKEN.search(sentence)]
+
+
+def _harmless(sentence: str) -> str:
+    """With one space between words, and none of the words that espeak-ng does not take."""
+    if len(_DOTTED.findall(sentence)) > _MOST_DOTTED:
+        sentence = _DOTTED.sub(r"\1 ", sentence)
+    return _LONG_WORD.sub(r"\g<0> ", " ".join(sentence.split()))
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Those of a text, joined where they are one line that was broken."""
+    pending: list[str] = []
+    for line in map(str.strip, text.splitlines()):
+        if pending and not (len(pending[-1]) >= _BROKEN_LINE and line[:1].islower()):
+            yield " ".join(pending)
+            pending = []
+        pending.append(line)
+    yield " ".join(pending)
+
+
+def _sentences(line: str, language: str) -> Iterator[str]:
+    start = 0
+    for end in _END.finditer(line):
+        if not _is_open(line[start : end.end()], line[end.end() :][:40], language):
+            yield line[start : end.end()]
+            start = end.end()
+    yield line[start:]
+
+
+def _is_open(text: str, following: str, language: str) -> bool:
+    """Whether a sentence goes on behind what looks like its end."""
+    if _QUOTED.search(text[-20:]):
+        return following[:1].islower()
+    return bool(following) and ends_with_initials(text.rstrip()) and not begins_sentence(following, language)

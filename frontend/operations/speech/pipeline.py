@@ -20,7 +20,7 @@ from frontend.operations.speech.protocol import SpeechRequest
 from frontend.operations.speech.voices import PiperVoice
 from frontend.processes.gather import gather_or_cancel
 from frontend.processes.offload import TaskKilledError
-from frontend.text.phonemes import MOST_IDS, Alphabet, phonemize_first, phonemize_rest
+from frontend.text.phonemes import MOST_IDS, Alphabet, Utterance, phonemize_first, phonemize_rest
 from frontend.usage.bill import Bill, Reserves
 
 INPUTS = ("input", "input_lengths", "scales")
@@ -30,7 +30,7 @@ _WORK = Work(least=MOST_IDS / 4, most=4 * MOST_IDS)
 # What a slow speaker needs for a character, at 22,050 samples of two bytes a second.
 _BYTES_PER_CHARACTER = 4000
 
-_Phonemizes = Callable[[str, Alphabet], list[list[int]]]
+_Phonemizes = Callable[[str, Alphabet], list[Utterance]]
 
 
 class SpeechPipeline:
@@ -66,31 +66,37 @@ class SpeechPipeline:
             )
         except TaskKilledError:
             raise InvalidRequest(f"{name} could not be turned into sounds", param=name) from None
-        spoken = [sentence for half in halves for sentence in half]
+        spoken = [part for half in halves for part in half]
         if not spoken:
             raise InvalidRequest(f"{name} holds nothing that can be spoken", param=name)
         return await self._encode(spoken, voice, request.response_format, turn)
 
-    async def _say(self, voice: PiperVoice, phonemize: _Phonemizes, text: str, turn: Turn) -> list[Samples]:
-        ids = await self._phonemizers.run(turn, phonemize, text, voice.alphabet)
-        self._dispatcher.queue(voice.model).refuse_late(turn, sum(map(len, ids)), self._settings.calls_at_once)
+    async def _say(
+        self, voice: PiperVoice, phonemize: _Phonemizes, text: str, turn: Turn
+    ) -> list[tuple[Utterance, Samples]]:
+        parts = await self._phonemizers.run(turn, phonemize, text, voice.alphabet)
+        work = sum(len(part.ids) for part in parts)
+        self._dispatcher.queue(voice.model).refuse_late(turn, work, self._settings.calls_at_once)
         # The longest first: the last to be spoken, for which no other is left beside it, are then short ones.
-        order = sorted(range(len(ids)), key=lambda place: -len(ids[place]))
-        calls = (self._sentence(voice, ids[place], turn) for place in order)
-        spoken = await gather_or_cancel(calls, lambda: self._settings.calls_at_once)
-        return [audio for _, audio in sorted(zip(order, spoken, strict=True), key=lambda pair: pair[0])]
+        order = sorted(range(len(parts)), key=lambda place: -len(parts[place].ids))
+        calls = (self._utterance(voice, parts[place].ids, turn) for place in order)
+        spoken = dict(zip(order, await gather_or_cancel(calls, lambda: self._settings.calls_at_once), strict=True))
+        return [(part, spoken[place]) for place, part in enumerate(parts)]
 
-    async def _sentence(self, voice: PiperVoice, ids: list[int], turn: Turn) -> Samples:
+    async def _utterance(self, voice: PiperVoice, ids: list[int], turn: Turn) -> Samples:
         arrays = await self._dispatcher.infer(voice.model, lambda: voice.inputs(ids), [OUTPUT], turn, len(ids))
         audio: NDArray[np.float32] = arrays[OUTPUT].reshape(-1)
         if audio.size == 0:
             raise bad_answer(voice.model, "a sentence without samples")
         return to_int16(audio)
 
-    async def _encode(self, spoken: list[Samples], voice: PiperVoice, response_format: str, turn: Turn) -> bytes:
-        """A file of the sentences with pauses between them; a sentence at a time, so that others have their turns."""
+    async def _encode(
+        self, spoken: list[tuple[Utterance, Samples]], voice: PiperVoice, response_format: str, turn: Turn
+    ) -> bytes:
+        """A file with pauses between its sentences; an utterance at a time, so that others have their turns."""
         file = ENCODERS[response_format](voice.sample_rate, self._settings.mp3_kbps)
         pause = np.zeros(int(self._settings.sentence_pause_seconds * voice.sample_rate), np.int16)
-        for place, sentence in enumerate(spoken):
-            await self._encoders.run(turn, file.add, np.concatenate([pause, sentence]) if place else sentence)
+        for place, (part, audio) in enumerate(spoken, 1):
+            pauses = part.ends and place < len(spoken)
+            await self._encoders.run(turn, file.add, np.concatenate([audio, pause]) if pauses else audio)
         return await self._encoders.run(turn, file.finish)

@@ -1,5 +1,6 @@
 """Transcription requests and answers, and how the developer and the mobile endpoint write them."""
 
+import json
 import math
 import re
 from collections.abc import Sequence
@@ -19,6 +20,8 @@ MOBILE_FILE = "audio"
 FORMATS = ("json", "verbose_json", "text")
 GRANULARITIES = ("word", "segment")
 LONGEST_PROMPT = 1024
+# Characters of a language that a refusal repeats.
+_SHOWN = 40
 _IN_BRACKETS = f"{GRANULARITY}[]"
 _SPELLINGS = (GRANULARITY, _IN_BRACKETS)
 MOBILE_FORM = Shape(MOBILE_FILE, ("language", "with_segments"), LARGEST_FILE)
@@ -119,7 +122,10 @@ def parse_language(value: str | None) -> str:
     """The ISO code of a language that Whisper knows, in any case; absent is empty."""
     code = (value or "").lower()
     if code and code not in CODES:
-        raise InvalidRequest("language must be an ISO-639-1 code of a known language", param="language")
+        shown = json.dumps(value[:_SHOWN], ensure_ascii=False) if value else ""
+        raise InvalidRequest(
+            f'language {shown} is not known; it must be an ISO-639-1 code such as "en" or "de"', param="language"
+        )
     return iso_code(code)
 
 

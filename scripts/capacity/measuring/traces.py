@@ -70,8 +70,8 @@ class Tracer:
 
     def _speech(self, text: str) -> Traced:
         halves = [phonemize(text, self._voice.alphabet) for phonemize in (phonemize_first, phonemize_rest)]
-        first, rest = (tuple(float(len(ids)) for ids in half) for half in halves)
-        calls = [(self._voice.inputs(ids), float(len(ids))) for half in halves for ids in half]
+        first, rest = (tuple(float(len(part.ids)) for part in half) for half in halves)
+        calls = [(self._voice.inputs(part.ids), float(len(part.ids))) for half in halves for part in half]
         return Traced(Request(SPEECH, len(text), first, rest), calls)
 
     def _recording(self, operation: str, file: bytes) -> Traced:

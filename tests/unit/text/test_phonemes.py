@@ -1,18 +1,23 @@
 import pytest
 from piper.phoneme_ids import DEFAULT_PHONEME_ID_MAP, phonemes_to_ids
 
-from frontend.text.phonemes import MOST_IDS, Alphabet, phonemize, phonemize_first, phonemize_rest
+from frontend.text.phonemes import MOST_IDS, Alphabet, Utterance, phonemize, phonemize_first, phonemize_rest
 
 ENGLISH = Alphabet("en", "en-us", DEFAULT_PHONEME_ID_MAP)
+PAUSES = tuple(DEFAULT_PHONEME_ID_MAP[mark][0] for mark in ".!?")
+COMMA, SPACE = DEFAULT_PHONEME_ID_MAP[","][0], DEFAULT_PHONEME_ID_MAP[" "][0]
+
+
+def _said(text: str) -> list[list[int]]:
+    return [part.ids for part in phonemize([text], ENGLISH)]
 
 
 def test_ids_are_those_of_pipers_own_function() -> None:
-    symbols = list("həlˈoʊ.")
-    assert phonemize(["Hello."], ENGLISH) == [phonemes_to_ids(symbols)]
+    assert _said("Hello.") == [phonemes_to_ids(list("həlˈoʊ."))]
 
 
 def test_a_pad_follows_the_start() -> None:
-    assert phonemize(["Hello."], ENGLISH)[0][:2] == [1, 0]
+    assert _said("Hello.")[0][:2] == [1, 0]
 
 
 @pytest.mark.parametrize("text", ["", "...", " - ", "?!"])
@@ -22,35 +27,57 @@ def test_what_cannot_be_spoken_gives_nothing(text: str) -> None:
 
 def test_double_brackets_are_no_phoneme_codes() -> None:
     """espeak-ng's command line takes these for "hello"."""
-    assert phonemize(["[[h@l'oU]]"], ENGLISH) == phonemize(["h@l'oU"], ENGLISH)
+    assert _said("[[h@l'oU]]") == _said("h@l'oU")
 
 
-def test_a_nul_is_not_said() -> None:
-    assert phonemize(["Hel\0lo."], ENGLISH) == phonemize(["Hello."], ENGLISH)
+@pytest.mark.parametrize("sentence", ["J. K. Rowling wrote it.", "The U.S. Army came.", 'He said "Go!" and left.'])
+def test_what_espeak_takes_for_several_sentences_is_one(sentence: str) -> None:
+    (utterance,) = phonemize([sentence], ENGLISH)
+    assert [place for place, symbol in enumerate(utterance.ids) if symbol in PAUSES] == [len(utterance.ids) - 3]
+
+
+def test_the_last_part_of_a_sentence_ends_it() -> None:
+    parts = phonemize(["bananas " * 60, "Hello."], ENGLISH)
+    assert [part.ends for part in parts] == [*[False] * (len(parts) - 2), True, True]
+    assert len(parts) > 3
 
 
 def test_a_long_sentence_is_cut() -> None:
-    ids = phonemize(["bananas " * 200], ENGLISH)
-    assert max(map(len, ids)) <= MOST_IDS
-    assert len(ids) > 1
+    lengths = [len(ids) for ids in _said("bananas " * 200)]
+    assert max(lengths) <= MOST_IDS
+    # Into parts of like lengths, none of which is a rest of a few words.
+    assert min(lengths) > 0.8 * max(lengths)
 
 
-def test_a_long_sentence_is_cut_between_words_as_late_as_may_be() -> None:
-    word = phonemize(["bananas"], ENGLISH)[0][2:-1]
-    first, *_, last = phonemize(["bananas " * 200], ENGLISH)
-    # The ids of a word and of the space behind it.
-    most = MOST_IDS - len(word) - 2
-    assert most <= len(first) <= MOST_IDS
-    assert first[-3] == DEFAULT_PHONEME_ID_MAP[" "][0]
-    assert last[2 : 2 + len(word)] == word
+def test_a_long_sentence_is_cut_between_words() -> None:
+    word = _said("bananas")[0][2:-1]
+    for ids in _said("bananas " * 200):
+        assert ids[2 : 2 + len(word)] == word
+
+
+def test_a_long_sentence_is_cut_at_a_comma_if_one_is_near() -> None:
+    first, second = _said("bananas " * 15 + "apples, " + "bananas " * 10)
+    assert first[-5:-1:2] == [COMMA, SPACE]
+    assert second[2:-1] == _said("bananas " * 10)[0][2:-1]
+
+
+def test_a_word_without_an_end_is_cut() -> None:
+    assert max(map(len, _said("banana" * 200))) <= MOST_IDS
 
 
 def test_an_unknown_symbol_is_left_out() -> None:
     small = Alphabet("en", "en-us", {"^": [1], "_": [0], "$": [2], "h": [20]})
-    assert phonemize(["Hello."], small) == [[1, 0, 20, 0, 2]]
+    assert phonemize(["Hello."], small) == [Utterance([1, 0, 20, 0, 2])]
 
 
 def test_a_text_is_phonemized_in_two_parts() -> None:
     text = "One. Mr. Two went. Three."
     assert phonemize_first(text, ENGLISH) == phonemize(["One."], ENGLISH)
-    assert phonemize_rest(text, ENGLISH) == phonemize(["Mr. Two went.", "Three."], ENGLISH)
+    assert phonemize_rest(text, ENGLISH) == phonemize(["mister Two went.", "Three."], ENGLISH)
+
+
+@pytest.mark.parametrize("letter", ["w.", "é.", "ж.", "w.w.w. ", "1.w.", "你."])
+def test_thousands_of_letters_with_dots_are_spoken(letter: str) -> None:
+    """espeak-ng writes beyond its memory and dies of some hundred."""
+    text = (letter * 2_500)[:5_000]
+    assert phonemize_first(text, ENGLISH) or phonemize_rest(text, ENGLISH)

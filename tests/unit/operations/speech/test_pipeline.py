@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import re
 import wave
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -27,10 +28,13 @@ from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.speech.protocol import SpeechRequest
 from frontend.operations.speech.voices import PiperVoice
 from frontend.processes.offload import Threads
-from frontend.text.phonemes import phonemize_first
+from frontend.text.phonemes import Utterance, phonemize_first
 from frontend.text.sentences import split
 from tests.conftest import ROOT
 from tests.fakes import FakeTriton
+
+
+_CLAUSE = re.compile(r"[^,]+,?")
 
 
 class SlowPhonemizer:
@@ -46,7 +50,10 @@ class SlowPhonemizer:
         self.asked.append(parts)
         if not first:
             await self._spoken.wait()
-        return [[1] * len(part) for part in parts]
+        # A sentence goes on behind a comma.
+        return [
+            Utterance([1] * len(part), not part.endswith(",")) for whole in parts for part in _CLAUSE.findall(whole)
+        ]
 
     async def close(self) -> None:
         return
@@ -119,6 +126,10 @@ async def test_the_pause_between_sentences_is_a_setting(triton: LongTones, secon
     answer = await _say(triton, "One. Five.", sentence_pause_seconds=seconds)
     with wave.open(io.BytesIO(answer)) as file:
         assert file.getnframes() == 4 + 5 + int(seconds * 22_050)
+
+
+async def test_there_is_no_pause_within_a_sentence(triton: LongTones) -> None:
+    assert _tones(await _say(triton, "One, five. Six.")) == [4 + 6, 4]
 
 
 @pytest.mark.parametrize("kbps", [32, 128])
