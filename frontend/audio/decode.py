@@ -134,7 +134,8 @@ def _mixed(samples: NDArray[np.int16]) -> NDArray[np.int16]:
     """Two channels [samples, 2] as one, which is the first where they cancel each other."""
     first, second = samples.astype(np.float32).T
     mix = (first + second) / 2
-    return (first if mix @ mix < _LEAST_MIXED * (first @ first) else mix).astype(np.int16)
+    chosen: NDArray[np.float32] = first if mix @ mix < _LEAST_MIXED * (first @ first) else mix
+    return chosen.astype(np.int16)
 
 
 def _collect(container: Any, into: NDArray[np.int16]) -> int:

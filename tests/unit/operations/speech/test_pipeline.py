@@ -33,7 +33,6 @@ from frontend.text.sentences import split
 from tests.conftest import ROOT
 from tests.fakes import FakeTriton
 
-
 _CLAUSE = re.compile(r"[^,]+,?")
 
 
