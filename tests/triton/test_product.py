@@ -28,7 +28,7 @@ SAID = (
     "The party was moved from Tuesday to Thursday.",
     "I will cook dinner tonight.",
 )
-# Measured: 0.03 greedily, 0.015 by beam search.
+# Measured: 0.03 with one beam, 0.015 with five.
 WORD_ERROR = 0.06
 SENTENCE = recordings("en")[2]
 SEED = 4_000_000
