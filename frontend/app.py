@@ -197,7 +197,7 @@ async def _operations(app: web.Application) -> AsyncIterator[None]:
     app[keys.EMBEDDINGS] = EmbeddingPipeline(settings, dispatcher, threads)
     app[keys.RERANK] = RerankPipeline(settings, dispatcher, threads)
     if settings.chat_upstream:
-        dispatcher.fix(CHAT, settings.chat_concurrency)
+        dispatcher.fix(CHAT, max(1, settings.chat_concurrency // settings.workers))
         app[keys.CHAT] = ChatPipeline(settings, dispatcher)
     yield
     if settings.chat_upstream:

@@ -73,13 +73,15 @@ class Upstream:
             return await self._refuse_in_pieces(request, int(said.split()[1]))
         if said == "nonsense":
             return web.Response(text="<html>", status=400)
+        if said == "picky" and body.get("stream_options") is not None:
+            return web.json_response({"error": {"message": "unknown field stream_options"}}, status=400)
         if body.get("stream"):
             return await self._stream(request, said, body.get("stream_options") or {})
         message = {"role": "assistant", "content": f"you said {said}"}
         choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
         answer = {"id": "c1", "object": "chat.completion", "created": 1, "model": body["model"], "choices": choices}
         if said != "silent":
-            answer["usage"] = USAGE
+            answer["usage"] = {"total_tokens": 9_000} if said == "dear" else USAGE
         response = web.json_response(answer)
         response.set_cookie("tenant", said.split()[0])
         return response
@@ -118,6 +120,11 @@ class Upstream:
             raise
         if options.get("include_usage"):
             last = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": []}
-            await response.write(b"data: " + json.dumps({**last, "usage": USAGE}).encode() + b"\n\n")
+            usage = {name: count for name, count in USAGE.items() if said != "no total" or name != "total_tokens"}
+            told = {name: value for name, value in last.items() if said != "no choices" or name != "choices"}
+            await response.write(b"data: " + json.dumps({**told, "usage": usage}).encode())
+            if said == "no end":
+                return response
+            await response.write(b"\n\n")
         await response.write(b"data: [DONE]\n\n")
         return response

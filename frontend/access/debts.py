@@ -7,10 +7,11 @@ import asyncio
 import math
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Hashable
-from contextlib import AbstractContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from http import HTTPStatus
 
-from frontend.errors import RateLimited
+from frontend.errors import ApiError, RateLimited
 
 # So many names at once; those that were heard of longest ago are forgotten.
 _MOST_NAMES = 10_000
@@ -101,25 +102,38 @@ class Unpaid:
         finally:
             self._debts.owe(key, -stake)
 
-    def work(self, key: Hashable) -> "Stint":
-        """Work for the key, from its beginning to its end, that is owed for until it is ``paid``."""
-        return Stint(self._debts, key)
+    @contextmanager
+    def work(self, key: Hashable) -> Iterator["Stint"]:
+        """Work for the key, which owes for it until it is ``paid``; it owes nothing where a fault of ours ends it."""
+        stint = Stint(self._debts, key)
+        try:
+            yield stint
+        except Exception as error:
+            if not isinstance(error, ApiError) or error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+                stint.forgive()
+            raise
 
 
-class Stint(AbstractContextManager[None]):
-    """The time that a piece of work takes, which its key owes when it has ended."""
+class Stint:
+    """A piece of work for a key, and the time that it takes."""
 
     def __init__(self, debts: Debts, key: Hashable) -> None:
-        self._debts, self._key = debts, key
-        self._started = self._seconds = 0.0
+        self._debts, self._key, self._seconds = debts, key, 0.0
 
-    def __enter__(self) -> None:
-        self._started = time.monotonic()
-
-    def __exit__(self, *error: object) -> None:
-        self._seconds = time.monotonic() - self._started
-        self._debts.owe(self._key, self._seconds)
+    @contextmanager
+    def taking_time(self) -> Iterator[None]:
+        """What is done meanwhile is owed for when it has ended."""
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            self._seconds = time.monotonic() - started
+            self._debts.owe(self._key, self._seconds)
 
     def paid(self) -> None:
         """The caller has got what it pays for: this is not owed, and as much of what is."""
         self._debts.owe(self._key, -2 * self._seconds)
+
+    def forgive(self) -> None:
+        """This is not owed."""
+        self._debts.owe(self._key, -self._seconds)

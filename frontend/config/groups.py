@@ -150,7 +150,7 @@ class Chat:
 
     chat_upstream: str = setting("", "base address, with /v1, of an OpenAI-compatible server for chat and responses")
     chat_upstream_key: str = setting("", "the key that server wants", secret=True)
-    chat_concurrency: int = setting(16, "requests to chat_upstream under way at once", least=1)
+    chat_concurrency: int = setting(16, "requests to chat_upstream under way at once, shared by the workers", least=1)
     chat_output_tokens: int = setting(4096, "tokens reserved for an answer of chat that asks for no number", least=1)
 
 

@@ -135,6 +135,11 @@ class ModelQueue:
         finally:
             self._leave(ticket)
 
+    def refuse_away(self, turn: Turn) -> None:
+        """``Busy`` where no backend takes calls."""
+        if not self._scheduler.is_open:
+            raise self._refusal("away", turn)
+
     def refuse_late(self, turn: Turn, work: float, at_once: int) -> None:
         """``Busy`` where so much work, in calls ``at_once`` side by side, would not be done by the deadline.
 
@@ -216,8 +221,7 @@ class ModelQueue:
 
     def _refuse(self, turn: Turn) -> None:
         scheduler, bounds = self._scheduler, self._bounds
-        if not scheduler.is_open:
-            raise self._refusal("away", turn)
+        self.refuse_away(turn)
         if scheduler.waiting_of(turn.key) >= bounds.key or scheduler.waiting(turn.tier) >= bounds.tier:
             raise self._refusal("full", turn)
         if self._loop.time() + scheduler.expected_wait(turn.tier) > turn.deadline:

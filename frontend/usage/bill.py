@@ -98,7 +98,7 @@ class Bill:
         self._open = False
 
     def settle(self, quantity: int) -> None:
-        """The work was ``quantity`` in the end; what a wallet pays is what was reserved for it at most."""
+        """The work was ``quantity`` in the end; it is paid for whole, where more was reserved and where less was."""
         self._quantity = current().quantity = quantity
 
     def charge(self) -> None:
@@ -107,8 +107,6 @@ class Bill:
             return
         billing, price = self._billing, self._price
         caller, identity, amount = billing.caller, billing.identity(), price.amount(self._quantity)
-        if self._payer is not None:
-            amount = min(amount, self._reserved)
         event = UsageEvent(
             id=event_id(caller.id, identity, self._model, self._known_by),
             request_id=identity.request_id,
@@ -126,6 +124,7 @@ class Bill:
         billing.recorder.charge(event)
         self._open, self.charged = False, True
         if self._payer is not None:
+            # The charge has taken the amount out of what is reserved, be it more than that.
             billing.recorder.wallets.release(self._payer, self._reserved - amount)
 
 

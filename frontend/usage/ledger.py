@@ -32,12 +32,18 @@ class Repeats:
 
 @dataclass
 class _Charge:
-    """A charge of a request, and how many answers it has paid for."""
+    """A charge of a request, and how many answers it has paid for: the dearest of them, of ``quantity``."""
 
     identity: str
     ordinal: int
     at: int
+    quantity: int
+    amount: int
     answers: int = 1
+
+    @classmethod
+    def of(cls, event: UsageEvent, ordinal: int = 0) -> "_Charge":
+        return cls(event.id, ordinal, event.at, event.quantity, event.amount)
 
     @property
     def id(self) -> str:
@@ -61,11 +67,12 @@ class Ledger:
         """
         async with self._engine.begin() as connection:
             written = await self._written(connection)
-            new = await self._charge(connection, [event for place, event in placed if place > written])
+            new, more = await self._charge(connection, [event for place, event in placed if place > written])
             await self._add_days(connection, new)
-            await self._pay(connection, new)
+            await self._add_days(connection, more, requests=0)
+            await self._pay(connection, new + more)
             await self._set_written(connection, max([written, *(place for place, _ in placed)]))
-        for event in new:
+        for event in new + more:
             CHARGED.labels(event.operation).inc(event.amount)
 
     async def end(self) -> None:
@@ -82,32 +89,40 @@ class Ledger:
         insert = self._insert(USAGE_SPOOLS).values(holder=self._holder, place=place)
         await connection.execute(insert.on_conflict_do_update(index_elements=["holder"], set_={"place": place}))
 
-    async def _charge(self, connection: AsyncConnection, events: Sequence[UsageEvent]) -> list[UsageEvent]:
-        """Write the charges, and answer those that are owed: an answer to a request that is paid for is free.
+    async def _charge(
+        self, connection: AsyncConnection, events: Sequence[UsageEvent]
+    ) -> tuple[list[UsageEvent], list[UsageEvent]]:
+        """Write the charges, and answer those that are owed, and what repeats owe beyond what is paid for.
 
+        An answer to a request that is paid for is free up to its price: the answer before may have been broken off.
         The first charge of a request is its lock too: whoever has inserted that or locked it decides alone.
         """
         first = {event.id: event for event in reversed(events)}
-        inserted = await self._insert_charges(connection, [(_Charge(name, 0, e.at), e) for name, e in first.items()])
+        inserted = await self._insert_charges(connection, [(_Charge.of(event), event) for event in first.values()])
         latest = await self._latest(connection, first.keys() - inserted)
-        # The answers that the database does not count yet, by the charge that pays for them.
-        more: Counter[str] = Counter()
+        repeated: dict[str, _Charge] = {}
         again: list[tuple[_Charge, UsageEvent]] = []
+        more: list[UsageEvent] = []
         for event in events:
             charge = latest.get(event.id)
             if charge is None:
-                latest[event.id] = _Charge(event.id, 0, event.at)
+                latest[event.id] = _Charge.of(event)
             elif abs(event.at - charge.at) <= self._repeats.seconds and charge.answers < self._repeats.answers:
                 charge.answers += 1
-                more[charge.id] += 1
+                repeated[charge.id] = charge
+                if event.amount > charge.amount:
+                    quantity, amount = event.quantity - charge.quantity, event.amount - charge.amount
+                    more.append(dataclasses.replace(event, quantity=quantity, amount=amount))
+                    charge.quantity, charge.amount = event.quantity, event.amount
             else:
-                latest[event.id] = _Charge(event.id, charge.ordinal + 1, event.at)
+                latest[event.id] = _Charge.of(event, charge.ordinal + 1)
                 again.append((latest[event.id], event))
         await self._insert_charges(connection, again)
-        for name, count in sorted(more.items()):
+        for name, charge in sorted(repeated.items()):
             change = sa.update(USAGE_EVENTS).where(USAGE_EVENTS.c.id == name)
-            await connection.execute(change.values(answers=USAGE_EVENTS.c.answers + count))
-        return [first[name] for name in inserted] + [event for _, event in again]
+            values = {"answers": charge.answers, "quantity": charge.quantity, "amount": charge.amount}
+            await connection.execute(change.values(values))
+        return [first[name] for name in inserted] + [event for _, event in again], more
 
     async def _latest(self, connection: AsyncConnection, identities: Collection[str]) -> dict[str, _Charge]:
         """The last charge of each request, which nobody else changes from here on."""
@@ -118,7 +133,8 @@ class Ledger:
         numbers = sa.select(columns.identity, sa.func.max(columns.ordinal).label("ordinal"))
         last = numbers.where(columns.identity.in_(identities)).group_by(columns.identity).subquery()
         is_last = sa.and_(columns.identity == last.c.identity, columns.ordinal == last.c.ordinal)
-        query = sa.select(columns.identity, columns.ordinal, columns.at, columns.answers)
+        wanted = (columns.identity, columns.ordinal, columns.at, columns.quantity, columns.amount, columns.answers)
+        query = sa.select(*wanted)
         rows = await connection.execute(query.join(last, is_last))
         return {row.identity: _Charge(*row) for row in rows}
 
@@ -135,12 +151,12 @@ class Ledger:
         ]
         return set(await connection.scalars(insert.returning(USAGE_EVENTS.c.id), rows))
 
-    async def _add_days(self, connection: AsyncConnection, events: Sequence[UsageEvent]) -> None:
+    async def _add_days(self, connection: AsyncConnection, events: Sequence[UsageEvent], *, requests: int = 1) -> None:
         days: dict[tuple[str, ...], Counter[str]] = {}
         for event in events:
             day = time.strftime("%Y-%m-%d", time.gmtime(event.at))
             sums = days.setdefault((day, event.org or "", event.key_id, event.model, event.operation), Counter())
-            sums.update(requests=1, quantity=event.quantity, amount=event.amount)
+            sums.update(requests=requests, quantity=event.quantity, amount=event.amount)
         if not days:
             return
         names = ("day", "org", "key_id", "model", "operation")
@@ -154,7 +170,7 @@ class Ledger:
     async def _pay(self, connection: AsyncConnection, events: Sequence[UsageEvent]) -> None:
         for org, cost in sorted(amounts(events).items()):
             missing = cost - await leases.spend(connection, self._holder, org, cost)
-            if missing:
-                # The lease was given up in the name of a frontend that was thought lost for good.
-                unpaid = missing - await leases.spend_unheld(connection, org, missing)
-                log.error("charged beyond a lease", extra={"fields": {"org": org, "amount": missing, "unpaid": unpaid}})
+            # An answer cost more than was reserved for it, or the lease was given up in the name of a frontend that was
+            # thought lost for good.
+            if missing and (unpaid := missing - await leases.spend_unheld(connection, org, missing)):
+                log.error("charged beyond a wallet", extra={"fields": {"org": org, "amount": cost, "unpaid": unpaid}})

@@ -10,6 +10,7 @@ from aiohttp import FormData
 
 from frontend.access import debts
 from frontend.config.settings import Settings
+from frontend.errors import BadGateway
 from tests.conftest import Client, running
 from tests.fakes import FakeTriton
 from tests.speech import CONTAINERS, FOREIGN, TRANSCRIBE, encode, say, transcribe, wave_of
@@ -126,3 +127,24 @@ async def test_who_sends_much_that_is_no_speech_is_slowed_and_others_are_not(
     assert (refused.status, error["type"]) == (429, "rate_limit_exceeded")
     assert int(refused.headers["Retry-After"]) > 0
     assert other.status == 200
+
+
+async def test_after_an_outage_nobody_is_slowed_for_what_was_decoded_in_vain(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(debts, "_PATIENCE_SECONDS", 0.0)
+    triton = FakeTriton()
+    async with running(dataclasses.replace(settings, unpaid_seconds=0.001), triton) as client:
+        triton.failure = BadGateway("away")
+        assert {(await transcribe(client, WAV)).status for _ in range(5)} == {502}
+        triton.failure = None
+        assert (await transcribe(client, WAV)).status == 200
+
+
+async def test_nothing_is_decoded_for_a_model_that_no_triton_has(settings: Settings) -> None:
+    triton = FakeTriton()
+    triton.up = False
+    async with running(settings, triton) as client:
+        answer = await transcribe(client, encode(np.zeros(16_000, np.float32), "wav"))
+    # What is silent never reaches Triton, and would be 200 had anybody listened.
+    assert answer.status == 502

@@ -1,6 +1,7 @@
 """POST /v1/chat/completions and /v1/responses, where an upstream is set."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from typing import Any, TypeVar
 
 from aiohttp import web
 
@@ -13,6 +14,7 @@ from frontend.operations.chat import protocol
 from frontend.operations.chat.metering import StreamMeter, estimate, tokens_of
 from frontend.usage.bill import Bill
 
+T = TypeVar("T")
 _STREAM = "text/event-stream"
 _STREAMED = {"Content-Type": _STREAM, "Cache-Control": "no-cache"}
 
@@ -22,19 +24,30 @@ async def forward(request: web.Request) -> web.StreamResponse:
     settings, turn = request.app[SETTINGS], request[TURN]
     body = await read_bytes(request, settings, request[HOLDING])
     wishes = await request.app[JSON_BODIES].parse(body, turn, protocol.parse)
-    path, size = request.path.removeprefix("/v1"), len(body)
+    path = request.path.removeprefix("/v1")
+    adds_usage = protocol.adds_usage(path, wishes)
+    asking = await _beside(request, len(body), protocol.with_usage, body) if adds_usage else None
     # No more tokens than bytes come from the request.
-    most = size + (wishes.output_tokens or settings.chat_output_tokens)
+    most = len(body) + (wishes.output_tokens or settings.chat_output_tokens)
     async with request[BILLING].reserve(MODEL, most) as bill:
-        async with request.app[CHAT].run(path, protocol.outgoing(path, body, wishes), turn) as (kind, pieces):
+        async with request.app[CHAT].run(path, body, asking, turn) as (kind, pieces):
             if kind == _STREAM:
-                meter = StreamMeter(size, hides=protocol.asks_for_usage(path, wishes))
+                meter = StreamMeter(wishes.said, hides=adds_usage)
                 return await deliver(request, _STREAMED, _metered(pieces, meter, bill), bill)
             told = await _whole(request, pieces)
         # It is not held while a slow caller reads.
-        del body
-        bill.settle(await _tokens(request, told, size))
+        del body, asking
+        tokens, text = await _beside(request, len(told), tokens_of, told)
+        bill.settle(estimate(wishes.said + text) if tokens is None else tokens)
     return await deliver(request, JSON, told, bill)
+
+
+async def _beside(request: web.Request, size: int, function: Callable[[Any], T], data: Any) -> T:
+    """Call a function of so much data, in another process where it takes long."""
+    if size <= INLINE_BYTES:
+        return function(data)
+    result: T = await request.app[TEXT].run(request[TURN], function, data)
+    return result
 
 
 async def _whole(request: web.Request, pieces: AsyncIterator[bytes]) -> bytes:
@@ -43,12 +56,6 @@ async def _whole(request: web.Request, pieces: AsyncIterator[bytes]) -> bytes:
         request[HOLDING].add(len(piece))
         data += piece
     return bytes(data)
-
-
-async def _tokens(request: web.Request, told: bytes, request_size: int) -> int:
-    inline = len(told) <= INLINE_BYTES
-    tokens = tokens_of(told) if inline else await request.app[TEXT].run(request[TURN], tokens_of, told)
-    return estimate(request_size + len(told)) if tokens is None else tokens
 
 
 async def _metered(pieces: AsyncIterator[bytes], meter: StreamMeter, bill: Bill) -> AsyncGenerator[bytes, None]:

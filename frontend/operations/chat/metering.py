@@ -1,51 +1,85 @@
-"""How many tokens an answer of the upstream cost, as it tells, or by its length where it does not."""
+"""How many tokens an answer of the upstream cost: as it tells, or by its text where it does not."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
 
-# Without a word of the upstream, a token for so many bytes of the request and the answer.
+# Without a word of the upstream, a token for so many bytes of the text that was sent and that came.
 _BYTES_PER_TOKEN = 4
 _LONGEST_EVENT = 1024 * 1024
+# Under these names, requests and answers have what people and models say.
+_TEXTS = frozenset(
+    ("content", "text", "input", "prompt", "instructions", "reasoning", "reasoning_content", "refusal", "arguments")
+)
+_USAGE_PARTS = (("prompt_tokens", "completion_tokens"), ("input_tokens", "output_tokens"))
 
 
-def tokens_of(answer: bytes) -> int | None:
-    """The usage in an answer, or in an event of a stream; None where there is none."""
+def tokens_of(answer: bytes) -> tuple[int | None, int]:
+    """The usage that a whole answer tells, or None, and the bytes of text in it."""
     try:
         value = orjson.loads(answer)
     except ValueError:
-        return None
-    return _total(value) if isinstance(value, dict) else None
+        return None, 0
+    return (_told(value), text_bytes(value)) if isinstance(value, dict) else (None, 0)
 
 
 def estimate(size: int) -> int:
-    """Tokens in so many bytes."""
+    """Tokens in so many bytes of text."""
     return -(-size // _BYTES_PER_TOKEN)
 
 
-def _total(value: dict[str, Any]) -> int | None:
+def text_bytes(value: Any) -> int:
+    """Bytes of what is said anywhere in a request or an answer."""
+    return sum(len(text.encode("utf-8", "replace")) for text in _texts(value))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    # Without recursion: nobody says how deep an answer is.
+    left = [("", value)]
+    while left:
+        name, part = left.pop()
+        if isinstance(part, dict):
+            left += part.items()
+        elif isinstance(part, list):
+            left += [(name, item) for item in part]
+        elif isinstance(part, str) and name in _TEXTS:
+            yield part
+
+
+def _told(value: dict[str, Any]) -> int | None:
     within = value.get("response")
     usage = value.get("usage") or (within.get("usage") if isinstance(within, dict) else None)
-    total = usage.get("total_tokens") if isinstance(usage, dict) else None
-    return total if isinstance(total, int) and not isinstance(total, bool) and 0 <= total < 2**31 else None
+    if not isinstance(usage, dict):
+        return None
+    if (total := _count(usage.get("total_tokens"))) is not None:
+        return total
+    sums = (tuple(_count(usage.get(name)) for name in names) for names in _USAGE_PARTS)
+    return next((first + second for first, second in sums if first is not None and second is not None), None)
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31 else None
 
 
 class StreamMeter:
-    """Reads a stream of server-sent events on its way; ``hides`` keeps back the event that tells the usage alone."""
+    """Reads a stream of server-sent events on its way; ``hides`` keeps back the event that tells the usage alone.
 
-    def __init__(self, request_size: int, *, hides: bool) -> None:
-        self._size, self._hides = request_size, hides
+    ``sent`` are the bytes of text in the request.
+    """
+
+    def __init__(self, sent: int, *, hides: bool) -> None:
+        self._text, self._hides = sent, hides
         self._told: int | None = None
         self._event = bytearray()
 
     @property
     def tokens(self) -> int:
         """What the answer has cost so far."""
-        return estimate(self._size) if self._told is None else self._told
+        return estimate(self._text) if self._told is None else self._told
 
     def feed(self, piece: bytes) -> bytes:
         """Take some of the stream, and answer what of it goes on: whole lines, and what is too long for an event."""
-        self._size += len(piece)
         end = piece.rfind(b"\n") + 1
         if not end and len(self._event) + len(piece) > _LONGEST_EVENT:
             end = len(piece)
@@ -57,14 +91,30 @@ class StreamMeter:
         return b"".join(line for line in lines if self._goes_on(line))
 
     def rest(self) -> bytes:
-        """What is left where a stream ends within a line."""
-        return bytes(self._event)
+        """What goes on where a stream ends within a line."""
+        line = bytes(self._event)
+        return line if self._goes_on(line) else b""
 
     def _goes_on(self, line: bytes) -> bool:
-        if not line.startswith(b"data:") or b'"usage"' not in line:
+        if not line.startswith(b"data:"):
             return True
-        data = line[len(b"data:") :]
-        if (tokens := tokens_of(data)) is None:
+        try:
+            event = orjson.loads(line[len(b"data:") :])
+        except ValueError:
+            return True
+        if not isinstance(event, dict):
+            return True
+        self._text += _new_text(event)
+        if (tokens := _told(event)) is None:
             return True
         self._told = tokens
-        return not (self._hides and orjson.loads(data).get("choices") == [])
+        return not (self._hides and not event.get("choices"))
+
+
+def _new_text(event: dict[str, Any]) -> int:
+    """Bytes of text that an event adds to its stream; events at the end repeat what there was."""
+    delta = event.get("delta")
+    if isinstance(delta, str):
+        return len(delta.encode("utf-8", "replace"))
+    choices = event.get("choices")
+    return text_bytes(choices) if isinstance(choices, list) else 0

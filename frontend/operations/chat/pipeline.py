@@ -16,6 +16,7 @@ from frontend.observe.record import current
 from frontend.operations.chat.protocol import refusal
 
 _CONNECT_SECONDS = 5.0
+_NOT_UNDERSTOOD = (400, 422)
 _LARGEST_ERROR = 256 * 1024
 _LARGEST_ANSWER = 16 * 1024 * 1024
 _AWAY = "the chat backend is temporarily unreachable, retry with backoff"
@@ -45,31 +46,35 @@ class ChatPipeline:
 
     @asynccontextmanager
     async def run(
-        self, path: str, body: bytes | bytearray, turn: Turn
+        self, path: str, body: bytes | bytearray, asking: bytes | None, turn: Turn
     ) -> AsyncIterator[tuple[str, AsyncIterator[bytes]]]:
         """The type of the upstream's successful answer to a JSON object at ``path``, and its body as it comes.
 
-        Its slot is held until it is left, at the turn's deadline at the latest.
+        ``asking`` is the object with a wish for the usage, which not every upstream knows. The call's slot is held
+        until it is left, at the turn's deadline at the latest.
         """
         async with self._dispatcher.queue(CHAT).slot(turn):
             try:
                 with current().backend:
-                    async with asyncio.timeout_at(turn.deadline), await self._call(path, body) as response:
+                    async with asyncio.timeout_at(turn.deadline), await self._call(path, body, asking) as response:
                         yield response.content_type, _pieces(response)
             except TimeoutError:
                 log.warning("the chat backend is late")
                 raise BadGateway("the chat backend did not answer in time, retry with backoff") from None
 
-    async def _call(self, path: str, body: bytes | bytearray) -> aiohttp.ClientResponse:
+    async def _call(self, path: str, body: bytes | bytearray, asking: bytes | None) -> aiohttp.ClientResponse:
         headers = {"Content-Type": "application/json", "X-Request-Id": request_id.get()}
+        data = body if asking is None else asking
         try:
-            response = await self._session.post(self._base + path, data=body, headers=headers, allow_redirects=False)
+            response = await self._session.post(self._base + path, data=data, headers=headers, allow_redirects=False)
             if response.status == 200:
                 return response
             async with response:
                 said = await _error_body(response)
         except (aiohttp.ClientError, OSError) as error:
             raise _away(error) from None
+        if asking is not None and response.status in _NOT_UNDERSTOOD:
+            return await self._call(path, body, None)
         log.warning("the chat backend refused", extra={"fields": {"status": response.status}})
         raise refusal(response.status, said, response.headers.get("Retry-After"))
 

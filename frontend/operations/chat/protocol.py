@@ -1,5 +1,6 @@
 """What goes to the upstream server, and what its refusals become."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -8,22 +9,32 @@ import orjson
 
 from frontend.catalogue.models import Served
 from frontend.errors import ApiError, BadGateway, InvalidRequest, NotFound, RateLimited, TooLarge
+from frontend.operations.chat.metering import text_bytes
 
 COMPLETIONS = "/chat/completions"
 _LONGEST_MESSAGE = 1000
 _KINDS: dict[int, type[ApiError]] = {404: NotFound, 413: TooLarge, 429: RateLimited}
 _MOST_OUTPUT = ("max_completion_tokens", "max_output_tokens", "max_tokens")
 _MOST_CHOICES = 128
+# More is nobody's answer, and would not fit the database.
+_MOST_TOKENS = 2**31
+_STREAM_OPTIONS = "stream_options"
+_INCLUDE_USAGE = "include_usage"
 _TELL_USAGE = b'{"stream_options":{"include_usage":true},'
 
 
 @dataclass(frozen=True)
 class Wishes:
-    """What of a request matters here: whether it wants a stream, and how that ends; tokens that it lets be made."""
+    """What of a request matters here: whether it wants a stream, and its usage; what it says, in bytes.
+
+    ``output_tokens`` is how many it lets be made. ``asks_for_usage`` is None where it says something else of it than
+    yes or no, which is the upstream's affair.
+    """
 
     stream: bool
-    has_stream_options: bool
+    asks_for_usage: bool | None
     output_tokens: int | None
+    said: int
 
 
 def parse(values: Mapping[str, Any], served: Served) -> Wishes:
@@ -31,21 +42,30 @@ def parse(values: Mapping[str, Any], served: Served) -> Wishes:
     tokens = [value for name in _MOST_OUTPUT if (value := _count(values.get(name))) is not None]
     choices = min(_count(values.get("n")) or 1, _MOST_CHOICES)
     output = max(tokens) * choices if tokens else None
-    return Wishes(values.get("stream") is True, "stream_options" in values, output)
+    options = values.get(_STREAM_OPTIONS, {})
+    asks = (options.get(_INCLUDE_USAGE) or False) if isinstance(options, dict) else None
+    return Wishes(
+        values.get("stream") is True, asks if isinstance(asks, bool) else None, output, text_bytes(dict(values))
+    )
 
 
 def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**31 else None
+    return min(value, _MOST_TOKENS) if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
-def asks_for_usage(path: str, wishes: Wishes) -> bool:
-    """Whether we ask for the usage that a stream tells only when it is asked to; then it is not passed on."""
-    return path == COMPLETIONS and wishes.stream and not wishes.has_stream_options
+def adds_usage(path: str, wishes: Wishes) -> bool:
+    """Whether we ask for the usage, which completions tell in a stream only when asked; then it is not passed on."""
+    return path == COMPLETIONS and wishes.stream and wishes.asks_for_usage is False
 
 
-def outgoing(path: str, body: bytearray, wishes: Wishes) -> bytes | bytearray:
-    """The body as its client wrote it, but for the wish for its usage."""
-    return _TELL_USAGE + bytes(body).lstrip()[1:] if asks_for_usage(path, wishes) else body
+def with_usage(body: bytes | bytearray) -> bytes:
+    """The body with the wish for its usage, else as its client wrote it; one that says more of it is written anew."""
+    if f'"{_STREAM_OPTIONS}"'.encode() not in body:
+        return _TELL_USAGE + bytes(body).lstrip()[1:]
+    values = json.loads(body)
+    return json.dumps(
+        {**values, _STREAM_OPTIONS: {**(values.get(_STREAM_OPTIONS) or {}), _INCLUDE_USAGE: True}}
+    ).encode()
 
 
 def refusal(status: int, body: bytes, retry_after: str | None) -> ApiError:

@@ -92,9 +92,22 @@ class TranscriptionPipeline:
         code = token_code(request.language)
         if code and code not in self._abilities[model].languages:
             raise InvalidRequest(f"{request.model} does not know the language {request.language}", param="language")
+        # Nobody decodes for a model that is away.
+        self._dispatcher.queue(model).refuse_away(turn)
+        with self._unpaid.work(turn.key) as stint:
+            return await self._transcribed(request, model, turn, reserve, holding, stint)
+
+    async def _transcribed(
+        self,
+        request: TranscriptionRequest,
+        model: str,
+        turn: Turn,
+        reserve: Reserves,
+        holding: Holding,
+        stint: Stint,
+    ) -> tuple[Transcription, Bill | None]:
         samples = SharedBytes(room_for(self._settings.max_audio_seconds))
         holding.closing.callback(samples.close)
-        stint = self._unpaid.work(turn.key)
         rules = self._abilities[model].rules(self._settings)
         prepared = await self._prepare(request, samples, rules, turn, stint)
         words: list[Word] | None = [] if request.words else None
@@ -128,7 +141,7 @@ class TranscriptionPipeline:
             raise _unsupported(kind.content_type, param)
         try:
             return await self._decoders.run_with(
-                (file.use(), samples.use(), stint), turn, prepare, file.attached, samples.attached, rules
+                (file.use(), samples.use(), stint.taking_time()), turn, prepare, file.attached, samples.attached, rules
             )
         except UnknownCodecError:
             raise _unsupported(f"{kind.content_type} with another codec inside", param) from None

@@ -5,7 +5,7 @@ import pytest
 
 from frontend.access import debts as module
 from frontend.access.debts import Debts, Unpaid, WrongKeys
-from frontend.errors import RateLimited
+from frontend.errors import BadGateway, InvalidRequest, RateLimited
 
 
 class Clock:
@@ -96,13 +96,17 @@ async def test_where_there_is_no_bound_no_refusal_waits() -> None:
             await wrong.pause("10.0.0.1")
 
 
-async def _work(unpaid: Unpaid, sleeper: Sleeper, seconds: float, *, paid: bool = False) -> None:
+async def _work(
+    unpaid: Unpaid, sleeper: Sleeper, seconds: float, *, paid: bool = False, failure: Exception | None = None
+) -> None:
     async with unpaid.paced("a"):
-        stint = unpaid.work("a")
-        with stint:
-            await sleeper.sleep(seconds)
-        if paid:
-            stint.paid()
+        with unpaid.work("a") as stint:
+            with stint.taking_time():
+                await sleeper.sleep(seconds)
+            if paid:
+                stint.paid()
+            if failure is not None:
+                raise failure
 
 
 async def _waits(unpaid: Unpaid, sleeper: Sleeper) -> float:
@@ -115,6 +119,22 @@ async def _waits(unpaid: Unpaid, sleeper: Sleeper) -> float:
 async def test_work_for_nothing_slows_the_next_request(sleeper: Sleeper) -> None:
     unpaid = Unpaid(0.1)
     await _work(unpaid, sleeper, 0.15)
+    assert await _waits(unpaid, sleeper) == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize("failure", [BadGateway("away"), ValueError("ours")])
+async def test_work_that_a_fault_of_ours_ends_slows_nothing(sleeper: Sleeper, failure: Exception) -> None:
+    unpaid = Unpaid(0.1)
+    for _ in range(5):
+        with pytest.raises(type(failure)):
+            await _work(unpaid, sleeper, 0.1, failure=failure)
+    assert await _waits(unpaid, sleeper) == 0
+
+
+async def test_work_that_a_mistake_of_the_caller_ends_slows_the_next_request(sleeper: Sleeper) -> None:
+    unpaid = Unpaid(0.1)
+    with pytest.raises(InvalidRequest):
+        await _work(unpaid, sleeper, 0.15, failure=InvalidRequest("not decoded"))
     assert await _waits(unpaid, sleeper) == pytest.approx(0.25)
 
 
