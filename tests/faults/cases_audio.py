@@ -145,7 +145,6 @@ def files() -> Cases:
     cases: Cases = {f"a file: {name}": (upload(content), 415) for name, content in foreign.items()}
     damaged: dict[str, bytes] = {
         "a WAV header alone": b"RIFF\x24\0\0\0WAVE",
-        "a WAV without samples": _wav(16_000, 1, 16, 0),
         "a WAV of 0 Hz": _wav(0, 1, 16),
         "a WAV of 1 Hz": _wav(1, 1, 16),
         "a WAV of 100 Hz": _wav(100, 1, 16),
@@ -155,7 +154,6 @@ def files() -> Cases:
         "a WAV of 255 channels": _wav(16_000, 255, 16),
         "a WAV of 65535 channels": _wav(16_000, 65_535, 16),
         "a WAV of 0 bits": _wav(16_000, 1, 0),
-        "AMR's first words alone": b"#!AMR\n",
         "AMR without data": b"#!AMR\n" + b"\x7c" * 5,
         "FLAC's first words alone": b"fLaC",
         "Ogg's first page cut": speech("ogg-opus")[:40],
