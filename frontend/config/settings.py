@@ -13,7 +13,7 @@ from frontend.config import reading
 from frontend.config.groups import Access, Chat, Observing, Requests, Server, Stores, Tritons, Work
 from frontend.config.pools import PoolSetting
 from frontend.config.reading import PREFIX
-from frontend.config.tables import SettingsError, check_aliases, checked
+from frontend.config.tables import SettingsError, check_aliases, check_models, checked
 
 _SECRET_BYTES = 32
 # What it takes at most to write the last charges down and to give leases back.
@@ -66,6 +66,10 @@ class Settings(Server, Stores, Access, Tritons, Requests, Work, Chat, Observing)
             except ValueError as error:
                 raise SettingsError(f"{PREFIX}{name.upper()}: {error}") from None
         check_aliases(self.served)
+        for place, models in [(f"floors.{model}", [model]) for model in self.floors] + [
+            (f"pools.{pool.name}", [*pool.models, *pool.concurrency]) for pool in self.pools
+        ]:
+            check_models(place, models)
 
     @cached_property
     def served(self) -> Served:

@@ -1,6 +1,6 @@
 """The tables of the settings' file: limits, tiers, pools, floors, prices, aliases; each checked before a start."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -176,6 +176,14 @@ def check_aliases(served: Served) -> None:
         if operation := next((each for each, names in PARAMETERS.items() if name in names), None):
             raise SettingsError(f"aliases.ignore: {name!r} is a parameter of {operation}, and means something there")
         _check_alias("aliases.ignore", name)
+
+
+def check_models(place: str, models: Iterable[str]) -> None:
+    """``SettingsError`` for the first of ``models`` that the catalogue does not have."""
+    known = Served.of().triton_models
+    for model in models:
+        if model not in known:
+            raise SettingsError(f"{place}: there is no model {model!r}; there are {', '.join(known)}")
 
 
 def _check_others(place: str, others: Mapping[str, str], served: Collection[str], taken: Collection[str]) -> None:

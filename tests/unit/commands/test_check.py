@@ -58,9 +58,9 @@ def test_a_broken_setting_is_one_line(
 @pytest.mark.parametrize(
     ("table", "said"),
     [
-        ("[floors.whisper]\nacme = 1", "floors.whisper: is not served; "),
-        ("[pools.a]\naddress = 'a:1'\nmodels = ['m3']", "pools.a: 'm3' is not served; "),
-        ("[pools.a]\naddress = 'a:1'\nconcurrency = { m3 = 2 }", "pools.a: 'm3' is not served; "),
+        ("[floors.m3_reranker]\nacme = 1", "floors.m3_reranker: is not served; "),
+        ("[pools.a]\naddress = 'a:1'\nmodels = ['m3_reranker']", "pools.a: 'm3_reranker' is not served; "),
+        ("[pools.a]\naddress = 'a:1'\nconcurrency = { m3_reranker = 2 }", "pools.a: 'm3_reranker' is not served; "),
     ],
 )
 def test_a_table_that_names_what_is_not_served_is_told(
@@ -68,6 +68,7 @@ def test_a_table_that_names_what_is_not_served_is_told(
 ) -> None:
     (tmp_path / "quartet.toml").write_text(table, encoding="utf-8")
     monkeypatch.setenv("QUARTET_CONFIG", str(tmp_path / "quartet.toml"))
+    monkeypatch.setenv("QUARTET_MODELS", "embed-m3")
     assert terminal.type("check", status=2)[0].startswith(said)
 
 

@@ -1,9 +1,11 @@
+import re
 from pathlib import Path
 
 import pytest
 
 from frontend.config.settings import Settings
 from frontend.config.tables import SettingsError
+from tests.conftest import ROOT
 
 
 @pytest.mark.parametrize(
@@ -122,3 +124,31 @@ def test_several_workers_need_a_redis_to_share_limits() -> None:
 def test_workers_divide_what_is_set_for_the_whole() -> None:
     shares = Settings(workers=3, audio_workers=4, text_workers=1, held_bytes=3_000_000_000).for_one_worker()
     assert (shares.audio_workers, shares.text_workers, shares.held_bytes) == (2, 1, 1_000_000_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("[floors.whisper_large]\nacme = 1", "floors.whisper_large"),
+        ("[pools.a]\naddress = 'a:1'\nmodels = ['whisper_turbo', 'm3']", "pools.a"),
+        ("[pools.a]\naddress = 'a:1'\nconcurrency = { m3 = 2 }", "pools.a"),
+    ],
+)
+def test_a_table_that_names_no_model_is_refused(tmp_path: Path, text: str, place: str) -> None:
+    with pytest.raises(SettingsError, match=f"^{place}: there is no model '.*'; there are whisper_turbo, "):
+        Settings.from_env(_file(tmp_path, text))
+
+
+_EXAMPLES = [
+    pytest.param(example, id=f"{page.name}-{number}")
+    for page in sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md"])
+    for number, example in enumerate(re.findall(r"^```toml\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S))
+]
+
+
+@pytest.mark.parametrize("example", _EXAMPLES)
+def test_the_examples_of_the_docs_are_settings(tmp_path: Path, example: str) -> None:
+    for name in re.findall(r'"/etc/quartet/(.*?)"', example):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("10.0.0.5:8001", encoding="utf-8")
+    Settings.from_env(_file(tmp_path, example.replace("/etc/quartet", str(tmp_path))))
