@@ -41,7 +41,7 @@ def _mixed_words(rng: random.Random) -> int:
     return int(np.exp(rng.uniform(np.log(_SHORTEST), np.log(_LONGEST))))
 
 
-def _embedding(rng: random.Random, model: str) -> Call:
+def _embedding(rng: random.Random, model: str, voice: str) -> Call:
     lengths = [_mixed_words(rng) for _ in range(_TEXTS_A_CALL)]
     body = {
         "input": [_text(rng, words) for words in lengths],
@@ -51,7 +51,7 @@ def _embedding(rng: random.Random, model: str) -> Call:
     return Call("/embeddings", sum(lengths), body)
 
 
-def _rerank(rng: random.Random, model: str) -> Call:
+def _rerank(rng: random.Random, model: str, voice: str) -> Call:
     lengths = [_mixed_words(rng) for _ in range(_DOCUMENTS)]
     documents = [_text(rng, words) for words in lengths]
     body = {"query": _text(rng, 8), "documents": documents, "model": model or "rerank-v2-m3"}
@@ -66,9 +66,9 @@ def speech_text(rng: random.Random, characters: int) -> str:
     return text.strip()
 
 
-def _speech(rng: random.Random, model: str) -> Call:
+def _speech(rng: random.Random, model: str, voice: str) -> Call:
     text = _sentences(rng, rng.randint(1, 6))
-    return Call("/audio/speech", len(text), {"input": text, "voice": "ryan", "model": model or "tts-1"})
+    return Call("/audio/speech", len(text), {"input": text, "voice": voice or "ryan", "model": model or "tts-1"})
 
 
 @cache
@@ -85,7 +85,7 @@ def clip(seed: int, shortest: float = 5.0, longest: float = 15.0) -> tuple[bytes
     return file.finish(), len(samples) / SAMPLE_RATE
 
 
-def _transcription(rng: random.Random, model: str) -> Call:
+def _transcription(rng: random.Random, model: str, voice: str) -> Call:
     file, seconds = clip(rng.randrange(_CLIPS))
     return Call("/audio/transcriptions", seconds, file=file, fields=(("model", model or "stt-1"),))
 
@@ -93,14 +93,14 @@ def _transcription(rng: random.Random, model: str) -> Call:
 _MAKERS = {"embeddings": _embedding, "rerank": _rerank, "speech": _speech, "transcriptions": _transcription}
 # What is counted of each operation.
 UNIT_OF = {
-    "embeddings": "words",
-    "rerank": "words",
+    "embeddings": "tokens",
+    "rerank": "tokens",
     "speech": "characters",
     "transcriptions": "seconds of audio",
 }
 
 
-def calls(operation: str, count: int, seed: int, model: str = "") -> list[Call]:
+def calls(operation: str, count: int, seed: int, model: str = "", voice: str = "") -> list[Call]:
     """``count`` calls, the same for the same seed."""
     rng = random.Random(seed)
-    return [_MAKERS[operation](rng, model) for _ in range(count)]
+    return [_MAKERS[operation](rng, model, voice) for _ in range(count)]

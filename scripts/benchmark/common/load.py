@@ -6,6 +6,7 @@ The calls may be real ones or simulated: all times are those of the event loop.
 import asyncio
 import itertools
 import random
+import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ Keep = Callable[["Call", bytes], None]
 Asked = TypeVar("Asked")
 _Sent = TypeVar("_Sent", contravariant=True)
 _LONGEST_SECONDS = 600.0
+_TOKENS = re.compile(rb'"total_tokens": ?(\d+)')
 
 
 @dataclass(frozen=True)
@@ -67,17 +69,23 @@ class Client:
         self._session, self._address, self._keep = session, address, keep
 
     async def send(self, call: "Call", due: float) -> Sample:
-        """Send and read the whole answer. Time counts from ``due``, so that a late start is not forgiven."""
+        """Send and read the whole answer. Time counts from ``due``, so that a late start is not forgiven.
+
+        Of texts the tokens are counted that the answer tells.
+        """
+        units = call.units
         try:
             data = None if call.file is None else _form(call)
             async with self._session.post(self._address + call.path, json=call.body, data=data) as response:
                 content = await response.read()
                 status = response.status
+                if told := _TOKENS.search(content):
+                    units = float(told[1])
                 if self._keep:
                     self._keep(call, content)
         except (aiohttp.ClientError, TimeoutError, OSError):
             status = 0
-        return Sample(due, _now() - due, status, call.units)
+        return Sample(due, _now() - due, status, units)
 
 
 def _now() -> float:

@@ -21,6 +21,8 @@ from typing import Any
 
 import aiohttp
 
+from frontend.catalogue.models import MODELS, SPEECH, Served
+from frontend.catalogue.voices import VOICES
 from scripts.benchmark.common import load, output
 from scripts.benchmark.common.inputs import UNIT_OF, calls
 from scripts.benchmark.common.summary import summary
@@ -30,9 +32,7 @@ from scripts.benchmark.product.triton_counts import between, settled
 
 _DIFFERENT_CALLS = 64
 _LOAD_SECONDS = 600.0
-_OPERATION_OF = {"m3_embedder": "embeddings", "m3_reranker": "rerank", "whisper_turbo": "transcriptions"}
-# What the operations' calls ask for where no voice or model is named.
-_VOICE = "piper_amy"
+_VOICES = {voice.triton_model: name for name, voice in VOICES.items()}
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,17 @@ def combinations(config: dict[str, Any], arguments: argparse.Namespace) -> list[
     return [Knobs(*values) for values in product]
 
 
-async def _try(target: Target, knobs: Knobs, operation: str, arguments: argparse.Namespace) -> Tried:
-    requests = calls(operation, _DIFFERENT_CALLS, arguments.seed)
+def asked(model: str) -> tuple[str, str, str]:
+    """The operation, the name of the model in the API, and the voice that a call of a Triton model has."""
+    for its in MODELS.values():
+        if its.triton_model == model or (model in _VOICES and its.operation == SPEECH):
+            return its.operation, its.id, _VOICES.get(model, "")
+    raise ValueError(f"no call of the API goes to {model}")
+
+
+async def _try(target: Target, knobs: Knobs, arguments: argparse.Namespace) -> Tried:
+    operation, name, voice = asked(arguments.model)
+    requests = calls(operation, _DIFFERENT_CALLS, arguments.seed, name, voice)
     async with load.connected(target.address, target.key) as client:
         await load.burst(client, requests[: arguments.callers])
         before = await settled(target.triton)
@@ -71,7 +80,6 @@ async def _try(target: Target, knobs: Knobs, operation: str, arguments: argparse
 
 async def sweep(target: Target, arguments: argparse.Namespace, heard: Callable[[str], None]) -> list[Tried]:
     """Try every combination, and leave the model as it was."""
-    operation = _OPERATION_OF.get(arguments.model, "speech")
     found: list[Tried] = []
     timeout = aiohttp.ClientTimeout(total=_LOAD_SECONDS)
     async with aiohttp.ClientSession(timeout=timeout) as session:
@@ -82,7 +90,7 @@ async def sweep(target: Target, arguments: argparse.Namespace, heard: Callable[[
                 if refused := await control.load(overridden(config, knobs)):
                     heard(f"{knobs}: {refused}")
                     continue
-                found.append(await _try(target, knobs, operation, arguments))
+                found.append(await _try(target, knobs, arguments))
                 heard(row(found[-1], arguments.p95))
         finally:
             # Without a configuration Triton would see a file that has not changed, and do nothing.
@@ -124,7 +132,7 @@ def _numbers(text: str) -> list[int]:
 
 def parser() -> argparse.ArgumentParser:
     described = argparse.ArgumentParser(description="Find the settings of a model that hold a latency target.")
-    described.add_argument("--model", choices=(*_OPERATION_OF, _VOICE), default="m3_embedder")
+    described.add_argument("--model", choices=Served.of().triton_models, default="m3_embedder")
     described.add_argument("--p95", type=float, default=1.0, help="seconds that 95 of 100 calls may take")
     described.add_argument("--callers", type=int, default=16)
     described.add_argument("--seconds", type=float, default=8.0, help="how long each combination is measured")

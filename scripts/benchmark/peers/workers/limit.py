@@ -1,6 +1,6 @@
 """What the machine allows: the matrix products of a model and nothing else, by oneDNN in OpenVINO: <kind> <threads>.
 
-``text``: a task is the list of its texts' token counts, multiplied in blocks of 512 tokens as int8, 24 layers of M3's
+``text``: a task is the list of its texts' token counts, multiplied in blocks of 768 tokens as int8, 24 layers of M3's
 width. ``whisper``: a task is the number of windows; turbo's encoder in int8 with attention's products in bfloat16, and
 40 steps of its decoder's matrices, a window at a time, which are bound by memory.
 """
@@ -12,7 +12,7 @@ import openvino
 from line_server import serve
 from openvino import opset15 as op
 
-_BLOCK, _POSITIONS, _STEPS = 512, 1500, 40
+_BLOCK, _POSITIONS, _STEPS = 768, 1500, 40
 _LEVELS = 256
 
 

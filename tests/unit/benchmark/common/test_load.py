@@ -21,6 +21,7 @@ class Server:
 
     def __init__(self) -> None:
         self.delay, self.answered, self.under_way, self.most = 0.02, 0, 0, 0
+        self.answer: dict[str, object] = {}
         self.app = web.Application()
         self.app.router.add_post("/v1/embeddings", self._answer)
 
@@ -30,7 +31,7 @@ class Server:
         await asyncio.sleep(self.delay)
         self.under_way -= 1
         self.answered += 1
-        return web.json_response({})
+        return web.json_response(self.answer)
 
 
 @pytest.fixture
@@ -70,3 +71,12 @@ async def test_every_call_is_sent_once_whatever_the_callers(server: Server) -> N
     samples = await load.each_once(server.client, [Call("/embeddings", units, CALL.body) for units in range(7)], 3)
     assert sorted(sample.units for sample in samples) == list(range(7))
     assert (server.answered, server.most) == (7, 3)
+
+
+@pytest.mark.parametrize(("answer", "units"), [({}, 10.0), ({"usage": {"prompt_tokens": 7, "total_tokens": 7}}, 7.0)])
+async def test_the_tokens_that_an_answer_tells_are_counted(
+    server: Server, answer: dict[str, object], units: float
+) -> None:
+    server.answer = answer
+    (sample,) = await load.burst(server.client, [CALL])
+    assert sample.units == units

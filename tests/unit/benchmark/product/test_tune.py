@@ -1,7 +1,11 @@
 """The sweep of a model's settings: what is loaded, and what is said of it."""
 
+import pytest
+
+from frontend.catalogue.models import MODELS, Served
+from frontend.catalogue.voices import VOICES
 from scripts.benchmark.product.model_control import Knobs
-from scripts.benchmark.product.tune import Tried, combinations, parser, row, table
+from scripts.benchmark.product.tune import Tried, asked, combinations, parser, row, table
 
 
 def _tried(p95: float, rate: float, errors: int = 0) -> Tried:
@@ -12,6 +16,13 @@ def test_a_model_that_cannot_batch_has_no_delay_and_no_batch_size() -> None:
     arguments = parser().parse_args(["--instances", "1,2", "--threads", "1"])
     found = combinations({"max_batch_size": 0, "dynamic_batching": {}}, arguments)
     assert found == [Knobs(None, None, 1, 1), Knobs(None, None, 2, 1)]
+
+
+@pytest.mark.parametrize("model", Served.of().triton_models)
+def test_every_model_is_asked_by_a_name_of_the_api(model: str) -> None:
+    operation, name, voice = asked(model)
+    own = VOICES[voice].triton_model if voice else MODELS[name].triton_model
+    assert (own, MODELS[name].operation) == (model, operation)
 
 
 def test_a_target_is_held_only_without_errors() -> None:
