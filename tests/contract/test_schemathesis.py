@@ -25,7 +25,7 @@ CHECKS = [
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 PATHS = "^/v1/(audio|embeddings|rerank|models)|^/api/v1/audio"
 # Of each operation, beside those that cover its parameters' edges; and how many requests that makes at least.
-EXAMPLES, LEAST = 20, 700
+EXAMPLES, LEAST = 10, 600
 
 
 @pytest.mark.timeout(600)

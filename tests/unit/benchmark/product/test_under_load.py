@@ -14,7 +14,7 @@ def _run(*samples: Sample) -> Run:
 
 def test_a_line_has_throughput_latency_errors_and_what_triton_counted() -> None:
     line = _run(Sample(0.0, 2.0, 200, 10), Sample(0.0, 1.0, 502, 10)).line()
-    assert line == "| embeddings | burst of 1 | 0.5 | 5 words | 2000.0 | 2000.0 | 2000.0 | 1 | 4.00 | 2.00 |"
+    assert line == "| embeddings | burst of 1 | 0.5 | 5 tokens | 2000.0 | 2000.0 | 2000.0 | 1 | 4.00 | 2.00 |"
 
 
 def test_results_are_written_as_json_table_and_plot(tmp_path: Path) -> None:
