@@ -28,6 +28,14 @@ pytestmark = [pytest.mark.triton, pytest.mark.asyncio(loop_scope="module")]
 ANSWER_MS = 60_000
 # Quotes, a backslash, markup and what shells read.
 BAD_NAME = """it's <b>"$HOME" \\ `ls`.wav"""
+# Drops files of so many MiB.
+_DROP = """(names) => {
+  const dataTransfer = new DataTransfer();
+  for (let place = 0; place < names.length; place += 2) {
+    dataTransfer.items.add(new File([new Uint8Array(names[place + 1] * 2 ** 20)], names[place], { type: "audio/wav" }));
+  }
+  document.getElementById("drop").dispatchEvent(new DragEvent("drop", { dataTransfer, cancelable: true }));
+}"""
 TEXTS = ["How do I reset my password?", 'It\'s a <b>cat</b> "on" the \\ mat.', "A kitten is lying on the rug."]
 
 
@@ -53,7 +61,7 @@ async def _try(page: Page, tab: str, button: str) -> Any:
     await page.get_by_role("tab", name=tab, exact=True).click()
     panel = page.get_by_role("tabpanel", name=tab, exact=True)
     await panel.get_by_role("button", name=button, exact=True).click()
-    await panel.locator(".result").wait_for(timeout=ANSWER_MS)
+    await panel.locator(".result:not([data-old])").wait_for(timeout=ANSWER_MS)
     return panel
 
 
@@ -65,6 +73,10 @@ async def _told(panel: Any, place: str) -> dict[str, str]:
 
 def _first_bytes(path: Path) -> bytes:
     return path.read_bytes()[:2]
+
+
+def _content(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
 
 
 async def _chosen(page: Page, name: str = BAD_NAME) -> None:
@@ -136,7 +148,9 @@ async def test_what_the_microphone_hears_is_transcribed(page: Page) -> None:
     await page.get_by_role("button", name="Stop (4 s)").click(timeout=ANSWER_MS)
     # The picture of a recording whose length the browser had to find.
     await page.locator("#wave").wait_for(timeout=ANSWER_MS)
-    await _try(page, "Transcribe", "Transcribe")
+    # It is sent as it ends.
+    await expect(page.locator("#recording")).to_have_text("Recorded.", timeout=ANSWER_MS)
+    await page.locator("#transcriptions .result:not([data-old])").wait_for(timeout=ANSWER_MS)
     heard = words(await page.locator("#transcript").inner_text())
     # A machine that is busy drops some of what a browser records.
     assert len(set(heard) & set(words(SPOKEN.text))) >= 4
@@ -180,14 +194,79 @@ async def test_the_answers_headers_are_told(page: Page) -> None:
 
 
 async def test_a_refusal_is_told_as_it_came(page: Page) -> None:
+    panel = await _try(page, "Rank", "Rank")
+    await page.get_by_label("Query").fill("")
+    await panel.get_by_role("button", name="Rank", exact=True).click()
+    await expect(panel.get_by_role("alert")).to_contain_text("400: ")
+    body = json.loads(await panel.get_by_label("The answer's body").inner_text())
+    assert (body["error"]["param"], body["error"]["type"]) == ("query", "invalid_request_error")
+    # The answer before stays.
+    assert await panel.locator(".result").is_visible()
+    await page.get_by_label("Query").fill(TEXTS[2])
+
+
+async def test_more_than_a_request_may_have_is_not_sent(page: Page, seen: Seen) -> None:
     await page.get_by_role("tab", name="Rank", exact=True).click()
     await page.get_by_label("Documents, one on each line").fill("a\n" * 33)
     panel = page.get_by_role("tabpanel", name="Rank", exact=True)
+    asked = len(seen.asked)
     await panel.get_by_role("button", name="Rank", exact=True).click()
-    await expect(panel.get_by_role("alert")).to_have_text("400: too many documents: 33, at most 32.")
-    body = json.loads(await panel.get_by_label("The answer's body").inner_text())
-    assert (body["error"]["param"], body["error"]["type"]) == ("documents", "invalid_request_error")
-    assert not await panel.locator(".result").is_visible()
+    await expect(panel.get_by_role("alert")).to_have_text("This is more than one request may have.")
+    assert len(seen.asked) == asked
+
+
+async def test_a_file_that_is_too_large_is_not_sent(page: Page) -> None:
+    await page.evaluate(_DROP, ["large.wav", 26])
+    panel = page.get_by_role("tabpanel", name="Transcribe", exact=True)
+    await page.get_by_role("tab", name="Transcribe", exact=True).click()
+    await panel.get_by_role("button", name="Transcribe", exact=True).click()
+    await expect(panel.get_by_role("alert")).to_have_text("The file has 26.0 MiB, and 25 MiB are taken.")
+
+
+async def test_the_field_names_a_file_that_was_dropped(page: Page) -> None:
+    await _chosen(page)
+    await page.evaluate(_DROP, ["dropped.wav", 1, "other.wav", 1])
+    alert = page.get_by_role("tabpanel", name="Transcribe", exact=True).get_by_role("alert")
+    await expect(alert).to_have_text("One recording at a time: dropped.wav was taken, and 1 more was not.")
+    assert await page.evaluate("document.getElementById('file').files[0].name") == "dropped.wav"
+    assert await page.locator("#chosen").inner_text() == "dropped.wav"
+
+
+async def test_speech_is_handed_over_and_transcribed(page: Page) -> None:
+    await page.get_by_role("tab", name="Listen", exact=True).click()
+    await page.get_by_label("Text", exact=True).fill("Good morning, Anna.")
+    await page.get_by_label("ryan").check()
+    await _try(page, "Listen", "Speak")
+    await page.get_by_role("button", name="Transcribe it").click()
+    await expect(page.locator("#transcript")).to_contain_text("morning", timeout=ANSWER_MS)
+
+
+@pytest.mark.parametrize(
+    ("kind", "begins"), [("TXT", "The number"), ("SRT", "1\n00:00:0"), ("VTT", "WEBVTT\n\n00:00:0"), ("JSON", "{\n")]
+)
+async def test_a_transcript_is_saved(page: Page, kind: str, begins: str) -> None:
+    await _chosen(page, "call.wav")
+    await _try(page, "Transcribe", "Transcribe")
+    async with page.expect_download() as downloading:
+        await page.get_by_role("button", name=f"Download as {kind}").click()
+    download = await downloading.value
+    assert download.suggested_filename == f"call.{kind.lower()}"
+    content = _content(Path(await download.path()))
+    assert content.startswith(begins)
+    assert "service" in content
+
+
+async def test_an_answer_is_in_lines(page: Page) -> None:
+    panel = await _try(page, "Rank", "Rank")
+    assert (await panel.get_by_label("The answer's body").inner_text()).startswith('{\n  "')
+
+
+async def test_the_language_of_an_example_stays(page: Page) -> None:
+    await page.get_by_role("tab", name="Rank", exact=True).click()
+    await page.locator("#rerank-Python-tab").click()
+    await page.get_by_role("tab", name="Compare", exact=True).click()
+    await expect(page.locator("#embeddings-Python")).to_be_visible()
+    await page.locator("#embeddings-curl-tab").click()
 
 
 _RUNS = {
@@ -229,4 +308,26 @@ async def test_the_key_stays_in_the_tab_and_all_is_asked_of_this_server(page: Pa
     assert await page.context.cookies() == []
     assert await page.evaluate("localStorage.length") == 0
     await page.get_by_role("button", name="Forget the key").click()
-    assert await page.evaluate("sessionStorage.length") == 0
+    assert await page.evaluate("sessionStorage.getItem('quartet-key')") is None
+
+
+async def test_a_wrong_key_is_told_at_its_field_whoever_finds_it(page: Page) -> None:
+    await page.get_by_label("API key").fill("qk_wrong")
+    await page.keyboard.press("Enter")
+    message = page.locator("#message")
+    await expect(message).to_contain_text("401: ")
+    found = await message.inner_text()
+    await page.evaluate("sessionStorage.setItem('quartet-key', 'qk_wrong')")
+    await page.get_by_role("tab", name="Rank", exact=True).click()
+    await page.get_by_role("tabpanel", name="Rank", exact=True).get_by_role("button", name="Rank", exact=True).click()
+    await expect(message).to_have_text(found)
+    await expect(page.get_by_label("API key")).to_be_focused()
+
+
+async def test_a_page_that_cannot_read_what_is_served_says_so(page: Page, stack: Stack) -> None:
+    await page.route("**/offer.json", lambda route: route.abort())
+    await page.goto("about:blank")
+    await page.goto(f"{stack.url}/playground")
+    await expect(page.locator("#message")).to_have_text(
+        "What is served here cannot be read. Load the page again in a moment."
+    )

@@ -1,7 +1,7 @@
 // What went over the wire: the request as programs send it, and the answer's status, headers and words.
 
 import { Code } from "/shared/code.js";
-import { make, number } from "/shared/dom.js";
+import { copyButton, make, number } from "/shared/dom.js";
 
 const SHOWN = ["x-request-id", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset", "retry-after", "content-type", "content-length"];
 // More of an answer is not put into the page.
@@ -10,12 +10,14 @@ const LONGEST_BODY = 20_000;
 export class Exchange {
   #code; #answer = make("section", { class: "card", hidden: "" });
   #status = make("h2"); #headers = make("dl", { class: "facts headers" }); #body = make("pre", { class: "code wrap", tabindex: "0" });
+  #fold = make("details", { open: "" }, make("summary", {}, "Body")); #whole = "";
 
   constructor(node, name) {
     const request = make("section", { class: "card" }, make("h2", {}, "The request"));
     this.#body.setAttribute("aria-label", "The answer's body");
     this.#body.setAttribute("role", "group");
-    this.#answer.append(this.#status, this.#headers, this.#body);
+    this.#fold.append(make("div", { class: "bar" }, copyButton(() => this.#whole, "the answer")), this.#body);
+    this.#answer.append(this.#status, this.#headers, this.#fold);
     node.append(request, this.#answer);
     this.#code = new Code(request, name);
   }
@@ -33,9 +35,19 @@ export class Exchange {
     const found = SHOWN.filter((name) => headers.has(name));
     this.#headers.replaceChildren(...found.flatMap((name) => [make("dt", {}, name), make("dd", {}, headers.get(name))]));
     const text = /^(application\/json|text\/)/.test(headers.get("content-type") ?? "");
-    this.#body.hidden = !text;
-    this.#body.textContent = text ? shortened(new TextDecoder().decode(body)) : "";
+    this.#fold.hidden = !text;
+    this.#whole = text ? readable(new TextDecoder().decode(body)) : "";
+    this.#body.textContent = shortened(this.#whole);
     this.#answer.hidden = false;
+  }
+}
+
+// JSON in lines; what is none, as it is.
+function readable(text) {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
   }
 }
 

@@ -29,6 +29,19 @@ export class Panel {
     this.#cancel.addEventListener("click", () => this.#controller.abort());
   }
 
+  get busy() {
+    return this.#submit.disabled;
+  }
+
+  // Sends what the form has now.
+  send() {
+    if (!this.busy) this.#send();
+  }
+
+  refuse(message) {
+    this.#error.textContent = message;
+  }
+
   // The request as it is now.
   tell() {
     const request = this.#request(new FormData(this.form));
@@ -39,21 +52,23 @@ export class Panel {
   async #send() {
     const request = this.tell();
     const key = storedKey();
-    this.#error.textContent = key ? this.#lacking() : "An API key is needed: it goes in at the top of this page.";
-    if (!key) document.getElementById("key").focus();
+    if (!key) return tellOfKey("An API key is needed.");
+    this.refuse(this.#lacking() || (this.form.querySelector(".note.over") ? "This is more than one request may have." : ""));
     if (this.#error.textContent) return;
     this.#exchange.clear();
-    this.#result.hidden = true;
     this.#controller = new AbortController();
     const end = this.#begin();
     try {
       const answer = await ask(request, key, this.#controller.signal, (part) => this.#uploaded(part));
       this.#exchange.showAnswer(answer);
+      if (answer.status === 401) return tellOfKey(refusal(answer));
       if (answer.status !== 200) throw new Error(refusal(answer));
       const facts = await this.#show(answer, request);
       const entries = facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]);
       this.#result.querySelector(".facts").replaceChildren(...entries);
       this.#result.hidden = false;
+      // On a phone it is below what one sees.
+      this.#result.scrollIntoView({ block: "nearest" });
     } catch (error) {
       this.#error.textContent = error.message;
       if (!(error instanceof Cancelled)) this.#error.scrollIntoView({ block: "nearest" });
@@ -90,8 +105,13 @@ export class Panel {
   #busy(busy) {
     this.#submit.disabled = busy;
     this.#cancel.hidden = this.#bar.hidden = !busy;
+    // The answer before stays until there is another.
+    this.#result.toggleAttribute("data-old", busy);
   }
 }
+
+// What is wrong with the key is told where it goes in, whichever panel found it.
+const tellOfKey = (message) => document.dispatchEvent(new CustomEvent("key-refused", { detail: message }));
 
 function refusal({ status, headers, body }) {
   const wait = headers.get("retry-after");

@@ -24,15 +24,22 @@ async function account() {
 async function say(answer) {
   // A proxy's own error is no JSON.
   const { error } = (await answer?.json().catch(() => null)) ?? {};
-  byId("message").textContent = answer ? `${answer.status}: ${error?.message ?? answer.statusText}` : "The server does not answer.";
-  if (answer?.status !== 401) return;
+  const message = answer ? `${answer.status}: ${error?.message ?? answer.statusText}.` : "The server does not answer.";
+  if (answer?.status === 401) askForKey(message);
+  else byId("message").textContent = message;
+}
+
+function askForKey(message) {
+  byId("message").textContent = message;
   forgetKey();
   byId("sign-in").hidden = false;
   byId("whose").hidden = byId("sign-out").hidden = true;
+  byId("key").focus();
 }
 
 function signIn() {
   takeKey(byId("sign-in"), account);
+  document.addEventListener("key-refused", ({ detail }) => askForKey(detail));
   byId("sign-out").addEventListener("click", () => {
     forgetKey();
     account();
@@ -53,7 +60,11 @@ function offerModels({ models }) {
 
 async function start() {
   signIn();
-  const here = await offer();
+  const here = await offer().catch(() => null);
+  if (!here) {
+    byId("message").textContent = "What is served here cannot be read. Load the page again in a moment.";
+    return;
+  }
   offerModels(here);
   byId("bounds").textContent = bounds(here);
   const served = new Set(here.models.map(({ operation }) => operation));
@@ -62,7 +73,7 @@ async function start() {
   const heard = served.has("transcriptions") ? transcribe(here) : null;
   const handOver = (file) => {
     choose(tabOf("transcriptions"));
-    heard.open(file);
+    heard.hear(file);
   };
   if (served.has("speech")) listen(here, handOver);
   byId("hand-over").hidden = !heard;

@@ -1,14 +1,16 @@
 // A recording from the microphone, as the browser makes them; it ends by itself before it is too large to send.
 
 const TELL_MS = 500;
+const LEVEL_MS = 100;
 
 // False where the page came over plain http from another machine: browsers give no microphone there.
 export const canRecord = () => Boolean(navigator.mediaDevices?.getUserMedia && window.MediaRecorder);
 
-// `told` hears of the seconds while it goes on. Gives `stop`, and `file`, a promise of what was recorded.
-export async function record(largest, told) {
+// `told` hears of the seconds while it goes on, `heard` how loud it is, from 0 to 1. Gives `stop`, and `file`, a promise of what was recorded.
+export async function record(largest, told, heard) {
   const stream = await navigator.mediaDevices.getUserMedia({ audio: true });
   const recorder = new MediaRecorder(stream);
+  const stopLevel = level(stream, heard);
   const started = performance.now();
   const pieces = [];
   const stop = () => recorder.state === "inactive" || recorder.stop();
@@ -21,6 +23,7 @@ export async function record(largest, told) {
     });
     recorder.addEventListener("error", ({ error }) => reject(error));
     recorder.addEventListener("stop", () => {
+      stopLevel();
       for (const track of stream.getTracks()) track.stop();
       const type = recorder.mimeType.split(";")[0];
       resolve(new File(pieces, `recording.${type.split("/")[1]}`, { type }));
@@ -28,4 +31,21 @@ export async function record(largest, told) {
   });
   recorder.start(TELL_MS);
   return { stop, file };
+}
+
+// Tells how loud a microphone is until it is stopped: a level of 0 is 60 dB below the loudest.
+function level(stream, heard) {
+  const context = new AudioContext();
+  const analyser = context.createAnalyser();
+  context.createMediaStreamSource(stream).connect(analyser);
+  const samples = new Float32Array(analyser.fftSize);
+  const timer = setInterval(() => {
+    analyser.getFloatTimeDomainData(samples);
+    const power = samples.reduce((sum, sample) => sum + sample * sample, 0) / samples.length;
+    heard(Math.max(0, 1 + Math.log10(power + 1e-12) / 6));
+  }, LEVEL_MS);
+  return () => {
+    clearInterval(timer);
+    context.close();
+  };
 }

@@ -5,6 +5,7 @@ import { cost, language } from "/shared/offer.js";
 import { Panel, read } from "./panel.js";
 import { Player } from "./player.js";
 import { canRecord, record } from "./record.js";
+import { downloads } from "./subtitles.js";
 import { Transcript } from "./transcript.js";
 
 // What stands in the request until there is a file.
@@ -17,8 +18,13 @@ export function transcribe(here) {
   let [file, text] = [NONE, ""];
   const names = here.languages.map((code) => [code, language(code)]).sort(([, first], [, second]) => first.localeCompare(second));
   node.querySelector('[name="language"]').append(...names.map(([code, name]) => make("option", { value: code }, name)));
-  byId("transcript-actions").append(copyButton(() => text, "the text"));
-  const lacking = () => (file === NONE ? "Record something, or choose a file first." : "");
+  let last = null;
+  byId("transcript-actions").append(copyButton(() => text, "the text"), ...downloads(() => last, () => file.name));
+  const lacking = () => {
+    if (file === NONE) return "Record something, or choose a file first.";
+    const most = here.largest_file;
+    return file.size > most ? `The file has ${number(file.size / 2 ** 20, 1)} MiB, and ${number(most / 2 ** 20)} MiB are taken.` : "";
+  };
   const panel = new Panel(node, request, show, lacking);
 
   function request(fields) {
@@ -30,7 +36,7 @@ export function transcribe(here) {
 
   async function show(answer, { form }) {
     const heard = read(answer);
-    text = heard.text;
+    [last, text] = [heard, heard.text];
     transcript.show(heard);
     byId("how").hidden = !heard.words?.length;
     if (!text) byId("transcript").textContent = "No speech was found in it.";
@@ -44,20 +50,38 @@ export function transcribe(here) {
     ];
   }
 
-  function open(opened) {
+  function open(opened, others = 0) {
     if (!opened) return;
+    if (panel.busy) {
+      panel.refuse(`${opened.name} was not taken: wait for the answer, or cancel.`);
+      return showChosen(file);
+    }
     file = opened;
+    showChosen(file);
     node.querySelector(".result").hidden = true;
     transcript.show({ segments: [] });
     player.open(file);
     panel.tell();
+    panel.refuse(others ? `One recording at a time: ${file.name} was taken, and ${others} more ${others > 1 ? "were" : "was"} not.` : "");
+  }
+
+  function hear(opened) {
+    open(opened);
+    panel.send();
   }
 
   byId("file").addEventListener("change", () => open(byId("file").files[0]));
   takeDrops(byId("drop"), open);
-  takeRecordings(byId("record"), byId("recording"), here.largest_file, open);
+  takeRecordings(byId("record"), byId("recording"), here.largest_file, hear);
   panel.tell();
-  return { open };
+  return { hear };
+}
+
+// The field names the file that is sent, wherever it came from.
+function showChosen(file) {
+  const chosen = new DataTransfer();
+  if (file !== NONE) chosen.items.add(file);
+  byId("file").files = chosen.files;
 }
 
 function takeDrops(node, open) {
@@ -65,12 +89,14 @@ function takeDrops(node, open) {
     node.addEventListener(name, (event) => {
       event.preventDefault();
       node.classList.toggle("over", name === "dragover");
-      if (name === "drop") open(event.dataTransfer.files[0]);
+      const { files } = event.dataTransfer;
+      if (name === "drop") open(files[0], files.length - 1);
     });
   }
 }
 
-function takeRecordings(button, told, largest, open) {
+function takeRecordings(button, told, largest, hear) {
+  const level = byId("level");
   let going = null;
   if (!canRecord()) {
     button.disabled = true;
@@ -80,14 +106,17 @@ function takeRecordings(button, told, largest, open) {
     if (going) return going.stop();
     button.disabled = true;
     try {
-      going = await record(largest, (seconds) => (button.textContent = `Stop (${number(seconds)} s)`));
+      const tell = (seconds) => (button.textContent = `Stop (${number(seconds)} s)`);
+      going = await record(largest, tell, (loudness) => (level.value = loudness));
+      level.hidden = false;
       [button.textContent, told.textContent] = ["Stop", "Recording."];
       button.disabled = false;
-      open(await going.file);
+      hear(await going.file);
       told.textContent = "Recorded.";
     } catch (error) {
       told.textContent = `There is no recording: ${error.message}`;
     }
+    level.hidden = true;
     [going, button.textContent, button.disabled] = [null, "Record", false];
   });
 }

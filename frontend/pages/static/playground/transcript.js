@@ -1,6 +1,9 @@
 // A transcript whose words and segments light up while they are heard, and are gone to by a click or a key.
 
-import { make } from "/shared/dom.js";
+import { make, number } from "/shared/dom.js";
+
+// Less probable words are shaded.
+const UNSURE = 0.5;
 
 export class Transcript {
   #node; #words = []; #segments = []; #lit = [];
@@ -32,8 +35,12 @@ export class Transcript {
     if (this.#words.length) this.#words[0].node.tabIndex = 0;
   }
 
-  #word({ word, start, end }) {
+  #word({ word, start, end, probability }) {
     const node = make("button", { type: "button", class: "word", tabindex: "-1", "data-start": start }, word.trim());
+    if (probability < UNSURE) {
+      node.classList.add("unsure");
+      node.title = `Heard with a probability of ${number(probability, 2)}`;
+    }
     this.#words.push({ start, end, node });
     // Some languages have no spaces between words.
     return word.startsWith(" ") ? [" ", node] : [node];

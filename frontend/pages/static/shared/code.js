@@ -5,10 +5,12 @@ import { recipes } from "./recipes.js";
 import { tabs } from "./tabs.js";
 
 const LANGUAGES = ["curl", "Python", "JavaScript"];
+// The one that was chosen, for all requests of all pages in this tab.
+const CHOSEN = "quartet-language";
 
 export class Code {
   #texts = new Map();
-  #chosen = LANGUAGES[0];
+  #chosen = "";
 
   // `name` begins the ids of what is made in `node`.
   constructor(node, name) {
@@ -22,7 +24,18 @@ export class Code {
       this.#texts.set(language, shown);
       node.append(shown);
     }
-    tabs(list, (tab) => (this.#chosen = tab.textContent))(list.firstElementChild);
+    const choose = tabs(list, (tab) => this.#choose(tab.textContent));
+    const tabOf = (language) => [...list.children].find((tab) => tab.textContent === language);
+    choose(tabOf(sessionStorage.getItem(CHOSEN)) ?? list.firstElementChild);
+    document.addEventListener(CHOSEN, ({ detail }) => detail !== this.#chosen && choose(tabOf(detail)));
+  }
+
+  #choose(language) {
+    const before = this.#chosen;
+    this.#chosen = language;
+    if (!before) return;
+    sessionStorage.setItem(CHOSEN, language);
+    document.dispatchEvent(new CustomEvent(CHOSEN, { detail: language }));
   }
 
   show(request) {
