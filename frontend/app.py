@@ -56,6 +56,7 @@ from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.transcription import handler as transcription
 from frontend.operations.transcription.pipeline import TranscriptionPipeline
 from frontend.pages import health, metrics
+from frontend.pages.missing import missing_middleware
 from frontend.pages.routes import QUERIES, routes
 from frontend.processes.background import Repeating, measure_loop_delay
 from frontend.processes.offload import Offload, Threads, import_once
@@ -230,6 +231,7 @@ def create_app(settings: Settings, connect: Connect = Triton) -> web.Application
         middlewares=[
             request_id_middleware,  # names everything that follows, refusals included
             errors_middleware,  # turns what the rest raises into answers
+            missing_middleware,  # but for pages that are not there
             ports_middleware,
             auth_middleware,  # before any body is read
             limits_middleware,

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from http import HTTPStatus
 from pathlib import Path
 
 from aiohttp import web
@@ -44,10 +45,14 @@ def policy(
 def read_page(file: Path, path: str) -> str:
     """A page's text for ``path``, with the head and the header of all pages; the header's link to this one says so."""
     header = _HEADER.replace(f'<a href="{path}">', f'<a href="{path}" aria-current="page">')
-    return file.read_text(encoding="utf-8").replace("<!-- head -->", _HEAD).replace("<!-- header -->", header)
+    page = file.read_text(encoding="utf-8").replace("<!-- head -->", _HEAD).replace("<!-- header -->", header)
+    # Where the link that skips the header leads to.
+    return page.replace("<main", '<main id="main" tabindex="-1"', 1)
 
 
-def page_response(request: web.Request, text: str, headers: Mapping[str, str]) -> web.Response:
+def page_response(
+    request: web.Request, text: str, headers: Mapping[str, str], status: int = HTTPStatus.OK
+) -> web.Response:
     """A page whose header leads to what there is, and is answered on this port."""
     paths = {resource.canonical for resource in request.app.router.resources()}
 
@@ -55,7 +60,7 @@ def page_response(request: web.Request, text: str, headers: Mapping[str, str]) -
         return found[0] if found[1] in paths and is_answered(request, found[1]) else ""
 
     own = _SITE.sub(lambda header: _LINK.sub(link, header[0]), text, count=1)
-    return web.Response(text=own, content_type="text/html", headers=headers)
+    return web.Response(text=own, status=status, content_type="text/html", headers=headers)
 
 
 def parts_of(folder: Path) -> dict[str, Path]:

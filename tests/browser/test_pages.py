@@ -154,7 +154,7 @@ async def test_what_is_lacking_is_told_and_nothing_is_sent(page: Page, seen: See
     await expect(panel.get_by_role("alert")).to_have_text("Record something, or choose a file first.")
     await page.get_by_role("button", name="Forget the key").click()
     await send.click()
-    await expect(panel.get_by_role("alert")).to_contain_text("An API key is needed")
+    await expect(page.locator("#message")).to_have_text("An API key is needed.")
     await expect(page.get_by_label("API key")).to_be_focused()
     assert not [url for url in seen.asked if url.endswith("/transcriptions")]
 
@@ -163,7 +163,7 @@ async def test_a_wrong_key_is_told_and_forgotten(page: Page) -> None:
     await page.get_by_role("button", name="Forget the key").click()
     await page.get_by_label("API key").fill("qk_wrong")
     await page.keyboard.press("Enter")
-    await expect(page.locator("#message")).to_have_text("401: the API key is missing, invalid or revoked")
+    await expect(page.locator("#message")).to_have_text("401: the API key is missing, invalid or revoked.")
     assert await page.evaluate("sessionStorage.length") == 0
 
 

@@ -19,7 +19,7 @@ async def _text(client: Client, path: str) -> str:
 
 
 async def _links(client: Client, path: str) -> set[str]:
-    return set(re.findall(r'<a [^>]*href="([^"]*)"', await _text(client, path)))
+    return set(re.findall(r'<a [^>]*href="(/[^"]*)"', await _text(client, path)))
 
 
 async def test_it_links_what_there_is(client: Client) -> None:
@@ -82,3 +82,30 @@ async def test_a_page_is_light(client: Client, path: str) -> None:
 async def test_other_paths_are_still_unknown(client: Client, path: str) -> None:
     async with client.get(path) as response:
         assert response.status == 404
+
+
+_BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [("/nothing", "The address may be misspelt."), ("/keys", "QUARTET_ADMIN_KEY"), ("/docs/x", "misspelt")],
+)
+async def test_a_browser_is_shown_a_page_where_there_is_none(client: Client, path: str, reason: str) -> None:
+    answer = await client.get(path, headers=_BROWSER)
+    assert (answer.status, answer.content_type) == (404, "text/html")
+    assert reason in await answer.text()
+
+
+@pytest.mark.parametrize(
+    ("path", "accept"), [("/nothing", "*/*"), ("/v1/nothing", "text/html"), ("/dashboard/data/nothing", "text/html")]
+)
+async def test_a_program_is_told_in_json_that_there_is_no_path(client: Client, path: str, accept: str) -> None:
+    answer = await client.get(path, headers={"Accept": accept})
+    assert (answer.status, answer.content_type) == (404, "application/json")
+
+
+@pytest.mark.parametrize("path", ["/", "/playground", "/dashboard", "/docs", "/nothing"])
+async def test_the_first_link_of_a_page_skips_its_header(client: Client, path: str) -> None:
+    page = await (await client.get(path, headers=_BROWSER)).text()
+    assert page.index('<a class="skip" href="#main">') < page.index("<header") < page.index('<main id="main"')

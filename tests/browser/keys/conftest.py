@@ -50,5 +50,5 @@ async def page(tab: Page, url: str) -> Page:
     """Signed in."""
     await tab.goto(f"{url}/keys")
     await sign_in(tab)
-    await expect(tab.get_by_role("button", name="New key")).to_be_visible()
+    await expect(tab.get_by_role("button", name="Create key")).to_be_visible()
     return tab

@@ -106,13 +106,13 @@ async def test_markup_stays_text_wherever_it_is_put(page: Page) -> None:
 
 
 async def test_an_error_is_told_beside_its_field(page: Page) -> None:
-    await page.get_by_role("button", name="New key").click()
-    await fill(page, "Make the key", name="lost", org="nobody")
+    await page.get_by_role("button", name="Create key").click()
+    await fill(page, "Create it", name="lost", org="nobody")
     told = page.get_by_role("dialog").locator("[data-of=org]")
     await expect(told).to_have_text("404: there is no organisation nobody")
     await expect(page.get_by_role("dialog").locator("[name=org]")).to_be_focused()
     await page.route("**/admin/v1/keys", lambda route: route.fulfill(status=502, body="<html>Bad Gateway</html>"))
-    await fill(page, "Make the key", org="")
+    await fill(page, "Create it", org="")
     await expect(page.get_by_role("dialog").get_by_text("502: Bad Gateway")).to_be_visible()
     await page.unroute_all()
     await page.keyboard.press("Escape")
@@ -179,7 +179,7 @@ async def test_the_admin_key_is_gone_when_the_page_is_loaded_again_or_left(page:
     await expect(page.get_by_label("Admin key")).to_be_focused()
     assert await page.get_by_label("Admin key").input_value() == ""
     await sign_in(page)
-    await page.get_by_role("button", name="New key").wait_for()
+    await page.get_by_role("button", name="Create key").wait_for()
     # As a browser does that keeps a page it leaves, to show it again.
     await page.evaluate("dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))")
     await expect(page.get_by_label("Admin key")).to_be_visible()
@@ -196,7 +196,7 @@ async def test_the_admin_key_is_gone_after_fifteen_minutes_without_use(page: Pag
     await page.clock.fast_forward("14:00")
     await page.keyboard.press("Tab")
     await page.clock.fast_forward("14:00")
-    await expect(page.get_by_role("button", name="New key")).to_be_visible()
+    await expect(page.get_by_role("button", name="Create key")).to_be_visible()
     await page.clock.fast_forward("01:05")
     await expect(page.get_by_role("alert").first).to_have_text("Signed out: the page was not used for 15 minutes.")
     assert "in use" not in await page.locator("main").inner_text()
@@ -226,4 +226,4 @@ async def test_a_wrong_admin_key_is_told_and_many_of_them_are_put_off(tab: Page,
         await expect(told).not_to_be_empty()
     await expect(told).to_have_text(re.compile("^429: too many wrong admin keys from this address.*in [1-6] s"))
     await sign_in(tab)
-    await expect(tab.get_by_role("button", name="New key")).to_be_visible()
+    await expect(tab.get_by_role("button", name="Create key")).to_be_visible()

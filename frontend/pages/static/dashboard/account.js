@@ -35,11 +35,11 @@ function inDays(days) {
 }
 
 function limitRow({ name, limit, remaining }) {
-  const used = make("meter", { max: limit, high: limit * 0.8, value: limit - remaining, "aria-label": `${limit - remaining} of ${limit} used` });
+  const left = make("meter", { max: limit, low: limit * 0.2, optimum: limit, value: remaining, "aria-label": `${remaining} of ${limit} left` });
   return make(
     "tr", {},
     make("th", { scope: "row" }, OPERATIONS[name] ?? name.replaceAll("_", " ")),
-    make("td", {}, used),
+    make("td", {}, left),
     make("td", { class: "number" }, `${number(remaining)} of ${number(limit)}`),
   );
 }

@@ -49,7 +49,8 @@ function wrongDays({ first, last }) {
 let question = 0;
 let answered = null;
 
-async function refresh() {
+// `anew`: the account too, which does not change with the days that are chosen.
+async function refresh({ anew = false } = {}) {
   if (!storedKey()) return show(false);
   const wanted = chosen();
   markPreset(wanted);
@@ -59,10 +60,11 @@ async function refresh() {
   const range = { first: wanted.first, last: wanted.last };
   try {
     const asked = [`usage?${new URLSearchParams({ ...range, by: `day,${wanted.by}` })}`, `outcomes?${new URLSearchParams(range)}`];
-    const [account, usage, outcomes] = await Promise.all([answered?.account ?? read("account"), ...asked.map(read)]);
+    const [account, usage, outcomes] = await Promise.all([(!anew && answered?.account) || read("account"), ...asked.map(read)]);
     if (mine !== question) return;
     say("");
     answered = { account, usage: usage.data };
+    byId("as-of").textContent = `as of ${new Date().toLocaleTimeString("en-GB")}`;
     show(true);
     showAccount(account);
     showOutcomes(outcomes.data);
@@ -111,15 +113,16 @@ function start() {
   }
   choose(presets(Date.now())[FIRST_SHOWN]);
   byId("first").max = byId("last").max = dayOf(Date.now());
-  takeKey(byId("sign-in"), refresh);
+  takeKey(byId("sign-in"), () => refresh({ anew: true }));
   byId("sign-out").addEventListener("click", () => {
     forgetKey();
     answered = null;
     show(false);
   });
-  for (const id of ["first", "last", "by"]) byId(id).addEventListener("change", refresh);
+  for (const id of ["first", "last", "by"]) byId(id).addEventListener("change", () => refresh());
   byId("measure").addEventListener("change", draw);
   byId("choices").addEventListener("submit", (event) => event.preventDefault());
+  byId("refresh").addEventListener("click", () => refresh({ anew: true }));
   byId("download").addEventListener("click", download);
   refresh();
 }

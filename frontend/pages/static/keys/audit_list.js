@@ -10,7 +10,7 @@ export class AuditList {
 
   constructor() {
     byId("audit").querySelector("[name=action]").append(...ACTIONS.map((action) => make("option", {}, action)));
-    this.#list = new List(byId("audit"), { path: () => "audit", row, name: ({ id }) => id, nothing: "Nothing was changed." });
+    this.#list = new List(byId("audit"), { path: () => "audit", row, name: ({ id }) => id, nothing: () => "Nothing was changed." });
   }
 
   load() {

@@ -13,7 +13,7 @@ export class KeyList {
   #settings; #list;
 
   constructor() {
-    const options = { path: () => "keys", given: { order: "desc" }, row: (key) => this.#row(key), name: ({ prefix }) => prefix, nothing: "There is no such key." };
+    const options = { path: () => "keys", given: { order: "desc" }, row: (key) => this.#row(key), name: ({ prefix }) => prefix, nothing: (searched) => (searched ? "There is no such key." : "There is no key yet: create the first one.") };
     this.#list = new List(byId("keys"), options);
     byId("new-key").addEventListener("click", () => this.#create());
   }
@@ -72,7 +72,7 @@ export class KeyList {
       value: key.limits?.[name] ?? "", placeholder: ofTiers[tier]?.[name] ?? limits[name],
     }));
     return [
-      { name: "name", label: "Name", value: key.name ?? "", maxlength: 128, hint: "who or what it is for" },
+      { name: "name", label: "Name", value: key.name ?? "", maxlength: 128, required: "", hint: "who or what it is for" },
       { name: "org", label: "Organisation", value: key.org ?? "", maxlength: 64, list: "known-orgs", hint: "empty: none" },
       { name: "tier", label: "Tier", options: tiers.toReversed(), value: tier, hint: "its place in the queue" },
       { name: "expires_in", label: "Expires in days", type: "number", min: 1, max: MOST_DAYS, hint: key.prefix ? "empty: as it is" : "empty: never" },
@@ -95,8 +95,8 @@ export class KeyList {
 
   #create() {
     this.#open({}, {
-      title: "New key",
-      submit: "Make the key",
+      title: "Create a key",
+      submit: "Create it",
       send: async (values) => {
         const made = await ask("POST", "keys", bodyOf(values, {}));
         showSecret(made.key, `The new key ${values.name}. Whoever has it can use it.`);

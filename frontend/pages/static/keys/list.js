@@ -24,7 +24,7 @@ export class List {
   #node; #options; #question = 0; #last = null;
 
   // options: path() below /admin/v1, given (what is asked for besides the filters), row (an element of what is answered),
-  // name (what the row is called where it is the last), nothing (what is said of none).
+  // name (what the row is called where it is the last), nothing(searched) (what is said of none).
   constructor(node, options) {
     [this.#node, this.#options] = [node, options];
     const form = this.#filters;
@@ -50,8 +50,8 @@ export class List {
     this.#question++;
     this.#last = null;
     this.#filters?.reset();
-    this.#show([], false);
-    this.#of(".nothing").textContent = this.#of(".problem").textContent = "";
+    this.#show([], false, "");
+    this.#of(".problem").textContent = "";
   }
 
   get #filters() {
@@ -72,14 +72,15 @@ export class List {
       // What is overtaken by a later question is not shown.
       if (mine !== this.#question) return;
       this.#of(".problem").textContent = "";
-      this.#show(data, more);
+      const searched = Object.values(filters).some(Boolean);
+      this.#show(data, more, this.#options.nothing(searched));
     } catch (failure) {
       if (!(failure instanceof Failure)) throw failure;
       if (mine === this.#question) this.#of(".problem").textContent = failure.message;
     }
   }
 
-  #show(rows, more) {
+  #show(rows, more, nothing) {
     const body = this.#of("tbody");
     if (this.#last === null) body.replaceChildren();
     const made = rows.map(this.#options.row);
@@ -87,7 +88,7 @@ export class List {
     // On a phone each row is a card, whose values have their headings beside them.
     for (const row of made) [...row.children].forEach((each, place) => (each.dataset.heading = headings[place]));
     body.append(...made);
-    this.#of(".nothing").textContent = body.children.length ? "" : this.#options.nothing;
+    this.#of(".nothing").textContent = body.children.length ? "" : nothing;
     this.#of(".more").hidden = !more;
     if (rows.length) this.#last = this.#options.name(rows.at(-1));
   }

@@ -14,10 +14,10 @@ export class OrgList {
   // `showKeys` is told whose keys are to be looked at.
   constructor(showKeys) {
     this.#showKeys = showKeys;
-    const options = { path: () => "orgs", row: (org) => this.#row(org), name: ({ name }) => name, nothing: "There is no such organisation." };
+    const options = { path: () => "orgs", row: (org) => this.#row(org), name: ({ name }) => name, nothing: (searched) => (searched ? "There is no such organisation." : "There is no organisation yet.") };
     this.#list = new List(byId("orgs"), options);
     const path = () => `orgs/${encodeURIComponent(this.#shown)}/topups`;
-    this.#topUps = new List(byId("top-ups"), { path, row: topUpRow, name: ({ reference }) => reference, nothing: "Nothing was put into a wallet." });
+    this.#topUps = new List(byId("top-ups"), { path, row: topUpRow, name: ({ reference }) => reference, nothing: () => "Nothing was put into a wallet." });
     byId("new-org").addEventListener("click", () => this.#create());
     byId("top-ups-close").addEventListener("click", () => this.#hide());
   }
@@ -91,7 +91,7 @@ export class OrgList {
       ],
       submit: "Top it up",
       send: async ({ amount, reference }) => {
-        await ask("POST", `orgs/${encodeURIComponent(name)}/topups`, { amount: amount.trim(), reference });
+        await ask("POST", `orgs/${encodeURIComponent(name)}/topups`, { amount: amount.trim().replace(/^(\d+),(\d{1,6})$/, "$1.$2"), reference });
         await this.load();
         if (this.#shown === name) await this.#topUps.load();
       },
