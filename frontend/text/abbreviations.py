@@ -50,7 +50,7 @@ def written_out(text: str, language: str) -> str:
         return text
     text = its.pattern.sub(_writes_out(text, its), text)
     if language == "de":
-        return _ORDINAL.sub(_ordinal, text)
+        return _ORDINAL.sub(_ordinal, _STREET.sub("straße", text))
     return _TODAY.sub("aujourdhui", text) if language == "fr" else text
 
 
@@ -74,6 +74,13 @@ def _writes_out(text: str, its: _Abbreviations) -> Callable[[re.Match[str]], str
     return word
 
 
+def is_abbreviation(word: str, language: str) -> bool:
+    """Whether a word with a dot is the abbreviation of one that stands before others, as Dr. is."""
+    its = _LANGUAGES.get(language)
+    name = word.strip().rstrip(".").lower()
+    return its is not None and (name in its.of_names or name in its.anywhere)
+
+
 def begins_sentence(following: str, language: str) -> bool:
     """Whether a text begins with a capital and a word that sentences often begin with."""
     its = _LANGUAGES.get(language)
@@ -90,21 +97,32 @@ def ends_with_initials(text: str) -> bool:
     return _INITIALS.search(text[-_NEAR:]) is not None
 
 
-_ORDINAL = re.compile(r"(?<![\w.,:])(\d{1,2})\.(?=[^\S\n]+([^\W\d_]+))")
+_ORDINAL = re.compile(r"(?<![\w.,:])(\d{1,2}|[IVX]{2,6})\.(?=[^\S\n]+([^\W\d_]+))")
+_STREET = re.compile(r"(?<=[a-zäöüß])str\.(?=\s)")
+_ROMAN = {"I": 1, "V": 5, "X": 10}
 # espeak-ng reads it in English behind an apostrophe.
 _TODAY = re.compile(r"(?<=')aujourd'hui", re.IGNORECASE)
 
 
 def _ordinal(found: re.Match[str]) -> str:
     """A number with a dot before a word, in German; at the start of a line it numbers a list."""
-    before = found.string[max(0, found.start() - _NEAR) : found.start()].rsplit("\n", 1)[-1].lower().split()
+    words = found.string[max(0, found.start() - _NEAR) : found.start()].rsplit("\n", 1)[-1].split()
+    before, names_king = [word.lower() for word in words], len(words) > 0 and words[-1][0].isupper()
     if not before or begins_sentence(found[2], "de"):
         return found[0]
-    number = int(found[1])
+    number = int(found[1]) if found[1].isdigit() else _of_roman(found[1])
     tens, unit = divmod(number, 10)
     first, units, tens_words = _ORDINALS["first"], _ORDINALS["units"], _ORDINALS["tens"]
     before_tens = f"{units[unit - 1]}und" if unit else ""
     spoken = first[number] if number < len(first) else f"{before_tens}{tens_words[tens - 2]}ste"
     of_preposition = before[-1] == "der" and len(before) > 1 and before[-2] in _ORDINALS["prepositions"]
     inflected = of_preposition or before[-1] in _ORDINALS["dative"]
-    return f"{spoken}n" if inflected else spoken
+    # A king's name, as in Ludwig XIV.
+    article = "der " if found[1].isalpha() and names_king else ""
+    return article + (f"{spoken}n" if inflected else spoken)
+
+
+def _of_roman(text: str) -> int:
+    digits = [_ROMAN[letter] for letter in text]
+    pairs = zip(digits, [*digits[1:], 0], strict=True)
+    return sum(-digit if digit < following else digit for digit, following in pairs)

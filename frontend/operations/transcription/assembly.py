@@ -8,13 +8,14 @@ from frontend.audio.prepare import Prepared, SpokenWindow
 from frontend.dispatch.triton import Arrays
 from frontend.operations.transcription.languages import iso_code
 from frontend.operations.transcription.protocol import Segment, Transcription, TranscriptionRequest, Word
+from frontend.text.abbreviations import is_abbreviation
 
 WORDS = ("word_start", "word_end", "word_text", "word_probability")
 # A segment ends with a sentence or before a pause of so many seconds.
 _PAUSE = 0.6
 _CLOSING = "\"'”’»)]"
 _SENTENCE_ENDS = ("?", "!", "。", "？", "！", "…")
-# Behind a full stop somebody who begins a new sentence pauses so long; behind an abbreviation nobody does.
+# Behind a full stop somebody who begins a new sentence pauses so long; behind most abbreviations nobody does.
 _BREATH = 0.1
 # Their words are written without spaces between them.
 _UNSPACED = frozenset({"zh", "ja", "th", "lo", "my", "yue", "bo", "km"})
@@ -33,7 +34,7 @@ def assemble(prepared: Prepared, answers: Sequence[Arrays], request: Transcripti
         if its and text and language not in _UNSPACED and not its[0].word.startswith(" "):
             its[0] = Word(its[0].start, its[0].end, f" {its[0].word}", its[0].probability)
         sure = (round(arrays["avg_logprob"].item(), 4), round(arrays["no_speech_prob"].item(), 4))
-        for group in _sentences(its):
+        for group in _sentences(its, language):
             spoken = "".join(word.word for word in group)
             segments.append(Segment(len(segments), group[0].start, group[-1].end, spoken, *sure))
             text += spoken
@@ -56,19 +57,21 @@ def _words(window: SpokenWindow, arrays: Arrays) -> list[Word]:
     return found
 
 
-def _sentences(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
+def _sentences(words: Sequence[Word], language: str) -> Iterator[Sequence[Word]]:
     start = 0
     for end, (word, following) in enumerate(pairwise(words), 1):
-        if _ends(word, following):
+        if _ends(word, following, language):
             yield words[start:end]
             start = end
     if words:
         yield words[start:]
 
 
-def _ends(word: Word, following: Word) -> bool:
+def _ends(word: Word, following: Word, language: str) -> bool:
     """Whether a segment ends between two words."""
     # Of times with two digits behind the point.
     pause = round(following.start - word.end, 2)
     last = word.word.rstrip(_CLOSING)[-1:]
+    if last == "." and is_abbreviation(word.word, language):
+        last = ""
     return pause >= (0 if last in _SENTENCE_ENDS else _BREATH if last == "." else _PAUSE)
