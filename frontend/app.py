@@ -172,8 +172,8 @@ async def _dispatch(app: web.Application) -> AsyncIterator[None]:
     dispatcher = Dispatcher(rules, bounds, shares, locks, settings.request_seconds, settings.zone)
     app[_SHARES] = shares
     import_once(_WORKED_WITH)
-    audio = Offload(settings.audio_workers, tasks=_AUDIO_TASKS, seconds=_AUDIO_SECONDS, prepare=load_detector)
-    text = Offload(settings.text_workers, tasks=_TEXT_TASKS, seconds=_TEXT_SECONDS, prepare=load_phonemizer)
+    audio = Offload("audio", settings.audio_workers, tasks=_AUDIO_TASKS, seconds=_AUDIO_SECONDS, prepare=load_detector)
+    text = Offload("text", settings.text_workers, tasks=_TEXT_TASKS, seconds=_TEXT_SECONDS, prepare=load_phonemizer)
     app[keys.DISPATCHER] = dispatcher
     app[keys.AUDIO] = Pool(dispatcher.fix("audio", settings.audio_workers), audio)
     app[keys.TEXT] = Pool(dispatcher.fix("text", settings.text_workers), text)
