@@ -10,6 +10,7 @@ from pathlib import Path
 
 import orjson
 
+from frontend.database.same_file import SameFile
 from frontend.observe.logs import log
 from frontend.usage.ballast import Ballast
 from frontend.usage.events import UsageEvent
@@ -41,6 +42,7 @@ class Spool:
         for pragma in _PRAGMAS:
             self._database.execute(f"PRAGMA {pragma}")
         self._database.execute(_TABLE)
+        self._files = [SameFile(path) for path in (self._path, _lock_path(self._path))]
         self._ballast = Ballast(self._path.with_suffix(".reserve"))
 
     @classmethod
@@ -109,7 +111,9 @@ class Spool:
         self._ballast.fill()
 
     def touch(self) -> None:
-        """Write a page as a charge does, to see whether that goes."""
+        """Write a page as a charge does, to see whether that goes, and to a file that another process would find."""
+        for file in self._files:
+            file.check()
         self._database.execute("PRAGMA user_version=1")
 
     def close(self) -> None:
