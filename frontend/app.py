@@ -193,7 +193,7 @@ async def _operations(app: web.Application) -> AsyncIterator[None]:
     app[keys.JSON_BODIES] = JsonBodies(settings, text)
     app[keys.UNPAID] = Unpaid(settings.unpaid_seconds)
     app[keys.TRANSCRIPTION] = TranscriptionPipeline(settings, dispatcher, audio, threads, app[keys.UNPAID])
-    app[keys.SPEECH] = SpeechPipeline(settings, dispatcher, text, threads)
+    app[keys.SPEECH] = SpeechPipeline(settings, dispatcher, text, threads, app[keys.UNPAID])
     app[keys.EMBEDDINGS] = EmbeddingPipeline(settings, dispatcher, threads)
     app[keys.RERANK] = RerankPipeline(settings, dispatcher, threads)
     if settings.chat_upstream:

@@ -77,7 +77,7 @@ class WrongKeys:
 
 
 class Unpaid:
-    """Decoding that led to no answer; whoever makes more of it than of what is paid waits, one request at a time."""
+    """Work that led to no answer; whoever makes more of it than of what is paid waits, one request at a time."""
 
     def __init__(self, seconds: float) -> None:
         self._debts = Debts(seconds, _FORGIVEN_A_SECOND)
@@ -89,7 +89,7 @@ class Unpaid:
         while (wait := self._debts.wait(key)) > 0:
             if wait > _PATIENCE_SECONDS:
                 raise RateLimited(
-                    "too much of the audio sent with this key held no speech or could not be decoded, retry later",
+                    "too much work for this key led to no answer, such as audio without speech, retry later",
                     headers={"Retry-After": str(min(_LONGEST_RETRY, math.ceil(wait)))},
                 )
             await asyncio.sleep(min(wait, _LOOK_SECONDS))
