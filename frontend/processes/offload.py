@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 from frontend.errors import BadGateway
 from frontend.observe.logs import log
 from frontend.observe.metrics import WORKERS_KILLED
-from frontend.processes.background import cancel_all
+from frontend.processes.background import cancel_all, start_apart
 from frontend.processes.pauses import Pauses
 from frontend.processes.task_process import ProcessDiedError, TaskProcess
 
@@ -97,7 +97,7 @@ class Offload:
 
     async def _take(self) -> TaskProcess:
         if not self._keepers:
-            self._keepers = [asyncio.create_task(self._keep()) for _ in range(self._workers)]
+            self._keepers = [start_apart(self._keep()) for _ in range(self._workers)]
         try:
             async with asyncio.timeout(_START_SECONDS):
                 while not (process := await self._free.get()).is_there:
