@@ -173,8 +173,8 @@ async def _dispatch(app: web.Application) -> AsyncIterator[None]:
     dispatcher = Dispatcher(rules, bounds, shares, locks, settings.request_seconds, settings.zone)
     app[_SHARES] = shares
     import_once(_WORKED_WITH)
-    audio = Offload(settings.audio_workers, tasks=_AUDIO_TASKS, seconds=_AUDIO_SECONDS, prepare=load_detector)
-    text = Offload(settings.text_workers, tasks=_TEXT_TASKS, seconds=_TEXT_SECONDS, prepare=load_phonemizer)
+    audio = Offload("audio", settings.audio_workers, tasks=_AUDIO_TASKS, seconds=_AUDIO_SECONDS, prepare=load_detector)
+    text = Offload("text", settings.text_workers, tasks=_TEXT_TASKS, seconds=_TEXT_SECONDS, prepare=load_phonemizer)
     app[keys.DISPATCHER] = dispatcher
     app[keys.AUDIO] = Pool(dispatcher.fix("audio", settings.audio_workers), audio)
     app[keys.TEXT] = Pool(dispatcher.fix("text", settings.text_workers), text)
@@ -194,7 +194,7 @@ async def _operations(app: web.Application) -> AsyncIterator[None]:
     app[keys.JSON_BODIES] = JsonBodies(settings, text)
     app[keys.UNPAID] = Unpaid(settings.unpaid_seconds)
     app[keys.TRANSCRIPTION] = TranscriptionPipeline(settings, dispatcher, audio, threads, app[keys.UNPAID])
-    app[keys.SPEECH] = SpeechPipeline(settings, dispatcher, text, threads)
+    app[keys.SPEECH] = SpeechPipeline(settings, dispatcher, text, threads, app[keys.UNPAID])
     app[keys.EMBEDDINGS] = EmbeddingPipeline(settings, dispatcher, threads)
     app[keys.RERANK] = RerankPipeline(settings, dispatcher, threads)
     if settings.chat_upstream:

@@ -11,6 +11,7 @@ from limits.aio.storage import RedisStorage
 
 from frontend.access.windows import Count
 from frontend.observe.stores import asking_redis
+from frontend.processes.background import start_apart
 
 PREFIX = "quartet"
 # A limit and whom it holds for: ("embeddings", "4f1c...") or ("org", "acme").
@@ -105,7 +106,7 @@ class RedisCounters:
         future: asyncio.Future[Taken] = asyncio.get_running_loop().create_future()
         self._waiting.append((limits, future))
         if self._sender is None:
-            self._sender = asyncio.create_task(self._send_all())
+            self._sender = start_apart(self._send_all())
         return await future
 
     async def look(self, limits: Sequence[Limit]) -> list[Count]:

@@ -78,7 +78,7 @@ class WrongKeys:
 
 
 class Unpaid:
-    """Decoding that led to no answer; whoever makes more of it than of what is paid waits, one request at a time."""
+    """Work that led to no answer; whoever makes more of it than of what is paid waits, one request at a time."""
 
     def __init__(self, seconds: float) -> None:
         self._debts = Debts(seconds, _FORGIVEN_A_SECOND)
@@ -90,7 +90,7 @@ class Unpaid:
         while (wait := self._debts.wait(key)) > 0:
             if wait > _PATIENCE_SECONDS:
                 raise RateLimited(
-                    "too much of the audio sent with this key held no speech or could not be decoded, retry later",
+                    "too much work for this key led to no answer, such as audio without speech, retry later",
                     headers={"Retry-After": str(min(_LONGEST_RETRY, math.ceil(wait)))},
                 )
             await asyncio.sleep(min(wait, _LOOK_SECONDS))
@@ -115,7 +115,7 @@ class Unpaid:
 
 
 class Stint:
-    """A piece of work for a key, and the time that it takes."""
+    """A piece of work for a key, and the time that all of it takes."""
 
     def __init__(self, debts: Debts, key: Hashable) -> None:
         self._debts, self._key, self._seconds = debts, key, 0.0
@@ -127,8 +127,9 @@ class Stint:
         try:
             yield
         finally:
-            self._seconds = time.monotonic() - started
-            self._debts.owe(self._key, self._seconds)
+            seconds = time.monotonic() - started
+            self._seconds += seconds
+            self._debts.owe(self._key, seconds)
 
     def paid(self) -> None:
         """The caller has got what it pays for: this is not owed, and as much of what is."""

@@ -10,7 +10,7 @@ from frontend.access.registry import Registry
 from frontend.database.engine import DATABASE_FAILURES
 from frontend.errors import BadGateway
 from frontend.observe.logs import Outage
-from frontend.processes.background import Repeating, cancel_all, forget_outcome
+from frontend.processes.background import Repeating, cancel_all, forget_outcome, start_apart
 
 # One query reads every key that is in use again, this often; a revoked one ends within this and the query's time.
 _REFRESH_SECONDS = 1.5
@@ -69,7 +69,7 @@ class KnownKeys:
         """A burst of requests with a key that nobody has used yet is one question."""
         asking = self._asking.get(digest)
         if asking is None:
-            asking = self._asking[digest] = asyncio.create_task(self._look_up(digest))
+            asking = self._asking[digest] = start_apart(self._look_up(digest))
             asking.add_done_callback(lambda task: self._asking.pop(digest))
             asking.add_done_callback(forget_outcome)
         # Whoever hangs up must not take the answer from the others.

@@ -85,7 +85,9 @@ class Access:
         300, "wrong keys from one address before their refusals wait; 0 is no bound", least=0
     )
     unpaid_seconds: float = setting(
-        30.0, "processor time that a key's audio may take for nothing, such as silence, before it is slowed", least=0.1
+        30.0,
+        "processor time that a key's audio and speech may take for nothing, such as silence, before it is slowed",
+        least=0.1,
     )
     jwt_secret: str = setting("", "the HS256 secret of mobile tokens, 32 bytes or more", secret=True)
     jwt_jwks: str = setting("", "file or https:// address of the keys that sign mobile tokens")
@@ -138,6 +140,7 @@ class Work:
     text_workers: int = setting(2, "processes that parse long JSON and turn text into phonemes", least=1, most=64)
     threads: int = setting(2, "threads that tokenize, encode speech and put transcripts together", least=1, most=256)
     max_audio_seconds: float = setting(7200.0, "longest decoded audio", least=1)
+    max_speech_seconds: float = setting(900.0, "longest speech that one request makes", least=1)
     silence_dbfs: float = setting(-50.0, "audio whose peak lies below is silent", least=-120, most=0)
     speech_probability: float = setting(0.5, "what the voice detector must reach for speech", least=0, most=1)
     sentence_pause_seconds: float = setting(0.2, "silence between two spoken sentences", least=0, most=5)

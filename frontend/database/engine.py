@@ -1,14 +1,17 @@
 """Opens the database: an SQLite file, or Postgres, behind SQLAlchemy's asyncio interface."""
 
+import os
 import time
 from pathlib import Path
 from sqlite3 import Connection as SqliteConnection
 from sqlite3 import Cursor, OperationalError
 
-from sqlalchemy import URL, Connection, event, make_url
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy import URL, Connection, Engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DisconnectionError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.pool import ConnectionPoolEntry
 
+from frontend.database.same_file import SameFile
 from frontend.database.watch import watch
 
 _DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg"}
@@ -18,6 +21,8 @@ _AUTOCOMMIT = "AUTOCOMMIT"
 _BUSY_SECONDS = 5.0
 _RETRY_SECONDS = 0.01
 _POSTGRES_SECONDS = 5.0
+# Where a connection's file is kept, beside what the driver keeps of it.
+_FILE = "quartet_file"
 
 
 class DatabaseUrlError(ValueError):
@@ -76,10 +81,12 @@ def open_engine(url: str, connections: int = 4) -> AsyncEngine:
             hide_parameters=True,
         )
     else:
-        Path(str(parsed.database)).parent.mkdir(parents=True, exist_ok=True)
+        path = Path(str(parsed.database)).absolute()
+        path.parent.mkdir(parents=True, exist_ok=True)
         engine = create_async_engine(parsed, connect_args={"timeout": _BUSY_SECONDS}, hide_parameters=True)
         event.listen(engine.sync_engine, "connect", _prepare_sqlite)
         event.listen(engine.sync_engine, "begin", _begin_immediate)
+        _keep_to_the_file(engine.sync_engine, path)
     watch(engine.sync_engine)
     return engine
 
@@ -97,6 +104,34 @@ def _prepare_sqlite(connection: SqliteConnection, record: object) -> None:
         cursor.execute(f"PRAGMA {pragma}")
     _write_ahead(cursor)
     cursor.close()
+
+
+def _keep_to_the_file(engine: Engine, path: Path) -> None:
+    """Nothing is written to a file that was deleted or replaced while it was open, and none is made in its place.
+
+    One that has come in its place, from a backup, is opened as it is.
+    """
+    opened = False
+
+    def connect(*arguments: object) -> None:
+        if opened:
+            # SQLite would make an empty one.
+            os.stat(path)
+
+    def note(connection: SqliteConnection, record: ConnectionPoolEntry) -> None:
+        nonlocal opened
+        opened, record.info[_FILE] = True, SameFile(path)
+
+    def check_out(connection: SqliteConnection, record: ConnectionPoolEntry, proxy: object) -> None:
+        try:
+            record.info[_FILE].check()
+        except OSError as error:
+            raise DisconnectionError from error
+
+    event.listen(engine, "do_connect", connect)
+    event.listen(engine, "connect", note)
+    event.listen(engine, "checkout", check_out)
+    event.listen(engine, "commit", lambda connection: connection.info[_FILE].check())
 
 
 def _write_ahead(cursor: Cursor) -> None:

@@ -92,6 +92,8 @@ USAGE_DAYS = Table(
     Column("requests", BigInteger, nullable=False),
     Column("quantity", BigInteger, nullable=False),
     Column("amount", BigInteger, nullable=False),
+    Index("usage_days_org_day", "org", "day"),
+    Index("usage_days_key_id_day", "key_id", "day"),
 )
 
 # How requests of a key ended, and how many of its answers took as long as each class of times; the sums of all

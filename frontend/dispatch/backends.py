@@ -60,12 +60,14 @@ class Backend:
         self._unfit: set[str] = set()
         self._due: dict[str, float] = {}
         self._trying: dict[str, asyncio.Task[None]] = {}
+        self._first: asyncio.Task[None] | None = None
         self._reloads = Reloads(name, server, locks)
         self._repeating = (Repeating(0.0, self._next_probe), Repeating(0.0, self._next_watch))
 
     async def start(self) -> None:
         """Probe once and wait for what that finds to be tried out; then probe again and again."""
-        await self.probe()
+        self._first = asyncio.create_task(self.probe())
+        await asyncio.wait([self._first])
         if self._trying:
             await asyncio.wait(list(self._trying.values()), timeout=_START_SECONDS)
         if self._leaving:
@@ -75,7 +77,10 @@ class Backend:
 
     async def close(self) -> None:
         """End the probes, and then what is under way."""
+        self._leaving = True
         try:
+            if self._first is not None:
+                await cancel_all([self._first])
             for repeating in self._repeating:
                 await repeating.close()
             await cancel_all(list(self._trying.values()))
@@ -127,7 +132,9 @@ class Backend:
         await self.watch()
 
     async def probe(self) -> None:
-        """Ask for every model, and tell what has changed."""
+        """Ask for every model, and tell what has changed; not by a channel that is to be closed."""
+        if self._leaving:
+            return
         try:
             async with asyncio.timeout(_PATIENCE_SECONDS):
                 ready = await self._server.ready_models(list(self._models))
@@ -191,6 +198,8 @@ class Backend:
                 trying.cancel()
         elif model not in self._fit and trying is None and self._due.get(model, 0.0) <= self._now():
             self._trying[model] = asyncio.create_task(self._try_out(model))
+            # One that is cancelled before its first step runs nothing of its own.
+            self._trying[model].add_done_callback(lambda task: self._trying.pop(model))
         self._tell(model)
 
     async def _try_out(self, model: str) -> None:
@@ -213,8 +222,6 @@ class Backend:
             self._unfit.discard(model)
             self._fit.add(model)
             self._tell(model)
-        finally:
-            del self._trying[model]
 
     @staticmethod
     def _now() -> float:

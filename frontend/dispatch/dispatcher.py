@@ -77,7 +77,8 @@ class Dispatcher:
         backend = self._backends.pop(name)
         del self._zones[name]
         await backend.leave()
-        self._spare.forget(name)
+        if name not in self._backends:
+            self._spare.forget(name)
 
     def fix(self, name: str, slots: int) -> ModelQueue:
         """The queue before what is no Triton's, with so many at once, of which a key has half at most."""

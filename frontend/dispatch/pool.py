@@ -1,15 +1,12 @@
 """Work beside the event loop, in an order: a queue by tier and key before processes or threads."""
 
-import asyncio
-import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import ParamSpec, TypeVar
 
 from frontend.dispatch.model_queue import ModelQueue, Turn
-from frontend.observe.metrics import WORKERS_KILLED
 from frontend.observe.record import current
-from frontend.processes.offload import Offload, TaskKilledError, Threads
+from frontend.processes.offload import Offload, Threads
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -42,21 +39,14 @@ class Pool:
                 for context in used:
                     stack.enter_context(context)
                 with current().tracer.span(_SPANS.get(self._queue.model, self._queue.model)):
-                    return await self._counted(self._workers.run(function, *args, **kwargs))
+                    return await self._workers.run(function, *args, **kwargs)
 
         return await self._queue.run(turn, work, grace=lambda backend: self._workers.grace)
 
-    async def _counted(self, work: Awaitable[T]) -> T:
-        """The work; a process that is ended with it is counted."""
-        try:
-            return await work
-        except TaskKilledError as killed:
-            WORKERS_KILLED.labels(self._queue.model, killed.reason).inc()
-            raise
-        except asyncio.CancelledError:
-            if self._workers.grace < math.inf:
-                WORKERS_KILLED.labels(self._queue.model, "hung_up").inc()
-            raise
+    @property
+    def works(self) -> bool:
+        """False while none of the workers is there."""
+        return self._workers.works
 
     async def close(self) -> None:
         """End the workers."""

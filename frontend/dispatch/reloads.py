@@ -10,7 +10,7 @@ from frontend.dispatch.shown import pool_of
 from frontend.errors import BadGateway, Unreached
 from frontend.observe.logs import log
 from frontend.observe.metrics import MODEL_RELOADS
-from frontend.processes.background import cancel_all
+from frontend.processes.background import cancel_all, start_apart
 from frontend.processes.pauses import Pauses
 
 # How often a frontend looks whether another one has loaded the model.
@@ -43,7 +43,7 @@ class Reloads:
     def begin(self, model: str) -> None:
         """See to it that a model is well again, unless that goes on already."""
         if model not in self._tasks:
-            self._tasks[model] = asyncio.create_task(self._until_well(model))
+            self._tasks[model] = start_apart(self._until_well(model))
 
     async def close(self) -> None:
         """Leave no model unloaded, and wait for none to be loaded."""

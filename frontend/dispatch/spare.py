@@ -18,10 +18,14 @@ _PART = 0.02
 
 @dataclass
 class _Use:
-    """Calls under way of the bulk tier and of others; from when on it is idle, and the bulk tier has a call anyway."""
+    """Calls under way of the bulk tier and of others; from when on it is idle, and the bulk tier has a call anyway.
+
+    One that is ``gone`` is kept until its calls have ended.
+    """
 
     bulk: int = 0
     others: int = 0
+    gone: bool = False
     idle_from: float = -math.inf
     part_from: float = -math.inf
 
@@ -36,7 +40,7 @@ class Spare:
     def begin(self, name: str, bulk: bool) -> None:
         """A call goes there."""
         use = self._uses[name]
-        use.bulk, use.others = use.bulk + bulk, use.others + (not bulk)
+        use.bulk, use.others, use.gone = use.bulk + bulk, use.others + (not bulk), False
 
     def end(self, name: str, bulk: bool, began: float, now: float) -> None:
         """It has ended."""
@@ -46,6 +50,8 @@ class Spare:
             use.part_from = now + (1 / _PART - 1) * (now - began)
         else:
             use.idle_from = now + self._idle_seconds
+        if use.gone:
+            self.forget(name)
 
     def note_others(self, names: Iterable[str], now: float) -> None:
         """Others use these by way of another frontend."""
@@ -53,8 +59,11 @@ class Spare:
             self._uses[name].idle_from = now + self._idle_seconds
 
     def forget(self, name: str) -> None:
-        """It is gone."""
-        self._uses.pop(name, None)
+        """It is gone, when the calls that it has have ended."""
+        use = self._uses[name]
+        use.gone = True
+        if not use.bulk and not use.others:
+            del self._uses[name]
 
     def has_bulk(self, name: str) -> bool:
         """Whether bulk work is under way there, which others avoid."""

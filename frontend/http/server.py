@@ -1,6 +1,7 @@
 """Runs the application: listening sockets, signals, the end."""
 
 import asyncio
+import gc
 import os
 import resource
 import signal
@@ -46,8 +47,15 @@ def _allow_files() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
+def spare_the_collector() -> None:
+    """What was made until now stays for good; the collector of garbage holds the loop while it walks all there is."""
+    gc.collect()
+    gc.freeze()
+
+
 async def _accept(runner: Runner, descriptors: Descriptors) -> None:
     await runner.setup()
+    spare_the_collector()
     runner.life.board = Board(descriptors.board)
     if descriptors.admin >= 0:
         await web.SockSite(runner.admin, socket.socket(fileno=descriptors.admin)).start()

@@ -2,6 +2,7 @@
 
 import contextlib
 import contextvars
+import json
 import logging
 import os
 import queue
@@ -96,7 +97,12 @@ LINES: Mapping[str, type[Lines]] = {"json": JsonLines, "plain": PlainLines}
 
 
 def _json(value: Any) -> str:
-    return orjson.dumps(value, default=str).decode()
+    try:
+        return orjson.dumps(value, default=str).decode()
+    except TypeError:
+        # Half of a surrogate pair, or an integer of more than 64 bits: the standard library escapes the one and takes
+        # the other.
+        return json.dumps(value, default=str, skipkeys=True)
 
 
 def _word(value: Any, plain: re.Pattern[str] | None = None) -> str:

@@ -176,7 +176,7 @@ GROUP_RESTARTS = _process.gauge(
 )
 WORKERS_KILLED = _process.counter(
     "quartet_workers_killed_total",
-    "Processes for audio and text that were ended with their task, and replaced.",
+    "Processes for audio and text that died, idle or at work, or were ended with their task; each was replaced.",
     "processes",
     *("pool", "reason"),
 )

@@ -13,6 +13,7 @@ from frontend.errors import InvalidRequest
 from frontend.http.rendering import json_response
 from frontend.pages import usage_report
 from frontend.pages.static_files import page_routes, policy
+from frontend.usage.books import Books
 from frontend.usage.report import spent_a_day
 from frontend.usage.times import percentile
 
@@ -23,7 +24,7 @@ _PERCENTILES = (50, 95)
 
 async def account(request: web.Request) -> web.Response:
     """Who the key belongs to, its organisation's balance and what that spends a day, and what is left of each limit."""
-    caller, books = request[CALLER], request.app[BOOKS]
+    caller, books = request[CALLER], _books(request)
     balance = spent = None
     if caller.org is not None and (balance := await books.balance(caller.org)) is not None:
         spent = await spent_a_day(books, caller.org, time.time())
@@ -53,7 +54,7 @@ async def outcomes(request: web.Request) -> web.Response:
     first, last = (datetime.date.fromisoformat(day) for day in (scope.first, scope.last))
     if (last - first).days >= _MOST_DAYS:
         raise InvalidRequest(f"there are more than {_MOST_DAYS} days from first to last", param="first")
-    found = await request.app[BOOKS].outcomes(scope)
+    found = await _books(request).outcomes(scope)
     rows = [
         {
             "operation": each.operation,
@@ -67,7 +68,11 @@ async def outcomes(request: web.Request) -> web.Response:
 
 async def usage(request: web.Request) -> web.Response:
     """Consumption of the key's organisation, or of the key where it has none."""
-    return await usage_report.answer(request, request.app[BOOKS], *_whose(request[CALLER]))
+    return await usage_report.answer(request, _books(request), *_whose(request[CALLER]))
+
+
+def _books(request: web.Request) -> Books:
+    return request.app[BOOKS].asked_by(request[CALLER].id)
 
 
 def _whose(caller: Caller) -> tuple[str | None, str | None]:

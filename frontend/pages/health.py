@@ -6,7 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
-from frontend.app_keys import DISPATCHER, RECORDER, SETTINGS
+from frontend.app_keys import AUDIO, DISPATCHER, RECORDER, SETTINGS, TEXT
 from frontend.config.tables import SettingsError
 from frontend.dispatch.inference import State
 from frontend.http.life import LIFE
@@ -55,11 +55,14 @@ def _reason(app: web.Application, states: Mapping[str, State]) -> str:
         return "this frontend is stopping: it answers what has come, and more should go to another"
     if not app[REQUIRED].met_by(states):
         return "models are not ready that must be"
+    if not (app[AUDIO].works and app[TEXT].works):
+        return "the processes for audio or text have died, and no new one has started yet"
     return "" if app[RECORDER].can_charge else "charges cannot be written to the disk"
 
 
 async def ready(request: web.Request) -> web.Response:
-    """This process can serve: the models are there that the settings ask for, and charges can be written down.
+    """This process can serve: the models are there that the settings ask for, the processes for audio and text
+    live, and charges can be written down.
 
     ``workers`` are those of all together, which share a port.
     """

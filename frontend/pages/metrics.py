@@ -10,7 +10,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from frontend.http.life import LIFE
 from frontend.observe import exposition
 from frontend.observe.metrics import DRAINING, GROUP_ACCEPTING, GROUP_LEAVING, GROUP_RESTARTS
-from frontend.processes.background import forget_outcome
+from frontend.processes.background import forget_outcome, start_apart
 
 # Rendering takes no more than a tenth of a processor, however many ask.
 _REST = 9.0
@@ -31,7 +31,7 @@ class MetricsPage:
     async def get(self) -> bytes:
         """Every metric as it is now, or is in a moment."""
         if self._next is None:
-            self._next = asyncio.create_task(self._render())
+            self._next = start_apart(self._render())
             self._next.add_done_callback(forget_outcome)
         # Whoever hangs up must not take the answer from the others.
         return await asyncio.shield(self._next)

@@ -1,14 +1,16 @@
 """Work that is done again and again beside the requests, and ends with the application."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
-from typing import Any
+import contextvars
+from collections.abc import Awaitable, Callable, Collection, Coroutine
+from typing import Any, TypeVar
 
 from frontend.observe.logs import log
 from frontend.observe.metrics import LOOP_DELAY_SECONDS
 
 # Often enough for a percentile of minutes, and little work for a frontend that nobody calls.
 _MEASURED_SECONDS = 0.2
+_Result = TypeVar("_Result")
 
 
 class Repeating:
@@ -21,7 +23,7 @@ class Repeating:
 
     def start(self) -> None:
         """Begin, after the first pause; within the event loop."""
-        self._task = asyncio.create_task(self._run())
+        self._task = start_apart(self._run())
 
     async def close(self) -> None:
         """End, in the middle of the work if need be."""
@@ -43,6 +45,11 @@ class Repeating:
                     await self._work()
             except Exception:
                 log.exception("unforeseen error beside the requests")
+
+
+def start_apart(work: Coroutine[Any, Any, _Result]) -> asyncio.Task[_Result]:
+    """A task that belongs to no request, though one may be the first to need it: its log lines and spans name none."""
+    return asyncio.create_task(work, context=contextvars.Context())
 
 
 async def cancel_all(tasks: Collection[asyncio.Task[Any]]) -> None:

@@ -1,66 +1,52 @@
-"""CPU work beside the event loop: in worker processes with limits of their own, or in threads."""
+"""CPU work beside the event loop: in processes with limits of their own, or in threads."""
 
 import asyncio
 import functools
 import math
 import multiprocessing
-import os
-import resource
-import signal
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as FutureTimeoutError
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
-from pebble import ProcessExpired, ProcessPool
-
-from frontend.observe import METRICS_FOLDER
+from frontend.errors import BadGateway
+from frontend.observe.logs import log
+from frontend.observe.metrics import WORKERS_KILLED
+from frontend.processes.background import cancel_all, start_apart
+from frontend.processes.pauses import Pauses
+from frontend.processes.task_process import ProcessDiedError, TaskProcess
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_MEMORY_BYTES = 4 * 1024**3
-_OPEN_FILES = 64
-_OWN_MODULES = ("pebble.pool.process", __name__)
+_OWN_MODULES = ("frontend.processes.task_process",)
+# A task whose process died has another try: something else may have killed it.
+_TRIES = 2
+# So long a task waits for a process that is being started; the first of all imports what the tasks need.
+_START_SECONDS = 30.0
 
 
 class TaskKilledError(Exception):
-    """The task took too long or its process died; the input is to blame.
+    """The task took too long (``reason`` late), or too much memory: the input is to blame."""
 
-    ``reason`` is late, died or memory, which its process is given back for and not ended.
-    """
-
-    def __init__(self, reason: str = "died") -> None:
+    def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
 
 
-def _restrict(prepare: Callable[[], object] | None) -> None:
-    """In a new worker: no core files, no file writes, bounded memory; a person's Ctrl-C is the parent's affair."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # What a worker counts is nobody's, and it could not write the file.
-    os.environ.pop(METRICS_FOLDER, None)
-    if prepare is not None:
-        prepare()
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (_OPEN_FILES, _OPEN_FILES))
-
-
 def import_once(modules: Sequence[str]) -> None:
-    """Import what tasks need in the process that workers are forked from, so that each starts in milliseconds.
+    """Import what tasks need in the process that others are forked from, so that each starts in milliseconds.
 
     To be called before the first of them starts. What a module starts when it is imported, a thread above all, would
-    be missing in the workers.
+    be missing in them.
     """
     multiprocessing.set_forkserver_preload([*_OWN_MODULES, *modules])
 
 
 class Offload:
-    """A pool of ``workers`` processes, each renewed after ``tasks`` tasks; ``prepare`` runs once in each.
+    """``workers`` processes, each renewed after ``tasks`` tasks; ``prepare`` runs once in each.
 
-    A task that takes longer than ``seconds`` is killed with its process.
+    A task that takes longer than ``seconds`` is killed with its process. Every process that ends is replaced, and
+    counted under ``name`` unless it was due to be renewed. The first task starts them.
     """
 
     # How many seconds a task has to end whose caller has gone. Starting a process anew costs about as much as what most
@@ -68,35 +54,115 @@ class Offload:
     grace = 1.0
 
     def __init__(
-        self, workers: int, *, tasks: int, seconds: float, prepare: Callable[[], object] | None = None
+        self, name: str, workers: int, *, tasks: int, seconds: float, prepare: Callable[[], object] | None = None
     ) -> None:
-        self._seconds = seconds
-        # A child of this process would inherit gRPC's threads and locks.
-        context = multiprocessing.get_context("forkserver")
-        self._pool = ProcessPool(
-            max_workers=workers, max_tasks=tasks, initializer=_restrict, initargs=[prepare], context=context
-        )
+        self._name, self._workers, self._tasks, self._seconds = name, workers, tasks, seconds
+        self._prepare = prepare
+        # A process that is ended keeps its thread for a moment, in which the next one starts.
+        self._threads = ThreadPoolExecutor(2 * workers, thread_name_prefix=name)
+        self._free: asyncio.Queue[TaskProcess] = asyncio.Queue()
+        self._keepers: list[asyncio.Task[None]] = []
+        self._ready, self._lost = 0, False
+
+    @property
+    def works(self) -> bool:
+        """False while all processes have died and no new one is ready."""
+        return self._ready > 0 or not self._lost
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call ``function`` in a worker. Its own exceptions pass through.
+        """Call ``function`` in a process. Its own exceptions pass through.
 
-        Raises ``TaskKilledError`` when it took too long or its process died. Cancelling kills it too.
+        Raises ``TaskKilledError`` for a task that takes too much, and ``BadGateway`` where its process died twice.
+        Cancelling ends the process too.
         """
-        future = self._pool.schedule(function, args=list(args), kwargs=dict(kwargs), timeout=self._seconds)
-        try:
-            result: T = await asyncio.wrap_future(future)
-        except FutureTimeoutError:
-            raise TaskKilledError("late") from None
-        except ProcessExpired:
-            raise TaskKilledError("died") from None
-        except MemoryError:
-            raise TaskKilledError("memory") from None
-        return result
+        for _ in range(_TRIES):
+            process = await self._take()
+            try:
+                value, error = await self._call(process, (function, args, kwargs))
+            except ProcessDiedError:
+                continue
+            if isinstance(error, MemoryError):
+                WORKERS_KILLED.labels(self._name, "memory").inc()
+                raise TaskKilledError("memory") from None
+            if error is not None:
+                raise error
+            result: T = value
+            return result
+        raise BadGateway("a process of this service ended in the middle of its work, retry with backoff")
 
     async def close(self) -> None:
-        """End every worker now."""
-        self._pool.stop()
-        await asyncio.to_thread(self._pool.join)
+        """End every process now."""
+        await cancel_all(self._keepers)
+        await asyncio.to_thread(self._threads.shutdown)
+
+    async def _take(self) -> TaskProcess:
+        if not self._keepers:
+            self._keepers = [start_apart(self._keep()) for _ in range(self._workers)]
+        try:
+            async with asyncio.timeout(_START_SECONDS):
+                while not (process := await self._free.get()).is_there:
+                    pass
+        except TimeoutError:
+            raise BadGateway("a process of this service could not be started, retry with backoff") from None
+        return process
+
+    async def _call(self, process: TaskProcess, task: tuple[Any, ...]) -> tuple[Any, Exception | None]:
+        try:
+            async with asyncio.timeout(self._seconds):
+                outcome = await asyncio.get_running_loop().run_in_executor(self._threads, process.call, task)
+        except TimeoutError:
+            process.end("late")
+            raise TaskKilledError("late") from None
+        except asyncio.CancelledError:
+            process.end("hung_up")
+            raise
+        except BaseException:
+            process.end("died")
+            raise
+        if process.tasks < self._tasks:
+            self._free.put_nowait(process)
+        else:
+            process.end(None)
+        return outcome
+
+    async def _keep(self) -> None:
+        """Keep one process: when it has ended, start the next, behind a pause where one could not be started."""
+        loop, pauses = asyncio.get_running_loop(), Pauses()
+        while True:
+            try:
+                process = await loop.run_in_executor(self._threads, TaskProcess, self._prepare)
+            except ProcessDiedError:
+                self._lost = True
+                log.exception("a process for tasks could not be started", extra={"fields": {"pool": self._name}})
+                await asyncio.sleep(pauses.next(loop.time()))
+                continue
+            self._ready, self._lost = self._ready + 1, False
+            self._free.put_nowait(process)
+            try:
+                await _ended(process)
+            finally:
+                self._ready -= 1
+                process.bury()
+                self._drop(process)
+            if process.reason is not None:
+                WORKERS_KILLED.labels(self._name, process.reason).inc()
+            self._lost |= process.reason == "died"
+
+    def _drop(self, process: TaskProcess) -> None:
+        """Nobody is to take one that ended while it was free."""
+        for _ in range(self._free.qsize()):
+            if (each := self._free.get_nowait()) is not process:
+                self._free.put_nowait(each)
+
+
+async def _ended(process: TaskProcess) -> None:
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+    loop.add_reader(process.sentinel, ended.set)
+    try:
+        await ended.wait()
+    finally:
+        loop.remove_reader(process.sentinel)
 
 
 class Threads:
@@ -104,6 +170,7 @@ class Threads:
 
     # What cannot be stopped keeps its thread to its end.
     grace = math.inf
+    works = True
 
     def __init__(self, threads: int) -> None:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="work")

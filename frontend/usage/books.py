@@ -29,12 +29,11 @@ from frontend.database.tables import (
     WALLETS,
 )
 from frontend.usage import leases, top_ups
+from frontend.usage.askers import Askers
 from frontend.usage.top_ups import HELD, TopUp
 
 _DAY = 86_400
 _KEPT_SECONDS = 30 * _DAY
-# Who looks at sums may take long, and charges and leases need a connection meanwhile.
-_SUMMED_AT_ONCE = 2
 # So few that nobody waits long for the table.
 _PRUNED_AT_ONCE = 5_000
 # What consumption can be summed up by.
@@ -94,13 +93,19 @@ class Books:
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine, self._reader, self._actor = engine, reading(engine), Actor.of_process()
-        self._summing = asyncio.Semaphore(_SUMMED_AT_ONCE)
+        self._askers, self._asker = Askers(), ""
 
     def acting(self, actor: Actor) -> "Books":
         """The same for the changes of somebody else."""
         acting = copy.copy(self)
         acting._actor = actor
         return acting
+
+    def asked_by(self, asker: str) -> "Books":
+        """The same for the sums that a key asks for, who has its turn among others."""
+        asked = copy.copy(self)
+        asked._asker = asker
+        return asked
 
     async def top_up(self, org: str, amount: int, reference: str | None) -> int:
         """Add ``amount`` micro-CHF to a wallet, which is made at its first; answers the balance.
@@ -172,7 +177,7 @@ class Books:
         quantities = [_quantity(unit) for unit in ("minute", "million_characters", "million_tokens")]
         sums = [sa.func.sum(value) for value in (USAGE_DAYS.c.requests, *quantities, USAGE_DAYS.c.amount)]
         query = _of(scope, sa.select(*groups, *sums), USAGE_DAYS)
-        async with self._summing, self._reader.connect() as connection:
+        async with self._askers.turn(self._asker), self._reader.connect() as connection:
             limit = None if most is None else most + 1
             found = await connection.execute(query.group_by(*groups).order_by(*groups).limit(limit))
             # Thousands of rows take longer than the event loop may be held.
@@ -186,7 +191,7 @@ class Books:
         operation = REQUEST_DAYS.c.operation
         sums = [sa.func.sum(REQUEST_DAYS.c[name]) for name in (*OUTCOME_COLUMNS, *TIME_COLUMNS)]
         query = _of(scope, sa.select(operation, *sums), REQUEST_DAYS).group_by(operation).order_by(operation)
-        async with self._summing, self._reader.connect() as connection:
+        async with self._askers.turn(self._asker), self._reader.connect() as connection:
             rows = await connection.execute(query)
             return [_ended(row[0], [int(count) for count in row[1:]]) for row in rows]
 

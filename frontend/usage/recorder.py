@@ -118,10 +118,11 @@ class Recorder:
     async def _settle_the_dead(self) -> None:
         for spool in Spool.orphans(self._folder):
             try:
-                ledger, count = Ledger(self._engine, spool.name, self._repeats), len(spool)
+                ledger, count = Ledger(self._engine, spool.name, self._repeats), 0
                 while batch := spool.oldest(_BATCH):
                     await ledger.write(batch)
                     spool.remove([place for place, _ in batch])
+                    count += len(batch)
                 await ledger.end()
                 log.info("settled for a frontend that died", extra={"fields": {"charges": count}})
             finally:

@@ -1,5 +1,6 @@
 """No request keeps the event loop from the others for longer than 20 ms, however it is made."""
 
+import asyncio
 import contextlib
 import json
 import os
@@ -8,8 +9,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import sqlalchemy as sa
 
+from frontend.access.registry import Registry
 from frontend.config.reading import PREFIX
+from frontend.database.engine import open_engine
+from frontend.database.tables import KEYS, USAGE_DAYS
 from tests.faults.cases_audio import FILE, field, form, part, upload
 from tests.faults.cases_http import EMBED, RERANK, SPEECH, TRANSCRIBE, post
 from tests.frontends import Frontend, prepare, running
@@ -64,14 +69,29 @@ CASES: dict[str, Callable[[], bytes]] = {
     "requests with many headers": lambda: head("GET", "/v1/models", *(f"X-{n}: 1" for n in range(120))) * 2_000,
     "line ends before a request": lambda: b"\r\n" * 2_000_000,
     "an unknown method before blanks": lambda: b"BREW / HTTP/1.1\r\nX-Request-Id:" + b" " * 32_000,
+    "a table of 9,000 users": lambda: head("GET", "/dashboard/data/usage?by=day,key&format=csv"),
     "a temperature of 60,000 digits": lambda: form(part(FILE, b"x"), field("temperature", b"1" * 60_000 + b"x")),
 }
+
+
+async def _use(database: str) -> None:
+    """Let the organisation of ``KEY`` have many users."""
+    engine = open_engine(database)
+    await Registry(engine).create_org("acme", None)
+    row = dict.fromkeys(("model", "operation"), "speech") | dict.fromkeys(("requests", "quantity", "amount"), 1)
+    rows = [{"day": "2026-11-01", "org": "acme", "key_id": f"user-{number}", **row} for number in range(9_000)]
+    async with engine.begin() as connection:
+        await connection.execute(sa.insert(USAGE_DAYS), rows)
+        await connection.execute(sa.update(KEYS).values(org="acme"))
+    await engine.dispose()
 
 
 @pytest.fixture(scope="module")
 def frontend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Frontend]:
     times = {f"{PREFIX}BODY_SECONDS": "3", f"{PREFIX}HEADER_SECONDS": "3"}
-    with running(prepare(tmp_path_factory.mktemp("loop")) | times, "--watch") as started:
+    environ = prepare(tmp_path_factory.mktemp("loop"))
+    asyncio.run(_use(environ[f"{PREFIX}DATABASE"]))
+    with running(environ | times, "--watch") as started:
         # Workers and caches are made at the first request of each kind.
         for name in ("32 texts of 128 kB", "5000 characters as MP3", "25 MB of line ends"):
             _send(started, CASES[name]())

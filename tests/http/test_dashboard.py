@@ -16,6 +16,7 @@ from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.errors import BadGateway
 from frontend.http import connection as connections
+from frontend.usage import askers
 from frontend.usage.books import Books
 from frontend.usage.events import UsageEvent
 from tests.charges import other_key
@@ -187,3 +188,11 @@ async def test_the_account_tells_what_its_wallet_spends_a_day(client: Client, se
     await engine.dispose()
     assert (await _ask(client, "account", ORG_KEY))["spent_a_day"] == "2.00"
     assert (await _ask(client, "account"))["spent_a_day"] is None
+
+
+async def test_a_key_that_asks_for_too_many_reports_at_once_is_told_to_wait(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(askers, "_MOST_OF_ONE", 0)
+    async with client.get("/dashboard/data/usage") as response:
+        assert (response.status, response.headers["Retry-After"]) == (429, "1")

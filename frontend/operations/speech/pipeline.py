@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from frontend.access.debts import Stint, Unpaid
 from frontend.audio.encode import ENCODERS, Samples, to_int16
 from frontend.catalogue.voices import AUDIO_FORMATS
 from frontend.config.settings import Settings
@@ -16,6 +17,7 @@ from frontend.dispatch.triton import bad_answer
 from frontend.dispatch.window import Work
 from frontend.errors import InvalidRequest
 from frontend.http.held import Holding
+from frontend.operations.speech.length import Length
 from frontend.operations.speech.protocol import SpeechRequest
 from frontend.operations.speech.voices import PiperVoice
 from frontend.processes.gather import gather_or_cancel
@@ -36,8 +38,10 @@ _Phonemizes = Callable[[str, Alphabet], list[Utterance]]
 class SpeechPipeline:
     """Says texts with the Piper voices of a Triton; ``phonemizers`` are processes, ``encoders`` threads."""
 
-    def __init__(self, settings: Settings, dispatcher: Dispatcher, phonemizers: Pool, encoders: Pool) -> None:
-        self._settings, self._dispatcher = settings, dispatcher
+    def __init__(
+        self, settings: Settings, dispatcher: Dispatcher, phonemizers: Pool, encoders: Pool, unpaid: Unpaid
+    ) -> None:
+        self._settings, self._dispatcher, self._unpaid = settings, dispatcher, unpaid
         self._phonemizers, self._encoders = phonemizers, encoders
         repository = settings.model_repository
         if lacking := AUDIO_FORMATS.keys() - ENCODERS.keys():
@@ -54,15 +58,22 @@ class SpeechPipeline:
     async def run(self, request: SpeechRequest, turn: Turn, reserve: Reserves, holding: Holding) -> tuple[bytes, Bill]:
         """The whole audio file, and what it costs."""
         async with reserve(request.model, len(request.text)) as bill:
-            holding.add(_BYTES_PER_CHARACTER * len(request.text))
-            return await self._file(request, turn), bill
+            voice, expected = self._voices[request.voice], _BYTES_PER_CHARACTER * len(request.text)
+            holding.add(expected)
+            most = self._settings.max_speech_seconds
+            length = Length(most, voice.sample_rate, request.text_field, expected, holding.add)
+            with self._unpaid.work(turn.key) as stint:
+                file = await self._file(request, voice, turn, stint, length)
+                stint.paid()
+            return file, bill
 
-    async def _file(self, request: SpeechRequest, turn: Turn) -> bytes:
-        voice, name = self._voices[request.voice], request.text_field
+    async def _file(self, request: SpeechRequest, voice: PiperVoice, turn: Turn, stint: Stint, length: Length) -> bytes:
+        name = request.text_field
         try:
             # The first sentence is spoken while the others are phonemized.
             halves = await gather_or_cancel(
-                self._say(voice, phonemize, request.text, turn) for phonemize in (phonemize_first, phonemize_rest)
+                self._say(voice, phonemize, request.text, turn, stint, length)
+                for phonemize in (phonemize_first, phonemize_rest)
             )
         except TaskKilledError:
             raise InvalidRequest(f"{name} could not be turned into sounds", param=name) from None
@@ -72,30 +83,36 @@ class SpeechPipeline:
         return await self._encode(spoken, voice, request.response_format, turn)
 
     async def _say(
-        self, voice: PiperVoice, phonemize: _Phonemizes, text: str, turn: Turn
+        self, voice: PiperVoice, phonemize: _Phonemizes, text: str, turn: Turn, stint: Stint, length: Length
     ) -> list[tuple[Utterance, Samples]]:
-        parts = await self._phonemizers.run(turn, phonemize, text, voice.alphabet)
+        parts = await self._phonemizers.run_with((stint.taking_time(),), turn, phonemize, text, voice.alphabet)
         work = sum(len(part.ids) for part in parts)
         self._dispatcher.queue(voice.model).refuse_late(turn, work, self._settings.calls_at_once)
         # The longest first: the last to be spoken, for which no other is left beside it, are then short ones.
         order = sorted(range(len(parts)), key=lambda place: -len(parts[place].ids))
-        calls = (self._utterance(voice, parts[place].ids, turn) for place in order)
+        calls = (self._utterance(voice, parts[place], turn, length) for place in order)
         spoken = dict(zip(order, await gather_or_cancel(calls, lambda: self._settings.calls_at_once), strict=True))
         return [(part, spoken[place]) for place, part in enumerate(parts)]
 
-    async def _utterance(self, voice: PiperVoice, ids: list[int], turn: Turn) -> Samples:
+    async def _utterance(self, voice: PiperVoice, part: Utterance, turn: Turn, length: Length) -> Samples:
+        ids = part.ids
         arrays = await self._dispatcher.infer(voice.model, lambda: voice.inputs(ids), [OUTPUT], turn, len(ids))
         audio: NDArray[np.float32] = arrays[OUTPUT].reshape(-1)
         if audio.size == 0:
             raise bad_answer(voice.model, "a sentence without samples")
+        length.add(audio.size + self._pause(voice) * part.ends)
         return to_int16(audio)
+
+    def _pause(self, voice: PiperVoice) -> int:
+        """Samples between two sentences."""
+        return int(self._settings.sentence_pause_seconds * voice.sample_rate)
 
     async def _encode(
         self, spoken: list[tuple[Utterance, Samples]], voice: PiperVoice, response_format: str, turn: Turn
     ) -> bytes:
         """A file with pauses between its sentences; an utterance at a time, so that others have their turns."""
         file = ENCODERS[response_format](voice.sample_rate, self._settings.mp3_kbps)
-        pause = np.zeros(int(self._settings.sentence_pause_seconds * voice.sample_rate), np.int16)
+        pause = np.zeros(self._pause(voice), np.int16)
         for place, (part, audio) in enumerate(spoken, 1):
             pauses = part.ends and place < len(spoken)
             await self._encoders.run(turn, file.add, np.concatenate([audio, pause]) if pauses else audio)

@@ -9,6 +9,7 @@ from frontend.access.caller import Caller
 from frontend.access.known_keys import KnownKeys
 from frontend.access.registry import Registry
 from frontend.errors import BadGateway, Unauthorized
+from frontend.observe.logs import NO_REQUEST, request_id
 
 
 class FakeRegistry(Registry):
@@ -17,12 +18,14 @@ class FakeRegistry(Registry):
     def __init__(self) -> None:
         self.callers: dict[str, Caller] = {}
         self.asked = 0
+        self.asked_within: set[str] = set()
         self.used: list[str] = []
         self.failure: Exception | None = None
         self.hangs = False
 
     async def find(self, digests: Collection[str]) -> dict[str, Caller]:
         self.asked += 1
+        self.asked_within.add(request_id.get())
         if self.hangs:
             await asyncio.sleep(60)
         if self.failure is not None:
@@ -53,6 +56,13 @@ async def known(registry: FakeRegistry, monkeypatch: pytest.MonkeyPatch) -> Asyn
     known.start()
     yield known
     await known.close()
+
+
+async def test_a_look_up_that_others_share_belongs_to_no_request(known: KnownKeys, registry: FakeRegistry) -> None:
+    token = request_id.set("the first that asked")
+    await known.identify(KEY)
+    request_id.reset(token)
+    assert registry.asked_within == {NO_REQUEST}
 
 
 async def test_a_key_is_looked_up_once(known: KnownKeys, registry: FakeRegistry) -> None:

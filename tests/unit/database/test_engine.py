@@ -1,10 +1,14 @@
 import asyncio
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncEngine
 
-from frontend.database.engine import DatabaseUrlError, absolute, open_engine, reading
+from frontend.database.engine import DATABASE_FAILURES, DatabaseUrlError, absolute, open_engine, reading
 
 
 @pytest.mark.parametrize("url", ["", "quartet", "mysql://a/b", "sqlite://", "sqlite:///:memory:"])
@@ -49,3 +53,46 @@ async def test_postgres_is_given_as_many_connections_as_are_set() -> None:
 )
 def test_a_file_of_sqlite_is_the_same_in_any_folder(url: str, everywhere: str) -> None:
     assert absolute(url) == everywhere.format(here=Path.cwd())
+
+
+async def _engine_of(path: Path) -> AsyncEngine:
+    engine = open_engine(f"sqlite:///{path}")
+    async with engine.begin() as connection:
+        await connection.execute(text("CREATE TABLE things (name TEXT)"))
+    return engine
+
+
+async def _write(engine: AsyncEngine, meanwhile: Callable[[], None] = lambda: None) -> None:
+    async with engine.begin() as connection:
+        await connection.execute(text("INSERT INTO things VALUES ('one')"))
+        meanwhile()
+
+
+async def test_a_file_that_was_deleted_takes_no_writes_and_none_is_made_in_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "quartet.sqlite3"
+    engine = await _engine_of(path)
+    path.unlink()
+    for _ in range(2):
+        with pytest.raises(DATABASE_FAILURES):
+            await _write(engine)
+    assert not path.exists()
+    await engine.dispose()
+
+
+async def test_what_was_begun_before_the_file_was_deleted_is_not_taken_for_written(tmp_path: Path) -> None:
+    path = tmp_path / "quartet.sqlite3"
+    engine = await _engine_of(path)
+    with pytest.raises(DATABASE_FAILURES):
+        await _write(engine, meanwhile=path.unlink)
+    await engine.dispose()
+
+
+async def test_a_file_that_was_put_into_the_place_of_another_is_used(tmp_path: Path) -> None:
+    path, saved = tmp_path / "quartet.sqlite3", tmp_path / "saved.sqlite3"
+    await (await _engine_of(saved)).dispose()
+    engine = await _engine_of(path)
+    saved.rename(path)
+    await _write(engine)
+    with closing(sqlite3.connect(path)) as found:
+        assert found.execute("SELECT name FROM things").fetchall() == [("one",)]
+    await engine.dispose()

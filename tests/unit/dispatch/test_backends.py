@@ -212,3 +212,32 @@ async def test_the_more_servers_there_are_the_less_often_each_is_asked(
     for _ in range(2):
         await made._next_probe()
     assert paused == [4.0, 0.25]
+
+
+async def test_a_model_whose_trial_is_cancelled_before_it_begins_comes_back(
+    backend: Backend, server: FakeServer, heard: Heard
+) -> None:
+    server.up.discard("embedder")
+    await heard.until({"embedder": 0, "whisper": 3})
+    # It comes and goes within one turn of the event loop.
+    backend._see("embedder", True)
+    backend._see("embedder", False)
+    server.up.add("embedder")
+    await heard.until({"embedder": 64, "whisper": 3})
+
+
+async def test_a_backend_that_is_closed_as_it_starts_asks_no_more(made: Backend, server: FakeServer) -> None:
+    server.frozen = True
+    starting = asyncio.create_task(made.start())
+    await until(lambda: server.probes == 1)
+    await made.close()
+    server.frozen = False
+    await starting
+    await asyncio.sleep(0.6)
+    assert server.probes == 1
+
+
+async def test_a_backend_that_was_closed_does_not_start(made: Backend, server: FakeServer) -> None:
+    await made.close()
+    await made.start()
+    assert server.probes == 0

@@ -128,3 +128,23 @@ def test_a_triton_that_has_gone_is_forgotten() -> None:
     spare.forget("a")
     assert spare.is_free("a", 1.0)
     assert len(spare._uses) == 1
+
+
+def test_calls_that_outlive_their_triton_leave_the_next_one_of_its_name_to_bulk_work() -> None:
+    spare = Spare(5)
+    spare.begin("a", bulk=False)
+    spare.forget("a")
+    spare.end("a", bulk=False, began=0.0, now=1.0)
+    spare.begin("a", bulk=False)
+    assert not spare.is_free("a", 100.0)
+    spare.end("a", bulk=False, began=100.0, now=101.0)
+    assert spare.is_free("a", 200.0)
+
+
+def test_a_triton_that_is_back_before_its_calls_have_ended_is_not_forgotten_with_them() -> None:
+    spare = Spare(5)
+    spare.begin("a", bulk=True)
+    spare.forget("a")
+    spare.begin("a", bulk=False)
+    spare.end("a", bulk=True, began=0.0, now=1.0)
+    assert not spare.is_free("a", 100.0)

@@ -47,6 +47,14 @@ def logger(reader: _Reader) -> Iterator[logging.Logger]:
     handler.close()
 
 
+@pytest.mark.parametrize("lines", [JsonLines, PlainLines])
+@pytest.mark.parametrize("value", ["half a pair: \ud83d", 2**70, {1: "a"}, {"deep": ["\udc00"]}])
+def test_whatever_a_call_gives_is_written(lines: type[logging.Formatter], value: object) -> None:
+    record = logging.LogRecord("test", logging.INFO, "", 0, "said %s", ("\ud83d",), None)
+    record.fields = {"value": value}
+    lines().format(record).encode()
+
+
 def _logged(code: str) -> list[str]:
     """The lines of a process that runs this."""
     command = [sys.executable, "-c", LOGS + code]

@@ -1,7 +1,9 @@
 import asyncio
 from contextlib import suppress
 
-from frontend.processes.background import Repeating
+from frontend.observe.logs import NO_REQUEST, request_id
+from frontend.processes.background import Repeating, start_apart
+from tests.eventually import until
 
 
 class Work:
@@ -77,3 +79,27 @@ async def test_whoever_is_cancelled_while_it_ends_the_work_is_cancelled() -> Non
     closing.cancel()
     await asyncio.wait([closing])
     assert closing.cancelled()
+
+
+async def test_what_is_started_apart_belongs_to_no_request() -> None:
+    async def names() -> str:
+        return request_id.get()
+
+    token = request_id.set("the first that needed it")
+    assert await start_apart(names()) == NO_REQUEST
+    request_id.reset(token)
+
+
+async def test_what_is_repeated_belongs_to_no_request() -> None:
+    names: list[str] = []
+
+    async def note() -> None:
+        names.append(request_id.get())
+
+    token = request_id.set("the first that needed it")
+    repeating = Repeating(0.01, note)
+    repeating.start()
+    await until(lambda: names)
+    await repeating.close()
+    request_id.reset(token)
+    assert set(names) == {NO_REQUEST}

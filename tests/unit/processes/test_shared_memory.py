@@ -23,7 +23,7 @@ def _fill(shared: Attached, value: int) -> None:
 
 @pytest.fixture
 async def workers() -> AsyncIterator[Offload]:
-    offload = Offload(1, tasks=100, seconds=30)
+    offload = Offload("tested", 1, tasks=100, seconds=30)
     yield offload
     await offload.close()
 

@@ -137,6 +137,18 @@ async def test_consumption_is_summed_up_by_organisation(engine: AsyncEngine, boo
     assert [(each.group, each.amount) for each in sums] == [(("",), 4), (("acme",), 3), (("zenith",), 9)]
 
 
+@pytest.mark.parametrize("owner", ["org", "key_id"])
+async def test_the_consumption_of_one_is_found_without_looking_through_everybodys(
+    engine: AsyncEngine, books: Books, owner: str
+) -> None:
+    if engine.dialect.name != "sqlite":
+        pytest.skip("Postgres looks through a small table in any case")
+    plan = f"EXPLAIN QUERY PLAN SELECT sum(amount) FROM usage_days WHERE {owner} = 'acme' AND day BETWEEN '1' AND '2'"
+    async with engine.connect() as connection:
+        told = (await connection.execute(sa.text(plan))).one()[-1]
+    assert f"USING INDEX usage_days_{owner}_day" in told
+
+
 async def test_consumption_of_days_outside_is_left_out(engine: AsyncEngine, books: Books) -> None:
     await write(engine, event("a", 3), event("b", 4, at=86_400))
     assert await books.usage(Scope("1970-01-02", "1970-01-02"), ["operation"]) == [Sum(("speech",), 1, 0, 1, 0, 4)]
@@ -171,7 +183,7 @@ async def test_who_asks_for_many_sums_leaves_connections_to_others(
         return put_together(rows, groups)
 
     monkeypatch.setattr(module, "_sums", slow)
-    asking = [asyncio.create_task(books.acting(ANNA).usage(Scope(*_EVER), ["day"])) for _ in range(8)]
+    asking = [asyncio.create_task(books.asked_by(f"key {n}").usage(Scope(*_EVER), ["day"])) for n in range(8)]
     await until(lambda: len(begun) == 2)
     assert await books.balance("acme") is None
     assert len(begun) == 2

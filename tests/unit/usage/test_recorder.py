@@ -8,6 +8,8 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from frontend.database.engine import open_engine
+from frontend.database.migrate import migrate
 from frontend.database.tables import USAGE_EVENTS
 from frontend.errors import InsufficientQuota
 from frontend.observe.metrics import USAGE_UNWRITABLE
@@ -15,6 +17,7 @@ from frontend.usage.books import Books
 from frontend.usage.ledger import Repeats
 from frontend.usage.recorder import Recorder
 from frontend.usage.spool import Spool
+from tests.eventually import until
 from tests.unit.usage.conftest import FullDisk, event
 
 
@@ -141,6 +144,35 @@ async def test_no_work_begins_on_an_unwritable_spool(recorder: Recorder, caplog:
     recorder._spool._database.execute("PRAGMA query_only=0")
     await recorder._look()
     assert _may_begin(recorder) == (True, True)
+
+
+async def test_no_work_begins_when_the_file_of_charges_was_deleted(
+    recorder: Recorder, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for path in (tmp_path / "usage").iterdir():
+        path.unlink()
+    await recorder._look()
+    assert _may_begin(recorder) == (False, False)
+    assert [record.message for record in caplog.records].count(recorder._disk._gone) == 1
+
+
+async def test_charges_wait_on_disk_while_the_database_file_is_gone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path, aside = tmp_path / "quartet.sqlite3", tmp_path / "aside.sqlite3"
+    engine = open_engine(f"sqlite:///{path}")
+    await migrate(engine)
+    recorder = Recorder(engine, tmp_path / "usage", Repeats())
+    await recorder.start()
+    path.rename(aside)
+    recorder.charge(event("one", prepaid=False))
+    gone = recorder._bringing._gone
+    await until(lambda: gone in [record.message for record in caplog.records])
+    assert len(recorder._spool) == 1
+    aside.rename(path)
+    await _until_written(engine, ["one"])
+    await recorder.close()
+    await engine.dispose()
 
 
 async def test_a_spool_that_cannot_be_made_is_told_in_a_sentence(

@@ -37,6 +37,18 @@ def test_what_is_removed_is_gone(spool: Spool) -> None:
     assert spool.oldest(9) == [(2, event("b"))]
 
 
+def test_what_waits_is_counted_once_and_then_kept_count_of(spool: Spool) -> None:
+    asked: list[str] = []
+    spool.add(event("before"))
+    spool._database.set_trace_callback(asked.append)
+    assert len(spool) == 1
+    for name in "abc":
+        spool.add(event(name))
+    spool.remove([1, 3, 99])
+    assert len(spool) == 2
+    assert sum("count(*)" in statement for statement in asked) == 1
+
+
 def test_no_place_is_given_twice(spool: Spool) -> None:
     for name in "ab":
         spool.add(event(name))

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from frontend.access.debts import Unpaid
 from frontend.catalogue.voices import VOICES
 from frontend.config.settings import Settings
 from frontend.dispatch.dispatcher import Dispatcher
@@ -23,11 +24,12 @@ from frontend.dispatch.pool import Pool
 from frontend.dispatch.scheduler import Rules
 from frontend.dispatch.shares import FixedShares
 from frontend.dispatch.triton import Arrays
+from frontend.errors import InvalidRequest
 from frontend.http.held import Held, Holding
 from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.speech.protocol import SpeechRequest
 from frontend.operations.speech.voices import PiperVoice
-from frontend.processes.offload import Threads
+from frontend.processes.offload import TaskKilledError, Threads
 from frontend.text.phonemes import Utterance, phonemize_first
 from frontend.text.sentences import split
 from tests.conftest import ROOT
@@ -79,7 +81,12 @@ async def triton() -> LongTones:
 
 
 async def _say(
-    triton: LongTones, text: str, response_format: str = "wav", phonemizer: SlowPhonemizer | None = None, **values: Any
+    triton: LongTones,
+    text: str,
+    response_format: str = "wav",
+    phonemizer: SlowPhonemizer | None = None,
+    unpaid: Unpaid | None = None,
+    **values: Any,
 ) -> bytes:
     """What amy says; ``values`` are settings."""
     settings = Settings(**{"model_repository": ROOT / "model_repository", **values})
@@ -88,7 +95,7 @@ async def _say(
     threads = Threads(1)
     phonemizers = Pool(dispatcher.fix("text", 4), cast(Any, phonemizer or SlowPhonemizer(triton.called)))
     encoders = Pool(dispatcher.fix("threads", 2), threads)
-    pipeline = SpeechPipeline(settings, dispatcher, phonemizers, encoders)
+    pipeline = SpeechPipeline(settings, dispatcher, phonemizers, encoders, unpaid or Unpaid(1000))
     async with asyncio.timeout(5):
         turn = Turn("key", 3, None, asyncio.get_running_loop().time() + 10)
         with Holding(Held(10**9), "key") as holding:
@@ -136,6 +143,53 @@ async def test_the_bit_rate_of_mp3_is_a_setting(triton: LongTones, kbps: int) ->
     answer = await _say(triton, "One.", "mp3", mp3_kbps=kbps)
     with av.open(io.BytesIO(answer)) as file:
         assert file.streams.audio[0].bit_rate == kbps * 1000
+
+
+class Minutes(LongTones):
+    """Says each sentence for a minute."""
+
+    async def infer(
+        self, model: str, inputs: Mapping[str, NDArray[Any]], outputs: Sequence[str], seconds: float
+    ) -> Arrays:
+        await super().infer(model, inputs, outputs, seconds)
+        return {"output": np.ones((1, 1, 1, 60 * 22_050), np.float32)}
+
+
+async def test_a_text_that_makes_too_much_audio_is_refused_before_all_of_it_is_spoken() -> None:
+    triton = Minutes()
+    with pytest.raises(InvalidRequest, match=r"^input makes more than 150 s of audio: send it in several requests$"):
+        await _say(triton, "A sentence. " * 40, max_speech_seconds=150.0, calls_at_once=1)
+    assert len(triton.calls) < 6
+
+
+async def test_the_pauses_belong_to_the_audio(triton: LongTones) -> None:
+    with pytest.raises(InvalidRequest, match="of audio"):
+        await _say(triton, "One. Five. Six.", max_speech_seconds=1.0, sentence_pause_seconds=0.4)
+
+
+async def test_audio_as_long_as_may_be_is_spoken(triton: LongTones) -> None:
+    assert _tones(await _say(triton, "One. Five.", max_speech_seconds=1.0, sentence_pause_seconds=0.4)) == [4, 5]
+
+
+class Killed(SlowPhonemizer):
+    """Takes a while and is killed."""
+
+    async def run(self, function: Callable[..., Any], text: str, alphabet: Any) -> Any:
+        await asyncio.sleep(0.2)
+        raise TaskKilledError("late")
+
+
+async def test_a_process_that_is_killed_over_a_text_is_owed_for(triton: LongTones) -> None:
+    unpaid = Unpaid(0.001)
+    with pytest.raises(InvalidRequest, match="turned into sounds"):
+        await _say(triton, "One. Five.", phonemizer=Killed(triton.called), unpaid=unpaid)
+    assert unpaid._debts.wait("key") > 0.5
+
+
+async def test_what_is_spoken_is_not_owed_for(triton: LongTones) -> None:
+    unpaid = Unpaid(0.001)
+    await _say(triton, "One. Five.", unpaid=unpaid)
+    assert unpaid._debts.wait("key") == 0
 
 
 def _repository(folder: Path, **values: Any) -> Path:

@@ -1,0 +1,106 @@
+"""A process for audio or text that dies takes nothing with it but the time of its task."""
+
+import asyncio
+import dataclasses
+import multiprocessing
+import os
+import signal
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from frontend.app_keys import DISPATCHER, TEXT
+from frontend.config.settings import Settings
+from frontend.http.json import INLINE_BYTES
+from tests.conftest import Client, running
+from tests.deaths import die
+from tests.eventually import until
+from tests.fakes import FakeTriton
+from tests.samples import Change
+from tests.speech import encode, transcribe
+
+_TONE = encode(np.sin(np.arange(16_000, dtype=np.float32) / 10), "wav")
+_Asks = Callable[[Client], Awaitable[Any]]
+
+
+async def _audio(client: Client) -> Any:
+    return await transcribe(client, _TONE)
+
+
+async def _speech(client: Client) -> Any:
+    return await client.post("/v1/audio/speech", json={"input": "Hello.", "voice": "amy"})
+
+
+async def _json(client: Client) -> Any:
+    return await client.post("/v1/embeddings", json={"input": "word " * INLINE_BYTES})
+
+
+_KINDS = pytest.mark.parametrize(
+    ("pool", "asks", "function"),
+    [
+        ("audio", _audio, "frontend.operations.transcription.pipeline.prepare"),
+        ("text", _speech, "frontend.operations.speech.pipeline.phonemize_first"),
+        ("text", _json, "frontend.http.json.convert"),
+    ],
+)
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    return dataclasses.replace(settings, audio_workers=1, text_workers=1)
+
+
+def _signal(number: signal.Signals) -> None:
+    for process in multiprocessing.active_children():
+        assert process.pid is not None
+        os.kill(process.pid, number)
+
+
+@_KINDS
+async def test_a_request_after_the_death_of_an_idle_process_is_answered(
+    client: Client, pool: str, asks: _Asks, function: str
+) -> None:
+    assert (await asks(client)).status == 200
+    died = Change("quartet_workers_killed_total", pool=pool, reason="died")
+    _signal(signal.SIGKILL)
+    assert (await asks(client)).status == 200
+    await until(lambda: died.by == 1)
+
+
+@_KINDS
+async def test_a_request_whose_process_is_killed_is_answered(
+    client: Client, pool: str, asks: _Asks, function: str
+) -> None:
+    assert (await asks(client)).status == 200
+    _signal(signal.SIGSTOP)
+    asked = asyncio.ensure_future(asks(client))
+    await until(lambda: client.app[DISPATCHER].demand(pool).calls)
+    await asyncio.sleep(0.1)
+    _signal(signal.SIGKILL)
+    assert (await asked).status == 200
+
+
+@_KINDS
+async def test_a_request_that_loses_two_processes_may_come_again(
+    client: Client, monkeypatch: pytest.MonkeyPatch, pool: str, asks: _Asks, function: str
+) -> None:
+    monkeypatch.setattr(function, die)
+    response = await asks(client)
+    assert (response.status, response.headers["Retry-After"]) == (502, "1")
+
+
+async def test_a_frontend_whose_processes_are_gone_is_not_ready_until_they_are_back(
+    settings: Settings, triton: FakeTriton, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("frontend.app.load_phonemizer", die)
+    async with running(settings, triton) as client:
+        asked = asyncio.ensure_future(_speech(client))
+        await until(lambda: not client.app[TEXT].works)
+        response = await client.get("/health/ready")
+        assert (response.status, (await response.json())["reason"]) == (
+            503,
+            "the processes for audio or text have died, and no new one has started yet",
+        )
+        asked.cancel()
