@@ -12,7 +12,7 @@ import openai
 import pytest
 
 from frontend.config.settings import Settings
-from tests.charges import other_key
+from tests.charges import charges, other_key
 from tests.conftest import KEY, Client, running
 from tests.fakes import FakeTriton
 from tests.raw import connection, head
@@ -93,6 +93,17 @@ async def test_a_429_of_the_upstream_says_when_to_come_back(client: Client) -> N
 async def test_a_refusal_that_is_no_json_is_not_passed_on(client: Client) -> None:
     response = await client.post(PATH, json=chat("nonsense"))
     assert (response.status, "<html>" in await response.text()) == (400, False)
+
+
+@pytest.mark.parametrize(("said", "streamed"), [("whole", True), ("page", True), ("page", False)])
+async def test_an_answer_in_another_form_than_was_asked_for_is_502_and_free(
+    client: Client, settings: Settings, said: str, streamed: bool
+) -> None:
+    response = await client.post(PATH, json=chat(said, stream=streamed))
+    error = (await response.json())["error"]
+    assert (response.status, error["type"]) == (502, "bad_gateway")
+    assert error["message"] == "the chat backend answered in another form than was asked for"
+    assert await charges(client, settings) == []
 
 
 async def test_a_redirection_is_not_followed(client: Client, upstream: Upstream) -> None:

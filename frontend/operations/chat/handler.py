@@ -13,8 +13,7 @@ from frontend.operations.chat import protocol
 from frontend.operations.chat.metering import StreamMeter, estimate, tokens_of
 from frontend.usage.bill import Bill
 
-_STREAM = "text/event-stream"
-_STREAMED = {"Content-Type": _STREAM, "Cache-Control": "no-cache"}
+_STREAMED = {"Content-Type": protocol.STREAM, "Cache-Control": "no-cache"}
 
 
 async def forward(request: web.Request) -> web.StreamResponse:
@@ -26,13 +25,14 @@ async def forward(request: web.Request) -> web.StreamResponse:
     # No more tokens than bytes come from the request.
     most = size + (wishes.output_tokens or settings.chat_output_tokens)
     async with request[BILLING].reserve(MODEL, most) as bill:
-        async with request.app[CHAT].run(path, protocol.outgoing(path, body, wishes), turn) as (kind, pieces):
-            if kind == _STREAM:
+        sent = protocol.outgoing(path, body, wishes)
+        async with request.app[CHAT].run(path, sent, turn, streamed=wishes.stream) as (kind, pieces):
+            if kind == protocol.STREAM:
                 meter = StreamMeter(size, hides=protocol.asks_for_usage(path, wishes))
                 return await deliver(request, _STREAMED, _metered(pieces, meter, bill), bill)
             told = await _whole(request, pieces)
         # It is not held while a slow caller reads.
-        del body
+        del body, sent
         bill.settle(await _tokens(request, told, size))
     return await deliver(request, JSON, told, bill)
 

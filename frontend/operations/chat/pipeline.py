@@ -13,7 +13,7 @@ from frontend.dispatch.model_queue import Turn
 from frontend.errors import BadGateway
 from frontend.observe.logs import log, request_id
 from frontend.observe.record import current
-from frontend.operations.chat.protocol import refusal
+from frontend.operations.chat.protocol import STREAM, refusal
 
 _CONNECT_SECONDS = 5.0
 _LARGEST_ERROR = 256 * 1024
@@ -45,16 +45,18 @@ class ChatPipeline:
 
     @asynccontextmanager
     async def run(
-        self, path: str, body: bytes | bytearray, turn: Turn
+        self, path: str, body: bytes | bytearray, turn: Turn, *, streamed: bool
     ) -> AsyncIterator[tuple[str, AsyncIterator[bytes]]]:
         """The type of the upstream's successful answer to a JSON object at ``path``, and its body as it comes.
 
-        Its slot is held until it is left, at the turn's deadline at the latest.
+        Its slot is held until it is left, at the turn's deadline at the latest. ``BadGateway`` for a whole answer where
+        one was to be ``streamed``, which a client would read as an empty stream.
         """
         async with self._dispatcher.queue(CHAT).slot(turn):
             try:
                 with current().backend:
                     async with asyncio.timeout_at(turn.deadline), await self._call(path, body) as response:
+                        _check_form(response.content_type, streamed)
                         yield response.content_type, _pieces(response)
             except TimeoutError:
                 log.warning("the chat backend is late")
@@ -72,6 +74,13 @@ class ChatPipeline:
             raise _away(error) from None
         log.warning("the chat backend refused", extra={"fields": {"status": response.status}})
         raise refusal(response.status, said, response.headers.get("Retry-After"))
+
+
+def _check_form(kind: str, streamed: bool) -> None:
+    if kind == STREAM or (not streamed and (kind == "application/json" or kind.endswith("+json"))):
+        return
+    log.warning("the chat backend answered in another form", extra={"fields": {"details": kind, "streamed": streamed}})
+    raise BadGateway("the chat backend answered in another form than was asked for")
 
 
 async def _error_body(response: aiohttp.ClientResponse) -> bytes:
