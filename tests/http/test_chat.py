@@ -1,6 +1,7 @@
 """Forwarding to a small real upstream, with OpenAI's own client where a client matters."""
 
 import asyncio
+import codecs
 import dataclasses
 import json
 import time
@@ -134,6 +135,15 @@ async def test_a_caller_who_hangs_up_ends_the_call_upstream(client: Client, upst
     await response.content.readany()
     response.close()
     await asyncio.wait_for(upstream.cancelled.wait(), 5)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_byte_order_mark_does_not_reach_the_upstream(
+    client: Client, upstream: Upstream, streamed: bool
+) -> None:
+    body = codecs.BOM_UTF8 + json.dumps(chat("hi", stream=streamed)).encode()
+    assert (await client.post(PATH, data=body)).status == 200
+    assert upstream.received[0][2]["messages"] == chat("hi")["messages"]
 
 
 async def test_a_body_that_is_no_object_never_reaches_the_upstream(client: Client, upstream: Upstream) -> None:
