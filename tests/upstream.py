@@ -75,7 +75,9 @@ class Upstream:
             return web.Response(text="<html>", status=400)
         if said == "picky" and body.get("stream_options") is not None:
             return web.json_response({"error": {"message": "unknown field stream_options"}}, status=400)
-        if body.get("stream"):
+        if said == "page":
+            return web.Response(text="<html>", content_type="text/html")
+        if body.get("stream") and said != "whole":
             return await self._stream(request, said, body.get("stream_options") or {})
         message = {"role": "assistant", "content": f"you said {said}"}
         choices = [{"index": 0, "message": message, "finish_reason": "stop"}]

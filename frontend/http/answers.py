@@ -6,6 +6,7 @@ from contextlib import aclosing
 from typing import Protocol
 
 from aiohttp import web
+from aiohttp.helpers import must_be_empty_body
 
 from frontend.config.settings import Settings
 from frontend.dispatch.model_queue import Turn
@@ -49,6 +50,9 @@ async def deliver(
     answer, settings = web.StreamResponse(status=status, headers=head), request.app[SETTINGS]
     if isinstance(body, bytes):
         answer.content_length = len(body)
+        # The connection's next answer would be misread behind a body that HTTP does not allow here.
+        if must_be_empty_body(request.method, status):
+            body = b""
         # What made the answer is not needed any more.
         request[HOLDING].closing.close()
         request[HOLDING].keep(len(body))

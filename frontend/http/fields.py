@@ -96,13 +96,18 @@ def boolean(values: Mapping[str, Any], name: str) -> bool:
     return value
 
 
-def strings(values: Mapping[str, Any], name: str, most: int, *, empty_allowed: bool) -> list[str]:
-    """An array of 1 to ``most`` strings; an error names the index it lies at."""
+def strings(values: Mapping[str, Any], name: str, most: int, *, empty_allowed: bool, or_one: bool = False) -> list[str]:
+    """An array of 1 to ``most`` strings; an error names the index it lies at.
+
+    With ``or_one``, a string by itself is the same as an array of it.
+    """
     value = values.get(name)
     if value is None:
         raise InvalidRequest(f"missing parameter: {name}", param=name)
+    if or_one and isinstance(value, str):
+        value = [value]
     if not isinstance(value, list):
-        raise InvalidRequest(f"{name} must be an array of strings", param=name)
+        raise InvalidRequest(f"{name} must be {'a string or ' if or_one else ''}an array of strings", param=name)
     if not value:
         raise InvalidRequest(f"{name} must not be an empty array", param=name)
     if len(value) > most:

@@ -1,8 +1,10 @@
 """JSON bodies: a grammar that is stricter than JSON's, and long bodies parsed where nobody waits for them."""
 
+import codecs
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 from aiohttp import web
@@ -58,15 +60,34 @@ def _check_depth(value: Any) -> None:
     raise InvalidRequest(f"the JSON is nested deeper than {_DEEPEST} levels")
 
 
+def _value_of(text: str) -> Any:
+    # orjson keeps the last of two values of a key, and makes floats of long integers.
+    load = partial(json.loads, text, object_pairs_hook=_no_duplicates, parse_constant=_no_constant)
+    try:
+        return load()
+    except json.JSONDecodeError:
+        raise
+    except ValueError:
+        # Of integers, Python reads some thousand digits. A longer one becomes infinite, which no parameter may be, so
+        # that the parameter's own check names it; a function for each integer takes too long for all other bodies.
+        return load(parse_int=_integer)
+
+
+def _integer(digits: str) -> int | float:
+    try:
+        return int(digits)
+    except ValueError:
+        return float(digits)
+
+
 def parse_json(data: bytes | bytearray) -> dict[str, Any]:
     """A JSON object from bytes; null values are dropped, being the same as absent."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         raise InvalidRequest("the request body is not valid UTF-8") from None
-    # orjson keeps the last of two values of a key, and makes floats of long integers.
     try:
-        value = json.loads(text, object_pairs_hook=_no_duplicates, parse_constant=_no_constant)
+        value = _value_of(text)
     except (ValueError, RecursionError):
         raise InvalidRequest("the request body is not valid JSON") from None
     if not isinstance(value, dict):
@@ -81,7 +102,7 @@ def convert(data: bytes | bytearray, converts: Converts[Parsed], served: Served)
 
 
 async def read_bytes(request: web.Request, settings: Settings, holding: Holding) -> bytearray:
-    """Read the bytes of a JSON body; 400 for a form, 408, 413, 415 as the settings say."""
+    """Read the bytes of a JSON body, without a byte order mark; 400 for a form, 408, 413, 415 as the settings say."""
     limit = settings.max_body_bytes
     too_large = TooLarge(f"the request body is larger than {limit} bytes")
     refuse_encoding(request)
@@ -94,6 +115,8 @@ async def read_bytes(request: web.Request, settings: Settings, holding: Holding)
             data += piece
             digest.update(piece)
     request[CONTENT] = digest.digest()
+    if data.startswith(codecs.BOM_UTF8):
+        del data[: len(codecs.BOM_UTF8)]
     return data
 
 

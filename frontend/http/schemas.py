@@ -21,14 +21,17 @@ def answer_object(properties: Schema, *optional: str) -> Schema:
     return {"type": "object", "additionalProperties": False, "required": required, "properties": properties}
 
 
-def form(properties: Schema, *required: str) -> Schema:
-    """A multipart form."""
+def request_object(properties: Schema, *required: str) -> Schema:
+    """A JSON body or a form: these properties and no other.
+
+    That null and an empty string are the same as absent is left out, since many generators of clients trip over it.
+    """
     return {"type": "object", "additionalProperties": False, "required": list(required), "properties": properties}
 
 
-def request_object(properties: Schema, *required: str) -> Schema:
-    """A JSON body; an unknown parameter may be null, which is the same as absent."""
-    return {**form(properties, *required), "additionalProperties": {"type": "null"}}
+def one_of(names: Iterable[str], **more: Any) -> Schema:
+    """One of some strings."""
+    return {"type": "string", "enum": [*names], **more}
 
 
 def ignored(names: Iterable[str]) -> Schema:
@@ -41,18 +44,18 @@ def reference(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def json_content(schema: Schema) -> Schema:
+def json_content(schema: Schema, example: Schema | None = None) -> Schema:
     """A body or an answer of JSON."""
-    return {"content": {"application/json": {"schema": schema}}}
+    return {"content": {"application/json": {"schema": schema} | ({} if example is None else {"example": example})}}
 
 
-def post(summary: str, body: Schema, answer: Schema, **more: Any) -> Schema:
-    """A path that takes ``POST``; ``body`` and ``answer`` are content objects."""
-    return {
-        "post": {"summary": summary, **more, "requestBody": {"required": True, **body}, "responses": {"200": answer}}
-    }
+def post(name: str, summary: str, body: Schema, answer: Schema, **more: Any) -> Schema:
+    """A path that takes ``POST``; ``name`` is what clients call it, ``body`` and ``answer`` are content objects."""
+    request = {"required": True, **body}
+    responses = {"200": answer}
+    return {"post": {"operationId": name, "summary": summary, **more, "requestBody": request, "responses": responses}}
 
 
-def get(summary: str, answer: Schema, **more: Any) -> Schema:
+def get(name: str, summary: str, answer: Schema, **more: Any) -> Schema:
     """A path that takes ``GET``."""
-    return {"get": {"summary": summary, **more, "responses": {"200": answer}}}
+    return {"get": {"operationId": name, "summary": summary, **more, "responses": {"200": answer}}}

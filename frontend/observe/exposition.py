@@ -3,13 +3,15 @@
 import fcntl
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
 from prometheus_client.mmap_dict import MmapedDict
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+from prometheus_client.openmetrics import exposition as openmetrics
 
 from frontend.observe import METRICS_FOLDER
 
@@ -19,14 +21,26 @@ _COUNTED = re.compile(r"(counter|histogram)_(\d+)\.db")
 _OF_THE_DEAD = 0
 
 
-def metrics() -> bytes:
-    """Every metric of this process, or of all workers together, in Prometheus's text format."""
+@dataclass(frozen=True)
+class Format:
+    """How metrics are written down."""
+
+    content_type: str
+    write: Callable[[CollectorRegistry], bytes]
+
+
+TEXT = Format("text/plain; version=0.0.4; charset=utf-8", generate_latest)
+OPENMETRICS = Format("application/openmetrics-text; version=1.0.0; charset=utf-8", openmetrics.generate_latest)
+
+
+def metrics(form: Format = TEXT) -> bytes:
+    """Every metric of this process, or of all workers together."""
     if METRICS_FOLDER not in os.environ:
-        return generate_latest(REGISTRY)
+        return form.write(REGISTRY)
     registry = CollectorRegistry()
     MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
     with _locked(Path(os.environ[METRICS_FOLDER]), fcntl.LOCK_SH):
-        return generate_latest(registry)
+        return form.write(registry)
 
 
 def forget_process(pid: int, folder: str) -> None:

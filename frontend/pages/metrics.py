@@ -5,44 +5,47 @@ import time
 from collections.abc import Callable
 
 from aiohttp import web
-from prometheus_client import CONTENT_TYPE_LATEST
 
 from frontend.http.life import LIFE
 from frontend.observe import exposition
+from frontend.observe.exposition import Format
 from frontend.observe.metrics import DRAINING, GROUP_ACCEPTING, GROUP_LEAVING, GROUP_RESTARTS
 from frontend.processes.background import forget_outcome, start_apart
 
 # Rendering takes no more than a tenth of a processor, however many ask.
 _REST = 9.0
+# What the text format is liked as.
+_TEXT_KINDS = ("text/plain", "text/*", "*/*")
 
 
 class MetricsPage:
     """Renders in a thread, since hundreds of series take longer than the event loop may be held.
 
-    Who asks while that goes on shares the next rendering with the others, so that nobody is told what was before.
+    Who asks while that goes on shares the next rendering of a format with the others, so that nobody is told what was
+    before.
     """
 
-    def __init__(self, render: Callable[[], bytes] = exposition.metrics) -> None:
+    def __init__(self, render: Callable[[Format], bytes] = exposition.metrics) -> None:
         self._render_all = render
-        self._next: asyncio.Task[bytes] | None = None
+        self._next: dict[Format, asyncio.Task[bytes]] = {}
         self._rendering = asyncio.Lock()
         self._rested_at = 0.0
 
-    async def get(self) -> bytes:
+    async def get(self, form: Format) -> bytes:
         """Every metric as it is now, or is in a moment."""
-        if self._next is None:
-            self._next = start_apart(self._render())
-            self._next.add_done_callback(forget_outcome)
+        if form not in self._next:
+            self._next[form] = start_apart(self._render(form))
+            self._next[form].add_done_callback(forget_outcome)
         # Whoever hangs up must not take the answer from the others.
-        return await asyncio.shield(self._next)
+        return await asyncio.shield(self._next[form])
 
-    async def _render(self) -> bytes:
+    async def _render(self, form: Format) -> bytes:
         async with self._rendering:
             await asyncio.sleep(self._rested_at - time.monotonic())
-            self._next = None
+            del self._next[form]
             started = time.monotonic()
             try:
-                return await asyncio.to_thread(self._render_all)
+                return await asyncio.to_thread(self._render_all, form)
             finally:
                 ended = time.monotonic()
                 self._rested_at = ended + _REST * (ended - started)
@@ -51,8 +54,29 @@ class MetricsPage:
 METRICS = web.AppKey("metrics", MetricsPage)
 
 
+def format_of(accept: str) -> Format:
+    """The format that an ``Accept`` header likes best; the text format where it likes none of them."""
+    best, most = exposition.TEXT, 0.0
+    for part in accept.lower().split(","):
+        kind, *pairs = (each.strip() for each in part.split(";"))
+        parameters = dict(pair.partition("=")[::2] for pair in pairs)
+        # Prometheus names versions that there were before the first one, too.
+        known = kind == "application/openmetrics-text" and parameters.get("version", "1.0.0") == "1.0.0"
+        form = exposition.OPENMETRICS if known else exposition.TEXT if kind in _TEXT_KINDS else None
+        if form is not None and (quality := _quality(parameters.get("q", "1"))) > most:
+            best, most = form, quality
+    return best
+
+
+def _quality(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0
+
+
 async def metrics(request: web.Request) -> web.Response:
-    """Every metric of this process, or of all workers, in Prometheus's text format."""
+    """Every metric of this process, or of all workers, in Prometheus's text format or as OpenMetrics."""
     # What is told to workers and not found out by them.
     life = request.app[LIFE]
     DRAINING.set(life.stopping)
@@ -61,7 +85,8 @@ async def metrics(request: web.Request) -> web.Response:
         GROUP_ACCEPTING.set(group.accepting)
         GROUP_LEAVING.set(group.leaving)
         GROUP_RESTARTS.set(group.restarts)
-    return web.Response(body=await request.app[METRICS].get(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+    form = format_of(",".join(request.headers.getall("Accept", [])))
+    return web.Response(body=await request.app[METRICS].get(form), headers={"Content-Type": form.content_type})
 
 
 ROUTES = [web.get("/metrics", metrics)]

@@ -25,7 +25,7 @@ from frontend.errors import (
     UploadTimeout,
 )
 from frontend.http.rendering import json_response
-from frontend.http.schemas import Part, Schema, answer_object, get, json_content, reference
+from frontend.http.schemas import Part, Schema, answer_object, get, json_content, one_of, reference
 from frontend.operations.chat import openapi as chat
 from frontend.operations.embeddings import openapi as embeddings
 from frontend.operations.rerank import openapi as rerank
@@ -62,13 +62,13 @@ _HEADERS: dict[str, Any] = {
     "X-RateLimit-Reset": {**_INTEGER, "description": "Seconds until all that is counted has left the window."},
     "Retry-After": {**_INTEGER, "description": "Seconds to wait."},
 }
-_MODELS = answer_object({"object": {"const": "list"}, "data": {"type": "array", "items": reference("Model")}})
+_MODELS = answer_object({"object": one_of(["list"]), "data": {"type": "array", "items": reference("Model")}})
 _ERROR = answer_object(
     {
         "error": answer_object(
             {
                 "message": {"type": "string"},
-                "type": {"enum": sorted({kind.type for kind in MEANINGS} | {InsufficientQuota.type})},
+                "type": one_of(sorted({kind.type for kind in MEANINGS} | {InsufficientQuota.type})),
                 "param": {"type": ["string", "null"]},
                 "code": {"type": ["string", "null"]},
             }
@@ -81,16 +81,16 @@ _SECURITY = {
     MOBILE_TOKEN: {"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "A mobile app's token."},
 }
 _MODEL_PATHS = {
-    "/v1/models": get("The models there are", json_content(reference("ModelList"))),
-    "/v1/models/{name}": get("One model", json_content(reference("Model")), parameters=[_NAME]),
+    "/v1/models": get("listModels", "The models there are", json_content(reference("ModelList"))),
+    "/v1/models/{name}": get("retrieveModel", "One model", json_content(reference("Model")), parameters=[_NAME]),
 }
 
 
 def _model(served: Served) -> Schema:
     return answer_object(
         {
-            "id": {"enum": list(served.model_names())},
-            "object": {"const": "model"},
+            "id": one_of(served.model_names()),
+            "object": one_of(["model"]),
             "created": {"type": "integer"},
             "owned_by": {"type": "string"},
         }
@@ -138,6 +138,7 @@ def document(settings: Settings) -> dict[str, Any]:
             "version": VERSION,
             "description": "Speech to text, text to speech, embeddings and rerank, as OpenAI's clients speak.",
         },
+        "servers": [{"url": "/", "description": "Where this document lies."}],
         "paths": paths,
         "components": {
             "schemas": schemas | {"Model": _model(settings.served), "ModelList": _MODELS, "Error": _ERROR},

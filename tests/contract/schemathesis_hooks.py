@@ -1,7 +1,8 @@
-"""Loaded by schemathesis: real recordings beside random bytes wherever the document wants a file."""
+"""Loaded by schemathesis: real recordings wherever the document wants a file, and what it leaves out of JSON bodies."""
 
 import io
 import wave
+from typing import Any
 
 import schemathesis
 from hypothesis import strategies as st
@@ -23,3 +24,15 @@ def _silence() -> bytes:
 _SPEECH = say("Hello.")
 _FILES = st.sampled_from([_silence(), *(encode(_SPEECH, kind) for kind in ("wav", "mp3", "flac", "webm"))])
 schemathesis.openapi.format("binary", st.one_of(st.binary(), _FILES).map(Binary))
+
+
+@schemathesis.hook  # type: ignore[untyped-decorator]
+def before_load_schema(context: schemathesis.HookContext, raw_schema: dict[str, Any]) -> None:
+    """In a JSON body, null is the same as absent, and so is an empty string where a parameter may be absent."""
+    for path in raw_schema["paths"].values():
+        content = path.get("post", {}).get("requestBody", {}).get("content", {})
+        body = content.get("application/json", {}).get("schema", {})
+        for name in body.get("properties", {}).keys() - set(body.get("required", ())):
+            body["properties"][name] = {"anyOf": [body["properties"][name], {"enum": ["", None]}]}
+        if body.get("additionalProperties") is False:
+            body["additionalProperties"] = {"type": "null"}

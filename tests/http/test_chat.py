@@ -1,6 +1,7 @@
 """Forwarding to a small real upstream, with OpenAI's own client where a client matters."""
 
 import asyncio
+import codecs
 import dataclasses
 import json
 import time
@@ -12,7 +13,7 @@ import openai
 import pytest
 
 from frontend.config.settings import Settings
-from tests.charges import other_key
+from tests.charges import charges, other_key
 from tests.conftest import KEY, Client, running
 from tests.fakes import FakeTriton
 from tests.raw import connection, head
@@ -95,6 +96,17 @@ async def test_a_refusal_that_is_no_json_is_not_passed_on(client: Client) -> Non
     assert (response.status, "<html>" in await response.text()) == (400, False)
 
 
+@pytest.mark.parametrize(("said", "streamed"), [("whole", True), ("page", True), ("page", False)])
+async def test_an_answer_in_another_form_than_was_asked_for_is_502_and_free(
+    client: Client, settings: Settings, said: str, streamed: bool
+) -> None:
+    response = await client.post(PATH, json=chat(said, stream=streamed))
+    error = (await response.json())["error"]
+    assert (response.status, error["type"]) == (502, "bad_gateway")
+    assert error["message"] == "the chat backend answered in another form than was asked for"
+    assert await charges(client, settings) == []
+
+
 async def test_a_redirection_is_not_followed(client: Client, upstream: Upstream) -> None:
     await client.post(PATH, json=chat("307"))
     assert [path for path, _, _ in upstream.received] == [PATH]
@@ -123,6 +135,15 @@ async def test_a_caller_who_hangs_up_ends_the_call_upstream(client: Client, upst
     await response.content.readany()
     response.close()
     await asyncio.wait_for(upstream.cancelled.wait(), 5)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_byte_order_mark_does_not_reach_the_upstream(
+    client: Client, upstream: Upstream, streamed: bool
+) -> None:
+    body = codecs.BOM_UTF8 + json.dumps(chat("hi", stream=streamed)).encode()
+    assert (await client.post(PATH, data=body)).status == 200
+    assert upstream.received[0][2]["messages"] == chat("hi")["messages"]
 
 
 async def test_a_body_that_is_no_object_never_reaches_the_upstream(client: Client, upstream: Upstream) -> None:

@@ -1,4 +1,5 @@
 import base64
+import codecs
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,24 @@ async def test_a_bad_parameter_is_400_and_named(client: Client, body: dict[str, 
     response = await client.post(PATH, json=body)
     assert response.status == 400
     assert (await response.json())["error"]["param"] == param
+
+
+async def test_what_is_no_text_is_told_that_one_text_or_several_are_taken(client: Client) -> None:
+    answer = await _post(client, input=5)
+    assert answer["error"]["message"] == "input must be a string or an array of strings"
+
+
+@pytest.mark.parametrize("size", [10, 40_000])
+async def test_a_byte_order_mark_before_the_body_is_passed_over(client: Client, size: int) -> None:
+    body = codecs.BOM_UTF8 + b'{"input": "%s"}' % (b"a" * size)
+    assert (await client.post(PATH, data=body)).status == 200
+
+
+async def test_an_integer_of_thousands_of_digits_names_its_parameter(client: Client) -> None:
+    response = await client.post(PATH, data=b'{"input": "a", "dimensions": %s}' % (b"9" * 5_000))
+    error = (await response.json())["error"]
+    assert (response.status, error["param"]) == (400, "dimensions")
+    assert error["message"] == "dimensions must be a positive integer"
 
 
 async def test_the_index_of_an_empty_text_is_named(client: Client) -> None:

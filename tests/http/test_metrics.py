@@ -1,12 +1,21 @@
 import asyncio
 import re
 import time
+from collections.abc import Iterable
 
 import pytest
+from prometheus_client import Metric
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics_families
+from prometheus_client.parser import text_string_to_metric_families as text_families
 
 from frontend.catalogue.version import VERSION
+from frontend.observe import exposition
+from frontend.observe.exposition import Format
 from frontend.pages.metrics import MetricsPage
 from tests.conftest import Client
+
+TEXT = "text/plain; version=0.0.4; charset=utf-8"
+OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 
 async def _delays(client: Client) -> tuple[int, int]:
@@ -41,6 +50,46 @@ async def test_nothing_tells_when_a_label_was_first_seen(client: Client) -> None
     assert "_created" not in await (await client.get("/metrics")).text()
 
 
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        (None, TEXT),
+        ("", TEXT),
+        ("*/*", TEXT),
+        ("text/html,application/xml;q=0.9,*/*;q=0.8", TEXT),
+        ("text/plain", TEXT),
+        ("text/plain;version=1.0.0", TEXT),
+        ("application/json", TEXT),
+        ("application/openmetrics-text", OPENMETRICS),
+        ("Application/OpenMetrics-Text; Version=1.0.0; charset=utf-8", OPENMETRICS),
+        ("application/openmetrics-text;version=2.0.0", TEXT),
+        ("application/openmetrics-text;q=0.2,text/plain;q=0.4", TEXT),
+        ("application/openmetrics-text;q=0,text/plain;q=0", TEXT),
+        ("application/openmetrics-text;q=high", TEXT),
+        (
+            "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,"
+            "application/openmetrics-text;version=0.0.1;q=0.5,text/plain;version=1.0.0;q=0.4,*/*;q=0.1",
+            OPENMETRICS,
+        ),
+    ],
+)
+async def test_they_come_in_the_format_that_is_asked_for(client: Client, accept: str | None, kind: str) -> None:
+    response = await client.get("/metrics", headers={} if accept is None else {"Accept": accept})
+    assert response.headers["Content-Type"] == kind
+    assert ((await response.text()).endswith("# EOF\n")) == (kind == OPENMETRICS)
+
+
+async def test_both_formats_have_the_same_samples(client: Client) -> None:
+    openmetrics = await client.get("/metrics", headers={"Accept": "application/openmetrics-text"})
+    text = await client.get("/metrics")
+    openmetrics_names = _names(openmetrics_families(await openmetrics.text()))  # type: ignore[no-untyped-call]
+    assert _names(text_families(await text.text())) == openmetrics_names
+
+
+def _names(families: Iterable[Metric]) -> set[str]:
+    return {sample.name for family in families for sample in family.samples}
+
+
 async def test_paths_and_methods_that_do_not_exist_make_no_labels(client: Client) -> None:
     await client.request("BREW", "/v1/coffee-4711")
     text = await (await client.get("/metrics")).text()
@@ -51,23 +100,29 @@ async def test_paths_and_methods_that_do_not_exist_make_no_labels(client: Client
 async def test_many_who_ask_share_a_rendering_that_began_after_they_asked() -> None:
     began = 0
 
-    def render() -> bytes:
+    def render(form: Format) -> bytes:
         nonlocal began
         began += 1
         time.sleep(0.05)
         return b"%d" % began
 
     page = MetricsPage(render)
-    first = asyncio.create_task(page.get())
+    first = asyncio.create_task(page.get(exposition.TEXT))
     await asyncio.sleep(0.02)
-    answers = await asyncio.gather(first, *(page.get() for _ in range(100)))
+    answers = await asyncio.gather(first, *(page.get(exposition.TEXT) for _ in range(100)))
     assert answers == [b"1", *[b"2"] * 100]
 
 
 async def test_a_rendering_that_fails_leaves_the_next_one_to_work() -> None:
     answers: list[bytes] = []
-    page = MetricsPage(lambda: answers.pop())
+    page = MetricsPage(lambda form: answers.pop())
     with pytest.raises(IndexError):
-        await page.get()
+        await page.get(exposition.TEXT)
     answers.append(b"all")
-    assert await page.get() == b"all"
+    assert await page.get(exposition.TEXT) == b"all"
+
+
+async def test_who_asks_for_another_format_gets_that() -> None:
+    page = MetricsPage(lambda form: form.content_type.encode())
+    text, openmetrics = await asyncio.gather(page.get(exposition.TEXT), page.get(exposition.OPENMETRICS))
+    assert (text.decode(), openmetrics.decode()) == (TEXT, OPENMETRICS)

@@ -15,8 +15,7 @@ from frontend.operations.chat.metering import StreamMeter, estimate, tokens_of
 from frontend.usage.bill import Bill
 
 T = TypeVar("T")
-_STREAM = "text/event-stream"
-_STREAMED = {"Content-Type": _STREAM, "Cache-Control": "no-cache"}
+_STREAMED = {"Content-Type": protocol.STREAM, "Cache-Control": "no-cache"}
 
 
 async def forward(request: web.Request) -> web.StreamResponse:
@@ -30,8 +29,8 @@ async def forward(request: web.Request) -> web.StreamResponse:
     # No more tokens than bytes come from the request.
     most = len(body) + (wishes.output_tokens or settings.chat_output_tokens)
     async with request[BILLING].reserve(MODEL, most) as bill:
-        async with request.app[CHAT].run(path, body, asking, turn) as (kind, pieces):
-            if kind == _STREAM:
+        async with request.app[CHAT].run(path, body, asking, turn, streamed=wishes.stream) as (kind, pieces):
+            if kind == protocol.STREAM:
                 meter = StreamMeter(wishes.said, hides=adds_usage)
                 return await deliver(request, _STREAMED, _metered(pieces, meter, bill), bill)
             told = await _whole(request, pieces)

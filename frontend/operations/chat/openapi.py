@@ -3,7 +3,9 @@
 from frontend.catalogue.models import Served
 from frontend.http.schemas import Part, json_content, post
 
-_BODY = json_content({"type": "object"})
+_BODY = {"type": "object"}
+_COMPLETION = json_content(_BODY, {"model": "a-model", "messages": [{"role": "user", "content": "Hello."}]})
+_RESPONSE = json_content(_BODY, {"model": "a-model", "input": "Hello."})
 _ANSWER = {"content": {"application/json": {"schema": {}}, "text/event-stream": {"schema": {"type": "string"}}}}
 _TEXT = "Forwarded as it is to the server that chat_upstream names, streaming included."
 
@@ -11,7 +13,9 @@ _TEXT = "Forwarded as it is to the server that chat_upstream names, streaming in
 def describe(served: Served) -> Part:
     return Part(
         {
-            "/v1/chat/completions": post("Chat completions", _BODY, _ANSWER, description=_TEXT),
-            "/v1/responses": post("Responses", _BODY, _ANSWER, description=_TEXT),
+            "/v1/chat/completions": post(
+                "createChatCompletion", "Chat completions", _COMPLETION, _ANSWER, description=_TEXT
+            ),
+            "/v1/responses": post("createResponse", "Responses", _RESPONSE, _ANSWER, description=_TEXT),
         }
     )

@@ -13,7 +13,7 @@ from frontend.dispatch.model_queue import Turn
 from frontend.errors import BadGateway
 from frontend.observe.logs import log, request_id
 from frontend.observe.record import current
-from frontend.operations.chat.protocol import refusal
+from frontend.operations.chat.protocol import STREAM, refusal
 
 _CONNECT_SECONDS = 5.0
 _NOT_UNDERSTOOD = (400, 422)
@@ -46,17 +46,19 @@ class ChatPipeline:
 
     @asynccontextmanager
     async def run(
-        self, path: str, body: bytes | bytearray, asking: bytes | None, turn: Turn
+        self, path: str, body: bytes | bytearray, asking: bytes | None, turn: Turn, *, streamed: bool
     ) -> AsyncIterator[tuple[str, AsyncIterator[bytes]]]:
         """The type of the upstream's successful answer to a JSON object at ``path``, and its body as it comes.
 
         ``asking`` is the object with a wish for the usage, which not every upstream knows. The call's slot is held
-        until it is left, at the turn's deadline at the latest.
+        until it is left, at the turn's deadline at the latest. ``BadGateway`` for a whole answer where one was to be
+        ``streamed``, which a client would read as an empty stream.
         """
         async with self._dispatcher.queue(CHAT).slot(turn):
             try:
                 with current().backend:
                     async with asyncio.timeout_at(turn.deadline), await self._call(path, body, asking) as response:
+                        _check_form(response.content_type, streamed)
                         yield response.content_type, _pieces(response)
             except TimeoutError:
                 log.warning("the chat backend is late")
@@ -77,6 +79,13 @@ class ChatPipeline:
             return await self._call(path, body, None)
         log.warning("the chat backend refused", extra={"fields": {"status": response.status}})
         raise refusal(response.status, said, response.headers.get("Retry-After"))
+
+
+def _check_form(kind: str, streamed: bool) -> None:
+    if kind == STREAM or (not streamed and (kind == "application/json" or kind.endswith("+json"))):
+        return
+    log.warning("the chat backend answered in another form", extra={"fields": {"details": kind, "streamed": streamed}})
+    raise BadGateway("the chat backend answered in another form than was asked for")
 
 
 async def _error_body(response: aiohttp.ClientResponse) -> bytes:

@@ -1,18 +1,25 @@
 """What goes to the upstream server, and what its refusals become."""
 
 import json
+import math
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
+from aiohttp.helpers import parse_http_date
 
 from frontend.catalogue.models import Served
 from frontend.errors import ApiError, BadGateway, InvalidRequest, NotFound, RateLimited, TooLarge
 from frontend.operations.chat.metering import text_bytes
 
 COMPLETIONS = "/chat/completions"
+STREAM = "text/event-stream"
 _LONGEST_MESSAGE = 1000
+_LONGEST_WAIT = 60.0
+# What it says of a key or an account that is the operator's and not the caller's.
+_OF_OUR_ACCOUNT = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "invalid_api_key"}
 _KINDS: dict[int, type[ApiError]] = {404: NotFound, 413: TooLarge, 429: RateLimited}
 _MOST_OUTPUT = ("max_completion_tokens", "max_output_tokens", "max_tokens")
 _MOST_CHOICES = 128
@@ -74,24 +81,40 @@ def refusal(status: int, body: bytes, retry_after: str | None) -> ApiError:
     What it says of the request goes on to the client. Refusals of our own key or account, redirections and faults are
     its own.
     """
-    if not 400 <= status < 500 or status in (401, 402, 403, 407, 408):
-        return BadGateway("the chat backend is temporarily unreachable, retry with backoff")
-    error = _error(body)
-    headers = {}
-    if status == 429:
-        headers["Retry-After"] = retry_after if retry_after is not None and retry_after.isdecimal() else "1"
+    error, seconds = _error(body), _seconds(retry_after)
+    ours = status in (401, 402, 403, 407, 408) or not _OF_OUR_ACCOUNT.isdisjoint((error.get("code"), error.get("type")))
+    if ours or not 400 <= status < 500:
+        return BadGateway("the chat backend is temporarily unreachable, retry with backoff", retry_after=seconds)
     message = error.get("message", "the chat backend refused the request")[:_LONGEST_MESSAGE]
+    headers = {"Retry-After": str(seconds)} if status == 429 else {}
     return _KINDS.get(status, InvalidRequest)(
         message, param=error.get("param"), code=error.get("code"), headers=headers
     )
 
 
+def _seconds(retry_after: str | None) -> int:
+    """When to come back: whole seconds from 1 to 60, of a number or a date; 1 where neither is given."""
+    try:
+        seconds = float(retry_after or "")
+    except ValueError:
+        date = parse_http_date(retry_after)
+        seconds = 0.0 if date is None else date.timestamp() - time.time()
+    # A NaN is not larger than anything.
+    return math.ceil(min(_LONGEST_WAIT, max(1.0, seconds)))
+
+
 def _error(body: bytes) -> dict[str, str]:
-    """What an error says in words."""
+    """What an error says in words: as OpenAI's servers have it, or as others put it."""
     try:
         # Stricter than json: what it lets through can be written again.
         value = orjson.loads(body)
     except ValueError:
         return {}
-    error = value.get("error") if isinstance(value, dict) else None
-    return {name: said for name, said in error.items() if isinstance(said, str)} if isinstance(error, dict) else {}
+    if not isinstance(value, dict):
+        return {}
+    said = value.get("error") or value.get("detail") or value
+    if isinstance(said, list):
+        said = {"message": said[0].get("msg")} if isinstance(said[0], dict) else {}
+    if isinstance(said, str):
+        said = {**value, "message": said}
+    return {name: word for name, word in said.items() if isinstance(word, str)} if isinstance(said, dict) else {}

@@ -3,10 +3,21 @@
 from collections.abc import Collection
 
 from frontend.catalogue.models import EMBEDDINGS, Model, Served
-from frontend.http.schemas import Part, Schema, answer_object, ignored, json_content, post, reference, request_object
+from frontend.http.schemas import (
+    Part,
+    Schema,
+    answer_object,
+    ignored,
+    json_content,
+    one_of,
+    post,
+    reference,
+    request_object,
+)
 from frontend.operations.embeddings import protocol
 
 _TEXT = {"type": "string", "minLength": 1}
+_EXAMPLE = {"input": ["The lake is cold in April.", "Im April ist der See kalt."]}
 
 
 def _body(served: Served) -> Schema:
@@ -18,10 +29,11 @@ def _body(served: Served) -> Schema:
                 "description": f"One text or a list; what is over {tokens} tokens is cut off.",
                 "oneOf": [_TEXT, {"type": "array", "minItems": 1, "maxItems": protocol.MOST_INPUTS, "items": _TEXT}],
             },
-            "model": {"enum": [*served.model_names(EMBEDDINGS), "", None]},
-            "encoding_format": {"enum": ["float", "base64", "", None], "default": "float"},
+            "model": one_of(served.model_names(EMBEDDINGS)),
+            "encoding_format": one_of(["float", "base64"], default="float"),
             "dimensions": {
-                "anyOf": [{"type": "integer", "minimum": 1}, {"enum": ["", None]}],
+                "type": "integer",
+                "minimum": 1,
                 "description": f"Checked, then ignored: the dimension is {width}.",
             },
             **ignored(served.aliases.ignore),
@@ -36,15 +48,15 @@ def _schemas(models: Collection[Model]) -> Schema:
     return {
         "EmbeddingList": answer_object(
             {
-                "object": {"const": "list"},
+                "object": one_of(["list"]),
                 "data": {"type": "array", "items": reference("Embedding")},
-                "model": {"enum": [model.id for model in models]},
+                "model": one_of(model.id for model in models),
                 "usage": answer_object({"prompt_tokens": {"type": "integer"}, "total_tokens": {"type": "integer"}}),
             }
         ),
         "Embedding": answer_object(
             {
-                "object": {"const": "embedding"},
+                "object": one_of(["embedding"]),
                 "index": {"type": "integer", "minimum": 0},
                 "embedding": {
                     "description": f"{max(widths)} numbers of length 1; with base64 their float32 bytes, "
@@ -58,5 +70,5 @@ def _schemas(models: Collection[Model]) -> Schema:
 
 def describe(served: Served) -> Part:
     models = served.by_id(EMBEDDINGS).values()
-    answer = json_content(reference("EmbeddingList"))
-    return Part({"/v1/embeddings": post("Embeddings", json_content(_body(served)), answer)}, _schemas(models))
+    body, answer = json_content(_body(served), _EXAMPLE), json_content(reference("EmbeddingList"))
+    return Part({"/v1/embeddings": post("createEmbedding", "Embeddings", body, answer)}, _schemas(models))

@@ -24,20 +24,13 @@ class EmbeddingRequest:
     encoding_format: str
 
 
-def _parse_input(values: Mapping[str, Any]) -> list[str]:
-    """One string is the same as an array of one."""
-    single = values.get("input")
-    wrapped = {"input": [single]} if isinstance(single, str) else values
-    return fields.strings(wrapped, "input", MOST_INPUTS, empty_allowed=False)
-
-
 def parse_openai(values: Mapping[str, Any], served: Served) -> EmbeddingRequest:
     """The developer endpoint's JSON."""
     fields.refuse_unknown(values, PARAMETERS[EMBEDDINGS], served.aliases.ignore)
     fields.positive_integer(values, "dimensions")
     return EmbeddingRequest(
         model=fields.model(values, served.model_names(EMBEDDINGS)),
-        texts=_parse_input(values),
+        texts=fields.strings(values, "input", MOST_INPUTS, empty_allowed=False, or_one=True),
         encoding_format=fields.choice(values, "encoding_format", ("float", "base64"), "float"),
     )
 

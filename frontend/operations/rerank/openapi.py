@@ -3,8 +3,20 @@
 from collections.abc import Collection
 
 from frontend.catalogue.models import RERANK, Model, Served
-from frontend.http.schemas import Part, Schema, answer_object, ignored, json_content, post, reference, request_object
+from frontend.http.schemas import (
+    Part,
+    Schema,
+    answer_object,
+    ignored,
+    json_content,
+    one_of,
+    post,
+    reference,
+    request_object,
+)
 from frontend.operations.rerank import protocol
+
+_EXAMPLE = {"query": "How cold is the lake?", "documents": ["Bananas are yellow.", "The lake has 8 degrees."]}
 
 
 def _body(served: Served) -> Schema:
@@ -20,12 +32,9 @@ def _body(served: Served) -> Schema:
                 "items": {"type": "string"},
                 "description": f"A document is cut where it and the query are over {tokens} tokens.",
             },
-            "top_n": {
-                "anyOf": [{"type": "integer", "minimum": 1}, {"enum": ["", None]}],
-                "description": "All if absent.",
-            },
-            "return_documents": {"enum": [True, False, "", None], "default": False},
-            "model": {"enum": [*served.model_names(RERANK), "", None]},
+            "top_n": {"type": "integer", "minimum": 1, "description": "All if absent."},
+            "return_documents": {"type": "boolean", "default": False},
+            "model": one_of(served.model_names(RERANK)),
             **ignored(served.aliases.ignore),
         },
         "query",
@@ -37,8 +46,8 @@ def _schemas(models: Collection[Model]) -> Schema:
     return {
         "Ranking": answer_object(
             {
-                "object": {"const": "list"},
-                "model": {"enum": [model.id for model in models]},
+                "object": one_of(["list"]),
+                "model": one_of(model.id for model in models),
                 "results": {"type": "array", "items": reference("RankedDocument")},
                 "usage": answer_object({"total_tokens": {"type": "integer"}}),
             }
@@ -57,4 +66,5 @@ def _schemas(models: Collection[Model]) -> Schema:
 def describe(served: Served) -> Part:
     models = served.by_id(RERANK).values()
     summary, answer = "Order documents by their relevance to a query", json_content(reference("Ranking"))
-    return Part({"/v1/rerank": post(summary, json_content(_body(served)), answer)}, _schemas(models))
+    body = json_content(_body(served), _EXAMPLE)
+    return Part({"/v1/rerank": post("createRerank", summary, body, answer)}, _schemas(models))

@@ -1,7 +1,17 @@
 """What the OpenAPI document says of transcription."""
 
 from frontend.catalogue.models import TRANSCRIPTIONS, Served
-from frontend.http.schemas import Part, Schema, answer_object, form, ignored, json_content, post, reference
+from frontend.http.schemas import (
+    Part,
+    Schema,
+    answer_object,
+    ignored,
+    json_content,
+    one_of,
+    post,
+    reference,
+    request_object,
+)
 from frontend.operations.transcription import protocol
 from frontend.operations.transcription.languages import CODES
 
@@ -10,18 +20,9 @@ _FILE = {
     "format": "binary",
     "description": "WAV, MP3, M4A, MP4, Ogg, WebM, FLAC or 3GPP, decided from its content; at most 25 MB.",
 }
-_LANGUAGE = {
-    "type": "string",
-    "enum": [*sorted(CODES), ""],
-    "description": "ISO-639-1 code, in any case; detected where it is absent.",
-}
-_MOBILE_FORM = form(
-    {
-        "audio": _FILE,
-        "language": _LANGUAGE,
-        "with_segments": {"type": "string", "enum": ["true", "false", "1", "0", ""], "default": "false"},
-    },
-    "audio",
+_LANGUAGE = one_of(sorted(CODES), description="ISO-639-1 code, in any case; detected where it is absent.")
+_MOBILE_FORM = request_object(
+    {"audio": _FILE, "language": _LANGUAGE, "with_segments": {"type": "boolean", "default": False}}, "audio"
 )
 _SECONDS = {"type": "number", "description": "Seconds from the start of the audio."}
 _PROBABILITY = {"type": "number", "minimum": 0, "maximum": 1}
@@ -31,7 +32,7 @@ _SCHEMAS: Schema = {
     "Transcription": answer_object({"text": {"type": "string"}}),
     "VerboseTranscription": answer_object(
         {
-            "task": {"const": "transcribe"},
+            "task": one_of(["transcribe"]),
             "language": {"type": "string"},
             "duration": {"type": "number", "minimum": 0, "description": "Seconds of audio."},
             "text": {"type": "string"},
@@ -69,9 +70,10 @@ def _multipart(schema: Schema) -> Schema:
     return {"content": {"multipart/form-data": {"schema": schema}}}
 
 
+# The longer one first: a client that takes the first that fits would lose what the shorter one does not have.
 _ANSWER = {
     "content": {
-        "application/json": {"schema": {"oneOf": [reference("Transcription"), reference("VerboseTranscription")]}},
+        "application/json": {"schema": {"oneOf": [reference("VerboseTranscription"), reference("Transcription")]}},
         "text/plain": {"schema": {"type": "string"}},
     }
 }
@@ -79,17 +81,17 @@ _ANSWER = {
 
 def _form(served: Served) -> Schema:
     models = list(served.model_names(TRANSCRIPTIONS))
-    return form(
+    return request_object(
         {
             "file": _FILE,
-            "model": {"type": "string", "enum": [*models, ""], "default": models[0]},
+            "model": one_of(models, default=models[0]),
             "language": _LANGUAGE,
             "prompt": {"type": "string", "maxLength": protocol.LONGEST_PROMPT, "description": "Context that biases."},
-            "response_format": {"type": "string", "enum": [*protocol.FORMATS, ""], "default": "json"},
+            "response_format": one_of(protocol.FORMATS, default="json"),
             "temperature": {"type": "number", "minimum": 0, "maximum": 1, "default": 0},
             "timestamp_granularities[]": {
                 "type": "array",
-                "items": {"type": "string", "enum": list(protocol.GRANULARITIES)},
+                "items": one_of(protocol.GRANULARITIES),
                 "description": "Needs response_format=verbose_json. Also taken without the brackets.",
             },
             **ignored(served.aliases.ignore),
@@ -101,8 +103,11 @@ def _form(served: Served) -> Schema:
 def describe(served: Served) -> Part:
     return Part(
         {
-            "/v1/audio/transcriptions": post("Speech to text", _multipart(_form(served)), _ANSWER),
+            "/v1/audio/transcriptions": post(
+                "createTranscription", "Speech to text", _multipart(_form(served)), _ANSWER
+            ),
             "/api/v1/audio/transcribe": post(
+                "transcribe",
                 "Speech to text, for mobile apps",
                 _multipart(_MOBILE_FORM),
                 json_content(reference("MobileTranscription")),

@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 
@@ -27,6 +29,17 @@ def test_null_is_the_same_as_absent() -> None:
 def test_bad_json_is_refused(data: bytes) -> None:
     with pytest.raises(InvalidRequest):
         parse_json(data)
+
+
+@pytest.mark.parametrize("number", ["9" * 5_000, "-" + "9" * 5_000])
+def test_an_integer_of_thousands_of_digits_is_left_to_its_parameter(number: str) -> None:
+    body = parse_json(b'{"input": ["a"], "dimensions": %s, "n": 7}' % number.encode())
+    assert (abs(body["dimensions"]), body["n"]) == (math.inf, 7)
+
+
+def test_bad_json_behind_such_an_integer_is_refused() -> None:
+    with pytest.raises(InvalidRequest, match="is not valid JSON"):
+        parse_json(b'{"dimensions": %s, "n": }' % (b"9" * 5_000))
 
 
 def test_a_duplicate_key_is_named() -> None:
