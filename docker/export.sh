@@ -3,11 +3,17 @@
 # a second run redoes nothing.
 set -euo pipefail
 cd "$(dirname "$0")"
-cp -r model_repository/. "${MODELS_FOLDER:-/models}/"
+models=${MODELS_FOLDER:-/models}
+# A voice's configuration is written by its export, from the graph that is served: a later start keeps it.
+kept=$(mktemp --directory)
+(cd "$models" && find . -path './piper_*/config.pbtxt' -exec cp --parents -t "$kept" {} +)
+cp -r model_repository/. "$models/"
+cp -r "$kept/." "$models/"
+rm -r "$kept"
 # Triton's own ONNX Runtime is another than this image's: what passes on the oldest and on the newest serves.
 runtimes=()
 [ -z "${RUNTIMES_FOLDER:-}" ] || runtimes=(--onnxruntime oldest --runtimes "$RUNTIMES_FOLDER")
-python -m scripts.export_models --repository "${MODELS_FOLDER:-/models}" --work "${WORK_FOLDER:-/work}" \
+python -m scripts.export_models --repository "$models" --work "${WORK_FOLDER:-/work}" \
   "${runtimes[@]}" "$@"
 # After the export, which writes configurations of its own.
-exec python -m scripts.run.fit --repository "${MODELS_FOLDER:-/models}"
+exec python -m scripts.run.fit --repository "$models"

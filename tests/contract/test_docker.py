@@ -207,6 +207,13 @@ def test_the_export_script_fills_an_empty_volume(tmp_path: Path) -> None:
     subprocess.run(command, env=environment, check=True, capture_output=True)
     assert (models / "piper_amy" / "1" / "model.onnx").is_file()
     assert (models / "whisper_large_v3" / "1" / "model.py").is_symlink()
+    # What an export has written is there after the next start, and code is that of the image.
+    for changed in ("piper_amy/config.pbtxt", "whisper_turbo/1/model.py"):
+        with (models / changed).open("a", encoding="utf-8") as file:
+            file.write("# changed\n")
+    subprocess.run(command, env=environment, check=True, capture_output=True)
+    assert "# changed" in (models / "piper_amy" / "config.pbtxt").read_text(encoding="utf-8")
+    assert "# changed" not in (models / "whisper_turbo" / "1" / "model.py").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
