@@ -13,7 +13,7 @@ import av.error
 import numpy as np
 from numpy.typing import NDArray
 
-from frontend.audio.sniff import tag_bytes
+from frontend.audio.sniff import is_wave, tag_bytes
 
 SAMPLE_RATE = 16_000
 _PCM = ("pcm_s16le", "pcm_s16be", "pcm_s24le", "pcm_s24be", "pcm_s32le", "pcm_s32be", "pcm_f32le", "pcm_f32be")
@@ -148,16 +148,29 @@ def _collect(container: Any, into: NDArray[np.int16]) -> int:
     return total
 
 
+class _Forward:
+    """A file that is read from its beginning to its end.
+
+    Where it can, FFmpeg looks at what is behind the samples of a WAV first, and fails at what it finds there.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.read = file.read
+
+
 def decode(file: BinaryIO, into: NDArray[np.int16]) -> int:
     """Write the first audio stream of a file to ``into``, at 16 kHz and mono; answers how many samples it has.
 
     Raises one of the errors above, never FFmpeg's own.
     """
     # Not every reader of FFmpeg's passes over a tag before the file.
-    options = {**_OPTIONS, "skip_initial_bytes": str(tag_bytes(file.read(10)))}
+    tag = tag_bytes(file.read(10))
+    options = {**_OPTIONS, "skip_initial_bytes": str(tag)}
+    file.seek(tag)
+    source = _Forward(file) if is_wave(file.read(12)) else file
     file.seek(0)
     try:
-        with av.open(file, options=options, metadata_errors="ignore") as container:
+        with av.open(source, options=options, metadata_errors="ignore") as container:
             return _collect(container, into)
     except (av.error.InvalidDataError, av.error.ArgumentError, av.error.DemuxerNotFoundError):
         raise UnknownFormatError from None

@@ -67,11 +67,16 @@ def tag_bytes(head: bytes) -> int:
     return 10 + _synchsafe(head[6:10]) + (10 if has_footer else 0)
 
 
+def is_wave(head: bytes) -> bool:
+    """Whether a file that begins so is WAV."""
+    return head[:4] in _WAVES and head[8:12] == b"WAVE"
+
+
 def _of_audio(head: bytes) -> Kind | None:
     for signature, content_type in _SIGNATURES.items():
         if head.startswith(signature):
             return Kind(content_type, True)
-    if head[:4] in _WAVES and head[8:12] == b"WAVE":
+    if is_wave(head):
         return _of_wave(head)
     if head.startswith(_EBML):
         return _of_matroska(head)

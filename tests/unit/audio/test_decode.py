@@ -200,6 +200,8 @@ _TAILS = {
     "chunk of the largest size": b"junk\xff\xff\xff\xff",
     "id3": b"id3 \x0a\0\0\0ID3\4\0\0\0\0\0\0",
     "tag": b"TAG" + bytes(125),
+    "broadcast extension cut short": b"bext\x04\0\0\0abcd",
+    "cue points": b"cue \x04\0\0\0\0\0\0\0",
     "half a chunk": b"LIS",
     "noise": np.random.default_rng(0).bytes(1_001),
     "another file": b"RIFF\x24\0\0\0WAVEfmt ",
@@ -218,6 +220,11 @@ def test_a_wav_is_read_whatever_is_behind_its_samples(tail: str, size: str, capf
     # With a size beyond the end, the tail is heard too.
     assert 0 <= len(samples) - len(TONE) <= (0 if told is None else len(_TAILS[tail]))
     assert capfd.readouterr().err == ""
+
+
+def test_a_second_chunk_of_samples_is_heard_behind_the_first() -> None:
+    samples = _uploaded(encode(TONE, "wav") + b"data\x04\0\0\0abcd")
+    assert len(samples) == len(TONE) + 2
 
 
 @pytest.mark.parametrize("share", [0.5, 0.999])
