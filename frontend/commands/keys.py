@@ -58,6 +58,7 @@ def add_parsers(commands: Any) -> None:
     change.add_argument("--name", help="who or what it is for")
     change.add_argument("--no-limit", action="append", default=[], choices=tuple(LIMITS), help="back to the tier's")
     change.add_argument("--no-org", action="store_true", help="take it out of its organisation")
+    change.add_argument("--no-expiry", action="store_true", help="let it hold until it is revoked")
     for parser in (create, change):
         parser.add_argument("--tier", choices=TIERS, help="its priority in the queue (free)")
         parser.add_argument("--org", help="the organisation it belongs to; see 'orgs create'")
@@ -93,6 +94,8 @@ async def _run_keys(engine: AsyncEngine, arguments: argparse.Namespace) -> Itera
     values = {name: value for name, value in given.items() if value is not None}
     if arguments.no_org:
         values["org"] = None
+    if arguments.no_expiry:
+        values["expires_at"] = None
     await registry.change(arguments.key, values, {**limits, **dict.fromkeys(arguments.no_limit)})
     return [f"{api_key.prefix(arguments.key)} is changed"]
 

@@ -34,7 +34,12 @@ class Server:
     admin_host: str = setting("127.0.0.1", "address to listen on for admin_port")
     workers: int = setting(1, "processes that accept requests; more than one need redis for limits", least=1, most=256)
     connections: int = setting(8192, "connections that are open at once", least=1)
-    connections_per_address: int = setting(1024, "of these, from one address; 0, behind a proxy, is no bound", least=0)
+    connections_per_address: int = setting(
+        1024, "of these, from an address that is no trusted proxy; 0 is no bound", least=0
+    )
+    trusted_proxies: str = setting(
+        "", "networks of proxies, such as 10.0.0.0/8, whose X-Forwarded-For says who calls; several with commas between"
+    )
     header_seconds: float = setting(10.0, "time a new connection has to send its first headers", least=0.1)
     keepalive_seconds: float = setting(75.0, "time an idle connection is kept; longer than a proxy keeps it", least=1)
     body_seconds: float = setting(300.0, "time a client has to send its body", least=1)

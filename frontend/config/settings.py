@@ -11,6 +11,7 @@ from frontend.catalogue.models import CHAT, PRICES, Served
 from frontend.catalogue.prices import Price
 from frontend.config import reading
 from frontend.config.groups import Access, Chat, Observing, Requests, Server, Stores, Tritons, Work
+from frontend.config.networks import Networks
 from frontend.config.pools import PoolSetting
 from frontend.config.reading import PREFIX
 from frontend.config.tables import SettingsError, check_aliases, check_models, checked
@@ -59,7 +60,7 @@ class Settings(Server, Stores, Access, Tritons, Requests, Work, Chat, Observing)
         for name in ("chat_upstream", "otlp_endpoint"):
             if getattr(self, name) and not getattr(self, name).startswith(("http://", "https://")):
                 raise SettingsError(f"{PREFIX}{name.upper()}: must begin with http:// or https://")
-        _ = self.tritons
+        _ = self.tritons, self.proxies
         for name in ("models", "voices"):
             try:
                 Served.of(**{name: getattr(self, name)})
@@ -87,6 +88,14 @@ class Settings(Server, Stores, Access, Tritons, Requests, Work, Chat, Observing)
         """Every pool of Tritons that calls can go to."""
         addresses = tuple(address.strip() for address in self.triton.split(","))
         return self.pools or [checked(f"{PREFIX}TRITON", PoolSetting("triton", addresses))]
+
+    @cached_property
+    def proxies(self) -> Networks:
+        """Those whose word on who calls is taken."""
+        try:
+            return Networks(self.trusted_proxies)
+        except ValueError as error:
+            raise SettingsError(f"{PREFIX}TRUSTED_PROXIES: {error}") from None
 
     @property
     def longest_drain_seconds(self) -> float:

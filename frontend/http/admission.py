@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from frontend.config.networks import Networks
 from frontend.observe.metrics import CONNECTIONS, CONNECTIONS_REFUSED
 
 # One who writes no more and waits looks the same as one who has gone: so few of an address are believed to wait that
@@ -10,17 +11,21 @@ HALF_CLOSED_AT_ONCE = 1
 
 
 class Admission:
-    """Counts the open connections of a port: ``most`` in all, ``most_of_address`` of one address, or 0 for as many."""
+    """Counts the open connections of a port: ``most`` in all, ``most_of_address`` of one address, or 0 for as many.
 
-    def __init__(self, most: int, most_of_address: int = 0) -> None:
-        self._most, self._most_of_address = most, most_of_address or most
+    The address of one of the ``proxies`` is that of many callers, and has no bound of its own.
+    """
+
+    def __init__(self, most: int, most_of_address: int = 0, proxies: Networks | None = None) -> None:
+        self._most, self._most_of_address, self._proxies = most, most_of_address or most, proxies or Networks("")
         self._open = 0
         self._of_address: Counter[str] = Counter()
         self._half_closed: Counter[str] = Counter()
 
     def enter(self, address: str) -> bool:
         """Whether one more connection from there is within the bounds; it is counted then."""
-        if self._open >= self._most or self._of_address[address] >= self._most_of_address:
+        many = self._of_address[address] >= self._most_of_address and not self._proxies.has(address)
+        if self._open >= self._most or many:
             CONNECTIONS_REFUSED.inc()
             return False
         self._of_address[address] += 1

@@ -62,7 +62,7 @@ class Runner(web.AppRunner):
         port = Port(self.life, few, Feeder(loop), is_admin=True)
         self.admin = web.ServerRunner(_Server(plain, port, self._settings), shutdown_timeout=_CUT_SECONDS)
         await self.admin.setup()
-        admission = Admission(many.connections, many.connections_per_address)
+        admission = Admission(many.connections, many.connections_per_address, many.proxies)
         self._api = _Server(plain, Port(self.life, admission, Feeder(loop)), self._settings)
         return self._api
 

@@ -4,9 +4,10 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
 from frontend.access.caller import Caller, Identifies, bearer_token
-from frontend.app_keys import ADMIN, API_KEYS, CALLER, TOKENS, WRONG_KEYS
+from frontend.app_keys import ADMIN, API_KEYS, CALLER, SETTINGS, TOKENS, WRONG_KEYS
 from frontend.catalogue.endpoints import ADMIN_KEY, API_KEY, MOBILE_TOKEN, auth_of
 from frontend.errors import Unauthorized
+from frontend.http.address import address_of
 from frontend.http.connection import KNOWN
 
 # Who knows the tokens of those who may call.
@@ -28,7 +29,8 @@ async def _identify(request: web.Request, part: web.AppKey[Identifies]) -> Calle
         return await request.app[part].identify(bearer_token(request.headers.getall(hdrs.AUTHORIZATION, [])))
     except Unauthorized:
         # Only the refusal waits, or is another one: a right key from the same address is let in all the same.
-        await request.app[WRONG_KEYS].pause(request.remote or "")
+        address = address_of(request, request.app[SETTINGS])
+        await request.app[WRONG_KEYS].pause(address)
         if part is ADMIN:
-            request.app[WRONG_KEYS].note_guess(request.remote or "")
+            request.app[WRONG_KEYS].note_guess(address)
         raise

@@ -77,6 +77,30 @@ async def test_refusals_of_many_wrong_keys_wait_and_the_right_key_does_not(setti
     assert sum(seconds > 4 for _, seconds in answers) == 2
 
 
+async def test_wrong_keys_behind_a_trusted_proxy_are_their_senders(settings: Settings) -> None:
+    settings = dataclasses.replace(settings, admin_key="a" * 32, trusted_proxies="127.0.0.0/8")
+    async with running(settings, FakeTriton()) as client:
+
+        async def guess(address: str) -> int:
+            headers = {"Authorization": "Bearer wrong", "X-Forwarded-For": address}
+            return (await client.get("/admin/v1/keys", headers=headers)).status
+
+        statuses = [await guess("203.0.113.7") for _ in range(13)]
+        assert statuses[-1] == 429
+        assert await guess("203.0.113.8") == 401
+
+
+async def test_nobody_else_says_from_where_a_request_comes(settings: Settings) -> None:
+    settings = dataclasses.replace(settings, admin_key="a" * 32)
+    async with running(settings, FakeTriton()) as client:
+        headers = {"Authorization": "Bearer wrong"}
+        answers = [
+            await client.get("/admin/v1/keys", headers={**headers, "X-Forwarded-For": f"203.0.113.{number}"})
+            for number in range(13)
+        ]
+    assert answers[-1].status == 429
+
+
 async def test_guesses_of_the_admin_key_are_429_and_the_right_one_is_let_in(settings: Settings) -> None:
     settings = dataclasses.replace(settings, admin_key="a" * 32)
     async with running(settings, FakeTriton()) as client:

@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 import logging
+from typing import Any
 
 import pytest
 
@@ -138,3 +139,12 @@ async def test_usage_comes_as_a_file_too(admin: Client) -> None:
     async with admin.get("/admin/v1/usage?by=day,key&format=csv") as response:
         assert response.content_type == "text/csv"
         assert await response.text() == "day,key,key_id,key_prefix,requests,audio_seconds,characters,tokens,amount\r\n"
+
+
+async def test_the_end_of_a_key_is_taken_away(admin: Client) -> None:
+    made = await ask(admin, "POST", "/keys", expires_in=3600)
+    changes: list[tuple[dict[str, Any], bool]] = [({"name": "search"}, True), ({"expires_in": ""}, False)]
+    for body, expires in changes:
+        await ask(admin, "PATCH", f"/keys/{made['prefix']}", **body)
+        (row,) = (await ask(admin, "GET", f"/keys?search={made['prefix']}"))["data"]
+        assert (row["expires_at"] is not None) is expires

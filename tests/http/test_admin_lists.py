@@ -1,9 +1,12 @@
 """What the administration lists, part by part, and what it refuses."""
 
+import dataclasses
 from typing import Any
 
-from tests.conftest import Client
-from tests.http.administration import ask
+from frontend.config.settings import Settings
+from tests.conftest import Client, running
+from tests.fakes import FakeTriton
+from tests.http.administration import ADMIN_KEY, ask
 
 
 async def test_the_parameter_that_does_not_fit_what_is_stored_is_named(admin: Client) -> None:
@@ -129,3 +132,15 @@ async def test_what_does_not_fit_is_refused(admin: Client) -> None:
         async with admin.request(method, f"/admin/v1{path}", json=body) as response:
             error = (await response.json())["error"]
         assert (response.status, error["type"]) == (status, "invalid_request_error"), (method, path, body)
+
+
+async def test_a_change_by_way_of_a_trusted_proxy_is_that_of_who_called_it(
+    settings: Settings, triton: FakeTriton
+) -> None:
+    settings = dataclasses.replace(settings, admin_key=ADMIN_KEY, trusted_proxies="127.0.0.0/8")
+    async with running(settings, triton, ADMIN_KEY) as admin:
+        headers = {"X-Forwarded-For": "198.51.100.1, 203.0.113.7"}
+        assert (await admin.post("/admin/v1/orgs", json={"name": "acme"}, headers=headers)).status == 200
+        assert [change["origin"] for change in (await ask(admin, "GET", "/audit?action=org.create"))["data"]] == [
+            "203.0.113.7"
+        ]

@@ -11,10 +11,11 @@ from frontend.access.audit import Actor
 from frontend.access.names import LONGEST_NAME, check_name
 from frontend.access.paging import Page
 from frontend.access.registry import LONGEST_SECONDS, Registry
-from frontend.app_keys import BOOKS, HOLDING, JSON_BODIES, REGISTRY, TURN
+from frontend.app_keys import BOOKS, HOLDING, JSON_BODIES, REGISTRY, SETTINGS, TURN
 from frontend.catalogue.models import Served
 from frontend.errors import InvalidRequest, NotFound
 from frontend.http import fields
+from frontend.http.address import address_of
 from frontend.http.rendering import json_response
 from frontend.usage.books import Books
 
@@ -85,7 +86,7 @@ def rows(asked: Page, found: Sequence[Any]) -> web.Response:
 
 
 def _actor(request: web.Request) -> Actor:
-    return Actor(audit.ADMIN_KEY, request.remote or "")
+    return Actor(audit.ADMIN_KEY, address_of(request, request.app[SETTINGS]))
 
 
 def registry(request: web.Request) -> Registry:

@@ -16,6 +16,8 @@ from frontend.http.rendering import json_response
 from frontend.pages.admin.fields import PAGE, body, expires_at, in_path, name, page, registry, rows
 
 _KEY = ("name", "tier", "org", "limits", "expires_in")
+# What of a key can be taken away, and the value that is empty then.
+_EMPTIED = {"org": "org", "expires_at": "expires_in"}
 
 
 def _limits(values: Mapping[str, Any]) -> dict[str, int | None]:
@@ -51,7 +53,7 @@ async def create_key(request: web.Request) -> web.Response:
 
 
 async def change_key(request: web.Request) -> web.Response:
-    """Other values for what is named; an empty ``org`` takes the key out of its organisation."""
+    """Other values for what is named; an empty ``org`` or ``expires_in`` takes the key's organisation or end away."""
     values = await body(request, _KEY)
     changed: dict[str, Any] = {
         "name": name(values, "name"),
@@ -60,8 +62,7 @@ async def change_key(request: web.Request) -> web.Response:
         "expires_at": expires_at(values),
     }
     given = {field: value for field, value in changed.items() if value is not None}
-    if values.get("org") == "":
-        given["org"] = None
+    given |= {field: None for field, value in _EMPTIED.items() if values.get(value) == ""}
     named = in_path(request, "prefix")
     await registry(request).change(named, given, _limits(values))
     return json_response({"prefix": api_key.prefix(named)})

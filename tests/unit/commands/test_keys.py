@@ -73,6 +73,12 @@ def test_a_key_is_changed(terminal: Terminal) -> None:
     assert row[-2] == "until"
 
 
+def test_the_end_of_a_key_is_taken_away(terminal: Terminal) -> None:
+    prefix = api_key.prefix(terminal.type("keys", "create", "--expires", "30d")[-1])
+    terminal.type("keys", "change", prefix, "--no-expiry")
+    assert terminal.type("keys", "list")[-1].split()[-1] == "active"
+
+
 def test_organisations_are_listed(terminal: Terminal) -> None:
     terminal.type("orgs", "create", "acme")
     terminal.type("orgs", "change", "acme", "--limit", "600")

@@ -23,6 +23,7 @@ from tests.conftest import ROOT
         ("QUARTET_LIMITS", "embeddings=5"),
         ("QUARTET_MODELS", "stt-1,whisper"),
         ("QUARTET_VOICES", "alloy"),
+        ("QUARTET_TRUSTED_PROXIES", "nginx"),
     ],
 )
 def test_a_bad_setting_is_refused_by_name(name: str, value: str) -> None:

@@ -1,3 +1,4 @@
+from frontend.config.networks import Networks
 from frontend.http.admission import HALF_CLOSED_AT_ONCE, Admission
 
 
@@ -35,3 +36,8 @@ def test_few_of_an_address_are_believed_to_wait_until_they_end() -> None:
     assert not admission.half_close("a")
     admission.leave("a", half_closed=True)
     assert admission.half_close("a")
+
+
+def test_a_trusted_proxy_may_have_them_all() -> None:
+    admission = Admission(6, 2, Networks("10.0.0.0/8"))
+    assert [admission.enter("10.0.0.1") for _ in range(7)] == [True] * 6 + [False]

@@ -1,0 +1,38 @@
+import pytest
+
+from frontend.config.networks import Networks
+
+PROXIES = Networks("10.0.0.0/8, 2001:db8::/32")
+
+
+@pytest.mark.parametrize(
+    ("peer", "told", "caller"),
+    [
+        ("10.0.0.1", ["203.0.113.7"], "203.0.113.7"),
+        ("10.0.0.1", ["203.0.113.7, 10.2.0.1"], "203.0.113.7"),
+        ("10.0.0.1", ["203.0.113.7", "10.2.0.1"], "203.0.113.7"),
+        ("10.0.0.1", ["198.51.100.1, 203.0.113.7"], "203.0.113.7"),
+        ("2001:db8::1", ["2001:db9::7"], "2001:db9::7"),
+        ("::ffff:10.0.0.1", ["203.0.113.7"], "203.0.113.7"),
+        ("10.0.0.1", ["203.0.113.7:4711"], "203.0.113.7"),
+        ("10.0.0.1", ["[2001:db9::7]:4711"], "2001:db9::7"),
+        ("10.0.0.1", ["203.0.113.7, somebody"], "10.0.0.1"),
+        ("10.0.0.1", [""], "10.0.0.1"),
+        ("10.0.0.1", [], "10.0.0.1"),
+        ("10.0.0.1", ["10.0.0.2, 10.0.0.3"], "10.0.0.2"),
+        ("203.0.113.9", ["198.51.100.1"], "203.0.113.9"),
+        ("", ["198.51.100.1"], ""),
+    ],
+)
+def test_a_caller_is_who_the_last_trusted_proxy_was_called_by(peer: str, told: list[str], caller: str) -> None:
+    assert PROXIES.caller(peer, told) == caller
+
+
+def test_without_trusted_proxies_nobodys_word_is_taken() -> None:
+    assert Networks("").caller("10.0.0.1", ["203.0.113.7"]) == "10.0.0.1"
+
+
+@pytest.mark.parametrize("text", ["proxy", "10.0.0.1/8", "10.0.0.0/40", "10.0.0.0/8 10.1.0.0/16"])
+def test_what_is_no_network_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"10\.|proxy"):
+        Networks(text)
