@@ -80,6 +80,9 @@ class Stores:
 class Access:
     """Who may call"""
 
+    cors_origins: str = setting(
+        "", "pages that may call from a browser: origins with commas, such as https://app.example.com; * for all"
+    )
     admin_key: str = setting("", "opens /admin/v1 and /keys, 32 bytes or more; without it there are none", secret=True)
     wrong_keys_a_minute: int = setting(
         300, "wrong keys from one address before their refusals wait; 0 is no bound", least=0
