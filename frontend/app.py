@@ -37,6 +37,7 @@ from frontend.http.held import Held
 from frontend.http.json import JsonBodies
 from frontend.middleware.auth import auth_middleware
 from frontend.middleware.billing import billing_middleware, refuse_uncharged
+from frontend.middleware.cors import cors_middleware
 from frontend.middleware.errors import errors_middleware
 from frontend.middleware.limits import limits_middleware
 from frontend.middleware.ports import ports_middleware
@@ -233,6 +234,7 @@ def create_app(settings: Settings, connect: Connect = Triton) -> web.Application
             errors_middleware,  # turns what the rest raises into answers
             missing_middleware,  # but for pages that are not there
             ports_middleware,
+            cors_middleware,  # before a key is asked for: a browser asks without one
             auth_middleware,  # before any body is read
             limits_middleware,
             query_middleware(QUERIES),

@@ -11,6 +11,8 @@ from frontend.access.jwks import Jwks
 
 _REQUIRED = ["exp", "iat", "sub", "aud", "iss"]
 _LONGEST_SUBJECT = 128
+# The last second of the year 9999: a later one is no date to most who read a token, and a mistake of who issued it.
+_LAST_SECOND = 253_402_300_799
 _WRONG = "the token is missing, invalid or expired"
 # What a token that means harm makes PyJWT and json raise besides PyJWT's own errors.
 _FAULTS = (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError)
@@ -40,7 +42,7 @@ class Tokens:
     async def _verified(self, token: str) -> dict[str, Any]:
         key, algorithm = await self._key(jwt.get_unverified_header(token))
         options: Any = {"require": _REQUIRED, "enforce_minimum_key_length": True}
-        return jwt.decode(
+        claims = jwt.decode(
             token,
             key,
             algorithms=[algorithm],
@@ -49,6 +51,9 @@ class Tokens:
             leeway=self._leeway,
             options=options,
         )
+        if int(claims["exp"]) > _LAST_SECOND:
+            raise jwt.InvalidTokenError("exp lies too far ahead")
+        return claims
 
     async def _key(self, header: dict[str, Any]) -> tuple[jwt.PyJWK | str, str]:
         found = await self._jwks.find(header.get("kid")) if self._jwks is not None else None

@@ -85,6 +85,9 @@ class Stores:
 class Access:
     """Who may call"""
 
+    cors_origins: str = setting(
+        "", "pages that may call from a browser: origins with commas, such as https://app.example.com; * for all"
+    )
     admin_key: str = setting("", "opens /admin/v1 and /keys, 32 bytes or more; without it there are none", secret=True)
     wrong_keys_a_minute: int = setting(
         300, "wrong keys from one address before their refusals wait; 0 is no bound", least=0
@@ -97,7 +100,7 @@ class Access:
     jwt_secret: str = setting("", "the HS256 secret of mobile tokens, 32 bytes or more", secret=True)
     jwt_jwks: str = setting("", "file or https:// address of the keys that sign mobile tokens")
     jwt_jwks_seconds: float = setting(300.0, "time between two readings of that address", least=1)
-    jwt_leeway_seconds: float = setting(0.0, "how far clocks may differ when a token's times are checked", least=0)
+    jwt_leeway_seconds: float = setting(5.0, "how far clocks may differ when a token's times are checked", least=0)
     jwt_audience: str = setting("quartet-mobile", "the aud of mobile tokens")
     jwt_issuer: str = setting("quartet", "the iss of mobile tokens")
 

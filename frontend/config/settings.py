@@ -1,6 +1,7 @@
 """Settings, read once from a TOML file and the environment; a bad one ends the start with its name."""
 
 import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,6 +18,8 @@ from frontend.config.reading import PREFIX
 from frontend.config.tables import SettingsError, check_aliases, check_models, checked
 
 _SECRET_BYTES = 32
+# As browsers write it: in small letters, with a port only where that is not the scheme's own.
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]+)?")
 # What it takes at most to write the last charges down and to give leases back.
 _FLUSH_SECONDS = 15.0
 GROUPS = (Server, Stores, Access, Tritons, Requests, Work, Chat, Observing)
@@ -60,6 +63,10 @@ class Settings(Server, Stores, Access, Tritons, Requests, Work, Chat, Observing)
         for name in ("chat_upstream", "otlp_endpoint"):
             if getattr(self, name) and not getattr(self, name).startswith(("http://", "https://")):
                 raise SettingsError(f"{PREFIX}{name.upper()}: must begin with http:// or https://")
+        for origin in self.allowed_origins - {"*"}:
+            if not _ORIGIN.fullmatch(origin):
+                message = f"{origin!r} is not an origin, which is a scheme and a host, such as https://app.example.com"
+                raise SettingsError(f"{PREFIX}CORS_ORIGINS: {message}")
         _ = self.tritons, self.proxies
         for name in ("models", "voices"):
             try:
@@ -82,6 +89,11 @@ class Settings(Server, Stores, Access, Tritons, Requests, Work, Chat, Observing)
         """The operations that there are endpoints for, each once."""
         found = [model.operation for model in self.served.models] + [CHAT] * bool(self.chat_upstream)
         return tuple(dict.fromkeys(found))
+
+    @cached_property
+    def allowed_origins(self) -> frozenset[str]:
+        """The origins whose pages may call; ``*`` is every one."""
+        return frozenset(origin for each in self.cors_origins.split(",") if (origin := each.strip()))
 
     @cached_property
     def tritons(self) -> Sequence[PoolSetting]:

@@ -58,6 +58,17 @@ async def test_the_leeway_of_mobile_tokens_is_the_one_that_is_set(settings: Sett
     assert statuses == [401, 200]
 
 
+async def test_clocks_of_who_issues_mobile_tokens_may_be_seconds_off(settings: Settings) -> None:
+    now, statuses = int(time.time()), []
+    async with running(settings, FakeTriton()) as client:
+        for late in (3, 60):
+            times = {"iat": now - 90, "exp": now - late}
+            claims = {"sub": "a", **times, "aud": settings.jwt_audience, "iss": settings.jwt_issuer}
+            headers = {"Authorization": f"Bearer {jwt.encode(claims, settings.jwt_secret, algorithm='HS256')}"}
+            statuses.append((await client.get("/api/v1/audio/voices", headers=headers)).status)
+    assert statuses == [200, 401]
+
+
 async def test_refusals_of_many_wrong_keys_wait_and_the_right_key_does_not(settings: Settings) -> None:
     settings = dataclasses.replace(settings, wrong_keys_a_minute=10)
     async with running(settings, FakeTriton()) as client:

@@ -52,6 +52,11 @@ async def test_a_token_without_a_claim_is_refused(claim: str) -> None:
         {"exp": "soon"},
         {"exp": float("inf")},
         {"exp": float("nan")},
+        {"exp": 253_402_300_800},
+        {"exp": "253402300800"},
+        {"exp": 10**20},
+        {"exp": 10**400},
+        {"exp": 1e300},
         {"iat": time.time() + 3600},
         {"nbf": time.time() + 3600},
         {"aud": "others"},
@@ -64,6 +69,10 @@ async def test_a_token_with_a_wrong_claim_is_refused(changes: dict[str, Any]) ->
     parts = [_part({"alg": "HS256", "typ": "JWT"}), _part(_claims(**changes))]
     signature = jwt.get_algorithm_by_name("HS256").sign(".".join(parts).encode(), SECRET.encode())
     await _refused(TOKENS, ".".join([*parts, base64.urlsafe_b64encode(signature).rstrip(b"=").decode()]))
+
+
+async def test_a_token_may_hold_until_the_end_of_the_year_9999() -> None:
+    assert await TOKENS.identify(jwt.encode(_claims(exp=253_402_300_799), SECRET, algorithm="HS256"))
 
 
 @pytest.mark.parametrize("changes", [{"exp": -30}, {"iat": 30}, {"nbf": 30}])

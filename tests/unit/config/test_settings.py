@@ -24,11 +24,27 @@ from tests.conftest import ROOT
         ("QUARTET_MODELS", "stt-1,whisper"),
         ("QUARTET_VOICES", "alloy"),
         ("QUARTET_TRUSTED_PROXIES", "nginx"),
+        ("QUARTET_CORS_ORIGINS", "app.example.com"),
+        ("QUARTET_CORS_ORIGINS", "https://app.example.com/"),
+        ("QUARTET_CORS_ORIGINS", "https://App.example.com"),
+        ("QUARTET_CORS_ORIGINS", "https://*.example.com"),
+        ("QUARTET_CORS_ORIGINS", "https://app.example.com,null"),
     ],
 )
 def test_a_bad_setting_is_refused_by_name(name: str, value: str) -> None:
     with pytest.raises(SettingsError, match=name):
         Settings.from_env({name: value})
+
+
+def test_origins_are_told_apart_at_commas() -> None:
+    given = "https://app.example.com, http://localhost:5173,capacitor://localhost,http://[::1]:8000,"
+    settings = Settings.from_env({"QUARTET_CORS_ORIGINS": given})
+    assert settings.allowed_origins == {
+        "https://app.example.com",
+        "http://localhost:5173",
+        "capacitor://localhost",
+        "http://[::1]:8000",
+    }
 
 
 def test_secrets_are_not_shown() -> None:
