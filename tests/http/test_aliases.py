@@ -54,6 +54,10 @@ class TestWithAliases:
     def settings(self, settings: Settings) -> Settings:
         return dataclasses.replace(settings, aliases=ALIASES)
 
+    @pytest.mark.parametrize("stream", ["", "false", "False", "FALSE", "0"])
+    async def test_a_form_may_say_in_any_case_that_it_wants_no_events(self, client: Client, stream: str) -> None:
+        assert (await transcribe(client, WAV, stream=stream)).status == 200
+
     async def test_openais_client_needs_no_name_of_ours(self, client: Client) -> None:
         async with openai.AsyncOpenAI(base_url=str(client.make_url("/v1")), api_key=KEY) as caller:
             heard = await caller.audio.transcriptions.create(model="whisper-1", file=("a.wav", WAV), stream=False)

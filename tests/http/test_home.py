@@ -61,6 +61,16 @@ async def test_a_page_needs_no_key_and_nothing_from_elsewhere(client: Client, pa
         assert ("default-src 'none'" in rules, "script-src 'self';" in rules) == (True, True), part
 
 
+@pytest.mark.parametrize(("name", "value"), [("X-Content-Type-Options", "nosniff"), ("Referrer-Policy", "no-referrer")])
+@pytest.mark.parametrize("path", [*PAGES, "/docs/reference"])
+async def test_a_page_is_nothing_else_and_tells_nobody_where_it_was(
+    client: Client, path: str, name: str, value: str
+) -> None:
+    for part in ["", *await _parts(client, await _text(client, path))]:
+        async with client.get(part or path, headers={"Authorization": ""}) as response:
+            assert response.headers[name] == value, part
+
+
 @pytest.mark.parametrize("path", [*PAGES, "/docs/reference"])
 async def test_the_playground_alone_has_a_microphone_and_plays(client: Client, path: str) -> None:
     async with client.get(path) as response:

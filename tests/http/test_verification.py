@@ -8,7 +8,7 @@ import pytest
 
 from frontend.config.settings import Settings
 from frontend.dispatch.triton import Arrays
-from frontend.errors import BadGateway
+from frontend.errors import ApiError, BadGateway, RateLimited
 from frontend.verification.checks import check
 from frontend.verification.client import Api, CannotAskError, RefusedError
 from frontend.verification.facts import Facts, Ranking, Speech, Text
@@ -115,6 +115,34 @@ async def test_a_server_that_stays_without_them_fails(api: Api, triton: FakeTrit
     triton.failure = BadGateway("away")
     with pytest.raises(RefusedError, match="502: "):
         await api.embed(["a"])
+
+
+async def test_a_server_that_has_had_too_many_questions_is_asked_until_it_answers(
+    api: Api, triton: FakeTriton, pauses: Pauses
+) -> None:
+    left = [RateLimited("later")] * 5
+
+    def mend() -> None:
+        triton.failure = left.pop() if left else None
+
+    pauses.then = mend
+    mend()
+    assert (await api.embed(["a"]))[1] == 3
+    assert len(pauses.seconds) == 5
+
+
+async def test_too_many_questions_are_no_attempt_of_those_that_a_busy_server_has(
+    api: Api, triton: FakeTriton, pauses: Pauses
+) -> None:
+    left: list[ApiError] = [*[BadGateway("away")] * 3, *[RateLimited("later")] * 5]
+
+    def mend() -> None:
+        triton.failure = left.pop() if left else None
+
+    pauses.then = mend
+    mend()
+    assert (await api.embed(["a"]))[1] == 3
+    assert len(pauses.seconds) == 8
 
 
 @pytest.mark.parametrize("key", ["wrong", ""])

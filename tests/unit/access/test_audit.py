@@ -137,6 +137,15 @@ async def test_changes_are_narrowed_down(registry: Registry, engine: AsyncEngine
     assert found == wanted
 
 
+@pytest.mark.parametrize(("later", "found"), [(0, 1), (1, 0)])
+async def test_changes_are_wanted_from_a_second_on_with_those_of_that_second(
+    registry: Registry, later: int, found: int
+) -> None:
+    await registry.create_org("acme", None)
+    at = (await _last(registry)).at
+    assert len(await registry.changes(Wanted(since=at + later), NEWEST)) == found
+
+
 async def test_an_origin_is_cut_where_it_is_longer_than_any_address(registry: Registry) -> None:
     await registry.acting(Actor(ADMIN_KEY, "x" * 500)).create_org("acme", None)
     assert (await _last(registry)).origin == "x" * 128

@@ -162,6 +162,15 @@ async def test_who_owes_too_much_is_told_when_to_come_again(sleeper: Sleeper) ->
     assert (refused.value.headers["Retry-After"], sleeper.slept) == ("100", [])
 
 
+async def test_nobody_is_told_to_come_again_later_than_in_five_minutes(sleeper: Sleeper) -> None:
+    unpaid = Unpaid(0.1)
+    unpaid._debts.owe("a", 200.1)
+    with pytest.raises(RateLimited) as refused:
+        async with unpaid.paced("a"):
+            pass
+    assert refused.value.headers["Retry-After"] == "300"
+
+
 async def test_requests_that_had_to_wait_go_one_after_the_other() -> None:
     unpaid = Unpaid(0.1)
     unpaid._debts.owe("a", 0.11)

@@ -73,6 +73,13 @@ async def test_a_second_rotation_does_not_lengthen_the_first(registry: Registry)
     assert (found.expires_at or 0) <= time.time() + 10
 
 
+async def test_a_second_rotation_without_overlap_ends_what_the_first_let_go_on(registry: Registry) -> None:
+    old = await _create(registry)
+    new = await registry.rotate(api_key.prefix(old), 1000)
+    await registry.rotate(api_key.prefix(new), 0)
+    assert not await _is_found(registry, old)
+
+
 async def test_the_old_secret_of_a_key_that_ends_later_ends_with_the_overlap(registry: Registry) -> None:
     old = await _create(registry, expires_at=int(time.time()) + 1000)
     await registry.rotate(api_key.prefix(old), 60)

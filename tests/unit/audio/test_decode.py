@@ -227,6 +227,15 @@ def test_a_second_chunk_of_samples_is_heard_behind_the_first() -> None:
     assert len(samples) == len(TONE) + 2
 
 
+def test_a_wav_is_read_whatever_letters_its_title_has() -> None:
+    """Recorders of old write titles in the letters of their country, which are no UTF-8."""
+    wav = bytearray(encode(TONE, "wav"))
+    title = b"INFOINAM\x06\0\0\0Gr\xfc\xdfe\0"
+    place = wav.index(b"data")
+    wav[place:place] = b"LIST" + struct.pack("<I", len(title)) + title
+    assert len(decoded(bytes(wav))) == len(TONE)
+
+
 @pytest.mark.parametrize("share", [0.5, 0.999])
 def test_of_a_wav_with_a_size_too_small_so_much_is_heard(share: float) -> None:
     wav = bytearray(encode(TONE, "wav"))

@@ -147,6 +147,14 @@ def test_speech_of_a_folder_keeps_its_paths_and_only_missing_files_are_made(api:
     assert sorted(path.name for path in (tmp_path / "audio").iterdir()) == ["a.wav", "b"]
 
 
+def test_what_a_killed_run_has_left_is_swept_from_all_folders(api: Api, tmp_path: Path) -> None:
+    source = _folder(tmp_path / "in", {"a.txt": "one", "b/c.txt": "two"})
+    assert run(api, job(source, tmp_path / "audio", "speak"))
+    _folder(tmp_path / "audio", {"b/.1234.partial": "half a file"})
+    assert run(api, job(source, tmp_path / "audio", "speak"))
+    assert [path.name for path in (tmp_path / "audio" / "b").iterdir()] == ["c.wav"]
+
+
 @pytest.mark.parametrize(
     ("source", "output", "operation", "sentence"),
     [

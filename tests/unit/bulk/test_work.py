@@ -13,10 +13,11 @@ from frontend.bulk.client import Client, Server
 from frontend.bulk.failures import StoppedError
 from frontend.bulk.operations import Embed, Outcome, batches
 from frontend.bulk.outputs import JsonLines, LineFile, Numbers
-from frontend.bulk.pace import Pace
+from frontend.bulk.pace import Pace, pause
 from frontend.bulk.progress import Progress, Tally
 from frontend.bulk.sources import INDEXED, Field, Item, Lines
 from frontend.bulk.work import Worker
+from tests.unit.bulk.api import KEY, Api, Refusal
 
 
 def test_requests_are_the_same_wherever_a_run_begins() -> None:
@@ -123,6 +124,30 @@ async def test_who_waits_when_a_run_is_stopped_is_not_sent() -> None:
         pace.stop()
         ended: list[Any] = await asyncio.gather(*waiting, return_exceptions=True)
     assert all(isinstance(error, StoppedError) for error in ended)
+
+
+class _Closed(Pace):
+    """Notes for how long it is closed, and is not."""
+
+    def __init__(self) -> None:
+        super().__init__(4)
+        self.seconds: list[float] = []
+
+    def close_for(self, seconds: float) -> None:
+        self.seconds.append(seconds)
+
+
+@pytest.mark.parametrize(("asked", "waited"), [(None, 1.0), (0, 1.0), (3, 3.0)])
+async def test_a_refusal_for_the_rate_closes_for_a_second_at_least(api: Api, asked: int | None, waited: float) -> None:
+    api.refuse = lambda _: Refusal(429, "too many", retry_after=asked) if len(api.asked) == 1 else None
+    closed = _Closed()
+    async with Client(Server(api.url, KEY, 5.0), Embed({}), closed, "run") as client:
+        await client.ask([Item(0, "a", "word")])
+    assert closed.seconds == [waited]
+
+
+def test_an_attempt_is_repeated_no_sooner_than_the_server_asks_for() -> None:
+    assert pause(1, 300.0) == 300.0
 
 
 def test_the_end_tells_what_was_done_and_how_fast() -> None:

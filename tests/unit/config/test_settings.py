@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -141,6 +142,23 @@ def test_several_workers_need_a_redis_to_share_limits() -> None:
 def test_workers_divide_what_is_set_for_the_whole() -> None:
     shares = Settings(workers=3, audio_workers=4, text_workers=1, held_bytes=3_000_000_000).for_one_worker()
     assert (shares.audio_workers, shares.text_workers, shares.held_bytes) == (2, 1, 1_000_000_000)
+
+
+_SLOWEST = Settings(
+    body_seconds=1.0, request_seconds=20.0, audio_second_seconds=0.5, max_audio_seconds=600, write_seconds=4000.0
+)
+
+
+def test_a_drain_has_a_body_a_deadline_and_one_who_reads_no_more() -> None:
+    assert _SLOWEST.longest_drain_seconds == 1 + 20 + 0.5 * 600 + 4000
+
+
+def test_a_drain_has_what_is_set_for_it() -> None:
+    assert replace(_SLOWEST, drain_seconds=7.0).longest_drain_seconds == 7
+
+
+def test_a_stop_has_its_delay_a_drain_and_what_the_last_charges_take() -> None:
+    assert replace(_SLOWEST, stop_delay_seconds=9.0, drain_seconds=7.0).stop_seconds == 9 + 7 + 15
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.database.engine import DATABASE_FAILURES, DatabaseUrlError, absolute, open_engine, reading
+from tests.databases import PostgresServer
 
 
 @pytest.mark.parametrize("url", ["", "quartet", "mysql://a/b", "sqlite://", "sqlite:///:memory:"])
@@ -40,6 +41,18 @@ async def test_who_only_reads_does_not_wait_for_who_writes(tmp_path: Path) -> No
 async def test_postgres_is_given_as_many_connections_as_are_set() -> None:
     engine = open_engine("postgresql://quartet@localhost/quartet", connections=9)
     assert engine.pool.size() == 9  # type: ignore[attr-defined]
+    await engine.dispose()
+
+
+async def test_a_connection_that_the_database_has_ended_meanwhile_is_none(postgres: PostgresServer) -> None:
+    address = postgres.new_database()
+    engine = open_engine(address, connections=1)
+    async with engine.connect() as connection:
+        await connection.execute(text("SELECT 1"))
+    with postgres.refusing(address):
+        pass
+    async with engine.connect() as connection:
+        assert await connection.scalar(text("SELECT 2")) == 2
     await engine.dispose()
 
 

@@ -140,6 +140,22 @@ async def test_a_name_that_cannot_be_told_keeps_its_addresses(found: Found) -> N
     assert await found.answering() == {"10.0.0.1:8001"}
 
 
+@pytest.mark.parametrize(("back", "told"), [(False, 1), (True, 2)], ids=["in a row", "with an answer between them"])
+async def test_failures_of_a_name_are_told_once_until_it_has_succeeded(
+    found: Found, caplog: pytest.LogCaptureFixture, back: bool, told: int
+) -> None:
+    addresses = found.resolver.names.pop("text.pool")
+    await found.discovery.look()
+    if back:
+        found.resolver.names["text.pool"] = addresses
+        await found.discovery.look()
+        del found.resolver.names["text.pool"]
+    await found.discovery.look()
+    assert [record.fields["source"] for record in caplog.records if hasattr(record, "fields")].count(
+        "text.pool"
+    ) == told
+
+
 async def test_a_name_without_addresses_is_believed_the_third_time(found: Found) -> None:
     found.resolver.names["text.pool"] = []
     for state in (State.READY, State.READY, State.AWAY):

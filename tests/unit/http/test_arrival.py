@@ -80,17 +80,32 @@ async def test_a_body_below_the_lowest_rate_is_408(
     assert (await _drip(port, b"x" * piece, length)).status == status
 
 
-async def test_a_body_that_stalls_is_408_though_it_began_fast(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+async def patient_port(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[int]:
+    """A server where the deadline of the whole body is not what ends one that is too slow."""
     monkeypatch.setattr(arrival, "_RATE_SECONDS", 0.2)
-    # The deadline of the whole body is not what ends it.
     settings = dataclasses.replace(SETTINGS, body_seconds=300.0, max_body_bytes=5_000_000)
 
     async def length(request: web.Request) -> web.Response:
         return await _length(request, settings)
 
     async with serving(length, settings) as port:
-        stalling = head("POST", "/known", "Content-Length: 5000000") + b"x" * 1_000_000
-        assert (await ask(port, stalling)).status == 408
+        yield port
+
+
+async def test_a_body_that_stalls_is_408_though_it_began_fast(patient_port: int) -> None:
+    stalling = head("POST", "/known", "Content-Length: 5000000") + b"x" * 1_000_000
+    assert (await ask(patient_port, stalling)).status == 408
+
+
+async def test_a_body_that_stalls_is_408_though_it_came_fast_for_long(patient_port: int) -> None:
+    async with connection(patient_port) as (reader, writer):
+        writer.write(head("POST", "/known", "Content-Length: 5000000"))
+        # Over two windows of the rate and into a third.
+        for _ in range(25):
+            writer.write(b"x" * 100_000)
+            await asyncio.sleep(0.02)
+        assert (await read_answer(reader)).status == 408
 
 
 async def test_a_body_that_breaks_off_is_400(port: int) -> None:

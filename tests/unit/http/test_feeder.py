@@ -46,6 +46,12 @@ async def test_everybody_is_parsed_to_the_end() -> None:
     assert {name: fed.count(name) for name in "abc"} == {"a": 10, "b": 10, "c": 10}
 
 
+async def test_the_time_of_all_pieces_of_a_connection_is_added_up() -> None:
+    sender = Sender("a", 10, [])
+    Feeder(asyncio.get_running_loop()).add(sender)
+    await _turns_until(lambda: sender.fed_seconds >= 10 * 0.001)
+
+
 async def test_parsing_leaves_the_event_loop_to_others_after_some_milliseconds() -> None:
     fed: list[str] = []
     feeder = Feeder(asyncio.get_running_loop())

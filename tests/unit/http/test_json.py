@@ -42,6 +42,22 @@ def test_bad_json_behind_such_an_integer_is_refused() -> None:
         parse_json(b'{"dimensions": %s, "n": }' % (b"9" * 5_000))
 
 
+def _nested(levels: int, opening: bytes, closing: bytes) -> bytes:
+    """An object that is nested so deeply, itself among the levels."""
+    return b'{"a":' + opening * (levels - 2) + b"[]" + closing * (levels - 2) + b"}"
+
+
+@pytest.mark.parametrize(("opening", "closing"), [(b"[", b"]"), (b'{"a":', b"}")], ids=["lists", "objects"])
+def test_32_levels_are_read(opening: bytes, closing: bytes) -> None:
+    assert parse_json(_nested(32, opening, closing)).keys() == {"a"}
+
+
+@pytest.mark.parametrize(("opening", "closing"), [(b"[", b"]"), (b'{"a":', b"}")], ids=["lists", "objects"])
+def test_33_levels_are_too_many(opening: bytes, closing: bytes) -> None:
+    with pytest.raises(InvalidRequest, match="deeper than 32 levels"):
+        parse_json(_nested(33, opening, closing))
+
+
 def test_a_duplicate_key_is_named() -> None:
     with pytest.raises(InvalidRequest) as refused:
         parse_json(b'{"model": 1, "model": 2}')

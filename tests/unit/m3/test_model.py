@@ -30,18 +30,22 @@ class Request:
 
 
 class TextModel:
-    """A text's row is its length; texts of 99 tokens fail."""
+    """A text's row is its length, or zeros where nobody waits for its block; texts of 99 tokens fail."""
 
     def __init__(self, folder: Path, threads: int) -> None:
         self.folder, self.threads = folder, threads
         self.computed: list[int] = []
+        self.block = 1
 
     def compute(self, texts: Sequence[Any], wanted: Callable[[Any], bool]) -> Any:
-        lengths = np.array([len(text) for text in texts])
+        lengths = np.array([len(text) for text in texts], int)
         if 99 in lengths:
             raise RuntimeError("/secret/path")
-        self.computed = [length for number, length in enumerate(lengths) if wanted(np.array([number]))]
-        return np.array([[len(text), len(text)] for text in texts], np.float32).reshape(-1, 2)
+        blocks = np.split(np.arange(len(texts)), range(self.block, len(texts), self.block))
+        done = np.concatenate([block for block in blocks if wanted(block)] or [np.zeros(0, int)])
+        self.computed, rows = lengths[done].tolist(), np.zeros((len(texts), 2), np.float32)
+        rows[done] = lengths[done, None]
+        return rows
 
 
 @pytest.fixture
@@ -86,6 +90,16 @@ def test_a_request_that_nobody_waits_for_is_answered_so_and_not_computed(instanc
     assert (gone.error.args[1], gone.output_tensors) == (TritonError.CANCELLED, [])
     assert _rows(answers) == [[[2, 2]], [[4, 4]]]
     assert instance._model.computed == [2, 4]
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_who_shares_a_block_with_a_request_that_nobody_waits_for_gets_its_rows(instance: Any, place: int) -> None:
+    instance._model.block = 8
+    requests = [Request(2)]
+    requests.insert(place, Request(3, 3, cancelled=True))
+    answers = instance.execute(requests)
+    del answers[place]
+    assert _rows(answers) == [[[2, 2]]]
 
 
 @pytest.mark.parametrize("bad", [Request(20, missing=7), Request(20, missing=-7), Request(3, 0), Request(3, -1, 1)])

@@ -103,6 +103,16 @@ def test_a_long_text_is_cut(logger: logging.Logger, reader: _Reader) -> None:
     assert len(reader.lines[0]) < 20_000
 
 
+def test_of_a_long_traceback_the_end_is_told(logger: logging.Logger, reader: _Reader) -> None:
+    try:
+        raise ValueError("x" * 100_000 + "the reason")
+    except ValueError:
+        logger.exception("failed")
+    reader.goes_on.set()
+    _wait_for(reader, 1)
+    assert json.loads(reader.lines[0])["exception"].endswith("xthe reason")
+
+
 def test_the_last_lines_are_written_at_the_end() -> None:
     assert len(_logged("[logging.info('line %d', n) for n in range(500)]")) == 500
 

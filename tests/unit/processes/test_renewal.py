@@ -2,11 +2,13 @@
 
 import logging
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import pytest
 
 from frontend.config.settings import Settings
 from frontend.config.tables import SettingsError
+from frontend.processes import renewal
 from frontend.processes.renewal import Renewal
 
 OLD, NEW = Settings(), Settings(threads=3)
@@ -96,6 +98,24 @@ def test_a_later_one_that_does_not_start_is_tried_again() -> None:
     for _ in range(2):
         scene.next(NEW)
     assert (scene.renewal.settings, len(scene.started)) == (NEW, 3)
+
+
+def test_one_that_dies_twice_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1000.0]
+    monkeypatch.setattr(renewal, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    scene = Scene()
+    scene.begin().accepts = True
+    for _ in range(2):
+        scene.next(NEW)
+    for _ in range(2):
+        scene.started[-1].code = -9
+        for _ in range(2):
+            scene.next(NEW)
+    counts = [len(scene.started)]
+    for now[0] in (1000.9, 1001.0):
+        scene.next(NEW)
+        counts.append(len(scene.started))
+    assert counts == [3, 3, 4]
 
 
 def test_one_that_takes_for_ever_is_ended(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,5 +1,7 @@
 import asyncio
 import random
+import time
+from collections.abc import Iterator
 
 import pytest
 from sqlalchemy import func, select
@@ -90,6 +92,23 @@ async def test_sums_by_day_count_a_charge_once(engine: AsyncEngine) -> None:
     async with engine.connect() as connection:
         rows = await connection.execute(select(USAGE_DAYS.c.day, USAGE_DAYS.c.requests, USAGE_DAYS.c.amount))
         assert sorted(map(tuple, rows)) == [("1970-01-01", 2, 12), ("1970-01-02", 1, 5)]
+
+
+@pytest.fixture
+def _in_zurich() -> Iterator[None]:
+    """Half an hour before midnight, UTC, the next day has begun there."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", "CET-1")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("_in_zurich")
+async def test_a_day_is_that_of_utc_wherever_the_machine_is(engine: AsyncEngine) -> None:
+    await _ledger(engine).write(_placed(event("a", at=_DAY - 1800)))
+    async with engine.connect() as connection:
+        assert list(await connection.scalars(select(USAGE_DAYS.c.day))) == ["1970-01-01"]
 
 
 async def test_a_charge_is_paid_from_the_lease(engine: AsyncEngine, books: Books) -> None:

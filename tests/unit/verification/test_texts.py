@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -56,6 +57,15 @@ async def test_every_fact_holds_on_what_was_recorded(precision: str, told: str) 
 )
 async def test_a_fault_in_vectors_is_told(api: Recorded, wrong: set[str]) -> None:
     assert _wrong(await embeddings(api, DEMO, "")) == wrong
+
+
+@pytest.mark.parametrize(
+    "cut", [lambda vectors: vectors[:, :384], lambda vectors: vectors[:-1]], ids=["shorter", "fewer"]
+)
+async def test_vectors_of_another_shape_in_company_are_told(cut: Callable[[Vectors], Vectors]) -> None:
+    """Those of the last request alone, which is not of sixteen texts."""
+    api = Recorded(vectors=lambda vectors: cut(vectors) if 1 < len(vectors) < 16 else vectors)
+    assert _wrong(await embeddings(api, DEMO, "")) == {"vectors alone and in company"}
 
 
 async def test_vectors_that_are_no_numbers_are_told() -> None:

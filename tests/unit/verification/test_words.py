@@ -40,8 +40,19 @@ def test_what_was_heard_right_is_as_late_as_the_pauses_make_it() -> None:
         (5, (" plaît,", 1.8, 2.5), 0.5),
         (6, (" il", 1.8, 2.4), 0.4),
         (2, (" fenêtre,", 2.6, 2.7), 0.7),
+        (5, (" plaît,", 1.6, 1.7), 0.3),
+        (8, (" froid.", 2.4, 2.6), 0.4),
+        (6, (" il", 2.5, 2.6), 0.3),
     ],
-    ids=["first too early", "last too late", "first of the second", "in another phrase"],
+    ids=[
+        "first too early",
+        "last too late",
+        "first of the second",
+        "in another phrase",
+        "last too early",
+        "last of all too early",
+        "first too late",
+    ],
 )
 def test_a_word_outside_of_its_phrase_is_late(place: int, word: tuple[str, float, float], late: float) -> None:
     assert compare(PHRASES, SPANS, _heard((place, word))).late == pytest.approx(late)

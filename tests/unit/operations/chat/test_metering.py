@@ -13,6 +13,7 @@ WORDS = b'data: {"choices":[{"delta":{"content":"a"}}]}\n'
     ("answer", "tokens"),
     [
         (b'{"usage":{"total_tokens":7}}', 7),
+        (b'{"usage":{"total_tokens":0}}', 0),
         (b'{"response":{"usage":{"total_tokens":7}}}', 7),
         (b'{"usage":{"total_tokens":true}}', None),
         (b'{"usage":{"total_tokens":-1}}', None),
@@ -60,6 +61,12 @@ def test_a_stream_costs_what_it_tells_however_it_is_cut() -> None:
     stream = WORDS + USAGE
     passed = b"".join(meter.feed(stream[place : place + 1]) for place in range(len(stream)))
     assert (passed + meter.rest(), meter.tokens) == (stream, 42)
+
+
+def test_a_stream_that_tells_of_no_tokens_costs_none() -> None:
+    meter = StreamMeter(1000, hides=False)
+    meter.feed(WORDS + USAGE.replace(b"42", b"0"))
+    assert meter.tokens == 0
 
 
 def test_the_event_of_the_usage_is_kept_back_from_who_did_not_ask() -> None:

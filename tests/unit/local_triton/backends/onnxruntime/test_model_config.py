@@ -82,8 +82,9 @@ def test_a_bad_ragged_config_is_refused(path: tuple[Any, ...], value: Any, reaso
     [
         (DENSE, [Info("x", "tensor(float)", [1, 3])], DENSE_OUTPUTS, "first dimension"),
         (RAGGED, [Info("ids", "tensor(int32)", [-1, -1]), INPUTS[1]], OUTPUTS, "ragged"),
+        (DENSE, DENSE_INPUTS, [Info("y", "tensor(float)", [-1, -1])], "shape"),
     ],
-    ids=["a model that cannot batch", "a ragged input of two dimensions"],
+    ids=["a model that cannot batch", "a ragged input of two dimensions", "a fixed size of an output that is free"],
 )
 def test_a_model_that_does_not_fit_is_refused(config: Any, inputs: Any, outputs: Any, reason: str) -> None:
     with pytest.raises(model_config.ConfigError, match=reason):

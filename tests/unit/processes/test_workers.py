@@ -1,0 +1,83 @@
+"""The parent of workers: what becomes of one that dies is mended, counted and forgotten."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.conftest import ROOT
+
+_PARENT = """
+import sys
+from frontend.config.settings import Settings
+from frontend.processes.workers import Workers
+sys.exit(Workers(Settings(port=0), [sys.executable, "-c", sys.argv[1]], Settings).run())
+"""
+# Says that it accepts, then a few times a second what it was told, and whose gauges there are.
+_WORKER = """
+import dataclasses, json, os, struct, sys, time
+from pathlib import Path
+from frontend.observe import METRICS_FOLDER
+from frontend.observe.metrics import CONNECTIONS
+from frontend.processes.group import Board
+from frontend.processes.worker import Start
+start = Start.read(int(sys.argv[1]))
+CONNECTIONS.set(7)
+os.write(start.descriptors.started, b"%d " % os.getpid())
+while os.getppid() > 1:
+    time.sleep(0.1)
+    gauges = [int(path.stem.split("_")[-1]) for path in Path(os.environ[METRICS_FOLDER]).glob("gauge_live*")]
+    try:
+        group = Board(start.descriptors.board).read()
+    except struct.error:
+        continue
+    print(json.dumps({"pid": os.getpid(), "gauges": gauges, **dataclasses.asdict(group)}), flush=True)
+"""
+
+
+class _Parent:
+    """A process with one worker."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self.process = process
+
+    def told_by_another_than(self, pid: int) -> dict[str, Any]:
+        """What a worker that accepts says next."""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            told: dict[str, Any] = json.loads(line)
+            if told["pid"] != pid and told["accepting"]:
+                return told
+        raise AssertionError("the parent has ended")
+
+    def kill_a_worker(self) -> int:
+        pid = int(self.told_by_another_than(0)["pid"])
+        os.kill(pid, signal.SIGKILL)
+        return pid
+
+
+@pytest.fixture
+def parent() -> Iterator[_Parent]:
+    command = [sys.executable, "-c", _PARENT, _WORKER]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        yield _Parent(process)
+        process.terminate()
+
+
+def test_a_worker_that_was_killed_is_started_again_and_counted(parent: _Parent) -> None:
+    assert parent.told_by_another_than(parent.kill_a_worker())["restarts"] == 1
+
+
+def test_what_a_killed_worker_held_is_in_no_gauge(parent: _Parent) -> None:
+    killed = parent.kill_a_worker()
+    assert killed not in parent.told_by_another_than(killed)["gauges"]
+
+
+def test_a_killed_worker_does_not_accept_until_the_next_one_does(parent: _Parent) -> None:
+    told = parent.told_by_another_than(parent.kill_a_worker())
+    assert (told["wanted"], told["accepting"], told["failing"]) == (1, 1, 0)
