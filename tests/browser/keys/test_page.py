@@ -62,7 +62,10 @@ async def test_a_rotated_key_goes_on_beside_the_new_one(page: Page, url: str) ->
     await expect(page.locator("#secret-key")).not_to_have_text(old)
     new = await page.locator("#secret-key").inner_text()
     assert [await _status(url, key) for key in (old, new)] == [200, 200]
-    await expect(page.get_by_role("row", name="rotated")).to_have_count(2)
+    await expect(page.get_by_role("row", name="rotated")).to_have_count(1)
+    below = page.get_by_role("row", name="rotated").locator("+ tr")
+    await expect(below).to_contain_text(f"old secret{api_key.prefix(old)}")
+    await expect(below).to_contain_text("until ")
     await expect(page.get_by_role("row", name=api_key.prefix(old))).to_contain_text(re.compile("until 20"))
 
 

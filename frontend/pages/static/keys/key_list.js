@@ -2,7 +2,7 @@
 
 import { byId, make, number } from "/shared/dom.js";
 import { openForm } from "./form.js";
-import { List, action, lines, moment } from "./list.js";
+import { List, action, cell, lines, moment } from "./list.js";
 import { showSecret } from "./secret.js";
 import { ask } from "./session.js";
 
@@ -13,7 +13,7 @@ export class KeyList {
   #settings; #list;
 
   constructor() {
-    const options = { path: () => "keys", given: { order: "desc" }, row: (key) => this.#row(key), name: ({ prefix }) => prefix, nothing: (searched) => (searched ? "There is no such key." : "There is no key yet: create the first one.") };
+    const options = { path: () => "keys", given: { order: "desc" }, arrange: withOldSecrets, row: (key) => this.#row(key), name: ({ prefix }) => prefix, nothing: (searched) => (searched ? "There is no such key." : "There is no key yet: create the first one.") };
     this.#list = new List(byId("keys"), options);
     byId("new-key").addEventListener("click", () => this.#create());
   }
@@ -34,6 +34,7 @@ export class KeyList {
   }
 
   #row(key) {
+    if (key.isOld) return oldSecretRow(key);
     const used = key.last_used_at === null ? "never used" : `used ${moment(key.last_used_at)}`;
     return make(
       "tr", {},
@@ -143,6 +144,20 @@ export class KeyList {
       },
     });
   }
+}
+
+// The secrets that a rotation has left, below the one of their key that ends last.
+function withOldSecrets(secrets) {
+  const keys = new Map();
+  for (const secret of secrets) keys.set(secret.id, [...(keys.get(secret.id) ?? []), secret]);
+  const end = ({ expires_at: at }) => at ?? Infinity;
+  const sorted = [...keys.values()].map((its) => its.toSorted((first, second) => (end(first) < end(second) ? 1 : end(first) > end(second) ? -1 : 0)));
+  return sorted.flatMap(([newest, ...old]) => [newest, ...old.map((secret) => ({ ...secret, isOld: true }))]);
+}
+
+function oldSecretRow(secret) {
+  const name = make("th", { scope: "row" }, ...lines("old secret", make("code", {}, secret.prefix)));
+  return make("tr", { class: "old" }, name, cell(""), cell(""), make("td", { class: "moment" }, state(secret)), cell(""));
 }
 
 const words = (name) => name.replaceAll("_", " ");

@@ -24,7 +24,7 @@ export class List {
   #node; #options; #question = 0; #last = null;
 
   // options: path() below /admin/v1, given (what is asked for besides the filters), row (an element of what is answered),
-  // name (what the row is called where it is the last), nothing(searched) (what is said of none).
+  // name (what the row is called where it is the last), nothing(searched) (what is said of none), arrange (puts what is answered in the order in which it is shown).
   constructor(node, options) {
     [this.#node, this.#options] = [node, options];
     const form = this.#filters;
@@ -83,7 +83,7 @@ export class List {
   #show(rows, more, nothing) {
     const body = this.#of("tbody");
     if (this.#last === null) body.replaceChildren();
-    const made = rows.map(this.#options.row);
+    const made = (this.#options.arrange?.(rows) ?? rows).map(this.#options.row);
     const headings = [...this.#node.querySelectorAll("th[scope=col]")].map((each) => each.textContent);
     // On a phone each row is a card, whose values have their headings beside them.
     for (const row of made) [...row.children].forEach((each, place) => (each.dataset.heading = headings[place]));
