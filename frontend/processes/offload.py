@@ -75,11 +75,16 @@ class Offload:
         Raises ``TaskKilledError`` for a task that takes too much, and ``BadGateway`` where its process died twice.
         Cancelling ends the process too.
         """
-        for _ in range(_TRIES):
+        deaths = 0
+        # Of processes that were dead before they began the task there are no more than there are processes.
+        for _ in range(_TRIES + self._workers):
             process = await self._take()
             try:
                 value, error = await self._call(process, (function, args, kwargs))
             except ProcessDiedError:
+                deaths += process.begun
+                if deaths == _TRIES:
+                    break
                 continue
             if isinstance(error, MemoryError):
                 WORKERS_KILLED.labels(self._name, "memory").inc()
@@ -100,11 +105,9 @@ class Offload:
             self._keepers = [start_apart(self._keep()) for _ in range(self._workers)]
         try:
             async with asyncio.timeout(_START_SECONDS):
-                while not (process := await self._free.get()).is_there:
-                    pass
+                return await self._free.get()
         except TimeoutError:
             raise BadGateway("a process of this service could not be started, retry with backoff") from None
-        return process
 
     async def _call(self, process: TaskProcess, task: tuple[Any, ...]) -> tuple[Any, Exception | None]:
         try:

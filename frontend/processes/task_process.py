@@ -17,7 +17,7 @@ from frontend.observe import METRICS_FOLDER
 
 _MEMORY_BYTES = 4 * 1024**3
 _OPEN_FILES = 64
-_READY = b""
+_READY = _BEGUN = b""
 
 
 class ProcessDiedError(Exception):
@@ -34,7 +34,8 @@ class TaskProcess:
         self._pipe, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs, prepare), daemon=True)
         self.reason: str | None = "died"
-        self.tasks = 0
+        # How many it was given, and whether it has begun the last one: it may have been dead before that.
+        self.tasks, self.begun = 0, False
         try:
             self._process.start()
             theirs.close()
@@ -47,16 +48,13 @@ class TaskProcess:
         """A descriptor that becomes readable when the process ends."""
         return self._process.sentinel
 
-    @property
-    def is_there(self) -> bool:
-        """Whether it waits for a task; what it has not been asked for it says only by its end."""
-        return not self._pipe.poll()
-
     def call(self, task: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]) -> tuple[Any, Exception | None]:
         """What the function answers and what it raises; blocks, so it is for a thread."""
-        self.tasks += 1
+        self.tasks, self.begun = self.tasks + 1, False
         try:
             self._pipe.send(task)
+            self._pipe.recv_bytes()
+            self.begun = True
             answer = self._pipe.recv_bytes()
         except (OSError, EOFError) as error:
             raise ProcessDiedError("the process ended in the middle of its task") from error
@@ -96,6 +94,7 @@ def _serve(pipe: Connection, prepare: Callable[[], object] | None) -> None:
         except EOFError:
             # The parent has gone.
             return
+        pipe.send_bytes(_BEGUN)
         pipe.send_bytes(_answer(task))
 
 
