@@ -33,6 +33,7 @@ async def test_lists_come_in_parts_that_tell_whether_there_are_more(admin: Clien
         first = await ask(admin, "GET", f"{path}?limit=2")
         rest = await ask(admin, "GET", f"{path}?after={first['data'][-1][name]}")
         assert (first["data"] + rest["data"], first["has_more"], rest["has_more"]) == (whole, True, False), path
+        assert not (await ask(admin, "GET", f"{path}?limit={len(whole)}"))["has_more"], path
         turned = await ask(admin, "GET", f"{path}?order={'desc' if path in ('/orgs', '/keys') else 'asc'}")
         assert turned["data"] == whole[::-1], path
 

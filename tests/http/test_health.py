@@ -65,6 +65,15 @@ async def test_a_process_without_any_model_is_not_ready_until_one_is_back(client
                 pass
 
 
+@pytest.mark.parametrize(("setting", "status"), [("any", 503), ("none", 200)])
+async def test_a_process_without_any_model_is_ready_where_none_must_be_there(
+    settings: Settings, setting: str, status: int
+) -> None:
+    settings = dataclasses.replace(settings, ready_models=setting)
+    async with running(settings, PartOfATriton(lacking=TRITON_MODELS)) as client:
+        assert (await _ready(client))[0] == status
+
+
 @pytest.mark.parametrize(
     ("setting", "status"),
     [("any", 200), ("none", 200), ("all", 503), (VOICE, 503), (f"whisper_turbo, {EMBEDDER}", 200)],

@@ -1,7 +1,9 @@
 from typing import Any
 
+import numpy as np
 import pytest
 
+from frontend.operations.rerank.pipeline import order
 from tests.conftest import Client
 
 PATH = "/v1/rerank"
@@ -67,3 +69,7 @@ async def test_a_bad_parameter_is_400_and_named(client: Client, body: dict[str, 
     response = await client.post(PATH, json={"query": "q", "documents": DOCUMENTS, **body})
     assert response.status == 400
     assert (await response.json())["error"]["param"] == param
+
+
+def test_a_score_has_six_digits() -> None:
+    assert order(np.array([0.1234567], np.float32)) == [(0, 0.123457)]

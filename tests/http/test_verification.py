@@ -131,6 +131,19 @@ async def test_a_server_that_has_had_too_many_questions_is_asked_until_it_answer
     assert len(pauses.seconds) == 5
 
 
+async def test_nobody_waits_for_longer_than_a_minute_before_a_question_is_asked_again(
+    api: Api, triton: FakeTriton, pauses: Pauses
+) -> None:
+    triton.failure = RateLimited("later", headers={"Retry-After": "3600"})
+
+    def mend() -> None:
+        triton.failure = None
+
+    pauses.then = mend
+    await api.embed(["a"])
+    assert pauses.seconds == [60.0]
+
+
 async def test_too_many_questions_are_no_attempt_of_those_that_a_busy_server_has(
     api: Api, triton: FakeTriton, pauses: Pauses
 ) -> None:

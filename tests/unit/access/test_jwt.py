@@ -36,6 +36,10 @@ async def test_a_subject_is_one_caller_whatever_its_token() -> None:
     assert first.id == second.id != other.id
 
 
+async def test_a_subject_may_have_128_characters() -> None:
+    assert await TOKENS.identify(TOKENS.issue("x" * 128, 60))
+
+
 async def test_the_subject_itself_goes_nowhere() -> None:
     assert "phone-1" not in repr(await TOKENS.identify(TOKENS.issue("phone-1", 60)))
 

@@ -138,6 +138,15 @@ async def test_a_key_that_is_not_used_is_forgotten(
     assert registry.asked == asked
 
 
+async def test_a_key_that_is_used_again_is_not_forgotten(registry: FakeRegistry) -> None:
+    known, digest = KnownKeys(registry), api_key.digest(KEY)
+    await known.identify(KEY)
+    known._known[digest].used -= 1_000
+    await known.identify(KEY)
+    await known._refresh()
+    assert digest in known._known
+
+
 async def test_a_key_that_is_used_is_told_of_once_a_while(known: KnownKeys, registry: FakeRegistry) -> None:
     for _ in range(3):
         await known.identify(KEY)

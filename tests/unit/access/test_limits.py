@@ -1,6 +1,7 @@
 """How many requests pass, also while Redis is away."""
 
 import uuid
+from dataclasses import replace
 
 import pytest
 
@@ -93,6 +94,18 @@ async def test_an_organisation_shares_its_limit_between_keys() -> None:
     await limiter.take(Caller("a", "a", org="o", org_limit=1), "embeddings")
     with pytest.raises(RateLimited, match=r"rate limit exceeded \(1/min\)"):
         await limiter.take(Caller("b", "b", org="o", org_limit=1), "rerank")
+
+
+async def test_of_several_limits_that_are_reached_the_one_that_takes_longest_is_told() -> None:
+    # Ten seconds before the end of a minute.
+    limiter, other = Limiter(MemoryCounters(lambda: 110.0), LIMITS, {}), Caller("b", "b", org="o", org_limit=10)
+    for _ in range(4):
+        await limiter.take(other, "embeddings")
+    own = Caller("a", "a", org="o", org_limit=10, limits={"embeddings": 1})
+    await limiter.take(own, "embeddings")
+    with pytest.raises(RateLimited, match=r"\(2/min\)") as refused:
+        await limiter.take(replace(own, org_limit=2), "embeddings")
+    assert refused.value.headers["Retry-After"] == "47"
 
 
 async def test_endpoints_are_counted_apart() -> None:

@@ -73,6 +73,7 @@ async def test_organisations_come_in_parts_and_are_searched(registry: Registry) 
     assert [org for org, _, _ in await registry.orgs("", Page(2))] == ["Acme", "beta"]
     assert [org for org, _, _ in await registry.orgs("", Page(2, "beta"))] == ["gamma"]
     assert [org for org, _, _ in await registry.orgs("AMM")] == ["gamma"]
+    assert [await registry.orgs(text) for text in ("%", "_")] == [[], []]
 
 
 async def test_what_comes_after_nothing_is_no_end_of_the_list(registry: Registry) -> None:

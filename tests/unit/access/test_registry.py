@@ -39,6 +39,12 @@ async def test_a_key_is_found_with_everything_it_was_given(registry: Registry) -
     assert found.expires_at == end
 
 
+async def test_a_key_may_have_a_name_of_128_characters(registry: Registry) -> None:
+    assert (await _caller(registry, await _create(registry, name="x" * 128))).name == "x" * 128
+    with pytest.raises(RegistryError, match="1 to 128 printable"):
+        await _create(registry, name="x" * 129)
+
+
 async def test_the_key_itself_is_not_in_the_database(registry: Registry, engine: AsyncEngine) -> None:
     key = await _create(registry)
     async with engine.connect() as connection:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from frontend.dispatch.scheduler import Rules, Scheduler
-from frontend.dispatch.slots import Nearness
+from frontend.dispatch.slots import Nearness, Slots
 from frontend.dispatch.turns import Ticket
 
 COMPANY, PRO, FREE = 1, 2, 3
@@ -244,3 +244,7 @@ def test_it_is_quiet_some_seconds_after_the_last_ticket_that_is_not_of_a_later_r
     scheduler.leave(clip, 10.0)
     assert not scheduler.is_quiet(11.0)
     assert scheduler.is_quiet(12.5)
+
+
+def test_a_backend_whose_limit_fell_below_its_calls_has_none_free_and_not_less() -> None:
+    assert Slots(limit=1, running=3).free == 0

@@ -48,6 +48,16 @@ async def test_an_unknown_expectation_is_ignored(port: int) -> None:
     assert (answer.status, answer.body, answer.continued) == (200, b"3", False)
 
 
+async def test_who_was_invited_to_send_a_body_hears_of_a_fault_of_ours() -> None:
+    async def fails(request: web.Request) -> web.Response:
+        await _length(request)
+        raise RuntimeError("ours")
+
+    async with serving(fails, SETTINGS, middlewares=()) as port:
+        answer = await _post(port, b"abc", "Expect: 100-continue")
+    assert (answer.continued, answer.status) == (True, 500)
+
+
 @pytest.mark.parametrize("coding", ["", " ", "identity", "Identity", "identity, identity"])
 async def test_a_coding_that_changes_nothing_is_none(port: int, coding: str) -> None:
     assert (await _post(port, b"abc", f"Content-Encoding: {coding}")).status == 200

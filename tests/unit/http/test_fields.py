@@ -86,6 +86,11 @@ def test_the_first_unknown_name_is_refused() -> None:
         fields.refuse_unknown(["a", "b", "c"], ("a",))
 
 
+@pytest.mark.parametrize("name", ["n" * 256, "\u00fc" * 128])
+def test_a_name_of_256_bytes_is_taken(name: str) -> None:
+    fields.check_name(name)
+
+
 @pytest.mark.parametrize("name", ["\ud800", "n" * 257, "\u00fc" * 129])
 def test_a_name_that_no_answer_could_repeat_is_refused(name: str) -> None:
     with pytest.raises(InvalidRequest, match="a parameter's name"):

@@ -97,6 +97,20 @@ async def test_a_malformed_form_is_400(body: bytes) -> None:
     assert type(await _refusal(body)) is InvalidRequest
 
 
+async def test_a_form_has_64_parts() -> None:
+    assert len((await _read((FIELD + b"a\r\n") * 64 + END))[0]) == 64
+
+
+async def test_a_boundary_may_have_70_characters() -> None:
+    boundary = "x" * 70
+    body = (FIELD + b"a" + END).replace(b"--x", f"--{boundary}".encode())
+    assert (await _read(body, boundary=boundary))[0] == [("prompt", "a")]
+
+
+async def test_the_head_of_a_part_may_have_tabs_where_blanks_may_stand() -> None:
+    assert (await _read(FIELD.replace(b"; ", b";\t") + b"a" + END))[0] == [("prompt", "a")]
+
+
 @pytest.mark.parametrize("boundary", ["", "x" * 71, "ü"])
 async def test_a_boundary_is_of_1_to_70_characters_of_ascii(boundary: str) -> None:
     assert type(await _refusal(FIELD + b"a" + END, boundary=boundary)) is InvalidRequest

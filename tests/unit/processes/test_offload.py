@@ -49,6 +49,13 @@ def _allocate(count: int) -> int:
     return np.empty(count, np.uint8).size
 
 
+def _open(count: int) -> int:
+    files = [os.open(os.devnull, os.O_RDONLY) for _ in range(count)]
+    for file in files:
+        os.close(file)
+    return len(files)
+
+
 def _add(a: int, b: int) -> int:
     return a + b
 
@@ -62,7 +69,7 @@ async def pool() -> AsyncIterator[Offload]:
 
 async def test_a_task_that_overruns_is_killed_and_the_pool_goes_on() -> None:
     pool = Offload("tested", 1, tasks=100, seconds=2)
-    with pytest.raises(TaskKilledError):
+    with pytest.raises(TaskKilledError, match="^late$"):
         await pool.run(_sleep, 60)
     assert await pool.run(_add, 1, 1) == 2
     await pool.close()
@@ -148,7 +155,7 @@ async def test_every_process_that_ends_with_its_task_is_counted_by_its_reason() 
 
 async def test_a_worker_has_a_bound_on_its_memory(pool: Offload) -> None:
     assert await pool.run(_allocate, 2**20) == 2**20
-    with pytest.raises(TaskKilledError):
+    with pytest.raises(TaskKilledError, match="^memory$"):
         await pool.run(_allocate, 5 * 2**30)
 
 
@@ -168,6 +175,12 @@ async def test_a_task_that_is_cancelled_is_killed_and_leaves_its_worker_to_the_n
 async def test_a_worker_cannot_write_files(pool: Offload, tmp_path: os.PathLike[str]) -> None:
     with pytest.raises(OSError):
         await pool.run(_write, os.path.join(tmp_path, "file"))
+
+
+async def test_a_worker_cannot_open_many_files(pool: Offload) -> None:
+    assert await pool.run(_open, 30) == 30
+    with pytest.raises(OSError, match="Too many open files"):
+        await pool.run(_open, 65)
 
 
 async def test_a_functions_own_error_passes_through(pool: Offload) -> None:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import socket
+import threading
 from contextlib import closing
 from typing import Any
 
@@ -23,6 +24,16 @@ def test_each_port_has_a_socket_that_does_not_listen_yet() -> None:
 def test_a_taken_admin_port_gives_the_other_back() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(OSError, match="in use"):
         Sockets(Settings(port=0, admin_port=taken.getsockname()[1]))
+
+
+def test_a_port_that_is_let_go_of_in_a_moment_is_waited_for() -> None:
+    taken = socket.create_server(("127.0.0.1", 0))
+    port = taken.getsockname()[1]
+    letting_go = threading.Timer(0.25, taken.close)
+    letting_go.start()
+    with closing(Sockets(Settings(host="127.0.0.1", port=port))) as sockets:
+        assert sockets.descriptors[0] >= 0
+    letting_go.join()
 
 
 @pytest.mark.parametrize("name", ["host", "port", "admin_host", "admin_port"])

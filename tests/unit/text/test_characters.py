@@ -17,6 +17,7 @@ def test_letters_are_composed(text: str) -> None:
         ("\uff28\uff45\uff4c\uff4c\uff4f", "Hello"),
         ("\U0001d407\U0001d41e\U0001d425\U0001d425\U0001d428", "Hello"),
         ("\u2460 \u338f", "1 kg"),
+        ("\u33c2", "a.m."),
         ("a\u00a0b", "a b"),
         ("Dona\u00addampf\u200bschiff\ufeff", "Donadampfschiff"),
         ("don`t don\u2019t don\u00b4t", "don't don't don't"),

@@ -61,6 +61,11 @@ def test_a_long_sentence_is_cut_at_a_comma_if_one_is_near() -> None:
     assert second[2:-1] == _said("bananas " * 10)[0][2:-1]
 
 
+def test_a_long_sentence_is_not_cut_at_a_comma_near_its_beginning() -> None:
+    first, second = _said("apples, " + "bananas " * 25)
+    assert min(len(first), len(second)) > 0.8 * max(len(first), len(second))
+
+
 def test_a_word_without_an_end_is_cut() -> None:
     assert max(map(len, _said("banana" * 200))) <= MOST_IDS
 

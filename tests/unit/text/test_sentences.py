@@ -37,6 +37,21 @@ def test_a_line_that_was_broken_at_some_width_goes_on_in_the_next_one() -> None:
     assert split(text, "en") == [text.replace("\n", " ")]
 
 
+@pytest.mark.parametrize(("length", "sentences"), [(50, 1), (49, 2)])
+def test_a_line_is_long_enough_to_have_been_broken_from_50_characters_on(length: int, sentences: int) -> None:
+    assert len(split("word " * 9 + "x" * (length - 45) + "\nlazy dog", "en")) == sentences
+
+
+@pytest.mark.parametrize(("letters", "dots"), [(20, 20), (21, 0)])
+def test_of_more_than_20_letters_with_dots_in_a_sentence_the_dots_are_left_away(letters: int, dots: int) -> None:
+    (sentence,) = split("x. " * letters + "end", "en")
+    assert (sentence.count("x"), sentence.count(".")) == (letters, dots)
+
+
+def test_a_word_of_50_letters_stays_whole() -> None:
+    assert split("x" * 50, "en") == ["x" * 50]
+
+
 def test_a_sentence_of_any_length_is_one() -> None:
     text = "word " * 900 + "end."
     assert split(text, "en") == [text]

@@ -13,7 +13,7 @@ from frontend.access.audit import ADMIN_KEY, Actor, Wanted
 from frontend.access.names import RegistryError
 from frontend.access.paging import EVERYTHING, Page
 from frontend.access.registry import Registry
-from frontend.database.tables import USAGE_EVENTS, WALLETS
+from frontend.database.tables import SECRETS, USAGE_EVENTS, WALLETS
 from frontend.usage import books as module
 from frontend.usage import leases
 from frontend.usage.books import Books, Lease, Scope, Sum
@@ -199,6 +199,19 @@ async def test_an_organisation_sees_the_names_of_its_own_keys_alone(engine: Asyn
         assert await books.key_names([found.id, "phone-1"], org) == {found.id: ("search", api_key.prefix(key))}
     await registry.change(api_key.prefix(key), {"org": "zenith", "name": "what zenith calls it"}, {})
     assert await books.key_names([found.id], "acme") == {}
+
+
+async def test_a_key_is_told_by_the_newest_of_its_secrets(engine: AsyncEngine, books: Books) -> None:
+    registry = Registry(engine)
+    old = await registry.create("search", "free", "acme", {}, None)
+    new = await registry.rotate(old, 60)
+    (found,) = (await registry.find([api_key.digest(new)])).values()
+    for first, last in ((old, new), (new, old)):
+        async with engine.begin() as connection:
+            for key, at in ((first, 1), (last, 2)):
+                own = SECRETS.c.digest == api_key.digest(key)
+                await connection.execute(sa.update(SECRETS).where(own).values(created_at=at))
+        assert await books.key_names([found.id]) == {found.id: ("search", api_key.prefix(last))}
 
 
 async def test_old_charges_are_deleted_and_their_sums_stay(

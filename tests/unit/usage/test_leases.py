@@ -23,3 +23,12 @@ async def test_to_keep_more_than_there_is_takes_no_more(engine: AsyncEngine, boo
         await leases.take(connection, "holder", "acme", 50)
         await leases.give_back(connection, "holder", "acme", 70)
     assert [lease.amount for lease in await books.leases()] == [50]
+
+
+async def test_of_who_has_nothing_more_nothing_is_wanted(engine: AsyncEngine, books: Books) -> None:
+    await books.top_up("acme", 100, None)
+    async with engine.begin() as connection:
+        await leases.take(connection, "holder", "acme", 50)
+        await leases.take(connection, "other", "acme", 85)
+        await leases.give_back(connection, "holder", "acme")
+        assert await leases.wanted(connection, "holder") == []

@@ -37,6 +37,11 @@ def test_counts_of_several_add_up_to_those_of_all() -> None:
     )
 
 
+@pytest.mark.parametrize("place", [0, 3, len(BOUNDS) - 1])
+def test_a_bound_belongs_to_the_class_below_it(place: int) -> None:
+    assert class_of(BOUNDS[place]) == place
+
+
 def test_nothing_has_no_percentile() -> None:
     assert percentile(_counts([]), 0.5) is None
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from frontend.catalogue.voices import VOICES
-from frontend.verification.facts import NAMED, PRECISIONS, FactsError, Heard, load
+from frontend.verification.facts import NAMED, PRECISIONS, Facts, FactsError, Heard, People, load
 from frontend.verification.people import clips
 
 HUB = load("hub")
@@ -78,6 +78,18 @@ def test_parts_are_left_out_by_name() -> None:
     assert {(len(each.scores), each.best) for each in bare.rankings} == {(0, -1)}
     assert (bare.speech.language, bare.speech.seconds, bare.speech.word_error) == (False, None, 0.05)
     assert HUB.without(set()) == HUB
+
+
+@pytest.mark.parametrize(
+    ("part", "left"),
+    [
+        ("people_seconds", People({"it": 0.1}, None)),
+        ("people_word_error", People({}, 0.5)),
+        ("", People({"it": 0.1}, 0.5)),
+    ],
+)
+def test_what_is_known_of_people_is_left_out_by_name(part: str, left: People) -> None:
+    assert Facts("", people=People({"it": 0.1}, 0.5)).without({part}).people == left
 
 
 def test_what_was_sampled_is_left_out_by_name() -> None:

@@ -88,6 +88,7 @@ async def test_clips_that_are_heard_otherwise_are_told(change: dict[str, Any], w
     assert {fact.partition(": ")[2] for fact in _wrong(rows)} - {"log probability, mean"} == {wrong}
 
 
-async def test_clips_that_are_all_a_little_less_sure_are_told() -> None:
-    api = Recorded(heard=lambda heard: replace(heard, logprob=heard.logprob - 0.02))
+@pytest.mark.parametrize("change", [-0.02, 0.02], ids=["less", "more"])
+async def test_clips_that_are_all_a_little_less_or_more_sure_are_told(change: float) -> None:
+    api = Recorded(heard=lambda heard: replace(heard, logprob=heard.logprob + change))
     assert _wrong(await heard(api, DEMO, "")) == {"clips: log probability, mean"}

@@ -44,6 +44,11 @@ def test_silence_at_both_ends_is_cut_off() -> None:
     assert sound.trimmed().seconds == pytest.approx(1, abs=0.01)
 
 
+def test_no_sample_of_a_sound_is_cut_off() -> None:
+    samples = np.array([0, 5_000, 0, -5_000, 0], np.int16)
+    assert Sound(samples, RATE).trimmed().samples.tolist() == [5_000, 0, -5_000]
+
+
 def test_silence_alone_is_nothing() -> None:
     assert Sound(np.zeros(RATE, np.int16), RATE).trimmed().seconds == 0
 
@@ -64,5 +69,6 @@ def test_a_moment_of_another_sound_is_far_from_it() -> None:
     assert apart(outline(_tone(440)), outline(Sound(sound, RATE))) > 5
 
 
-def test_a_longer_sound_is_infinitely_far() -> None:
-    assert apart(outline(_tone(440)), outline(_tone(440, 1.2))) == float("inf")
+@pytest.mark.parametrize(("seconds", "far"), [(1.05, False), (1.1, True), (1.2, True), (0.95, False), (0.9, True)])
+def test_a_sound_that_is_longer_or_shorter_by_more_than_a_frame_is_infinitely_far(seconds: float, far: bool) -> None:
+    assert (apart(outline(_tone(440)), outline(_tone(440, seconds))) == float("inf")) is far

@@ -4,11 +4,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from frontend.catalogue.voices import VOICES
 from frontend.verification.client import Api, RefusedError, Transcript
 from frontend.verification.facts import Facts, Recording, Speech, Spoken
 from frontend.verification.rows import Row
 from frontend.verification.sound import Sound, outline, write_wav
-from frontend.verification.speech import spoken
+from frontend.verification.speech import say, spoken
 
 RATE = 16_000
 SPEECH = Speech(sentences={"en": ["one two | three", "four"]}, pause=0.25, sentence_pause=0.5)
@@ -48,6 +49,11 @@ def _wrong(rows: list[Row]) -> set[str]:
 async def test_what_is_heard_as_it_was_said_is_right() -> None:
     rows = await spoken(Talk(), Facts("", speech=SPEECH), "")
     assert (_wrong(rows), len(rows)) == (set(), 14)
+
+
+async def test_a_sentence_stands_behind_a_longer_pause_than_a_phrase() -> None:
+    said = await say(Talk(), Facts("", speech=SPEECH), VOICES["amy"])
+    assert [round(start, 2) for start, _ in said.spans] == [0.5, 1.75, 3.25]
 
 
 @pytest.mark.parametrize(
