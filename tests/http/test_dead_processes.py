@@ -95,6 +95,8 @@ async def test_a_frontend_whose_processes_are_gone_is_not_ready_until_they_are_b
     settings: Settings, triton: FakeTriton, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("frontend.app.load_phonemizer", die)
+    # For which the end of the frontend waits too.
+    monkeypatch.setattr("frontend.processes.offload._START_SECONDS", 1.0)
     async with running(settings, triton) as client:
         asked = asyncio.ensure_future(_speech(client))
         await until(lambda: not client.app[TEXT].works)
