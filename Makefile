@@ -14,7 +14,7 @@ STATE ?= build
 # Some images set it: every start would compile all libraries anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help check-python install run export demo prepare-test test-models test-together test lint bench bench-peers tune capacity mutants documents pictures format clean
+.PHONY: help check-python install run export demo prepare-test test-triton test-torch test-together test lint bench bench-peers tune capacity mutants documents pictures format clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -104,25 +104,31 @@ demo: $(VENV)/installed
 
 prepare-test: demo $(VENV)/installed-tests $(VENV)/installed-clients $(VENV)/installed-browser $(VENV)/installed-prometheus
 
-# What starts Triton or loads torch runs in one process, so that each is done once, and is told in one piece.
-MODEL_TESTS := tests/triton tests/unit/export_models tests/unit/whisper tests/unit/benchmark/lookalikes tests/unit/gpu_check
+# What starts Triton runs in one process, and what loads torch in another, so that each is done once; both are told in
+# one piece.
+TRITON_TESTS := tests/triton
+TORCH_TESTS := tests/unit/export_models tests/unit/whisper tests/unit/benchmark/lookalikes tests/unit/gpu_check
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+IN_ONE_PIECE = @mkdir -p build && $(PYTEST) -q -m "not alone" -o cache_dir=build/$@.cache $(1) > build/$@.log 2>&1; \
+	  status=$$?; cat build/$@.log; exit $$status
 
-test-models:
-	@mkdir -p build && $(PYTEST) -q -m "not alone" -o cache_dir=build/pytest_cache $(MODEL_TESTS) > build/test-models.log 2>&1; \
-	  status=$$?; cat build/test-models.log; exit $$status
+test-triton:
+	$(call IN_ONE_PIECE,$(TRITON_TESTS))
+
+test-torch:
+	$(call IN_ONE_PIECE,$(TORCH_TESTS))
 
 # Four, since many tests wait; in the order of the folders, so that the longest files, of few tests each, come first.
-# Lint comes after them, and beside those of the models, which take longer.
+# Lint comes after them, and beside those of Triton, which take longer.
 test-together:
-	@$(PYTEST) -n 4 --dist loadfile --no-loadscope-reorder -m "not alone" $(MODEL_TESTS:%=--ignore=%)
+	@$(PYTEST) -n 4 --dist loadfile --no-loadscope-reorder -m "not alone" $(patsubst %,--ignore=%,$(TRITON_TESTS) $(TORCH_TESTS))
 	@$(MAKE) --no-print-directory lint
 
 # What tests need may be another version of a package than an export, which goes beside other installs, imports.
 test: check-python ## lint, export the demo models, and every test, those against a real Triton included
 	@$(MAKE) --no-print-directory $(VENV)/installed-tests
 	@$(MAKE) --no-print-directory --output-sync -j 3 prepare-test
-	@$(MAKE) --no-print-directory -j 2 test-models test-together
+	@$(MAKE) --no-print-directory -j 3 test-triton test-torch test-together
 	@$(BIN)/python -m pytest -m alone $$(grep -rl --include='test_*.py' 'mark\.alone' tests)
 
 bench: check-export ## measure every operation under load; BENCH="--operations embeddings --callers 16 --seconds 20"
