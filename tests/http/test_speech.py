@@ -59,6 +59,7 @@ async def test_a_voice_wins_over_a_language(client: Client, triton: FakeTriton) 
         ({"response_format": "opus"}, 400, "response_format"),
         ({"speed": 3}, 400, "speed"),
         ({"speed": "fast"}, 400, "speed"),
+        ({"speed": True}, 400, "speed"),
         ({"model": "tts-2"}, 400, "model"),
         ({"stream": False}, 400, "stream"),
     ],

@@ -105,6 +105,18 @@ def test_more_broken_packets_are_damage(places: list[int]) -> None:
         decoded(_broken(places))
 
 
+def test_a_file_of_broken_packets_alone_is_damage() -> None:
+    """Of so few that they would be passed over."""
+    data = bytearray(encode(TONE[:200], "m4a"))
+    with av.open(io.BytesIO(bytes(data))) as container:
+        packets = [(packet.pos, packet.size) for packet in container.demux(audio=0) if packet.size]
+    assert len(packets) <= 2
+    for start, size in packets:
+        data[start : start + size] = b"\xff" * size
+    with pytest.raises(DamagedAudioError):
+        decoded(bytes(data))
+
+
 def _pcm(rate: int, channels: int, seconds: float = 1.0) -> bytes:
     """A WAV file with the tone in its first channel."""
     tone = 0.5 * np.sin(2 * np.pi * 440 * np.arange(int(rate * seconds)) / rate)
