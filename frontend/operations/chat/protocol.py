@@ -66,13 +66,24 @@ def adds_usage(path: str, wishes: Wishes) -> bool:
 
 
 def with_usage(body: bytes | bytearray) -> bytes:
-    """The body with the wish for its usage, else as its client wrote it; one that says more of it is written anew."""
-    if f'"{_STREAM_OPTIONS}"'.encode() not in body:
+    """The body with the wish for its usage, otherwise as its client wrote it; written anew only if it has the options.
+
+    400 where that cannot be done: a number is too long, or too large for a float.
+    """
+    if not _has_options(body):
         return _TELL_USAGE + bytes(body).lstrip()[1:]
-    values = json.loads(body)
-    return json.dumps(
-        {**values, _STREAM_OPTIONS: {**(values.get(_STREAM_OPTIONS) or {}), _INCLUDE_USAGE: True}}
-    ).encode()
+    try:
+        values = json.loads(body)
+        values[_STREAM_OPTIONS] = {**(values[_STREAM_OPTIONS] or {}), _INCLUDE_USAGE: True}
+        return json.dumps(values, allow_nan=False).encode()
+    except ValueError:
+        raise InvalidRequest("a number in the request body is too long or too large") from None
+
+
+def _has_options(body: bytes | bytearray) -> bool:
+    # A name may be escaped, too. Integers are left as text: Python takes none of thousands of digits.
+    may_have = _STREAM_OPTIONS.encode() in body or b"\\u" in body
+    return may_have and _STREAM_OPTIONS in json.loads(body, parse_int=str)
 
 
 def refusal(status: int, body: bytes, retry_after: str | None) -> ApiError:
