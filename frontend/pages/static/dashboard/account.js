@@ -1,6 +1,6 @@
 // Who the key belongs to, how long the wallet lasts, and what is left of the limits.
 
-import { byId, make, number } from "/shared/dom.js";
+import { byId, make, nameColumns, number } from "/shared/dom.js";
 import { OPERATIONS } from "/shared/offer.js";
 import { exactly, toChf, toMicro } from "./data.js";
 
@@ -11,6 +11,7 @@ export function showAccount(account) {
   byId("whose").textContent = [account.org, account.key, account.tier].filter(Boolean).join(" · ");
   showBalance(account);
   byId("limits").replaceChildren(...account.limits.map(limitRow));
+  nameColumns(byId("limits").closest("table"));
 }
 
 function showBalance({ balance, spent_a_day: spent }) {

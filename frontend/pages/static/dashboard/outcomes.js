@@ -1,6 +1,6 @@
 // How requests ended and how long answers took, by operation.
 
-import { byId, make, number } from "/shared/dom.js";
+import { byId, make, nameColumns, number } from "/shared/dom.js";
 import { OPERATIONS } from "/shared/offer.js";
 
 const COUNTS = ["answered", "mistaken", "refused", "failed", "hung_up"];
@@ -11,6 +11,7 @@ export function showOutcomes(rows) {
   byId("no-outcomes").hidden = rows.length > 0;
   byId("ended").hidden = byId("words").hidden = !rows.length;
   byId("outcomes").replaceChildren(...rows.map(outcomeRow));
+  nameColumns(byId("outcomes").closest("table"));
 }
 
 function outcomeRow(row) {

@@ -1,7 +1,7 @@
 // What was used: the sum of each group, bars a day, and the days by themselves where they are asked for.
 
 import { Code } from "/shared/code.js";
-import { byId, make } from "/shared/dom.js";
+import { byId, make, nameColumns } from "/shared/dom.js";
 import { firstRequest, offer } from "/shared/offer.js";
 import { Chart } from "./chart.js";
 import { MEASURES, days, exactly, groups, nameOf, sums, told } from "./data.js";
@@ -21,6 +21,7 @@ export function showUsage(rows, chosen, org) {
   // Each unit has a column of its own, where there is something in it.
   const measures = ["amount", "requests", ...QUANTITIES.filter((measure) => all[measure])];
   byId("totals").replaceChildren(head([chosen.by], measures), body(found, measures), foot(org, all, measures));
+  nameColumns(byId("totals"));
   offerMeasures(measures);
   showChart(found, chosen);
   showDays(rows, chosen.by, measures);
@@ -87,6 +88,7 @@ function showDays(rows, by, measures) {
       return make("tr", {}, ...names, ...cells(sums([row]), measures));
     });
     byId("by-day").replaceChildren(head(["day", by], measures), make("tbody", {}, ...each));
+    nameColumns(byId("by-day"));
   };
   byId("by-day").replaceChildren();
   folded.ontoggle = fill;

@@ -1,6 +1,6 @@
 // A table that is filled part by part.
 
-import { make } from "/shared/dom.js";
+import { make, nameColumns } from "/shared/dom.js";
 import { Failure, ask } from "./session.js";
 
 const ROWS = 50;
@@ -84,10 +84,8 @@ export class List {
     const body = this.#of("tbody");
     if (this.#last === null) body.replaceChildren();
     const made = (this.#options.arrange?.(rows) ?? rows).map(this.#options.row);
-    const headings = [...this.#node.querySelectorAll("th[scope=col]")].map((each) => each.textContent);
-    // On a phone each row is a card, whose values have their headings beside them.
-    for (const row of made) [...row.children].forEach((each, place) => (each.dataset.heading = headings[place]));
     body.append(...made);
+    nameColumns(this.#of("table"));
     this.#of(".nothing").textContent = body.children.length ? "" : nothing;
     this.#of(".more").hidden = !more;
     if (rows.length) this.#last = this.#options.name(rows.at(-1));

@@ -10,6 +10,12 @@ export function make(tag, attributes = {}, ...children) {
   return made;
 }
 
+// Tells each value of a table the name of its column, which stands before it where there is no room for columns.
+export function nameColumns(table) {
+  const names = [...table.querySelectorAll("thead th")].map((each) => each.textContent);
+  for (const cell of table.querySelectorAll("td:not(.actions)")) cell.dataset.column = names[cell.cellIndex];
+}
+
 // A button that copies what `text` gives at that moment; `what` tells it from others.
 export function copyButton(text, what) {
   const button = make("button", { type: "button", class: "small", "aria-label": `Copy ${what}` }, "Copy");
