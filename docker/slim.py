@@ -33,7 +33,6 @@ _UNREAD = (
     "silero_vad/data/silero_vad_half.*",
     "silero_vad/data/silero_vad_op18_ifless.*",
     "silero_vad/data/silero_vad_openvino_16k.*",
-    "drf_spectacular_sidecar/static/drf_spectacular_sidecar/redoc",
     "numpy/f2py",
     "numpy/distutils",
     # What compilers, type checkers, tests and debuggers read.

@@ -1,10 +1,8 @@
-"""GET /docs: how the interface is called; /docs/reference: Swagger UI over /openapi.json; nothing from the internet."""
+"""GET /docs: how the interface is called; /docs/reference: each schema of /openapi.json; nothing from the internet."""
 
 import asyncio
 import functools
 import re
-from importlib.metadata import distribution
-from pathlib import Path
 from typing import Any
 
 from aiohttp import web
@@ -15,13 +13,7 @@ from frontend.pages.guide import guide
 from frontend.pages.static_files import STATIC, page_response, page_route, part_routes, parts_of, policy, read_page
 
 _FOLDER = STATIC / "docs"
-# Found without an import: the package around the files is made for Django.
-_SIDECAR = Path(str(distribution("drf-spectacular-sidecar").locate_file("drf_spectacular_sidecar")))
-_SWAGGER_UI = _SIDECAR / "static" / "drf_spectacular_sidecar" / "swagger-ui-dist"
-_PARTS = parts_of(_FOLDER) | {name: _SWAGGER_UI / name for name in ("swagger-ui.css", "swagger-ui-bundle.js")}
 _HEADERS = policy()
-# Swagger UI styles its elements in place and draws its icons from data addresses.
-_REFERENCE_HEADERS = policy(styles="'self' 'unsafe-inline'", images="'self' data:")
 
 
 def rendered(text: str) -> tuple[str, str]:
@@ -57,5 +49,5 @@ def routes(settings: Settings) -> list[web.RouteDef]:
         # The first time it is put together, which takes longer than the event loop may be held.
         return page_response(request, await asyncio.to_thread(page), _HEADERS)
 
-    reference = page_route("/docs/reference", _FOLDER / "reference.html", _REFERENCE_HEADERS)
-    return [web.get("/docs", show), reference, *part_routes("/docs", _PARTS, _HEADERS)]
+    reference = page_route("/docs/reference", _FOLDER / "reference.html", _HEADERS)
+    return [web.get("/docs", show), reference, *part_routes("/docs", parts_of(_FOLDER), _HEADERS)]

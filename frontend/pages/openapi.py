@@ -80,10 +80,14 @@ _SECURITY = {
     API_KEY: {"type": "http", "scheme": "bearer", "description": "An API key: quartet keys create"},
     MOBILE_TOKEN: {"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "A mobile app's token."},
 }
-_MODEL_PATHS = {
-    "/v1/models": get("listModels", "The models there are", json_content(reference("ModelList"))),
-    "/v1/models/{name}": get("retrieveModel", "One model", json_content(reference("Model")), parameters=[_NAME]),
-}
+
+
+def _model_paths(served: Served) -> Schema:
+    name = _NAME | {"example": next(iter(served.model_names()), "")}
+    return {
+        "/v1/models": get("listModels", "The models there are", json_content(reference("ModelList"))),
+        "/v1/models/{name}": get("retrieveModel", "One model", json_content(reference("Model")), parameters=[name]),
+    }
 
 
 def _model(served: Served) -> Schema:
@@ -126,7 +130,8 @@ def _refusal(kind: type[ApiError]) -> dict[str, Any]:
 def document(settings: Settings) -> dict[str, Any]:
     """The whole document, of what is served."""
     parts = [describe(settings.served) for name, describe in _PARTS.items() if name in settings.operations]
-    paths = copy.deepcopy({path: item for part in (*parts, Part(_MODEL_PATHS)) for path, item in part.paths.items()})
+    parts.append(Part(_model_paths(settings.served)))
+    paths = copy.deepcopy({path: item for part in parts for path, item in part.paths.items()})
     for path, item in paths.items():
         for operation in item.values():
             _complete(path, operation)

@@ -13,20 +13,20 @@ from frontend.middleware.ports import is_answered
 STATIC = Path(__file__).parent / "static"
 _SHARED = STATIC / "shared"
 # What a page has where a comment names it.
-_HEAD, _HEADER = ((_SHARED / f"{name}.html").read_text(encoding="utf-8").rstrip() for name in ("head", "header"))
+_HEAD, _HEADER, _SIGN_IN = (
+    (_SHARED / f"{name}.html").read_text(encoding="utf-8").rstrip() for name in ("head", "header", "sign_in")
+)
 _SITE = re.compile(r'<header class="site">.*?</header>', re.DOTALL)
 _LINK = re.compile(r'\n *<a [^>]*href="([^"]*)".*</a>')
 
 
-def policy(
-    *, styles: str = "'self'", images: str = "'self'", media: str = "'none'", microphone: str = ""
-) -> dict[str, str]:
+def policy(*, media: str = "'none'", microphone: str = "") -> dict[str, str]:
     """Headers under which a page runs only scripts of its own, talks to nobody else and leaves devices alone."""
     rules = {
         "default-src": "'none'",
         "script-src": "'self'",
-        "style-src": styles,
-        "img-src": images,
+        "style-src": "'self'",
+        "img-src": "'self'",
         "media-src": media,
         "connect-src": "'self'",
         "base-uri": "'none'",
@@ -43,9 +43,11 @@ def policy(
 
 
 def read_page(file: Path, path: str) -> str:
-    """A page's text for ``path``, with the head and the header of all pages; the header's link to this one says so."""
+    """A page's text for ``path``, with what pages share; the header's link to this one says so."""
     header = _HEADER.replace(f'<a href="{path}">', f'<a href="{path}" aria-current="page">')
-    page = file.read_text(encoding="utf-8").replace("<!-- head -->", _HEAD).replace("<!-- header -->", header)
+    page = file.read_text(encoding="utf-8")
+    for name, text in (("head", _HEAD), ("header", header), ("sign-in", _SIGN_IN)):
+        page = page.replace(f"<!-- {name} -->", text)
     # Where the link that skips the header leads to.
     return page.replace("<main", '<main id="main" tabindex="-1"', 1)
 

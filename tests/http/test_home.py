@@ -80,7 +80,7 @@ async def test_the_playground_alone_has_a_microphone_and_plays(client: Client, p
     assert f"media-src {'blob:' if playground else chr(39) + 'none' + chr(39)};" in rules
 
 
-@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("path", [*PAGES, "/docs/reference"])
 async def test_a_page_is_light(client: Client, path: str) -> None:
     text = await _text(client, path)
     parts = await _parts(client, text)

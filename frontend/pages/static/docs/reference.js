@@ -1,1 +1,63 @@
-SwaggerUIBundle({ url: "/openapi.json", dom_id: "#api", deepLinking: true, tryItOutEnabled: true });
+// The page: each operation of /openapi.json with a request to try, and each schema.
+
+import { byId, make, nameColumns } from "/shared/dom.js";
+import { signIn } from "/shared/sign_in.js";
+import { propertyTable, typeOf } from "./schemas.js";
+import { trial } from "./trial.js";
+
+function operationSection({ path, method, operationId: name, summary, description, tags, requestBody, parameters = [], responses }) {
+  const content = requestBody?.content ?? {};
+  const [form, json] = [content["multipart/form-data"]?.schema, content["application/json"]];
+  const named = form ?? json?.schema ?? { properties: Object.fromEntries(parameters.map((each) => [each.name, each.schema])), required: parameters.map((each) => each.name) };
+  const given = named.properties && Object.keys(named.properties).length ? [make("h3", {}, "Parameters"), propertyTable(named)] : [];
+  return section(
+    name, summary, "operation",
+    make("p", { class: "address" }, make("code", {}, `${method.toUpperCase()} ${path}`)),
+    ...(description ? [make("p", {}, description)] : []),
+    ...given,
+    make("h3", {}, "Request"),
+    trial({ name, path, parameters, form, json: json?.example, isMobile: tags.includes("mobile") }),
+    make("h3", {}, "Answers"),
+    ...answers(responses),
+  );
+}
+
+function section(id, title, kind, ...content) {
+  return make("section", { id, class: `card ${kind}`, "aria-labelledby": `${id}-title` }, make("h2", { id: `${id}-title` }, title), ...content);
+}
+
+function answers({ 200: good, ...refused }) {
+  const items = Object.entries(good.content).map(([type, { schema }]) => make("li", {}, make("code", {}, type), " ", ...typeOf(schema)));
+  return [make("ul", {}, ...items), make("p", {}, `Refused with ${Object.keys(refused).join(", ")}: `, make("a", { href: "#refusals" }, "what they mean"), ".")];
+}
+
+function schemaSection([name, schema]) {
+  return section(name, name, "schema", propertyTable(schema));
+}
+
+function refusalRows({ components: { responses } }, operations) {
+  const found = new Map(operations.flatMap((operation) => Object.entries(operation.responses)));
+  found.delete("200");
+  return [...found].sort().map(([status, { $ref: named }]) =>
+    make("tr", {}, make("th", { scope: "row" }, status), make("td", {}, responses[named.split("/").at(-1)].description)),
+  );
+}
+
+async function start() {
+  signIn();
+  const api = await fetch("/openapi.json").then((answer) => answer.json()).catch(() => null);
+  if (!api) {
+    byId("message").textContent = "The server does not answer. Load the page again in a moment.";
+    return;
+  }
+  const operations = Object.entries(api.paths).flatMap(([path, item]) => Object.entries(item).map(([method, operation]) => ({ path, method, ...operation })));
+  byId("operations").append(...operations.map(operationSection));
+  byId("refusals").querySelector("tbody").append(...refusalRows(api, operations));
+  nameColumns(byId("refusals").querySelector("table"));
+  byId("schemas").append(...Object.entries(api.components.schemas).map(schemaSection));
+  byId("contents").append(...[...document.querySelectorAll("article h2")].map((title) => make("li", {}, make("a", { href: `#${title.parentElement.id}` }, title.textContent))));
+  // What an address names was not there when the page was loaded.
+  byId(location.hash.slice(1))?.scrollIntoView();
+}
+
+start();

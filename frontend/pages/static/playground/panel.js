@@ -1,12 +1,14 @@
 // What the four panels have in common: a form that is sent, told of while it is under way, cancelled, and answered.
 
+import { Answer } from "/shared/answer.js";
+import { Cancelled, ask } from "/shared/ask.js";
+import { Code } from "/shared/code.js";
 import { make, number } from "/shared/dom.js";
 import { storedKey } from "/shared/key.js";
-import { Cancelled, ask } from "./ask.js";
-import { Exchange } from "./exchange.js";
+import { askForKey } from "/shared/sign_in.js";
 
 export class Panel {
-  #exchange; #controller; #result; #request; #show; #lacking;
+  #code; #answer = new Answer("h2"); #controller; #result; #request; #show; #lacking;
   #submit; #cancel = make("button", { type: "button", hidden: "" }, "Cancel");
   #bar = make("progress", { max: "1", hidden: "", "aria-label": "Progress" });
   #clock = make("span", { class: "note", "aria-hidden": "true" });
@@ -20,7 +22,9 @@ export class Panel {
     this.#submit = this.form.querySelector('button[type="submit"]');
     this.#submit.after(this.#cancel, this.#bar, this.#clock);
     this.form.append(this.#error);
-    this.#exchange = new Exchange(node.querySelector(".exchange"), node.id);
+    const card = make("section", { class: "card" }, make("h2", {}, "The request"));
+    node.querySelector(".exchange").append(card, this.#answer.node);
+    this.#code = new Code(card, node.id);
     this.form.addEventListener("input", () => this.tell());
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -45,23 +49,23 @@ export class Panel {
   // The request as it is now.
   tell() {
     const request = this.#request(new FormData(this.form));
-    this.#exchange.showRequest(request);
+    this.#code.show(request);
     return request;
   }
 
   async #send() {
     const request = this.tell();
     const key = storedKey();
-    if (!key) return tellOfKey("An API key is needed.");
+    if (!key) return askForKey("An API key is needed.");
     this.refuse(this.#lacking() || (this.form.querySelector(".note.over") ? "This is more than one request may have." : ""));
     if (this.#error.textContent) return;
-    this.#exchange.clear();
+    this.#answer.clear();
     this.#controller = new AbortController();
     const end = this.#begin();
     try {
       const answer = await ask(request, key, this.#controller.signal, (part) => this.#uploaded(part));
-      this.#exchange.showAnswer(answer);
-      if (answer.status === 401) return tellOfKey(refusal(answer));
+      this.#answer.show(answer);
+      if (answer.status === 401) return askForKey(refusal(answer));
       if (answer.status !== 200) throw new Error(refusal(answer));
       const facts = await this.#show(answer, request);
       const entries = facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]);
@@ -109,9 +113,6 @@ export class Panel {
     this.#result.toggleAttribute("data-old", busy);
   }
 }
-
-// What is wrong with the key is told where it goes in, whichever panel found it.
-const tellOfKey = (message) => document.dispatchEvent(new CustomEvent("key-refused", { detail: message }));
 
 function refusal({ status, headers, body }) {
   const wait = headers.get("retry-after");

@@ -1,52 +1,13 @@
 // The page: a key, and what can be tried with it.
 
 import { byId, make } from "/shared/dom.js";
-import { forgetKey, storedKey, takeKey } from "/shared/key.js";
 import { bounds, offer } from "/shared/offer.js";
+import { signIn } from "/shared/sign_in.js";
 import { tabs } from "/shared/tabs.js";
 import { compare } from "./compare.js";
 import { listen } from "./listen.js";
 import { rank } from "./rank.js";
 import { transcribe } from "./transcribe.js";
-
-async function account() {
-  const key = storedKey();
-  byId("sign-in").hidden = Boolean(key);
-  byId("whose").hidden = byId("sign-out").hidden = !key;
-  byId("whose").textContent = byId("message").textContent = "";
-  if (!key) return;
-  const answer = await fetch("/dashboard/data/account", { headers: { Authorization: `Bearer ${key}` } }).catch(() => null);
-  if (!answer?.ok) return say(answer);
-  const { key: name, org, tier, balance } = await answer.json();
-  byId("whose").textContent = [org, name, tier, balance && `${balance} CHF left`].filter(Boolean).join(" · ");
-}
-
-async function say(answer) {
-  // A proxy's own error is no JSON.
-  const { error } = (await answer?.json().catch(() => null)) ?? {};
-  const message = answer ? `${answer.status}: ${error?.message ?? answer.statusText}.` : "The server does not answer.";
-  if (answer?.status === 401) askForKey(message);
-  else byId("message").textContent = message;
-}
-
-function askForKey(message) {
-  byId("message").textContent = message;
-  forgetKey();
-  byId("sign-in").hidden = false;
-  byId("whose").hidden = byId("sign-out").hidden = true;
-  byId("key").focus();
-}
-
-function signIn() {
-  takeKey(byId("sign-in"), account);
-  document.addEventListener("key-refused", ({ detail }) => askForKey(detail));
-  byId("sign-out").addEventListener("click", () => {
-    forgetKey();
-    account();
-    byId("key").focus();
-  });
-  account();
-}
 
 // Only what is served here is shown.
 function offerModels({ models }) {

@@ -15,8 +15,8 @@ export function recipes(request, origin) {
   return { curl: curl(request, origin), Python: python(request, origin), JavaScript: javascript(request, origin) };
 }
 
-function curl({ path, json: body, form = [], saves }, origin) {
-  const lines = [`curl -s ${origin}${path}`, `-H "Authorization: Bearer $${KEY}"`];
+export function curl({ path, json: body, form = [], saves }, origin, key = KEY) {
+  const lines = [`curl -s ${origin}${path}`, `-H "Authorization: Bearer $${key}"`];
   if (body) lines.push(`-H "Content-Type: application/json"`, `-d ${inShell(json(body))}`);
   for (const [name, value] of form) {
     const file = value instanceof File;

@@ -1,36 +1,29 @@
-// What went over the wire: the request as programs send it, and the answer's status, headers and words.
+// The answer to a request: its status, headers and words.
 
-import { Code } from "/shared/code.js";
-import { copyButton, make, number } from "/shared/dom.js";
+import { copyButton, make, number } from "./dom.js";
 
 const SHOWN = ["x-request-id", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset", "retry-after", "content-type", "content-length"];
 // More of an answer is not put into the page.
 const LONGEST_BODY = 20_000;
 
-export class Exchange {
-  #code; #answer = make("section", { class: "card", hidden: "" });
-  #status = make("h2"); #headers = make("dl", { class: "facts headers" }); #body = make("pre", { class: "code wrap", tabindex: "0" });
+export class Answer {
+  #status; #headers = make("dl", { class: "facts headers" }); #body = make("pre", { class: "code wrap", tabindex: "0" });
   #fold = make("details", { open: "" }, make("summary", {}, "Body")); #whole = "";
 
-  constructor(node, name) {
-    const request = make("section", { class: "card" }, make("h2", {}, "The request"));
+  // `heading` is the element of its title, one level below what it stands in.
+  constructor(heading) {
+    this.#status = make(heading);
     this.#body.setAttribute("aria-label", "The answer's body");
     this.#body.setAttribute("role", "group");
     this.#fold.append(make("div", { class: "bar" }, copyButton(() => this.#whole, "the answer")), this.#body);
-    this.#answer.append(this.#status, this.#headers, this.#fold);
-    node.append(request, this.#answer);
-    this.#code = new Code(request, name);
-  }
-
-  showRequest(request) {
-    this.#code.show(request);
+    this.node = make("section", { class: "card", hidden: "" }, this.#status, this.#headers, this.#fold);
   }
 
   clear() {
-    this.#answer.hidden = true;
+    this.node.hidden = true;
   }
 
-  showAnswer({ status, headers, body, seconds }) {
+  show({ status, headers, body, seconds }) {
     this.#status.textContent = `The answer: ${status} after ${number(seconds, 2)} s`;
     const found = SHOWN.filter((name) => headers.has(name));
     this.#headers.replaceChildren(...found.flatMap((name) => [make("dt", {}, name), make("dd", {}, headers.get(name))]));
@@ -38,7 +31,7 @@ export class Exchange {
     this.#fold.hidden = !text;
     this.#whole = text ? readable(new TextDecoder().decode(body)) : "";
     this.#body.textContent = shortened(this.#whole);
-    this.#answer.hidden = false;
+    this.node.hidden = false;
   }
 }
 

@@ -4,11 +4,11 @@ export class Cancelled extends Error {}
 
 // `request` is as in recipes.js; `sent` is told which part has gone up, from 0 to 1.
 // Gives status, headers (a Map), body (an ArrayBuffer) and the seconds that all of it took.
-export function ask({ path, json, form }, key, signal, sent) {
+export function ask({ path, json, form }, key, signal = new AbortController().signal, sent = () => {}) {
   return new Promise((resolve, reject) => {
     const asked = new XMLHttpRequest();
     const started = performance.now();
-    asked.open("POST", path);
+    asked.open(json || form ? "POST" : "GET", path);
     asked.responseType = "arraybuffer";
     asked.setRequestHeader("Authorization", `Bearer ${key}`);
     if (json) asked.setRequestHeader("Content-Type", "application/json");
@@ -24,7 +24,7 @@ export function ask({ path, json, form }, key, signal, sent) {
     asked.addEventListener("error", () => reject(new Error("The server could not be reached, or it ended the connection.")));
     asked.addEventListener("abort", () => reject(new Cancelled("Cancelled.")));
     signal.addEventListener("abort", () => asked.abort());
-    asked.send(json ? JSON.stringify(json) : filled(form));
+    asked.send(json ? JSON.stringify(json) : form && filled(form));
   });
 }
 

@@ -1,0 +1,138 @@
+"""/docs/reference in Debian's Chromium before a fake Triton."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Locator, Page, expect
+
+from frontend.access import api_key
+from frontend.access.registry import Registry
+from frontend.app import create_app
+from frontend.config.settings import Settings
+from frontend.database.engine import open_engine
+from frontend.database.migrate import migrate
+from frontend.pages.openapi import document
+from tests.browser.barriers import barriers
+from tests.browser.conftest import Seen
+from tests.conftest import ROOT, ProductServer
+from tests.fakes import FakeTriton, add_key
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+KEY = api_key.new_key()
+
+
+def _operations() -> dict[str, dict[str, Any]]:
+    paths = document(Settings(chat_upstream="http://127.0.0.1:1/v1"))["paths"]
+    return {operation["operationId"]: operation for item in paths.values() for operation in item.values()}
+
+
+_EXAMPLES = {
+    name: content["application/json"]["example"]
+    for name, operation in _operations().items()
+    if "application/json" in (content := operation.get("requestBody", {}).get("content", {}))
+}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def url(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
+    folder = tmp_path_factory.mktemp("reference")
+    settings = Settings(
+        model_repository=ROOT / "model_repository",
+        database=f"sqlite:///{folder}/quartet.sqlite3",
+        usage_folder=folder / "usage",
+        audio_workers=1,
+        chat_upstream="http://127.0.0.1:1/v1",
+    )
+    engine = open_engine(settings.database)
+    await migrate(engine)
+    await add_key(Registry(engine), KEY)
+    await engine.dispose()
+    server = ProductServer(create_app(settings, connect=lambda address: FakeTriton()), settings)
+    await server.start_server()
+    yield str(server.make_url("/")).rstrip("/")
+    await server.close()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def page(tab: Page, url: str) -> Page:
+    """Of a tab that has a key."""
+    await tab.goto(f"{url}/health/live")
+    await tab.evaluate("key => sessionStorage.setItem('quartet-key', key)", KEY)
+    await tab.goto(f"{url}/docs/reference")
+    await expect(tab.locator("#Error")).to_be_visible()
+    return tab
+
+
+async def _send(operation: Locator) -> None:
+    await operation.get_by_role("button", name="Send").click()
+    await expect(operation.get_by_role("status")).to_contain_text("Answered")
+
+
+async def test_every_operation_is_shown(page: Page) -> None:
+    ids = await page.locator("section.operation").evaluate_all("sections => sections.map((section) => section.id)")
+    assert ids == list(_operations())
+
+
+@pytest.mark.parametrize("name", _EXAMPLES)
+async def test_a_request_is_filled_in_with_its_example(page: Page, name: str) -> None:
+    assert json.loads(await page.locator(f"#{name}").get_by_label("Body", exact=True).input_value()) == _EXAMPLES[name]
+
+
+@pytest.mark.parametrize("name", _EXAMPLES)
+async def test_the_command_sends_the_example(page: Page, name: str) -> None:
+    command = await page.locator(f"#{name} pre.command").inner_text()
+    assert json.loads(command.split("-d '")[1].rstrip("'")) == _EXAMPLES[name]
+
+
+async def test_the_command_follows_what_is_typed(page: Page) -> None:
+    await page.locator("#createEmbedding").get_by_label("Body", exact=True).fill('{"input": "another text"}')
+    await expect(page.locator("#createEmbedding pre.command")).to_contain_text('-d \'{"input":"another text"}\'')
+
+
+async def test_a_request_is_sent_with_the_key_of_the_tab(page: Page) -> None:
+    await _send(page.locator("#createEmbedding"))
+    await expect(page.locator("#createEmbedding").get_by_role("heading", name="The answer: 200")).to_be_visible()
+    await expect(page.locator("#createEmbedding pre").last).to_contain_text('"object": "list"')
+
+
+async def test_a_path_is_filled_in_with_its_example(page: Page) -> None:
+    await _send(page.locator("#retrieveModel"))
+    await expect(page.locator("#retrieveModel pre").last).to_contain_text('"id": "stt-1"')
+
+
+async def test_a_form_is_sent_with_its_file(page: Page) -> None:
+    operation = page.locator("#createTranscription")
+    await operation.get_by_label("file", exact=True).set_input_files(
+        {"name": "no.wav", "mimeType": "audio/wav", "buffer": b"no sound"}
+    )
+    await expect(operation.locator("pre.command")).to_contain_text("""-F 'file=@"no.wav"'""")
+    await _send(operation)
+    await expect(operation.locator("pre").last).to_contain_text('"param": "file"')
+
+
+async def test_what_is_not_json_is_not_sent(page: Page, seen: Seen) -> None:
+    await page.locator("#createRerank").get_by_label("Body", exact=True).fill("{")
+    await page.locator("#createRerank").get_by_role("button", name="Send").click()
+    await expect(page.locator("#createRerank").get_by_label("Body", exact=True)).to_be_focused()
+    assert not [asked for asked in seen.asked if asked.endswith("/v1/rerank")]
+
+
+async def test_without_a_key_it_is_asked_for(page: Page) -> None:
+    await page.get_by_role("button", name="Forget the key").click()
+    await page.locator("#createEmbedding").get_by_role("button", name="Send").click()
+    await expect(page.locator("#message")).to_have_text("An API key is needed.")
+    await expect(page.get_by_label("API key")).to_be_focused()
+
+
+async def test_a_type_leads_to_its_schema(page: Page) -> None:
+    await page.locator("#createEmbedding").get_by_role("link", name="EmbeddingList").click()
+    await expect(page.locator("#EmbeddingList")).to_be_in_viewport()
+
+
+async def test_nothing_keeps_people_from_using_it(page: Page) -> None:
+    await _send(page.locator("#createEmbedding"))
+    assert await barriers(page) == []
