@@ -45,8 +45,10 @@ async def test_it_is_light_and_needs_nothing_from_elsewhere(client: Client) -> N
             assert "Set-Cookie" not in response.headers
 
 
-async def test_no_script_keeps_the_key_where_it_outlives_the_page(settings: Settings, triton: FakeTriton) -> None:
+async def test_only_the_script_of_api_keys_keeps_one_where_it_outlives_the_page(
+    settings: Settings, triton: FakeTriton
+) -> None:
     async with running(settings, triton) as client:
         parts = await _parts(client, await _text(client, "/keys"))
     kept = re.compile("sessionStorage|localStorage|indexedDB|cookie|history\\.|caches")
-    assert {path for path, part in parts.items() if kept.search(part)} == set()
+    assert {path for path, part in parts.items() if kept.search(part)} == {"/shared/key.js"}

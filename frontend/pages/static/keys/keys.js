@@ -1,6 +1,7 @@
 // The page: signs in with the admin key, and shows what it administers.
 
 import { byId } from "/shared/dom.js";
+import { keepKey, storedKey } from "/shared/key.js";
 import { tabs } from "/shared/tabs.js";
 import { AuditList } from "./audit_list.js";
 import { closeForms } from "./form.js";
@@ -15,6 +16,7 @@ const orgs = new OrgList((name) => {
   keys.search(name);
 });
 const audit = new AuditList();
+const NEEDS_ADMIN_KEY = "This page needs the admin key. The other pages use the API key that this tab has.";
 let signedIn = false;
 
 const choose = tabs(byId("tabs"), (tab) => {
@@ -50,10 +52,13 @@ async function signIn(event) {
   } catch (failure) {
     if (!(failure instanceof Failure)) throw failure;
     end();
-    byId("message").textContent = failure.message;
+    const isApiKey = failure.status === 401 && text.startsWith("qk_");
+    byId("message").textContent = isApiKey ? NEEDS_ADMIN_KEY : failure.message;
+    if (isApiKey && !storedKey()) keepKey(text);
   }
 }
 
 byId("sign-in").addEventListener("submit", signIn);
 byId("sign-out").addEventListener("click", () => end());
+if (storedKey()) byId("message").textContent = NEEDS_ADMIN_KEY;
 byId("key").focus();

@@ -8,11 +8,11 @@ let key = "";
 let used = 0;
 let ended = () => {};
 
-// What the server, or a proxy before it, has against a request; `param` names the parameter.
+// What the server, or a proxy before it, has against a request; `param` names the parameter, 0 is no status.
 export class Failure extends Error {
-  constructor(message, param = null) {
+  constructor(message, param = null, status = 0) {
     super(message);
-    this.param = param;
+    Object.assign(this, { param, status });
   }
 }
 
@@ -58,6 +58,7 @@ export async function ask(method, path, body) {
   const failure = new Failure(
     `${answer.status}: ${told?.error?.message ?? (answer.statusText || "the answer cannot be read")}${wait}`,
     told?.error?.param ?? null,
+    answer.status,
   );
   if (answer.status === 401 || answer.status === 429) end(failure.message);
   throw failure;

@@ -3,6 +3,7 @@
 const NAME = "quartet-key";
 
 export const storedKey = () => sessionStorage.getItem(NAME);
+export const keepKey = (key) => sessionStorage.setItem(NAME, key);
 export const forgetKey = () => sessionStorage.removeItem(NAME);
 
 // Keeps what is typed into the field of `form`, and tells `taken`.
@@ -10,7 +11,7 @@ export function takeKey(form, taken) {
   const field = form.querySelector("input");
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    sessionStorage.setItem(NAME, field.value.trim());
+    keepKey(field.value.trim());
     field.value = "";
     taken();
   });
