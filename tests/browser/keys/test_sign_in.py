@@ -49,6 +49,15 @@ async def test_a_key_that_is_typed_on_a_page_is_known_to_the_others(
         await expect(signed_out.get_by_label("API key")).to_be_hidden()
 
 
+@pytest.mark.parametrize("path", ["/playground", "/dashboard", "/docs/reference"])
+async def test_whose_key_it_is_is_announced_and_the_focus_goes_on_to_the_page(
+    signed_out: Page, url: str, key: str, path: str
+) -> None:
+    await _type(signed_out, url, path, key)
+    await expect(signed_out.locator("#whose[role=status]")).to_be_visible()
+    assert await signed_out.evaluate("document.activeElement.id") == "main"
+
+
 async def test_the_page_of_keys_says_that_the_tabs_key_is_no_admin_key(signed_out: Page, url: str, key: str) -> None:
     await _type(signed_out, url, "/playground", key)
     await signed_out.goto(f"{url}/keys")

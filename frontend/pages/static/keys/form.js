@@ -1,6 +1,6 @@
 // A question in a window of its own: fields, and a button that sends them. What the server has against one is told beside it.
 
-import { make } from "/shared/dom.js";
+import { byId, make } from "/shared/dom.js";
 import { Failure } from "./session.js";
 
 // A field has name, label, and any attributes of an input; `options` make it a choice, `hint` is a note below it, and
@@ -16,12 +16,15 @@ function fieldOf(field) {
   return make("div", { class: "field" }, make("label", { for: `field-${name}` }, label), made, ...note, problem);
 }
 
-// `send` is given the values as texts, by name; where it throws a Failure, the form stays. Gives the form's elements.
+// `send` is given the values as texts, by name, and gives what was done, in words, and an element to go on at (`focus`) where
+// that is not the button which opened the form. Where it throws a Failure, the form stays. Gives the form's elements.
 export function openForm({ title, about = [], fields = [], submit, danger = false, send }) {
   const general = make("p", { class: "problem", role: "alert" });
   const cancel = make("button", { type: "button" }, "Cancel");
   const go = make("button", { type: "submit", ...(danger && { class: "danger" }) }, submit);
   const form = make("form", {}, make("h2", { id: "dialog-title" }, title), ...about.map((text) => make("p", {}, text)), ...fields.map(fieldOf), general, make("div", { class: "actions" }, go, cancel));
+  const opener = document.activeElement;
+  const panel = opener.closest("[role=tabpanel]");
   const dialog = make("dialog", { "aria-labelledby": "dialog-title" }, form);
   cancel.addEventListener("click", () => dialog.close());
   dialog.addEventListener("close", () => dialog.remove());
@@ -31,8 +34,10 @@ export function openForm({ title, about = [], fields = [], submit, danger = fals
     for (const input of form.elements) input.removeAttribute("aria-invalid");
     go.disabled = true;
     try {
-      await send(Object.fromEntries(new FormData(form)));
+      const { done, focus } = await send(Object.fromEntries(new FormData(form)));
       dialog.close();
+      byId("done").textContent = done;
+      (focus ?? sameButton(opener, panel)).focus();
     } catch (failure) {
       if (!(failure instanceof Failure)) throw failure;
       tell(form, general, failure);
@@ -44,6 +49,15 @@ export function openForm({ title, about = [], fields = [], submit, danger = fals
   dialog.showModal();
   return form;
 }
+
+// The button of a row that was shown anew, or the list where the row has gone.
+function sameButton(opener, panel) {
+  const { does } = opener.dataset;
+  return opener.isConnected ? opener : (buttonThat(does) ?? panel.querySelector(".scroll"));
+}
+
+// The button of a row that does this, as list.js makes them.
+export const buttonThat = (does) => document.querySelector(`[data-does="${CSS.escape(does)}"]`);
 
 function tell(form, general, { message, param }) {
   const problem = [...form.querySelectorAll("[data-of]")].find((each) => each.dataset.of === param) ?? general;

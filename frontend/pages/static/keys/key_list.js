@@ -60,7 +60,7 @@ export class KeyList {
     const made = make("td", { class: "actions" });
     if (key.revoked_at !== null) return made;
     for (const [text, done] of [["Change", this.#change], ["Rotate", this.#rotate], ["Revoke", this.#revoke]]) {
-      made.append(action(text, `${key.prefix}, ${key.name}`, () => done.call(this, key)));
+      made.append(action(text, key.prefix, () => done.call(this, key), `, ${key.name}`));
     }
     return made;
   }
@@ -100,8 +100,9 @@ export class KeyList {
       submit: "Create it",
       send: async (values) => {
         const made = await ask("POST", "keys", bodyOf(values, {}));
-        showSecret(made.key, `The new key ${values.name}. Whoever has it can use it.`);
+        const focus = showSecret(made.key, `The new key ${values.name}. Whoever has it can use it.`);
         await this.#list.load();
+        return { done: `Created ${made.prefix}, ${values.name}.`, focus };
       },
     });
   }
@@ -114,6 +115,7 @@ export class KeyList {
       send: async (values) => {
         await ask("PATCH", `keys/${key.prefix}`, bodyOf(values, key));
         await this.#list.load();
+        return { done: `Changed ${key.prefix}, ${values.name}.` };
       },
     });
   }
@@ -126,8 +128,9 @@ export class KeyList {
       submit: "Rotate it",
       send: async ({ overlap }) => {
         const made = await ask("POST", `keys/${key.prefix}/rotate`, { overlap: Math.round(overlap * 3600) });
-        showSecret(made.key, `The new secret of ${key.name}; the old one, ${key.prefix}, ends after ${overlap} hours.`);
+        const focus = showSecret(made.key, `The new secret of ${key.name}; the old one, ${key.prefix}, ends after ${overlap} hours.`);
         await this.#list.load();
+        return { done: `Rotated ${key.name}: ${made.prefix} is its new secret, ${key.prefix} ends after ${overlap} hours.`, focus };
       },
     });
   }
@@ -141,6 +144,7 @@ export class KeyList {
       send: async () => {
         await ask("DELETE", `keys/${key.prefix}`);
         await this.#list.load();
+        return { done: `Revoked ${key.prefix}, ${key.name}.` };
       },
     });
   }

@@ -13,6 +13,7 @@ import { Failure, ask, begin, end } from "./session.js";
 const keys = new KeyList();
 const orgs = new OrgList((name) => {
   choose(byId("keys-tab"));
+  byId("keys-tab").focus();
   keys.search(name);
 });
 const audit = new AuditList();
@@ -35,6 +36,7 @@ function signedOut(reason) {
   hideSecret();
   for (const list of [keys, orgs, audit]) list.clear();
   show(false);
+  byId("done").textContent = "";
   byId("message").textContent = reason;
   byId("key").focus();
 }
@@ -48,6 +50,7 @@ async function signIn(event) {
     const settings = await ask("GET", "settings");
     show(true);
     choose(byId("keys-tab"));
+    byId("keys-tab").focus();
     await keys.start(settings);
   } catch (failure) {
     if (!(failure instanceof Failure)) throw failure;

@@ -11,9 +11,10 @@ export const cell = (text, attributes = {}) => make("td", attributes, text);
 // What stands under each other in a cell.
 export const lines = (...parts) => parts.map((part) => make("div", {}, part));
 
-// A button of a row; `what` tells it from those of others.
-export function action(text, what, done) {
-  const button = make("button", { type: "button", class: "small", "aria-label": `${text} ${what}` }, text);
+// A button of a row; `what` tells it from those of others, and `more` is said with it.
+export function action(text, what, done, more = "") {
+  const does = `${text} ${what}`;
+  const button = make("button", { type: "button", class: "small", "data-does": does, "aria-label": `${does}${more}` }, text);
   button.addEventListener("click", done);
   return button;
 }
@@ -87,6 +88,7 @@ export class List {
     body.append(...made);
     nameColumns(this.#of("table"));
     this.#of(".nothing").textContent = body.children.length ? "" : nothing;
+    if (!more && document.activeElement === this.#of(".more")) this.#of(".scroll").focus();
     this.#of(".more").hidden = !more;
     if (rows.length) this.#last = this.#options.name(rows.at(-1));
   }

@@ -1,7 +1,7 @@
 // The panel of organisations, and the top-ups of one.
 
 import { byId, make, number } from "/shared/dom.js";
-import { openForm } from "./form.js";
+import { buttonThat, openForm } from "./form.js";
 import { List, action, cell, moment } from "./list.js";
 import { ask } from "./session.js";
 
@@ -19,7 +19,11 @@ export class OrgList {
     const path = () => `orgs/${encodeURIComponent(this.#shown)}/topups`;
     this.#topUps = new List(byId("top-ups"), { path, row: topUpRow, name: ({ reference }) => reference, nothing: () => "Nothing was put into a wallet." });
     byId("new-org").addEventListener("click", () => this.#create());
-    byId("top-ups-close").addEventListener("click", () => this.#hide());
+    byId("top-ups-close").addEventListener("click", () => {
+      const opener = buttonThat(`Top-ups of ${this.#shown}`);
+      this.#hide();
+      (opener ?? byId("new-org")).focus();
+    });
   }
 
   load() {
@@ -65,6 +69,7 @@ export class OrgList {
       send: async (values) => {
         await ask("POST", "orgs", bodyOf(values));
         await this.load();
+        return { done: `Made the organisation ${values.name}.` };
       },
     });
   }
@@ -77,6 +82,7 @@ export class OrgList {
       send: async (values) => {
         await ask("PATCH", `orgs/${encodeURIComponent(name)}`, bodyOf(values));
         await this.load();
+        return { done: `Changed the limit of ${name}.` };
       },
     });
   }
@@ -90,10 +96,12 @@ export class OrgList {
         { name: "reference", label: "Reference", maxlength: 128, hint: "an invoice's number, say; under the same one, an amount is added once" },
       ],
       submit: "Top it up",
-      send: async ({ amount, reference }) => {
-        await ask("POST", `orgs/${encodeURIComponent(name)}/topups`, { amount: amount.trim().replace(/^(\d+),(\d{1,6})$/, "$1.$2"), reference });
+      send: async ({ amount: typed, reference }) => {
+        const amount = typed.trim().replace(/^(\d+),(\d{1,6})$/, "$1.$2");
+        await ask("POST", `orgs/${encodeURIComponent(name)}/topups`, { amount, reference });
         await this.load();
         if (this.#shown === name) await this.#topUps.load();
+        return { done: `Added ${amount} CHF to ${name}.` };
       },
     });
   }

@@ -3,14 +3,18 @@
 import { byId, copyButton, make } from "/shared/dom.js";
 import { keepKey } from "/shared/key.js";
 
+// Gives the element that has it.
 export function showSecret(key, about) {
   const done = make("button", { type: "button" }, "I have it");
-  done.addEventListener("click", hideSecret);
+  done.addEventListener("click", () => {
+    hideSecret();
+    byId("tabs").querySelector("[aria-selected=true]").focus();
+  });
   const shown = make("code", { class: "wrap", id: "secret-key" }, key);
   const title = make("h2", { id: "secret-title" }, "Copy this key: it is not shown again");
   byId("secret").replaceChildren(title, make("p", {}, about), make("p", { class: "made" }, shown, copyButton(() => key, "the key")), make("p", { class: "made" }, done, ...useButton(key)));
   byId("secret").hidden = false;
-  byId("secret").focus();
+  return byId("secret");
 }
 
 // The other pages are not on the admin port.

@@ -13,6 +13,8 @@ export function takeKey(form, taken) {
     event.preventDefault();
     keepKey(field.value.trim());
     field.value = "";
+    // The form goes, and the focus with it.
+    document.getElementById("main").focus();
     taken();
   });
 }
