@@ -77,12 +77,15 @@ export class KeyList {
       { name: "org", label: "Organisation", value: key.org ?? "", maxlength: 64, list: "known-orgs", hint: "empty: none" },
       { name: "tier", label: "Tier", options: tiers.toReversed(), value: tier, hint: "its place in the queue" },
       { name: "expires_in", label: "Expires in days", type: "number", min: 1, max: MOST_DAYS, hint: key.prefix ? "empty: as it is" : "empty: never" },
+      ...(key.expires_at ? [{ name: "endless", label: "Never expires", type: "checkbox", hint: `instead of ${moment(key.expires_at)}` }] : []),
       { name: "limits", label: "Requests a minute", fields: amounts, hint: "empty: the tier's" },
     ];
   }
 
   #open(key, options) {
     const form = openForm({ fields: this.#fields(key), ...options });
+    const { endless, expires_in: days } = form.elements;
+    endless?.addEventListener("change", () => (days.disabled = endless.checked));
     const known = make("datalist", { id: "known-orgs" });
     form.append(known);
     const offer = async () => {
@@ -172,9 +175,9 @@ function state({ expires_at: end, revoked_at: revoked }) {
   return `${end * 1000 <= Date.now() ? "expired" : "until"} ${moment(end)}`;
 }
 
-// What of a form is another than the key has: an empty limit is taken from it.
-function bodyOf({ expires_in: days, ...values }, { limits: before = {}, ...key }) {
-  const body = days ? { expires_in: days * DAY } : {};
+// What of a form is another than the key has: an empty limit is taken from it, and its end by an empty one.
+function bodyOf({ expires_in: days, endless, ...values }, { limits: before = {}, ...key }) {
+  const body = endless ? { expires_in: "" } : days ? { expires_in: days * DAY } : {};
   const limits = {};
   for (const [name, value] of Object.entries(values)) {
     const limit = name.startsWith("limits.") ? name.slice("limits.".length) : null;
