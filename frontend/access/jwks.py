@@ -1,6 +1,7 @@
 """The public keys that mobile tokens are signed with: a JWKS from a file or an address, kept fresh beside requests."""
 
 import asyncio
+import codecs
 import time
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,7 @@ def parse(data: bytes) -> dict[str, jwt.PyJWK]:
 
     One bad entry, or one of a kind that is not known here, does not take the others away; the log tells of it.
     """
-    value = orjson.loads(data)
+    value = orjson.loads(data.removeprefix(codecs.BOM_UTF8))
     entries = value.get("keys") if isinstance(value, dict) else None
     if not isinstance(entries, list):
         raise ValueError("the set has no list of keys")

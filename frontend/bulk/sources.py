@@ -1,5 +1,6 @@
 """Where items come from: a folder of files, or a JSONL file; read in order, however many there are."""
 
+import codecs
 import os
 from array import array
 from collections.abc import Iterator
@@ -37,7 +38,7 @@ class Item:
         if self.path is None:
             return self.text or ""
         try:
-            return self.path.read_text(encoding="utf-8")
+            return self.path.read_text(encoding="utf-8-sig")
         except UnicodeDecodeError:
             raise ItemError("the file is not UTF-8") from None
         except OSError as error:
@@ -140,7 +141,7 @@ class Lines:
 
     def _item(self, number: int, line: bytes) -> Item:
         try:
-            value = orjson.loads(line)
+            value = orjson.loads(line if number else line.removeprefix(codecs.BOM_UTF8))
         except orjson.JSONDecodeError:
             return Item(number, str(number), error=f"line {number + 1} is not JSON")
         if not isinstance(value, dict):

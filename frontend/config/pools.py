@@ -67,7 +67,7 @@ class PoolSetting:
         """
         texts: Iterable[str] = self.address
         if self.file is not None:
-            lines = self.file.read_text(encoding="utf-8").splitlines()
+            lines = self.file.read_text(encoding="utf-8-sig").splitlines()
             texts = filter(None, (line.partition("#")[0].strip() for line in lines))
         return list(dict.fromkeys(Place.of(text, self.zone) for text in texts))
 

@@ -66,7 +66,7 @@ def _field_name(name: str, fields: Fields) -> str:
 
 def _secret(name: str, path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
         raise SettingsError(f"{name}: {path}: {reason}") from None
@@ -77,7 +77,7 @@ def _secret(name: str, path: Path) -> str:
 
 def _content(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"), parse_float=Decimal)
     except (OSError, ValueError) as error:
         raise SettingsError(f"{CONFIG_FILE}: {path}: {error}") from None
 

@@ -1,3 +1,4 @@
+import codecs
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -111,6 +112,10 @@ async def test_a_file_is_read(tmp_path: Path) -> None:
     await keys.start()
     assert await keys.find("old")
     await keys.close()
+
+
+def test_a_byte_order_mark_before_a_set_of_keys_is_passed_over() -> None:
+    assert list(parse(codecs.BOM_UTF8 + json.dumps({"keys": [ENTRIES["old"]]}).encode())) == ["old"]
 
 
 def test_keys_that_do_not_fit_are_left_out() -> None:

@@ -1,5 +1,6 @@
 """Each kind of input and of output."""
 
+import codecs
 import errno
 import json
 from pathlib import Path
@@ -33,6 +34,19 @@ def test_a_folder_of_texts_is_read_with_all_below_it(api: Api, tmp_path: Path) -
     assert run(api, job(source, tmp_path / "out.jsonl"))
     found = [(line["id"], line["embedding"][0]) for line in lines(tmp_path / "out.jsonl")]
     assert found == [("a/c.txt", 1.0), ("b.txt", 2.0)]
+
+
+def test_a_byte_order_mark_before_lines_is_passed_over(api: Api, tmp_path: Path) -> None:
+    source = write_texts(tmp_path / "in.jsonl", ["a", "bb"])
+    source.write_bytes(codecs.BOM_UTF8 + source.read_bytes())
+    assert run(api, job(source, tmp_path / "out.jsonl"))
+    assert [line["embedding"][0] for line in lines(tmp_path / "out.jsonl")] == [1.0, 2.0]
+
+
+def test_a_byte_order_mark_is_no_part_of_a_files_text(api: Api, tmp_path: Path) -> None:
+    source = _folder(tmp_path / "in", {"a.txt": "\ufeffa"})
+    assert run(api, job(source, tmp_path / "out.jsonl"))
+    assert api.asked[0].body["input"] == ["a"]
 
 
 @pytest.mark.parametrize("rows", [(5,), (3, 0, 4)])

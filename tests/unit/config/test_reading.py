@@ -1,5 +1,6 @@
 """The environment, the settings' file and files of secrets."""
 
+import codecs
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,15 @@ def test_a_secret_is_read_from_its_file(tmp_path: Path) -> None:
     environ = {"QUARTET_JWT_SECRET_FILE": _secret(tmp_path, f"{SECRET}\n".encode())}
     assert Settings.from_env(environ).jwt_secret == SECRET
     assert names_set(environ) == {"jwt_secret"}
+
+
+def test_a_byte_order_mark_is_no_part_of_a_secret(tmp_path: Path) -> None:
+    environ = {"QUARTET_JWT_SECRET_FILE": _secret(tmp_path, codecs.BOM_UTF8 + SECRET.encode())}
+    assert Settings.from_env(environ).jwt_secret == SECRET
+
+
+def test_a_byte_order_mark_before_the_settings_file_is_passed_over(tmp_path: Path) -> None:
+    assert Settings.from_env(_file(tmp_path, "\ufeffthreads = 3\n")).threads == 3
 
 
 def test_a_secret_goes_before_that_of_the_settings_file(tmp_path: Path) -> None:

@@ -45,6 +45,13 @@ def test_the_addresses_of_a_pool_can_be_in_a_file(tmp_path: Path) -> None:
     assert pool.read() == [Place("10.0.0.1", 8001), Place("10.0.0.2", 8001, "b")]
 
 
+def test_a_byte_order_mark_is_no_part_of_a_pools_first_address(tmp_path: Path) -> None:
+    file = tmp_path / "text.pool"
+    file.write_text("\ufeff10.0.0.1:8001\n", encoding="utf-8")
+    (pool,) = _read(f"[pools.text]\nfile = '{file}'")["pools"]
+    assert pool.read() == [Place("10.0.0.1", 8001)]
+
+
 def test_a_certificate_is_for_the_host_in_the_address_unless_another_is_named() -> None:
     text = "[pools.a]\naddress = 'a:1'\nca = 'ca'\n[pools.b]\naddress = 'b:1'\nca = 'ca'\nserver_name = 'c'"
     one, other = _read(text)["pools"]
