@@ -5,6 +5,7 @@ import time
 import uuid
 
 from aiohttp import web
+from aiohttp.helpers import must_be_empty_body
 from aiohttp.typedefs import Handler
 
 from frontend.app_keys import CALLER, OUTCOMES, TRACER
@@ -117,6 +118,8 @@ def _bytes_of(request: web.Request, response: web.StreamResponse | None) -> int:
     """What went out, or goes out as soon as the middlewares have ended."""
     if response is None or response.prepared:
         return request.writer.output_size
+    if must_be_empty_body(request.method, response.status):
+        return 0
     return len(response.body) if isinstance(response, web.Response) and isinstance(response.body, bytes) else 0
 
 

@@ -62,6 +62,12 @@ async def test_a_request_is_one_line_with_who_asked_for_what(
     }
 
 
+@pytest.mark.parametrize("path", ["/v1/models", "/v1/nothing", "/docs"])
+async def test_an_answer_to_head_counts_no_body(client: Client, path: str, caplog: pytest.LogCaptureFixture) -> None:
+    await client.head(path, headers={"Authorization": "Bearer wrong"})
+    assert [line["bytes_out"] for line in _requests(caplog)] == [0]
+
+
 async def test_who_waits_for_a_slot_waits_in_the_queue(
     client: Client, triton: FakeTriton, caplog: pytest.LogCaptureFixture
 ) -> None:
