@@ -35,7 +35,7 @@ class Server:
     workers: int = setting(1, "processes that accept requests; more than one need redis for limits", least=1, most=256)
     connections: int = setting(8192, "connections that are open at once", least=1)
     connections_per_address: int = setting(
-        1024, "of these, from an address that is no trusted proxy; 0 is no bound", least=0
+        1024, "of these, from an address (IPv6: a /64) that is no trusted proxy; 0 is no bound", least=0
     )
     trusted_proxies: str = setting(
         "", "networks of proxies, such as 10.0.0.0/8, whose X-Forwarded-For says who calls; several with commas between"
@@ -90,7 +90,7 @@ class Access:
     )
     admin_key: str = setting("", "opens /admin/v1 and /keys, 32 bytes or more; without it there are none", secret=True)
     wrong_keys_a_minute: int = setting(
-        300, "wrong keys from one address before their refusals wait; 0 is no bound", least=0
+        300, "wrong keys from one address (IPv6: a /64) before their refusals wait; 0 is no bound", least=0
     )
     unpaid_seconds: float = setting(
         30.0,

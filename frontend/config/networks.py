@@ -33,6 +33,14 @@ class Networks:
         return address
 
 
+def network_of(address: str) -> str:
+    """What a caller is counted by: its address, or its /64, of which an IPv6 caller has every address."""
+    parsed = _parsed(address)
+    if isinstance(parsed, IPv6Address):
+        return str(IPv6Network((int(parsed) >> 64 << 64, 64)))
+    return address if parsed is None else str(parsed)
+
+
 def _parsed(text: str) -> IPv4Address | IPv6Address | None:
     text = text.strip()
     if match := _WITH_PORT.fullmatch(text):

@@ -6,6 +6,7 @@ from aiohttp.typedefs import Handler
 from frontend.access.caller import Caller, Identifies, bearer_token
 from frontend.app_keys import ADMIN, API_KEYS, CALLER, SETTINGS, TOKENS, WRONG_KEYS
 from frontend.catalogue.endpoints import ADMIN_KEY, API_KEY, MOBILE_TOKEN, auth_of
+from frontend.config.networks import network_of
 from frontend.errors import Unauthorized
 from frontend.http.address import address_of
 from frontend.http.connection import KNOWN
@@ -29,8 +30,8 @@ async def _identify(request: web.Request, part: web.AppKey[Identifies]) -> Calle
         return await request.app[part].identify(bearer_token(request.headers.getall(hdrs.AUTHORIZATION, [])))
     except Unauthorized:
         # Only the refusal waits, or is another one: a right key from the same address is let in all the same.
-        address = address_of(request, request.app[SETTINGS])
-        await request.app[WRONG_KEYS].pause(address)
+        network = network_of(address_of(request, request.app[SETTINGS]))
+        await request.app[WRONG_KEYS].pause(network)
         if part is ADMIN:
-            request.app[WRONG_KEYS].note_guess(address)
+            request.app[WRONG_KEYS].note_guess(network)
         raise

@@ -101,6 +101,19 @@ async def test_wrong_keys_behind_a_trusted_proxy_are_their_senders(settings: Set
         assert await guess("203.0.113.8") == 401
 
 
+async def test_wrong_keys_from_one_ipv6_network_are_counted_together(settings: Settings) -> None:
+    settings = dataclasses.replace(settings, admin_key="a" * 32, trusted_proxies="127.0.0.0/8")
+    async with running(settings, FakeTriton()) as client:
+
+        async def guess(address: str) -> int:
+            headers = {"Authorization": "Bearer wrong", "X-Forwarded-For": address}
+            return (await client.get("/admin/v1/keys", headers=headers)).status
+
+        statuses = [await guess(f"2001:db8:0:7::{number}") for number in range(13)]
+        assert statuses[-1] == 429
+        assert await guess("2001:db8:0:8::1") == 401
+
+
 async def test_nobody_else_says_from_where_a_request_comes(settings: Settings) -> None:
     settings = dataclasses.replace(settings, admin_key="a" * 32)
     async with running(settings, FakeTriton()) as client:

@@ -1,6 +1,6 @@
 import pytest
 
-from frontend.config.networks import Networks
+from frontend.config.networks import Networks, network_of
 
 PROXIES = Networks("10.0.0.0/8, 2001:db8::/32")
 
@@ -36,3 +36,18 @@ def test_without_trusted_proxies_nobodys_word_is_taken() -> None:
 def test_what_is_no_network_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"10\.|proxy"):
         Networks(text)
+
+
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [
+        ("2001:db8:0:7::1", "2001:db8:0:7::/64"),
+        ("2001:db8:0:7:ffff:ffff:ffff:ffff", "2001:db8:0:7::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("203.0.113.7", "203.0.113.7"),
+        ("::ffff:203.0.113.7", "203.0.113.7"),
+        ("", ""),
+    ],
+)
+def test_a_caller_is_counted_by_its_network_where_it_has_many_addresses(address: str, network: str) -> None:
+    assert network_of(address) == network

@@ -41,3 +41,21 @@ def test_few_of_an_address_are_believed_to_wait_until_they_end() -> None:
 def test_a_trusted_proxy_may_have_them_all() -> None:
     admission = Admission(6, 2, Networks("10.0.0.0/8"))
     assert [admission.enter("10.0.0.1") for _ in range(7)] == [True] * 6 + [False]
+
+
+def test_addresses_of_one_ipv6_network_have_so_many_together() -> None:
+    admission = Admission(6, 2)
+    assert [admission.enter(f"2001:db8::{number}") for number in range(3)] == [True, True, False]
+    admission.leave("2001:db8::1", half_closed=False)
+    assert admission.enter("2001:db8::3")
+
+
+def test_few_of_one_ipv6_network_are_believed_to_wait() -> None:
+    admission = Admission(6)
+    believed = [admission.half_close(f"2001:db8::{number}") for number in range(HALF_CLOSED_AT_ONCE + 1)]
+    assert believed == [True] * HALF_CLOSED_AT_ONCE + [False]
+
+
+def test_what_a_trusted_proxy_has_takes_nothing_from_its_neighbours() -> None:
+    admission = Admission(6, 2, Networks("2001:db8::1/128"))
+    assert [admission.enter(f"2001:db8::{number}") for number in (1, 1, 2)] == [True] * 3
