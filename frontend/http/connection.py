@@ -19,9 +19,10 @@ from frontend.http.admission import Admission
 from frontend.http.feeder import Feeder
 from frontend.http.incoming import Incoming, unread_bytes
 from frontend.http.life import Life
+from frontend.http.origins import readable
 from frontend.http.rendering import refusal, refusal_bytes
 from frontend.http.stalls import StallWatch
-from frontend.http.unparsed import METHODS, stand_in
+from frontend.http.unparsed import METHODS, page_of, stand_in
 from frontend.observe.logs import log
 
 # Whether the caller is known: set by whoever finds that out.
@@ -86,6 +87,8 @@ class Connection(web.RequestHandler):
         self.fed_seconds = 0.0
         # Whether the parser stumbled over what came.
         self._broken = False
+        # The path and the page's origin of what the parser stumbled over.
+        self._asked_by = "", ""
         # When something came last, whether more can come, and what of it is not answered yet.
         self._came_at = 0.0
         self._half_closed = False
@@ -187,7 +190,9 @@ class Connection(web.RequestHandler):
         message, self._last_body = self._messages[-1]
         # Of CONNECT, the parser takes a path for the name of a host.
         if isinstance(message, _ErrInfo) or message.method == "CONNECT":
-            if (request := stand_in(self._incoming.head())) is not None:
+            head = self._incoming.head()
+            self._asked_by = page_of(head)
+            if (request := stand_in(head)) is not None:
                 # More of a long token may be on its way: the answer can be read only if that is taken for a while.
                 rest = StreamReader(self, _READ_BYTES, loop=self._loop)
                 self._messages[-1] = (request, rest if request.method in METHODS else EMPTY_PAYLOAD)
@@ -245,4 +250,6 @@ class Connection(web.RequestHandler):
         if status >= 500:
             log.error("unforeseen error", exc_info=exc)
             return refusal(Internal("an internal error"))
-        return refusal(InvalidRequest("the request is not valid HTTP"))
+        answer = refusal(InvalidRequest("the request is not valid HTTP"))
+        answer.headers.update(readable(self._settings.allowed_origins, *self._asked_by))
+        return answer

@@ -2,7 +2,7 @@
 
 import re
 
-from aiohttp import HttpVersion11
+from aiohttp import HttpVersion11, hdrs
 from aiohttp.http_parser import RawRequestMessage
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
@@ -12,7 +12,17 @@ METHODS = ("GET", "HEAD", "POST", "PATCH", "DELETE")
 _REQUEST_LINE = re.compile(rb"([!#-'*+.^_`|~0-9A-Za-z-]{1,64}) (/[!-~]*) HTTP/1\.[01]\r\n")
 _LONG_TOKEN = re.compile(rb"\r\nauthorization:[^\r\n]{8000}", re.IGNORECASE)
 # Nothing is given back once it was taken: the time would grow with the square of what a client sends.
-_REQUEST_ID = re.compile(rb"\r\n(x-request-id):[ \t]*+([^\r\n]*+)\r\n", re.IGNORECASE)
+_READ = re.compile(rb"\r\n(x-request-id|origin):[ \t]*+([^\r\n]*+)(?=\r\n)", re.IGNORECASE)
+
+
+def _headers(head: bytes) -> CIMultiDict[str]:
+    return CIMultiDict({name.decode(): value.decode("latin-1").rstrip() for name, value in _READ.findall(head)})
+
+
+def page_of(head: bytes) -> tuple[str, str]:
+    """The path that was asked for and the origin of the page that did, each empty where it cannot be told."""
+    line = _REQUEST_LINE.match(head)
+    return line[2].decode() if line is not None else "", _headers(head).get(hdrs.ORIGIN, "")
 
 
 def stand_in(head: bytes) -> RawRequestMessage | None:
@@ -23,7 +33,7 @@ def stand_in(head: bytes) -> RawRequestMessage | None:
     line = _REQUEST_LINE.match(head)
     if line is None or (line[1].decode() in METHODS and not _LONG_TOKEN.search(head)):
         return None
-    headers = CIMultiDict({name.decode(): value.decode("latin-1") for name, value in _REQUEST_ID.findall(head)})
+    headers = _headers(head)
     path, _, query = line[2].decode().partition("#")[0].partition("?")
     return RawRequestMessage(
         method=line[1].decode(),

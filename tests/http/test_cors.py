@@ -8,7 +8,7 @@ import pytest
 from frontend.config.settings import Settings
 from tests.conftest import Client, running
 from tests.fakes import FakeTriton
-from tests.raw import ask
+from tests.raw import ask, head
 
 EMBED = "/v1/embeddings"
 PAGE, OTHER_PAGE, STRANGER = "https://app.example.com", "http://localhost:5173", "https://evil.example.com"
@@ -72,6 +72,40 @@ async def test_a_call_of_an_allowed_page_tells_what_it_may_read(open_client: Cli
 async def test_an_allowed_page_can_read_a_refusal(open_client: Client, path: str, status: int) -> None:
     called = await open_client.post(path, json={}, headers={"Origin": PAGE, "Authorization": "Bearer wrong"})
     assert (called.status, called.headers["Access-Control-Allow-Origin"]) == (status, PAGE)
+
+
+@pytest.mark.parametrize(
+    ("data", "status"),
+    [
+        (head("BREW", EMBED, f"Origin: {PAGE}"), 405),
+        (head("GET", "/v1/models", f"Origin: {PAGE}", key="k" * 9_000), 401),
+        (head("GET", "/v1/models", "X-A: " + "b" * 9_000, f"Origin: {PAGE}"), 400),
+        (head("GET", "/v1/models", f"origin:{PAGE}", "X-A: " + "b" * 9_000), 400),
+        (head("GET", "/v1/models?x=" + "x" * 20_000, f"Origin: {PAGE}"), 400),
+        (head("POST", EMBED, f"Origin: {PAGE}", "Content-Length: -1"), 400),
+    ],
+)
+async def test_an_allowed_page_can_read_the_refusal_of_what_the_parser_does_not_take(
+    open_client: Client, data: bytes, status: int
+) -> None:
+    answer = await ask(open_client.port, data)
+    assert (answer.status, answer.headers["access-control-allow-origin"]) == (status, PAGE)
+    assert answer.headers["access-control-expose-headers"].startswith("X-Request-Id")
+    assert answer.headers["vary"] == "Origin"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        head("GET", "/v1/models", f"Origin: {STRANGER}", "X-A: " + "b" * 9_000),
+        head("GET", "/admin/v1/keys", f"Origin: {PAGE}", "X-A: " + "b" * 9_000),
+        head("GET", "/v1/models", f"X-Origin: {PAGE}", "X-A: " + "b" * 9_000),
+        b"nonsense\r\nOrigin: " + PAGE.encode() + b"\r\n\r\n",
+    ],
+)
+async def test_nobody_else_can_read_it(open_client: Client, data: bytes) -> None:
+    answer = await ask(open_client.port, data)
+    assert (answer.status, "access-control-allow-origin" in answer.headers) == (400, False)
 
 
 @pytest.mark.parametrize("origin", [STRANGER, "null", PAGE.upper(), f"{PAGE}.evil.example.com", f"{PAGE}:8443"])
