@@ -24,7 +24,7 @@ from frontend.dispatch.pool import Pool
 from frontend.dispatch.scheduler import Rules
 from frontend.dispatch.shares import FixedShares
 from frontend.dispatch.triton import Arrays
-from frontend.errors import InvalidRequest
+from frontend.errors import BadAnswer, InvalidRequest
 from frontend.http.held import Held, Holding
 from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.speech.protocol import SpeechRequest
@@ -169,6 +169,21 @@ async def test_the_pauses_belong_to_the_audio(triton: LongTones) -> None:
 
 async def test_audio_as_long_as_may_be_is_spoken(triton: LongTones) -> None:
     assert _tones(await _say(triton, "One. Five.", max_speech_seconds=1.0, sentence_pause_seconds=0.4)) == [4, 5]
+
+
+class Halting(LongTones):
+    """Has no samples for a sentence of four letters."""
+
+    async def infer(
+        self, model: str, inputs: Mapping[str, NDArray[Any]], outputs: Sequence[str], seconds: float
+    ) -> Arrays:
+        arrays = await super().infer(model, inputs, outputs, seconds)
+        return {"output": arrays["output"][..., :0]} if inputs["input"].shape[1] == 4 else arrays
+
+
+async def test_a_text_with_a_sentence_that_has_no_samples_is_no_answer() -> None:
+    with pytest.raises(BadAnswer):
+        await _say(Halting(), "Seventy. One. Five.")
 
 
 class Killed(SlowPhonemizer):

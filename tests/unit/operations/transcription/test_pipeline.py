@@ -35,16 +35,18 @@ LANGUAGES = {"en": 50259, "jw": 50356}
 
 
 class Noting(Dispatcher):
-    """Notes how much work of the model each call is said to be."""
+    """Notes how much work of the model each call is said to be, and how it ranks."""
 
     def __init__(self) -> None:
         super().__init__(Rules(), Bounds(), FixedShares(1, {}))
         self.costs: list[float] = []
+        self.ranks: list[int] = []
 
     async def infer(
         self, model: str, inputs: Callable[[], Inputs], outputs: Sequence[str], turn: Turn, cost: float = 1.0
     ) -> Outputs:
         self.costs.append(cost)
+        self.ranks.append(turn.rank)
         return await super().infer(model, inputs, outputs, turn, cost)
 
 
@@ -56,10 +58,11 @@ class Scene:
     dispatcher: Noting
     threads: Threads
     triton: FakeTriton = field(default_factory=FakeTriton)
+    unpaid: Unpaid = field(default_factory=lambda: Unpaid(0.0001))
 
     async def transcribe(self, sound: bytes, language: str = "") -> Transcription:
         decoders, threads = (Pool(self.dispatcher.fix(name, 2), self.threads) for name in ("audio", "threads"))
-        pipeline = TranscriptionPipeline(self.settings, self.dispatcher, decoders, threads, Unpaid(1000))
+        pipeline = TranscriptionPipeline(self.settings, self.dispatcher, decoders, threads, self.unpaid)
         await self.dispatcher.add("triton", self.triton, {"whisper_turbo": 4})
         file, turn = SharedBytes(), Turn("key", 3, None, asyncio.get_running_loop().time() + 10)
         with Holding(Held(10**9), "key") as holding:
@@ -117,6 +120,17 @@ async def test_a_window_is_no_longer_than_the_model_says(scene: Scene) -> None:
     sizes = [inputs["audio"].shape[1] for _, inputs in scene.triton.calls]
     assert len(sizes) > 1
     assert max(sizes) <= 16_000 * WINDOW_SECONDS < len(decoded(file))
+
+
+async def test_the_window_of_a_short_recording_goes_before_those_of_a_long_one(scene: Scene) -> None:
+    await scene.transcribe(encode(SPEECH, "wav"))
+    await scene.transcribe(encode(np.concatenate([SPEECH] * 4), "wav"))
+    assert scene.dispatcher.ranks[0] < min(scene.dispatcher.ranks[1:])
+
+
+async def test_what_is_transcribed_is_not_owed_for(scene: Scene) -> None:
+    await scene.transcribe(encode(SPEECH, "wav"))
+    assert scene.unpaid._debts.wait("key") == 0
 
 
 async def test_segments_are_made_of_words_that_nobody_asked_for(scene: Scene) -> None:
