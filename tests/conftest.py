@@ -33,6 +33,8 @@ from tests.redis import RedisServer
 
 # What tests start and ask is on this machine.
 spare_this_machine(os.environ)
+# They are for processors: CUDA shows no GPU of this machine to them and to what they start.
+os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 # These machines are noisy: how long an example takes says nothing.
 hypothesis.settings.register_profile("quartet", deadline=None)
 hypothesis.settings.load_profile("quartet")

@@ -10,7 +10,7 @@ from scripts.local_triton.server import LocalTriton, TritonFailedError
 from scripts.run import gpus
 from tests.conftest import ROOT
 
-pytestmark = [pytest.mark.triton, pytest.mark.skipif(Path("/dev/nvidia0").exists(), reason="there is a GPU")]
+pytestmark = pytest.mark.triton
 MODELS = ("m3_embedder", "m3_reranker", "whisper_large_v3", "whisper_turbo")
 
 

@@ -1,4 +1,4 @@
-"""The GPU as the driver tells of it: by a library in the place of the driver's, since there is no GPU here."""
+"""The GPU as the driver tells of it: by a library in the place of the driver's, since tests are to see no GPU."""
 
 import subprocess
 from pathlib import Path
@@ -10,8 +10,12 @@ from scripts.gpu_check.card import Card, NoCardError, driver
 _DRIVER = r"""
 #include <string.h>
 #include <stddef.h>
+#include <stdlib.h>
 static void *current;
-int cuInit(unsigned flags) { return NO_DEVICE ? 100 : 0; }
+int cuInit(unsigned flags) {
+  const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+  return visible && atoi(visible) < 0 ? 100 : 0;
+}
 int cuGetErrorString(int error, const char **text) { *text = "no CUDA-capable device is detected"; return 0; }
 int cuDeviceGet(int *device, int ordinal) { *device = 7; return ordinal; }
 int cuDriverGetVersion(int *version) { *version = 13010; return 0; }
@@ -31,26 +35,31 @@ int cuMemGetInfo_v2(size_t *free, size_t *total) {
 """
 
 
-def _library(folder: Path, no_device: int) -> str:
-    library = folder / "libcuda.so.1"
-    command = ["gcc", "-shared", "-fPIC", f"-DNO_DEVICE={no_device}", "-x", "c", "-", "-o", str(library)]
+@pytest.fixture
+def library(tmp_path: Path) -> str:
+    path = tmp_path / "libcuda.so.1"
+    command = ["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(path)]
     subprocess.run(command, input=_DRIVER, text=True, check=True)
-    return str(library)
+    return str(path)
 
 
-def test_a_card_is_told_as_the_driver_tells_it(tmp_path: Path) -> None:
-    card = Card(_library(tmp_path, 0))
+@pytest.fixture
+def card(library: str, monkeypatch: pytest.MonkeyPatch) -> Card:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    return Card(library)
+
+
+def test_a_card_is_told_as_the_driver_tells_it(card: Card) -> None:
     assert (card.name, card.capability, card.multiprocessors, card.cuda) == ("NVIDIA Fake", "9.0", 132, "13.1")
 
 
-def test_memory_is_read_in_a_context(tmp_path: Path) -> None:
-    card = Card(_library(tmp_path, 0))
+def test_memory_is_read_in_a_context(card: Card) -> None:
     assert card.memory() == card.memory() == (10 << 30, 80 << 30)
 
 
-def test_a_driver_without_a_gpu_says_so_in_its_own_words(tmp_path: Path) -> None:
+def test_tests_see_no_gpu_and_a_driver_says_so_in_its_own_words(library: str) -> None:
     with pytest.raises(NoCardError, match="no NVIDIA GPU: cuInit: no CUDA-capable device is detected"):
-        Card(_library(tmp_path, 1))
+        Card(library)
 
 
 def test_a_machine_without_a_driver_is_told_by_the_library_that_it_lacks(tmp_path: Path) -> None:
