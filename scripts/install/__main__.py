@@ -89,7 +89,8 @@ class Installer:
             venv = [sys.executable, "-m", "venv", "--without-pip", str(part.folder)]
             self._steps.run(f"virtual environment {part.folder}", venv)
         if part.files:
-            self._fill(part.title, part.folder, *(word for file in part.files for word in ("-r", file)))
+            torch = next(filter(None, (_torch(Path(file)) for file in part.files)), "")
+            self._fill(part.title, part.folder, *(word for file in part.files for word in ("-r", file)), torch=torch)
         if part.alone:
             title = f"{part.title}, without their dependencies" if part.files else part.title
             self._fill(title, part.folder, "--no-deps", *(word for file in part.alone for word in ("-r", file)))
@@ -109,14 +110,32 @@ class Installer:
         npm = ["npm", "install", "--prefix", str(node), "--no-package-lock", "--no-audit", "--no-fund"]
         self._steps.run("the client for Node", npm, {"PATH": path})
 
-    def _fill(self, title: str, folder: Path, *wanted: str) -> None:
+    def _fill(self, title: str, folder: Path, *wanted: str, torch: str = "") -> None:
         python = str(folder / "bin" / "python")
         variables = self._uv_variables()
         if variables is not None:
-            uv = [str(_UV), "pip", "install", "--python", python, *wanted]
-            if self._steps.tried(title, uv, {**variables, **os.environ}):
+            uv, environment = [str(_UV), "pip", "install", "--python", python], {**variables, **os.environ}
+            asked = self._without_cuda(torch, uv, environment, [f"{torch}+cpu"], ["--torch-backend", "cpu"])
+            if self._steps.tried(title, [*uv, *asked, *wanted], environment):
                 return
-        self._steps.run(f"{title}, by pip", [str(_PYTHON), "-m", "pip", "--python", python, "install", *wanted])
+        pip = [str(_PYTHON), "-m", "pip", "--python", python, "install"]
+        asked = self._without_cuda(torch, pip, {}, [f"{torch}+cpu"])
+        self._steps.run(f"{title}, by pip", [*pip, *asked, *wanted])
+
+    def _without_cuda(
+        self, torch: str, install: list[str], environment: Mapping[str, str], *ways: list[str]
+    ) -> list[str]:
+        """The first way that leads to a PyTorch without CUDA: from this machine's indexes, or by uv from PyTorch's own.
+
+        The usual index has none for Linux on x86.
+        """
+        for way in ways if torch else ():
+            dry = [*install, "--dry-run", "--no-deps", *way, torch]
+            if self._steps.tried(f"{torch} without CUDA ({' '.join(way)})", dry, environment):
+                return way
+        if torch:
+            print(f"  no {torch} without CUDA is to be had here: CUDA's libraries come with it, 4 GB", flush=True)
+        return []
 
     def _uv_variables(self) -> Mapping[str, str] | None:
         if not _UV.exists():
@@ -124,6 +143,16 @@ class Installer:
         listed = [str(_PYTHON), "-m", "pip", "config", "list"]
         done = subprocess.run(listed, capture_output=True, text=True, check=False)
         return uv_environment(done.stdout) if done.returncode == 0 else None
+
+
+def _torch(file: Path) -> str:
+    """PyTorch as a file of requirements, or one that it names, asks for it."""
+    for line in file.read_text(encoding="utf-8").splitlines():
+        if line.startswith("torch=="):
+            return line
+        if line.startswith("-r ") and (found := _torch(file.parent / line.removeprefix("-r "))):
+            return found
+    return ""
 
 
 def _install(name: str) -> None:
