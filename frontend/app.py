@@ -23,27 +23,23 @@ from frontend.catalogue.version import VERSION
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
-from frontend.dispatch.discovery import Connect, Discovery
+from frontend.discovery.discovery import Connect, Discovery
+from frontend.discovery.resolver import Resolver
 from frontend.dispatch.dispatcher import Dispatcher
-from frontend.dispatch.locks import LocalLocks, Locks, SharedLocks
-from frontend.dispatch.model_queue import Bounds
 from frontend.dispatch.pool import Pool
-from frontend.dispatch.resolver import Resolver
+from frontend.dispatch.queue import Bounds
 from frontend.dispatch.scheduler import Rules
-from frontend.dispatch.shared_shares import SharedShares
-from frontend.dispatch.shares import FixedShares
-from frontend.dispatch.triton import Triton
 from frontend.http.held import Held
 from frontend.http.json import JsonBodies
 from frontend.middleware.auth import auth_middleware
 from frontend.middleware.billing import billing_middleware, refuse_uncharged
+from frontend.middleware.context import context_middleware
 from frontend.middleware.cors import cors_middleware
 from frontend.middleware.errors import errors_middleware
 from frontend.middleware.limits import limits_middleware
 from frontend.middleware.ports import ports_middleware
 from frontend.middleware.query import query_middleware
 from frontend.middleware.request_id import add_headers, request_id_middleware
-from frontend.middleware.turns import turns_middleware
 from frontend.observe.metrics import BUILD, MODEL_EXPORT
 from frontend.observe.tracing import OFF
 from frontend.operations.chat import handler as chat
@@ -59,15 +55,17 @@ from frontend.operations.transcription.pipeline import TranscriptionPipeline
 from frontend.pages import health, metrics
 from frontend.pages.missing import missing_middleware
 from frontend.pages.routes import QUERIES, routes
+from frontend.peers.frontends import FixedFrontends, Frontends, SharedFrontends
 from frontend.processes.background import Repeating, measure_loop_delay
 from frontend.processes.offload import Offload, Threads, import_once
 from frontend.text.phonemes import load_phonemizer
+from frontend.tritons.triton import Triton
 from frontend.usage.books import Books
 from frontend.usage.ledger import Repeats
 from frontend.usage.outcomes import Outcomes
 from frontend.usage.recorder import Recorder
 
-_SHARES: web.AppKey[FixedShares | SharedShares] = web.AppKey("shares")
+_FRONTENDS: web.AppKey[Frontends] = web.AppKey("frontends")
 _AUDIO_TASKS = 1_000
 # Two hours of noise take a small processor that is busy besides a minute.
 _AUDIO_SECONDS = 90.0
@@ -162,17 +160,13 @@ async def _watch(app: web.Application) -> AsyncIterator[None]:
 async def _dispatch(app: web.Application) -> AsyncIterator[None]:
     """Who goes next: the queues before the models, and the workers of this process."""
     settings = app[keys.SETTINGS]
-    shares: FixedShares | SharedShares = FixedShares(settings.frontends, settings.floors)
-    locks: Locks = LocalLocks(_APART_SECONDS if settings.frontends > 1 else 0.0)
+    frontends: Frontends = FixedFrontends(settings.frontends, _APART_SECONDS if settings.frontends > 1 else 0.0)
     if settings.redis:
-        shares = SharedShares(
-            settings.redis, lambda: dispatcher.tells(), lambda: dispatcher.share(), settings.floors, settings.zone
-        )
-        locks = SharedLocks(settings.redis)
+        frontends = SharedFrontends(settings.redis, lambda: dispatcher.tells(), lambda: dispatcher.share())
     rules = Rules(settings.queue_age_seconds, hold_seconds=settings.queue_hold_seconds)
     bounds = Bounds(settings.queue_per_key, settings.queue_per_tier)
-    dispatcher = Dispatcher(rules, bounds, shares, locks, settings.request_seconds, settings.zone)
-    app[_SHARES] = shares
+    dispatcher = Dispatcher(rules, bounds, frontends, settings.floors, settings.request_seconds, settings.zone)
+    app[_FRONTENDS] = frontends
     import_once(_WORKED_WITH)
     audio = Offload("audio", settings.audio_workers, tasks=_AUDIO_TASKS, seconds=_AUDIO_SECONDS, prepare=load_detector)
     text = Offload("text", settings.text_workers, tasks=_TEXT_TASKS, seconds=_TEXT_SECONDS, prepare=load_phonemizer)
@@ -181,8 +175,6 @@ async def _dispatch(app: web.Application) -> AsyncIterator[None]:
     app[keys.TEXT] = Pool(dispatcher.fix("text", settings.text_workers), text)
     app[keys.THREADS] = Pool(dispatcher.fix("threads", settings.threads), Threads(settings.threads))
     yield
-    if isinstance(locks, SharedLocks):
-        await locks.close()
     for pool in (app[keys.AUDIO], app[keys.TEXT], app[keys.THREADS]):
         await pool.close()
 
@@ -211,9 +203,8 @@ async def _tritons(app: web.Application, connect: Connect) -> AsyncIterator[None
     settings, dispatcher = app[keys.SETTINGS], app[keys.DISPATCHER]
     served, resolver = settings.served.triton_models, Resolver(settings.dns)
     async with AsyncExitStack() as closing:
-        if isinstance(shares := app[_SHARES], SharedShares):
-            closing.push_async_callback(shares.close)
-            await shares.start()
+        closing.push_async_callback(app[_FRONTENDS].close)
+        await app[_FRONTENDS].start()
         closing.push_async_callback(dispatcher.close)
         found = [
             Discovery(pool, slots, dispatcher, resolver, connect, settings.resolve_seconds)
@@ -238,7 +229,7 @@ def create_app(settings: Settings, connect: Connect = Triton) -> web.Application
             auth_middleware,  # before any body is read
             limits_middleware,
             query_middleware(QUERIES),
-            turns_middleware,
+            context_middleware,
             billing_middleware,
         ],
         client_max_size=settings.max_body_bytes,

@@ -11,9 +11,9 @@ from frontend.access.registry import Registry
 from frontend.catalogue.exports import Export
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.pool import Pool
+from frontend.http.answers import CONTEXT as CONTEXT
 from frontend.http.answers import HOLDING as HOLDING
 from frontend.http.answers import SETTINGS as SETTINGS
-from frontend.http.answers import TURN as TURN
 from frontend.http.held import Held
 from frontend.http.json import JsonBodies
 from frontend.observe.tracing import Tracer

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from frontend.app import create_app
 from frontend.config.settings import Settings
-from frontend.dispatch.triton import Arrays
 from frontend.http.server import serve
 from frontend.observe.logs import set_up_logging
 from frontend.processes.worker import Start
 from frontend.processes.workers import Workers
+from frontend.tritons.triton import Arrays
 from tests.fakes import FakeTriton
 
 SECONDS = "FAKE_SECONDS"

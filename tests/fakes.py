@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from frontend.access import api_key
 from frontend.access.registry import Registry
 from frontend.catalogue.endpoints import LIMITS
-from frontend.dispatch.inference import Capacity, Trial
-from frontend.dispatch.triton import Arrays, Triton, checked
 from frontend.errors import ApiError
+from frontend.tritons.inference import Capacity, Trial
+from frontend.tritons.triton import Arrays, Triton, checked
 
 _SLOTS = 16
 

@@ -15,9 +15,9 @@ from frontend.access.jwks import Jwks, is_address
 from frontend.config.pools import Place, PoolSetting
 from frontend.config.settings import Settings
 from frontend.database.engine import DATABASE_FAILURES, open_engine, parse_url, reading
-from frontend.dispatch.resolver import Resolver, Unresolved
-from frontend.dispatch.triton import Triton
+from frontend.discovery.resolver import Resolver, Unresolved
 from frontend.errors import BadGateway
+from frontend.tritons.triton import Triton
 
 _SECONDS = 5.0
 

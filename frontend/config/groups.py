@@ -119,7 +119,9 @@ class Tritons:
     models: str = setting("all", "models that are served: all, or names with commas, such as stt-1,embed-m3")
     voices: str = setting("all", "voices that are served: all, or names with commas")
     ready_models: str = setting("any", "models that /health/ready waits for: any, all, none, or names with commas")
-    concurrency: int = setting(0, "calls of a model at once on one Triton; 0 is what fills two batches", least=0)
+    concurrency: int = setting(
+        0, "calls of a model in flight at one Triton at most; 0 sets no limit but two batches", least=0
+    )
     frontends: int = setting(1, "frontends over the same Tritons, where no redis tells", least=1)
 
 
@@ -131,7 +133,9 @@ class Requests:
     audio_second_seconds: float = setting(1.0, "time a request has besides for each second of its audio", least=0)
     token_budget: int = setting(16384, "tokens in one request to Triton", least=8192)
     calls_at_once: int = setting(8, "calls that one request may have under way at once", least=1)
-    windows_at_once: int = setting(8, "windows of one recording under way at once", least=1)
+    windows_at_once: int = setting(
+        0, "windows of one recording at once; 0 is what the model may have in flight", least=0
+    )
     queue_per_key: int = setting(256, "calls of a key that may wait for a model", least=1)
     queue_per_tier: int = setting(4096, "calls of a tier that may wait for a model", least=1)
     queue_age_seconds: float = setting(4.0, "a call that has waited so long may go before its turn", least=0)

@@ -1,1 +1,1 @@
-"""Who goes next: how many calls of a model are under way at once."""
+"""Which call to a model goes next, to which Triton, and how many are in flight at once."""

@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import ParamSpec, TypeVar
 
-from frontend.dispatch.model_queue import ModelQueue, Turn
+from frontend.dispatch.context import RequestContext
+from frontend.dispatch.queue import ModelQueue
 from frontend.observe.record import current
 from frontend.processes.offload import Offload, Threads
 
@@ -20,14 +21,14 @@ class Pool:
     def __init__(self, queue: ModelQueue, workers: Offload | Threads) -> None:
         self._queue, self._workers = queue, workers
 
-    async def run(self, turn: Turn, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    async def run(self, context: RequestContext, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call ``function`` when it is the caller's turn; a caller who goes leaves it the workers' grace."""
-        return await self.run_with((), turn, function, *args, **kwargs)
+        return await self.run_with((), context, function, *args, **kwargs)
 
     async def run_with(
         self,
         used: Sequence[AbstractContextManager[object]],
-        turn: Turn,
+        context: RequestContext,
         function: Callable[P, T],
         *args: P.args,
         **kwargs: P.kwargs,
@@ -36,12 +37,12 @@ class Pool:
 
         async def work(backend: str) -> T:
             with ExitStack() as stack:
-                for context in used:
-                    stack.enter_context(context)
+                for each in used:
+                    stack.enter_context(each)
                 with current().tracer.span(_SPANS.get(self._queue.model, self._queue.model)):
                     return await self._workers.run(function, *args, **kwargs)
 
-        return await self._queue.run(turn, work, grace=lambda backend: self._workers.grace)
+        return await self._queue.run(context, work, grace=lambda backend: self._workers.grace)
 
     @property
     def works(self) -> bool:

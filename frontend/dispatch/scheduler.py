@@ -1,13 +1,9 @@
-"""Who goes next, and on which backend: the decisions of one queue, without a clock, a lock or an event loop.
+"""Whose turn it is among the calls to one model, without a clock or an event loop: every method is told the time.
 
-Every method is told the time. Tiers go in order, and the keys of a tier share it by work. At most one grant in
-``aged_every`` goes to the ticket that has waited longest, once that is ``age_seconds``: without the bound a flood of
-old tickets would turn the order round. An owner with a floor goes first until it has its slots, and others borrow them
-only when it has been idle for ``hold_seconds``. A key has at most ``key_share`` of the slots. The last tier, bulk, has
-what is to spare alone, and does not age.
-
-A slot is a call that is under way; besides, a backend has at most the work of two pieces a lane under way. Calls that
-are a piece each go to a single lane two at a time, and together: a batch of two is faster than one after the other.
+Priorities go in order, and the keys of one share it by work. At most one call in ``aged_every`` goes because it has
+waited longest, once that is ``age_seconds``: without this bound a flood of old calls would turn the order round. An
+owner with a floor goes first until it has so many calls in flight, and others borrow its places only when it has been
+idle for ``hold_seconds``. A key has at most ``key_share`` of the places. Bulk, the last priority, does not age.
 """
 
 import math
@@ -15,15 +11,14 @@ from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
-from frontend.dispatch.slots import PIECES, Nearness, Slots
-from frontend.dispatch.spare import Spare
-from frontend.dispatch.turns import Ticket, Turns
+from frontend.dispatch.fair_share import Call, FairShare
 
-TIERS = 4
-BULK = TIERS
-# Once no short recording has come for so long, a long one may have several windows under way.
+PRIORITIES = 4
+BULK = PRIORITIES
+# The order of a call that goes for its age, or to an owner below its floor: before every priority.
+FIRST = 0
+# Once no short recording has come for so long, a long one may have several windows in flight.
 _QUIET_SECONDS = 2.0
-_SMOOTHING = 0.1
 
 
 @dataclass(frozen=True)
@@ -37,227 +32,160 @@ class Rules:
 
 
 class Scheduler:
-    """The tickets of one queue that wait or run, and the slots of its backends.
+    """The calls to one model; ``floors`` are places by owner, a key or an organisation.
 
-    ``floors`` are slots by owner, a key or an organisation. ``piece`` is the work that one call should have at most.
-    ``spare`` is known to all queues of the same backends.
+    ``bound`` is how many calls may be in flight over all backends, and ``in_flight`` how many are.
     """
 
-    def __init__(self, rules: Rules, floors: Mapping[str, int] | None = None, spare: Spare | None = None) -> None:
-        self._rules, self._floors, self._spare = rules, dict(floors or {}), spare or Spare(rules.hold_seconds)
-        self.piece = math.inf
-        # How many calls may run at once, over all backends; how many wait or run, without bulk work.
-        self.slots = self.others = 0
-        self._backends: dict[str, Slots] = {}
-        self._arrivals: OrderedDict[Ticket, None] = OrderedDict()
-        self._bulk: OrderedDict[Ticket, None] = OrderedDict()
-        self._tiers = [Turns() for _ in range(TIERS)]
-        self._running_of: dict[Hashable, int] = {}
-        self._since_aged = rules.aged_every
-        self._grants = 0
+    def __init__(self, rules: Rules, floors: Mapping[str, int] | None = None) -> None:
+        self._rules, self._floors = rules, dict(floors or {})
+        self.bound = self.in_flight = 0
+        # How many wait or are in flight, without bulk work.
+        self.others = 0
+        self._arrivals: OrderedDict[Call, None] = OrderedDict()
+        self._bulk: OrderedDict[Call, None] = OrderedDict()
+        self._priorities = [FairShare() for _ in range(PRIORITIES)]
+        self._in_flight_of: dict[Hashable, int] = {}
+        self._since_aged, self._passed = rules.aged_every, 0
         self._used_at = self._short_at = -math.inf
-        # Tickets of rank 0 that wait or run.
+        # Calls of rank 0 that wait or are in flight.
         self._short = 0
         self._owned = dict.fromkeys(self._floors, 0)
-        self._owners: dict[str, OrderedDict[Ticket, None]] = {owner: OrderedDict() for owner in self._floors}
+        self._owners: dict[str, OrderedDict[Call, None]] = {owner: OrderedDict() for owner in self._floors}
         self._seen: dict[str, float] = {}
-        self._seconds = self._cost = 0.0
 
-    @property
-    def free(self) -> int:
-        """Slots that nobody has."""
-        return sum(backend.free for backend in self._backends.values())
-
-    def waiting(self, tier: int | None = None) -> int:
-        """How many wait, in all or of one tier."""
-        return len(self._arrivals) + len(self._bulk) if tier is None else self._tiers[tier - 1].count
+    def waiting(self, priority: int | None = None) -> int:
+        """How many wait, in all or of one priority."""
+        return len(self._arrivals) + len(self._bulk) if priority is None else self._priorities[priority - 1].count
 
     def waiting_of(self, key: Hashable) -> int:
-        """How many of a key's tickets wait."""
-        return sum(turns.waiting_of(key) for turns in self._tiers)
+        """How many of a key's calls wait."""
+        return sum(calls.waiting_of(key) for calls in self._priorities)
 
-    @property
-    def is_open(self) -> bool:
-        """Whether some backend is in: who waits will have a slot."""
-        return any(backend.is_in for backend in self._backends.values())
-
-    def set_limit(self, backend: str, limit: int, lanes: int = 1, nearness: Nearness = Nearness.NEAR) -> None:
-        """A backend is in: how many calls it may have at once, and how many it works on side by side."""
-        known = self._backends.setdefault(backend, Slots())
-        self.slots += limit - known.limit
-        known.limit, known.lanes, known.is_in, known.nearness = limit, lanes, True, nearness
-
-    def drop(self, backend: str) -> None:
-        """A backend is out; the calls that it has go on."""
-        if (known := self._backends.get(backend)) is not None:
-            self.slots -= known.limit
-            known.limit, known.is_in = 0, False
-            self._forget(backend)
-
-    def _forget(self, backend: str) -> None:
-        known = self._backends[backend]
-        if not known.is_in and not known.running:
-            del self._backends[backend]
+    def work_before(self, priority: int) -> float:
+        """The work that waits and goes before a new call of ``priority``."""
+        return sum(calls.cost for calls in self._priorities[:priority])
 
     def set_floors(self, floors: Mapping[str, int]) -> None:
         """Other numbers for the owners that there are."""
         self._floors.update(floors)
 
     def is_used(self, now: float) -> bool:
-        """Whether others than bulk wait or run, or did within the time that makes a backend idle."""
+        """Whether others than bulk wait or are in flight, or did within the time that makes a backend idle."""
         return self.others > 0 or now - self._used_at < self._rules.hold_seconds
 
     def is_quiet(self, now: float) -> bool:
-        """Whether no ticket of rank 0 waits or runs, or has in the last two seconds."""
+        """Whether no call of rank 0 waits or is in flight, or has in the last two seconds."""
         return not self._short and now - self._short_at > _QUIET_SECONDS
 
-    def demand_of_owners(self) -> dict[str, int]:
-        """How many tickets of each owner of a floor wait or run."""
-        return {owner: len(queue) + self._owned[owner] for owner, queue in self._owners.items()}
+    def enter(self, call: Call, now: float) -> None:
+        """Wait behind the others of the call's key."""
+        self._line(call)[call] = None
+        self._priorities[call.priority - 1].add(call)
+        self.others += call.priority != BULK
+        self._short += not call.rank
+        if call.owner is not None and call.owner in self._owners:
+            self._owners[call.owner][call] = None
+            self._seen[call.owner] = now
 
-    def enter(self, ticket: Ticket, now: float) -> None:
-        """Wait behind the others of the ticket's key."""
-        self._line(ticket)[ticket] = None
-        self._tiers[ticket.tier - 1].add(ticket)
-        self.others += ticket.tier != BULK
-        self._short += not ticket.rank
-        if ticket.owner is not None and ticket.owner in self._owners:
-            self._owners[ticket.owner][ticket] = None
-            self._seen[ticket.owner] = now
-
-    def leave(self, ticket: Ticket, now: float) -> None:
-        """The work is done or its caller gone: give a slot back, or wait no longer. A second time changes nothing."""
-        if ticket in self._line(ticket):
-            self._remove(ticket)
-        elif ticket.backend:
-            self._end(ticket, now)
+    def leave(self, call: Call, now: float) -> None:
+        """It is done, or its caller has gone. A second time changes nothing."""
+        if call in self._line(call):
+            self._remove(call)
+        elif call.backend:
+            self._end(call, now)
         else:
             return
-        if ticket.tier != BULK:
+        if call.priority != BULK:
             self.others, self._used_at = self.others - 1, now
-        if not ticket.rank:
+        if not call.rank:
             self._short, self._short_at = self._short - 1, now
 
-    def grant(self, now: float) -> Ticket | None:
-        """Give the next slot to whom it is due, or to nobody: none is free, or those that are belong to a floor."""
-        if not self.waiting() or not self.free:
+    def next(self, now: float, *, by_age: bool = True) -> tuple[int, Call] | None:
+        """Whose turn it is, after its order among the models: 0 for its age or floor, else its priority.
+
+        None where nobody waits who may go, or what is free is kept for owners of floors. Without ``by_age``, whose it
+        would be if none were aged.
+        """
+        if (call := self._below_floor()) is not None:
+            return FIRST, call
+        held = self._held(now)
+        if held and self.bound - self.in_flight <= held:
             return None
-        ticket, aged = self._below_floor(), False
-        if ticket is None and self.free > self._held(now):
-            ticket, aged = self._of_the_rest(now)
-        name = self._place(ticket, now) if ticket is not None else None
-        if ticket is None or name is None:
-            return None
+        oldest = next(iter(self._arrivals), None)
+        if by_age and oldest is not None and self._goes_for_its_age(oldest, now):
+            return FIRST, oldest
+        for priority, calls in enumerate(self._priorities, 1):
+            if calls.count and (call := calls.first(self._may)) is not None:
+                return priority, call
+        return None
+
+    def begin(self, order: int, call: Call, now: float) -> None:
+        """The call that ``next`` named is sent."""
+        aged = order == FIRST and not self._is_below_floor(call.owner)
         self._since_aged = 0 if aged else self._since_aged + 1
-        self._begin(ticket, name, now)
-        return ticket
+        self._passed = 0
+        self._priorities[call.priority - 1].took(call)
+        self._remove(call)
+        call.sent = now
+        self.in_flight += 1
+        self._in_flight_of[call.key] = self._in_flight_of.get(call.key, 0) + 1
+        if call.owner is not None and call.owner in self._owned:
+            self._owned[call.owner] += 1
 
-    def next_change(self, now: float) -> float | None:
-        """When slots that are held back, for a floor or from bulk work, come free though nobody enters or leaves."""
-        times = [self._seen[owner] + self._rules.hold_seconds for owner in self._holding(now)]
-        if self._bulk:
-            times += [self._spare.next_change(name, now) for name, backend in self._backends.items() if backend.free]
-        return min((time for time in times if time > now), default=None)
+    def passed_over(self, calls: int) -> None:
+        """So many calls to other models went first: this counts for those that age here."""
+        self._passed += calls
 
-    def expected_wait(self, tier: int) -> float:
-        """Seconds that a ticket of ``tier`` would wait, from the work that goes before it and how long calls take."""
-        if not self.is_open:
-            return math.inf
-        if not self._cost:
-            return 0.0
-        room = any(backend.has_room(self._cost, self.piece, math.inf) for backend in self._backends.values())
-        ahead = sum(turns.cost for turns in self._tiers[:tier]) / self._cost - (self.free if room else 0) + 1
-        return max(0.0, ahead) * self._seconds / self._at_once()
+    def next_change(self, now: float) -> float:
+        """When places that are kept for owners of floors come free though nobody enters or leaves."""
+        return min((self._seen[owner] + self._rules.hold_seconds for owner in self._holding(now)), default=math.inf)
 
-    def _at_once(self) -> float:
-        """How many calls of the usual cost are under way when there is enough to do."""
-        lanes = sum(backend.lanes for backend in self._backends.values() if backend.limit)
-        return max(1, min(self.slots, max(lanes, PIECES * lanes * self.piece / self._cost)))
+    def _end(self, call: Call, now: float) -> None:
+        self.in_flight -= 1
+        call.backend = ""
+        self._in_flight_of[call.key] -= 1
+        if not self._in_flight_of[call.key]:
+            del self._in_flight_of[call.key]
+        if call.owner is not None and call.owner in self._owned:
+            self._owned[call.owner] -= 1
+            self._seen[call.owner] = now
 
-    def _begin(self, ticket: Ticket, name: str, now: float) -> None:
-        self._tiers[ticket.tier - 1].took(ticket)
-        self._remove(ticket)
-        backend = self._backends[name]
-        backend.running += 1
-        self._spare.begin(name, ticket.tier == BULK)
-        backend.work += ticket.cost
-        self._grants = backend.last = self._grants + 1
-        backend.began = now
-        ticket.backend, ticket.granted = name, now
-        self._running_of[ticket.key] = self._running_of.get(ticket.key, 0) + 1
-        if ticket.owner is not None and ticket.owner in self._owned:
-            self._owned[ticket.owner] += 1
+    def _line(self, call: Call) -> OrderedDict[Call, None]:
+        return self._bulk if call.priority == BULK else self._arrivals
 
-    def _end(self, ticket: Ticket, now: float) -> None:
-        backend = self._backends[ticket.backend]
-        backend.running -= 1
-        backend.work = backend.work - ticket.cost if backend.running else 0.0
-        self._forget(ticket.backend)
-        self._spare.end(ticket.backend, ticket.tier == BULK, ticket.granted, now)
-        ticket.backend = ""
-        self._running_of[ticket.key] -= 1
-        if not self._running_of[ticket.key]:
-            del self._running_of[ticket.key]
-        smoothing = _SMOOTHING if self._cost else 1.0
-        self._seconds += (now - ticket.granted - self._seconds) * smoothing
-        self._cost += (ticket.cost - self._cost) * smoothing
-        if ticket.owner is not None and ticket.owner in self._owned:
-            self._owned[ticket.owner] -= 1
-            self._seen[ticket.owner] = now
+    def _remove(self, call: Call) -> None:
+        del self._line(call)[call]
+        self._priorities[call.priority - 1].remove(call)
+        if call.owner is not None and call.owner in self._owners:
+            del self._owners[call.owner][call]
 
-    def _line(self, ticket: Ticket) -> OrderedDict[Ticket, None]:
-        return self._bulk if ticket.tier == BULK else self._arrivals
-
-    def _remove(self, ticket: Ticket) -> None:
-        del self._line(ticket)[ticket]
-        self._tiers[ticket.tier - 1].remove(ticket)
-        if ticket.owner is not None and ticket.owner in self._owners:
-            del self._owners[ticket.owner][ticket]
-
-    def _place(self, ticket: Ticket, now: float) -> str | None:
-        """Of those with room a near one, without bulk work, an idle home, with the most free slots, rested longest."""
-        known, spare = self._backends, self._spare
-        fitting = [name for name, backend in known.items() if backend.has_room(ticket.cost, self.piece, now)]
-        if ticket.tier == BULK:
-            fitting = [name for name in fitting if spare.is_free(name, now)]
-
-        def order(name: str) -> tuple[bool, bool, bool, int, int]:
-            its = known[name]
-            near = its.nearness is not Nearness.FAR
-            return near, not spare.has_bulk(name), its.is_idle_home, its.free, -its.last
-
-        return max(fitting, key=order, default=None)
-
-    def _may(self, ticket: Ticket) -> bool:
-        """Whether the ticket's key has less than its share."""
+    def _may(self, call: Call) -> bool:
+        """Whether the call's key has less than its share."""
         share = self._rules.key_share
-        return share >= 1 or self._running_of.get(ticket.key, 0) < max(1, math.floor(self.slots * share))
+        return share >= 1 or self._in_flight_of.get(call.key, 0) < max(1, math.floor(self.bound * share))
 
-    def _below_floor(self) -> Ticket | None:
+    def _goes_for_its_age(self, oldest: Call, now: float) -> bool:
+        """One call in five does; and one after five to other models, where none here has a higher priority."""
+        every, before = self._rules.aged_every, self._priorities[: oldest.priority - 1]
+        its_turn = self._since_aged + 1 >= every or (self._passed >= every and not any(its.count for its in before))
+        return its_turn and now - oldest.arrived >= self._rules.age_seconds and self._may(oldest)
+
+    def _is_below_floor(self, owner: str | None) -> bool:
+        return owner is not None and owner in self._owned and self._owned[owner] < self._floors[owner]
+
+    def _below_floor(self) -> Call | None:
         floors = self._floors
-        short = [owner for owner, queue in self._owners.items() if queue and self._owned[owner] < floors[owner]]
+        short = [owner for owner, calls in self._owners.items() if calls and self._is_below_floor(owner)]
         if not short:
             return None
         owner = min(short, key=lambda owner: self._owned[owner] / floors[owner])
-        return next((ticket for ticket in self._owners[owner] if self._may(ticket)), None)
+        return next((call for call in self._owners[owner] if self._may(call)), None)
 
     def _holding(self, now: float) -> list[str]:
-        """The owners that are active and have fewer slots than their floor."""
+        """The owners that are active and have fewer calls in flight than their floor."""
         since = now - self._rules.hold_seconds
-        return [
-            owner for owner, seen in self._seen.items() if seen > since and self._owned[owner] < self._floors[owner]
-        ]
+        return [owner for owner, seen in self._seen.items() if seen > since and self._is_below_floor(owner)]
 
     def _held(self, now: float) -> int:
         return sum(self._floors[owner] - self._owned[owner] for owner in self._holding(now))
-
-    def _of_the_rest(self, now: float) -> tuple[Ticket | None, bool]:
-        """Whose turn it is, and whether it goes for its age."""
-        oldest = next(iter(self._arrivals), None)
-        aged = oldest is not None and now - oldest.arrived >= self._rules.age_seconds
-        if oldest is not None and aged and self._since_aged + 1 >= self._rules.aged_every and self._may(oldest):
-            return oldest, True
-        for turns in self._tiers:
-            if turns.count and (ticket := turns.first(self._may)) is not None:
-                return ticket, False
-        return None, False

@@ -9,7 +9,7 @@ from aiohttp import web
 from aiohttp.helpers import must_be_empty_body
 
 from frontend.config.settings import Settings
-from frontend.dispatch.model_queue import Turn
+from frontend.dispatch.context import RequestContext
 from frontend.http.connection import has_hung_up
 from frontend.http.held import Holding
 from frontend.observe.record import current
@@ -20,7 +20,7 @@ _PIECE = 48 * 1024
 # What a request has from its middlewares, for whoever reads its body or delivers its answer.
 SETTINGS = web.AppKey("settings", Settings)
 HOLDING = web.RequestKey("holding", Holding)
-TURN = web.RequestKey("turn", Turn)
+CONTEXT = web.RequestKey("turn", RequestContext)
 # The answer for which something will be charged as it goes out.
 CHARGED = web.RequestKey("charged", web.StreamResponse)
 
@@ -61,7 +61,7 @@ async def deliver(
         seconds = settings.write_seconds + len(body) / settings.min_answer_rate
     else:
         pieces, last = body, b""
-        seconds = settings.write_seconds + request[TURN].remaining()
+        seconds = settings.write_seconds + request[CONTEXT].remaining()
     if bill is not None:
         request[CHARGED] = answer
     with current().tracer.span("answer"):

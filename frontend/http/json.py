@@ -11,7 +11,7 @@ from aiohttp import web
 
 from frontend.catalogue.models import Served
 from frontend.config.settings import Settings
-from frontend.dispatch.model_queue import Turn
+from frontend.dispatch.context import RequestContext
 from frontend.dispatch.pool import Pool
 from frontend.errors import InvalidRequest, TooLarge
 from frontend.http import fields
@@ -126,16 +126,18 @@ class JsonBodies:
     def __init__(self, settings: Settings, pool: Pool) -> None:
         self._settings, self._pool = settings, pool
 
-    async def read(self, request: web.Request, holding: Holding, turn: Turn, converts: Converts[Parsed]) -> Parsed:
+    async def read(
+        self, request: web.Request, holding: Holding, context: RequestContext, converts: Converts[Parsed]
+    ) -> Parsed:
         """Read a body and make a request of it."""
-        return await self.parse(await read_bytes(request, self._settings, holding), turn, converts)
+        return await self.parse(await read_bytes(request, self._settings, holding), context, converts)
 
-    async def parse(self, data: bytes | bytearray, turn: Turn, converts: Converts[Parsed]) -> Parsed:
+    async def parse(self, data: bytes | bytearray, context: RequestContext, converts: Converts[Parsed]) -> Parsed:
         """Make a request of a body that has arrived."""
         served = self._settings.served
         if len(data) <= INLINE_BYTES:
             return convert(data, converts, served)
         try:
-            return await self._pool.run(turn, convert, data, converts, served)
+            return await self._pool.run(context, convert, data, converts, served)
         except TaskKilledError:
             raise InvalidRequest("the request body is not valid JSON") from None

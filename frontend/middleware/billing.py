@@ -3,7 +3,7 @@
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from frontend.app_keys import BILLING, CALLER, RECORDER, SETTINGS, TURN
+from frontend.app_keys import BILLING, CALLER, CONTEXT, RECORDER, SETTINGS
 from frontend.http.answers import CHARGED, deliver
 from frontend.http.arrival import CONTENT
 from frontend.observe.logs import request_id
@@ -21,7 +21,7 @@ async def billing_middleware(request: web.Request, handler: Handler) -> web.Stre
         return Identity(request_id.get(), request.path, request[CONTENT])
 
     app, caller = request.app, request[CALLER]
-    with Billing(app[RECORDER], app[SETTINGS].prices, caller, request[TURN], identity) as request[BILLING]:
+    with Billing(app[RECORDER], app[SETTINGS].prices, caller, request[CONTEXT], identity) as request[BILLING]:
         try:
             return await _free(request, await handler(request))
         except web.HTTPException as raised:

@@ -46,38 +46,51 @@ HELD_BYTES = _requests.gauge("quartet_held_bytes", "Bodies, samples and answers 
 _queues = Group("Queues")
 QUEUE_SECONDS = _queues.histogram(
     "quartet_queue_seconds",
-    "Time from a call's arrival at the queue of its model to its slot.",
+    "Time from a call's arrival at the queue of its model until it is sent.",
     "seconds",
     *("model", "tier"),
     buckets=_WAITS,
 )
-QUEUE_WAITING = _queues.gauge("quartet_queue_waiting", "Calls that wait for a slot.", "calls", "model", "queue", "tier")
-CALLS_RUNNING = _queues.gauge(
-    "quartet_calls_running", "Calls that have a slot.", "calls", "pool", "model", "queue", "tier"
+QUEUE_WAITING = _queues.gauge("quartet_queue_waiting", "Calls that wait for their turn.", "calls", "model", "tier")
+IN_FLIGHT = _queues.gauge(
+    "quartet_in_flight", "Calls that were sent and have not ended.", "calls", "pool", "model", "tier"
 )
-SLOTS = _queues.gauge(
-    "quartet_slots",
-    "Calls that this frontend may have at once: its share of what a pool's Tritons take, or of its own workers.",
+IN_FLIGHT_BOUND = _queues.gauge(
+    "quartet_in_flight_bound",
+    "Calls that this frontend may have in flight: two batches of each instance of a pool's Tritons, or its part of "
+    "them; or its workers.",
     "calls",
     *("pool", "model"),
+)
+IN_FLIGHT_PER_TRITON = _queues.gauge(
+    "quartet_in_flight_per_triton",
+    "Calls that fill one Triton: two batches of each instance, by the mean work of a call; 0 while none takes calls.",
+    "calls",
+    "model",
+    workers="livemax",
 )
 QUEUE_REFUSED = _queues.counter(
     "quartet_queue_refused_total", "Calls that a queue did not take, or gave up.", "calls", "model", "reason"
 )
-QUEUE_PIECE = _queues.gauge(
-    "quartet_queue_piece",
-    "Work that one call should have at most now.",
-    "tokens, seconds of audio or phonemes",
+BATCH_WORK = _queues.gauge(
+    "quartet_batch_work",
+    "Work that one execution should have now: the least that reaches 95 % of the best throughput.",
+    "tokens, seconds of audio, phonemes or calls",
     "model",
     workers="livemax",
 )
-CALL_FILL = _queues.histogram(
-    "quartet_call_fill_ratio",
-    "The work of a call by what it may have now (quartet_queue_piece): how full the calls are that Triton's batcher "
-    "joins. More than 1 is what cannot be cut.",
+BATCH_FILL = _queues.histogram(
+    "quartet_batch_fill_ratio",
+    "The work of a call by quartet_batch_work: which part of an execution it is. More than 1 is what cannot be cut.",
     "ratio",
     "model",
     buckets=(0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 2.0),
+)
+THROUGHPUT = _queues.gauge(
+    "quartet_throughput",
+    "Work a second that this frontend gets done while calls wait, as it was measured last.",
+    "tokens, seconds of audio, phonemes or calls a second",
+    "model",
 )
 
 _tritons = Group("Tritons")

@@ -18,14 +18,13 @@ LABELS: Mapping[str, str] = {
     "operation": "`transcriptions`, `speech`, `embeddings`, `rerank`, `chat`; `other` for all else",
     "outcome": "of requests `ok`, `refused` (4xx), `failed` (5xx), `hung_up`; of reloads `loaded`, `failed`",
     "pool": "a Triton of the settings, or `audio`, `text`, `threads`, `chat`",
-    "queue": "`usual`, or `long` for texts that are much longer than a piece",
     "reason": "of requests `limit`, `balance`, `auth`, `queue`, `size`; of calls `away`, `full`, `late`; of killed "
     "workers `late`, `died`, `memory`, `hung_up`",
     "route": "as it is registered, `/v1/models/{id}`; `other` for paths that do not exist",
     "skipped": "ways with commas between them, in the order of their trial; empty where the first way passed",
     "status": "that of the answer; 499 where the caller hung up",
     "tier": "`bulk`, `free`, `pro`, `company`; `none` for who is not known",
-    "use": "`limits`, `shares` (of slots), `locks`",
+    "use": "`limits`, `frontends` (what they tell each other), `locks`",
     "version": "Quartet's",
     "way": "`int8`, `int8 by CTranslate2`, `bf16`, `fp32`, `fp16`; of voices `rewritten`, `original`",
 }

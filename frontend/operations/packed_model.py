@@ -1,4 +1,4 @@
-"""Calls of the packed text models: token ids are cut into requests of a piece of work and rows come back in order."""
+"""Calls of the packed text models: token ids are cut into calls of one execution and rows come back in order."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 from frontend.catalogue.models import Model
 from frontend.config.settings import Settings
 from frontend.config.tables import SettingsError
+from frontend.dispatch.batch_size import Work
+from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
-from frontend.dispatch.inference import Trial
-from frontend.dispatch.model_queue import Turn
 from frontend.dispatch.pool import Pool
-from frontend.dispatch.triton import bad_answer
-from frontend.dispatch.window import Work
 from frontend.processes.gather import gather_or_cancel
 from frontend.text.tokens import Ids, TextTokenizer, pack, packed_inputs, work
+from frontend.tritons.inference import Trial
+from frontend.tritons.triton import bad_answer
 
 # Below this many characters a thread costs more than the tokenizing.
 _INLINE_CHARACTERS = 2000
@@ -55,19 +55,19 @@ class PackedModel:
         trial = Trial(packed_inputs(self.tokenizer.texts(["a"])), [output])
         dispatcher.declare(self._model, Work(_BLOCK, settings.token_budget, divisible=True), trial)
 
-    async def tokenize(self, function: Callable[[], list[Ids]], characters: int, turn: Turn) -> list[Ids]:
+    async def tokenize(self, function: Callable[[], list[Ids]], characters: int, context: RequestContext) -> list[Ids]:
         """Run a tokenizer call: in a thread when the text is long, since the event loop never waits for it."""
-        return function() if characters <= _INLINE_CHARACTERS else await self._threads.run(turn, function)
+        return function() if characters <= _INLINE_CHARACTERS else await self._threads.run(context, function)
 
-    async def rows(self, texts: list[Ids], turn: Turn) -> NDArray[np.float32]:
+    async def rows(self, texts: list[Ids], context: RequestContext) -> NDArray[np.float32]:
         """The output rows of all texts, float32 [texts, ...], in order."""
-        self._dispatcher.queue(self._model).refuse_late(turn, work(texts), self._calls_at_once)
-        calls = (self._request(part, turn) for part in pack(texts, self._dispatcher.piece(self._model)))
+        self._dispatcher.queue(self._model).refuse_late(context, work(texts), self._calls_at_once)
+        calls = (self._request(part, context) for part in pack(texts, self._dispatcher.batch(self._model)))
         return np.concatenate(await gather_or_cancel(calls, lambda: self._calls_at_once))
 
-    async def _request(self, texts: list[Ids], turn: Turn) -> NDArray[np.float32]:
+    async def _request(self, texts: list[Ids], context: RequestContext) -> NDArray[np.float32]:
         outputs = [self._output]
-        arrays = await self._dispatcher.infer(self._model, lambda: packed_inputs(texts), outputs, turn, work(texts))
+        arrays = await self._dispatcher.infer(self._model, lambda: packed_inputs(texts), outputs, context, work(texts))
         rows: NDArray[np.float32] = arrays[self._output]
         if rows.shape != (1, len(texts), *self._width):
             raise bad_answer(self._model, f"{len(texts)} texts gave {rows.shape}")

@@ -8,9 +8,9 @@ from aiohttp import web
 
 from frontend.app_keys import AUDIO, DISPATCHER, RECORDER, SETTINGS, TEXT
 from frontend.config.tables import SettingsError
-from frontend.dispatch.inference import State
 from frontend.http.life import LIFE
 from frontend.http.rendering import json_response
+from frontend.tritons.inference import State
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from frontend.access.caller import Caller
 from frontend.catalogue.prices import Price
-from frontend.dispatch.model_queue import Turn
+from frontend.dispatch.context import RequestContext
 from frontend.errors import BadGateway
 from frontend.observe.record import current
 from frontend.usage.events import Identity, UsageEvent, event_id
@@ -19,7 +19,7 @@ class UnchargedError(RuntimeError):
 
 @dataclass(eq=False)
 class Billing:
-    """Of one request, which has one bill at most; ``turn`` says until when the database is waited for.
+    """Of one request, which has one bill at most; ``context`` says until when the database is waited for.
 
     ``identity`` tells what the request is known by, once its body has arrived. At its end, what is not charged is let
     go.
@@ -28,7 +28,7 @@ class Billing:
     recorder: Recorder
     prices: Mapping[str, Price]
     caller: Caller
-    turn: Turn
+    context: RequestContext
     identity: Callable[[], Identity]
     # Whether an answer was begun, which is too late for anything that has a price.
     answering: bool = False
@@ -82,7 +82,7 @@ class Bill:
     async def __aenter__(self) -> "Bill":
         """``InsufficientQuota`` where the wallet has less, ``BadGateway`` where nobody can tell in time."""
         if self._payer is not None:
-            wallets, deadline = self._billing.recorder.wallets, self._billing.turn.deadline
+            wallets, deadline = self._billing.recorder.wallets, self._billing.context.deadline
             await wallets.reserve(self._payer, self._reserved, deadline)
         self._open = True
         return self

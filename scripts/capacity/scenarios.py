@@ -97,7 +97,7 @@ def step(signal: str, lag: float, seconds: float, settle: float = 300.0, seed: i
         at += rng.expovariate(_STEP_RATES[at >= settle])
         calls.append(Arrival(at, Request("speech", 1.0, (100.0,)), rng.randrange(100), rng.choice((1, 2, 3))))
     fits = Fits({}, 1, 0.0, {_VOICE: _STEP}, dict.fromkeys(OPERATIONS, _NOTHING))
-    pool = PoolPlan(POOL, [_VOICE], _STEP_LEAST, 1.0, slots=16, least=_STEP_LEAST, most=_STEP_MOST)
+    pool = PoolPlan(POOL, [_VOICE], _STEP_LEAST, 1.0, least=_STEP_LEAST, most=_STEP_MOST)
     settings = Settings(queue_per_key=100_000, queue_per_tier=1_000_000, request_seconds=3600.0)
     deployment = Deployment(
         [pool], 1, 64.0, ("a",), settings, Scaling(signal=signal), Lags(node=0.0, image=0.0, load=lag)

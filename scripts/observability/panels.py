@@ -36,9 +36,9 @@ ROWS: Mapping[str, Sequence[Panel]] = {
         _stat("Requests a second", "reqps", _rate("quartet_requests_total")),
         _stat("In flight", "short", "sum(quartet_requests_in_flight)"),
         _stat("Failed", "percentunit", "max(quartet:request_failures:ratio_rate5m)"),
-        _stat("Demand over slots, busiest pool", "percentunit", "max(quartet:pool_demand:ratio)"),
+        _stat("Demand over the bound, busiest pool", "percentunit", "max(quartet:pool_demand:ratio)"),
         _stat("Tritons up", "short", "sum(max by (pool) (quartet_backends_up))"),
-        _stat("Models without slots", "short", "count(sum by (model) (quartet_slots) == 0) or vector(0)"),
+        _stat("Models away", "short", "count(max by (model) (quartet_model_ready) == 0) or vector(0)"),
         Panel("Versions", "short", {"{{version}}": "count by (version) (quartet_build_info)"}),
         Panel("Alerts", "short", {"{{alertname}}": 'count by (alertname) (ALERTS{alertstate="firing"}) or vector(0)'}),
     ),
@@ -65,22 +65,42 @@ ROWS: Mapping[str, Sequence[Panel]] = {
     ),
     "Queue and tiers": (
         Panel("Waiting", "short", {"{{model}} {{tier}}": "sum by (model, tier) (quartet_queue_waiting)"}),
-        Panel("Running", "short", {"{{model}}": "sum by (model) (quartet_calls_running)"}),
-        Panel("95 % have a slot within", "s", {"{{model}} {{tier}}": "quartet:queue_seconds:p95_5m"}),
+        Panel(
+            "In flight",
+            "short",
+            {
+                "{{model}}": "sum by (model) (quartet_in_flight)",
+                "{{model}} at most": "sum by (model) (quartet:bound:sum)",
+            },
+        ),
+        Panel("95 % are sent within", "s", {"{{model}} {{tier}}": "quartet:queue_seconds:p95_5m"}),
         Panel(
             "Refused calls", "reqps", {"{{model}} {{reason}}": _rate("quartet_queue_refused_total", "model, reason")}
         ),
-        Panel("Piece", "short", {"{{model}}": "max by (model) (quartet_queue_piece)"}),
-        Panel("How full a call is", "percentunit", {"{{model}}": _mean("quartet_call_fill_ratio", "model")}),
+        Panel("Work of a batch", "short", {"{{model}}": "max by (model) (quartet_batch_work)"}),
+        Panel("A call's part of a batch", "percentunit", {"{{model}}": _mean("quartet_batch_fill_ratio", "model")}),
+        Panel(
+            "How full a batch is",
+            "percentunit",
+            {
+                "{{model}}": f"{_rate('quartet_batch_fill_ratio_sum', 'model')} / "
+                f"{_rate('nv_inference_exec_count', 'model')}"
+            },
+        ),
+        Panel("Work a second while calls wait", "short", {"{{model}}": "sum by (model) (quartet_throughput)"}),
     ),
     "Pools and Tritons": (
-        Panel("Demand over slots", "percentunit", {"{{pool}}": "quartet:pool_demand:ratio"}),
-        Panel("Slots", "short", {"{{pool}}": "quartet:pool_slots:sum"}),
+        Panel("Demand over the bound", "percentunit", {"{{pool}}": "quartet:pool_demand:ratio"}),
+        Panel("Calls that fill it", "short", {"{{pool}}": "quartet:pool_bound:sum"}),
         Panel("Demand", "short", {"{{pool}}": "quartet:pool_demand:sum"}),
         Panel(
             "Tritons",
             "short",
-            {"{{pool}}": "max by (pool) (quartet_backends)", "{{pool}} up": "min by (pool) (quartet_backends_up)"},
+            {
+                "{{pool}}": "max by (pool) (quartet_backends)",
+                "{{pool}} up": "min by (pool) (quartet_backends_up)",
+                "{{pool}} that calls fill": "quartet:pool_demand:tritons",
+            },
         ),
         Panel("95 % of calls take", "s", {"{{model}}": _quantile(0.95, "quartet_call_seconds", "model")}),
         Panel("Failed calls", "reqps", {"{{model}} {{error}}": _rate("quartet_backend_errors_total", "model, error")}),
@@ -119,8 +139,8 @@ ROWS: Mapping[str, Sequence[Panel]] = {
             "Processes and threads",
             "short",
             {
-                "{{pool}}": 'sum by (pool) (quartet_slots{pool=~"audio|text|threads"})',
-                "{{pool}} busy": 'sum by (pool) (quartet_calls_running{pool=~"audio|text|threads"})',
+                "{{pool}}": 'sum by (pool) (quartet_in_flight_bound{pool=~"audio|text|threads"})',
+                "{{pool}} busy": 'sum by (pool) (quartet_in_flight{pool=~"audio|text|threads"})',
                 "{{model}} queued": 'sum by (model) (quartet_queue_waiting{model=~"audio|text|threads"})',
             },
         ),

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from frontend.dispatch.triton import Arrays
 from frontend.errors import BadGateway
+from frontend.tritons.triton import Arrays
 from tests.conftest import Client
 from tests.fakes import FakeTriton
 from tests.speech import encode, say, transcribe

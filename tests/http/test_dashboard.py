@@ -149,7 +149,7 @@ async def test_a_busy_service_and_an_empty_wallet_refuse_and_failed_nobody(
     key = {"Authorization": f"Bearer {await other_key(settings, org='poor')}"}
     await client.post("/v1/audio/speech", json={"input": "two", "voice": "amy"}, headers=key)
     triton.up = False
-    await until(lambda: total("quartet_slots", model="m3_embedder") == 0)
+    await until(lambda: total("quartet_in_flight_bound", model="m3_embedder") == 0)
     await client.post("/v1/embeddings", json={"input": "a"}, headers=key)
     counted = await _outcomes(client, key["Authorization"].removeprefix("Bearer "))
     assert counted == {"speech": {"refused": 1}, "embeddings": {"refused": 1}}

@@ -76,7 +76,7 @@ async def test_a_request_whose_process_is_killed_is_answered(
     assert (await asks(client)).status == 200
     _signal(signal.SIGSTOP)
     asked = asyncio.ensure_future(asks(client))
-    await until(lambda: client.app[DISPATCHER].demand(pool).calls)
+    await until(lambda: client.app[DISPATCHER].demand(pool))
     await asyncio.sleep(0.1)
     _signal(signal.SIGKILL)
     assert (await asked).status == 200

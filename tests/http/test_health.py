@@ -11,8 +11,8 @@ import pytest
 from frontend.catalogue.models import Served
 from frontend.config.settings import Settings
 from frontend.config.tables import SettingsError
-from frontend.dispatch.triton import Arrays
 from frontend.pages.health import Required
+from frontend.tritons.triton import Arrays
 from tests.conftest import Client, running
 from tests.fakes import FakeTriton
 

@@ -92,7 +92,7 @@ async def test_refusals_are_counted_by_reason(
     await speak(client, "x" * 5001)
     await client.get("/v1/models", headers={"Authorization": "Bearer wrong"})
     triton.up = False
-    await until(lambda: total("quartet_slots", model="m3_embedder") == 0)
+    await until(lambda: total("quartet_in_flight_bound", model="m3_embedder") == 0)
     await client.post(EMBED, json={"input": "a"})
     # A mistake in a request is no refusal.
     await client.post(EMBED, json={"input": 1})

@@ -10,7 +10,7 @@ import pytest
 
 from frontend.app_keys import DISPATCHER, THREADS
 from frontend.config.settings import Settings
-from frontend.dispatch.model_queue import Turn
+from frontend.dispatch.context import RequestContext
 from tests.conftest import Client, running
 from tests.fakes import FakeTriton
 
@@ -23,7 +23,7 @@ def settings(settings: Settings) -> Settings:
 async def _waits(client: Client) -> None:
     """Until a call waits for the one thread, which another has."""
     for _ in range(1000):
-        if client.app[DISPATCHER].demand("threads").calls == 2:
+        if client.app[DISPATCHER].demand("threads") == 2:
             return
         await asyncio.sleep(0.01)
     raise AssertionError
@@ -42,8 +42,8 @@ async def test_who_comes_when_the_queue_of_the_threads_is_full_is_refused(
 ) -> None:
     free = threading.Event()
     async with running(settings, triton) as client:
-        turn = Turn("another", 3, None, asyncio.get_running_loop().time() + 60)
-        taken = asyncio.create_task(client.app[THREADS].run(turn, free.wait))
+        context = RequestContext("another", 3, None, asyncio.get_running_loop().time() + 60)
+        taken = asyncio.create_task(client.app[THREADS].run(context, free.wait))
         first: Awaitable[Any] = asyncio.ensure_future(client.post(path, json=body))
         try:
             await _waits(client)

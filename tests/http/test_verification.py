@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from frontend.config.settings import Settings
-from frontend.dispatch.triton import Arrays
 from frontend.errors import ApiError, BadGateway, RateLimited
+from frontend.tritons.triton import Arrays
 from frontend.verification.checks import check
 from frontend.verification.client import Api, CannotAskError, RefusedError
 from frontend.verification.facts import Facts, Ranking, Speech, Text

@@ -11,12 +11,13 @@ import numpy as np
 import psutil
 import pytest
 
+from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
-from frontend.dispatch.model_queue import Bounds, Turn
+from frontend.dispatch.queue import Bounds
 from frontend.dispatch.scheduler import Rules
-from frontend.dispatch.shares import FixedShares
-from frontend.dispatch.triton import Triton, text_tensor
 from frontend.operations.transcription.pipeline import INPUTS
+from frontend.peers.frontends import FixedFrontends
+from frontend.tritons.triton import Triton, text_tensor
 from frontend.verification.recordings import recordings
 from scripts.local_triton.server import LocalTriton
 from tests.conftest import ROOT
@@ -45,7 +46,7 @@ def triton(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalTriton]:
 @pytest.fixture
 async def dispatcher(triton: LocalTriton) -> AsyncIterator[Dispatcher]:
     client = Triton(f"127.0.0.1:{triton.ports.grpc}")
-    made = Dispatcher(Rules(), Bounds(), FixedShares(1, {}))
+    made = Dispatcher(Rules(), Bounds(), FixedFrontends(1))
     await made.add("a", client, dict.fromkeys(MODELS, 0))
     await until(lambda: set(made.states(MODELS).values()) == {"ready"}, _LONGEST)
     yield made
@@ -79,8 +80,10 @@ async def test_a_whisper_that_came_back_hears_the_first_who_calls_it(
         text_tensor(""),
         np.zeros((1, 1), np.float32),
     )
-    turn = Turn("key", 3, None, asyncio.get_running_loop().time() + _LONGEST)
-    heard = await dispatcher.infer("whisper_turbo", lambda: dict(zip(INPUTS, given, strict=True)), ["word_text"], turn)
+    context = RequestContext("key", 3, None, asyncio.get_running_loop().time() + _LONGEST)
+    heard = await dispatcher.infer(
+        "whisper_turbo", lambda: dict(zip(INPUTS, given, strict=True)), ["word_text"], context
+    )
     assert b"not in service" in b"".join(heard["word_text"].reshape(-1))
 
 

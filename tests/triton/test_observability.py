@@ -84,14 +84,15 @@ def test_no_alert_fires_over_a_product_that_is_well(prometheus: Prometheus) -> N
     assert {labels["alertname"] for labels, _ in prometheus.ask('ALERTS{alertstate="firing"}')} == set()
 
 
-def test_slots_of_the_rules_are_those_of_the_metrics(prometheus: Prometheus) -> None:
+def test_the_workers_of_the_rules_are_those_of_the_metrics(prometheus: Prometheus) -> None:
     deadline = time.monotonic() + _MOST_SECONDS
     # A busy frontend may miss a scrape, of which the rule hears a moment later.
-    while (summed := _by_pool(prometheus, "quartet:pool_slots:sum")) != (
-        slots := _by_pool(prometheus, "sum by (pool) (quartet_slots)")
+    own = '{pool=~"audio|text|threads"}'
+    while (summed := _by_pool(prometheus, f"quartet:pool_bound:sum{own}")) != (
+        workers := _by_pool(prometheus, f"sum by (pool) (quartet_in_flight_bound{own})")
     ) and time.monotonic() < deadline:
         time.sleep(0.5)
-    assert summed == slots
+    assert summed == workers
 
 
 def _by_pool(prometheus: Prometheus, query: str) -> dict[str, float]:

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from aiohttp import web
 
-from frontend.app_keys import BILLING, CHAT, HOLDING, JSON_BODIES, SETTINGS, TEXT, TURN
+from frontend.app_keys import BILLING, CHAT, CONTEXT, HOLDING, JSON_BODIES, SETTINGS, TEXT
 from frontend.catalogue.models import CHAT as MODEL
 from frontend.http.answers import deliver
 from frontend.http.json import INLINE_BYTES, read_bytes
@@ -20,16 +20,16 @@ _STREAMED = {"Content-Type": protocol.STREAM, "Cache-Control": "no-cache"}
 
 async def forward(request: web.Request) -> web.StreamResponse:
     """The body goes to the upstream as it is, and the upstream's answer to the client."""
-    settings, turn = request.app[SETTINGS], request[TURN]
+    settings, context = request.app[SETTINGS], request[CONTEXT]
     body = await read_bytes(request, settings, request[HOLDING])
-    wishes = await request.app[JSON_BODIES].parse(body, turn, protocol.parse)
+    wishes = await request.app[JSON_BODIES].parse(body, context, protocol.parse)
     path = request.path.removeprefix("/v1")
     adds_usage = protocol.adds_usage(path, wishes)
     asking = await _beside(request, len(body), protocol.with_usage, body) if adds_usage else None
     # No more tokens than bytes come from the request.
     most = len(body) + (wishes.output_tokens or settings.chat_output_tokens)
     async with request[BILLING].reserve(MODEL, most) as bill:
-        async with request.app[CHAT].run(path, body, asking, turn, streamed=wishes.stream) as (kind, pieces):
+        async with request.app[CHAT].run(path, body, asking, context, streamed=wishes.stream) as (kind, pieces):
             if kind == protocol.STREAM:
                 meter = StreamMeter(wishes.said, hides=adds_usage)
                 return await deliver(request, _STREAMED, _metered(pieces, meter, bill), bill)
@@ -45,7 +45,7 @@ async def _beside(request: web.Request, size: int, function: Callable[[Any], T],
     """Call a function of so much data, in another process where it takes long."""
     if size <= INLINE_BYTES:
         return function(data)
-    result: T = await request.app[TEXT].run(request[TURN], function, data)
+    result: T = await request.app[TEXT].run(request[CONTEXT], function, data)
     return result
 
 

@@ -8,8 +8,8 @@ import aiohttp
 
 from frontend.catalogue.models import CHAT
 from frontend.config.settings import Settings
+from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
-from frontend.dispatch.model_queue import Turn
 from frontend.errors import BadGateway
 from frontend.observe.logs import log, request_id
 from frontend.observe.record import current
@@ -46,7 +46,7 @@ class ChatPipeline:
 
     @asynccontextmanager
     async def run(
-        self, path: str, body: bytes | bytearray, asking: bytes | None, turn: Turn, *, streamed: bool
+        self, path: str, body: bytes | bytearray, asking: bytes | None, context: RequestContext, *, streamed: bool
     ) -> AsyncIterator[tuple[str, AsyncIterator[bytes]]]:
         """The type of the upstream's successful answer to a JSON object at ``path``, and its body as it comes.
 
@@ -54,10 +54,10 @@ class ChatPipeline:
         until it is left, at the turn's deadline at the latest. ``BadGateway`` for a whole answer where one was to be
         ``streamed``, which a client would read as an empty stream.
         """
-        async with self._dispatcher.queue(CHAT).slot(turn):
+        async with self._dispatcher.queue(CHAT).slot(context):
             try:
                 with current().backend:
-                    async with asyncio.timeout_at(turn.deadline), await self._call(path, body, asking) as response:
+                    async with asyncio.timeout_at(context.deadline), await self._call(path, body, asking) as response:
                         _check_form(response.content_type, streamed)
                         yield response.content_type, _pieces(response)
             except TimeoutError:

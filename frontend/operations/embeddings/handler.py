@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from frontend.app_keys import BILLING, EMBEDDINGS, HOLDING, JSON_BODIES, TURN
+from frontend.app_keys import BILLING, CONTEXT, EMBEDDINGS, HOLDING, JSON_BODIES
 from frontend.http.answers import deliver
 from frontend.http.rendering import JSON, render_json
 from frontend.operations.embeddings import protocol
@@ -10,9 +10,9 @@ from frontend.usage.bill import Bill
 
 
 async def _vectors(request: web.Request) -> tuple[bytes, Bill]:
-    turn = request[TURN]
-    parsed = await request.app[JSON_BODIES].read(request, request[HOLDING], turn, protocol.parse_openai)
-    vectors, tokens, bill = await request.app[EMBEDDINGS].run(parsed, turn, request[BILLING].reserve)
+    context = request[CONTEXT]
+    parsed = await request.app[JSON_BODIES].read(request, request[HOLDING], context, protocol.parse_openai)
+    vectors, tokens, bill = await request.app[EMBEDDINGS].run(parsed, context, request[BILLING].reserve)
     return render_json(protocol.render_openai(vectors, tokens, parsed)), bill
 
 

@@ -5,8 +5,8 @@ from numpy.typing import NDArray
 
 from frontend.catalogue.models import EMBEDDINGS
 from frontend.config.settings import Settings
+from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
-from frontend.dispatch.model_queue import Turn
 from frontend.dispatch.pool import Pool
 from frontend.operations.embeddings.protocol import EmbeddingRequest
 from frontend.operations.packed_model import PackedModel
@@ -25,11 +25,11 @@ class EmbeddingPipeline:
         }
 
     async def run(
-        self, request: EmbeddingRequest, turn: Turn, reserve: Reserves
+        self, request: EmbeddingRequest, context: RequestContext, reserve: Reserves
     ) -> tuple[NDArray[np.float32], int, Bill]:
         """Vectors float32 [texts, width] of length one, in order, the tokens of all, and what they cost."""
         texts, model = request.texts, self._models[request.model]
-        ids = await model.tokenize(lambda: model.tokenizer.texts(texts), sum(map(len, texts)), turn)
+        ids = await model.tokenize(lambda: model.tokenizer.texts(texts), sum(map(len, texts)), context)
         tokens = sum(map(len, ids))
         async with reserve(request.model, tokens) as bill:
-            return await model.rows(ids, turn), tokens, bill
+            return await model.rows(ids, context), tokens, bill

@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from frontend.app_keys import BILLING, HOLDING, JSON_BODIES, RERANK, TURN
+from frontend.app_keys import BILLING, CONTEXT, HOLDING, JSON_BODIES, RERANK
 from frontend.http.answers import deliver
 from frontend.http.rendering import JSON, render_json
 from frontend.operations.rerank import protocol
@@ -10,9 +10,9 @@ from frontend.usage.bill import Bill
 
 
 async def _order(request: web.Request) -> tuple[bytes, Bill]:
-    turn = request[TURN]
-    parsed = await request.app[JSON_BODIES].read(request, request[HOLDING], turn, protocol.parse)
-    ranking, tokens, bill = await request.app[RERANK].run(parsed, turn, request[BILLING].reserve)
+    context = request[CONTEXT]
+    parsed = await request.app[JSON_BODIES].read(request, request[HOLDING], context, protocol.parse)
+    ranking, tokens, bill = await request.app[RERANK].run(parsed, context, request[BILLING].reserve)
     return render_json(protocol.render(ranking, tokens, parsed)), bill
 
 

@@ -5,8 +5,8 @@ from numpy.typing import NDArray
 
 from frontend.catalogue.models import RERANK
 from frontend.config.settings import Settings
+from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
-from frontend.dispatch.model_queue import Turn
 from frontend.dispatch.pool import Pool
 from frontend.operations.packed_model import PackedModel
 from frontend.operations.rerank.protocol import RerankRequest
@@ -25,14 +25,16 @@ class RerankPipeline:
         }
 
     async def run(
-        self, request: RerankRequest, turn: Turn, reserve: Reserves
+        self, request: RerankRequest, context: RequestContext, reserve: Reserves
     ) -> tuple[list[tuple[int, float]], int, Bill]:
         """(index, score) of the best documents, at most ``top_n``, the tokens of all pairs, and what that costs."""
         model, characters = self._models[request.model], len(request.query) + sum(map(len, request.documents))
-        pairs = await model.tokenize(lambda: model.tokenizer.pairs(request.query, request.documents), characters, turn)
+        pairs = await model.tokenize(
+            lambda: model.tokenizer.pairs(request.query, request.documents), characters, context
+        )
         tokens = sum(map(len, pairs))
         async with reserve(request.model, tokens) as bill:
-            scores = await model.rows(pairs, turn)
+            scores = await model.rows(pairs, context)
             return order(scores)[: request.top_n], tokens, bill
 
 

@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from frontend.app_keys import BILLING, HOLDING, JSON_BODIES, SETTINGS, SPEECH, TURN, UNPAID
+from frontend.app_keys import BILLING, CONTEXT, HOLDING, JSON_BODIES, SETTINGS, SPEECH, UNPAID
 from frontend.catalogue.voices import AUDIO_FORMATS
 from frontend.http.answers import deliver
 from frontend.http.json import Converts
@@ -14,10 +14,10 @@ _Parses = Converts[protocol.SpeechRequest]
 
 
 async def _speech(request: web.Request, parses: _Parses) -> tuple[dict[str, str], bytes, Bill]:
-    app, turn, holding = request.app, request[TURN], request[HOLDING]
-    async with app[UNPAID].paced(turn.key):
-        parsed = await app[JSON_BODIES].read(request, holding, turn, parses)
-        audio, bill = await app[SPEECH].run(parsed, turn, request[BILLING].reserve, holding)
+    app, context, holding = request.app, request[CONTEXT], request[HOLDING]
+    async with app[UNPAID].paced(context.key):
+        parsed = await app[JSON_BODIES].read(request, holding, context, parses)
+        audio, bill = await app[SPEECH].run(parsed, context, request[BILLING].reserve, holding)
     return {"Content-Type": AUDIO_FORMATS[parsed.response_format]}, audio, bill
 
 

@@ -10,11 +10,10 @@ from frontend.audio.encode import ENCODERS, Samples, to_int16
 from frontend.catalogue.voices import AUDIO_FORMATS
 from frontend.config.settings import Settings
 from frontend.config.tables import SettingsError
+from frontend.dispatch.batch_size import Work
+from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
-from frontend.dispatch.model_queue import Turn
 from frontend.dispatch.pool import Pool
-from frontend.dispatch.triton import bad_answer
-from frontend.dispatch.window import Work
 from frontend.errors import InvalidRequest
 from frontend.http.held import Holding
 from frontend.operations.speech.length import Length
@@ -23,12 +22,13 @@ from frontend.operations.speech.voices import PiperVoice
 from frontend.processes.gather import gather_or_cancel
 from frontend.processes.offload import TaskKilledError
 from frontend.text.phonemes import MOST_IDS, Alphabet, Utterance, phonemize_first, phonemize_rest
+from frontend.tritons.triton import bad_answer
 from frontend.usage.bill import Bill, Reserves
 
 INPUTS = ("input", "input_lengths", "scales")
 OUTPUT = "output"
-# A voice's work is counted in phoneme ids.
-_WORK = Work(least=MOST_IDS / 4, most=4 * MOST_IDS)
+# A voice's work is counted in phoneme ids, and a call is an execution.
+_WORK = Work(MOST_IDS)
 # What a slow speaker needs for a character, at 22,050 samples of two bytes a second.
 _BYTES_PER_CHARACTER = 4000
 
@@ -55,24 +55,28 @@ class SpeechPipeline:
         """The names of the voices that do not sound like people."""
         return [name for name, voice in self._voices.items() if voice.robot]
 
-    async def run(self, request: SpeechRequest, turn: Turn, reserve: Reserves, holding: Holding) -> tuple[bytes, Bill]:
+    async def run(
+        self, request: SpeechRequest, context: RequestContext, reserve: Reserves, holding: Holding
+    ) -> tuple[bytes, Bill]:
         """The whole audio file, and what it costs."""
         async with reserve(request.model, len(request.text)) as bill:
             voice, expected = self._voices[request.voice], _BYTES_PER_CHARACTER * len(request.text)
             holding.add(expected)
             most = self._settings.max_speech_seconds
             length = Length(most, voice.sample_rate, request.text_field, expected, holding.add)
-            with self._unpaid.work(turn.key) as stint:
-                file = await self._file(request, voice, turn, stint, length)
+            with self._unpaid.work(context.key) as stint:
+                file = await self._file(request, voice, context, stint, length)
                 stint.paid()
             return file, bill
 
-    async def _file(self, request: SpeechRequest, voice: PiperVoice, turn: Turn, stint: Stint, length: Length) -> bytes:
+    async def _file(
+        self, request: SpeechRequest, voice: PiperVoice, context: RequestContext, stint: Stint, length: Length
+    ) -> bytes:
         name = request.text_field
         try:
             # The first sentence is spoken while the others are phonemized.
             halves = await gather_or_cancel(
-                self._say(voice, phonemize, request.text, turn, stint, length)
+                self._say(voice, phonemize, request.text, context, stint, length)
                 for phonemize in (phonemize_first, phonemize_rest)
             )
         except TaskKilledError:
@@ -80,23 +84,29 @@ class SpeechPipeline:
         spoken = [part for half in halves for part in half]
         if not spoken:
             raise InvalidRequest(f"{name} holds nothing that can be spoken", param=name)
-        return await self._encode(spoken, voice, request.response_format, turn)
+        return await self._encode(spoken, voice, request.response_format, context)
 
     async def _say(
-        self, voice: PiperVoice, phonemize: _Phonemizes, text: str, turn: Turn, stint: Stint, length: Length
+        self,
+        voice: PiperVoice,
+        phonemize: _Phonemizes,
+        text: str,
+        context: RequestContext,
+        stint: Stint,
+        length: Length,
     ) -> list[tuple[Utterance, Samples]]:
-        parts = await self._phonemizers.run_with((stint.taking_time(),), turn, phonemize, text, voice.alphabet)
+        parts = await self._phonemizers.run_with((stint.taking_time(),), context, phonemize, text, voice.alphabet)
         work = sum(len(part.ids) for part in parts)
-        self._dispatcher.queue(voice.model).refuse_late(turn, work, self._settings.calls_at_once)
+        self._dispatcher.queue(voice.model).refuse_late(context, work, self._settings.calls_at_once)
         # The longest first: the last to be spoken, for which no other is left beside it, are then short ones.
         order = sorted(range(len(parts)), key=lambda place: -len(parts[place].ids))
-        calls = (self._utterance(voice, parts[place], turn, length) for place in order)
+        calls = (self._utterance(voice, parts[place], context, length) for place in order)
         spoken = dict(zip(order, await gather_or_cancel(calls, lambda: self._settings.calls_at_once), strict=True))
         return [(part, spoken[place]) for place, part in enumerate(parts)]
 
-    async def _utterance(self, voice: PiperVoice, part: Utterance, turn: Turn, length: Length) -> Samples:
+    async def _utterance(self, voice: PiperVoice, part: Utterance, context: RequestContext, length: Length) -> Samples:
         ids = part.ids
-        arrays = await self._dispatcher.infer(voice.model, lambda: voice.inputs(ids), [OUTPUT], turn, len(ids))
+        arrays = await self._dispatcher.infer(voice.model, lambda: voice.inputs(ids), [OUTPUT], context, len(ids))
         audio: NDArray[np.float32] = arrays[OUTPUT].reshape(-1)
         if audio.size == 0:
             raise bad_answer(voice.model, "a sentence without samples")
@@ -108,12 +118,12 @@ class SpeechPipeline:
         return int(self._settings.sentence_pause_seconds * voice.sample_rate)
 
     async def _encode(
-        self, spoken: list[tuple[Utterance, Samples]], voice: PiperVoice, response_format: str, turn: Turn
+        self, spoken: list[tuple[Utterance, Samples]], voice: PiperVoice, response_format: str, context: RequestContext
     ) -> bytes:
         """A file with pauses between its sentences; an utterance at a time, so that others have their turns."""
         file = ENCODERS[response_format](voice.sample_rate, self._settings.mp3_kbps)
         pause = np.zeros(self._pause(voice), np.int16)
         for place, (part, audio) in enumerate(spoken, 1):
             pauses = part.ends and place < len(spoken)
-            await self._encoders.run(turn, file.add, np.concatenate([audio, pause]) if pauses else audio)
-        return await self._encoders.run(turn, file.finish)
+            await self._encoders.run(context, file.add, np.concatenate([audio, pause]) if pauses else audio)
+        return await self._encoders.run(context, file.finish)

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from frontend.audio.prepare import Prepared, SpokenWindow
-from frontend.dispatch.triton import Arrays
 from frontend.operations.transcription.languages import iso_code
 from frontend.operations.transcription.protocol import Segment, Transcription, TranscriptionRequest, Word
 from frontend.text.abbreviations import is_abbreviation
+from frontend.tritons.triton import Arrays
 
 WORDS = ("word_start", "word_end", "word_text", "word_probability")
 # A segment ends with a sentence or before a pause of so many seconds.

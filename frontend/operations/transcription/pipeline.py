@@ -21,11 +21,10 @@ from frontend.audio.prepare import SAMPLE_BYTES, Prepared, SpokenWindow, WindowR
 from frontend.audio.sniff import ACCEPTED, recognise
 from frontend.catalogue.models import TRANSCRIPTIONS
 from frontend.config.settings import Settings
+from frontend.dispatch.batch_size import Work
+from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
-from frontend.dispatch.model_queue import Turn
 from frontend.dispatch.pool import Pool
-from frontend.dispatch.triton import Arrays, bad_answer, text_tensor
-from frontend.dispatch.window import Work
 from frontend.errors import InvalidRequest, TooLarge, UnsupportedMedia
 from frontend.http.held import Holding
 from frontend.operations.transcription.assembly import WORDS, assemble
@@ -34,13 +33,12 @@ from frontend.operations.transcription.protocol import Transcription, Transcript
 from frontend.processes.gather import gather_or_cancel
 from frontend.processes.offload import TaskKilledError
 from frontend.processes.shared_memory import SharedBytes
+from frontend.tritons.triton import Arrays, bad_answer, text_tensor
 from frontend.usage.bill import Bill, Reserves
 
 INPUTS = ("audio", "language", "prompt", "temperature")
 _OF_THE_WINDOW = ("language", "avg_logprob", "no_speech_prob")
 _NOT_DECODED = "the audio could not be decoded"
-# Windows in a piece at most: what fills two batches on a GPU.
-_MOST_WINDOWS = 16
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,7 @@ class Abilities:
     @property
     def work(self) -> Work:
         """The work of the model is counted in seconds of audio."""
-        return Work(least=self.window_seconds, most=_MOST_WINDOWS * self.window_seconds)
+        return Work(self.window_seconds)
 
     def rules(self, settings: Settings) -> WindowRules:
         """How files are read for it."""
@@ -85,7 +83,7 @@ class TranscriptionPipeline:
             dispatcher.declare(model, its.work)
 
     async def run(
-        self, request: TranscriptionRequest, turn: Turn, reserve: Reserves, holding: Holding
+        self, request: TranscriptionRequest, context: RequestContext, reserve: Reserves, holding: Holding
     ) -> tuple[Transcription, Bill | None]:
         """The transcript of a file, and what it costs: one without speech is empty, free and never reaches Triton."""
         model = self._models[request.model]
@@ -93,15 +91,15 @@ class TranscriptionPipeline:
         if code and code not in self._abilities[model].languages:
             raise InvalidRequest(f"{request.model} does not know the language {request.language}", param="language")
         # Nobody decodes for a model that is away.
-        self._dispatcher.queue(model).refuse_away(turn)
-        with self._unpaid.work(turn.key) as stint:
-            return await self._transcribed(request, model, turn, reserve, holding, stint)
+        self._dispatcher.queue(model).refuse_away(context)
+        with self._unpaid.work(context.key) as stint:
+            return await self._transcribed(request, model, context, reserve, holding, stint)
 
     async def _transcribed(
         self,
         request: TranscriptionRequest,
         model: str,
-        turn: Turn,
+        context: RequestContext,
         reserve: Reserves,
         holding: Holding,
         stint: Stint,
@@ -109,31 +107,37 @@ class TranscriptionPipeline:
         samples = SharedBytes(room_for(self._settings.max_audio_seconds))
         holding.closing.callback(samples.close)
         rules = self._abilities[model].rules(self._settings)
-        prepared = await self._prepare(request, samples, rules, turn, stint)
+        prepared = await self._prepare(request, samples, rules, context, stint)
         words: list[Word] | None = [] if request.words else None
         if not prepared.windows:
             return Transcription("", request.language, prepared.duration, (), words), None
         samples.shrink(SAMPLE_BYTES * prepared.windows[-1].end)
         holding.add(samples.size)
-        turn.extend(self._settings.audio_second_seconds * prepared.duration)
+        context.extend(self._settings.audio_second_seconds * prepared.duration)
         work = len(prepared.windows) * self._abilities[model].window_seconds
-        self._dispatcher.queue(model).refuse_late(turn, work, self._at_once(model))
+        self._dispatcher.queue(model).refuse_late(context, work, self._at_once(model))
         async with reserve(request.model, round(prepared.duration * 1000)) as bill:
             # Short recordings go before the windows of long ones, which have more than one at a time of what is left.
-            its_turn = replace(turn, rank=int(len(prepared.windows) > 1))
-            calls = (self._window(model, request, samples, window, its_turn) for window in prepared.windows)
+            its_context = replace(context, rank=int(len(prepared.windows) > 1))
+            calls = (self._window(model, request, samples, window, its_context) for window in prepared.windows)
             answers = await gather_or_cancel(calls, lambda: self._at_once(model))
             # Hours of words take longer than the event loop may be held.
-            transcription = await self._threads.run(turn, assemble, prepared, answers, request)
+            transcription = await self._threads.run(context, assemble, prepared, answers, request)
         stint.paid()
         return transcription, bill
 
     def _at_once(self, model: str) -> int:
         """How many windows of a long recording may be under way now."""
-        return self._settings.windows_at_once if self._dispatcher.queue(model).is_quiet else 1
+        queue = self._dispatcher.queue(model)
+        return (self._settings.windows_at_once or queue.bound) if queue.is_quiet else 1
 
     async def _prepare(
-        self, request: TranscriptionRequest, samples: SharedBytes, rules: WindowRules, turn: Turn, stint: Stint
+        self,
+        request: TranscriptionRequest,
+        samples: SharedBytes,
+        rules: WindowRules,
+        context: RequestContext,
+        stint: Stint,
     ) -> Prepared:
         file, param = request.file, request.file_field
         kind = recognise(file.read)
@@ -141,7 +145,12 @@ class TranscriptionPipeline:
             raise _unsupported(kind.content_type, param)
         try:
             return await self._decoders.run_with(
-                (file.use(), samples.use(), stint.taking_time()), turn, prepare, file.attached, samples.attached, rules
+                (file.use(), samples.use(), stint.taking_time()),
+                context,
+                prepare,
+                file.attached,
+                samples.attached,
+                rules,
             )
         except UnknownCodecError:
             raise _unsupported(f"{kind.content_type} with another codec inside", param) from None
@@ -157,10 +166,15 @@ class TranscriptionPipeline:
             raise TooLarge(f"the audio is longer than {self._settings.max_audio_seconds:g} s", param=param) from None
 
     async def _window(
-        self, model: str, request: TranscriptionRequest, samples: SharedBytes, window: SpokenWindow, turn: Turn
+        self,
+        model: str,
+        request: TranscriptionRequest,
+        samples: SharedBytes,
+        window: SpokenWindow,
+        context: RequestContext,
     ) -> Arrays:
         inputs, cost = lambda: window_inputs(request, samples, window), self._abilities[model].window_seconds
-        arrays = await self._dispatcher.infer(model, inputs, [*_OF_THE_WINDOW, *WORDS], turn, cost)
+        arrays = await self._dispatcher.infer(model, inputs, [*_OF_THE_WINDOW, *WORDS], context, cost)
         if len({arrays[name].size for name in WORDS}) > 1:
             raise bad_answer(model, f"{WORDS} differ in length")
         if any(arrays[name].size != 1 for name in _OF_THE_WINDOW):

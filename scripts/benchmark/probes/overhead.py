@@ -11,9 +11,9 @@ import aiohttp
 import uvloop
 
 from frontend.catalogue.models import MODELS
-from frontend.dispatch.triton import Triton
 from frontend.operations.embeddings.pipeline import OUTPUT
 from frontend.text.tokens import TextTokenizer, packed_inputs
+from frontend.tritons.triton import Triton
 from scripts.benchmark.common.target import Target, own_product
 from scripts.run.state import REPOSITORY
 

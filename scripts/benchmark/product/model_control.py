@@ -51,6 +51,11 @@ class Control:
             raise SystemExit(f"{self._model}: {config.get('error', response.status)}")
         return config
 
+    async def unload(self) -> None:
+        """Take it away: frontends read the configuration of one that comes, and not of one that changes."""
+        async with self._session.post(f"{self._triton}/v2/repository/models/{self._model}/unload", json={}) as response:
+            await response.read()
+
     async def load(self, config: dict[str, Any]) -> str:
         """Load with a configuration; answers Triton's refusal, or nothing."""
         body = {"parameters": {"config": json.dumps(config)}}

@@ -3,8 +3,8 @@
     python -m scripts.benchmark.product.tune --model m3_embedder --p95 1.0
     python -m scripts.benchmark.product.tune --url http://host:8080/v1 --triton http://host:8000 --key KEY
 
-Every combination is loaded over the one before, warmed up and measured by callers who wait for their answers, through
-the frontend. In the end the model is loaded as its file says; nothing is written there.
+Every combination is loaded in place of the one before, warmed up and measured by callers who wait for their answers,
+through the frontend. In the end the model is loaded as its file says; nothing is written there.
 """
 
 import argparse
@@ -24,20 +24,29 @@ import aiohttp
 from frontend.catalogue.models import MODELS, SPEECH, Served
 from frontend.catalogue.voices import VOICES
 from scripts.benchmark.common import load, output
-from scripts.benchmark.common.inputs import UNIT_OF, calls
+from scripts.benchmark.common.inputs import UNIT_OF, Call, calls
 from scripts.benchmark.common.summary import summary
 from scripts.benchmark.common.target import Target, own_product
+from scripts.benchmark.product import batches
 from scripts.benchmark.product.model_control import Control, Knobs, overridden
 from scripts.benchmark.product.triton_counts import between, settled
 
 _DIFFERENT_CALLS = 64
 _LOAD_SECONDS = 600.0
+# Until a frontend has seen that a model is away; and how often it is tried until it is back.
+_AWAY_SECONDS = 1.0
+_AGAIN_SECONDS, _TRIES = 0.2, 300
+_SERVED = 200
 _VOICES = {voice.triton_model: name for name, voice in VOICES.items()}
 
 
 @dataclass(frozen=True)
 class Tried:
-    """What one combination gave: seconds at the 95th percentile, and throughput."""
+    """What one combination gave: seconds at the 95th percentile, and throughput.
+
+    Then calls in flight on average, how many there may be, the work that an execution should have, and how full
+    executions were; None where the frontend's metrics were not to be read.
+    """
 
     knobs: Knobs
     p95: float
@@ -45,6 +54,10 @@ class Tried:
     unit: str
     mean_batch: float
     errors: int
+    in_flight: float | None = None
+    bound: float | None = None
+    batch_work: float | None = None
+    batch_fill: float | None = None
 
     def holds(self, p95: float) -> bool:
         return not self.errors and self.p95 <= p95
@@ -70,12 +83,32 @@ async def _try(target: Target, knobs: Knobs, arguments: argparse.Namespace) -> T
     operation, name, voice = asked(arguments.model)
     requests = calls(operation, _DIFFERENT_CALLS, arguments.seed, name, voice)
     async with load.connected(target.address, target.key) as client:
+        await _until_served(client, requests[0])
         await load.burst(client, requests[: arguments.callers])
         before = await settled(target.triton)
-        samples = await load.closed(client, requests, arguments.callers, arguments.seconds)
-        counted = between(before, await settled(target.triton))
-    its, batch = summary(samples), counted.get(arguments.model, {}).get("mean_batch", 0.0)
-    return Tried(knobs, its.percentile("p95"), its.units_a_second, UNIT_OF[operation], batch, its.failed)
+        async with batches.watched(_metrics(target, arguments), arguments.model) as seen:
+            samples = await load.closed(client, requests, arguments.callers, arguments.seconds)
+        counted = between(before, await settled(target.triton)).get(arguments.model, {})
+    its, batch, fill = summary(samples), counted.get("mean_batch", 0.0), seen.fill(counted.get("executions", 0.0))
+    given = (its.percentile("p95"), its.units_a_second, UNIT_OF[operation], batch, its.failed)
+    return Tried(knobs, *given, seen.in_flight, seen.bound, seen.work, fill)
+
+
+def _metrics(target: Target, arguments: argparse.Namespace) -> str:
+    return str(arguments.metrics or f"{target.address.removesuffix('/v1')}/metrics")
+
+
+async def _until_served(client: load.Client, request: Call) -> None:
+    for _ in range(_TRIES):
+        if (await client.send(request, asyncio.get_running_loop().time())).status == _SERVED:
+            return
+        await asyncio.sleep(_AGAIN_SECONDS)
+
+
+async def _load(control: Control, config: dict[str, Any]) -> str:
+    await control.unload()
+    await asyncio.sleep(_AWAY_SECONDS)
+    return await control.load(config)
 
 
 async def sweep(target: Target, arguments: argparse.Namespace, heard: Callable[[str], None]) -> list[Tried]:
@@ -87,24 +120,33 @@ async def sweep(target: Target, arguments: argparse.Namespace, heard: Callable[[
         config = await control.config()
         try:
             for knobs in combinations(config, arguments):
-                if refused := await control.load(overridden(config, knobs)):
+                if refused := await _load(control, overridden(config, knobs)):
                     heard(f"{knobs}: {refused}")
                     continue
                 found.append(await _try(target, knobs, arguments))
                 heard(row(found[-1], arguments.p95))
         finally:
-            # Without a configuration Triton would see a file that has not changed, and do nothing.
-            await control.load(config)
+            await _load(control, config)
+            operation, name, voice = asked(arguments.model)
+            async with load.connected(target.address, target.key) as client:
+                await _until_served(client, calls(operation, 1, arguments.seed, name, voice)[0])
     return found
 
 
-_HEAD = output.head(("delay us", "max batch", "instances", "threads", "p95 ms", "throughput/s", "mean batch", "holds"))
+_KNOBS = ("delay us", "max batch", "instances", "threads")
+_GIVEN = ("p95 ms", "throughput/s", "mean batch", "in flight", "at most", "batch work", "batch fill", "holds")
+_HEAD = output.head((*_KNOBS, *_GIVEN))
 
 
 def row(tried: Tried, p95: float) -> str:
     """A line of the table."""
     numbers = (f"{1000 * tried.p95:.0f}", f"{tried.units_a_second:.0f} {tried.unit}", f"{tried.mean_batch:.2f}")
-    return output.line((*tried.knobs.words(), *numbers, "yes" if tried.holds(p95) else "no"))
+    seen = (_word(tried.in_flight, ".1f"), _word(tried.bound), _word(tried.batch_work), _word(tried.batch_fill, ".0%"))
+    return output.line((*tried.knobs.words(), *numbers, *seen, "yes" if tried.holds(p95) else "no"))
+
+
+def _word(number: float | None, form: str = ".0f") -> str:
+    return "-" if number is None else format(number, form)
 
 
 def table(found: list[Tried], p95: float) -> str:
@@ -142,6 +184,7 @@ def parser() -> argparse.ArgumentParser:
     described.add_argument("--threads", type=_numbers, default=[1, 2])
     described.add_argument("--url", default="", help="a running Quartet, with /v1; else it is started")
     described.add_argument("--triton", default="", help="its Triton's HTTP address, with --url")
+    described.add_argument("--metrics", default="", help="its frontend's metrics, with --url; else /metrics beside /v1")
     described.add_argument("--key", default=os.environ.get("QUARTET_API_KEY", ""))
     described.add_argument("--seed", type=int, default=1)
     described.add_argument("--out", type=Path, default=Path("build/tune"))

@@ -9,7 +9,7 @@ from typing import Any
 
 import aiohttp
 
-from frontend.dispatch.triton import Triton
+from frontend.tritons.triton import Triton
 from scripts.benchmark.common import load, output
 from scripts.benchmark.common.inputs import calls
 from scripts.benchmark.common.load import Sample

@@ -7,8 +7,8 @@ from typing import Any
 
 import aiohttp
 
-from frontend.dispatch.triton import Triton
 from frontend.operations.transcription.pipeline import Abilities
+from frontend.tritons.triton import Triton
 from scripts.benchmark.common.target import Target
 from scripts.benchmark.product.model_control import Control
 from scripts.capacity.fits import Line, ModelFit, fit

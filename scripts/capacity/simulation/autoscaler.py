@@ -13,8 +13,8 @@ _ROUNDING = 1e-9
 class Scaling:
     """As docker/helm/quartet/templates/autoscaling.yaml has it, in seconds.
 
-    ``signal`` is ``demand`` (calls waiting or running), of which a Triton is to have ``target`` of its ``slots``; or
-    ``ratio`` (time in Triton's queue by time in the model), which is to be 1; or ``none``.
+    ``signal`` is ``demand`` (calls that wait or are in flight), of which a Triton is to have ``target`` of what fills
+    it; or ``ratio`` (time in Triton's queue by time in the model), which is to be 1; or ``none``.
     """
 
     signal: str = "demand"

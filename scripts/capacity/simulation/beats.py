@@ -1,79 +1,45 @@
-"""What frontends tell each other once a second, without a Redis between them."""
+"""What frontends tell each other, without a Redis between them."""
 
 import asyncio
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
-from frontend.dispatch.division import View
-from frontend.dispatch.heartbeat import Heartbeat, Told
-from frontend.dispatch.shared_shares import SharedShares
-from frontend.dispatch.shares import Demand
+from frontend.peers.frontends import SharedFrontends, Told
 
-# The script of frontend/dispatch/heartbeat.py forgets a frontend that has told nothing for so many beats.
-_DEAD_BEATS = 3
+# As the script of frontend/peers/frontends.py forgets a frontend.
+_DEAD_SECONDS = 2.0
 _NOWHERE = "redis://nowhere"
 
 
-@dataclass
-class _Word:
-    beat: int
-    last: Any
-    earlier: Any
-
-
 class Board:
-    """The hash that all write to; the steps are those of the script in frontend/dispatch/heartbeat.py."""
+    """The hash that all write to; the steps are those of the script."""
 
     def __init__(self) -> None:
-        self._words: dict[str, _Word] = {}
+        self._words: dict[str, tuple[float, bytes]] = {}
 
-    def tell(self, name: str, words: Any) -> Told:
-        """Write what ``name`` says, None to leave, and read what all had said before this second began."""
-        beat, part = divmod(asyncio.get_running_loop().time(), 1)
-        told, others, before = {}, 0, None
-        for its, word in list(self._words.items()):
-            if word.beat < beat - _DEAD_BEATS:
-                if word.beat < beat - 2 * _DEAD_BEATS:
-                    del self._words[its]
-                continue
-            closed = word.earlier if word.beat == beat else word.last
-            if closed is not None:
-                told[its] = closed
-            if its == name:
-                before = closed
-            elif word.last is not None:
-                others += 1
-        self._words[name] = _Word(int(beat), words, before)
-        return Told(int(beat), part, others, told)
+    def tell(self, name: str, words: bytes) -> list[bytes]:
+        """Write what ``name`` says, nothing to leave, and read what all have said."""
+        now = asyncio.get_running_loop().time()
+        if not words:
+            self._words.pop(name, None)
+            return []
+        self._words[name] = now, words
+        self._words = {its: told for its, told in self._words.items() if now - told[0] <= _DEAD_SECONDS}
+        return [part for its, (_, told) in self._words.items() for part in (its.encode(), told)]
 
 
-class _BoardHeartbeat(Heartbeat):
-    def __init__(self, board: Board, name: str) -> None:
-        super().__init__(_NOWHERE, name)
-        self._board, self.is_dead = board, False
+class BoardFrontends(SharedFrontends):
+    """The product's own over a board; ``name`` is the frontend's, so that a run can be repeated."""
 
-    async def tell(self, words: Any) -> Told:
-        if self.is_dead:
-            raise OSError("it has no machine any more")
-        return self._board.tell(self._name, words)
-
-
-class BoardShares(SharedShares):
-    """The product's own shares over a board; ``name`` is the frontend's, so that a run can be repeated."""
-
-    def __init__(
-        self,
-        board: Board,
-        name: str,
-        tells: Callable[[], Mapping[str, tuple[Demand, View]]],
-        changed: Callable[[], None],
-        zone: str,
-    ) -> None:
-        super().__init__(_NOWHERE, tells, changed, {}, zone)
-        self._name = name
-        self._board = self._heartbeat = _BoardHeartbeat(board, name)
+    def __init__(self, board: Board, name: str, tells: Callable[[], Told], changed: Callable[[], None]) -> None:
+        super().__init__(_NOWHERE, tells, changed)
+        self.name, self._board, self._is_dead = name, board, False
 
     def die(self) -> None:
         """Tell nothing more, without a word to the others."""
-        self._board.is_dead = True
+        self._is_dead = True
+
+    async def _tell(self, words: bytes) -> Any:
+        if self._is_dead:
+            raise OSError("it has no machine any more")
+        return self._board.tell(self.name, words)

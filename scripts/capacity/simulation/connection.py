@@ -4,11 +4,9 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import numpy as np
 
-from frontend.dispatch.inference import Capacity, Inputs, Outputs, Trial
+from frontend.tritons.inference import Capacity, Inputs, Outputs, Trial
 from scripts.capacity.simulation.triton import SimulatedTriton
 
-# What fills two batches of every instance, as frontend/dispatch/triton.py takes it.
-_BATCHES = 2
 _WORK, _LOOP = "work", "loop"
 
 
@@ -34,7 +32,7 @@ class Connection:
         """What its configuration lets it take at once."""
         await self._triton.models()
         fit = self._triton.fits[model]
-        return Capacity(_BATCHES * fit.max_batch * fit.instances, fit.instances, fit.stops)
+        return Capacity(fit.instances, fit.max_batch, stops=fit.stops)
 
     async def try_out(self, model: str, trial: Trial) -> None:
         """Its numbers are always right."""

@@ -9,13 +9,12 @@ from scripts.capacity.simulation.autoscaler import Scaling
 
 @dataclass(frozen=True)
 class PoolPlan:
-    """Tritons of ``cores`` processors that have ``models``; ``slots`` is what the chart's autoscaling reckons with."""
+    """Tritons of ``cores`` processors that have ``models``."""
 
     name: str
     models: Sequence[str]
     replicas: int
     cores: float = 2.0
-    slots: int = 16
     least: int = 1
     most: int = 1
 

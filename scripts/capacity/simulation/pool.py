@@ -57,7 +57,14 @@ class Pool:
     @property
     def demand(self) -> int:
         """Calls that wait or run, over all frontends and models."""
-        return sum(frontend.dispatcher.demand(model).calls for frontend in self._frontends for model in self._fits)
+        return sum(frontend.dispatcher.demand(model) for frontend in self._frontends for model in self._fits)
+
+    @property
+    def filled(self) -> float:
+        """How many Tritons these calls fill."""
+        dispatchers = [frontend.dispatcher for frontend in self._frontends]
+        fill = {model: max((its.per_triton(model) for its in dispatchers), default=0.0) for model in self._fits}
+        return sum(sum(its.demand(model) for its in dispatchers) / calls for model, calls in fill.items() if calls)
 
     @property
     def ready(self) -> int:

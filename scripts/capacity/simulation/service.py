@@ -2,7 +2,6 @@
 
 import asyncio
 import dataclasses
-import math
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -148,10 +147,8 @@ class Service:
 
 def _usages(pool: Pool, scaling: Scaling) -> Iterator[float]:
     """By how much a pool's Tritons are used each time that this is asked, as a multiple of what is aimed at."""
-    # The chart rounds the calls a Triton up.
-    aimed = math.ceil(scaling.target * pool.plan.slots)
     while scaling.signal == "demand":
-        yield pool.demand / (aimed * max(1, pool.wanted))
+        yield pool.filled / (scaling.target * max(1, pool.wanted))
     queued = computed = 0.0
     while True:
         counts = [its for replica in pool.replicas for its in replica.server.counts.values()]

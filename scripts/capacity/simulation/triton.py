@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from frontend.dispatch.inference import Outputs
 from frontend.errors import BadGateway, Late, Unreached
+from frontend.tritons.inference import Outputs
 from scripts.capacity.fits import ModelFit
 from scripts.capacity.simulation.machine import Machine
 

@@ -104,7 +104,7 @@ FAULTS = [
     (checks.room, "values.yaml", "sharedMemory: 2Gi", "sharedMemory: 4Gi"),
     (checks.room, "values.yaml", "tag: 8.2.3-bookworm", "tag: latest"),
     (checks.scaling, "templates/autoscaling.yaml", 'ignoreNullValues: "false"', 'ignoreNullValues: "true"'),
-    (checks.queries, "templates/autoscaling.yaml", "quartet_calls_running", "quartet_running"),
+    (checks.queries, "templates/autoscaling.yaml", "quartet_in_flight{", "quartet_running{"),
     (checks.scaling, "templates/autoscaling.yaml", "fallback:", "# fallback:"),
     (checks.scaling, "templates/autoscaling.yaml", "stabilizationWindowSeconds: 300", "stabilizationWindowSeconds: 30"),
 ]

@@ -14,7 +14,7 @@ _NO_TIMEOUT = aiohttp.ClientTimeout(total=None)
 # What a good caller is owed while an attack goes on, and once it is over, in seconds.
 PATIENCE = 3.0
 FREE_SECONDS = 5.0
-_IDLE = re.compile(r"^quartet_(?:queue_running\{.*\}|queue_waiting\{.*\}|held_bytes) (\S+)$", re.MULTILINE)
+_IDLE = re.compile(r"^quartet_(?:in_flight\{.*\}|queue_waiting\{.*\}|held_bytes) (\S+)$", re.MULTILINE)
 
 
 @dataclass

@@ -18,6 +18,6 @@ def fits(line: Line, instances: int = 1, cores: int = 1, batch: int = 1, delay: 
 
 def deployment(replicas: int = 1, cores: float = 1.0, frontends: int = 1, **others: object) -> Deployment:
     """So many Tritons of the voice; starts take 10 s."""
-    pool = PoolPlan("voices", [VOICE], replicas, cores, slots=2, least=1, most=10)
+    pool = PoolPlan("voices", [VOICE], replicas, cores, least=1, most=10)
     base = Deployment([pool], frontends, 100.0, ("a", "b"), lags=Lags(node=0.0, image=0.0, load=10.0))
     return dataclasses.replace(base, **others)  # type: ignore[arg-type]

@@ -2,12 +2,13 @@
 
 import asyncio
 import random
-from typing import Any
+import uuid
 
+import orjson
 import pytest
 
-from frontend.dispatch import heartbeat
-from frontend.dispatch.heartbeat import Heartbeat, Told
+from frontend.peers import frontends
+from frontend.peers.frontends import SharedFrontends, Told
 from scripts.capacity.simulation.beats import Board
 from tests.redis import RedisServer
 
@@ -25,28 +26,26 @@ class Moment:
 
 
 async def test_a_board_tells_what_the_script_tells(redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    rng, board, moment, script = random.Random(1), Board(), Moment(), heartbeat._TELL
-    names, told = ("a", "b", "c"), []
+    monkeypatch.setattr(frontends, "_HASH", f"frontends {uuid.uuid4()}")
+    rng, board, moment, script = random.Random(1), Board(), Moment(), frontends._TELL
+    theirs = SharedFrontends(redis_server.url, lambda: Told({}, {}), lambda: None)
+    told: set[str] = set()
     for number in range(60):
-        moment.seconds += rng.choice((0.1, 0.4, 1.0, 1.0, 4.5))
-        name, words = rng.choice(names), {"said": number} if rng.random() < 0.8 else None
-        theirs = await _redis(redis_server.url, script, monkeypatch, moment, name, words)
-        told.append((theirs, _board(board, monkeypatch, moment, name, words)))
-    for theirs, ours in told:
-        assert (ours.number, ours.others, ours.words) == (theirs.number, theirs.others, theirs.words)
+        moment.seconds += rng.choice((0.1, 0.4, 1.0, 1.0, 2.5))
+        theirs.name = rng.choice("abc")
+        leaves = theirs.name in told and rng.random() < 0.2
+        words = b"" if leaves else orjson.dumps({"said": number})
+        (told.discard if leaves else told.add)(theirs.name)
+        clock = f"{{'{int(moment.seconds)}', '{round(moment.seconds % 1 * 1e6)}'}}"
+        theirs._script = theirs._redis.register_script(script.replace(_NOW, clock))
+        answer = await theirs._tell(words)
+        with monkeypatch.context() as patched:
+            patched.setattr(asyncio, "get_running_loop", lambda: moment)
+            ours = board.tell(theirs.name, words)
+        if not leaves:
+            assert _pairs(ours) == _pairs(answer)
+    await theirs.close()
 
 
-async def _redis(url: str, script: str, patch: pytest.MonkeyPatch, moment: Moment, name: str, words: Any) -> Told:
-    clock = f"{{'{int(moment.seconds)}', '{int(moment.seconds % 1 * 1e6)}'}}"
-    patch.setattr(heartbeat, "_TELL", script.replace(_NOW, clock))
-    beat = Heartbeat(url, name)
-    try:
-        return await beat.tell(words)
-    finally:
-        await beat.close()
-
-
-def _board(board: Board, patch: pytest.MonkeyPatch, moment: Moment, name: str, words: Any) -> Told:
-    with patch.context() as patched:
-        patched.setattr(asyncio, "get_running_loop", lambda: moment)
-        return board.tell(name, words)
+def _pairs(told: list[bytes]) -> dict[bytes, bytes]:
+    return dict(zip(told[::2], told[1::2], strict=True))

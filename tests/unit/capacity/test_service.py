@@ -43,7 +43,7 @@ def test_a_call_that_is_answered_is_sent_once() -> None:
 
 
 def test_a_triton_that_dies_fails_its_calls_which_come_again() -> None:
-    happened = simulate(fits(Line(0.9)), deployment(replicas=2, faults=[Fault(30.2, pool="voices")]), STEADY)
+    happened = simulate(fits(Line(0.9)), deployment(replicas=2, faults=[Fault(30.7, pool="voices")]), STEADY)
     failed = [outcome for _, outcome in happened.outcomes if outcome.failed]
     assert failed
     assert answered(happened) == len(STEADY)

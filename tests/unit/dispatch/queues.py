@@ -4,29 +4,53 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
-from frontend.dispatch.model_queue import Bounds, ModelQueue, Turn
+from frontend.dispatch.admission import Admission, ModelCalls
+from frontend.dispatch.context import RequestContext
+from frontend.dispatch.queue import Bounds, ModelQueue, Sender
 from frontend.dispatch.scheduler import Rules
+from frontend.tritons.inference import Capacity
 
 
-def turn(key: str = "k", tier: int = 3, seconds: float = 60.0, owner: str | None = None) -> Turn:
-    return Turn(key, tier, owner, asyncio.get_running_loop().time() + seconds)
+def asking(key: str = "k", priority: int = 3, seconds: float = 60.0, owner: str | None = None) -> RequestContext:
+    """The context of a request that has so many seconds."""
+    return RequestContext(key, priority, owner, asyncio.get_running_loop().time() + seconds)
+
+
+class Queue(ModelQueue):
+    """One whose backends are what a test says; each call is an execution."""
+
+    def __init__(self, rules: Rules, bounds: Bounds, floors: Mapping[str, int]) -> None:
+        self.admission = Admission(rules)
+        self.its = self.admission.models["m"] = ModelCalls("m", rules, floors)
+        self.sender = Sender(self.admission)
+        super().__init__(self.its, self.sender, bounds)
+
+    def set_places(self, backend: str, places: int) -> None:
+        """So many calls at once, none where it is out."""
+        load = self.admission.triton(backend, ["m"]).models["m"]
+        load.is_in, load.cap, load.capacity = places > 0, places, Capacity(max(1, places), gpu=True)
+        self.its.configure()
+        self.sender.send()
+
+    @property
+    def in_flight(self) -> int:
+        return self.its.scheduler.in_flight
 
 
 def queue_of(
-    slots: int = 1, bounds: Bounds | None = None, rules: Rules | None = None, floors: Mapping[str, int] | None = None
-) -> ModelQueue:
-    """One whose only backend has so many slots, or is out where they are 0."""
-    queue = ModelQueue("m", rules or Rules(), bounds or Bounds(), floors)
-    if slots:
-        queue.set_limit("a", slots)
+    places: int = 1, bounds: Bounds | None = None, rules: Rules | None = None, floors: Mapping[str, int] | None = None
+) -> Queue:
+    """One whose only backend has so many places, or is out where they are 0."""
+    queue = Queue(rules or Rules(), bounds or Bounds(), floors or {})
+    queue.set_places("a", places)
     return queue
 
 
 @asynccontextmanager
-async def waiting(queue: ModelQueue, *turns: Turn) -> AsyncIterator[None]:
-    """Within it the one slot is taken, and so many calls wait; they leave as the slot comes free."""
-    async with queue.slot(turn()):
-        calls = [asyncio.create_task(queue.slot(each).__aenter__()) for each in turns]
+async def waiting(queue: ModelQueue, *contexts: RequestContext) -> AsyncIterator[None]:
+    """Within it the one place is taken, and so many calls wait; they leave as the place comes free."""
+    async with queue.slot(asking()):
+        calls = [asyncio.create_task(queue.slot(each).__aenter__()) for each in contexts]
         await asyncio.sleep(0)
         assert not any(call.done() for call in calls)
         yield

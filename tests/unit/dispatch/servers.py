@@ -1,83 +1,54 @@
-"""A server that tests control, and who hears of its slots."""
+"""A Triton that answers when a test lets it."""
 
 import asyncio
 from collections.abc import Sequence
 
-from frontend.dispatch.inference import Capacity, Inputs, Outputs, Trial
-from frontend.errors import BadAnswer, BadGateway, BrokenModel, Unreached
-from tests.eventually import until
+import numpy as np
+
+from frontend.errors import ApiError, BrokenModel
+from frontend.tritons.inference import Capacity, Inputs, Outputs, Trial
 
 
-class FakeServer:
-    """``up`` are the models that are ready; a frozen server answers nothing, one that is away refuses.
+class FakeTriton:
+    """Answers with its name; ``failure`` is raised instead, ``up`` is what probes see."""
 
-    ``dead`` are models whose process died, which says nothing of their readiness; ``wrong`` those that fail a trial.
-    """
-
-    def __init__(self) -> None:
-        self.up = {"embedder", "whisper"}
-        self.frozen = self.away = False
-        # How many of the next probes come too late.
-        self.late = 0
-        self.probes = 0
-        self.dead, self.wrong = set[str](), set[str]()
-        self.failing_loads = 0
-        self.asked: list[str] = []
+    def __init__(self, name: str) -> None:
+        self.name, self.up = name, True
+        self.failure: ApiError | None = None
+        self.going = asyncio.Event()
+        self.going.set()
+        self.calls = 0
         self.reloaded: list[str] = []
-        self.may_answer, self.may_reload = asyncio.Event(), asyncio.Event()
-        self.may_answer.set()
+        self.seconds = 0.0
+        self.takes = Capacity(4)
+        self.ended = 0
         self.closed = False
 
-    async def ready_models(self, models: Sequence[str]) -> set[str]:
-        self.probes += 1
-        if self.frozen:
-            await asyncio.Event().wait()
-        if self.away:
-            raise Unreached("away")
-        if self.late:
-            self.late -= 1
-            raise BadGateway("late")
-        return self.up & set(models)
-
     async def infer(self, model: str, inputs: Inputs, outputs: Sequence[str], seconds: float) -> Outputs:
-        await self.may_answer.wait()
-        if model in self.dead:
-            raise BrokenModel("dead")
-        return {}
+        self.calls += 1
+        self.seconds = seconds
+        try:
+            await self.going.wait()
+        finally:
+            self.ended += 1
+        if self.failure is not None:
+            raise self.failure
+        return {name: np.array([self.name]) for name in outputs}
 
-    async def try_out(self, model: str, trial: Trial) -> None:
-        if model in self.wrong:
-            raise BadAnswer("not finite")
+    async def ready_models(self, models: Sequence[str]) -> set[str]:
+        return set(models) if self.up else set()
 
     async def capacity(self, model: str) -> Capacity:
-        return {"embedder": Capacity(64, lanes=2), "whisper": Capacity(16, stops=True)}[model]
+        return self.takes
+
+    async def try_out(self, model: str, trial: Trial) -> None:
+        raise NotImplementedError
 
     async def ailing(self, models: Sequence[str]) -> set[str]:
-        self.asked.extend(models)
-        return self.dead & set(models)
+        return set(models) if isinstance(self.failure, BrokenModel) and not self.reloaded else set()
 
     async def reload(self, model: str) -> None:
-        await self.may_reload.wait()
         self.reloaded.append(model)
-        if self.failing_loads:
-            self.failing_loads -= 1
-            raise BadGateway("no memory")
-        self.dead.discard(model)
 
     async def close(self) -> None:
         self.closed = True
-
-
-class Heard:
-    """The slots by model, as they were told last."""
-
-    def __init__(self) -> None:
-        self.slots: dict[str, int] = {}
-        self.lanes: dict[str, int] = {}
-
-    def __call__(self, model: str, backend: str, slots: int, lanes: int) -> None:
-        assert backend == "a"
-        self.slots[model], self.lanes[model] = slots, lanes
-
-    async def until(self, slots: dict[str, int]) -> None:
-        await until(lambda: self.slots == slots)

@@ -1,70 +1,25 @@
 """Calls over several Tritons: where they go, and what a failure does."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
-import numpy as np
 import pytest
 from prometheus_client import REGISTRY
 
+from frontend.dispatch.batch_size import Work
+from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
-from frontend.dispatch.division import View
-from frontend.dispatch.inference import Capacity, Inputs, Outputs, State, Trial
-from frontend.dispatch.model_queue import Bounds, Turn
+from frontend.dispatch.queue import Bounds
 from frontend.dispatch.scheduler import Rules
-from frontend.dispatch.shares import FixedShares
-from frontend.dispatch.window import Work
-from frontend.errors import ApiError, BadGateway, BrokenModel, Unreached
+from frontend.errors import BadGateway, Unreached
+from frontend.peers.frontends import FixedFrontends, Told
+from frontend.tritons.inference import Capacity, Inputs, State
 from tests.eventually import until
+from tests.unit.dispatch.servers import FakeTriton
 
 MODELS = {"embedder": 2}
-
-
-class FakeTriton:
-    """Answers with its name; ``failure`` is raised instead, ``up`` is what probes see."""
-
-    def __init__(self, name: str) -> None:
-        self.name, self.up = name, True
-        self.failure: ApiError | None = None
-        self.going = asyncio.Event()
-        self.going.set()
-        self.calls = 0
-        self.reloaded: list[str] = []
-        self.seconds = 0.0
-        self.takes = Capacity(4)
-        self.ended = 0
-        self.closed = False
-
-    async def infer(self, model: str, inputs: Inputs, outputs: Sequence[str], seconds: float) -> Outputs:
-        self.calls += 1
-        self.seconds = seconds
-        try:
-            await self.going.wait()
-        finally:
-            self.ended += 1
-        if self.failure is not None:
-            raise self.failure
-        return {name: np.array([self.name]) for name in outputs}
-
-    async def ready_models(self, models: Sequence[str]) -> set[str]:
-        return set(models) if self.up else set()
-
-    async def capacity(self, model: str) -> Capacity:
-        return self.takes
-
-    async def try_out(self, model: str, trial: Trial) -> None:
-        raise NotImplementedError
-
-    async def ailing(self, models: Sequence[str]) -> set[str]:
-        return set(models) if isinstance(self.failure, BrokenModel) and not self.reloaded else set()
-
-    async def reload(self, model: str) -> None:
-        self.reloaded.append(model)
-
-    async def close(self) -> None:
-        self.closed = True
 
 
 @pytest.fixture
@@ -79,7 +34,7 @@ def second() -> FakeTriton:
 
 @pytest.fixture
 async def dispatcher(first: FakeTriton, second: FakeTriton) -> AsyncIterator[Dispatcher]:
-    made = Dispatcher(Rules(), Bounds(), FixedShares(1, {}))
+    made = Dispatcher(Rules(), Bounds(), FixedFrontends(1))
     await made.add("first", first, MODELS)
     await made.add("second", second, MODELS)
     yield made
@@ -99,12 +54,12 @@ async def _under_way(calls: Iterable[Coroutine[Any, Any, Any]], *servers: FakeTr
     await asyncio.gather(*tasks)
 
 
-def _turn(seconds: float = 10.0) -> Turn:
-    return Turn("key", 3, None, asyncio.get_running_loop().time() + seconds)
+def _asking(seconds: float = 10.0, priority: int = 3) -> RequestContext:
+    return RequestContext("key", priority, None, asyncio.get_running_loop().time() + seconds)
 
 
 async def _call(dispatcher: Dispatcher, seconds: float = 10.0) -> str:
-    return str((await dispatcher.infer("embedder", dict, ["out"], _turn(seconds)))["out"][0])
+    return str((await dispatcher.infer("embedder", dict, ["out"], _asking(seconds)))["out"][0])
 
 
 async def test_calls_spread_over_all_backends(dispatcher: Dispatcher, first: FakeTriton, second: FakeTriton) -> None:
@@ -162,14 +117,16 @@ async def test_whether_a_model_is_ready_stands_in_a_metric(
     await until(lambda: value() == 0)
 
 
-async def test_inputs_are_made_for_a_given_slot(dispatcher: Dispatcher, first: FakeTriton, second: FakeTriton) -> None:
+async def test_inputs_are_made_when_a_call_is_sent(
+    dispatcher: Dispatcher, first: FakeTriton, second: FakeTriton
+) -> None:
     made: list[Inputs] = []
 
     def inputs() -> Inputs:
         made.append({})
         return {}
 
-    calls = (dispatcher.infer("embedder", inputs, ["out"], _turn()) for _ in range(20))
+    calls = (dispatcher.infer("embedder", inputs, ["out"], _asking()) for _ in range(20))
     async with _under_way(calls, first, second):
         assert len(made) == 4
 
@@ -179,43 +136,57 @@ async def test_a_call_has_only_the_time_that_the_queue_left(dispatcher: Dispatch
     assert 0 < first.seconds <= 3.0
 
 
-async def test_slots_are_those_that_are_ours(first: FakeTriton) -> None:
-    made = Dispatcher(Rules(), Bounds(), FixedShares(2, {}))
-    await made.add("first", first, {"embedder": 0, "other": 1})
+async def test_a_cap_is_divided_among_the_frontends_and_each_has_one_call(first: FakeTriton) -> None:
+    made = Dispatcher(Rules(), Bounds(), FixedFrontends(2))
+    await made.add("first", first, {"embedder": 4, "other": 1})
     models = ["embedder", "other"] * 9
-    async with _under_way((made.infer(model, dict, ["out"], _turn()) for model in models), first):
+    async with _under_way((made.infer(model, dict, ["out"], _asking()) for model in models), first):
         assert first.calls == 2 + 1
     await made.close()
 
 
-async def _two_lanes(server: FakeTriton, *, stops: bool = False) -> Dispatcher:
-    server.takes = Capacity(64, lanes=2, stops=stops)
-    made = Dispatcher(Rules(), Bounds(), FixedShares(1, {}))
+async def test_workers_have_no_more_calls_than_there_are_of_them() -> None:
+    made = Dispatcher(Rules(), Bounds(), FixedFrontends(1))
+    queue = made.fix("threads", 4)
+    # However short their calls are.
+    await queue.run(_asking(), lambda name: asyncio.sleep(0))
+    contexts = [RequestContext(key, tier, None, _asking().deadline) for key in "abc" for tier in (3, 3, 1)]
+    calls = [asyncio.create_task(queue.slot(context).__aenter__()) for context in contexts]
+    await asyncio.sleep(0)
+    assert sum(call.done() for call in calls) == 4
+    for call in calls:
+        call.cancel()
+    await asyncio.gather(*calls, return_exceptions=True)
+
+
+async def _two_instances(server: FakeTriton, *, stops: bool = False) -> Dispatcher:
+    server.takes = Capacity(2, 16, stops=stops)
+    made = Dispatcher(Rules(), Bounds(), FixedFrontends(1))
     made.declare("embedder", Work(100, 1000, divisible=True))
     await made.add("first", server, {"embedder": 0})
     return made
 
 
-async def test_a_call_much_longer_than_a_piece_leaves_a_lane_to_the_others(first: FakeTriton) -> None:
-    made = await _two_lanes(first)
-    async with _under_way((made.infer("embedder", dict, ["out"], _turn(), 5000) for _ in range(3)), first):
+async def test_a_call_much_longer_than_an_execution_leaves_an_instance_to_the_others(first: FakeTriton) -> None:
+    made = await _two_instances(first)
+    async with _under_way((made.infer("embedder", dict, ["out"], _asking(), 5000) for _ in range(3)), first):
         assert first.calls == 1
-        async with _under_way([made.infer("embedder", dict, ["out"], _turn(), 3)], first):
+        async with _under_way([made.infer("embedder", dict, ["out"], _asking(priority=1), 3)], first):
             assert first.calls == 2
     await made.close()
 
 
 @pytest.mark.parametrize(("stops", "ended"), [(True, 1), (False, 0)])
 async def test_an_abandoned_call_is_cancelled_where_that_stops_it(first: FakeTriton, stops: bool, ended: int) -> None:
-    made = await _two_lanes(first, stops=stops)
+    made = await _two_instances(first, stops=stops)
     first.going.clear()
-    call = asyncio.create_task(made.infer("embedder", dict, ["out"], _turn(), 3))
+    call = asyncio.create_task(made.infer("embedder", dict, ["out"], _asking(), 3))
     await asyncio.sleep(0.01)
     call.cancel()
     await asyncio.gather(call, return_exceptions=True)
     await asyncio.sleep(0.01)
     assert first.ended == ended
-    assert made.demand("embedder").calls == 1 - ended
+    assert made.demand("embedder") == 1 - ended
     await made.close()
 
 
@@ -230,21 +201,41 @@ async def test_a_call_whose_triton_is_removed_before_it_begins_is_answered_by_an
     assert not first.calls
 
 
-async def test_a_model_is_ready_where_all_its_slots_are_other_frontends(first: FakeTriton) -> None:
-    class NoShares(FixedShares):
-        def own(self, model: str, view: View) -> dict[str, int]:
-            return {}
-
-    made = Dispatcher(Rules(), Bounds(), NoShares(1, {}))
-    await made.add("first", first, MODELS)
-    assert made.states(["embedder"]) == {"embedder": State.READY}
-    with pytest.raises(BadGateway, match="too busy"):
-        await _call(made, 0.05)
+async def test_calls_of_any_length_count_as_what_a_model_wants(first: FakeTriton) -> None:
+    made = await _two_instances(first)
+    async with _under_way((made.infer("embedder", dict, ["out"], _asking(), cost) for cost in (3, 5000)), first):
+        assert made.demand("embedder") == 2
     await made.close()
 
 
-async def test_long_calls_count_as_what_a_model_wants(first: FakeTriton) -> None:
-    made = await _two_lanes(first)
-    async with _under_way((made.infer("embedder", dict, ["out"], _turn(), cost) for cost in (3, 5000)), first):
-        assert made.tells()["embedder"][0].calls == 2
+async def test_others_are_told_which_models_are_used_and_what_is_in_flight_where(
+    dispatcher: Dispatcher, first: FakeTriton, second: FakeTriton
+) -> None:
+    assert dispatcher.tells() == Told({}, {})
+    async with _under_way([_call(dispatcher)], first, second):
+        assert dispatcher.tells() == Told({"embedder": 1.0}, {"first": 1})
+    # It was used a moment ago.
+    assert dispatcher.tells() == Told({"embedder": 1.0}, {})
+
+
+async def test_bulk_work_does_not_make_a_model_used(dispatcher: Dispatcher, first: FakeTriton) -> None:
+    bulk = dispatcher.infer("embedder", dict, ["out"], _asking(priority=4))
+    async with _under_way([bulk], first):
+        assert dispatcher.tells() == Told({}, {"first": 1})
+
+
+async def test_a_model_that_was_not_declared_has_no_queue(dispatcher: Dispatcher) -> None:
+    with pytest.raises(KeyError):
+        dispatcher.queue("unknown")
+
+
+async def test_a_triton_that_goes_again_before_its_first_calls_have_ended_is_forgotten_once(first: FakeTriton) -> None:
+    made = Dispatcher(Rules(), Bounds(), FixedFrontends(1))
+    await made.add("first", first, MODELS)
+    async with _under_way([_call(made)], first):
+        leaving = asyncio.create_task(made.remove("first"))
+        await asyncio.sleep(0)
+        await made.add("first", FakeTriton("again"), MODELS)
+        await made.remove("first")
+    await leaving
     await made.close()

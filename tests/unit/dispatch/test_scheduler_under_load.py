@@ -10,15 +10,14 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from frontend.dispatch.fair_share import Call
 from frontend.dispatch.scheduler import Rules, Scheduler
-from frontend.dispatch.turns import Ticket
-
-COMPANY, PRO, FREE = 1, 2, 3
+from tests.unit.dispatch.calls import COMPANY, FREE, PRO, granted
 
 
-def _scheduler(slots: int, floors: Mapping[str, int] | None = None) -> Scheduler:
+def _scheduler(places: int, floors: Mapping[str, int] | None = None) -> Scheduler:
     scheduler = Scheduler(Rules(), floors)
-    scheduler.set_limit("a", slots)
+    scheduler.bound = places
     return scheduler
 
 
@@ -33,37 +32,37 @@ class Simulation:
     served: Counter[str] = field(default_factory=Counter)
 
     def run(self, callers: list[tuple[str, int, str | None, int]], seconds: float) -> None:
-        """``callers`` are (key, tier, owner, how many)."""
+        """``callers`` are (key, priority, owner, how many)."""
         rng, numbers = random.Random(self.seed), itertools.count()
         events: list[tuple[float, int, Callable[[float], None]]] = []
 
         def later(when: float, what: Callable[[float], None]) -> None:
             heapq.heappush(events, (when, next(numbers), what))
 
-        def arrive(key: str, tier: int, owner: str | None) -> Callable[[float], None]:
+        def arrive(key: str, priority: int, owner: str | None) -> Callable[[float], None]:
             def enter(now: float) -> None:
-                self.scheduler.enter(Ticket((key, tier, owner), tier, owner, now), now)
+                self.scheduler.enter(Call((key, priority, owner), priority, owner, now), now)
 
             return enter
 
-        def end(ticket: Ticket) -> Callable[[float], None]:
+        def end(call: Call) -> Callable[[float], None]:
             def leave(now: float) -> None:
-                self.scheduler.leave(ticket, now)
-                arrive(*ticket.key)(now)  # type: ignore[misc]
+                self.scheduler.leave(call, now)
+                arrive(*call.key)(now)  # type: ignore[misc]
 
             return leave
 
-        for key, tier, owner, count in callers:
+        for key, priority, owner, count in callers:
             for _ in range(count):
-                later(rng.random() * self.service, arrive(key, tier, owner))
+                later(rng.random() * self.service, arrive(key, priority, owner))
         while events and events[0][0] < seconds:
             now, _, event = heapq.heappop(events)
             event(now)
-            while (ticket := self.scheduler.grant(now)) is not None:
-                key = ticket.key[0]  # type: ignore[index]
-                self.waits.setdefault(key, []).append(now - ticket.arrived)
+            while (call := granted(self.scheduler, now)) is not None:
+                key = call.key[0]  # type: ignore[index]
+                self.waits.setdefault(key, []).append(now - call.arrived)
                 self.served[key] += 1
-                later(now + rng.expovariate(1 / self.service), end(ticket))
+                later(now + rng.expovariate(1 / self.service), end(call))
 
 
 def test_under_a_flood_company_goes_before_pro_before_free_and_free_is_served() -> None:
@@ -81,7 +80,7 @@ def test_under_a_flood_company_goes_before_pro_before_free_and_free_is_served() 
 def test_a_free_key_is_served_within_the_ageing_bound_under_a_company_flood() -> None:
     simulation = Simulation(_scheduler(4))
     simulation.run([("company", COMPANY, None, 100), ("free", FREE, None, 1)], 120)
-    # 4 s to age, and then at most five grants of 0.1 s on four slots; the flood itself waits less than 4 s.
+    # 4 s to age, and then at most five grants of 0.1 s on four places; the flood itself waits less than 4 s.
     assert max(simulation.waits["free"]) < 4.5
     assert simulation.served["free"] >= 25
 

@@ -4,7 +4,7 @@ import pytest
 
 from frontend.access.caller import Caller
 from frontend.catalogue.prices import Price
-from frontend.dispatch.model_queue import Turn
+from frontend.dispatch.context import RequestContext
 from frontend.errors import BadGateway, InsufficientQuota
 from frontend.usage.bill import Billing, UnchargedError
 from frontend.usage.events import Identity, UsageEvent
@@ -41,7 +41,7 @@ def recorder() -> PurseRecorder:
 
 def _billing(recorder: PurseRecorder, caller: Caller = _PREPAID) -> Billing:
     identity = Identity("request", "/v1/chat/completions", b"content")
-    return Billing(cast(Any, recorder), _PRICES, caller, Turn("key", 1, None, 0.0), lambda: identity)
+    return Billing(cast(Any, recorder), _PRICES, caller, RequestContext("key", 1, None, 0.0), lambda: identity)
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """The sweep of a model's settings: what is loaded, and what is said of it."""
 
+import dataclasses
+
 import pytest
 
 from frontend.catalogue.models import MODELS, Served
@@ -37,4 +39,9 @@ def test_those_that_hold_the_target_come_first_and_the_fastest_before() -> None:
 
 
 def test_a_row_tells_the_knobs_and_what_they_gave() -> None:
-    assert row(_tried(0.25, 1234), 1.0) == "| 0 | 8 | 1 | 2 | 250 | 1234 words | 3.50 | yes |"
+    assert row(_tried(0.25, 1234), 1.0) == "| 0 | 8 | 1 | 2 | 250 | 1234 words | 3.50 | - | - | - | - | yes |"
+
+
+def test_a_row_tells_how_full_the_device_was_where_the_metrics_are_read() -> None:
+    tried = dataclasses.replace(_tried(0.25, 1234), in_flight=5.25, bound=12.0, batch_work=1536.0, batch_fill=0.875)
+    assert row(tried, 1.0) == "| 0 | 8 | 1 | 2 | 250 | 1234 words | 3.50 | 5.2 | 12 | 1536 | 88% | yes |"

@@ -18,20 +18,21 @@ from numpy.typing import NDArray
 from frontend.access.debts import Unpaid
 from frontend.catalogue.voices import VOICES
 from frontend.config.settings import Settings
+from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
-from frontend.dispatch.model_queue import Bounds, Turn
 from frontend.dispatch.pool import Pool
+from frontend.dispatch.queue import Bounds
 from frontend.dispatch.scheduler import Rules
-from frontend.dispatch.shares import FixedShares
-from frontend.dispatch.triton import Arrays
 from frontend.errors import BadAnswer, InvalidRequest
 from frontend.http.held import Held, Holding
 from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.speech.protocol import SpeechRequest
 from frontend.operations.speech.voices import PiperVoice
+from frontend.peers.frontends import FixedFrontends
 from frontend.processes.offload import TaskKilledError, Threads
 from frontend.text.phonemes import Utterance, phonemize_first
 from frontend.text.sentences import split
+from frontend.tritons.triton import Arrays
 from tests.conftest import ROOT
 from tests.fakes import FakeTriton
 
@@ -90,17 +91,17 @@ async def _say(
 ) -> bytes:
     """What amy says; ``values`` are settings."""
     settings = Settings(**{"model_repository": ROOT / "model_repository", **values})
-    dispatcher = Dispatcher(Rules(), Bounds(), FixedShares(1, {}))
-    await dispatcher.add("triton", triton, {"piper_amy": 4})
+    dispatcher = Dispatcher(Rules(), Bounds(), FixedFrontends(1))
     threads = Threads(1)
     phonemizers = Pool(dispatcher.fix("text", 4), cast(Any, phonemizer or SlowPhonemizer(triton.called)))
     encoders = Pool(dispatcher.fix("threads", 2), threads)
     pipeline = SpeechPipeline(settings, dispatcher, phonemizers, encoders, unpaid or Unpaid(1000))
+    await dispatcher.add("triton", triton, {"piper_amy": 4})
     async with asyncio.timeout(5):
-        turn = Turn("key", 3, None, asyncio.get_running_loop().time() + 10)
+        context = RequestContext("key", 3, None, asyncio.get_running_loop().time() + 10)
         with Holding(Held(10**9), "key") as holding:
             asked = SpeechRequest(text, "amy", response_format, "tts-1")
-            answer, _ = await pipeline.run(asked, turn, MagicMock(), holding)
+            answer, _ = await pipeline.run(asked, context, MagicMock(), holding)
     await dispatcher.close()
     await threads.close()
     return answer

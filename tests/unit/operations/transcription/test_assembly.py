@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from frontend.audio.prepare import Prepared, SpokenWindow
-from frontend.dispatch.triton import Arrays
 from frontend.operations.transcription.assembly import assemble
 from frontend.operations.transcription.protocol import Segment, Transcription, TranscriptionRequest, Word
 from frontend.processes.shared_memory import SharedBytes
+from frontend.tritons.triton import Arrays
 
 WORD_SECONDS = 0.4
 # The first is eight seconds of speech, five seconds into the file; the second begins twenty seconds into it.

@@ -14,18 +14,19 @@ import pytest
 from frontend.access.debts import Unpaid
 from frontend.audio.prepare import SpokenWindow
 from frontend.config.settings import Settings
+from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
-from frontend.dispatch.inference import Inputs, Outputs
-from frontend.dispatch.model_queue import Bounds, Turn
 from frontend.dispatch.pool import Pool
+from frontend.dispatch.queue import Bounds
 from frontend.dispatch.scheduler import Rules
-from frontend.dispatch.shares import FixedShares
 from frontend.errors import BadAnswer, InvalidRequest
 from frontend.http.held import Held, Holding
 from frontend.operations.transcription.pipeline import INPUTS, Abilities, TranscriptionPipeline, window_inputs
 from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest
+from frontend.peers.frontends import FixedFrontends
 from frontend.processes.offload import Threads
 from frontend.processes.shared_memory import SharedBytes
+from frontend.tritons.inference import Inputs, Outputs
 from tests.fakes import FakeTriton
 from tests.speech import decoded, encode, say
 
@@ -38,16 +39,21 @@ class Noting(Dispatcher):
     """Notes how much work of the model each call is said to be, and how it ranks."""
 
     def __init__(self) -> None:
-        super().__init__(Rules(), Bounds(), FixedShares(1, {}))
+        super().__init__(Rules(), Bounds(), FixedFrontends(1))
         self.costs: list[float] = []
         self.ranks: list[int] = []
 
     async def infer(
-        self, model: str, inputs: Callable[[], Inputs], outputs: Sequence[str], turn: Turn, cost: float = 1.0
+        self,
+        model: str,
+        inputs: Callable[[], Inputs],
+        outputs: Sequence[str],
+        context: RequestContext,
+        cost: float = 1.0,
     ) -> Outputs:
         self.costs.append(cost)
-        self.ranks.append(turn.rank)
-        return await super().infer(model, inputs, outputs, turn, cost)
+        self.ranks.append(context.rank)
+        return await super().infer(model, inputs, outputs, context, cost)
 
 
 @dataclass
@@ -64,12 +70,12 @@ class Scene:
         decoders, threads = (Pool(self.dispatcher.fix(name, 2), self.threads) for name in ("audio", "threads"))
         pipeline = TranscriptionPipeline(self.settings, self.dispatcher, decoders, threads, self.unpaid)
         await self.dispatcher.add("triton", self.triton, {"whisper_turbo": 4})
-        file, turn = SharedBytes(), Turn("key", 3, None, asyncio.get_running_loop().time() + 10)
+        file, context = SharedBytes(), RequestContext("key", 3, None, asyncio.get_running_loop().time() + 10)
         with Holding(Held(10**9), "key") as holding:
             holding.closing.callback(file.close)
             file.write(sound)
             request = TranscriptionRequest(file, "stt-1", language=language)
-            transcription, _ = await pipeline.run(request, turn, MagicMock(), holding)
+            transcription, _ = await pipeline.run(request, context, MagicMock(), holding)
         return transcription
 
 
@@ -182,6 +188,6 @@ def test_files_are_read_by_the_settings_and_the_length_of_a_window() -> None:
     assert (rules.silence_dbfs, rules.speech_probability, rules.window_seconds) == (-40.0, 0.25, 8.0)
 
 
-def test_a_piece_of_work_is_one_window_at_least_and_sixteen_at_most() -> None:
+def test_an_execution_is_one_window_at_least_and_a_call_is_not_cut() -> None:
     work = Abilities(8.0).work
-    assert (work.least, work.most) == (8.0, 128.0)
+    assert (work.least, work.divisible) == (8.0, False)

@@ -1,0 +1,1 @@
+"""Which Tritons there are at this moment."""

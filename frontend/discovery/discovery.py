@@ -1,0 +1,129 @@
+"""Which Tritons a pool has at this moment: each address is one, is sent calls as it comes, and none when it goes."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from frontend.config.pools import Place, PoolSetting
+from frontend.discovery.resolver import Resolver, Unresolved
+from frontend.dispatch.dispatcher import Dispatcher
+from frontend.observe.logs import log
+from frontend.processes.background import Repeating, cancel_all
+from frontend.tritons.inference import InferenceServer
+
+# A name that has had addresses must be without any so often in a row before that is believed: a DNS server that has
+# just begun knows nothing. Waiting costs nothing, since the probes find out by themselves who is away.
+_EMPTY_ANSWERS = 3
+
+# Makes the client of one address, with ``Tls`` where the pool has it; ``OSError`` where a file of that is missing.
+Connect = Callable[..., InferenceServer]
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """The addresses of a place, and how often in a row it has had none since."""
+
+    addresses: Sequence[str] = ()
+    empty: int = 0
+
+
+class Discovery:
+    """Looks for the addresses of one pool every ``seconds``; ``models`` are calls at once by model, 0 is for Triton."""
+
+    def __init__(
+        self,
+        pool: PoolSetting,
+        models: Mapping[str, int],
+        dispatcher: Dispatcher,
+        resolver: Resolver,
+        connect: Connect,
+        seconds: float,
+    ) -> None:
+        self._pool, self._models, self._dispatcher = pool, models, dispatcher
+        self._resolver, self._connect = resolver, connect
+        # The Tritons, by number and port, and the place that led to each.
+        self._members: dict[str, Place] = {}
+        self._places = pool.read()
+        self._answers: dict[Place, _Answer] = {}
+        self._failing: set[str] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._looking = Repeating(seconds, self.look)
+
+    async def start(self) -> None:
+        """Find those that are there and wait until they have been tried out; then look again and again."""
+        await self.look()
+        await asyncio.gather(*self._tasks)
+        self._looking.start()
+
+    async def close(self) -> None:
+        """Look no more, and wait for no calls of those that are going."""
+        await self._looking.close()
+        await cancel_all(list(self._tasks))
+
+    async def look(self) -> None:
+        """Send calls to those that have come, and none to those that have gone."""
+        self._places = await self._read()
+        answers = await asyncio.gather(*map(self._ask, self._places))
+        self._answers = dict(zip(self._places, answers, strict=True))
+        found = {
+            str(replace(place, host=address)): place
+            for place, answer in self._answers.items()
+            for address in answer.addresses
+        }
+        for address, _ in self._members.items() - found.items():
+            log.info("a Triton has gone", extra={"fields": {"backend": self._name(address)}})
+            self._begin(self._dispatcher.remove(self._name(address)))
+            del self._members[address]
+        for address, place in found.items() - self._members.items():
+            self._add(address, place)
+
+    def _add(self, address: str, place: Place) -> None:
+        """A new one, where its client can be made."""
+        tls = self._pool.tls(place.host)
+        try:
+            server = self._connect(address, tls) if tls else self._connect(address)
+        except OSError as error:
+            self._fails("tls", str(error))
+            return
+        self._failing.discard("tls")
+        log.info("a Triton has come", extra={"fields": {"backend": self._name(address)}})
+        self._begin(self._dispatcher.add(self._name(address), server, self._models, place.zone))
+        self._members[address] = place
+
+    def _name(self, address: str) -> str:
+        return f"{self._pool.name}/{address}"
+
+    def _begin(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _read(self) -> list[Place]:
+        """The places that the pool names, itself or in a file; the last ones where that cannot be read."""
+        try:
+            places = await asyncio.to_thread(self._pool.read) if self._pool.file else self._places
+        except (OSError, ValueError) as error:
+            self._fails(str(self._pool.file), str(error))
+            return self._places
+        self._failing.discard(str(self._pool.file))
+        return places
+
+    async def _ask(self, place: Place) -> _Answer:
+        """The addresses of a place; the last ones where nobody could say, or where they are gone of a sudden."""
+        last = self._answers.get(place, _Answer())
+        try:
+            addresses = await self._resolver.addresses(place.host)
+        except Unresolved as error:
+            self._fails(place.host, str(error))
+            return last
+        self._failing.discard(place.host)
+        if not addresses and last.empty + 1 < _EMPTY_ANSWERS:
+            return _Answer(last.addresses, last.empty + 1)
+        return _Answer(addresses)
+
+    def _fails(self, what: str, details: str) -> None:
+        """Say it once until it succeeds."""
+        if what not in self._failing:
+            self._failing.add(what)
+            fields = {"pool": self._pool.name, "source": what, "details": details}
+            log.warning("the addresses of a pool cannot be found", extra={"fields": fields})

@@ -1,0 +1,216 @@
+"""Which call goes next, of all models, and to which Triton; without a clock, a lock or an event loop."""
+
+import math
+from collections.abc import Iterable, Mapping
+
+from frontend.dispatch.batch_size import BatchSize, Work
+from frontend.dispatch.fair_share import Call
+from frontend.dispatch.load import EXECUTIONS, TritonLoad
+from frontend.dispatch.scheduler import BULK, FIRST, Rules, Scheduler
+
+# What is no Triton's work: a call is a call.
+ONE_CALL = Work(1.0)
+# Executions of a second hide the gap before the next one.
+_LONG_SECONDS = 1.0
+# A mean over so many calls, of those that are half an execution at least: smaller ones say nothing of whole ones.
+_CALLS, _TELLING = 5, 0.5
+
+
+class ModelCalls:
+    """The calls to one model: whose turn it is, how large an execution should be, and how long calls take.
+
+    ``share`` is this frontend's part of what may be in flight: 1 where it is the only one.
+    """
+
+    def __init__(self, model: str, rules: Rules, floors: Mapping[str, int], work: Work = ONE_CALL) -> None:
+        self.model, self.scheduler, self.batch = model, Scheduler(rules, floors), BatchSize(work)
+        self.share = 1.0
+        self.tritons: dict[str, TritonLoad] = {}
+        # Of all Tritons that take calls: how many they are, their instances, and the calls that they take at once.
+        self.ready = self.instances = self._most = 0
+        # What it has had, in executions of the least work, for its part of processors that models have in common: in
+        # larger ones a model would have more as soon as its executions grow.
+        self.served = 0.0
+        self._sent: dict[Call, TritonLoad] = {}
+        self._executions = 0.0
+        self._seconds = self._cost = 0.0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether some Triton takes calls: who waits will be sent."""
+        return any(triton.models[self.model].is_in for triton in self.tritons.values())
+
+    @property
+    def alone(self) -> bool:
+        """Whether executions are so long, and of so few calls, that none has to wait in Triton behind another."""
+        if not self.batch.is_small or self.batch.gpu:
+            return False
+        if throughput := self.batch.throughput:
+            return self.batch.work * self.share * self.instances / throughput > _LONG_SECONDS
+        return not self._seconds or self._seconds > _LONG_SECONDS
+
+    @property
+    def per_triton(self) -> float:
+        """Calls that fill one Triton, by the mean work of a call; 0 where none takes calls."""
+        if not self.ready:
+            return 0.0
+        executions = (1 if self.alone else EXECUTIONS) * self.instances
+        at_once = min(self._most, executions / self.batch.executions(self._cost)) if self._cost else self._most
+        return max(1.0, at_once / self.ready)
+
+    def configure(self) -> None:
+        """Its Tritons or this frontend's share of them have changed."""
+        loads = [load for triton in self.tritons.values() if (load := triton.models[self.model]).is_in]
+        self.ready, self.instances = len(loads), sum(load.instances for load in loads)
+        self._most = sum(load.bound for load in loads)
+        self.scheduler.bound = max(1, int(self.share * self._most)) if loads else 0
+        if loads:
+            batch, gpu = max(load.capacity.max_batch for load in loads), any(load.capacity.gpu for load in loads)
+            self.batch.configure(self.share * self.instances, batch, gpu=gpu)
+
+    def has_share(self, executions: float) -> bool:
+        """Whether one call more is within this frontend's part, which is one call at least."""
+        if self.share >= 1 or not self.scheduler.in_flight:
+            return True
+        most = self.share * EXECUTIONS * self.instances
+        fits = self._executions + min(executions, EXECUTIONS) <= most
+        return fits and self.scheduler.in_flight < self.scheduler.bound
+
+    def begin(self, order: int, call: Call, name: str, now: float) -> None:
+        """A call is sent to the Triton of this name."""
+        triton = self._sent[call] = self.tritons[name]
+        call.backend, call.executions = name, self.batch.executions(call.cost)
+        triton.begin(call, self.model, now)
+        self.scheduler.begin(order, call, now)
+        self._executions += min(call.executions, EXECUTIONS)
+
+    def leave(self, call: Call, now: float) -> None:
+        """It has ended, or its caller has gone before it was sent. A second time changes nothing."""
+        if (triton := self._sent.pop(call, None)) is not None:
+            triton.end(call, self.model, now)
+            self._executions -= min(call.executions, EXECUTIONS)
+        self.scheduler.leave(call, now)
+
+    def answered(self, call: Call, now: float) -> None:
+        """How long a call took that came to its end."""
+        busy = self.scheduler.waiting() > self.scheduler.waiting(BULK)
+        # What a model gets done beside others says nothing of its executions.
+        contended = call in self._sent and self._sent[call].has_others(self.model)
+        self.batch.note(call.cost, call.sent, now, busy=busy and not contended)
+        if call.executions >= _TELLING:
+            smoothing = 1 / _CALLS if self._cost else 1.0
+            self._seconds += (now - call.sent - self._seconds) * smoothing
+            self._cost += (call.cost - self._cost) * smoothing
+
+    @property
+    def rate(self) -> float:
+        """Work a second when there is enough to do; 0 where nothing tells."""
+        if not self._seconds:
+            return self.batch.throughput
+        # Little's law: what is in flight, by how long it is.
+        executions = (1 if self.alone else EXECUTIONS) * self.share * self.instances
+        at_once = min(self.scheduler.bound, executions / self.batch.executions(self._cost))
+        rate = max(1.0, at_once) * self._cost / self._seconds
+        return min(rate, self.batch.throughput or rate)
+
+    def seconds_for(self, work: float, at_once: int) -> float:
+        """How long so much work takes in calls ``at_once`` side by side; 0 where nothing tells."""
+        if not (rate := self.rate):
+            return 0.0
+        return max(work / rate, work * self._seconds / self._cost / at_once if self._cost else 0.0)
+
+    def expected_wait(self, priority: int) -> float:
+        """Seconds that a new call would wait, by the work that goes before it."""
+        if not self.is_open:
+            return math.inf
+        before = self.scheduler.work_before(priority)
+        if self.scheduler.in_flight >= self.scheduler.bound:
+            before += self._cost
+        return before / self.rate if before and self.rate else 0.0
+
+
+class Admission:
+    """The models, and the Tritons that they are on."""
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        self.models: dict[str, ModelCalls] = {}
+        self.tritons: dict[str, TritonLoad] = {}
+        self._present = 0.0
+
+    def triton(self, name: str, models: Iterable[str]) -> TritonLoad:
+        """The load of a Triton that has these models."""
+        if name not in self.tritons:
+            self.tritons[name] = TritonLoad(models, self.rules.hold_seconds)
+        for model in models:
+            self.models[model].tritons[name] = self.tritons[name]
+        return self.tritons[name]
+
+    def forget(self, name: str) -> None:
+        """A Triton has gone, and has no calls in flight."""
+        self.tritons.pop(name, None)
+        for its in self.models.values():
+            its.tritons.pop(name, None)
+
+    def grants(self, now: float) -> list[tuple[ModelCalls, Call]]:
+        """The calls to send now, in order: by priority, and the models of one by the executions that they had."""
+        turns = {its: turn for its in self.models.values() if (turn := its.scheduler.next(now)) is not None}
+        kept: set[TritonLoad] = set()
+        granted: list[tuple[ModelCalls, Call]] = []
+        while turns:
+            its = min(turns, key=lambda its: (turns[its][0], its.served))
+            order, call = turns.pop(its)
+            if (name := self._place(its, call, kept, now)) is None:
+                # A call of a higher priority may go where an aged one may not.
+                turn = its.scheduler.next(now, by_age=False) if order == FIRST else None
+                if turn is not None and turn != (order, call):
+                    turns[its] = turn
+                elif not kept.isdisjoint(its.tritons.values()):
+                    its.scheduler.passed_over(sum(other is not its for other, _ in granted))
+                continue
+            its.begin(order, call, name, now)
+            self._present = max(self._present, its.served)
+            its.served = self._present + its.batch.least_executions(call.cost)
+            granted.append((its, call))
+            if (turn := its.scheduler.next(now)) is not None:
+                turns[its] = turn
+        return granted
+
+    def next_change(self, now: float) -> float:
+        """When a call may go that may not now, though none ends before; infinity where there is none."""
+        times = [math.inf]
+        for its in self.models.values():
+            if its.scheduler.waiting():
+                times.append(its.scheduler.next_change(now))
+            if its.scheduler.waiting(BULK):
+                times += [triton.next_idle(now) for triton in its.tritons.values()]
+        return min(time for time in times if time > now)
+
+    def _place(self, its: ModelCalls, call: Call, kept: set[TritonLoad], now: float) -> str | None:
+        """A near Triton with room, without bulk work, with an idle instance, and then the one that goes first.
+
+        One that lacks processors alone is ``kept`` for this call: others would take the room that it waits for.
+        """
+        executions, alone = its.batch.executions(call.cost), its.alone
+        if not its.has_share(executions):
+            return None
+        tritons = {
+            name: triton
+            for name, triton in its.tritons.items()
+            if triton.models[its.model].has_room(call, executions, alone=alone, now=now)
+        }
+        if call.priority == BULK:
+            tritons = {name: triton for name, triton in tritons.items() if triton.is_idle(now)}
+        fitting = {
+            name: triton
+            for name, triton in tritons.items()
+            if triton not in kept and triton.has_processors(call, its.model, executions)
+        }
+        if tritons and not fitting:
+            kept.update(tritons.values())
+
+        def order(name: str) -> tuple[bool, bool, int, int]:
+            triton, load = fitting[name], fitting[name].models[its.model]
+            return not triton.near, triton.has_bulk, triton.level(its.model), load.place
+
+        return min(fitting, key=order, default=None)

@@ -1,0 +1,120 @@
+"""Whose turn it is among the keys of one priority: each gets its share of the work, however it cuts its own.
+
+The algorithm is start-time fair queuing (Goyal, Vin and Cheng, "Start-time Fair Queuing", SIGCOMM 1996): a key's next
+call starts where its last one ended, in units of work, and the call that starts first goes first. A key that was
+away starts at the present, so that nothing can be saved up.
+"""
+
+import heapq
+import itertools
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+
+# Keys that wait no more are remembered until so many have gathered.
+_REMEMBERED = 1024
+
+
+@dataclass(eq=False)
+class Call:
+    """A call to a model that waits or is in flight; ``cost`` is its work in the model's unit.
+
+    Of a key's calls those of the lowest ``rank`` go first. ``backend`` is where it is in flight, since ``sent``, as so
+    many executions.
+    """
+
+    key: Hashable
+    priority: int
+    owner: str | None
+    arrived: float
+    cost: float = 1.0
+    rank: int = 0
+    backend: str = ""
+    sent: float = 0.0
+    executions: float = 0.0
+
+
+def _rank(call: Call) -> int:
+    return call.rank
+
+
+class FairShare:
+    """The calls of one priority that wait; within a key the lowest rank goes first, then who came first."""
+
+    def __init__(self) -> None:
+        self._queues: dict[Hashable, OrderedDict[Call, None]] = {}
+        # Where the next call of a key starts, in work; and the one entry of a waiting key that counts in the heap.
+        self._starts: dict[Hashable, float] = {}
+        self._entries: dict[Hashable, int] = {}
+        self._heap: list[tuple[float, int, Hashable]] = []
+        self._numbers = itertools.count()
+        self._present = 0.0
+        self.count = 0
+        self.cost = 0.0
+
+    def waiting_of(self, key: Hashable) -> int:
+        """How many of a key's calls wait."""
+        return len(self._queues.get(key, ()))
+
+    def add(self, call: Call) -> None:
+        """Wait behind the others of the call's key."""
+        queue = self._queues.get(call.key)
+        if queue is None:
+            queue = self._queues[call.key] = OrderedDict()
+            self._push(call.key, max(self._present, self._starts.get(call.key, 0.0)))
+        queue[call] = None
+        self.count += 1
+        self.cost += call.cost
+
+    def remove(self, call: Call) -> None:
+        """It waits no more: its caller has gone, or it was granted."""
+        queue = self._queues[call.key]
+        del queue[call]
+        self.count -= 1
+        self.cost = self.cost - call.cost if self.count else 0.0
+        if not queue:
+            del self._queues[call.key], self._entries[call.key]
+        self._forget()
+
+    def first(self, may: Callable[[Call], bool]) -> Call | None:
+        """The call whose turn it is among those that ``may`` go; None where there is none."""
+        passed: list[tuple[float, int, Hashable]] = []
+        found = None
+        while self._heap and found is None:
+            entry = self._heap[0]
+            key = entry[2]
+            if self._entries.get(key) != entry[1]:
+                heapq.heappop(self._heap)
+                continue
+            call = min(self._queues[key], key=_rank)
+            if may(call):
+                found = call
+            else:
+                passed.append(heapq.heappop(self._heap))
+        for entry in passed:
+            heapq.heappush(self._heap, entry)
+        return found
+
+    def took(self, call: Call) -> None:
+        """A call that waits here is granted: the next one of its key starts where its work ends."""
+        self._present = max(self._present, self._starts[call.key])
+        self._push(call.key, self._starts[call.key] + call.cost)
+
+    def _push(self, key: Hashable, start: float) -> None:
+        number = next(self._numbers)
+        self._starts[key], self._entries[key] = start, number
+        heapq.heappush(self._heap, (start, number, key))
+
+    def _forget(self) -> None:
+        """Keys that the present has caught up with start there anyway, as all do when nobody waits."""
+        if not self.count:
+            self._starts.clear()
+            self._heap.clear()
+            self._present = 0.0
+        if len(self._starts) <= 2 * len(self._queues) + _REMEMBERED and len(self._heap) <= len(self._starts) * 2 + 64:
+            return
+        self._starts = {
+            key: start for key, start in self._starts.items() if key in self._queues or start > self._present
+        }
+        self._heap = [entry for entry in self._heap if self._entries.get(entry[2]) == entry[1]]
+        heapq.heapify(self._heap)

@@ -1,0 +1,220 @@
+"""The queues on the event loop: the admission decides, futures wait, nothing polls."""
+
+import asyncio
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+from frontend.config.tables import LEVELS
+from frontend.dispatch.admission import Admission, ModelCalls
+from frontend.dispatch.context import RequestContext
+from frontend.dispatch.fair_share import Call
+from frontend.dispatch.scheduler import PRIORITIES
+from frontend.errors import Busy
+from frontend.observe.metrics import (
+    BATCH_WORK,
+    IN_FLIGHT_PER_TRITON,
+    QUEUE_REFUSED,
+    QUEUE_SECONDS,
+    QUEUE_WAITING,
+    THROUGHPUT,
+)
+from frontend.observe.record import current
+from frontend.processes.background import cancel_all, forget_outcome
+from frontend.tritons.shown import calls_in_flight
+
+_REFUSALS = {
+    "full": "too many calls are waiting for the model, retry later",
+    "away": "the model backend is temporarily unreachable, retry with backoff",
+    "late": "the model is too busy to answer in time, retry later",
+}
+_LONGEST_RETRY = 300
+_TIERS = {level: tier for tier, level in LEVELS.items()}
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How many calls may wait: of one key, and of one priority, so that a flood of one leaves room for the others."""
+
+    key: int = 256
+    tier: int = 4096
+
+
+class Sender:
+    """Wakes the calls whose turn it is, of all queues of an ``admission``; made inside the event loop that uses it."""
+
+    def __init__(self, admission: Admission) -> None:
+        self.admission = admission
+        self._loop = asyncio.get_running_loop()
+        self._waiting: dict[Call, asyncio.Future[None]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def enter(self, its: ModelCalls, call: Call) -> "asyncio.Future[None]":
+        """Done when the call may be sent."""
+        sent = self._waiting[call] = self._loop.create_future()
+        its.scheduler.enter(call, call.arrived)
+        self.send()
+        return sent
+
+    def leave(self, its: ModelCalls, call: Call) -> None:
+        """It has ended, or waits no more."""
+        self._waiting.pop(call, None)
+        if call.backend:
+            calls_in_flight(call.backend, its.model, _TIERS[call.priority]).dec()
+        its.leave(call, self._loop.time())
+        self.send()
+
+    def send(self) -> None:
+        """Send all that may be sent now, and look again when time alone lets more."""
+        now = self._loop.time()
+        for its, call in self.admission.grants(now):
+            calls_in_flight(call.backend, its.model, _TIERS[call.priority]).inc()
+            if not (sent := self._waiting.pop(call)).done():
+                sent.set_result(None)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._waiting and (when := self.admission.next_change(now)) < math.inf:
+            self._timer = self._loop.call_at(when, self.send)
+
+
+class ModelQueue:
+    """The queue before one model, or before the workers of a kind."""
+
+    def __init__(self, its: ModelCalls, sender: Sender, bounds: Bounds) -> None:
+        self.model, self._its, self._sender, self._bounds = its.model, its, sender, bounds
+        self._loop = asyncio.get_running_loop()
+        self._tasks: set[asyncio.Task[object]] = set()
+        for reason in _REFUSALS:
+            QUEUE_REFUSED.labels(self.model, reason)
+        self._shown = [QUEUE_WAITING.labels(self.model, _TIERS[level + 1]) for level in range(PRIORITIES)]
+
+    async def close(self) -> None:
+        """End what callers have left to end by itself."""
+        await cancel_all(list(self._tasks))
+
+    @property
+    def bound(self) -> int:
+        """How many calls may be in flight."""
+        return self._its.scheduler.bound
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing of rank 0 waits or is in flight, nor has lately."""
+        return self._its.scheduler.is_quiet(self._loop.time())
+
+    @property
+    def demand(self) -> int:
+        """Calls that wait or are in flight, without bulk work."""
+        return self._its.scheduler.others
+
+    @asynccontextmanager
+    async def slot(self, context: RequestContext) -> AsyncIterator[str]:
+        """Wait for one's turn, hold a place, and give the name of the backend that it is on.
+
+        ``Busy`` at once where the queue is full or the wait would be longer than the deadline, and at the
+        deadline; its ``Retry-After`` is the wait that is expected now.
+        """
+        call = await self._enter(context, 1.0)
+        try:
+            yield call.backend
+            self._its.answered(call, self._loop.time())
+        finally:
+            self._leave(call)
+
+    def refuse_away(self, context: RequestContext) -> None:
+        """``Busy`` where no backend takes calls."""
+        if not self._its.is_open:
+            raise self._refusal("away", context)
+
+    def refuse_late(self, context: RequestContext, work: float, at_once: int) -> None:
+        """``Busy`` where so much work, in calls ``at_once`` side by side, would not be done by the deadline."""
+        takes = self._its.seconds_for(work, at_once) if self._its.is_open else 0.0
+        if takes and self._loop.time() + self._its.expected_wait(context.priority) + takes > context.deadline:
+            refusal = f"this would take about {takes:.0f} s of work and has {context.remaining():.0f} s, retry later"
+            raise self._refusal("late", context, f"the model is too busy: {refusal}")
+
+    async def run(
+        self,
+        context: RequestContext,
+        work: Callable[[str], Awaitable[Answer]],
+        *,
+        cost: float = 1.0,
+        grace: Callable[[str], float] = lambda backend: math.inf,
+    ) -> Answer:
+        """Wait for one's turn as above and do ``work``, which is told the backend.
+
+        The place is held until the work has ended. Where its caller goes before, it has ``grace`` (of that backend)
+        seconds more and is then cancelled: whoever hangs up cannot make a backend look free that is not.
+        """
+        call = await self._enter(context, cost)
+        task = asyncio.ensure_future(self._work(call, work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if not task.done():
+                task.add_done_callback(forget_outcome)
+                if (seconds := grace(call.backend)) < math.inf:
+                    self._loop.call_later(seconds, task.cancel)
+            raise
+
+    async def _work(self, call: Call, work: Callable[[str], Awaitable[Answer]]) -> Answer:
+        try:
+            answer = await work(call.backend)
+            self._its.answered(call, self._loop.time())
+            return answer
+        finally:
+            self._leave(call)
+
+    async def _enter(self, context: RequestContext, cost: float) -> Call:
+        self._refuse(context)
+        call = Call(context.key, context.priority, context.owner, self._loop.time(), cost, context.rank)
+        sent = self._sender.enter(self._its, call)
+        self.show()
+        try:
+            with current().queue, current().tracer.span("queue"):
+                if not sent.done():
+                    await self._until(sent, context)
+        except BaseException:
+            # A grant and a cancellation can meet in one turn of the loop: the scheduler knows which was first.
+            self._leave(call)
+            raise
+        QUEUE_SECONDS.labels(self.model, _TIERS[context.priority]).observe(call.sent - call.arrived)
+        return call
+
+    def _leave(self, call: Call) -> None:
+        self._sender.leave(self._its, call)
+        self.show()
+
+    async def _until(self, sent: "asyncio.Future[None]", context: RequestContext) -> None:
+        try:
+            async with asyncio.timeout_at(context.deadline):
+                await sent
+        except TimeoutError:
+            raise self._refusal("late", context) from None
+
+    def _refuse(self, context: RequestContext) -> None:
+        scheduler, bounds = self._its.scheduler, self._bounds
+        self.refuse_away(context)
+        if scheduler.waiting_of(context.key) >= bounds.key or scheduler.waiting(context.priority) >= bounds.tier:
+            raise self._refusal("full", context)
+        if self._loop.time() + self._its.expected_wait(context.priority) > context.deadline:
+            raise self._refusal("late", context)
+
+    def _refusal(self, reason: str, context: RequestContext, message: str | None = None) -> Busy:
+        QUEUE_REFUSED.labels(self.model, reason).inc()
+        wait = self._its.expected_wait(context.priority) if self._its.is_open else 0.0
+        return Busy(message or _REFUSALS[reason], retry_after=max(1, min(math.ceil(wait), _LONGEST_RETRY)))
+
+    def show(self) -> None:
+        """Tell the metrics of it."""
+        for level, shown in enumerate(self._shown, 1):
+            shown.set(self._its.scheduler.waiting(level))
+        BATCH_WORK.labels(self.model).set(self._its.batch.work)
+        THROUGHPUT.labels(self.model).set(self._its.rate)
+        IN_FLIGHT_PER_TRITON.labels(self.model).set(self._its.per_triton)

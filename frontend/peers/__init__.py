@@ -1,0 +1,1 @@
+"""What frontends over the same Tritons tell each other."""

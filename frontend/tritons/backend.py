@@ -1,0 +1,234 @@
+"""The Tritons that calls go to: which of their models can take calls now, and how many."""
+
+import asyncio
+import logging
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+from frontend.errors import ApiError, BadAnswer, BadGateway, BrokenModel, Unreached
+from frontend.observe.logs import log
+from frontend.processes.background import Repeating, cancel_all
+from frontend.tritons.inference import Capacity, InferenceServer, Inputs, Outputs, State, Trial
+from frontend.tritons.reloads import Lock, Reloads
+from frontend.tritons.shown import Shown, pool_of
+
+# How often each server is asked, and a model that has no calls whether its process lives: less often where there are
+# many, so that all of them together take no more of this frontend than so many questions a second.
+_PROBE_SECONDS, _PROBES_A_SECOND = 0.25, 25
+_WATCH_SECONDS, _WATCHES_A_SECOND = 2.0, 4
+_PATIENCE_SECONDS = 0.5
+# One late answer may be a busy machine's; a frozen server is out after two, in a second and a half.
+_MISSES = 2
+# How long a start waits for models to be tried out, and how soon one is tried again that failed, or gave wrong numbers.
+_START_SECONDS = 5.0
+_AGAIN_SECONDS = 1.0
+_UNFIT_SECONDS = 30.0
+
+Changed = Callable[[str, str, Capacity | None, int], None]
+
+
+class Backend:
+    """One server under probes; ``changed`` hears (model, backend, capacity, cap) when that changes, None if it is out.
+
+    ``models`` are those it serves, with the most calls that each may have at once, 0 for no such cap.
+    ``count`` says how many servers there are in all. A model gets calls when its trial, if there is one among
+    ``trials``, went well since it came.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        server: InferenceServer,
+        models: Mapping[str, int],
+        changed: Changed,
+        lock: Lock,
+        trials: Mapping[str, Trial],
+        count: Callable[[], int],
+    ) -> None:
+        self.name, self._server = name, server
+        self._models, self._changed, self._trials, self._count = models, changed, trials, count
+        self._in: set[str] = set()
+        self._shown = Shown(pool_of(name), models)
+        self._running: Counter[str] = Counter()
+        self._leaving, self._idle = False, asyncio.Event()
+        self._capacity: dict[str, Capacity] = {}
+        # Misses in a row; models that may have calls; that gave wrong numbers; when those that failed are due again.
+        self._misses = 0
+        self._fit: set[str] = set()
+        self._unfit: set[str] = set()
+        self._due: dict[str, float] = {}
+        self._trying: dict[str, asyncio.Task[None]] = {}
+        self._first: asyncio.Task[None] | None = None
+        self._reloads = Reloads(name, server, lock)
+        self._repeating = (Repeating(0.0, self._next_probe), Repeating(0.0, self._next_watch))
+
+    async def start(self) -> None:
+        """Probe once and wait for what that finds to be tried out; then probe again and again."""
+        self._first = asyncio.create_task(self.probe())
+        await asyncio.wait([self._first])
+        if self._trying:
+            await asyncio.wait(list(self._trying.values()), timeout=_START_SECONDS)
+        if self._leaving:
+            return
+        for repeating in self._repeating:
+            repeating.start()
+
+    async def close(self) -> None:
+        """End the probes, and then what is under way."""
+        self._leaving = True
+        try:
+            if self._first is not None:
+                await cancel_all([self._first])
+            for repeating in self._repeating:
+                await repeating.close()
+            await cancel_all(list(self._trying.values()))
+            await self._reloads.close()
+            self._shown.close()
+        finally:
+            await self._server.close()
+
+    def show(self, model: str, bound: int) -> None:
+        """Tell the metrics how many calls this frontend may have in flight here."""
+        self._shown.bound(model, bound)
+
+    async def leave(self) -> None:
+        """Take no calls from here on, let those end that are under way, and then close it."""
+        self._leaving = True
+        self._out()
+        try:
+            while self._running.total():
+                self._idle.clear()
+                await self._idle.wait()
+        finally:
+            await self.close()
+
+    async def infer(self, model: str, inputs: Inputs, outputs: Sequence[str], seconds: float) -> Outputs:
+        """The named outputs of one run; what its failure tells of the server is noted."""
+        if self._leaving:
+            raise Unreached("the model backend is going away, retry with backoff")
+        self._running[model] += 1
+        try:
+            with self._shown.call(model):
+                return await self._server.infer(model, inputs, outputs, seconds)
+        except Unreached:
+            self._out()
+            raise
+        except BrokenModel:
+            self._broken(model)
+            raise
+        finally:
+            self._running[model] -= 1
+            self._idle.set()
+
+    async def _next_probe(self) -> None:
+        pause = max(_PROBE_SECONDS, self._count() / _PROBES_A_SECOND)
+        await asyncio.sleep(_PROBE_SECONDS if self._misses else pause)
+        await self.probe()
+
+    async def _next_watch(self) -> None:
+        await asyncio.sleep(max(_WATCH_SECONDS, self._count() / _WATCHES_A_SECOND))
+        await self.watch()
+
+    async def probe(self) -> None:
+        """Ask for every model, and tell what has changed; not by a channel that is to be closed."""
+        if self._leaving:
+            return
+        try:
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                ready = await self._server.ready_models(list(self._models))
+        except Unreached:
+            self._shown.answers(False)
+            self._out()
+        except (BadGateway, TimeoutError):
+            self._shown.answers(False)
+            self._misses += 1
+            if self._misses >= _MISSES:
+                self._out()
+        else:
+            self._misses = 0
+            self._shown.answers(True)
+            for model in self._models:
+                self._see(model, model in ready)
+
+    async def watch(self) -> None:
+        """Find models that nobody calls and whose process died: Triton may go on saying that they are ready."""
+        idle = [model for model in self._models if not self._running[model] and model not in self._reloads]
+        try:
+            for model in await self._server.ailing(idle):
+                self._broken(model)
+        except BadGateway:
+            # The probes say more of a server that is away.
+            return
+
+    def state(self, model: str) -> State:
+        """What can be said of a model here."""
+        if model in self._in:
+            return State.READY
+        if model in self._reloads:
+            return State.LOADING
+        return State.UNFIT if model in self._unfit else State.AWAY
+
+    def grace(self, model: str) -> float:
+        """Seconds that a call of a model has whose caller is gone: what cannot be stopped keeps its slot to its end."""
+        return 0.0 if model in self._capacity and self._capacity[model].stops else math.inf
+
+    def _out(self) -> None:
+        """The next call would not reach the server either; the probes put it back."""
+        for model in self._models:
+            self._see(model, False)
+
+    def _broken(self, model: str) -> None:
+        if not self._leaving:
+            self._reloads.begin(model)
+        self._see(model, False)
+
+    def _see(self, model: str, ready: bool) -> None:
+        trying = self._trying.get(model)
+        if not ready or self._leaving or model in self._reloads:
+            self._fit.discard(model)
+            self._unfit.discard(model)
+            self._due.pop(model, None)
+            if trying is not None:
+                trying.cancel()
+        elif model not in self._fit and trying is None and self._due.get(model, 0.0) <= self._now():
+            self._trying[model] = asyncio.create_task(self._try_out(model))
+            # One that is cancelled before its first step runs nothing of its own.
+            self._trying[model].add_done_callback(lambda task: self._trying.pop(model))
+        self._tell(model)
+
+    async def _try_out(self, model: str) -> None:
+        """Learn what the server takes of a model that has come, and whether its numbers are right there."""
+        try:
+            self._capacity[model] = await self._server.capacity(model)
+            if model in self._trials:
+                await self._server.try_out(model, self._trials[model])
+        except BrokenModel:
+            self._reloads.begin(model)
+        except BadAnswer:
+            if model not in self._unfit:
+                fields = {"backend": self.name, "model": model}
+                log.error("the numbers of a model are wrong on its machine", extra={"fields": fields})
+            self._unfit.add(model)
+            self._due[model] = self._now() + _UNFIT_SECONDS
+        except ApiError:
+            self._due[model] = self._now() + _AGAIN_SECONDS
+        else:
+            self._unfit.discard(model)
+            self._fit.add(model)
+            self._tell(model)
+
+    @staticmethod
+    def _now() -> float:
+        return asyncio.get_running_loop().time()
+
+    def _tell(self, model: str) -> None:
+        capacity = self._capacity[model] if model in self._fit else None
+        if (model in self._in) is (capacity is not None):
+            return
+        (self._in.discard if capacity is None else self._in.add)(model)
+        self.show(model, 0)
+        level = logging.WARNING if capacity is None else logging.INFO
+        fields = {"backend": self.name, "model": model, "is_in": capacity is not None}
+        log.log(level, "a model of a backend", extra={"fields": fields})
+        self._changed(model, self.name, capacity, self._models[model])

@@ -1,0 +1,85 @@
+"""What the metrics tell of one Triton: it is part of the sums of its pool, and leaves them when it goes."""
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+from prometheus_client import Gauge
+
+from frontend.errors import ApiError, BadAnswer, BrokenModel, Internal, Late, Unreached
+from frontend.observe.metrics import (
+    BACKEND_ERRORS,
+    BACKENDS,
+    BACKENDS_UP,
+    CALL_SECONDS,
+    IN_FLIGHT,
+    IN_FLIGHT_BOUND,
+    MODEL_RELOADS,
+)
+from frontend.observe.record import current
+
+_ERRORS: Mapping[type[ApiError], str] = {
+    Unreached: "unreached",
+    Late: "late",
+    BrokenModel: "broken",
+    BadAnswer: "bad_answer",
+    Internal: "refused",
+}
+_FAILED = "failed"
+
+
+def pool_of(name: str) -> str:
+    """The pool of a Triton, which is called ``pool/address``."""
+    return name.partition("/")[0]
+
+
+def calls_in_flight(backend: str, model: str, tier: str) -> Gauge:
+    """The calls of a tier that are in flight at this Triton's pool."""
+    return IN_FLIGHT.labels(pool_of(backend), model, tier)
+
+
+class Shown:
+    """One of the Tritons of ``pool``, from its start to its end."""
+
+    def __init__(self, pool: str, models: Iterable[str]) -> None:
+        self._pool, self._up = pool, False
+        self._bounds: Counter[str] = Counter()
+        BACKENDS.labels(pool).inc()
+        self.answers(False)
+        for model in models:
+            self.bound(model, 0)
+            for error in (*_ERRORS.values(), _FAILED):
+                BACKEND_ERRORS.labels(pool, model, error)
+            for outcome in ("loaded", "failed"):
+                MODEL_RELOADS.labels(pool, model, outcome)
+
+    def close(self) -> None:
+        """It is no more."""
+        BACKENDS.labels(self._pool).dec()
+        self.answers(False)
+        for model in self._bounds:
+            self.bound(model, 0)
+
+    def answers(self, up: bool) -> None:
+        """What its last probe came to."""
+        BACKENDS_UP.labels(self._pool).inc(up - self._up)
+        self._up = up
+
+    def bound(self, model: str, calls: int) -> None:
+        """How many calls of a model it may have in flight."""
+        IN_FLIGHT_BOUND.labels(self._pool, model).inc(calls - self._bounds[model])
+        self._bounds[model] = calls
+
+    @contextmanager
+    def call(self, model: str) -> Iterator[None]:
+        """Around a call: how long it took, or why it came to nothing."""
+        began = time.monotonic()
+        try:
+            record = current()
+            with record.backend, record.tracer.call("triton", {"model": model, "pool": self._pool}):
+                yield
+        except ApiError as error:
+            BACKEND_ERRORS.labels(self._pool, model, _ERRORS.get(type(error), _FAILED)).inc()
+            raise
+        CALL_SECONDS.labels(model).observe(time.monotonic() - began)

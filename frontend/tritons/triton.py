@@ -1,0 +1,219 @@
+"""The one place that speaks to Triton; its errors become ours here and go no further."""
+
+import asyncio
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import grpc
+import numpy as np
+import tritonclient.grpc.aio as grpc_client
+from numpy.typing import NDArray
+from tritonclient.grpc import service_pb2, service_pb2_grpc
+from tritonclient.grpc.model_config_pb2 import DataType, ModelInstanceGroup
+from tritonclient.utils import InferenceServerException, np_to_triton_dtype, triton_to_np_dtype
+
+from frontend.config.pools import Tls
+from frontend.errors import BadAnswer, BadGateway, BrokenModel, Internal, Late, Unreached
+from frontend.observe.logs import NO_REQUEST, log, request_id
+from frontend.observe.record import current
+from frontend.tritons.inference import Capacity, Trial
+
+_LARGEST_MESSAGE = 2**31 - 1
+_CHANNEL = [
+    # Tritons are in the frontend's own network, and their addresses in no list of what needs no proxy.
+    ("grpc.enable_http_proxy", 0),
+    # Given arguments replace the client's own, so the message sizes stand here too.
+    ("grpc.max_send_message_length", _LARGEST_MESSAGE),
+    ("grpc.max_receive_message_length", _LARGEST_MESSAGE),
+    # After an outage the default backoff would keep a healthy Triton waiting for seconds.
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+]
+_UNREACHABLE = "the model backend is temporarily unreachable, retry with backoff"
+_LATE = "the model backend did not answer in time, retry with backoff"
+
+# What Triton and gRPC say of a call that no model has seen.
+_NEVER_ARRIVED = ("failed to connect", "is stopping", "is shutting down")
+_SERVER_AWAY = (str(grpc.StatusCode.UNAVAILABLE), str(grpc.StatusCode.DEADLINE_EXCEEDED))
+_DEAD_PROCESS = "is not healthy"
+_PROBE_SECONDS = 0.5
+# For what is not in a hurry: Triton takes a second to say that a process is dead.
+_PULSE_SECONDS = 5.0
+_TRIAL_SECONDS = 10.0
+_RELOAD_SECONDS = 300.0
+
+Arrays = dict[str, NDArray[Any]]
+_Answer = TypeVar("_Answer")
+
+
+class Triton:
+    """One Triton server at one address, over one connection; made inside the event loop that uses it.
+
+    With ``tls`` its certificate must have the name that stands there. ``OSError`` where a file of it cannot be read.
+    """
+
+    def __init__(self, address: str, tls: Tls | None = None) -> None:
+        options: list[tuple[str, Any]] = [*_CHANNEL]
+        credentials = None
+        if tls is not None:
+            options.append(("grpc.ssl_target_name_override", tls.name))
+            key, certificate = (path and path.read_bytes() for path in (tls.key, tls.certificate))
+            credentials = grpc.ssl_channel_credentials(tls.ca.read_bytes(), key, certificate)
+        self._client = grpc_client.InferenceServerClient(address, creds=credentials, channel_args=options)
+        # The client asks for the models that are ready one by one alone; equal channels share a connection.
+        self._channel = (
+            grpc.aio.secure_channel(address, credentials, options)
+            if credentials
+            else grpc.aio.insecure_channel(address, options)
+        )
+        self._index = service_pb2_grpc.GRPCInferenceServiceStub(self._channel).RepositoryIndex
+        # By model whose instances are processes of their own: how many there are, and inputs without elements.
+        self._processes: dict[str, tuple[int, list[grpc_client.InferInput]]] = {}
+
+    async def close(self) -> None:
+        await self._client.close()
+        await self._channel.close()
+
+    async def infer(
+        self, model: str, inputs: Mapping[str, NDArray[Any]], outputs: Sequence[str], seconds: float
+    ) -> Arrays:
+        """Run a model on arrays and answer the named outputs; strings are arrays of ``bytes`` objects.
+
+        Raises ``BadGateway`` when Triton is away, late or fails, and ``Internal`` when it calls our request wrong.
+        Cancelling the task cancels the call. Triton is told the request that the call belongs to, and its trace.
+        """
+        given = [_tensor(name, array) for name, array in inputs.items()]
+        wanted = [grpc_client.InferRequestedOutput(name) for name in outputs]
+        told = request_id.get()
+        try:
+            result = await self._client.infer(
+                model,
+                given,
+                outputs=wanted,
+                request_id="" if told == NO_REQUEST else told,
+                client_timeout=seconds,
+                headers=current().tracer.outgoing(),
+            )
+        except InferenceServerException as error:
+            raise _translate(model, error) from None
+        return checked(model, {name: result.as_numpy(name) for name in outputs})
+
+    async def ready_models(self, models: Sequence[str]) -> set[str]:
+        """Those of ``models`` that can take calls now; ``Unreached`` if nobody listens, ``BadGateway`` if late."""
+        try:
+            index = await self._index(service_pb2.RepositoryIndexRequest(ready=True), timeout=_PROBE_SECONDS)
+        except grpc.aio.AioRpcError as error:
+            raise _away(error.details()) from None
+        return {entry.name for entry in index.models if entry.state == "READY"} & set(models)
+
+    async def capacity(self, model: str) -> Capacity:
+        """What its configuration lets it take at once. Models in Python look whether calls were cancelled."""
+        config = (await _answered(self._client.get_model_config(model, client_timeout=_PULSE_SECONDS))).config
+        # So many on each GPU; Triton lists them where the file leaves that to it.
+        instances = max(1, sum(group.count * max(1, len(group.gpus)) for group in config.instance_group))
+        gpu = any(group.kind == ModelInstanceGroup.KIND_GPU for group in config.instance_group)
+        in_python = config.backend == "python" or config.runtime == "model.py"
+        self._processes.pop(model, None)
+        if in_python:
+            self._processes[model] = instances, [_empty(tensor, config) for tensor in config.input]
+        return Capacity(instances, max(1, config.max_batch_size), gpu, stops=in_python)
+
+    async def try_out(self, model: str, trial: Trial) -> None:
+        """``BadAnswer`` where a model's numbers are none."""
+        await self.infer(model, trial.inputs, trial.outputs, _TRIAL_SECONDS)
+
+    async def ailing(self, models: Sequence[str]) -> set[str]:
+        """Those of ``models`` whose process has died, by a call of nothing, or whose last load has failed.
+
+        What was unloaded, or is on its way in or out, is in another's hands.
+        """
+        index = await _answered(self._client.get_model_repository_index(client_timeout=_PULSE_SECONDS))
+        known = [entry for entry in index.models if entry.name in models]
+        loaded = {entry.name for entry in known if entry.state == "READY"}
+        failed = {
+            entry.name for entry in known if entry.state == "UNAVAILABLE" and entry.reason not in ("", "unloaded")
+        }
+        # Of a model without processes the index has said all that there is.
+        asked = [model for model in loaded if model in self._processes]
+        pulses = await asyncio.gather(*(self._lives(model) for model in asked))
+        return (failed - loaded) | {model for model, lives in zip(asked, pulses, strict=True) if not lives}
+
+    async def _lives(self, model: str) -> bool:
+        """Whether a model that is loaded can take calls, and each of its processes answers: they have turns."""
+        try:
+            if not await self._client.is_model_ready(model, client_timeout=_PULSE_SECONDS):
+                return False
+        except InferenceServerException as error:
+            if error.status() in _SERVER_AWAY:
+                raise _away(error.message()) from None
+            return False
+        instances, nothing = self._processes[model]
+        for _ in range(instances):
+            try:
+                await self._client.infer(model, nothing, client_timeout=_PULSE_SECONDS)
+            except InferenceServerException as error:
+                return _DEAD_PROCESS not in (error.message() or "")
+        return True
+
+    async def reload(self, model: str) -> None:
+        """Unload a model and load it again, which starts a process that died anew."""
+        await _answered(self._client.unload_model(model, client_timeout=_RELOAD_SECONDS))
+        await _answered(self._client.load_model(model, client_timeout=_RELOAD_SECONDS))
+
+
+def _tensor(name: str, array: NDArray[Any]) -> grpc_client.InferInput:
+    tensor = grpc_client.InferInput(name, array.shape, np_to_triton_dtype(array.dtype))
+    tensor.set_data_from_numpy(array)
+    return tensor
+
+
+def _empty(tensor: Any, config: Any) -> grpc_client.InferInput:
+    """An input of a configuration without elements, where its shape can be so."""
+    shape = [0 if size == -1 else size for size in tensor.dims]
+    dtype = triton_to_np_dtype(DataType.Name(tensor.data_type).removeprefix("TYPE_").replace("STRING", "BYTES"))
+    filler = b"" if dtype is np.object_ else 0
+    return _tensor(tensor.name, np.full([1, *shape] if config.max_batch_size else shape, filler, dtype))
+
+
+async def _answered(call: Awaitable[_Answer]) -> _Answer:
+    try:
+        return await call
+    except InferenceServerException as error:
+        raise _away(error.message()) from error
+
+
+def _away(details: str | None) -> BadGateway:
+    arrived = not any(words in (details or "") for words in _NEVER_ARRIVED)
+    return BadGateway(_UNREACHABLE) if arrived else Unreached(_UNREACHABLE)
+
+
+def _translate(model: str, error: InferenceServerException) -> BadGateway | Internal:
+    """Triton's status to ours. Its words may hold file paths: they go to the log alone."""
+    status = error.status() or ""
+    log.warning("Triton failed", extra={"fields": {"model": model, "status": status, "details": error.message()}})
+    if status == str(grpc.StatusCode.INVALID_ARGUMENT):
+        return Internal("the request could not be processed")
+    if status == str(grpc.StatusCode.DEADLINE_EXCEEDED):
+        return Late(_LATE)
+    return BrokenModel(_UNREACHABLE) if _DEAD_PROCESS in (error.message() or "") else _away(error.message())
+
+
+def checked(model: str, arrays: Mapping[str, NDArray[Any] | None]) -> Arrays:
+    """The arrays, or ``BadGateway`` where one is missing or holds what is no number."""
+    whole: Arrays = {}
+    for name, array in arrays.items():
+        if array is None or (array.dtype.kind == "f" and not np.isfinite(array).all()):
+            raise bad_answer(model, f"{name} is missing or not finite")
+        whole[name] = array
+    return whole
+
+
+def bad_answer(model: str, details: str) -> BadAnswer:
+    """What a tensor that cannot be right becomes; the details go to the log alone."""
+    log.error("bad tensor", extra={"fields": {"model": model, "details": details}})
+    return BadAnswer("the model backend gave a bad answer, retry with backoff")
+
+
+def text_tensor(value: str) -> NDArray[np.object_]:
+    """A string as Triton's BYTES tensor [1, 1]."""
+    return np.array([[value.encode("utf-8")]], np.object_)

@@ -1,0 +1,188 @@
+"""Which call goes next, of all models, and to which Triton."""
+
+import math
+
+import pytest
+
+from frontend.dispatch.fair_share import Call
+from frontend.dispatch.scheduler import Rules
+from frontend.tritons.inference import Capacity
+from tests.unit.dispatch.calls import BULK, COMPANY, DIVISIBLE, FREE, ONE, Scene
+
+
+def _places(calls: list[Call]) -> str:
+    return "".join(call.backend for call in calls)
+
+
+def test_a_triton_of_the_own_zone_goes_first_while_it_has_room() -> None:
+    scene = Scene()
+    scene.triton("a", m=ONE)
+    scene.triton("b", m=ONE)
+    scene.admission.tritons["a"].near = False
+    scene.enter_all(5, "m")
+    assert _places(scene.sent()) == "bbaa"
+
+
+def test_nobody_goes_behind_bulk_work_where_another_triton_has_none() -> None:
+    scene = Scene()
+    for name in "ab":
+        scene.triton(name, m=ONE)
+    scene.enter("m", BULK)
+    assert _places(scene.sent()) == "a"
+    scene.enter_all(2, "m")
+    assert _places(scene.sent()) == "bb"
+
+
+def test_a_triton_with_an_idle_instance_goes_before_the_own_place() -> None:
+    scene = Scene()
+    for name in "ab":
+        scene.triton(name, m=ONE)
+    scene.enter_all(4, "m")
+    assert _places(scene.sent()) == "abab"
+
+
+def test_of_tritons_with_an_idle_instance_goes_first_which_is_the_own_place() -> None:
+    scene = Scene()
+    for place, name in enumerate("ab"):
+        scene.triton(name, m=Capacity(2, 1, gpu=True))
+        scene.admission.tritons[name].models["m"].place = 1 - place
+    scene.enter_all(4, "m")
+    assert _places(scene.sent()) == "bbaa"
+
+
+def test_calls_that_other_frontends_have_there_make_a_triton_less_idle() -> None:
+    scene = Scene()
+    for name in "ab":
+        scene.triton(name, m=ONE)
+    scene.admission.tritons["a"].elsewhere = 1
+    scene.enter("m")
+    assert _places(scene.sent()) == "b"
+
+
+def test_a_triton_that_is_out_gets_no_calls() -> None:
+    scene = Scene()
+    scene.triton("a", m=ONE)
+    scene.admission.tritons["a"].models["m"].is_in = False
+    scene.enter("m")
+    assert scene.sent() == []
+    assert not scene.admission.models["m"].is_open
+
+
+def test_a_triton_that_comes_back_counts_the_calls_that_it_still_has() -> None:
+    scene = Scene()
+    scene.triton("a", m=ONE)
+    scene.enter_all(2, "m")
+    scene.sent()
+    scene.admission.tritons["a"].models["m"].is_in = False
+    scene.triton("a", m=ONE)
+    scene.enter("m")
+    assert scene.sent() == []
+
+
+def test_a_call_that_ends_after_its_triton_has_gone_counts_no_more() -> None:
+    scene = Scene()
+    scene.triton("a", m=ONE)
+    call = scene.enter("m")
+    scene.sent()
+    scene.admission.forget("a")
+    scene.end(call)
+    assert scene.admission.models["m"].scheduler.in_flight == 0
+
+
+def test_leaving_twice_gives_back_one_place() -> None:
+    scene = Scene()
+    scene.triton("a", m=ONE)
+    its, calls = scene.admission.models["m"], scene.enter_all(2, "m")
+    scene.sent()
+    for _ in range(2):
+        its.leave(calls[0], 0.0)
+    assert (its.scheduler.in_flight, scene.admission.tritons["a"].in_flight) == (1, 1)
+
+
+def test_a_frontend_with_half_of_a_model_has_half_of_what_may_be_in_flight() -> None:
+    scene = Scene()
+    scene.triton("a", m=Capacity(4, 1, gpu=True))
+    its = scene.admission.models["m"]
+    its.share = 0.5
+    its.configure()
+    scene.enter_all(9, "m")
+    assert len(scene.sent()) == 4
+
+
+@pytest.mark.parametrize(("cost", "sent"), [(4, 2), (2, 4), (0.1, 8)])
+def test_of_what_it_may_have_in_flight_it_has_half_in_executions_and_in_calls(cost: float, sent: int) -> None:
+    scene = Scene()
+    scene.model("m", DIVISIBLE)
+    scene.triton("a", m=Capacity(2, 4, gpu=True))
+    its = scene.admission.models["m"]
+    its.share = 0.5
+    its.configure()
+    scene.enter_all(20, "m", cost=cost)
+    assert len(scene.sent()) == sent
+
+
+def test_a_frontend_without_a_part_has_one_call_at_a_time() -> None:
+    scene = Scene()
+    scene.triton("a", m=Capacity(4, 4, gpu=True))
+    its = scene.admission.models["m"]
+    its.share = 0.0
+    its.configure()
+    first, second = scene.enter_all(2, "m")
+    assert scene.sent() == [first]
+    scene.end(first)
+    assert scene.sent() == [second]
+
+
+def test_a_text_longer_than_two_executions_goes_beside_others_where_a_frontend_has_a_part() -> None:
+    scene = Scene()
+    scene.model("m", DIVISIBLE)
+    scene.triton("a", m=Capacity(2, 4, gpu=True))
+    its = scene.admission.models["m"]
+    its.share = 0.9
+    its.configure()
+    small, long = scene.enter("m", cost=1), scene.enter("m", cost=40)
+    assert scene.sent() == [small, long]
+
+
+def test_an_aged_call_without_room_does_not_block_a_company_that_may_go_one_over_the_bound() -> None:
+    scene = Scene(Rules(age_seconds=4))
+    scene.triton("a", m=ONE)
+    scene.enter_all(3, "m", FREE)
+    assert len(scene.sent()) == 2
+    scene.now = 5.0
+    company = scene.enter("m", COMPANY)
+    assert scene.sent() == [company]
+
+
+def test_bulk_work_is_looked_at_again_when_a_triton_is_idle() -> None:
+    scene = Scene(Rules(hold_seconds=5))
+    scene.triton("a", m=ONE)
+    scene.enter("m")
+    scene.end(*scene.sent(), after=2.0)
+    call = scene.enter("m", BULK)
+    scene.sent()
+    scene.end(call, after=1.0)
+    waiting = scene.enter("m", BULK)
+    assert scene.sent() == []
+    assert scene.admission.next_change(scene.now) == 7.0
+    scene.now = 7.0
+    assert scene.sent() == [waiting]
+
+
+def test_nothing_is_looked_at_again_where_nobody_waits() -> None:
+    scene = Scene()
+    scene.triton("a", m=ONE)
+    scene.enter("m")
+    scene.end(*scene.sent(), after=2.0)
+    assert math.isinf(scene.admission.next_change(scene.now))
+
+
+def test_bulk_work_of_a_model_waits_for_all_others_of_it() -> None:
+    scene = Scene()
+    scene.triton("a", m=ONE)
+    bulk, free = scene.enter("m", BULK), scene.enter_all(3, "m", FREE)
+    assert scene.sent() == free[:2]
+    scene.end(free[0])
+    assert scene.sent() == free[2:]
+    scene.end(*free[1:])
+    assert scene.sent() == [bulk]

@@ -1,0 +1,103 @@
+"""Keys of a priority share it by work."""
+
+from collections import Counter
+from collections.abc import Hashable
+
+from frontend.dispatch.fair_share import Call, FairShare
+
+
+def _add(shares: FairShare, key: Hashable, cost: float = 1.0) -> Call:
+    call = Call(key, 3, None, 0.0, cost)
+    shares.add(call)
+    return call
+
+
+def _take(shares: FairShare) -> Call:
+    call = shares.first(lambda call: True)
+    assert call is not None
+    shares.took(call)
+    shares.remove(call)
+    return call
+
+
+def test_a_key_with_small_calls_gets_as_much_work_done_as_one_with_large_ones() -> None:
+    shares = FairShare()
+    for _ in range(100):
+        _add(shares, "large", 10.0)
+        for _ in range(10):
+            _add(shares, "small", 1.0)
+    done: Counter[Hashable] = Counter()
+    for _ in range(220):
+        call = _take(shares)
+        done[call.key] += int(call.cost)
+    assert abs(done["large"] - done["small"]) <= 10
+
+
+def test_a_key_that_was_away_has_saved_nothing_up() -> None:
+    shares = FairShare()
+    for _ in range(20):
+        _add(shares, "busy")
+    for _ in range(10):
+        _take(shares)
+    for _ in range(10):
+        _add(shares, "late")
+    assert Counter(_take(shares).key for _ in range(10)) == {"busy": 5, "late": 5}
+
+
+def test_a_key_whose_queue_was_empty_for_a_moment_does_not_go_before_its_turn() -> None:
+    shares = FairShare()
+    _add(shares, "closed")
+    for _ in range(10):
+        _add(shares, "open")
+    order = []
+    for _ in range(10):
+        call = _take(shares)
+        order.append(call.key)
+        if call.key == "closed":
+            _add(shares, "closed")
+    assert Counter(order) == {"closed": 5, "open": 5}
+
+
+def test_a_key_that_may_not_go_is_passed_over_and_keeps_its_turn() -> None:
+    shares = FairShare()
+    capped, other = _add(shares, "capped"), _add(shares, "other")
+    assert shares.first(lambda call: call.key != "capped") is other
+    assert shares.first(lambda call: True) is capped
+    assert shares.first(lambda call: False) is None
+
+
+def test_calls_that_leave_are_forgotten() -> None:
+    shares = FairShare()
+    calls = [_add(shares, key) for key in "aab"]
+    shares.remove(calls[0])
+    assert (shares.count, shares.cost, shares.waiting_of("a")) == (2, 2.0, 1)
+    assert shares.first(lambda call: True) is calls[1]
+    shares.remove(calls[1])
+    assert shares.first(lambda call: True) is calls[2]
+    shares.remove(calls[2])
+    assert shares.first(lambda call: True) is None
+
+
+def test_keys_that_come_once_are_not_remembered_for_ever() -> None:
+    shares = FairShare()
+    for number in range(20_000):
+        _add(shares, number)
+        _take(shares)
+    assert len(shares._starts) < 3_000
+    assert len(shares._heap) < 6_000
+
+
+def test_of_a_key_the_lowest_rank_goes_first_and_then_who_came_first() -> None:
+    shares = FairShare()
+    calls = [Call("key", 3, None, 0.0, rank=rank) for rank in (1, 0, 1, 0)]
+    for call in calls:
+        shares.add(call)
+    assert [calls.index(_take(shares)) for _ in calls] == [1, 3, 0, 2]
+
+
+def test_a_rank_counts_for_nothing_beside_another_key() -> None:
+    shares = FairShare()
+    first, other = Call("one", 3, None, 0.0, rank=1), Call("other", 3, None, 0.0)
+    for call in (first, other):
+        shares.add(call)
+    assert [_take(shares), _take(shares)] == [first, other]

@@ -1,0 +1,214 @@
+"""The queue on an event loop: deadlines, refusals, callers who leave, and the work that has a place."""
+
+import asyncio
+import random
+import time
+
+import pytest
+
+from frontend.dispatch.queue import Bounds
+from frontend.dispatch.scheduler import Rules
+from frontend.errors import BadGateway
+from tests.unit.dispatch.queues import asking, queue_of, waiting
+
+
+async def test_who_waits_is_answered_at_its_deadline() -> None:
+    queue = queue_of()
+    async with queue.slot(asking()):
+        started = time.monotonic()
+        with pytest.raises(BadGateway) as refused:
+            async with queue.slot(asking(seconds=0.1)):
+                pass
+    assert time.monotonic() - started > 0.05
+    assert int(refused.value.headers["Retry-After"]) >= 1
+
+
+async def test_a_key_that_waits_too_often_is_refused_and_others_are_not() -> None:
+    queue = queue_of(bounds=Bounds(key=2, tier=10))
+    async with waiting(queue, asking("greedy"), asking("greedy"), asking("modest")):
+        with pytest.raises(BadGateway, match="too many calls"):
+            await queue.slot(asking("greedy")).__aenter__()
+
+
+async def test_a_full_priority_leaves_room_for_the_others() -> None:
+    queue = queue_of(bounds=Bounds(key=10, tier=2))
+    async with waiting(queue, asking("first"), asking("second"), asking("company", 1)):
+        with pytest.raises(BadGateway, match="too many calls"):
+            await queue.slot(asking("third")).__aenter__()
+
+
+async def test_who_could_not_be_served_in_time_is_refused_at_the_door() -> None:
+    queue = queue_of()
+    async with queue.slot(asking()):
+        await asyncio.sleep(0.2)
+    async with waiting(queue, *(asking() for _ in range(20))):
+        started = time.monotonic()
+        with pytest.raises(BadGateway) as refused:
+            await queue.slot(asking(seconds=2)).__aenter__()
+        # Not when the deadline had come.
+        assert time.monotonic() - started < 2
+        assert 4 <= int(refused.value.headers["Retry-After"]) <= 8
+
+
+async def test_without_a_backend_nobody_is_kept_waiting() -> None:
+    with pytest.raises(BadGateway) as refused:
+        await queue_of(0).slot(asking()).__aenter__()
+    assert refused.value.headers["Retry-After"] == "1"
+
+
+@pytest.mark.parametrize(("wait", "retry_after"), [(0.0, 1), (0.2, 1), (7.2, 8), (299.5, 300), (86_400.0, 300)])
+async def test_a_refusal_names_the_expected_wait_within_bounds(
+    monkeypatch: pytest.MonkeyPatch, wait: float, retry_after: int
+) -> None:
+    queue = queue_of(bounds=Bounds(key=0))
+    monkeypatch.setattr(queue.its, "expected_wait", lambda priority: wait)
+    with pytest.raises(BadGateway) as refused:
+        await queue.slot(asking()).__aenter__()
+    assert refused.value.headers["Retry-After"] == str(retry_after)
+
+
+async def test_a_backend_that_comes_back_serves_those_who_wait() -> None:
+    queue = queue_of(1)
+    async with queue.slot(asking()):
+        waiting = asyncio.create_task(queue.slot(asking()).__aenter__())
+        await asyncio.sleep(0)
+        queue.set_places("a", 0)
+    assert not waiting.done()
+    queue.set_places("b", 1)
+    async with asyncio.timeout(1):
+        assert await waiting == "b"
+
+
+async def test_places_held_for_a_floor_come_free_without_anybody_moving() -> None:
+    queue = queue_of(1, rules=Rules(hold_seconds=0.2), floors={"acme": 1})
+    async with queue.slot(asking(owner="acme")):
+        pass
+    started = time.monotonic()
+    async with asyncio.timeout(2), queue.slot(asking()):
+        assert time.monotonic() - started > 0.1
+
+
+async def test_callers_who_leave_at_any_moment_leak_no_place() -> None:
+    queue, rng = queue_of(3), random.Random(5)
+
+    async def call() -> None:
+        async with queue.slot(asking(str(rng.randrange(5)), rng.randint(1, 3))):
+            await asyncio.sleep(rng.random() / 500)
+
+    tasks = []
+    for number in range(3000):
+        tasks.append(asyncio.create_task(call()))
+        if number % 7 == 0:
+            await asyncio.sleep(0)
+        if rng.random() < 0.5:
+            asyncio.get_running_loop().call_later(rng.random() / 100, rng.choice(tasks).cancel)
+    await asyncio.gather(*tasks, return_exceptions=True)
+    async with asyncio.timeout(1), queue.slot(asking()), queue.slot(asking()), queue.slot(asking()):
+        assert queue.in_flight == 3
+    assert queue.in_flight == 0
+    assert not queue.sender._waiting
+
+
+async def test_a_floor_can_grow_while_calls_wait() -> None:
+    queue = queue_of(2, rules=Rules(hold_seconds=60), floors={"acme": 0})
+    queue.its.scheduler.set_floors({"acme": 1})
+    async with queue.slot(asking("a", owner="acme")):
+        pass
+    async with queue.slot(asking("b")):
+        with pytest.raises(BadGateway):
+            async with queue.slot(asking("c", seconds=0.1)):
+                pass
+        async with queue.slot(asking("a", owner="acme")):
+            assert queue.in_flight == 2
+
+
+async def _never_ends(backend: str) -> None:
+    await asyncio.Event().wait()
+
+
+async def test_work_is_done_on_the_backend_of_its_place() -> None:
+    async def work(backend: str) -> str:
+        return f"done on {backend}"
+
+    assert await queue_of().run(asking(), work) == "done on a"
+
+
+async def test_an_error_of_the_work_is_the_callers_and_gives_the_place_back() -> None:
+    async def work(backend: str) -> None:
+        raise ValueError("broken")
+
+    queue = queue_of()
+    with pytest.raises(ValueError, match="broken"):
+        await queue.run(asking(), work)
+    assert queue.in_flight == 0
+
+
+async def test_a_caller_who_goes_leaves_the_place_to_the_work_until_that_ends() -> None:
+    queue, over = queue_of(), asyncio.Event()
+
+    async def work(backend: str) -> None:
+        await over.wait()
+
+    caller = asyncio.create_task(queue.run(asking(), work))
+    await asyncio.sleep(0)
+    caller.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await caller
+    assert queue.in_flight == 1
+    over.set()
+    async with asyncio.timeout(1), queue.slot(asking()):
+        pass
+
+
+@pytest.mark.parametrize("grace", [0.0, 0.2])
+async def test_work_whose_caller_has_gone_is_cancelled_after_its_grace(grace: float) -> None:
+    queue = queue_of()
+
+    caller = asyncio.create_task(queue.run(asking(), _never_ends, grace=lambda backend: grace))
+    await asyncio.sleep(0)
+    gone = time.monotonic()
+    caller.cancel()
+    async with asyncio.timeout(2), queue.slot(asking()):
+        assert time.monotonic() - gone >= grace
+
+
+async def test_what_callers_left_behind_ends_with_the_queue() -> None:
+    queue = queue_of()
+
+    caller = asyncio.create_task(queue.run(asking(), _never_ends))
+    await asyncio.sleep(0)
+    caller.cancel()
+    await asyncio.gather(caller, return_exceptions=True)
+    await queue.close()
+    assert queue.in_flight == 0
+
+
+async def test_a_key_has_no_more_than_its_share_while_places_are_free() -> None:
+    queue = queue_of(4, rules=Rules(key_share=0.5))
+    async with queue.slot(asking("greedy")), queue.slot(asking("greedy")):
+        third = asyncio.create_task(queue.slot(asking("greedy")).__aenter__())
+        await asyncio.sleep(0)
+        async with asyncio.timeout(1), queue.slot(asking("other")):
+            assert not third.done()
+    async with asyncio.timeout(1):
+        await third
+
+
+async def test_work_that_would_be_late_is_refused_and_side_by_side_it_may_be_in_time() -> None:
+    queue = queue_of(4)
+    queue.refuse_late(asking(seconds=1), 100, at_once=1)
+
+    async def work(backend: str) -> None:
+        await asyncio.sleep(0.1)
+
+    await queue.run(asking(), work)
+    queue.refuse_late(asking(seconds=5), 10, at_once=1)
+    with pytest.raises(BadGateway, match="would take about"):
+        queue.refuse_late(asking(seconds=5), 100, at_once=1)
+    queue.refuse_late(asking(seconds=5), 100, at_once=4)
+
+
+async def test_a_deadline_that_is_extended_is_later() -> None:
+    extended = asking(seconds=1)
+    extended.extend(10)
+    assert 10 < extended.remaining() <= 11

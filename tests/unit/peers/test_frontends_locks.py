@@ -1,0 +1,71 @@
+"""Locks that keep frontends apart, in a real Redis."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from frontend.peers import frontends as module
+from frontend.peers.frontends import FixedFrontends, SharedFrontends, Told
+from tests.redis import RedisServer
+
+
+def _frontend(redis_server: RedisServer) -> SharedFrontends:
+    return SharedFrontends(redis_server.url, lambda: Told({}, {}), lambda: None)
+
+
+@pytest.fixture
+async def pair(redis_server: RedisServer) -> AsyncIterator[tuple[SharedFrontends, SharedFrontends]]:
+    made = _frontend(redis_server), _frontend(redis_server)
+    yield made
+    for each in made:
+        await each.close()
+
+
+async def test_what_one_frontend_holds_another_does_not_get(pair: tuple[SharedFrontends, SharedFrontends]) -> None:
+    first, second = pair
+    async with first.lock("whisper") as mine, second.lock("whisper") as others, second.lock("embedder") as another:
+        assert (mine, others, another) == (True, False, True)
+    async with second.lock("whisper") as mine:
+        assert mine
+
+
+async def test_a_lock_is_kept_for_as_long_as_its_holder_lives(
+    pair: tuple[SharedFrontends, SharedFrontends], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_LEASE_SECONDS", 1.5)
+    first, second = pair
+    async with first.lock("whisper"):
+        await asyncio.sleep(3)
+        async with second.lock("whisper") as others:
+            assert not others
+
+
+async def test_the_lock_of_a_holder_that_was_killed_expires(
+    pair: tuple[SharedFrontends, SharedFrontends], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_LEASE_SECONDS", 0.5)
+    first, second = pair
+    # As a process that was killed leaves it: nothing prolongs it and nothing gives it back.
+    assert await first._redis.lock("quartet:lock:whisper", timeout=0.5).acquire(blocking=False)
+    async with asyncio.timeout(10):
+        mine = False
+        while not mine:
+            async with second.lock("whisper") as mine:
+                pass
+
+
+async def test_without_redis_each_one_may(
+    pair: tuple[SharedFrontends, SharedFrontends], redis_server: RedisServer
+) -> None:
+    redis_server.kill()
+    try:
+        async with pair[0].lock("whisper") as mine, pair[1].lock("whisper") as others:
+            assert (mine, others) == (True, True)
+    finally:
+        redis_server.start()
+
+
+async def test_alone_a_frontend_may_at_once() -> None:
+    async with asyncio.timeout(1), FixedFrontends(1).lock("whisper") as mine:
+        assert mine

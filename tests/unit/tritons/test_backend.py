@@ -1,0 +1,242 @@
+"""When a Triton and its models are in and out, by what a server that tests control says."""
+
+import asyncio
+import math
+from collections.abc import AsyncIterator
+
+import pytest
+
+from frontend.errors import BrokenModel, Unreached
+from frontend.peers.frontends import FixedFrontends
+from frontend.tritons import backend as backends
+from frontend.tritons.backend import Backend
+from frontend.tritons.inference import Capacity, Outputs, State, Trial
+from tests.eventually import until
+from tests.unit.tritons.servers import FakeServer, Heard
+
+
+@pytest.fixture
+def server() -> FakeServer:
+    return FakeServer()
+
+
+@pytest.fixture
+def heard() -> Heard:
+    return Heard()
+
+
+@pytest.fixture
+async def made(server: FakeServer, heard: Heard) -> AsyncIterator[Backend]:
+    """One that has not started."""
+    trials = {"embedder": Trial({}, [])}
+    made = Backend("a", server, {"embedder": 0, "whisper": 3}, heard, FixedFrontends(1).lock, trials, lambda: 1)
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+async def backend(made: Backend) -> Backend:
+    await made.start()
+    return made
+
+
+async def test_what_a_server_takes_of_a_model_is_told_with_its_cap(backend: Backend, heard: Heard) -> None:
+    assert heard.capacities == {"embedder": Capacity(2, 16, gpu=True), "whisper": Capacity(1, 8, stops=True)}
+    assert heard.caps == {"embedder": 0, "whisper": 3}
+
+
+async def test_only_a_model_that_stops_has_its_calls_cancelled(backend: Backend) -> None:
+    assert (backend.grace("embedder"), backend.grace("whisper")) == (math.inf, 0)
+
+
+async def test_a_model_that_is_gone_is_out(backend: Backend, server: FakeServer, heard: Heard) -> None:
+    server.up.discard("whisper")
+    await heard.until(embedder=True, whisper=False)
+
+
+@pytest.mark.parametrize("fault", ["frozen", "away"])
+async def test_a_server_that_fails_is_out_and_back_when_it_answers(
+    backend: Backend, server: FakeServer, heard: Heard, fault: str
+) -> None:
+    setattr(server, fault, True)
+    await heard.until(embedder=False, whisper=False)
+    setattr(server, fault, False)
+    await heard.until(embedder=True, whisper=True)
+
+
+async def _after_probes(server: FakeServer, count: int) -> None:
+    """When so many probes more have been answered."""
+    last = server.probes + count + 1
+    await until(lambda: server.probes >= last)
+
+
+async def test_two_late_probes_in_a_row_take_a_server_out(backend: Backend, server: FakeServer, heard: Heard) -> None:
+    server.late = 2
+    await heard.until(embedder=False, whisper=False)
+
+
+async def test_late_probes_that_do_not_follow_each_other_change_nothing(
+    backend: Backend, server: FakeServer, heard: Heard
+) -> None:
+    heard.capacities.clear()
+    for _ in range(2):
+        server.late = 1
+        await _after_probes(server, 2)
+    assert heard.capacities == {}
+
+
+async def test_one_refused_connection_takes_a_server_out(made: Backend, server: FakeServer, heard: Heard) -> None:
+    await made.probe()
+    await heard.until(embedder=True, whisper=True)
+    server.away = True
+    await made.probe()
+    assert heard.is_in == {"embedder": False, "whisper": False}
+    await made.close()
+
+
+async def test_a_call_that_never_arrived_takes_the_server_out_and_a_probe_puts_it_back(
+    backend: Backend, server: FakeServer, heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*arguments: object) -> Outputs:
+        raise Unreached("away")
+
+    monkeypatch.setattr(server, "infer", fail)
+    with pytest.raises(Unreached):
+        await backend.infer("whisper", {}, [], 1.0)
+    assert heard.is_in == {"embedder": False, "whisper": False}
+    await heard.until(embedder=True, whisper=True)
+
+
+async def test_a_model_whose_process_died_is_loaded_anew_once_and_stays_out_until_then(
+    backend: Backend, server: FakeServer, heard: Heard
+) -> None:
+    server.dead.add("whisper")
+    for _ in range(2):
+        with pytest.raises(BrokenModel):
+            await backend.infer("whisper", {}, [], 1.0)
+    await _after_probes(server, 2)
+    assert not heard.is_in["whisper"]
+    assert backend.state("whisper") is State.LOADING
+    server.may_reload.set()
+    await heard.until(embedder=True, whisper=True)
+    assert server.reloaded == ["whisper"]
+
+
+async def test_a_dead_process_is_found_without_a_call(backend: Backend, server: FakeServer, heard: Heard) -> None:
+    server.dead.add("whisper")
+    await heard.until(embedder=True, whisper=False)
+    server.may_reload.set()
+    await heard.until(embedder=True, whisper=True)
+    assert server.reloaded == ["whisper"]
+
+
+async def test_a_model_that_has_calls_is_not_asked_whether_it_lives(backend: Backend, server: FakeServer) -> None:
+    server.may_answer.clear()
+    call = asyncio.create_task(backend.infer("whisper", {}, [], 1.0))
+    await asyncio.sleep(0)
+    server.asked.clear()
+    await backend.watch()
+    server.may_answer.set()
+    await call
+    assert server.asked == ["embedder"]
+
+
+async def test_a_model_with_wrong_numbers_gets_no_calls(made: Backend, server: FakeServer, heard: Heard) -> None:
+    server.wrong.add("embedder")
+    await made.start()
+    assert heard.is_in == {"whisper": True}
+    assert [made.state(model) for model in ("embedder", "whisper")] == [State.UNFIT, State.READY]
+
+
+async def test_a_model_whose_numbers_were_wrong_is_tried_again(
+    made: Backend, server: FakeServer, heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backends, "_UNFIT_SECONDS", 0.0)
+    server.wrong.add("embedder")
+    await made.start()
+    server.wrong.clear()
+    await heard.until(embedder=True, whisper=True)
+
+
+async def test_what_is_known_of_a_model_is_found_out_again_when_it_was_away(
+    backend: Backend, server: FakeServer, heard: Heard
+) -> None:
+    server.up.clear()
+    await heard.until(embedder=False, whisper=False)
+    server.wrong.add("embedder")
+    server.up.update({"embedder", "whisper"})
+    await heard.until(embedder=False, whisper=True)
+    assert backend.state("embedder") is State.UNFIT
+
+
+async def test_one_that_leaves_takes_no_calls_and_is_not_loaded_anew(
+    backend: Backend, server: FakeServer, heard: Heard
+) -> None:
+    server.may_answer.clear()
+    call = asyncio.create_task(backend.infer("whisper", {}, [], 1.0))
+    await asyncio.sleep(0)
+    leaving = asyncio.create_task(backend.leave())
+    await asyncio.sleep(0)
+    assert heard.is_in == {"embedder": False, "whisper": False}
+    with pytest.raises(Unreached):
+        await backend.infer("whisper", {}, [], 1.0)
+    server.dead.add("whisper")
+    await asyncio.sleep(0.05)
+    assert not leaving.done()
+    server.may_answer.set()
+    with pytest.raises(BrokenModel):
+        await call
+    await leaving
+    assert server.closed
+    assert not server.reloaded
+
+
+async def test_the_more_servers_there_are_the_less_often_each_is_asked(
+    server: FakeServer, heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paused: list[float] = []
+
+    async def pause(seconds: float) -> None:
+        paused.append(seconds)
+
+    servers = ["a"]
+    made = Backend("a", server, {"embedder": 0}, heard, FixedFrontends(1).lock, {}, lambda: len(servers))
+    monkeypatch.setattr("frontend.tritons.backend.asyncio.sleep", pause)
+    for _ in range(2):
+        await made._next_probe()
+        await made._next_watch()
+        servers = ["a"] * 100
+    assert paused == [0.25, 2.0, 4.0, 25.0]
+    server.late, paused[:] = 1, []
+    for _ in range(2):
+        await made._next_probe()
+    assert paused == [4.0, 0.25]
+
+
+async def test_a_model_whose_trial_is_cancelled_before_it_begins_comes_back(
+    backend: Backend, server: FakeServer, heard: Heard
+) -> None:
+    server.up.discard("embedder")
+    await heard.until(embedder=False, whisper=True)
+    # It comes and goes within one turn of the event loop.
+    backend._see("embedder", True)
+    backend._see("embedder", False)
+    server.up.add("embedder")
+    await heard.until(embedder=True, whisper=True)
+
+
+async def test_a_backend_that_is_closed_as_it_starts_asks_no_more(made: Backend, server: FakeServer) -> None:
+    server.frozen = True
+    starting = asyncio.create_task(made.start())
+    await until(lambda: server.probes == 1)
+    await made.close()
+    server.frozen = False
+    await starting
+    await asyncio.sleep(0.6)
+    assert server.probes == 1
+
+
+async def test_a_backend_that_was_closed_does_not_start(made: Backend, server: FakeServer) -> None:
+    await made.close()
+    await made.start()
+    assert server.probes == 0

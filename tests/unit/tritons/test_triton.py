@@ -1,0 +1,201 @@
+"""What the client makes of a server's words, over real gRPC."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import grpc
+import pytest
+from tritonclient.grpc import service_pb2, service_pb2_grpc
+from tritonclient.grpc.model_config_pb2 import ModelInstanceGroup
+
+from frontend.errors import BadGateway, Unreached
+from frontend.observe.logs import NO_REQUEST, request_id
+from frontend.tritons.inference import Capacity
+from frontend.tritons.triton import Triton
+from scripts.local_triton.checks import free_port
+
+MODELS = ["whisper", "embedder"]
+
+
+class Service(service_pb2_grpc.GRPCInferenceServiceServicer):  # type: ignore[misc]
+    """Two models: one in Python with two instances, one in Triton's own process."""
+
+    def __init__(self) -> None:
+        self.states = {"whisper": ("READY", ""), "embedder": ("READY", "")}
+        self.not_ready: set[str] = set()
+        # What the next calls of the model in Python come to: nothing, or an error in these words.
+        self.words: list[str] = []
+        self.calls: list[Any] = []
+        self.done: list[str] = []
+        self.refuses_loads = False
+        self.gpus: list[int] = []
+        self.kind = ModelInstanceGroup.KIND_CPU
+
+    async def RepositoryIndex(self, request: Any, context: Any) -> Any:  # noqa: N802 - gRPC's name
+        entries = [
+            service_pb2.RepositoryIndexResponse.ModelIndex(name=name, version="1", state=state, reason=reason)
+            for name, (state, reason) in self.states.items()
+        ]
+        return service_pb2.RepositoryIndexResponse(models=entries)
+
+    async def ModelReady(self, request: Any, context: Any) -> Any:  # noqa: N802 - gRPC's name
+        return service_pb2.ModelReadyResponse(ready=request.name not in self.not_ready)
+
+    async def ModelConfig(self, request: Any, context: Any) -> Any:  # noqa: N802 - gRPC's name
+        answer = service_pb2.ModelConfigResponse()
+        answer.config.backend = "python" if request.name == "whisper" else "onnxruntime"
+        answer.config.max_batch_size = 8
+        answer.config.instance_group.add(count=2, gpus=self.gpus, kind=self.kind)
+        answer.config.input.add(name="audio", data_type="TYPE_FP32", dims=[-1])
+        answer.config.input.add(name="language", data_type="TYPE_STRING", dims=[1])
+        return answer
+
+    async def ModelInfer(self, request: Any, context: Any) -> Any:  # noqa: N802 - gRPC's name
+        self.calls.append(request)
+        if self.words and (words := self.words.pop(0)):
+            await context.abort(grpc.StatusCode.INTERNAL, words)
+        return service_pb2.ModelInferResponse(model_name=request.model_name)
+
+    async def RepositoryModelUnload(self, request: Any, context: Any) -> Any:  # noqa: N802 - gRPC's name
+        self.done.append(f"unload {request.model_name}")
+        return service_pb2.RepositoryModelUnloadResponse()
+
+    async def RepositoryModelLoad(self, request: Any, context: Any) -> Any:  # noqa: N802 - gRPC's name
+        self.done.append(f"load {request.model_name}")
+        if self.refuses_loads:
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "load failed for model 'whisper': no memory")
+        return service_pb2.RepositoryModelLoadResponse()
+
+
+@pytest.fixture
+async def service() -> Service:
+    return Service()
+
+
+@asynccontextmanager
+async def serving(service: Service) -> AsyncIterator[Triton]:
+    server = grpc.aio.server()
+    service_pb2_grpc.add_GRPCInferenceServiceServicer_to_server(service, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    made = Triton(f"127.0.0.1:{port}")
+    for model in MODELS:
+        await made.capacity(model)
+    yield made
+    await made.close()
+    await server.stop(None)
+
+
+@pytest.fixture
+async def triton(service: Service) -> AsyncIterator[Triton]:
+    async with serving(service) as made:
+        yield made
+
+
+@pytest.fixture
+def _proxied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An environment with a proxy that does not answer."""
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{free_port()}")
+    monkeypatch.delenv("no_proxy", raising=False)
+
+
+@pytest.mark.usefixtures("_proxied")
+async def test_it_is_called_without_the_proxy_of_the_environment(service: Service) -> None:
+    async with serving(service) as triton:
+        assert await triton.ready_models(MODELS) == set(MODELS)
+
+
+async def test_models_that_answer_are_well(triton: Triton) -> None:
+    assert await triton.ailing(MODELS) == set()
+
+
+async def test_every_process_is_called_with_nothing_and_a_model_without_one_is_not_called(
+    triton: Triton, service: Service
+) -> None:
+    await triton.ailing(MODELS)
+    assert [call.model_name for call in service.calls] == ["whisper", "whisper"]
+    assert [list(tensor.shape) for tensor in service.calls[0].inputs] == [[1, 0], [1, 1]]
+
+
+async def test_on_several_gpus_there_are_so_many_instances_on_each(triton: Triton, service: Service) -> None:
+    assert [(await triton.capacity(model)).instances for model in MODELS] == [2, 2]
+    service.gpus = [0, 1, 3]
+    assert [(await triton.capacity(model)).instances for model in MODELS] == [6, 6]
+    await triton.ailing(MODELS)
+    assert len(service.calls) == 6
+
+
+async def test_instances_batches_and_the_device_are_those_of_the_configuration(
+    triton: Triton, service: Service
+) -> None:
+    assert await triton.capacity("embedder") == Capacity(2, 8)
+    service.kind, service.gpus = ModelInstanceGroup.KIND_GPU, [0]
+    assert await triton.capacity("whisper") == Capacity(2, 8, gpu=True, stops=True)
+
+
+@pytest.mark.parametrize("before", [[], [""]], ids=["the first", "the second"])
+async def test_a_model_with_a_dead_process_is_ailing(triton: Triton, service: Service, before: list[str]) -> None:
+    service.words = [*before, "Stub process 'whisper_0_0' is not healthy."]
+    assert await triton.ailing(MODELS) == {"whisper"}
+
+
+async def test_a_call_that_fails_otherwise_is_no_death(triton: Triton, service: Service) -> None:
+    service.words = ["an error in the model"]
+    assert await triton.ailing(MODELS) == set()
+
+
+async def test_a_model_that_is_loaded_and_not_ready_is_ailing(triton: Triton, service: Service) -> None:
+    service.not_ready.add("whisper")
+    assert await triton.ailing(MODELS) == {"whisper"}
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "ailing"),
+    [
+        ("UNAVAILABLE", "Internal: no memory", {"embedder"}),
+        ("UNAVAILABLE", "unloaded", set()),
+        ("LOADING", "", set()),
+        ("UNLOADING", "", set()),
+        ("", "", set()),
+    ],
+    ids=["a failed load", "by hand", "on its way in", "on its way out", "never loaded"],
+)
+async def test_what_is_not_loaded_is_ailing_only_where_its_load_failed(
+    triton: Triton, service: Service, state: str, reason: str, ailing: set[str]
+) -> None:
+    service.states["embedder"] = (state, reason)
+    assert await triton.ailing(MODELS) == ailing
+
+
+async def test_a_model_that_was_not_asked_for_is_not_ailing(triton: Triton, service: Service) -> None:
+    service.states["embedder"] = ("UNAVAILABLE", "Internal: no memory")
+    assert await triton.ailing(["whisper"]) == set()
+
+
+async def test_a_model_is_unloaded_before_it_is_loaded(triton: Triton, service: Service) -> None:
+    await triton.reload("whisper")
+    assert service.done == ["unload whisper", "load whisper"]
+
+
+async def test_a_load_that_fails_keeps_tritons_words_for_the_log(triton: Triton, service: Service) -> None:
+    service.refuses_loads = True
+    with pytest.raises(BadGateway) as failed:
+        await triton.reload("whisper")
+    assert "no memory" not in failed.value.message
+    assert "no memory" in str(failed.value.__cause__)
+
+
+async def test_a_port_where_nobody_listens_is_told_from_a_late_answer() -> None:
+    made = Triton(f"127.0.0.1:{free_port()}")
+    with pytest.raises(Unreached):
+        await made.ready_models(MODELS)
+    await made.close()
+
+
+async def test_a_call_carries_the_id_of_its_request(service: Service, triton: Triton) -> None:
+    request_id.set("order-66")
+    await triton.infer("embedder", {}, [], 5)
+    request_id.set(NO_REQUEST)
+    await triton.infer("embedder", {}, [], 5)
+    assert [call.id for call in service.calls] == ["order-66", ""]
