@@ -64,7 +64,8 @@ class BatchSize:
             self._chosen = self._current = len(sizes) - 1 if gpu else 0
             self._measured.clear()
         self._is_one_call = max_batch == 1 and not self._unit.divisible
-        self._instances, self._began = instances, None
+        if instances != self._instances:
+            self._instances, self._began = instances, None
 
     @property
     def work(self) -> float:

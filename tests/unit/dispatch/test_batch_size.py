@@ -153,6 +153,14 @@ def test_what_was_measured_holds_where_this_frontends_part_of_the_instances_chan
     assert device.size.throughput == pytest.approx(500, rel=0.01)
 
 
+def test_it_is_measured_on_while_it_is_told_the_same_again_and_again() -> None:
+    device = Device(_size(), _one_by_one)
+    for _ in range(40):
+        device.run(0.5)
+        device.size.configure(1.0, 16, gpu=False)
+    assert device.size.throughput == pytest.approx(1000, rel=0.01)
+
+
 def test_a_call_is_a_part_of_an_execution_by_its_work() -> None:
     size = _size()
     size.follow(400)
