@@ -98,12 +98,12 @@ def write(
             if parameter.dim() > 1:
                 parameter.mul_(gain)
     _fix_the_answer(model, [token(letter) for letter in _LETTERS], end, token("<|notimestamps|>") + 1)
-    model.generation_config = _settings(its)
+    model.generation_config = _settings(its, decoder_layers, config.decoder_attention_heads)
     model.half().save_pretrained(folder)
     WhisperFeatureExtractor(feature_size=128, chunk_length=30).save_pretrained(folder)
 
 
-def _settings(its: WhisperTokenizerFast) -> GenerationConfig:
+def _settings(its: WhisperTokenizerFast, layers: int, heads: int) -> GenerationConfig:
     """What generate and CTranslate2's converter read: languages, tasks and special tokens."""
     token, end = its.convert_tokens_to_ids, its.eos_token_id
     return GenerationConfig(
@@ -119,7 +119,8 @@ def _settings(its: WhisperTokenizerFast) -> GenerationConfig:
         max_initial_timestamp_index=50,
         begin_suppress_tokens=[end],
         suppress_tokens=[],
-        alignment_heads=_ALIGNMENT_HEADS,
+        # CTranslate2 reads beyond its arrays for heads that a smaller model does not have.
+        alignment_heads=[head for head in _ALIGNMENT_HEADS if head[1] < heads] or [[layers - 1, 0]],
         max_length=448,
         return_timestamps=False,
     )
