@@ -1,11 +1,11 @@
 """Which call goes next, of all models, and to which Triton; without a clock, a lock or an event loop."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from frontend.dispatch.batch_size import BatchSize, Work
 from frontend.dispatch.fair_share import Call
-from frontend.dispatch.load import EXECUTIONS, TritonLoad
+from frontend.dispatch.load import EXECUTIONS, MOMENT, InFlight, TritonLoad
 from frontend.dispatch.scheduler import BULK, FIRST, Rules, Scheduler
 
 # What is no Triton's work: a call is a call.
@@ -14,6 +14,7 @@ ONE_CALL = Work(1.0)
 _LONG_SECONDS = 1.0
 # A mean over so many calls, of those that are half an execution at least: smaller ones say nothing of whole ones.
 _CALLS, _TELLING = 5, 0.5
+_USUAL_CALLS = 100
 
 
 class ModelCalls:
@@ -26,14 +27,18 @@ class ModelCalls:
         self.model, self.scheduler, self.batch = model, Scheduler(rules, floors), BatchSize(work)
         self.share = 1.0
         self.tritons: dict[str, TritonLoad] = {}
+        # All models of these Tritons, this one among them.
+        self.neighbours: set[ModelCalls] = {self}
         # Of all Tritons that take calls: how many they are, their instances, and the calls that they take at once.
         self.ready = self.instances = self._most = 0
         # What it has had, in executions of the least work, for its part of processors that models have in common: in
         # larger ones a model would have more as soon as its executions grow.
         self.served = 0.0
         self._sent: dict[Call, TritonLoad] = {}
-        self._executions = 0.0
-        self._seconds = self._cost = 0.0
+        self._in_flight = InFlight()
+        # The mean cost of all calls; and the mean seconds and cost of those that say something of whole executions.
+        self._told = self._whole = 0
+        self._usual = self._seconds = self._cost = 0.0
 
     @property
     def is_open(self) -> bool:
@@ -55,7 +60,7 @@ class ModelCalls:
         if not self.ready:
             return 0.0
         executions = (1 if self.alone else EXECUTIONS) * self.instances
-        at_once = min(self._most, executions / self.batch.executions(self._cost)) if self._cost else self._most
+        at_once = min(self._most, executions / self.batch.executions(self._usual)) if self._usual else self._most
         return max(1.0, at_once / self.ready)
 
     def configure(self) -> None:
@@ -73,8 +78,17 @@ class ModelCalls:
         if self.share >= 1 or not self.scheduler.in_flight:
             return True
         most = self.share * EXECUTIONS * self.instances
-        fits = self._executions + min(executions, EXECUTIONS) <= most
+        fits = self._in_flight.executions + min(executions, EXECUTIONS) <= most + MOMENT
         return fits and self.scheduler.in_flight < self.scheduler.bound
+
+    def next_instead(self, order: int, call: Call, now: float) -> tuple[int, Call] | None:
+        """Whose turn it is where the call that ``next`` named has no room; None where that is nobody else's."""
+        long = self.batch.executions(call.cost) > EXECUTIONS
+        if order != FIRST and not long:
+            return None
+        most = EXECUTIONS * self.batch.work if long else math.inf
+        turn = self.scheduler.next(now, by_age=False, most=most)
+        return turn if turn != (order, call) else None
 
     def begin(self, order: int, call: Call, name: str, now: float) -> None:
         """A call is sent to the Triton of this name."""
@@ -82,13 +96,13 @@ class ModelCalls:
         call.backend, call.executions = name, self.batch.executions(call.cost)
         triton.begin(call, self.model, now)
         self.scheduler.begin(order, call, now)
-        self._executions += min(call.executions, EXECUTIONS)
+        self._in_flight.add(call, 1)
 
     def leave(self, call: Call, now: float) -> None:
         """It has ended, or its caller has gone before it was sent. A second time changes nothing."""
         if (triton := self._sent.pop(call, None)) is not None:
             triton.end(call, self.model, now)
-            self._executions -= min(call.executions, EXECUTIONS)
+            self._in_flight.add(call, -1)
         self.scheduler.leave(call, now)
 
     def answered(self, call: Call, now: float) -> None:
@@ -97,8 +111,11 @@ class ModelCalls:
         # What a model gets done beside others says nothing of its executions.
         contended = call in self._sent and self._sent[call].has_others(self.model)
         self.batch.note(call.cost, call.sent, now, busy=busy and not contended)
+        self._told += 1
+        self._usual += (call.cost - self._usual) / min(self._told, _USUAL_CALLS)
         if call.executions >= _TELLING:
-            smoothing = 1 / _CALLS if self._cost else 1.0
+            self._whole += 1
+            smoothing = 1 / min(self._whole, _CALLS)
             self._seconds += (now - call.sent - self._seconds) * smoothing
             self._cost += (call.cost - self._cost) * smoothing
 
@@ -142,8 +159,10 @@ class Admission:
         """The load of a Triton that has these models."""
         if name not in self.tritons:
             self.tritons[name] = TritonLoad(models, self.rules.hold_seconds)
-        for model in models:
-            self.models[model].tritons[name] = self.tritons[name]
+        its = {self.models[model] for model in models}
+        for each in its:
+            each.tritons[name] = self.tritons[name]
+            each.neighbours |= its
         return self.tritons[name]
 
     def forget(self, name: str) -> None:
@@ -152,18 +171,17 @@ class Admission:
         for its in self.models.values():
             its.tritons.pop(name, None)
 
-    def grants(self, now: float) -> list[tuple[ModelCalls, Call]]:
+    def grants(self, now: float, models: Collection[ModelCalls]) -> list[tuple[ModelCalls, Call]]:
         """The calls to send now, in order: by priority, and the models of one by the executions that they had."""
-        turns = {its: turn for its in self.models.values() if (turn := its.scheduler.next(now)) is not None}
+        turns = {its: turn for its in models if (turn := its.scheduler.next(now)) is not None}
         kept: set[TritonLoad] = set()
         granted: list[tuple[ModelCalls, Call]] = []
         while turns:
             its = min(turns, key=lambda its: (turns[its][0], its.served))
             order, call = turns.pop(its)
             if (name := self._place(its, call, kept, now)) is None:
-                # A call of a higher priority may go where an aged one may not.
-                turn = its.scheduler.next(now, by_age=False) if order == FIRST else None
-                if turn is not None and turn != (order, call):
+                # Where an aged or a long call may not go, one of a higher priority or a shorter one may.
+                if (turn := its.next_instead(order, call, now)) is not None:
                     turns[its] = turn
                 elif not kept.isdisjoint(its.tritons.values()):
                     its.scheduler.passed_over(sum(other is not its for other, _ in granted))
@@ -176,10 +194,10 @@ class Admission:
                 turns[its] = turn
         return granted
 
-    def next_change(self, now: float) -> float:
+    def next_change(self, now: float, models: Collection[ModelCalls]) -> float:
         """When a call may go that may not now, though none ends before; infinity where there is none."""
         times = [math.inf]
-        for its in self.models.values():
+        for its in models:
             if its.scheduler.waiting():
                 times.append(its.scheduler.next_change(now))
             if its.scheduler.waiting(BULK):
@@ -204,7 +222,7 @@ class Admission:
         fitting = {
             name: triton
             for name, triton in tritons.items()
-            if triton not in kept and triton.has_processors(call, its.model, executions)
+            if triton.models[its.model].capacity.gpu or (triton not in kept and triton.has_processors(call, executions))
         }
         if tritons and not fitting:
             kept.update(tritons.values())

@@ -99,6 +99,7 @@ class BatchSize:
 
     def note(self, cost: float, sent: float, now: float, *, busy: bool) -> None:
         """A call of ``cost`` that was ``sent`` has ended ``now``; others waited meanwhile where it was ``busy``."""
+        self._measured = {size: told for size, told in self._measured.items() if now < told[2]}
         gap, last = now - self._last > _GAP_SECONDS, self._last
         self._last = now
         if not busy or not self._instances:
@@ -128,9 +129,9 @@ class BatchSize:
             return
         self._doubted = False
         due = now + max(_AGAIN_SECONDS, _AGAIN_TIMES * took)
-        # Full batches are good until then: less is not tried at once.
-        self._measured.setdefault(self._current - 1, (0.0, 1.0, due))
-        self._measured = {size: told for size, told in self._measured.items() if now < told[2]}
+        if self._current not in self._measured:
+            # The next smaller size is not tried at once: where this one was the first, that would cost most.
+            self._measured.setdefault(self._current - 1, (0.0, 1.0, due))
         # What was measured before counts half: calls differ.
         done, seconds, _ = self._measured.get(self._current, (0.0, 0.0, 0.0))
         self._measured[self._current] = (self._done / self._instances + done / 2, took + seconds / 2, due)

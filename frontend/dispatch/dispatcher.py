@@ -99,7 +99,11 @@ class Dispatcher:
         """What other frontends should know of this one."""
         now, models, tritons = asyncio.get_running_loop().time(), self._admission.models, self._admission.tritons
         return Told(
-            {model: its.batch.work for model, its in models.items() if its.scheduler.is_used(now)},
+            {
+                model: its.batch.work if its.batch.throughput else 0.0
+                for model, its in models.items()
+                if its.scheduler.is_used(now)
+            },
             {name: triton.in_flight for name, triton in tritons.items() if triton.in_flight},
         )
 
@@ -189,7 +193,7 @@ class Dispatcher:
         first = part.number * len(tritons) // part.count
         for place, name in enumerate(tritons):
             triton = its.tritons[name]
-            triton.models[model].place = (place - first) % len(tritons)
+            triton.models[model].place, triton.frontends = (place - first) % len(tritons), part.count
             if part.is_used_elsewhere:
                 triton.used_elsewhere(now)
             if name in self._backends:

@@ -32,6 +32,7 @@ class Call:
     backend: str = ""
     sent: float = 0.0
     executions: float = 0.0
+    on_processors: bool = False
 
 
 def _rank(call: Call) -> int:
@@ -49,6 +50,7 @@ class FairShare:
         self._heap: list[tuple[float, int, Hashable]] = []
         self._numbers = itertools.count()
         self._present = 0.0
+        self._forget_at = _REMEMBERED
         self.count = 0
         self.cost = 0.0
 
@@ -111,10 +113,12 @@ class FairShare:
             self._starts.clear()
             self._heap.clear()
             self._present = 0.0
-        if len(self._starts) <= 2 * len(self._queues) + _REMEMBERED and len(self._heap) <= len(self._starts) * 2 + 64:
+        if len(self._starts) <= self._forget_at and len(self._heap) <= len(self._starts) * 2 + 64:
             return
         self._starts = {
             key: start for key, start in self._starts.items() if key in self._queues or start > self._present
         }
         self._heap = [entry for entry in self._heap if self._entries.get(entry[2]) == entry[1]]
         heapq.heapify(self._heap)
+        # Not again before there are twice as many: each time takes as long as there are keys.
+        self._forget_at = 2 * len(self._starts) + _REMEMBERED

@@ -26,10 +26,10 @@ EXECUTIONS = 2
 _LARGE_BATCH = 8
 _BULK_PART = 0.02
 # Sums of parts of executions come a rounding error over their bound.
-_MOMENT = 1e-9
+MOMENT = 1e-9
 
 
-class _InFlight:
+class InFlight:
     """Calls by priority, and how many executions they are."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class ModelLoad:
     cap: int = 0
     is_in: bool = False
     place: int = 0
-    in_flight: _InFlight = field(default_factory=_InFlight)
+    in_flight: InFlight = field(default_factory=InFlight)
     long: int = 0
     began: float = -math.inf
 
@@ -85,7 +85,7 @@ class ModelLoad:
         if alone and self.instances == 1 and now != self.began:
             return False
         each = 1 if alone else EXECUTIONS
-        most = each * self.instances + _MOMENT
+        most = each * self.instances + MOMENT
         in_flight = its.executions - self.long * (EXECUTIONS - each)
         if its.calls < self.bound and in_flight + min(executions, each) <= most:
             return True
@@ -99,20 +99,21 @@ class TritonLoad:
 
     def __init__(self, models: Iterable[str], idle_seconds: float) -> None:
         self._idle_seconds = idle_seconds
-        self.near = True
+        # Whether it is in this frontend's zone, and how many frontends send to it.
+        self.near, self.frontends = True, 1
         # Calls that other frontends had in flight here a moment ago.
         self.elsewhere = 0
         self.models = {model: ModelLoad() for model in models}
-        self._all, self._on_processors = _InFlight(), _InFlight()
+        self._all, self._on_processors = InFlight(), InFlight()
         self._idle_from = self._bulk_from = -math.inf
 
-    def has_processors(self, call: Call, model: str, executions: float) -> bool:
-        """Whether the processors have room for one call more; a GPU always has."""
+    def has_processors(self, call: Call, executions: float) -> bool:
+        """Whether the processors have room for one call more to a model that is on them."""
         its = self._on_processors
-        if self.models[model].capacity.gpu or not its.calls:
+        if not its.calls:
             return True
         instances = max(load.instances for load in self.models.values() if not load.capacity.gpu)
-        most = max(EXECUTIONS, instances) + _MOMENT
+        most = max(EXECUTIONS, instances) + MOMENT
         return its.executions + min(executions, EXECUTIONS) <= most or (its.executions <= most and its.all_after(call))
 
     def has_others(self, model: str) -> bool:
@@ -123,7 +124,7 @@ class TritonLoad:
     def begin(self, call: Call, model: str, now: float) -> None:
         """A call is sent there."""
         load = self.models[model]
-        load.began = now
+        load.began, call.on_processors = now, not load.capacity.gpu
         load.long += call.executions > EXECUTIONS
         self._count(call, model, 1)
 
@@ -132,7 +133,7 @@ class TritonLoad:
         self.models[model].long -= call.executions > EXECUTIONS
         self._count(call, model, -1)
         if call.priority == BULK:
-            self._bulk_from = now + (1 / _BULK_PART - 1) * (now - call.sent)
+            self._bulk_from = now + (self.frontends / _BULK_PART - 1) * (now - call.sent)
         else:
             self._idle_from = now + self._idle_seconds
 
@@ -161,7 +162,7 @@ class TritonLoad:
     def next_idle(self, now: float) -> float:
         """When to look again whether it is idle; what ends meanwhile is seen then too."""
         if self._all.calls:
-            return max(self._idle_from, now + self._idle_seconds)
+            return self._idle_from if self._idle_from > now else now + self._idle_seconds
         return min(self._idle_from, self._bulk_from)
 
     def used_elsewhere(self, now: float) -> None:
@@ -171,5 +172,5 @@ class TritonLoad:
     def _count(self, call: Call, model: str, sign: int) -> None:
         self.models[model].in_flight.add(call, sign)
         self._all.add(call, sign)
-        if not self.models[model].capacity.gpu:
+        if call.on_processors:
             self._on_processors.add(call, sign)

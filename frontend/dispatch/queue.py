@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TypeVar
@@ -56,7 +56,7 @@ class Sender:
         """Done when the call may be sent."""
         sent = self._waiting[call] = self._loop.create_future()
         its.scheduler.enter(call, call.arrived)
-        self.send()
+        self.send(its.neighbours)
         return sent
 
     def leave(self, its: ModelCalls, call: Call) -> None:
@@ -65,20 +65,24 @@ class Sender:
         if call.backend:
             calls_in_flight(call.backend, its.model, _TIERS[call.priority]).dec()
         its.leave(call, self._loop.time())
-        self.send()
+        self.send(its.neighbours)
 
-    def send(self) -> None:
-        """Send all that may be sent now, and look again when time alone lets more."""
-        now = self._loop.time()
-        for its, call in self.admission.grants(now):
+    def send(self, models: Collection[ModelCalls] | None = None) -> None:
+        """Send all calls to ``models``, else to any, that may be sent now; look again when time alone lets more."""
+        now, models = self._loop.time(), self.admission.models.values() if models is None else models
+        for its, call in self.admission.grants(now, models):
             calls_in_flight(call.backend, its.model, _TIERS[call.priority]).inc()
             if not (sent := self._waiting.pop(call)).done():
                 sent.set_result(None)
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._waiting and (when := self.admission.next_change(now)) < math.inf:
-            self._timer = self._loop.call_at(when, self.send)
+        when = self.admission.next_change(now, models)
+        if when < math.inf and (self._timer is None or when < self._timer.when()):
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = self._loop.call_at(when, self._look_again)
+
+    def _look_again(self) -> None:
+        self._timer = None
+        self.send()
 
 
 class ModelQueue:

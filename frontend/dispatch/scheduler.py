@@ -101,11 +101,11 @@ class Scheduler:
         if not call.rank:
             self._short, self._short_at = self._short - 1, now
 
-    def next(self, now: float, *, by_age: bool = True) -> tuple[int, Call] | None:
+    def next(self, now: float, *, by_age: bool = True, most: float = math.inf) -> tuple[int, Call] | None:
         """Whose turn it is, after its order among the models: 0 for its age or floor, else its priority.
 
         None where nobody waits who may go, or what is free is kept for owners of floors. Without ``by_age``, whose it
-        would be if none were aged.
+        would be if none were aged; ``most`` is what it may cost.
         """
         if (call := self._below_floor()) is not None:
             return FIRST, call
@@ -116,7 +116,7 @@ class Scheduler:
         if by_age and oldest is not None and self._goes_for_its_age(oldest, now):
             return FIRST, oldest
         for priority, calls in enumerate(self._priorities, 1):
-            if calls.count and (call := calls.first(self._may)) is not None:
+            if calls.count and (call := calls.first(lambda call: call.cost <= most and self._may(call))) is not None:
                 return priority, call
         return None
 

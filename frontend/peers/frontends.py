@@ -76,10 +76,12 @@ class FixedFrontends:
 
     def __init__(self, count: int, seconds: float = 0.0) -> None:
         self._count, self._seconds = count, seconds
+        # Nobody tells which number is whose.
+        self._number = random.randrange(count)
 
     def part(self, model: str) -> Part:
         """An equal one."""
-        return Part(1 / self._count, count=self._count)
+        return Part(1 / self._count, self._number, self._count)
 
     def in_flight_elsewhere(self, triton: str) -> int:
         """Nothing is known of the others."""
@@ -120,6 +122,8 @@ class SharedFrontends:
         self._told: Mapping[str, Told] = {}
         self._beats: dict[str, int] = {}
         self._alive = 0
+        # Whether the last beat failed; and for how many beats after that others may be there that are not seen yet.
+        self._lost, self._wary = False, 0
         self._repeating = Repeating(_BEAT_SECONDS, self.beat)
 
     async def start(self) -> None:
@@ -141,7 +145,7 @@ class SharedFrontends:
     def part(self, model: str) -> Part:
         """What of a model is this frontend's, by the last beat."""
         names = sorted(self._told)
-        if len(names) < 2 or self.name not in names:
+        if self.name not in names or (len(names) < 2 and not self._wary):
             return Part()
         users = [name for name in names if model in self._told[name].models]
         others = [name for name in users if name != self.name]
@@ -150,7 +154,8 @@ class SharedFrontends:
             share = 1 / (len(others) + 1)
         elif not others and self._alive >= _HEARD_BEATS:
             share = 1 / len(names)
-        batch = self._told[users[0]].models[model] if users and users[0] != self.name else None
+        measured = [name for name in users if self._told[name].models[model]]
+        batch = self._told[measured[0]].models[model] if measured and measured[0] != self.name else None
         return Part(share, names.index(self.name), len(names), bool(others), batch)
 
     @asynccontextmanager
@@ -178,8 +183,15 @@ class SharedFrontends:
     async def beat(self) -> None:
         """Tell the others, and hear of them."""
         tells = self._tells()
-        with suppress(*REDIS_AWAY):
+        try:
             told = await self._tell(orjson.dumps(tells))
+        except REDIS_AWAY:
+            self._lost = True
+        else:
+            if self._lost:
+                # Until all have told again, each sees a few: with the parts of these they would have too much.
+                self._lost, self._wary, self._alive, self._beats = False, _HEARD_BEATS + 1, 0, {}
+            self._wary = max(0, self._wary - 1)
             self._told = {
                 name.decode(): Told(**orjson.loads(words)) for name, words in zip(told[::2], told[1::2], strict=True)
             }

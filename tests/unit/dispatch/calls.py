@@ -48,7 +48,7 @@ class Scene:
 
     def sent(self) -> list[Call]:
         """Those that go now."""
-        return [call for _, call in self.admission.grants(self.now)]
+        return [call for _, call in self.admission.grants(self.now, self.admission.models.values())]
 
     def end(self, *calls: Call, after: float = 0.0) -> None:
         """Each has come to its end, so many seconds from now."""

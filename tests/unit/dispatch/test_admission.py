@@ -133,6 +133,15 @@ def test_a_frontend_without_a_part_has_one_call_at_a_time() -> None:
     assert scene.sent() == [second]
 
 
+def test_short_texts_go_beside_a_long_one_while_another_long_one_waits() -> None:
+    scene = Scene()
+    scene.model("m", DIVISIBLE)
+    scene.triton("a", m=Capacity(2, 4, gpu=True))
+    long = [scene.enter("m", cost=40, key="long") for _ in range(2)]
+    short = [scene.enter("m", cost=4, key="short") for _ in range(2)]
+    assert scene.sent() == [long[0], *short]
+
+
 def test_a_text_longer_than_two_executions_goes_beside_others_where_a_frontend_has_a_part() -> None:
     scene = Scene()
     scene.model("m", DIVISIBLE)
@@ -164,7 +173,7 @@ def test_bulk_work_is_looked_at_again_when_a_triton_is_idle() -> None:
     scene.end(call, after=1.0)
     waiting = scene.enter("m", BULK)
     assert scene.sent() == []
-    assert scene.admission.next_change(scene.now) == 7.0
+    assert scene.admission.next_change(scene.now, scene.admission.models.values()) == 7.0
     scene.now = 7.0
     assert scene.sent() == [waiting]
 
@@ -174,7 +183,7 @@ def test_nothing_is_looked_at_again_where_nobody_waits() -> None:
     scene.triton("a", m=ONE)
     scene.enter("m")
     scene.end(*scene.sent(), after=2.0)
-    assert math.isinf(scene.admission.next_change(scene.now))
+    assert math.isinf(scene.admission.next_change(scene.now, scene.admission.models.values()))
 
 
 def test_bulk_work_of_a_model_waits_for_all_others_of_it() -> None:

@@ -13,7 +13,7 @@ def _two_models(capacity: Capacity = PROCESSORS) -> Scene:
     scene.triton("a", one=capacity, other=capacity)
     for its in scene.admission.models.values():
         # Their executions are short.
-        its._seconds, its._cost = 0.1, 4.0
+        its._whole, its._seconds, its._cost = 5, 0.1, 4.0
     return scene
 
 
@@ -87,3 +87,20 @@ def test_where_models_share_processors_one_call_in_five_goes_for_its_age() -> No
             assert scene.sent() == []
         scene.end(*(call for its in scene.admission.models.values() for call in list(its._sent)))
     assert order[:30].count(FREE) == pytest.approx(30 / 5, abs=1)
+
+
+def test_a_model_on_a_gpu_does_not_wait_for_the_processors_of_another() -> None:
+    scene = Scene()
+    scene.triton("a", voice=Capacity(1, 1), whisper=GPU)
+    scene.enter_all(8, "voice", COMPANY)
+    scene.enter_all(8, "whisper", FREE)
+    assert sum(call.priority == FREE for call in scene.sent()) == 8
+
+
+def test_a_call_that_may_not_go_keeps_its_neighbours_alone_waiting() -> None:
+    scene = Scene()
+    scene.triton("a", one=PROCESSORS, other=PROCESSORS)
+    scene.triton("b", third=PROCESSORS)
+    its = scene.admission.models
+    assert its["one"].neighbours == {its["one"], its["other"]}
+    assert its["third"].neighbours == {its["third"]}

@@ -1,5 +1,6 @@
 """Keys of a priority share it by work."""
 
+import time
 from collections import Counter
 from collections.abc import Hashable
 
@@ -85,6 +86,19 @@ def test_keys_that_come_once_are_not_remembered_for_ever() -> None:
         _take(shares)
     assert len(shares._starts) < 3_000
     assert len(shares._heap) < 6_000
+
+
+def test_many_keys_that_wait_cost_as_much_each_as_few() -> None:
+    def seconds(keys: int) -> float:
+        shares, began = FairShare(), time.process_time()
+        for number in range(keys):
+            _add(shares, number)
+        for number in range(keys):
+            _take(shares)
+            _add(shares, keys + number)
+        return (time.process_time() - began) / keys
+
+    assert seconds(16_000) < 8 * seconds(1_000)
 
 
 def test_of_a_key_the_lowest_rank_goes_first_and_then_who_came_first() -> None:

@@ -72,7 +72,12 @@ async def fleet(redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> A
 
 
 def test_of_a_number_that_was_set_each_has_an_equal_part() -> None:
-    assert FixedFrontends(4).part("m") == Part(0.25, count=4)
+    part = FixedFrontends(4).part("m")
+    assert part == Part(0.25, part.number, 4)
+
+
+def test_of_a_number_that_was_set_each_begins_with_a_triton_by_chance() -> None:
+    assert {FixedFrontends(3).part("m").number for _ in range(100)} == {0, 1, 2}
 
 
 async def test_the_only_frontend_has_all_at_once(fleet: Fleet) -> None:
@@ -201,6 +206,24 @@ async def test_the_last_parts_hold_while_redis_is_away(fleet: Fleet, redis_serve
         assert fleet.frontends[0].changes == changes
     finally:
         redis_server.start()
+
+
+async def test_after_an_outage_each_has_one_call_until_all_have_told_again(
+    fleet: Fleet, redis_server: RedisServer
+) -> None:
+    for _ in range(3):
+        fleet.join(m=1.0)
+    await fleet.beat(count=_HEARD)
+    redis_server.kill()
+    try:
+        await fleet.beat(count=5)
+    finally:
+        redis_server.start()
+    for _ in range(2):
+        await fleet.beat()
+        assert sum(fleet.shares()) <= 1
+    await fleet.beat(count=_HEARD)
+    assert fleet.shares() == pytest.approx([1 / 3] * 3)
 
 
 async def test_one_that_has_never_reached_redis_takes_all(fleet: Fleet, redis_server: RedisServer) -> None:
