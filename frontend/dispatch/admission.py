@@ -222,7 +222,8 @@ class Admission:
         fitting = {
             name: triton
             for name, triton in tritons.items()
-            if triton.models[its.model].capacity.gpu or (triton not in kept and triton.has_processors(call, executions))
+            if triton.models[its.model].capacity.gpu
+            or (triton not in kept and triton.has_processors(call, its.model, executions))
         }
         if tritons and not fitting:
             kept.update(tritons.values())

@@ -107,14 +107,14 @@ class TritonLoad:
         self._all, self._on_processors = InFlight(), InFlight()
         self._idle_from = self._bulk_from = -math.inf
 
-    def has_processors(self, call: Call, executions: float) -> bool:
-        """Whether the processors have room for one call more to a model that is on them."""
+    def has_processors(self, call: Call, model: str, executions: float) -> bool:
+        """Whether the processors have room for one call more: always, where no other model has calls there."""
         its = self._on_processors
-        if not its.calls:
+        if not self.has_others(model):
             return True
         instances = max(load.instances for load in self.models.values() if not load.capacity.gpu)
         most = max(EXECUTIONS, instances) + MOMENT
-        return its.executions + min(executions, EXECUTIONS) <= most or (its.executions <= most and its.all_after(call))
+        return its.executions + min(executions, EXECUTIONS) <= most or its.all_after(call)
 
     def has_others(self, model: str) -> bool:
         """Whether another model has calls on the same processors."""

@@ -104,3 +104,11 @@ def test_a_call_that_may_not_go_keeps_its_neighbours_alone_waiting() -> None:
     its = scene.admission.models
     assert its["one"].neighbours == {its["one"], its["other"]}
     assert its["third"].neighbours == {its["third"]}
+
+
+def test_a_model_that_has_the_processors_to_itself_has_two_executions_of_each_instance() -> None:
+    scene = _two_models(Capacity(2, 4))
+    scene.enter_all(8, "one", cost=4)
+    assert len(scene.sent()) == 4
+    scene.enter_all(8, "other", cost=4)
+    assert scene.sent() == []
