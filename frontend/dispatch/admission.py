@@ -107,7 +107,7 @@ class ModelCalls:
 
     def answered(self, call: Call, now: float) -> None:
         """How long a call took that came to its end."""
-        busy = self.scheduler.waiting() > self.scheduler.waiting(BULK)
+        busy = self.scheduler.waits > self.scheduler.waiting(BULK)
         # What a model gets done beside others says nothing of its executions.
         contended = call in self._sent and self._sent[call].has_others(self.model)
         self.batch.note(call.cost, call.sent, now, busy=busy and not contended)
@@ -173,7 +173,7 @@ class Admission:
 
     def grants(self, now: float, models: Collection[ModelCalls]) -> list[tuple[ModelCalls, Call]]:
         """The calls to send now, in order: by priority, and the models of one by the executions that they had."""
-        turns = {its: turn for its in models if (turn := its.scheduler.next(now)) is not None}
+        turns = {its: turn for its in models if its.scheduler.waits and (turn := its.scheduler.next(now)) is not None}
         kept: set[TritonLoad] = set()
         granted: list[tuple[ModelCalls, Call]] = []
         while turns:
@@ -190,16 +190,15 @@ class Admission:
             self._present = max(self._present, its.served)
             its.served = self._present + its.batch.least_executions(call.cost)
             granted.append((its, call))
-            if (turn := its.scheduler.next(now)) is not None:
+            if its.scheduler.waits and (turn := its.scheduler.next(now)) is not None:
                 turns[its] = turn
         return granted
 
     def next_change(self, now: float, models: Collection[ModelCalls]) -> float:
         """When a call may go that may not now, though none ends before; infinity where there is none."""
         times = [math.inf]
-        for its in models:
-            if its.scheduler.waiting():
-                times.append(its.scheduler.next_change(now))
+        for its in (its for its in models if its.scheduler.waits):
+            times.append(its.scheduler.next_change(now))
             if its.scheduler.waiting(BULK):
                 times += [triton.next_idle(now) for triton in its.tritons.values()]
         return min(time for time in times if time > now)

@@ -126,6 +126,7 @@ class ModelQueue:
         try:
             yield call.backend
             self._its.answered(call, self._loop.time())
+            self.show()
         finally:
             self._leave(call)
 
@@ -171,6 +172,7 @@ class ModelQueue:
         try:
             answer = await work(call.backend)
             self._its.answered(call, self._loop.time())
+            self.show()
             return answer
         finally:
             self._leave(call)
@@ -179,7 +181,7 @@ class ModelQueue:
         self._refuse(context)
         call = Call(context.key, context.priority, context.owner, self._loop.time(), cost, context.rank)
         sent = self._sender.enter(self._its, call)
-        self.show()
+        self._show_waiting()
         try:
             with current().queue, current().tracer.span("queue"):
                 if not sent.done():
@@ -193,7 +195,11 @@ class ModelQueue:
 
     def _leave(self, call: Call) -> None:
         self._sender.leave(self._its, call)
-        self.show()
+        self._show_waiting()
+
+    def _show_waiting(self) -> None:
+        for level, shown in enumerate(self._shown, 1):
+            shown.set(self._its.scheduler.waiting(level))
 
     async def _until(self, sent: "asyncio.Future[None]", context: RequestContext) -> None:
         try:
@@ -217,8 +223,7 @@ class ModelQueue:
 
     def show(self) -> None:
         """Tell the metrics of it."""
-        for level, shown in enumerate(self._shown, 1):
-            shown.set(self._its.scheduler.waiting(level))
+        self._show_waiting()
         BATCH_WORK.labels(self.model).set(self._its.batch.work)
         THROUGHPUT.labels(self.model).set(self._its.rate)
         IN_FLIGHT_PER_TRITON.labels(self.model).set(self._its.per_triton)

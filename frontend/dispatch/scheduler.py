@@ -40,8 +40,8 @@ class Scheduler:
     def __init__(self, rules: Rules, floors: Mapping[str, int] | None = None) -> None:
         self._rules, self._floors = rules, dict(floors or {})
         self.bound = self.in_flight = 0
-        # How many wait or are in flight, without bulk work.
-        self.others = 0
+        # How many wait; and how many wait or are in flight, without bulk work.
+        self.waits = self.others = 0
         self._arrivals: OrderedDict[Call, None] = OrderedDict()
         self._bulk: OrderedDict[Call, None] = OrderedDict()
         self._priorities = [FairShare() for _ in range(PRIORITIES)]
@@ -54,9 +54,9 @@ class Scheduler:
         self._owners: dict[str, OrderedDict[Call, None]] = {owner: OrderedDict() for owner in self._floors}
         self._seen: dict[str, float] = {}
 
-    def waiting(self, priority: int | None = None) -> int:
-        """How many wait, in all or of one priority."""
-        return len(self._arrivals) + len(self._bulk) if priority is None else self._priorities[priority - 1].count
+    def waiting(self, priority: int) -> int:
+        """How many of one priority wait."""
+        return self._priorities[priority - 1].count
 
     def waiting_of(self, key: Hashable) -> int:
         """How many of a key's calls wait."""
@@ -81,6 +81,7 @@ class Scheduler:
     def enter(self, call: Call, now: float) -> None:
         """Wait behind the others of the call's key."""
         self._line(call)[call] = None
+        self.waits += 1
         self._priorities[call.priority - 1].add(call)
         self.others += call.priority != BULK
         self._short += not call.rank
@@ -156,6 +157,7 @@ class Scheduler:
 
     def _remove(self, call: Call) -> None:
         del self._line(call)[call]
+        self.waits -= 1
         self._priorities[call.priority - 1].remove(call)
         if call.owner is not None and call.owner in self._owners:
             del self._owners[call.owner][call]

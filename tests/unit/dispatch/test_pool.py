@@ -18,7 +18,7 @@ async def test_a_thread_whose_caller_has_gone_keeps_its_place_until_it_ends() ->
     gone.cancel()
     next_one = asyncio.create_task(pool.run(asking(), lambda: "done"))
     await asyncio.sleep(1.3)
-    assert (queue.in_flight, queue.its.scheduler.waiting()) == (1, 1)
+    assert (queue.in_flight, queue.its.scheduler.waits) == (1, 1)
     goes_on.set()
     assert await next_one == "done"
     with pytest.raises(asyncio.CancelledError):

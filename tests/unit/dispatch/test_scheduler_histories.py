@@ -107,7 +107,7 @@ class Histories(RuleBasedStateMachine):
 
     @invariant()
     def counters_agree_with_what_is_there(self) -> None:
-        assert self.scheduler.waiting() == len(self.waiting)
+        assert self.scheduler.waits == len(self.waiting)
         for priority in (1, 2, 3):
             assert self.scheduler.waiting(priority) == sum(call.priority == priority for call in self.waiting)
         for key in "wxyz":
