@@ -10,7 +10,7 @@ from frontend.dispatch.scheduler import BULK, FIRST, Rules, Scheduler
 
 # What is no Triton's work: a call is a call.
 ONE_CALL = Work(1.0)
-# Executions of a second hide the gap before the next one.
+# Executions of so many seconds hide the gap before the next one.
 _LONG_SECONDS = 1.0
 # A mean over so many calls, of those that are half an execution at least: smaller ones say nothing of whole ones.
 _CALLS, _TELLING = 5, 0.5

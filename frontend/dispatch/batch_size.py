@@ -15,6 +15,7 @@ _EXECUTIONS = 8
 _LEAST_SECONDS = 1.0
 # Between two calls of one execution less time passes.
 _GAP_SECONDS = 0.002
+_LONGEST_SECONDS = 1.0
 # What was measured holds for so long, and for so many times as long as it took.
 _AGAIN_SECONDS, _AGAIN_TIMES = 60.0, 20
 
@@ -147,12 +148,14 @@ class BatchSize:
         done, seconds, _ = self._measured.get(size, (0.0, 1.0, 0.0))
         return done / seconds
 
-    def _next(self) -> int:
-        """The size to measure: one near the best that was not for a while, else the best.
+    def _is_too_long(self, size: int) -> bool:
+        """Whether others would wait on processors for an execution of over a second."""
+        return not self.gpu and self._sizes[size] > max(self._sizes[0], _LONGEST_SECONDS * self._rate(self._chosen))
 
-        Two steps up, since twice the work may not show yet that four times does more.
-        """
+    def _next(self) -> int:
+        """The size to measure: one near the best that was not for a while, else the best."""
+        # Two steps up: twice the work may not show yet that four times does more.
         for size in (self._chosen + 1, self._chosen + 2, self._chosen - 1):
-            if 0 <= size < len(self._sizes) and size not in self._measured:
+            if 0 <= size < len(self._sizes) and size not in self._measured and not self._is_too_long(size):
                 return size
         return self._chosen

@@ -10,6 +10,7 @@ import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from operator import attrgetter
 
 # Keys that wait no more are remembered until so many have gathered.
 _REMEMBERED = 1024
@@ -33,10 +34,6 @@ class Call:
     sent: float = 0.0
     executions: float = 0.0
     on_processors: bool = False
-
-
-def _rank(call: Call) -> int:
-    return call.rank
 
 
 class FairShare:
@@ -88,7 +85,7 @@ class FairShare:
             if self._entries.get(key) != entry[1]:
                 heapq.heappop(self._heap)
                 continue
-            call = min(self._queues[key], key=_rank)
+            call = min(self._queues[key], key=attrgetter("rank"))
             if may(call):
                 found = call
             else:
