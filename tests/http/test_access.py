@@ -85,7 +85,9 @@ async def test_refusals_of_many_wrong_keys_wait_and_the_right_key_does_not(setti
     assert status == 200
     assert seconds < 2
     assert {status for status, _ in answers} == {401}
-    assert sum(seconds > 4 for _, seconds in answers) == 2
+    # Two wait for seconds longer than the others, however slow the machine is.
+    times = sorted(seconds for _, seconds in answers)
+    assert times[-2] - times[-3] > 3
 
 
 async def test_wrong_keys_behind_a_trusted_proxy_are_their_senders(settings: Settings) -> None:
