@@ -97,15 +97,12 @@ class Dispatcher:
 
     def tells(self) -> Told:
         """What other frontends should know of this one."""
-        now, models, tritons = asyncio.get_running_loop().time(), self._admission.models, self._admission.tritons
-        return Told(
-            {
-                model: its.batch.work if its.batch.throughput else 0.0
-                for model, its in models.items()
-                if its.scheduler.is_used(now)
-            },
-            {name: triton.in_flight for name, triton in tritons.items() if triton.in_flight},
-        )
+        now = asyncio.get_running_loop().time()
+        return {
+            model: its.batch.work if its.batch.throughput else 0.0
+            for model, its in self._admission.models.items()
+            if its.scheduler.is_used(now)
+        }
 
     def demand(self, model: str) -> int:
         """Calls of a model, or to workers, that wait or are in flight, without bulk work."""
@@ -162,8 +159,6 @@ class Dispatcher:
 
     def share(self) -> None:
         """Take this frontend's part of all models, as it is now."""
-        for name, triton in self._admission.tritons.items():
-            triton.elsewhere = self._frontends.in_flight_elsewhere(name)
         now = asyncio.get_running_loop().time()
         for model in self._admission.models:
             self._share(model, now)

@@ -101,8 +101,6 @@ class TritonLoad:
         self._idle_seconds = idle_seconds
         # Whether it is in this frontend's zone, and how many frontends send to it.
         self.near, self.frontends = True, 1
-        # Calls that other frontends had in flight here a moment ago.
-        self.elsewhere = 0
         self.models = {model: ModelLoad() for model in models}
         self._all, self._on_processors = InFlight(), InFlight()
         self._idle_from = self._bulk_from = -math.inf
@@ -137,16 +135,11 @@ class TritonLoad:
         else:
             self._idle_from = now + self._idle_seconds
 
-    @property
-    def in_flight(self) -> int:
-        """Calls of all models."""
-        return self._all.calls
-
     def level(self, model: str) -> int:
         """Executions before a new one: Tritons with an idle instance are alike, and those where one would wait."""
         load = self.models[model]
         in_flight = load.in_flight if load.capacity.gpu else self._on_processors
-        return (in_flight.calls + self.elsewhere) // max(1, load.instances)
+        return in_flight.calls // max(1, load.instances)
 
     @property
     def has_bulk(self) -> bool:

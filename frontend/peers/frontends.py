@@ -46,14 +46,9 @@ return told
 _LEASE_SECONDS = 10.0
 
 
-@dataclass(frozen=True)
-class Told:
-    """What a frontend tells: of the models that have calls, or had lately, how much work an execution has; and how many
-    calls it has in flight at which Tritons. Bulk work does not make a model used.
-    """
-
-    models: Mapping[str, float]
-    tritons: Mapping[str, int]
+# What a frontend tells: by model that has calls, or had lately, how much work an execution has; 0 where it measured none.
+# Bulk work does not make a model used.
+Told = Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -82,10 +77,6 @@ class FixedFrontends:
     def part(self, model: str) -> Part:
         """An equal one."""
         return Part(1 / self._count, self._number, self._count)
-
-    def in_flight_elsewhere(self, triton: str) -> int:
-        """Nothing is known of the others."""
-        return 0
 
     @asynccontextmanager
     async def lock(self, name: str) -> AsyncIterator[bool]:
@@ -138,24 +129,20 @@ class SharedFrontends:
             await self._tell(b"")
         await self._redis.aclose()
 
-    def in_flight_elsewhere(self, triton: str) -> int:
-        """The calls that the others had in flight there when they told."""
-        return sum(told.tritons.get(triton, 0) for name, told in self._told.items() if name != self.name)
-
     def part(self, model: str) -> Part:
         """What of a model is this frontend's, by the last beat."""
         names = sorted(self._told)
         if self.name not in names or (len(names) < 2 and not self._wary):
             return Part()
-        users = [name for name in names if model in self._told[name].models]
+        users = [name for name in names if model in self._told[name]]
         others = [name for name in users if name != self.name]
         share = 0.0
         if self._beats.get(model, 0) >= _HEARD_BEATS:
             share = 1 / (len(others) + 1)
         elif not others and self._alive >= _HEARD_BEATS:
             share = 1 / len(names)
-        measured = [name for name in users if self._told[name].models[model]]
-        batch = self._told[measured[0]].models[model] if measured and measured[0] != self.name else None
+        measured = [name for name in users if self._told[name][model]]
+        batch = self._told[measured[0]][model] if measured and measured[0] != self.name else None
         return Part(share, names.index(self.name), len(names), bool(others), batch)
 
     @asynccontextmanager
@@ -192,11 +179,9 @@ class SharedFrontends:
                 # Until all have told again, each sees a few: with the parts of these they would have too much.
                 self._lost, self._wary, self._alive, self._beats = False, _HEARD_BEATS + 1, 0, {}
             self._wary = max(0, self._wary - 1)
-            self._told = {
-                name.decode(): Told(**orjson.loads(words)) for name, words in zip(told[::2], told[1::2], strict=True)
-            }
+            self._told = {name.decode(): orjson.loads(words) for name, words in zip(told[::2], told[1::2], strict=True)}
             self._alive += 1
-            self._beats = {model: self._beats.get(model, 0) + 1 for model in tells.models}
+            self._beats = {model: self._beats.get(model, 0) + 1 for model in tells}
             self._changed()
 
     async def _tell(self, words: bytes) -> Any:

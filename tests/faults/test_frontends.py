@@ -4,7 +4,7 @@ import asyncio
 from statistics import mean
 
 from frontend.access.limits import SharedCounters
-from frontend.peers.frontends import SharedFrontends, Told
+from frontend.peers.frontends import SharedFrontends
 from tests.clocks import VirtualLoop
 from tests.faults.frontends import Size, simulate
 from tests.redis import RedisServer
@@ -23,7 +23,7 @@ def test_the_bound_holds_whoever_comes_and_goes_and_little_is_left(redis_server:
 async def test_frontends_hear_of_each_other_in_a_redis_that_counts_requests_too(redis_server: RedisServer) -> None:
     counters = SharedCounters(redis_server.url, refuse=False)
     await counters.start()
-    frontends = [SharedFrontends(redis_server.url, lambda: Told({}, {}), lambda: None) for _ in range(2)]
+    frontends = [SharedFrontends(redis_server.url, dict, lambda: None) for _ in range(2)]
     for frontend in frontends:
         await frontend.start()
     heard = frontends[1].part("model").count

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from frontend.peers import frontends
-from frontend.peers.frontends import SharedFrontends, Told
+from frontend.peers.frontends import SharedFrontends
 from scripts.capacity.simulation.beats import Board
 from tests.redis import RedisServer
 
@@ -28,7 +28,7 @@ class Moment:
 async def test_a_board_tells_what_the_script_tells(redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(frontends, "_HASH", f"frontends {uuid.uuid4()}")
     rng, board, moment, script = random.Random(1), Board(), Moment(), frontends._TELL
-    theirs = SharedFrontends(redis_server.url, lambda: Told({}, {}), lambda: None)
+    theirs = SharedFrontends(redis_server.url, lambda: {}, lambda: None)
     told: set[str] = set()
     for number in range(60):
         moment.seconds += rng.choice((0.1, 0.4, 1.0, 1.0, 2.5))

@@ -50,15 +50,6 @@ def test_of_tritons_with_an_idle_instance_goes_first_which_is_the_own_place() ->
     assert _places(scene.sent()) == "bbaa"
 
 
-def test_calls_that_other_frontends_have_there_make_a_triton_less_idle() -> None:
-    scene = Scene()
-    for name in "ab":
-        scene.triton(name, m=ONE)
-    scene.admission.tritons["a"].elsewhere = 1
-    scene.enter("m")
-    assert _places(scene.sent()) == "b"
-
-
 def test_a_triton_that_is_out_gets_no_calls() -> None:
     scene = Scene()
     scene.triton("a", m=ONE)
@@ -96,7 +87,7 @@ def test_leaving_twice_gives_back_one_place() -> None:
     scene.sent()
     for _ in range(2):
         its.leave(calls[0], 0.0)
-    assert (its.scheduler.in_flight, scene.admission.tritons["a"].in_flight) == (1, 1)
+    assert (its.scheduler.in_flight, scene.admission.tritons["a"].models["m"].in_flight.calls) == (1, 1)
 
 
 def test_a_frontend_with_half_of_a_model_has_half_of_what_may_be_in_flight() -> None:

@@ -14,7 +14,7 @@ from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.queue import Bounds
 from frontend.dispatch.scheduler import Rules
 from frontend.errors import BadGateway, Unreached
-from frontend.peers.frontends import FixedFrontends, Told
+from frontend.peers.frontends import FixedFrontends
 from frontend.tritons.inference import Capacity, Inputs, State
 from tests.eventually import until
 from tests.unit.dispatch.servers import FakeTriton
@@ -208,21 +208,21 @@ async def test_calls_of_any_length_count_as_what_a_model_wants(first: FakeTriton
     await made.close()
 
 
-async def test_others_are_told_which_models_are_used_and_what_is_in_flight_where(
+async def test_others_are_told_which_models_are_used(
     dispatcher: Dispatcher, first: FakeTriton, second: FakeTriton
 ) -> None:
-    assert dispatcher.tells() == Told({}, {})
+    assert dispatcher.tells() == {}
     async with _under_way([_call(dispatcher)], first, second):
         # No size was measured yet.
-        assert dispatcher.tells() == Told({"embedder": 0.0}, {"first": 1})
+        assert dispatcher.tells() == {"embedder": 0.0}
     # It was used a moment ago.
-    assert dispatcher.tells() == Told({"embedder": 0.0}, {})
+    assert dispatcher.tells() == {"embedder": 0.0}
 
 
 async def test_bulk_work_does_not_make_a_model_used(dispatcher: Dispatcher, first: FakeTriton) -> None:
     bulk = dispatcher.infer("embedder", dict, ["out"], _asking(priority=4))
     async with _under_way([bulk], first):
-        assert dispatcher.tells() == Told({}, {"first": 1})
+        assert dispatcher.tells() == {}
 
 
 async def test_a_model_that_was_not_declared_has_no_queue(dispatcher: Dispatcher) -> None:

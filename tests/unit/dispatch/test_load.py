@@ -151,12 +151,6 @@ def test_tritons_with_an_idle_instance_are_alike() -> None:
     assert levels == [0, 0, 1, 1]
 
 
-def test_calls_of_other_frontends_are_calls_too() -> None:
-    triton = _triton(m=GPU)
-    triton.elsewhere = 2
-    assert triton.level("m") == 2
-
-
 def test_bulk_work_has_a_triton_that_nobody_has_used() -> None:
     assert _triton(m=GPU).is_idle(0.0)
 

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from frontend.peers import frontends as module
-from frontend.peers.frontends import FixedFrontends, Part, SharedFrontends, Told
+from frontend.peers.frontends import FixedFrontends, Part, SharedFrontends
 from tests.eventually import until
 from tests.redis import RedisServer
 
@@ -20,8 +20,8 @@ class Frontend(SharedFrontends):
     """One that uses ``models``, each with so much work in an execution."""
 
     def __init__(self, url: str, models: dict[str, float]) -> None:
-        super().__init__(url, lambda: Told(self.models, self.tritons), self._changes)
-        self.models, self.tritons = models, dict[str, int]()
+        super().__init__(url, lambda: self.models, self._changes)
+        self.models = models
         self.changes = 0
 
     def _changes(self) -> None:
@@ -153,14 +153,6 @@ async def test_frontends_hear_which_others_have_callers(fleet: Fleet) -> None:
     fleet.join(m=1.0), fleet.join()
     await fleet.beat(count=2)
     assert [frontend.part("m").is_used_elsewhere for frontend in fleet.frontends] == [False, True]
-
-
-async def test_frontends_hear_how_many_calls_the_others_have_at_a_triton(fleet: Fleet) -> None:
-    for calls in (1, 2, 4):
-        fleet.join().tritons = {"a": calls}
-    await fleet.beat(count=2)
-    assert [frontend.in_flight_elsewhere("a") for frontend in fleet.frontends] == [6, 5, 3]
-    assert fleet.frontends[0].in_flight_elsewhere("b") == 0
 
 
 async def test_all_follow_the_size_of_an_execution_that_the_first_user_has(fleet: Fleet) -> None:

@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator
 import pytest
 
 from frontend.peers import frontends as module
-from frontend.peers.frontends import FixedFrontends, SharedFrontends, Told
+from frontend.peers.frontends import FixedFrontends, SharedFrontends
 from tests.redis import RedisServer
 
 
 def _frontend(redis_server: RedisServer) -> SharedFrontends:
-    return SharedFrontends(redis_server.url, lambda: Told({}, {}), lambda: None)
+    return SharedFrontends(redis_server.url, lambda: {}, lambda: None)
 
 
 @pytest.fixture
