@@ -8,11 +8,11 @@ from frontend.dispatch.fair_share import Call
 from frontend.dispatch.load import EXECUTIONS, MOMENT, InFlight, TritonLoad
 from frontend.dispatch.scheduler import BULK, FIRST, Rules, Scheduler
 
-# What is no Triton's work: a call is a call.
+# For what does not count work: each call costs 1.
 ONE_CALL = Work(1.0)
 # Executions of so many seconds hide the gap before the next one.
 _LONG_SECONDS = 1.0
-# A mean over so many calls, of those that are half an execution at least: smaller ones say nothing of whole ones.
+# A mean over so many calls, of those that are half an execution at least: smaller ones do not tell how long one takes.
 _CALLS, _TELLING = 5, 0.5
 _USUAL_CALLS = 100
 
@@ -31,8 +31,8 @@ class ModelCalls:
         self.neighbours: set[ModelCalls] = {self}
         # Of all Tritons that take calls: how many they are, their instances, and the calls that they take at once.
         self.ready = self.instances = self._most = 0
-        # What it has had, in executions of the least work, for its part of processors that models have in common: in
-        # larger ones a model would have more as soon as its executions grow.
+        # Its work so far, in units of the smallest execution, so that models with large executions get no more of the
+        # processors that they share.
         self.served = 0.0
         self._sent: dict[Call, TritonLoad] = {}
         self._in_flight = InFlight()
@@ -47,8 +47,8 @@ class ModelCalls:
 
     @property
     def alone(self) -> bool:
-        """Whether executions are so long, and of so few calls, that none has to wait in Triton behind another."""
-        if not self.batch.is_small or self.batch.gpu:
+        """Whether the next call waits here until an instance is idle: executions are long, and of a call or two."""
+        if not self.batch.is_small:
             return False
         if throughput := self.batch.throughput:
             return self.batch.work * self.share * self.instances / throughput > _LONG_SECONDS
@@ -109,7 +109,7 @@ class ModelCalls:
         """How long a call took that came to its end."""
         busy = self.scheduler.waits > self.scheduler.waiting(BULK)
         # What a model gets done beside others says nothing of its executions.
-        contended = call in self._sent and self._sent[call].has_others(self.model)
+        contended = self._sent[call].has_others(self.model)
         self.batch.note(call.cost, call.sent, now, busy=busy and not contended)
         self._told += 1
         self._usual += (call.cost - self._usual) / min(self._told, _USUAL_CALLS)
@@ -172,7 +172,7 @@ class Admission:
             its.tritons.pop(name, None)
 
     def grants(self, now: float, models: Collection[ModelCalls]) -> list[tuple[ModelCalls, Call]]:
-        """The calls to send now, in order: by priority, and the models of one by the executions that they had."""
+        """The calls to send now, in order: by priority, and of one priority the model that had the least work done."""
         turns = {its: turn for its in models if its.scheduler.waits and (turn := its.scheduler.next(now)) is not None}
         kept: set[TritonLoad] = set()
         granted: list[tuple[ModelCalls, Call]] = []

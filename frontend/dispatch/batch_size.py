@@ -124,14 +124,14 @@ class BatchSize:
     def _measure(self, took: float, now: float) -> None:
         if took < _LEAST_SECONDS or self._done < self._enough:
             return
-        # One slow call is no slow device: what is much less than before counts when it comes twice.
+        # A result far below the last one is believed when a second one confirms it: one slow call is no slow device.
         if self._done / took / self._instances < _SLOW * self._rate(self._current) and not self._doubted:
             self._doubted, self._began = True, None
             return
         self._doubted = False
         due = now + max(_AGAIN_SECONDS, _AGAIN_TIMES * took)
         if self._current not in self._measured:
-            # The next smaller size is not tried at once: where this one was the first, that would cost most.
+            # The next smaller size counts as tried for now, so that a GPU begins with full batches.
             self._measured.setdefault(self._current - 1, (0.0, 1.0, due))
         # What was measured before counts half: calls differ.
         done, seconds, _ = self._measured.get(self._current, (0.0, 0.0, 0.0))

@@ -135,7 +135,7 @@ class Scheduler:
             self._owned[call.owner] += 1
 
     def passed_over(self, calls: int) -> None:
-        """So many calls to other models went first: this counts for those that age here."""
+        """So many calls to other models went first; after ``aged_every`` the oldest here may go for its age."""
         self._passed += calls
 
     def next_change(self, now: float) -> float:

@@ -46,14 +46,14 @@ return told
 _LEASE_SECONDS = 10.0
 
 
-# What a frontend tells: by model that has calls, or had lately, how much work an execution has; 0 where it measured none.
+# What a frontend tells: by model that has calls, or had lately, the work of an execution; 0 where it measured none.
 # Bulk work does not make a model used.
 Told = Mapping[str, float]
 
 
 @dataclass(frozen=True)
 class Part:
-    """What of a model is this frontend's: ``share`` of what may be in flight, 0 for one call at a time.
+    """What of a model is this frontend's: ``share`` of what may be in flight; with 0 one call may be.
 
     It is number ``number`` of ``count`` frontends. ``is_used_elsewhere`` says that others have calls that are no bulk
     work, and ``batch`` how much work an execution has with the one that measures it, if that is another.
