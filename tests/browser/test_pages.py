@@ -9,13 +9,13 @@ from playwright.async_api import Page, expect
 
 from frontend.access import api_key
 from frontend.access.registry import Registry
-from frontend.app import create_app
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 from tests.browser.barriers import barriers
 from tests.browser.conftest import Seen
-from tests.conftest import ROOT, ProductServer
+from tests.browser.served import open_with_key, served
+from tests.conftest import ROOT
 from tests.fakes import FakeTriton, add_key
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -58,18 +58,14 @@ async def url(tmp_path_factory: pytest.TempPathFactory, triton: SlowTriton) -> A
     await registry.create_org("<b onclick=hurt()>acme", None)
     await add_key(registry, KEY, org="<b onclick=hurt()>acme")
     await engine.dispose()
-    server = ProductServer(create_app(settings, connect=lambda address: triton), settings)
-    await server.start_server()
-    yield str(server.make_url("/")).rstrip("/")
-    await server.close()
+    async with served(settings, triton) as address:
+        yield address
 
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def page(tab: Page, url: str) -> Page:
     """The playground, signed in."""
-    await tab.goto(f"{url}/health/live")
-    await tab.evaluate("key => sessionStorage.setItem('quartet-key', key)", KEY)
-    await tab.goto(f"{url}/playground")
+    await open_with_key(tab, url, KEY, "/playground")
     await expect(tab.locator("#whose")).not_to_be_empty()
     return tab
 

@@ -10,15 +10,15 @@ from playwright.async_api import Locator, Page, expect
 
 from frontend.access import api_key
 from frontend.access.registry import Registry
-from frontend.app import create_app
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 from frontend.pages.openapi import document
 from tests.browser.barriers import barriers
 from tests.browser.conftest import Seen
-from tests.conftest import ROOT, ProductServer
-from tests.fakes import FakeTriton, add_key
+from tests.browser.served import open_with_key, served
+from tests.conftest import ROOT
+from tests.fakes import add_key
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -51,18 +51,14 @@ async def url(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
     await migrate(engine)
     await add_key(Registry(engine), KEY)
     await engine.dispose()
-    server = ProductServer(create_app(settings, connect=lambda address: FakeTriton()), settings)
-    await server.start_server()
-    yield str(server.make_url("/")).rstrip("/")
-    await server.close()
+    async with served(settings) as address:
+        yield address
 
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def page(tab: Page, url: str) -> Page:
     """Of a tab that has a key."""
-    await tab.goto(f"{url}/health/live")
-    await tab.evaluate("key => sessionStorage.setItem('quartet-key', key)", KEY)
-    await tab.goto(f"{url}/docs/reference")
+    await open_with_key(tab, url, KEY, "/docs/reference")
     await expect(tab.locator("#Error")).to_be_visible()
     return tab
 

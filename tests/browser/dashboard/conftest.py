@@ -6,14 +6,13 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Page
 
-from frontend.app import create_app
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 from frontend.usage.books import Books
 from tests.browser.dashboard.ledger import NOW, Account, fill, opened
-from tests.conftest import ROOT, ProductServer
-from tests.fakes import FakeTriton
+from tests.browser.served import served
+from tests.conftest import ROOT
 
 # Keeps what is written on the chart, which is a picture.
 _KEEP_LABELS = """
@@ -55,10 +54,8 @@ async def books(settings: Settings, accounts: dict[str, Account]) -> AsyncIterat
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def url(settings: Settings, accounts: dict[str, Account]) -> AsyncIterator[str]:
-    server = ProductServer(create_app(settings, connect=lambda address: FakeTriton()), settings)
-    await server.start_server()
-    yield str(server.make_url("/dashboard"))
-    await server.close()
+    async with served(settings) as address:
+        yield f"{address}/dashboard"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -7,14 +7,13 @@ import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from frontend.access.registry import Registry
-from frontend.app import create_app
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 from frontend.usage.books import Books
 from tests.browser.keys.steps import ADMIN_KEY, ORG, sign_in
-from tests.conftest import ROOT, ProductServer
-from tests.fakes import FakeTriton
+from tests.browser.served import served
+from tests.conftest import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -39,10 +38,8 @@ async def url(settings: Settings) -> AsyncIterator[str]:
     await Registry(engine).create_org("acme", 600)
     await Books(engine).top_up("acme", 500_000_000, "invoice 101")
     await engine.dispose()
-    server = ProductServer(create_app(settings, connect=lambda address: FakeTriton()), settings)
-    await server.start_server()
-    yield str(server.make_url("/")).rstrip("/")
-    await server.close()
+    async with served(settings) as address:
+        yield address
 
 
 @pytest_asyncio.fixture(loop_scope="module")

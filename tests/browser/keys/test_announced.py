@@ -1,12 +1,11 @@
 """What was done on the page of keys is announced, and the keyboard's focus stays where one goes on."""
 
-import aiohttp
 import pytest
 import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from frontend.access import api_key
-from tests.browser.keys.steps import ADMIN_KEY, fill, made
+from tests.browser.keys.steps import fill, made, made_by_another
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -16,12 +15,7 @@ _FOCUSED = "document.activeElement.getAttribute('aria-label') ?? document.active
 @pytest_asyncio.fixture(loop_scope="module")
 async def prefix(url: str) -> str:
     """Of a key that another made."""
-    headers = {"Authorization": f"Bearer {ADMIN_KEY}"}
-    async with (
-        aiohttp.ClientSession(headers=headers) as session,
-        session.post(f"{url}/admin/v1/keys", json={"name": "told", "org": "acme"}) as answer,
-    ):
-        return str((await answer.json())["prefix"])
+    return (await made_by_another(url, "told"))["prefix"]
 
 
 @pytest_asyncio.fixture(loop_scope="module")

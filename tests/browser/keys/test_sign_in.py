@@ -1,11 +1,10 @@
 """One sign-in for all pages of a tab: an API key is typed once, and the admin key is kept by the page of keys alone."""
 
-import aiohttp
 import pytest
 import pytest_asyncio
 from playwright.async_api import Page, expect
 
-from tests.browser.keys.steps import ADMIN_KEY, made, sign_in
+from tests.browser.keys.steps import made, made_by_another, sign_in
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -16,12 +15,7 @@ _NEEDS_ADMIN_KEY = "This page needs the admin key. The other pages use the API k
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def key(url: str) -> str:
     """An API key."""
-    headers = {"Authorization": f"Bearer {ADMIN_KEY}"}
-    async with (
-        aiohttp.ClientSession(headers=headers) as session,
-        session.post(f"{url}/admin/v1/keys", json={"name": "typed once", "org": "acme"}) as answer,
-    ):
-        return str((await answer.json())["key"])
+    return (await made_by_another(url, "typed once"))["key"]
 
 
 @pytest_asyncio.fixture(loop_scope="module")

@@ -1,0 +1,27 @@
+"""The application behind an address, for a browser."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from playwright.async_api import Page
+
+from frontend.app import create_app
+from frontend.config.settings import Settings
+from tests.conftest import ProductServer
+from tests.fakes import FakeTriton
+
+
+@asynccontextmanager
+async def served(settings: Settings, triton: FakeTriton | None = None) -> AsyncIterator[str]:
+    """Its address, without a slash in the end."""
+    server = ProductServer(create_app(settings, connect=lambda address: triton or FakeTriton()), settings)
+    await server.start_server()
+    yield str(server.make_url("/")).rstrip("/")
+    await server.close()
+
+
+async def open_with_key(tab: Page, url: str, key: str, path: str) -> None:
+    """A page in a tab that has an API key."""
+    await tab.goto(f"{url}/health/live")
+    await tab.evaluate("key => sessionStorage.setItem('quartet-key', key)", key)
+    await tab.goto(f"{url}{path}")
