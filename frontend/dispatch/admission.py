@@ -204,7 +204,7 @@ class Admission:
         return min(time for time in times if time > now)
 
     def _place(self, its: ModelCalls, call: Call, kept: set[TritonLoad], now: float) -> str | None:
-        """A near Triton with room, without bulk work, with an idle instance, and then the one that goes first.
+        """A near Triton with room, without bulk work, with an idle instance, of the lowest place, and then in turn.
 
         One that lacks processors alone is ``kept`` for this call: others would take the room that it waits for.
         """
@@ -227,8 +227,8 @@ class Admission:
         if tritons and not fitting:
             kept.update(tritons.values())
 
-        def order(name: str) -> tuple[bool, bool, int, int]:
+        def order(name: str) -> tuple[bool, bool, int, int, float]:
             triton, load = fitting[name], fitting[name].models[its.model]
-            return not triton.near, triton.has_bulk, triton.level(its.model), load.place
+            return not triton.near, triton.has_bulk, triton.level(its.model), load.place, load.began
 
         return min(fitting, key=order, default=None)

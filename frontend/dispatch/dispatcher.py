@@ -186,9 +186,10 @@ class Dispatcher:
         tritons = sorted(its.tritons)
         # Each frontend has other Tritons that it fills first, so that they do not meet on one while another idles.
         first = part.number * len(tritons) // part.count
-        for place, name in enumerate(tritons):
+        for number, name in enumerate(tritons):
             triton = its.tritons[name]
-            triton.models[model].place, triton.frontends = (place - first) % len(tritons), part.count
+            triton.models[model].place = (number - first) % len(tritons) * part.count // len(tritons)
+            triton.frontends = part.count
             if part.is_used_elsewhere:
                 triton.used_elsewhere(now)
             if name in self._backends:

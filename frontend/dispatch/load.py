@@ -50,7 +50,7 @@ class InFlight:
 class ModelLoad:
     """One model of a Triton, which takes calls while it ``is_in``, and at most ``cap`` where that is set.
 
-    The one of the lowest ``place`` goes first.
+    Those of the lowest ``place`` go first, in turn.
     """
 
     capacity: Capacity = Capacity()

@@ -50,6 +50,18 @@ def test_of_tritons_with_an_idle_instance_goes_first_which_is_the_own_place() ->
     assert _places(scene.sent()) == "bbaa"
 
 
+def test_tritons_of_one_place_have_calls_in_turn() -> None:
+    scene = Scene()
+    for name in "ab":
+        scene.triton(name, m=ONE)
+    sent: list[Call] = []
+    for _ in range(4):
+        scene.enter("m")
+        sent += scene.sent()
+        scene.end(sent[-1], after=1.0)
+    assert _places(sent) == "abab"
+
+
 def test_a_triton_that_is_out_gets_no_calls() -> None:
     scene = Scene()
     scene.triton("a", m=ONE)
