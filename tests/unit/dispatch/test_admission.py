@@ -54,12 +54,13 @@ def test_tritons_of_one_place_have_calls_in_turn() -> None:
     scene = Scene()
     for name in "ab":
         scene.triton(name, m=ONE)
-    sent: list[Call] = []
+    places = ""
     for _ in range(4):
         scene.enter("m")
-        sent += scene.sent()
-        scene.end(sent[-1], after=1.0)
-    assert _places(sent) == "abab"
+        sent = scene.sent()
+        places += _places(sent)
+        scene.end(*sent, after=1.0)
+    assert places == "abab"
 
 
 def test_a_triton_that_is_out_gets_no_calls() -> None:

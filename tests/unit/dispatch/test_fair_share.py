@@ -98,7 +98,8 @@ def test_many_keys_that_wait_cost_as_much_each_as_few() -> None:
             _add(shares, keys + number)
         return (time.process_time() - began) / keys
 
-    assert seconds(16_000) < 8 * seconds(1_000)
+    # The least of three, since other tests run beside this one.
+    assert min(seconds(16_000) for _ in range(3)) < 8 * min(seconds(1_000) for _ in range(3))
 
 
 def test_of_a_key_the_lowest_rank_goes_first_and_then_who_came_first() -> None:
