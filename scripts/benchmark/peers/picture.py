@@ -1,4 +1,4 @@
-"""Draws the first table of docs/benchmarks.md, which README shows: python -m scripts.benchmark.peers.picture."""
+"""Draws the first table of docs/benchmarks.md, drawn by: python -m scripts.benchmark.peers.picture."""
 
 import hashlib
 import re
