@@ -69,7 +69,7 @@ def table(found: Sequence[Row]) -> str:
     for case in dict.fromkeys(row.case for row in found):
         its = [row for row in found if row.case == case]
         ratios = [times_as_fast(row, its) for row in its]
-        products = list(max(ratios, key=lambda found: len(found)))
+        products = list(dict.fromkeys(name for ratio in ratios for name in ratio))
         heard = its[0].errors is not None
         heads = (f"{product} is so many times as fast" for product in products)
         lines += ["", output.head((case, f"{its[0].unit} a second", *_HEARD * heard, *heads))]

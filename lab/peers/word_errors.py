@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import jiwer
-from num2words import num2words  # type: ignore[import-untyped]
+from num2words import num2words
 
 from frontend.verification.words import words
 from lab.peers.recorded import Recording
