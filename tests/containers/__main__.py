@@ -1,5 +1,5 @@
-"""The product of compose.yaml from its images: brought up, asked what docs/start.md asks, looked at from inside, stopped, and
-brought up again with its data.
+"""The product of compose.yaml from its images: started, asked what docs/start.md asks, looked at from inside, stopped,
+and started again with its data.
 
     docker/build.sh
     python -m tests.containers
