@@ -23,7 +23,7 @@ def test_every_curl_of_the_first_calls_is_asked_with_what_it_is_said_to_answer()
     assert [example.command for example in found if not example.begins and "-o hello.wav" not in example.command] == []
 
 
-@pytest.mark.parametrize("file", ["compose.embedded.yaml", "tests/containers/stores.yaml"])
+@pytest.mark.parametrize("file", ["compose.embedded.yaml", "compose.registry.yaml", "tests/containers/stores.yaml"])
 def test_a_file_beside_composes_own_replaces_services_that_there_are(file: str) -> None:
     services = [
         yaml.safe_load((ROOT / name).read_text(encoding="utf-8"))["services"].keys() for name in ("compose.yaml", file)
