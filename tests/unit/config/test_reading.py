@@ -53,15 +53,11 @@ def _secret(folder: Path, content: bytes) -> str:
     return str(path)
 
 
-def test_a_secret_is_read_from_its_file(tmp_path: Path) -> None:
-    environ = {"QUARTET_JWT_SECRET_FILE": _secret(tmp_path, f"{SECRET}\n".encode())}
+@pytest.mark.parametrize("content", [f"{SECRET}\n".encode(), codecs.BOM_UTF8 + SECRET.encode()])
+def test_a_secret_is_read_from_its_file(tmp_path: Path, content: bytes) -> None:
+    environ = {"QUARTET_JWT_SECRET_FILE": _secret(tmp_path, content)}
     assert Settings.from_env(environ).jwt_secret == SECRET
     assert read(environ)[0].keys() == {"jwt_secret"}
-
-
-def test_a_byte_order_mark_is_no_part_of_a_secret(tmp_path: Path) -> None:
-    environ = {"QUARTET_JWT_SECRET_FILE": _secret(tmp_path, codecs.BOM_UTF8 + SECRET.encode())}
-    assert Settings.from_env(environ).jwt_secret == SECRET
 
 
 def test_a_byte_order_mark_before_the_settings_file_is_passed_over(file: File) -> None:

@@ -33,27 +33,19 @@ zone = "a"
     ]
 
 
-def test_the_addresses_of_a_pool_can_be_in_a_file(tmp_path: Path, file: File) -> None:
+@pytest.mark.parametrize("start", ["# by hand\n", "\ufeff"])
+def test_the_addresses_of_a_pool_can_be_in_a_file(tmp_path: Path, file: File, start: str) -> None:
     addresses = tmp_path / "text.pool"
-    addresses.write_text("# by hand\n10.0.0.1:8001\n\n10.0.0.2:8001 b # another zone\n", encoding="utf-8")
+    addresses.write_text(f"{start}10.0.0.1:8001\n\n10.0.0.2:8001 b # another zone\n", encoding="utf-8")
     (pool,) = Settings.from_env(file(f"[pools.text]\nfile = '{addresses}'")).pools
     assert pool.read() == [Place("10.0.0.1", 8001), Place("10.0.0.2", 8001, "b")]
-
-
-def test_a_byte_order_mark_is_no_part_of_a_pools_first_address(tmp_path: Path, file: File) -> None:
-    addresses = tmp_path / "text.pool"
-    addresses.write_text("\ufeff10.0.0.1:8001\n", encoding="utf-8")
-    (pool,) = Settings.from_env(file(f"[pools.text]\nfile = '{addresses}'")).pools
-    assert pool.read() == [Place("10.0.0.1", 8001)]
 
 
 def test_a_certificate_is_for_the_host_in_the_address_unless_another_is_named(file: File) -> None:
     text = "[pools.a]\naddress = 'a:1'\nca = 'ca'\n[pools.b]\naddress = 'b:1'\nca = 'ca'\nserver_name = 'c'"
     one, other = Settings.from_env(file(text)).pools
-    assert [pool.tls(host) for pool, host in ((one, "a"), (other, "b"))] == [
-        Tls(Path("ca"), None, None, "a"),
-        Tls(Path("ca"), None, None, "c"),
-    ]
+    assert one.tls("a") == Tls(Path("ca"), None, None, "a")
+    assert other.tls("b") == Tls(Path("ca"), None, None, "c")
     assert PoolSetting("a", ("a:1",)).tls("a") is None
 
 
@@ -65,11 +57,7 @@ def test_a_file_gives_floors_by_model_and_owner(file: File) -> None:
 def test_a_file_gives_prices_in_chf(file: File) -> None:
     text = "[prices.embed-m3]\nmillion_tokens = 0.02\n[prices.stt-1]\nminute = '0.012'\n"
     prices = Settings.from_env(file(text)).prices
-    assert (prices["embed-m3"].micro_chf, prices["stt-1"].micro_chf, prices["stt-1-hd"].micro_chf) == (
-        20_000,
-        12_000,
-        6_000,
-    )
+    assert [prices[model].micro_chf for model in ("embed-m3", "stt-1", "stt-1-hd")] == [20_000, 12_000, 6_000]
 
 
 def test_a_file_gives_aliases(file: File) -> None:
@@ -82,9 +70,8 @@ whisper-1 = "stt-1"
 [aliases.voices]
 alloy = "amy"
 """
-    assert Settings.from_env(file(text)).aliases == Aliases(
-        {"whisper-1": "stt-1"}, {"alloy": "amy"}, ("user", "stream"), "mp3"
-    )
+    expected = Aliases({"whisper-1": "stt-1"}, {"alloy": "amy"}, ("user", "stream"), "mp3")
+    assert Settings.from_env(file(text)).aliases == expected
     assert not Settings.from_env(file("")).aliases
 
 
@@ -112,6 +99,14 @@ alloy = "amy"
         ("[pools.a]\naddress = 'x:1'\nserver_name = 'c'", "pools.a: server_name needs ca"),
         ("[pools.a]\naddress = 'x:1'\nmodels = 'm'", "pools.a.models:"),
         ("[pools.a]\naddress = 'x:1'\nconcurrency.m = 0", "pools.a.concurrency.m:"),
+        (
+            "[pools.a]\naddress = 'a:1'\nconcurrency.m3 = 2",
+            "pools.a.concurrency.m3: there is no model 'm3'; there are whis",
+        ),
+        (
+            "[floors.whisper_large]\nacme = 1",
+            "floors.whisper_large: there is no model 'whisper_large'; there are whisper_",
+        ),
         ("[floors.m3_embedder]\nacme = 'two'", "floors.m3_embedder.acme:"),
         ("[prices.gpt-4]\nminute = 1", "prices: there is no model 'gpt-4'"),
         ("[prices.stt-1]\nhour = 1", "prices: stt-1 must have minute, and nothing else"),
