@@ -22,8 +22,8 @@ import sys
 
 from frontend.commands import checkout
 from frontend.config.proxies import spare_this_machine
+from frontend.config.reading import SettingsError
 from frontend.config.settings import Settings
-from frontend.config.tables import SettingsError
 from frontend.observe.logs import set_up_logging
 from frontend.processes.worker import Start
 from frontend.processes.workers import CANNOT_START, Workers

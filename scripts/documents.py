@@ -5,8 +5,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from frontend.config.fields import Fields
 from frontend.config.reading import FROM_FILE, PREFIX
-from frontend.config.settings import GROUPS, Settings
+from frontend.config.settings import Settings
 from frontend.observe import metrics
 from frontend.observe.table import LABELS, Row
 from frontend.pages.guide import guide
@@ -14,6 +15,17 @@ from scripts.benchmark.common.output import head, line
 from scripts.capacity import report
 
 _ROOT = Path(__file__).parents[1]
+# Above the settings from that one on.
+_HEADINGS = {
+    "host": "Server",
+    "database": "Database, charges and Redis",
+    "cors_origins": "Who may call",
+    "triton": "Models and Tritons",
+    "request_seconds": "Requests and queues",
+    "audio_workers": "Audio and text in this process",
+    "chat_upstream": "Chat",
+    "log_level": "Logs and traces",
+}
 _OF_A_SETTING = ("variable", "default", "meaning")
 _OF_A_METRIC = ("metric", "type", "unit", "labels", "meaning")
 
@@ -23,15 +35,19 @@ def _section(title: str, names: Sequence[str], rows: Iterable[Sequence[str]]) ->
 
 
 def _settings() -> str:
-    """A table for each group of settings."""
-    parts = ((f"### {group.__doc__}", map(_setting, dataclasses.fields(group))) for group in GROUPS)
-    return "\n".join(_section(title, _OF_A_SETTING, rows) for title, rows in parts)
+    """A table for the settings of each heading."""
+    lines: list[str] = []
+    for item in dataclasses.fields(Fields):
+        if heading := _HEADINGS.get(item.name):
+            lines += ["", f"### {heading}", "", head(_OF_A_SETTING)]
+        lines.append(line(_setting(item)))
+    return "\n".join([*lines[1:], ""])
 
 
 def _setting(item: "dataclasses.Field[object]") -> Sequence[str]:
     variable = f"{PREFIX}{item.name.upper()}"
     name = f"`{variable}`, `{variable}{FROM_FILE}`" if item.metadata["secret"] else f"`{variable}`"
-    return name, "`(empty)`" if item.default == "" else f"`{item.default}`", item.metadata["help"]
+    return name, "`(empty)`" if item.default == "" else f"`{item.default}`", item.metadata["description"]
 
 
 def _metrics() -> str:

@@ -12,7 +12,7 @@ import jwt
 import orjson
 from cryptography.exceptions import UnsupportedAlgorithm
 
-from frontend.config.tables import SettingsError
+from frontend.config.reading import SettingsError
 from frontend.observe.logs import log
 from frontend.processes.background import Repeating
 

@@ -14,8 +14,8 @@ from frontend.catalogue.exports import read_export, read_exports
 from frontend.catalogue.models import EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS, Model
 from frontend.commands.reach import reach
 from frontend.commands.tables import columns
+from frontend.config.reading import SettingsError
 from frontend.config.settings import Settings
-from frontend.config.tables import SettingsError
 from frontend.database.engine import DatabaseUrlError, parse_url
 from frontend.operations.packed_model import load_tokenizer
 from frontend.operations.speech.voices import PiperVoice

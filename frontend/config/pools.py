@@ -1,8 +1,19 @@
 """Pools of Tritons: the models that they serve, and where their addresses come from."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, model_validator
+
+from frontend.config.tables import Slots, TritonModel, made_of
+
+_NEEDS = (("certificate", "key"), ("key", "certificate"), ("certificate", "ca"), ("server_name", "ca"))
+
+
+def _not_in_table(_: str) -> str:
+    raise ValueError("is what its table is called, and not in it")
 
 
 @dataclass(frozen=True)
@@ -45,16 +56,29 @@ class PoolSetting:
     ``certificate`` and ``key`` over mutual TLS; their certificate is for ``server_name``, or the host in the address.
     """
 
-    name: str
-    address: tuple[str, ...] = ()
+    name: Annotated[str, AfterValidator(_not_in_table)] = ""
+    address: Annotated[tuple[str, ...], BeforeValidator(lambda one: [one] if isinstance(one, str) else one)] = ()
     file: Path | None = None
-    models: tuple[str, ...] = ()
-    concurrency: Mapping[str, int] = field(default_factory=dict)
+    models: tuple[TritonModel, ...] = ()
+    concurrency: Mapping[TritonModel, Slots] = field(default_factory=dict)
     zone: str = ""
     ca: Path | None = None
     certificate: Path | None = None
     key: Path | None = None
     server_name: str = ""
+
+    @model_validator(mode="after")
+    def _check(self) -> "PoolSetting":
+        if bool(self.address) == bool(self.file):
+            raise ValueError("must have an address or a file")
+        for setting, other in _NEEDS:
+            if getattr(self, setting) and not getattr(self, other):
+                raise ValueError(f"{setting} needs {other}")
+        try:
+            self.read()
+        except OSError as error:
+            raise ValueError(error) from None
+        return self
 
     def slots(self, models: Iterable[str], default: int) -> dict[str, int]:
         """Calls at once of those of ``models`` that they serve; 0 is for them to say."""
@@ -74,3 +98,10 @@ class PoolSetting:
     def tls(self, host: str) -> Tls | None:
         """For those whose address has this host."""
         return Tls(self.ca, self.certificate, self.key, self.server_name or host) if self.ca else None
+
+
+def _named(pools: Mapping[str, PoolSetting]) -> tuple[PoolSetting, ...]:
+    return tuple(replace(pool, name=name) for name, pool in pools.items())
+
+
+Pools = Annotated[Sequence[PoolSetting], made_of(dict[str, PoolSetting], _named)]

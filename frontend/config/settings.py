@@ -1,32 +1,35 @@
-"""Settings, read once from a TOML file and the environment; a bad one ends the start with its name."""
+"""Settings, read once from a TOML file and the environment; bad ones end the start with their names."""
 
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from frontend.catalogue.aliases import Aliases
 from frontend.catalogue.endpoints import LIMITS
 from frontend.catalogue.models import CHAT, PRICES, Served
-from frontend.catalogue.prices import Price
 from frontend.config import reading
-from frontend.config.groups import Access, Chat, Observing, Requests, Server, Stores, Tritons, Work
+from frontend.config.fields import Fields
 from frontend.config.networks import Networks
-from frontend.config.pools import PoolSetting
+from frontend.config.pools import Pools, PoolSetting
 from frontend.config.reading import PREFIX
-from frontend.config.tables import SettingsError, check_aliases, check_models, checked
+from frontend.config.tables import Floors, Limits, Prices, Tiers, faults_of, faults_of_aliases
 
 _SECRET_BYTES = 32
+_WEB = ("http://", "https://")
+_SCHEMES = {"redis": ("redis://", "rediss://"), "chat_upstream": _WEB, "otlp_endpoint": _WEB}
 # As browsers write it: in small letters, with a port only where that is not the scheme's own.
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]+)?")
 # What it takes at most to write the last charges down and to give leases back.
 _FLUSH_SECONDS = 15.0
-GROUPS = (Server, Stores, Access, Tritons, Requests, Work, Chat, Observing)
+_SHARED = ("audio_workers", "text_workers", "threads", "connections", "held_bytes")
 
 
 @dataclass(frozen=True)
-class Settings(Server, Stores, Access, Tritons, Requests, Work, Chat, Observing):
+class Settings(Fields):
     """Everything that can be set. The name of a variable is ``QUARTET_`` and the field in capitals.
 
     The file that ``QUARTET_CONFIG`` names has the fields as they are called here; variables go before it. Only the
@@ -35,49 +38,53 @@ class Settings(Server, Stores, Access, Tritons, Requests, Work, Chat, Observing)
     "key:<id>" = slots), ``[prices.<model>]`` (unit = CHF) and ``[aliases]`` (what apps say that know OpenAI alone).
     """
 
-    limits: Mapping[str, int] = field(default_factory=lambda: LIMITS)
-    tiers: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    pools: Sequence[PoolSetting] = ()
-    floors: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    prices: Mapping[str, Price] = field(default_factory=lambda: PRICES)
+    limits: Limits = field(default_factory=lambda: LIMITS)
+    tiers: Tiers = field(default_factory=dict)
+    pools: Pools = ()
+    floors: Floors = field(default_factory=dict)
+    prices: Prices = field(default_factory=lambda: PRICES)
     aliases: Aliases = field(default_factory=Aliases)
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> "Settings":
-        """Read the file and the variables that start with ``QUARTET_``; ``SettingsError`` names the first bad one."""
-        settings = cls(**reading.read(environ, _fields()))
-        settings._check()
+        """Read the file and the variables that start with ``QUARTET_``; ``SettingsError`` names all bad ones."""
+        values, sources = reading.read(environ)
+        try:
+            settings = TypeAdapter(cls).validate_python(values)
+        except ValidationError as error:
+            raise reading.refusal(faults_of(error), sources) from None
+        if faults := list(settings._faults()) or list(faults_of_aliases(settings.served)):
+            raise reading.refusal(faults, sources)
         return settings
 
-    def _check(self) -> None:
-        """What a value alone does not show."""
+    def _faults(self) -> Iterator[tuple[str, str]]:
+        """What types and bounds do not show: the setting, and what is wrong with it."""
         for name in ("jwt_secret", "admin_key"):
             if 0 < len(getattr(self, name).encode()) < _SECRET_BYTES:
-                raise SettingsError(f"{PREFIX}{name.upper()}: must have at least {_SECRET_BYTES} bytes")
-        if self.redis and not self.redis.startswith(("redis://", "rediss://")):
-            raise SettingsError(f"{PREFIX}REDIS: must begin with redis:// or rediss://")
+                yield name, f"must have at least {_SECRET_BYTES} bytes"
+        for name, schemes in _SCHEMES.items():
+            if (address := getattr(self, name)) and not address.startswith(schemes):
+                yield name, f"must begin with {' or '.join(schemes)}"
         if self.workers > 1 and not self.redis:
-            raise SettingsError(f"{PREFIX}WORKERS: more than one need {PREFIX}REDIS, or each would count for itself")
+            yield "workers", f"more than one need {PREFIX}REDIS, or each would count for itself"
         if self.admin_port and self.admin_port == self.port:
-            raise SettingsError(f"{PREFIX}ADMIN_PORT: must be another than {PREFIX}PORT")
-        for name in ("chat_upstream", "otlp_endpoint"):
-            if getattr(self, name) and not getattr(self, name).startswith(("http://", "https://")):
-                raise SettingsError(f"{PREFIX}{name.upper()}: must begin with http:// or https://")
+            yield "admin_port", f"must be another than {PREFIX}PORT"
         for origin in self.allowed_origins - {"*"}:
             if not _ORIGIN.fullmatch(origin):
-                message = f"{origin!r} is not an origin, which is a scheme and a host, such as https://app.example.com"
-                raise SettingsError(f"{PREFIX}CORS_ORIGINS: {message}")
-        _ = self.tritons, self.proxies
-        for name in ("models", "voices"):
+                yield "cors_origins", f"{origin!r} is no origin: a scheme and a host, such as https://app.example.com"
+        reads: dict[str, Callable[[], object]] = {
+            "triton": lambda: [pool.read() for pool in self.tritons],
+            "trusted_proxies": lambda: self.proxies,
+            "models": lambda: Served.of(self.models),
+            "voices": lambda: Served.of(voices=self.voices),
+        }
+        for name, read in reads.items():
             try:
-                Served.of(**{name: getattr(self, name)})
+                read()
             except ValueError as error:
-                raise SettingsError(f"{PREFIX}{name.upper()}: {error}") from None
-        check_aliases(self.served)
-        for place, models in [(f"floors.{model}", [model]) for model in self.floors] + [
-            (f"pools.{pool.name}", [*pool.models, *pool.concurrency]) for pool in self.pools
-        ]:
-            check_models(place, models)
+                yield name, str(error)
 
     @cached_property
     def served(self) -> Served:
@@ -99,15 +106,12 @@ class Settings(Server, Stores, Access, Tritons, Requests, Work, Chat, Observing)
     def tritons(self) -> Sequence[PoolSetting]:
         """Every pool of Tritons that calls can go to."""
         addresses = tuple(address.strip() for address in self.triton.split(","))
-        return self.pools or [checked(f"{PREFIX}TRITON", PoolSetting("triton", addresses))]
+        return self.pools or [PoolSetting("triton", addresses)]
 
     @cached_property
     def proxies(self) -> Networks:
         """Those whose word on who calls is taken."""
-        try:
-            return Networks(self.trusted_proxies)
-        except ValueError as error:
-            raise SettingsError(f"{PREFIX}TRUSTED_PROXIES: {error}") from None
+        return Networks(self.trusted_proxies)
 
     @property
     def longest_drain_seconds(self) -> float:
@@ -127,15 +131,5 @@ class Settings(Server, Stores, Access, Tritons, Requests, Work, Chat, Observing)
 
     def for_one_worker(self) -> "Settings":
         """The same with this worker's share of what all workers may do at once, at least one of each."""
-        shared = ("audio_workers", "text_workers", "threads", "connections", "held_bytes")
-        shares = {name: -(-getattr(self, name) // self.workers) for name in shared}
+        shares = {name: -(-getattr(self, name) // self.workers) for name in _SHARED}
         return dataclasses.replace(self, **shares)
-
-
-def names_set(environ: Mapping[str, str]) -> set[str]:
-    """The fields that the file or the environment say something about, right or wrong."""
-    return reading.names_set(environ, _fields())
-
-
-def _fields() -> reading.Fields:
-    return {item.name: item for item in dataclasses.fields(Settings)}

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frontend.catalogue.models import Model
+from frontend.config.reading import SettingsError
 from frontend.config.settings import Settings
-from frontend.config.tables import SettingsError
 from frontend.dispatch.batch_size import Work
 from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher

@@ -7,7 +7,7 @@ from typing import Any
 from aiohttp import web
 
 from frontend.app_keys import AUDIO, DISPATCHER, RECORDER, SETTINGS, TEXT
-from frontend.config.tables import SettingsError
+from frontend.config.reading import SettingsError
 from frontend.http.life import LIFE
 from frontend.http.rendering import json_response
 from frontend.tritons.inference import State

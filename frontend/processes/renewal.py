@@ -3,8 +3,8 @@
 import time
 from collections.abc import Callable, Sequence
 
+from frontend.config.reading import SettingsError
 from frontend.config.settings import Settings
-from frontend.config.tables import SettingsError
 from frontend.observe.logs import log
 from frontend.processes.pauses import Pauses
 from frontend.processes.sockets import check_same

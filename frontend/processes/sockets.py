@@ -4,9 +4,8 @@ import errno
 import socket
 import time
 
-from frontend.config.reading import PREFIX
+from frontend.config.reading import PREFIX, SettingsError
 from frontend.config.settings import Settings
-from frontend.config.tables import SettingsError
 
 _TRIES, _TRY_SECONDS = 10, 0.1
 # What cannot change while they are open.

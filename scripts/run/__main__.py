@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 from frontend.config.proxies import spare_this_machine
-from frontend.config.tables import SettingsError
+from frontend.config.reading import SettingsError
 from scripts.export_models.plan import SOME_FAILED
 from scripts.local_triton.checks import PreflightError
 from scripts.local_triton.child import die_with_parent
@@ -38,7 +38,7 @@ def _export(choice: preflight.Choice) -> None:
 
 
 def _run(choice: preflight.Choice) -> int:
-    preflight.check(choice, os.environ)
+    preflight.check(choice)
     with folder_in_use(choice.state, preflight.port_of(choice.port)):
         if choice.models == "demo":
             print(DEMO_BOUNDS, flush=True)

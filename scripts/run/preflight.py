@@ -16,13 +16,10 @@ import importlib.util
 import os
 import sys
 import sysconfig
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from frontend.config.proxies import spare_this_machine
-from frontend.config.settings import Settings
-from frontend.config.tables import SettingsError
 from scripts.export_models import space, stamp
 from scripts.export_models.checkpoints import SourceError
 from scripts.export_models.plan import MODELS
@@ -87,10 +84,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--facts", default="", help="a file of facts that the models are held to (hub: the published)")
 
 
-def check(choice: Choice, environ: Mapping[str, str]) -> list[str]:
+def check(choice: Choice) -> list[str]:
     """Ask what costs least first; returns a line for each model that cannot be exported while others can.
 
-    Raises ``PreflightError`` or ``SettingsError`` with the first thing that is wrong.
+    Raises ``PreflightError`` with the first thing that is wrong.
     """
     faults: list[str] = []
     check_models(choice)
@@ -99,7 +96,6 @@ def check(choice: Choice, environ: Mapping[str, str]) -> list[str]:
     state.check_writable(choice.state)
     if choice.action == "run":
         port = port_of(choice.port)
-        Settings.from_env(environ)
         state.check_folder(choice.state)
         state.check_models(choice.models_text)
         checks.check_port(port)
@@ -206,8 +202,8 @@ def main() -> int:
     add_arguments(parser)
     choice = Choice(**vars(parser.parse_args()))
     try:
-        faults = check(choice, os.environ)
-    except (PreflightError, SettingsError, OSError) as error:
+        faults = check(choice)
+    except (PreflightError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
     for line in faults:

@@ -19,8 +19,8 @@ from frontend.catalogue.exports import read_exports
 from frontend.catalogue.models import SPEECH
 from frontend.commands.database import with_registry
 from frontend.config.proxies import no_proxy
-from frontend.config.reading import FROM_FILE, PREFIX
-from frontend.config.settings import Settings, names_set
+from frontend.config.reading import FROM_FILE, PREFIX, read
+from frontend.config.settings import Settings
 from frontend.database.engine import absolute
 from frontend.processes.pauses import Pauses
 from frontend.processes.workers import CANNOT_START
@@ -227,7 +227,7 @@ class Stack:
 
 def with_defaults(environ: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
     """The environment, and ``values`` for the settings of which neither it nor the settings' file says anything."""
-    said = names_set(environ)
+    said, _ = read(environ)
     return {**environ, **{f"{PREFIX}{name.upper()}": value for name, value in values.items() if name not in said}}
 
 

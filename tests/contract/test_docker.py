@@ -264,7 +264,7 @@ def test_the_quartet_command_runs_from_anywhere(installed: Path, tmp_path: Path)
     environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(installed), "QUARTET_THREADS": "none"}
     command = [str(installed / "bin" / "quartet"), "keys", "list"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (2, "QUARTET_THREADS: 'none' is not a int\n")
+    assert (done.returncode, done.stderr) == (2, "QUARTET_THREADS: must be a valid integer, not 'none'\n")
 
 
 def test_what_is_installed_has_every_file_of_the_frontend(installed: Path) -> None:

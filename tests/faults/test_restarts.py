@@ -86,7 +86,7 @@ def _offered(frontend: Served) -> Any:
 async def test_settings_are_read_anew_and_refused_as_a_whole(frontend: Served, environ: dict[str, str]) -> None:
     path, workers = Path(environ[CONFIG_FILE]), frontend.workers()
     for line, reason in (
-        ("threads = 0", "threads: 0 is not between"),
+        ("threads = 0", "threads: must be greater than or equal to 1, not '0'"),
         ('host = "0.0.0.0"', "QUARTET_HOST: cannot change"),
         ('ready_models = "nothing"', "a worker does not start with them"),
     ):

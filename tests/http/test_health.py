@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from frontend.catalogue.models import Served
+from frontend.config.reading import SettingsError
 from frontend.config.settings import Settings
-from frontend.config.tables import SettingsError
 from frontend.pages.health import Required
 from frontend.tritons.triton import Arrays
 from tests.conftest import Client, running

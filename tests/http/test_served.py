@@ -9,8 +9,8 @@ import pytest
 
 from frontend.app import create_app
 from frontend.audio import encode
+from frontend.config.reading import SettingsError
 from frontend.config.settings import Settings
-from frontend.config.tables import SettingsError
 from frontend.http.runner import Runner
 from tests.conftest import ROOT, Client, running
 from tests.fakes import FakeTriton

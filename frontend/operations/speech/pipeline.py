@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from frontend.access.debts import Stint, Unpaid
 from frontend.audio.encode import ENCODERS, Samples, to_int16
 from frontend.catalogue.voices import AUDIO_FORMATS
+from frontend.config.reading import SettingsError
 from frontend.config.settings import Settings
-from frontend.config.tables import SettingsError
 from frontend.dispatch.batch_size import Work
 from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher

@@ -9,7 +9,8 @@ from frontend.access import api_key
 from frontend.access.listing import Search
 from frontend.access.names import LONGEST_ORG
 from frontend.access.registry import LONGEST_SECONDS, ROTATION_OVERLAP_SECONDS
-from frontend.config.tables import TIERS, USUAL_TIER, SettingsError, check_limit
+from frontend.config.reading import SettingsError
+from frontend.config.tables import TIERS, USUAL_TIER, check_limit
 from frontend.errors import InvalidRequest
 from frontend.http import fields
 from frontend.http.rendering import json_response

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-from frontend.config.reading import FROM_FILE, PREFIX
+from frontend.config.reading import FROM_FILE, PREFIX, SettingsError
 from frontend.config.settings import Settings
-from frontend.config.tables import SettingsError
 from frontend.observe.metrics import GROUPS
 from scripts.local_triton.settings import arguments
 from tests.contract.chart.helm import Manifest, name

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from frontend.access import jwks as module
 from frontend.access.jwks import Jwks, is_address, parse
-from frontend.config.tables import SettingsError
+from frontend.config.reading import SettingsError
 
 
 def _entry(kid: str) -> dict[str, Any]:

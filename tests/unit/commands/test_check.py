@@ -35,7 +35,7 @@ def test_good_settings_are_said_to_be_good_and_nothing_is_made(terminal: Termina
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("QUARTET_PORT", "99999", "QUARTET_PORT: 99999 is not between 0 and 65535"),
+        ("QUARTET_PORT", "99999", "QUARTET_PORT: must be less than or equal to 65535, not '99999'"),
         ("QUARTET_PROT", "1", "QUARTET_PROT: there is no such setting"),
         ("QUARTET_JWT_SECRET_FILE", "/nowhere", "QUARTET_JWT_SECRET_FILE: /nowhere: No such file or directory"),
         ("QUARTET_READY_MODELS", "whisper", "QUARTET_READY_MODELS: there is no model 'whisper'; "),

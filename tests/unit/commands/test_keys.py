@@ -151,7 +151,7 @@ def test_a_worker_that_cannot_start_ends_with_one_line(
 
 def test_bad_settings_end_the_start_with_one_line(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(f"{PREFIX}PORT", "x")
-    assert terminal.type("serve", status=2) == ["QUARTET_PORT: 'x' is not a int"]
+    assert terminal.type("serve", status=2) == ["QUARTET_PORT: must be a valid integer, not 'x'"]
 
 
 def test_a_token_needs_a_secret(terminal: Terminal) -> None:

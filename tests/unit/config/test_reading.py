@@ -5,16 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from frontend.config.settings import Settings, names_set
-from frontend.config.tables import SettingsError
+from frontend.config.reading import SettingsError, read
+from frontend.config.settings import Settings
+from tests.unit.config.conftest import File
 
 SECRET = "0123456789abcdef0123456789abcdef"
-
-
-def _file(folder: Path, text: str) -> dict[str, str]:
-    path = folder / "quartet.toml"
-    path.write_text(text, encoding="utf-8")
-    return {"QUARTET_CONFIG": str(path), "PORT": "1"}
 
 
 def test_what_the_demo_environment_holds_for_clients_is_no_setting() -> None:
@@ -22,9 +17,9 @@ def test_what_the_demo_environment_holds_for_clients_is_no_setting() -> None:
     assert Settings.from_env({f"QUARTET_{name}": "x" for name in names}) == Settings()
 
 
-def test_what_was_said_is_known_by_its_names(tmp_path: Path) -> None:
-    said = names_set({**_file(tmp_path, "threads = 3\n"), "QUARTET_PORT": "1", "HOME": "/"})
-    assert {"threads", "port"} <= said
+def test_what_was_said_is_known_by_its_names(file: File) -> None:
+    said, _ = read({**file("threads = 3\n"), "QUARTET_PORT": "1", "HOME": "/"})
+    assert {"threads", "port"} <= said.keys()
     assert "text_workers" not in said
 
 
@@ -43,7 +38,7 @@ def test_what_was_said_is_known_by_its_names(tmp_path: Path) -> None:
 )
 def test_what_kubernetes_says_of_services_is_no_setting(name: str, value: str) -> None:
     assert Settings.from_env({name: value}) == Settings()
-    assert names_set({name: value}) == set()
+    assert read({name: value}) == ({}, {})
 
 
 @pytest.mark.parametrize("name", ["QUARTET_SERVICE", "QUARTET_PORT_TCP", "QUARTET_SERVICE_HOSTS"])
@@ -58,23 +53,19 @@ def _secret(folder: Path, content: bytes) -> str:
     return str(path)
 
 
-def test_a_secret_is_read_from_its_file(tmp_path: Path) -> None:
-    environ = {"QUARTET_JWT_SECRET_FILE": _secret(tmp_path, f"{SECRET}\n".encode())}
+@pytest.mark.parametrize("content", [f"{SECRET}\n".encode(), codecs.BOM_UTF8 + SECRET.encode()])
+def test_a_secret_is_read_from_its_file(tmp_path: Path, content: bytes) -> None:
+    environ = {"QUARTET_JWT_SECRET_FILE": _secret(tmp_path, content)}
     assert Settings.from_env(environ).jwt_secret == SECRET
-    assert names_set(environ) == {"jwt_secret"}
+    assert read(environ)[0].keys() == {"jwt_secret"}
 
 
-def test_a_byte_order_mark_is_no_part_of_a_secret(tmp_path: Path) -> None:
-    environ = {"QUARTET_JWT_SECRET_FILE": _secret(tmp_path, codecs.BOM_UTF8 + SECRET.encode())}
-    assert Settings.from_env(environ).jwt_secret == SECRET
+def test_a_byte_order_mark_before_the_settings_file_is_passed_over(file: File) -> None:
+    assert Settings.from_env(file("\ufeffthreads = 3\n")).threads == 3
 
 
-def test_a_byte_order_mark_before_the_settings_file_is_passed_over(tmp_path: Path) -> None:
-    assert Settings.from_env(_file(tmp_path, "\ufeffthreads = 3\n")).threads == 3
-
-
-def test_a_secret_goes_before_that_of_the_settings_file(tmp_path: Path) -> None:
-    environ = {**_file(tmp_path, f"jwt_secret = '{SECRET}'"), "QUARTET_JWT_SECRET_FILE": _secret(tmp_path, b"x" * 40)}
+def test_a_secret_goes_before_that_of_the_settings_file(tmp_path: Path, file: File) -> None:
+    environ = {**file(f"jwt_secret = '{SECRET}'"), "QUARTET_JWT_SECRET_FILE": _secret(tmp_path, b"x" * 40)}
     assert Settings.from_env(environ).jwt_secret == "x" * 40
 
 

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from frontend.config.reading import SettingsError
 from frontend.config.settings import Settings
-from frontend.config.tables import SettingsError
 from frontend.processes import renewal
 from frontend.processes.renewal import Renewal
 
@@ -130,7 +130,7 @@ def test_one_that_takes_for_ever_is_ended(caplog: pytest.LogCaptureFixture) -> N
 
 def test_bad_settings_start_nothing() -> None:
     def bad() -> Settings:
-        raise SettingsError("QUARTET_PORT: 'x' is not a int")
+        raise SettingsError("QUARTET_PORT: must be a valid integer, not 'x'")
 
     scene = Scene()
     renewal = Renewal(bad, scene._start)  # type: ignore[arg-type]

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from frontend.config.reading import SettingsError
 from frontend.config.settings import Settings
-from frontend.config.tables import SettingsError
 from frontend.processes.sockets import Sockets, check_same
 
 

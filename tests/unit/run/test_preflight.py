@@ -13,7 +13,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from frontend.config.tables import SettingsError
 from scripts.export_models import checkpoints, space, stamp
 from scripts.export_models.plan import MODELS
 from scripts.export_models.sources import FolderSource, HubSource
@@ -50,19 +49,14 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_wrong_choice_is_named(choice: Choice, sentence: str) -> None:
     with pytest.raises(PreflightError, match=sentence):
-        preflight.check(choice, {})
-
-
-def test_a_wrong_setting_is_named() -> None:
-    with pytest.raises(SettingsError, match="QUARTET_THREADS: 'x' is not a int"):
-        preflight.check(RUN, {"QUARTET_THREADS": "x"})
+        preflight.check(choice)
 
 
 def test_a_busy_port_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(PreflightError, match=f"port {port} is busy"):
-            preflight.check(replace(RUN, port=str(port)), {})
+            preflight.check(replace(RUN, port=str(port)))
 
 
 @pytest.mark.parametrize("name", ["a b", "é"])
@@ -72,12 +66,12 @@ def test_a_folder_that_triton_cannot_run_in_is_named(
     (tmp_path / name).mkdir()
     monkeypatch.chdir(tmp_path / name)
     with pytest.raises(PreflightError, match=f"Triton cannot run in {tmp_path / name}"):
-        preflight.check(RUN, {})
+        preflight.check(RUN)
 
 
 def test_a_folder_of_state_that_triton_cannot_run_in_is_named() -> None:
     with pytest.raises(PreflightError, match="Triton cannot run in .*/my state"):
-        preflight.check(replace(RUN, state=Path("my state")), {})
+        preflight.check(replace(RUN, state=Path("my state")))
 
 
 @pytest.mark.parametrize(
@@ -141,7 +135,7 @@ def test_after_the_demo_the_real_models_are_asked_about_as_at_first(monkeypatch:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=10**12))
     monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{free_port()}")
     with pytest.raises(PreflightError, match="the model hub .* cannot be reached"):
-        preflight.check(replace(RUN, models="hub", port=str(free_port())), {})
+        preflight.check(replace(RUN, models="hub", port=str(free_port())))
 
 
 def test_the_last_of_ten_models_asks_for_its_own_room_alone() -> None:

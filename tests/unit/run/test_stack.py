@@ -10,6 +10,7 @@ import pytest
 from frontend.access.registry import Registry
 from frontend.catalogue.models import Served
 from frontend.commands.database import with_registry
+from frontend.config.reading import SettingsError
 from frontend.config.settings import Settings
 from scripts.export_models import stamp
 from scripts.export_models.stamp import Stamp
@@ -44,6 +45,11 @@ def test_a_folder_of_its_own_has_a_database_of_its_own_and_tritons_addresses(tmp
     assert values["QUARTET_TRITON"] == f"127.0.0.1:{ports.grpc}"
     assert values["QUARTET_TRITON_HTTP"] == f"http://127.0.0.1:{ports.http}"
     assert values["QUARTET_TRITON_METRICS"] == f"http://127.0.0.1:{ports.metrics}/metrics"
+
+
+def test_a_wrong_setting_is_named_before_anything_is_started() -> None:
+    with pytest.raises(SettingsError, match="QUARTET_THREADS: must be a valid integer, not 'x'"):
+        Stack(1, {"QUARTET_THREADS": "x"})
 
 
 def test_whoever_hurries_does_not_wait_for_requests() -> None:
