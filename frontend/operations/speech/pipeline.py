@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frontend.access.debts import Stint, Unpaid
-from frontend.audio.encode import ENCODERS, Samples, to_int16
+from frontend.audio.encode import ENCODERS, AudioFile, Samples, to_int16
 from frontend.catalogue.voices import AUDIO_FORMATS
 from frontend.config.settings import Settings
 from frontend.config.tables import SettingsError
@@ -121,7 +121,7 @@ class SpeechPipeline:
         self, spoken: list[tuple[Utterance, Samples]], voice: PiperVoice, response_format: str, context: RequestContext
     ) -> bytes:
         """A file with pauses between its sentences; an utterance at a time, so that others have their turns."""
-        file = ENCODERS[response_format](voice.sample_rate, self._settings.mp3_kbps)
+        file = AudioFile(response_format, voice.sample_rate, self._settings.mp3_kbps)
         pause = np.zeros(self._pause(voice), np.int16)
         for place, (part, audio) in enumerate(spoken, 1):
             pauses = part.ends and place < len(spoken)
