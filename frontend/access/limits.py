@@ -1,58 +1,48 @@
 """How many requests a minute a caller may send to an endpoint, and what happens when Redis cannot say."""
 
 import asyncio
-import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from limits import RateLimitItemPerMinute
-
 from frontend.access.caller import Caller
-from frontend.access.counters import PREFIX, Limit, MemoryCounters, RedisCounters, Taken, within_ticks
+from frontend.access.counters import Limit, MemoryCounters, RedisCounters, Taken
 from frontend.access.windows import Count
 from frontend.errors import BadGateway, RateLimited
 from frontend.observe.logs import Outage
 from frontend.observe.metrics import LIMITER_DEGRADED
-from frontend.observe.stores import REDIS_AWAY, asking_redis
+from frontend.observe.stores import REDIS_AWAY
+from frontend.peers.frontends import SharedFrontends
 from frontend.processes.background import Repeating
 
 _BEAT_SECONDS = 1.0
-_DEAD_SECONDS = 3
-_LIVE = f"{PREFIX}:frontends"
+# What a beat counts has no bound.
+_BEAT = Limit(2**31, ("frontends", "beat"))
 _Answer = TypeVar("_Answer")
 
 
 class SharedCounters:
-    """Counts in Redis; while that is away, each frontend counts its own share of every limit.
+    """Counts in the Redis of ``frontends``; while that is away, each of them counts its own share of every limit.
 
-    A request that meets the outage loses at most 0.2 s, those after it none: only the heartbeat asks Redis again.
+    A request that meets the outage loses at most 0.2 s, those after it none: only a beat each second asks Redis again.
     ``refuse`` makes an outage refuse requests instead.
     """
 
-    def __init__(self, url: str, *, refuse: bool) -> None:
-        self._shared = RedisCounters(url)
-        self._local = MemoryCounters()
-        self._refuse = refuse
-        self._name = uuid.uuid4().hex
-        self._frontends = 1
+    def __init__(self, frontends: SharedFrontends, *, refuse: bool) -> None:
+        self._frontends, self._refuse = frontends, refuse
+        self._shared, self._local = RedisCounters(frontends.redis), MemoryCounters()
         self._outage = Outage(
             "Redis is away: requests are counted in this process", "Redis is back: requests are counted together again"
         )
-        self._heart = Repeating(_BEAT_SECONDS, self._beat)
+        self._beating = Repeating(_BEAT_SECONDS, self._beat)
 
     async def start(self) -> None:
-        """Ask Redis once, then keep telling it that this frontend lives."""
+        """Ask Redis once, then again and again."""
         await self._beat()
-        self._heart.start()
+        self._beating.start()
 
     async def close(self) -> None:
-        await self._heart.close()
-        if not self._outage.away:
-            with suppress(*REDIS_AWAY), asking_redis("limits"):
-                await within_ticks(self._shared.redis.zrem(_LIVE, self._name))
-        await self._shared.close()
+        await self._beating.close()
 
     async def take(self, limits: Sequence[Limit]) -> Taken:
         if (taken := await self._together(self._shared.take, limits)) is not None:
@@ -78,28 +68,18 @@ class SharedCounters:
             return None
 
     def _share(self, limits: Sequence[Limit]) -> list[Limit]:
-        return [(RateLimitItemPerMinute(max(1, item.amount // self._frontends)), key) for item, key in limits]
+        return [replace(limit, amount=max(1, limit.amount // self._frontends.count)) for limit in limits]
 
     async def _beat(self) -> None:
         try:
-            with asking_redis("limits"):
-                self._frontends = max(1, await within_ticks(self._tell()))
+            await self._shared.take([_BEAT])
         except REDIS_AWAY as error:
             self._note(error)
         else:
             self._note(None)
 
-    async def _tell(self) -> int:
-        """Write this frontend down by Redis's own clock, forget dead ones, and answer how many live."""
-        now, _ = await self._shared.redis.time()
-        async with self._shared.redis.pipeline(transaction=False) as pipeline:
-            pipeline.zadd(_LIVE, {self._name: now})
-            pipeline.zremrangebyscore(_LIVE, "-inf", now - _DEAD_SECONDS)
-            pipeline.zcard(_LIVE)
-            return int((await pipeline.execute())[-1])
-
     def _note(self, error: Exception | None) -> None:
-        self._outage.note(error, frontends=self._frontends, refuse=self._refuse)
+        self._outage.note(error, frontends=self._frontends.count, refuse=self._refuse)
         LIMITER_DEGRADED.set(self._outage.away)
 
 
@@ -135,9 +115,9 @@ class Limiter:
     def _of(self, caller: Caller, name: str) -> list[Limit]:
         """What a request counts under: the key's own limit, and the one that its organisation's keys share."""
         amount = caller.limits.get(name) or self.tiers.get(caller.tier, {}).get(name) or self.limits[name]
-        wanted: list[Limit] = [(RateLimitItemPerMinute(amount), (name, caller.id))]
+        wanted = [Limit(amount, (name, caller.id))]
         if caller.org is not None and caller.org_limit is not None:
-            wanted.append((RateLimitItemPerMinute(caller.org_limit), ("org", caller.org)))
+            wanted.append(Limit(caller.org_limit, ("org", caller.org)))
         return wanted
 
 

@@ -37,7 +37,7 @@ async def test_a_board_tells_what_the_script_tells(redis_server: RedisServer, mo
         words = b"" if leaves else orjson.dumps({"said": number})
         (told.discard if leaves else told.add)(theirs.name)
         clock = f"{{'{int(moment.seconds)}', '{round(moment.seconds % 1 * 1e6)}'}}"
-        theirs._script = theirs._redis.register_script(script.replace(_NOW, clock))
+        theirs._script = theirs.redis.register_script(script.replace(_NOW, clock))
         answer = await theirs._tell(words)
         with monkeypatch.context() as patched:
             patched.setattr(asyncio, "get_running_loop", lambda: moment)
