@@ -10,12 +10,12 @@ from aiohttp import web
 from frontend import app_keys as keys
 from frontend.access.admin_key import AdminKey
 from frontend.access.counters import MemoryCounters
-from frontend.access.debts import Unpaid, WrongKeys
 from frontend.access.jwks import Jwks
 from frontend.access.jwt import Tokens
 from frontend.access.known_keys import KnownKeys
 from frontend.access.limits import Counters, Limiter, SharedCounters
 from frontend.access.registry import Registry
+from frontend.access.throttles import UnbilledWorkThrottle, WrongKeys
 from frontend.audio.detector import load_detector
 from frontend.catalogue.exports import read_exports
 from frontend.catalogue.models import CHAT, EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS
@@ -194,7 +194,7 @@ async def _operations(app: web.Application) -> AsyncIterator[None]:
     audio, text, threads = app[keys.AUDIO], app[keys.TEXT], app[keys.THREADS]
     app[keys.HELD] = Held(settings.held_bytes)
     app[keys.JSON_BODIES] = JsonBodies(settings, text)
-    app[keys.UNPAID] = Unpaid(settings.unpaid_seconds)
+    app[keys.UNPAID] = UnbilledWorkThrottle(settings.unpaid_seconds)
     app[keys.TRANSCRIPTION] = TranscriptionPipeline(settings, dispatcher, audio, threads, app[keys.UNPAID])
     app[keys.SPEECH] = SpeechPipeline(settings, dispatcher, text, threads, app[keys.UNPAID])
     app[keys.EMBEDDINGS] = EmbeddingPipeline(settings, dispatcher, threads)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from frontend.access.debts import Stint, Unpaid
+from frontend.access.throttles import Stint, UnbilledWorkThrottle
 from frontend.audio.encode import ENCODERS, AudioFile, Samples, to_int16
 from frontend.catalogue.voices import AUDIO_FORMATS
 from frontend.config.settings import Settings
@@ -39,7 +39,12 @@ class SpeechPipeline:
     """Says texts with the Piper voices of a Triton; ``phonemizers`` are processes, ``encoders`` threads."""
 
     def __init__(
-        self, settings: Settings, dispatcher: Dispatcher, phonemizers: Pool, encoders: Pool, unpaid: Unpaid
+        self,
+        settings: Settings,
+        dispatcher: Dispatcher,
+        phonemizers: Pool,
+        encoders: Pool,
+        unpaid: UnbilledWorkThrottle,
     ) -> None:
         self._settings, self._dispatcher, self._unpaid = settings, dispatcher, unpaid
         self._phonemizers, self._encoders = phonemizers, encoders
