@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from frontend.access.windows import Count
@@ -18,7 +18,10 @@ _PATIENCE_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class Limit:
-    """``amount`` requests a minute of what ``key`` names: ("embeddings", "4f1c...") or ("org", "acme")."""
+    """``amount`` requests a minute of what ``key`` names: ("embeddings", "4f1c...") or ("org", "acme").
+
+    With an ``amount`` of 0 nothing is counted, only looked at.
+    """
 
     amount: int
     key: tuple[str, str]
@@ -68,22 +71,17 @@ class MemoryCounters:
         self._previous: dict[tuple[str, str], int] = {}
         self._current: dict[tuple[str, str], int] = {}
 
-    async def look(self, limits: Sequence[Limit]) -> list[Count]:
-        """The counts as they are."""
+    async def take(self, limits: Sequence[Limit]) -> Taken:
+        """Count one request under every limit if all are open, and answer the counts as they are then."""
         minute, rest = divmod(self._clock(), 60.0)
         if minute != self._minute:
             self._previous = self._current if minute == self._minute + 1 else {}
             self._current, self._minute = {}, int(minute)
         elapsed = max(1, int(rest * 1_000_000))
-        return [
+        counts = [
             Count(limit.amount, self._previous.get(limit.key, 0), self._current.get(limit.key, 0), elapsed)
             for limit in limits
         ]
-
-    async def take(self, limits: Sequence[Limit]) -> Taken:
-        """Count one request under every limit if all are open, and answer the counts as they are then."""
-        # This never gives up the loop: between a look and a count nobody else may be counted.
-        counts = await self.look(limits)
         if not all(count.open for count in counts):
             return False, counts
         for limit in limits:
@@ -113,11 +111,6 @@ class RedisCounters:
         found = zip(limits, pairs[::2], pairs[1::2], strict=True)
         counts = [Count(limit.amount, previous, current, elapsed) for limit, previous, current in found]
         return bool(passed), [count.plus_one() for count in counts] if passed else counts
-
-    async def look(self, limits: Sequence[Limit]) -> list[Count]:
-        """The counts as they are: under a limit of nothing, nothing is counted."""
-        _, counts = await self.take([Limit(0, limit.key) for limit in limits])
-        return [replace(count, limit=limit.amount) for count, limit in zip(counts, limits, strict=True)]
 
     async def _send_after(self, before: asyncio.Task[list[list[int]]] | None) -> list[list[int]]:
         """Send what has gathered meanwhile. Where ``before`` fails this fails too: who is in it has waited as well."""

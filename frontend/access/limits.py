@@ -1,9 +1,7 @@
 """How many requests a minute a caller may send to an endpoint, and what happens when Redis cannot say."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from frontend.access.caller import Caller
 from frontend.access.counters import Limit, MemoryCounters, RedisCounters, Taken
@@ -18,7 +16,6 @@ from frontend.processes.background import Repeating
 _BEAT_SECONDS = 1.0
 # What a beat counts has no bound.
 _BEAT = Limit(2**31, ("frontends", "beat"))
-_Answer = TypeVar("_Answer")
 
 
 class SharedCounters:
@@ -45,30 +42,18 @@ class SharedCounters:
         await self._beating.close()
 
     async def take(self, limits: Sequence[Limit]) -> Taken:
-        if (taken := await self._together(self._shared.take, limits)) is not None:
-            return taken
-        if self._refuse:
+        if not self._outage.away:
+            try:
+                return await self._shared.take(limits)
+            except REDIS_AWAY as error:
+                self._note(error)
+        # Who only looks is answered all the same.
+        if self._refuse and any(limit.amount for limit in limits):
             raise BadGateway("requests cannot be counted for the moment, retry with backoff")
-        return await self._local.take(self._share(limits))
+        return await self._local.take([self._share(limit) for limit in limits])
 
-    async def look(self, limits: Sequence[Limit]) -> list[Count]:
-        counts = await self._together(self._shared.look, limits)
-        return await self._local.look(self._share(limits)) if counts is None else counts
-
-    async def _together(
-        self, ask: Callable[[Sequence[Limit]], Awaitable[_Answer]], limits: Sequence[Limit]
-    ) -> _Answer | None:
-        """What Redis answers; None while it is away."""
-        if self._outage.away:
-            return None
-        try:
-            return await ask(limits)
-        except REDIS_AWAY as error:
-            self._note(error)
-            return None
-
-    def _share(self, limits: Sequence[Limit]) -> list[Limit]:
-        return [replace(limit, amount=max(1, limit.amount // self._frontends.count)) for limit in limits]
+    def _share(self, limit: Limit) -> Limit:
+        return replace(limit, amount=min(limit.amount, max(1, limit.amount // self._frontends.count)))
 
     async def _beat(self) -> None:
         try:
@@ -105,12 +90,12 @@ class Limiter:
 
     async def look(self, caller: Caller) -> dict[str, Count]:
         """How much of each limit that holds for the caller is used now; ``organisation`` is what its keys share."""
-        calls = (self.counters.look(self._of(caller, name)) for name in self.limits)
-        found = dict(zip(self.limits, await asyncio.gather(*calls), strict=True))
-        counts = {name: counts[0] for name, counts in found.items()}
+        limits = {name: self._of(caller, name)[0] for name in self.limits}
         if caller.org_limit is not None:
-            counts["organisation"] = next(iter(found.values()))[1]
-        return counts
+            limits["organisation"] = self._of(caller, next(iter(self.limits)))[-1]
+        _, counts = await self.counters.take([replace(limit, amount=0) for limit in limits.values()])
+        found = zip(limits.items(), counts, strict=True)
+        return {name: replace(count, limit=limit.amount) for (name, limit), count in found}
 
     def _of(self, caller: Caller, name: str) -> list[Limit]:
         """What a request counts under: the key's own limit, and the one that its organisation's keys share."""
