@@ -44,6 +44,7 @@ async def test_without_redis_requests_can_be_refused(own_redis: RedisServer) -> 
         own_redis.kill()
         with pytest.raises(BadGateway):
             await counters.take([limit_of(30, "a")])
+        assert (await Limiter(counters, LIMITS, {}).look(Caller("a", "a")))["embeddings"].remaining == 120
 
 
 async def test_redis_may_be_away_at_the_start() -> None:

@@ -154,7 +154,7 @@ async def test_what_is_paid_for_makes_up_for_as_much_that_is_not(sleeper: Sleepe
     unpaid = UnbilledWorkThrottle(0.1)
     await _work(unpaid, sleeper, 0.1)
     await _work(unpaid, sleeper, 0.2, paid=True)
-    await _work(unpaid, sleeper, 0.05)
+    await _work(unpaid, sleeper, 0.09)
     assert await _waits(unpaid, sleeper) == 0
 
 
