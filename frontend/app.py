@@ -10,12 +10,12 @@ from aiohttp import web
 from frontend import app_keys as keys
 from frontend.access.admin_key import AdminKey
 from frontend.access.counters import MemoryCounters
-from frontend.access.debts import Unpaid, WrongKeys
 from frontend.access.jwks import Jwks
 from frontend.access.jwt import Tokens
 from frontend.access.known_keys import KnownKeys
 from frontend.access.limits import Counters, Limiter, SharedCounters
 from frontend.access.registry import Registry
+from frontend.access.throttles import UnbilledWorkThrottle, WrongKeys
 from frontend.audio.detector import load_detector
 from frontend.catalogue.exports import read_exports
 from frontend.catalogue.models import CHAT, EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS
@@ -86,6 +86,19 @@ _ROUTES = {
 }
 
 
+async def _frontends(app: web.Application) -> AsyncIterator[None]:
+    """What the frontends over the same Tritons tell each other, once the dispatcher has something to tell."""
+    settings = app[keys.SETTINGS]
+    if settings.redis:
+        app[_FRONTENDS] = SharedFrontends(
+            settings.redis, lambda: app[keys.DISPATCHER].tells(), lambda: app[keys.DISPATCHER].share()
+        )
+    else:
+        app[_FRONTENDS] = FixedFrontends(settings.frontends, _APART_SECONDS if settings.frontends > 1 else 0.0)
+    yield
+    await app[_FRONTENDS].close()
+
+
 async def _access(app: web.Application) -> AsyncIterator[None]:
     """Who may call and how often: the database of keys, the keys of mobile tokens, the counters of requests."""
     settings = app[keys.SETTINGS]
@@ -102,8 +115,8 @@ async def _access(app: web.Application) -> AsyncIterator[None]:
             closing.push_async_callback(jwks.close)
             await jwks.start()
         counters: Counters = MemoryCounters()
-        if settings.redis:
-            counters = SharedCounters(settings.redis, refuse=settings.redis_outage == "refuse")
+        if isinstance(frontends := app[_FRONTENDS], SharedFrontends):
+            counters = SharedCounters(frontends, refuse=settings.redis_outage == "refuse")
             closing.push_async_callback(counters.close)
             await counters.start()
         app[keys.REGISTRY] = registry
@@ -160,13 +173,9 @@ async def _watch(app: web.Application) -> AsyncIterator[None]:
 async def _dispatch(app: web.Application) -> AsyncIterator[None]:
     """Who goes next: the queues before the models, and the workers of this process."""
     settings = app[keys.SETTINGS]
-    frontends: Frontends = FixedFrontends(settings.frontends, _APART_SECONDS if settings.frontends > 1 else 0.0)
-    if settings.redis:
-        frontends = SharedFrontends(settings.redis, lambda: dispatcher.tells(), lambda: dispatcher.share())
     rules = Rules(settings.queue_age_seconds, hold_seconds=settings.queue_hold_seconds)
     bounds = Bounds(settings.queue_per_key, settings.queue_per_tier)
-    dispatcher = Dispatcher(rules, bounds, frontends, settings.floors, settings.request_seconds, settings.zone)
-    app[_FRONTENDS] = frontends
+    dispatcher = Dispatcher(rules, bounds, app[_FRONTENDS], settings.floors, settings.request_seconds, settings.zone)
     import_once(_WORKED_WITH)
     audio = Offload("audio", settings.audio_workers, tasks=_AUDIO_TASKS, seconds=_AUDIO_SECONDS, prepare=load_detector)
     text = Offload("text", settings.text_workers, tasks=_TEXT_TASKS, seconds=_TEXT_SECONDS, prepare=load_phonemizer)
@@ -185,7 +194,7 @@ async def _operations(app: web.Application) -> AsyncIterator[None]:
     audio, text, threads = app[keys.AUDIO], app[keys.TEXT], app[keys.THREADS]
     app[keys.HELD] = Held(settings.held_bytes)
     app[keys.JSON_BODIES] = JsonBodies(settings, text)
-    app[keys.UNPAID] = Unpaid(settings.unpaid_seconds)
+    app[keys.UNPAID] = UnbilledWorkThrottle(settings.unpaid_seconds)
     app[keys.TRANSCRIPTION] = TranscriptionPipeline(settings, dispatcher, audio, threads, app[keys.UNPAID])
     app[keys.SPEECH] = SpeechPipeline(settings, dispatcher, text, threads, app[keys.UNPAID])
     app[keys.EMBEDDINGS] = EmbeddingPipeline(settings, dispatcher, threads)
@@ -203,7 +212,6 @@ async def _tritons(app: web.Application, connect: Connect) -> AsyncIterator[None
     settings, dispatcher = app[keys.SETTINGS], app[keys.DISPATCHER]
     served, resolver = settings.served.triton_models, Resolver(settings.dns)
     async with AsyncExitStack() as closing:
-        closing.push_async_callback(app[_FRONTENDS].close)
         await app[_FRONTENDS].start()
         closing.push_async_callback(dispatcher.close)
         found = [
@@ -243,7 +251,7 @@ def create_app(settings: Settings, connect: Connect = Triton) -> web.Application
     app[metrics.METRICS] = metrics.MetricsPage()
     app[health.REQUIRED] = health.Required.of(settings.ready_models, settings.served.triton_models)
     tritons = partial(_tritons, connect=connect)
-    app.cleanup_ctx.extend([_tracing, _access, _usage, _dispatch, _operations, tritons, _watch])
+    app.cleanup_ctx.extend([_tracing, _frontends, _access, _usage, _dispatch, _operations, tritons, _watch])
     app.on_response_prepare.extend([add_headers, refuse_uncharged])
     for operation in settings.operations:
         app.add_routes(_ROUTES[operation])

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from aiohttp import web
 
 from frontend.access.caller import Caller, Identifies
-from frontend.access.debts import Unpaid, WrongKeys
 from frontend.access.limits import Limiter
 from frontend.access.registry import Registry
+from frontend.access.throttles import UnbilledWorkThrottle, WrongKeys
 from frontend.catalogue.exports import Export
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.pool import Pool
@@ -38,7 +38,7 @@ REGISTRY = web.AppKey("registry", Registry)
 BOOKS = web.AppKey("books", Books)
 RECORDER = web.AppKey("recorder", Recorder)
 OUTCOMES = web.AppKey("outcomes", Outcomes)
-UNPAID = web.AppKey("unpaid", Unpaid)
+UNPAID = web.AppKey("unpaid", UnbilledWorkThrottle)
 HELD = web.AppKey("held", Held)
 JSON_BODIES = web.AppKey("json_bodies", JsonBodies)
 AUDIO = web.AppKey("audio", Pool)

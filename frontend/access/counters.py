@@ -2,25 +2,32 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import replace
-from typing import Any, TypeVar, cast
-
-from limits import RateLimitItem, RateLimitItemPerMinute
-from limits.aio.storage import RedisStorage
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
 
 from frontend.access.windows import Count
 from frontend.observe.stores import asking_redis
-from frontend.processes.background import start_apart
+from frontend.processes.background import forget_outcome, start_apart
 
-PREFIX = "quartet"
-# A limit and whom it holds for: ("embeddings", "4f1c...") or ("org", "acme").
-Limit = tuple[RateLimitItem, tuple[str, str]]
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
+
+_PATIENCE_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class Limit:
+    """``amount`` requests a minute of what ``key`` names: ("embeddings", "4f1c...") or ("org", "acme").
+
+    With an ``amount`` of 0 nothing is counted, only looked at.
+    """
+
+    amount: int
+    key: tuple[str, str]
+
+
 Taken = tuple[bool, list[Count]]
-_Waiting = list[tuple[Sequence[Limit], asyncio.Future[Taken]]]
-_Answer = TypeVar("_Answer")
-_TICK_SECONDS = 0.05
-_TICKS = 4
 
 # KEYS: counters. ARGV: their limits. All of them are counted up, or none; Redis's clock is the clock of all frontends.
 _TAKE = """
@@ -64,114 +71,58 @@ class MemoryCounters:
         self._previous: dict[tuple[str, str], int] = {}
         self._current: dict[tuple[str, str], int] = {}
 
-    async def look(self, limits: Sequence[Limit]) -> list[Count]:
-        """The counts as they are."""
-        minute, rest = divmod(self._clock(), 60.0)
-        self._turn(int(minute))
-        elapsed = max(1, int(rest * 1_000_000))
-        return [
-            Count(item.amount, self._previous.get(key, 0), self._current.get(key, 0), elapsed) for item, key in limits
-        ]
-
     async def take(self, limits: Sequence[Limit]) -> Taken:
         """Count one request under every limit if all are open, and answer the counts as they are then."""
-        # This never gives up the loop: between a look and a count nobody else may be counted.
-        counts = await self.look(limits)
-        if not all(count.open for count in counts):
-            return False, counts
-        for _, key in limits:
-            self._current[key] = self._current.get(key, 0) + 1
-        return True, [count.plus_one() for count in counts]
-
-    def _turn(self, minute: int) -> None:
+        minute, rest = divmod(self._clock(), 60.0)
         if minute != self._minute:
             self._previous = self._current if minute == self._minute + 1 else {}
-            self._current = {}
-            self._minute = minute
+            self._current, self._minute = {}, int(minute)
+        elapsed = max(1, int(rest * 1_000_000))
+        counts = [
+            Count(limit.amount, self._previous.get(limit.key, 0), self._current.get(limit.key, 0), elapsed)
+            for limit in limits
+        ]
+        if not all(count.open for count in counts):
+            return False, counts
+        for limit in limits:
+            self._current[limit.key] = self._current.get(limit.key, 0) + 1
+        return True, [count.plus_one() for count in counts]
 
 
 class RedisCounters:
     """Counts in Redis. Requests that wait together go as one pipeline, so that a burst needs one connection."""
 
-    def __init__(self, url: str) -> None:
-        self._storage = RedisStorage(
-            f"async+{url}", implementation="redispy", socket_connect_timeout=1, socket_timeout=1
-        )
-        self.redis = cast(Any, self._storage.bridge).get_connection()
-        self._waiting: _Waiting = []
-        self._sender: asyncio.Task[None] | None = None
+    def __init__(self, redis: "Redis") -> None:
+        self._redis = redis
+        # What goes next, and the task that sends it when what is under way has come back.
+        self._batch: list[Sequence[Limit]] = []
+        self._sending: asyncio.Task[list[list[int]]] | None = None
 
     async def take(self, limits: Sequence[Limit]) -> Taken:
         """As in memory; raises ``OSError`` or ``TimeoutError`` where Redis does not answer."""
-        future: asyncio.Future[Taken] = asyncio.get_running_loop().create_future()
-        self._waiting.append((limits, future))
-        if self._sender is None:
-            self._sender = start_apart(self._send_all())
-        return await future
+        place = len(self._batch)
+        self._batch.append(limits)
+        if place == 0:
+            self._sending = start_apart(self._send_after(self._sending))
+            self._sending.add_done_callback(forget_outcome)
+        assert self._sending is not None
+        # Whoever hangs up must not take the answer from the others.
+        passed, elapsed, *pairs = (await asyncio.shield(self._sending))[place]
+        found = zip(limits, pairs[::2], pairs[1::2], strict=True)
+        counts = [Count(limit.amount, previous, current, elapsed) for limit, previous, current in found]
+        return bool(passed), [count.plus_one() for count in counts] if passed else counts
 
-    async def look(self, limits: Sequence[Limit]) -> list[Count]:
-        """The counts as they are: under a limit of nothing, nothing is counted."""
-        _, counts = await self.take([(RateLimitItemPerMinute(0), key) for _, key in limits])
-        return [replace(count, limit=item.amount) for count, (item, _) in zip(counts, limits, strict=True)]
-
-    async def _send_all(self) -> None:
+    async def _send_after(self, before: asyncio.Task[list[list[int]]] | None) -> list[list[int]]:
+        """Send what has gathered meanwhile. Where ``before`` fails this fails too: who is in it has waited as well."""
         try:
-            while self._waiting:
-                batch, self._waiting = self._waiting, []
-                await self._answer(batch)
+            if before is not None and not before.done():
+                await before
         finally:
-            self._sender = None
-
-    async def _answer(self, batch: _Waiting) -> None:
-        """Tell those who wait what Redis says, or what went wrong: whatever happens, nobody is left waiting."""
-        try:
-            with asking_redis("limits"):
-                answers = await within_ticks(self._send([limits for limits, _ in batch]))
-            taken = [_taken(limits, answer) for (limits, _), answer in zip(batch, answers, strict=True)]
-        except BaseException as error:
-            # Those who came meanwhile have waited too: a further try would make them wait twice.
-            late, self._waiting = self._waiting, []
-            told = error if isinstance(error, Exception) else ConnectionError("Redis was not asked to the end")
-            for _, future in batch + late:
-                if not future.done():
-                    future.set_exception(told)
-            if told is not error:
-                raise
-            return
-        for (_, future), outcome in zip(batch, taken, strict=True):
-            if not future.done():
-                future.set_result(outcome)
-
-    async def _send(self, batch: list[Sequence[Limit]]) -> list[list[int]]:
-        async with self.redis.pipeline(transaction=False) as pipeline:
-            for limits in batch:
-                # One tag for all counters of a call keeps them on one node of a cluster.
-                tag = limits[-1][1][1]
-                keys = [f"{PREFIX}:{{{tag}}}:{name}:{owner}" for _, (name, owner) in limits]
-                pipeline.eval(_TAKE, len(keys), *keys, *(item.amount for item, _ in limits))
-            return cast(list[list[int]], await pipeline.execute())
-
-    async def close(self) -> None:
-        await self.redis.aclose()
-
-
-def _taken(limits: Sequence[Limit], answer: list[int]) -> Taken:
-    passed, elapsed, *pairs = answer
-    counts = [
-        Count(item.amount, previous, current, elapsed)
-        for (item, _), previous, current in zip(limits, pairs[::2], pairs[1::2], strict=True)
-    ]
-    return bool(passed), [count.plus_one() for count in counts] if passed else counts
-
-
-async def within_ticks(call: Coroutine[Any, Any, _Answer]) -> _Answer:
-    """Await a call for 0.2 s, counted in ticks of the event loop: a loop that was busy itself is no slow Redis."""
-    task = asyncio.ensure_future(call)
-    try:
-        for _ in range(_TICKS):
-            await asyncio.wait({task}, timeout=_TICK_SECONDS)
-            if task.done():
-                return task.result()
-    finally:
-        task.cancel()
-    raise TimeoutError("Redis did not answer in time")
+            batch, self._batch = self._batch, []
+        with asking_redis("limits"):
+            async with asyncio.timeout(_PATIENCE_SECONDS), self._redis.pipeline(transaction=False) as pipeline:
+                for limits in batch:
+                    # One tag for all counters of a call keeps them on one node of a cluster.
+                    keys = [f"quartet:{{{limits[-1].key[1]}}}:{limit.key[0]}:{limit.key[1]}" for limit in limits]
+                    pipeline.eval(_TAKE, len(keys), *keys, *(limit.amount for limit in limits))
+                return cast(list[list[int]], await pipeline.execute())

@@ -1,17 +1,21 @@
-"""Samples to WAV and MP3 files, sentence by sentence."""
+"""Samples to audio files, written by libsndfile."""
 
 import io
-import wave
 from collections.abc import Mapping
-from typing import Protocol
 
-import lameenc
 import numpy as np
 from numpy.typing import NDArray
-
-_MP3_QUALITY = 5
+from soundfile import SoundFile
 
 Samples = NDArray[np.int16]
+
+# By the catalogue's names of audio formats: the container and the coding, in libsndfile's words.
+ENCODERS: Mapping[str, tuple[str, str]] = {
+    "wav": ("WAV", "PCM_16"),
+    "mp3": ("MP3", "MPEG_LAYER_III"),
+}
+# The bit rates of MP3 in kbit/s from 16 kHz on, and from 32 kHz on.
+_MPEG_2, _MPEG_1 = (8, 160), (32, 320)
 
 
 def to_int16(audio: NDArray[np.float32], floor: float = 0.01) -> Samples:
@@ -24,57 +28,28 @@ def to_int16(audio: NDArray[np.float32], floor: float = 0.01) -> Samples:
     return scaled
 
 
-class AudioFile(Protocol):
-    """A file that is written from its start to its end; ``kbps`` is the bit rate of what is compressed."""
+class AudioFile:
+    """A mono file that is written from its start to its end; ``kbps`` is the constant bit rate of MP3."""
 
-    def __init__(self, sample_rate: int, kbps: int) -> None: ...
+    def __init__(self, audio_format: str, sample_rate: int, kbps: int) -> None:
+        container, coding = ENCODERS[audio_format]
+        options = _constant(sample_rate, kbps) if container == "MP3" else {}
+        self._buffer = io.BytesIO()
+        self._file = SoundFile(self._buffer, "w", sample_rate, 1, coding, format=container, **options)
 
     def add(self, samples: Samples) -> None:
         """More samples."""
+        self._file.write(samples)
 
     def finish(self) -> bytes:
         """The whole file; nothing can be added any more."""
-
-
-class WavFile:
-    """A WAV file with exact sizes: mono, 16 bit."""
-
-    def __init__(self, sample_rate: int, kbps: int = 0) -> None:
-        self._buffer = io.BytesIO()
-        self._file = wave.open(self._buffer, "wb")  # noqa: SIM115 - it is written to until finish()
-        self._file.setnchannels(1)
-        self._file.setsampwidth(2)
-        self._file.setframerate(sample_rate)
-
-    def add(self, samples: Samples) -> None:
-        self._file.writeframesraw(samples.astype("<i2", copy=False).data)
-
-    def finish(self) -> bytes:
-        # Closing writes the sizes, and leaves the buffer, which is not the file's own.
         self._file.close()
         return self._buffer.getvalue()
 
 
-class Mp3File:
-    """An MP3 file of constant bit rate, mono."""
-
-    def __init__(self, sample_rate: int, kbps: int) -> None:
-        self._buffer = io.BytesIO()
-        self._encoder = lameenc.Encoder()
-        self._encoder.set_bit_rate(kbps)
-        self._encoder.set_in_sample_rate(sample_rate)
-        self._encoder.set_out_sample_rate(sample_rate)
-        self._encoder.set_channels(1)
-        self._encoder.set_quality(_MP3_QUALITY)
-        self._encoder.silence()
-
-    def add(self, samples: Samples) -> None:
-        self._buffer.write(self._encoder.encode(samples.astype("<i2", copy=False).tobytes()))
-
-    def finish(self) -> bytes:
-        self._buffer.write(self._encoder.flush())
-        return self._buffer.getvalue()
-
-
-# By the catalogue's names of audio formats.
-ENCODERS: Mapping[str, type[AudioFile]] = {"wav": WavFile, "mp3": Mp3File}
+def _constant(sample_rate: int, kbps: int) -> dict[str, str | float]:
+    """A constant bit rate, which libsndfile is told as a part of the way from the highest to the lowest."""
+    least, most = _MPEG_2 if sample_rate < 32_000 else _MPEG_1
+    # It drops what is behind the point: half of one more keeps the rounding of floats out.
+    level = (most - kbps - 0.5) / (most - least)
+    return {"bitrate_mode": "CONSTANT", "compression_level": min(1.0, max(0.0, level))}

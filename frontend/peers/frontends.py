@@ -103,10 +103,10 @@ class SharedFrontends:
         # Long to import, and most frontends have no Redis.
         from redis.asyncio import Redis
 
-        self._redis: Redis = Redis.from_url(
+        self.redis: Redis = Redis.from_url(
             url, socket_connect_timeout=_PATIENCE_SECONDS, socket_timeout=_PATIENCE_SECONDS
         )
-        self._script = self._redis.register_script(_TELL)
+        self._script = self.redis.register_script(_TELL)
         self.name = uuid.uuid4().hex
         self._tells, self._changed = tells, changed
         # What frontends told last, by name; in how many beats this one has told that it uses a model, and anything.
@@ -127,7 +127,12 @@ class SharedFrontends:
         await self._repeating.close()
         with suppress(*REDIS_AWAY):
             await self._tell(b"")
-        await self._redis.aclose()
+        await self.redis.aclose()
+
+    @property
+    def count(self) -> int:
+        """How many frontends there are, by the last beat that Redis answered."""
+        return max(1, len(self._told))
 
     def part(self, model: str) -> Part:
         """What of a model is this frontend's, by the last beat."""
@@ -148,7 +153,7 @@ class SharedFrontends:
     @asynccontextmanager
     async def lock(self, name: str) -> AsyncIterator[bool]:
         """Whether this frontend has the lock and no other; while Redis is away, each may."""
-        lock = self._redis.lock(f"{_LOCK}:{name}", timeout=_LEASE_SECONDS)
+        lock = self.redis.lock(f"{_LOCK}:{name}", timeout=_LEASE_SECONDS)
         try:
             with asking_redis("locks"):
                 mine = bool(await lock.acquire(blocking=False))

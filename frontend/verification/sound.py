@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import soundfile
 from numpy.typing import NDArray
 
-from frontend.audio.encode import WavFile
 from frontend.verification.client import RefusedError
 
 # Louder than this share of the loudest sample is speech.
@@ -59,9 +59,9 @@ def read_wav(data: bytes) -> Sound:
 
 
 def write_wav(sound: Sound) -> bytes:
-    file = WavFile(sound.rate)
-    file.add(sound.samples)
-    return file.finish()
+    buffer = io.BytesIO()
+    soundfile.write(buffer, sound.samples, sound.rate, "PCM_16", format="WAV")
+    return buffer.getvalue()
 
 
 def joined(sounds: Sequence[Sound], pauses: Sequence[float]) -> tuple[Sound, list[tuple[float, float]]]:

@@ -89,7 +89,7 @@ class _Shared(SharedFrontends):
     def __init__(self, url: str, late: float, tells: Callable[[], Told], changed: Callable[[], None]) -> None:
         super().__init__(url, tells, changed)
         assert _NOW in shared._TELL
-        self._late, self._timed = late, self._redis.register_script(shared._TELL.replace(_NOW, "{ARGV[3], ARGV[4]}"))
+        self._late, self._timed = late, self.redis.register_script(shared._TELL.replace(_NOW, "{ARGV[3], ARGV[4]}"))
         self._script = self._tell_at  # type: ignore[assignment]
 
     async def beat(self) -> None:
@@ -99,7 +99,7 @@ class _Shared(SharedFrontends):
     async def die(self) -> None:
         """It tells nothing more, not even that it leaves."""
         await self._repeating.close()
-        await self._redis.aclose()
+        await self.redis.aclose()
 
     async def _tell_at(self, keys: list[str], args: list[Any]) -> Any:
         loop = asyncio.get_running_loop()

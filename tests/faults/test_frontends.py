@@ -1,13 +1,13 @@
 """Frontends have no more in flight together than the bound; ``python -m tests.faults.frontends`` looks at many."""
 
 import asyncio
+import uuid
 from statistics import mean
 
-from frontend.access.limits import SharedCounters
-from frontend.peers.frontends import SharedFrontends
 from tests.clocks import VirtualLoop
 from tests.faults.frontends import Size, simulate
 from tests.redis import RedisServer
+from tests.unit.access.counting import limit_of, passed, shared
 
 
 def test_the_bound_holds_whoever_comes_and_goes_and_little_is_left(redis_server: RedisServer) -> None:
@@ -21,11 +21,7 @@ def test_the_bound_holds_whoever_comes_and_goes_and_little_is_left(redis_server:
 
 
 async def test_frontends_hear_of_each_other_in_a_redis_that_counts_requests_too(redis_server: RedisServer) -> None:
-    counters = SharedCounters(redis_server.url, refuse=False)
-    await counters.start()
-    frontends = [SharedFrontends(redis_server.url, dict, lambda: None) for _ in range(2)]
-    for frontend in frontends:
-        await frontend.start()
-    heard = frontends[1].part("model").count
-    await asyncio.gather(counters.close(), *(frontend.close() for frontend in frontends))
-    assert heard == 2
+    async with shared(redis_server.url) as first, shared(redis_server.url) as second:
+        assert second._frontends.part("model").count == 2
+        limits = [limit_of(1, uuid.uuid4().hex)]
+        assert await passed([first, second], limits, 4) == 1

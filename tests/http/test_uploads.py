@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from aiohttp import FormData
 
-from frontend.access import debts
+from frontend.access import throttles
 from frontend.config.settings import Settings
 from frontend.errors import BadGateway
 from tests.conftest import Client, running
@@ -116,7 +116,7 @@ async def test_25_mb_of_file_pass_and_a_byte_more_does_not(client: Client, extra
 async def test_who_sends_much_that_is_no_speech_is_slowed_and_others_are_not(
     settings: Settings, mobile: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(debts, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(throttles, "_PATIENCE_SECONDS", 0.0)
     noise = encode(np.random.default_rng(0).uniform(-0.3, 0.3, 120 * 16_000).astype(np.float32), "flac")
     async with running(dataclasses.replace(settings, unpaid_seconds=0.1), FakeTriton()) as client:
         assert await (await transcribe(client, noise)).json() == {"text": ""}
@@ -132,7 +132,7 @@ async def test_who_sends_much_that_is_no_speech_is_slowed_and_others_are_not(
 async def test_after_an_outage_nobody_is_slowed_for_what_was_decoded_in_vain(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(debts, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(throttles, "_PATIENCE_SECONDS", 0.0)
     triton = FakeTriton()
     async with running(dataclasses.replace(settings, unpaid_seconds=0.001), triton) as client:
         triton.failure = BadGateway("away")

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from frontend.access.debts import Stint, Unpaid
-from frontend.audio.encode import ENCODERS, Samples, to_int16
+from frontend.access.throttles import Stint, UnbilledWorkThrottle
+from frontend.audio.encode import ENCODERS, AudioFile, Samples, to_int16
 from frontend.catalogue.voices import AUDIO_FORMATS
 from frontend.config.reading import SettingsError
 from frontend.config.settings import Settings
@@ -39,7 +39,12 @@ class SpeechPipeline:
     """Says texts with the Piper voices of a Triton; ``phonemizers`` are processes, ``encoders`` threads."""
 
     def __init__(
-        self, settings: Settings, dispatcher: Dispatcher, phonemizers: Pool, encoders: Pool, unpaid: Unpaid
+        self,
+        settings: Settings,
+        dispatcher: Dispatcher,
+        phonemizers: Pool,
+        encoders: Pool,
+        unpaid: UnbilledWorkThrottle,
     ) -> None:
         self._settings, self._dispatcher, self._unpaid = settings, dispatcher, unpaid
         self._phonemizers, self._encoders = phonemizers, encoders
@@ -121,7 +126,7 @@ class SpeechPipeline:
         self, spoken: list[tuple[Utterance, Samples]], voice: PiperVoice, response_format: str, context: RequestContext
     ) -> bytes:
         """A file with pauses between its sentences; an utterance at a time, so that others have their turns."""
-        file = ENCODERS[response_format](voice.sample_rate, self._settings.mp3_kbps)
+        file = AudioFile(response_format, voice.sample_rate, self._settings.mp3_kbps)
         pause = np.zeros(self._pause(voice), np.int16)
         for place, (part, audio) in enumerate(spoken, 1):
             pauses = part.ends and place < len(spoken)

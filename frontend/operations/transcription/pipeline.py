@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from frontend.access.debts import Stint, Unpaid
+from frontend.access.throttles import Stint, UnbilledWorkThrottle
 from frontend.audio.decode import (
     BeyondLimitsError,
     DamagedAudioError,
@@ -73,7 +73,7 @@ class TranscriptionPipeline:
     """Transcribes whole files with the Whisper models of a Triton; ``decoders`` are processes, ``threads`` threads."""
 
     def __init__(
-        self, settings: Settings, dispatcher: Dispatcher, decoders: Pool, threads: Pool, unpaid: Unpaid
+        self, settings: Settings, dispatcher: Dispatcher, decoders: Pool, threads: Pool, unpaid: UnbilledWorkThrottle
     ) -> None:
         self._settings, self._dispatcher, self._decoders, self._threads = settings, dispatcher, decoders, threads
         self._unpaid = unpaid

@@ -1,13 +1,14 @@
 """What is sent: the same requests for the same seed, of mixed lengths, for each operation."""
 
+import io
 import random
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 import numpy as np
+import soundfile
 
-from frontend.audio.encode import WavFile
 from frontend.verification.recordings import SAMPLE_RATE, recordings
 from scripts.export_models.demo.sentences import sentences
 
@@ -80,9 +81,9 @@ def clip(seed: int, shortest: float = 5.0, longest: float = 15.0) -> tuple[bytes
     while sum(map(len, parts)) < wanted * SAMPLE_RATE:
         parts += [rng.choice(people).samples(), np.zeros(SAMPLE_RATE // 2, np.float32)]
     samples = (np.concatenate(parts) * 32768).astype(np.int16)[: int(wanted * SAMPLE_RATE)]
-    file = WavFile(SAMPLE_RATE, 0)
-    file.add(samples)
-    return file.finish(), len(samples) / SAMPLE_RATE
+    file = io.BytesIO()
+    soundfile.write(file, samples, SAMPLE_RATE, "PCM_16", format="WAV")
+    return file.getvalue(), len(samples) / SAMPLE_RATE
 
 
 def _transcription(rng: random.Random, model: str, voice: str) -> Call:

@@ -4,25 +4,25 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from limits import RateLimitItemPerMinute
-
 from frontend.access.counters import Limit
 from frontend.access.limits import Counters, SharedCounters
-from tests.redis import RedisServer
+from frontend.peers.frontends import SharedFrontends
 
 
 def limit_of(number: int, owner: str, name: str = "embeddings") -> Limit:
-    return RateLimitItemPerMinute(number), (name, owner)
+    return Limit(number, (name, owner))
 
 
 @asynccontextmanager
-async def shared(server: RedisServer, *, refuse: bool = False) -> AsyncIterator[SharedCounters]:
-    counters = SharedCounters(server.url, refuse=refuse)
-    await counters.start()
+async def shared(url: str, *, refuse: bool = False) -> AsyncIterator[SharedCounters]:
+    frontends = SharedFrontends(url, dict, lambda: None)
+    counters = SharedCounters(frontends, refuse=refuse)
+    await asyncio.gather(frontends.start(), counters.start())
     try:
         yield counters
     finally:
         await counters.close()
+        await frontends.close()
 
 
 async def passed(counters: list[Counters], limits: list[Limit], requests: int) -> int:

@@ -7,7 +7,7 @@ import pytest
 
 from frontend.access.caller import Caller
 from frontend.access.counters import MemoryCounters
-from frontend.access.limits import Limiter, SharedCounters
+from frontend.access.limits import Limiter
 from frontend.catalogue.endpoints import LIMITS
 from frontend.errors import BadGateway, RateLimited
 from frontend.observe.metrics import LIMITER_DEGRADED
@@ -23,7 +23,7 @@ def clock(limits_clock: LimitsClock) -> LimitsClock:
 
 
 async def test_a_redis_that_is_killed_is_taken_up_again(own_redis: RedisServer) -> None:
-    async with shared(own_redis) as counters:
+    async with shared(own_redis.url) as counters:
         own_redis.kill()
         assert (await counters.take([limit_of(3, "a")]))[0]
         assert LIMITER_DEGRADED._value.get() == 1
@@ -33,41 +33,30 @@ async def test_a_redis_that_is_killed_is_taken_up_again(own_redis: RedisServer) 
 
 
 async def test_without_redis_each_frontend_counts_its_share(own_redis: RedisServer) -> None:
-    async with shared(own_redis) as first, shared(own_redis) as second, shared(own_redis) as third:
-        await until(lambda: all(counters._frontends == 3 for counters in (first, second, third)))
+    async with shared(own_redis.url) as first, shared(own_redis.url) as second, shared(own_redis.url) as third:
+        await until(lambda: all(counters._frontends.count == 3 for counters in (first, second, third)))
         own_redis.kill()
         assert await passed([first, second, third], [limit_of(30, "a")], 300) == 30
 
 
 async def test_without_redis_requests_can_be_refused(own_redis: RedisServer) -> None:
-    async with shared(own_redis, refuse=True) as counters:
+    async with shared(own_redis.url, refuse=True) as counters:
         own_redis.kill()
         with pytest.raises(BadGateway):
             await counters.take([limit_of(30, "a")])
+        assert (await Limiter(counters, LIMITS, {}).look(Caller("a", "a")))["embeddings"].remaining == 120
 
 
 async def test_redis_may_be_away_at_the_start() -> None:
-    counters = SharedCounters("redis://127.0.0.1:1/0", refuse=False)
-    await counters.start()
-    assert (await counters.take([limit_of(3, "a")]))[0]
-    await counters.close()
+    async with shared("redis://127.0.0.1:1/0") as counters:
+        assert await passed([counters], [limit_of(3, "a")], 10) == 3
 
 
 async def test_a_share_is_never_nothing(own_redis: RedisServer) -> None:
-    async with shared(own_redis) as counters:
-        counters._frontends = 3
+    async with shared(own_redis.url) as counters:
         own_redis.kill()
+        counters._frontends._told = dict.fromkeys("abc", {})
         assert await passed([counters], [limit_of(2, "a")], 10) == 1
-
-
-async def test_where_redis_tells_of_none_there_is_one(own_redis: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def nobody(self: SharedCounters) -> int:
-        return 0
-
-    monkeypatch.setattr(SharedCounters, "_tell", nobody)
-    async with shared(own_redis) as counters:
-        own_redis.kill()
-        assert await passed([counters], [limit_of(2, "a")], 10) == 2
 
 
 TIERS = {"pro": {"embeddings": 500}}
@@ -124,14 +113,14 @@ async def _used(limiter: Limiter) -> dict[str, tuple[int, int]]:
 
 
 async def test_looking_at_limits_counts_nothing(redis_server: RedisServer) -> None:
-    async with shared(redis_server) as in_redis:
+    async with shared(redis_server.url) as in_redis:
         for counters in (MemoryCounters(), in_redis):
             used = await _used(Limiter(counters, LIMITS, {}))
             assert (used["embeddings"], used["speech"], used["organisation"]) == ((120, 117), (120, 120), (50, 47))
 
 
 async def test_looking_at_limits_works_while_redis_is_away(own_redis: RedisServer) -> None:
-    async with shared(own_redis) as counters:
+    async with shared(own_redis.url) as counters:
         own_redis.kill()
         used = await _used(Limiter(counters, LIMITS, {}))
     assert used["embeddings"] == (120, 117)

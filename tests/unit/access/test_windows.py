@@ -8,8 +8,9 @@ from limits import RateLimitItemPerMinute
 from limits.storage import MemoryStorage
 from limits.strategies import SlidingWindowCounterRateLimiter
 
-from frontend.access.counters import Limit, MemoryCounters
+from frontend.access.counters import MemoryCounters
 from frontend.access.windows import WINDOW_US, Count
+from tests.unit.access.counting import limit_of
 
 COUNTS = st.integers(1, 1000).flatmap(
     lambda limit: st.builds(
@@ -61,8 +62,7 @@ STEPS = st.lists(st.tuples(st.integers(0, 40_000), st.integers(1, 12)), max_size
 @given(st.integers(1, 20), STEPS)
 async def test_requests_pass_as_in_the_library_of_limits(limit: int, steps: list[tuple[int, int]]) -> None:
     clock = _Clock()
-    ours, item = MemoryCounters(clock), RateLimitItemPerMinute(limit)
-    limits: list[Limit] = [(item, ("embeddings", "a"))]
+    ours, item, limits = MemoryCounters(clock), RateLimitItemPerMinute(limit), [limit_of(limit, "a")]
     with patch("time.time", clock):
         theirs = SlidingWindowCounterRateLimiter(MemoryStorage())
         for milliseconds, requests in steps:
@@ -73,8 +73,7 @@ async def test_requests_pass_as_in_the_library_of_limits(limit: int, steps: list
 
 async def test_a_request_counts_under_all_limits_or_under_none() -> None:
     ours = MemoryCounters(lambda: 1_000_000_000.0)
-    wide: Limit = (RateLimitItemPerMinute(10), ("embeddings", "a"))
-    narrow: Limit = (RateLimitItemPerMinute(1), ("org", "o"))
+    wide, narrow = limit_of(10, "a"), limit_of(1, "o", "org")
     assert (await ours.take([wide, narrow]))[0]
     assert not (await ours.take([wide, narrow]))[0]
     assert (await ours.take([wide]))[1][0].current == 2
@@ -82,13 +81,13 @@ async def test_a_request_counts_under_all_limits_or_under_none() -> None:
 
 async def test_a_limit_that_is_changed_keeps_its_count() -> None:
     ours = MemoryCounters(lambda: 1_000_000_000.0)
-    await ours.take([(RateLimitItemPerMinute(10), ("embeddings", "a"))])
-    assert (await ours.take([(RateLimitItemPerMinute(20), ("embeddings", "a"))]))[1][0].remaining == 18
+    await ours.take([limit_of(10, "a")])
+    assert (await ours.take([limit_of(20, "a")]))[1][0].remaining == 18
 
 
 async def test_a_clock_that_jumps_locks_nobody_out() -> None:
     clock = _Clock()
-    ours, limits = MemoryCounters(clock), [(RateLimitItemPerMinute(1), ("embeddings", "a"))]
+    ours, limits = MemoryCounters(clock), [limit_of(1, "a")]
     await ours.take(limits)
     for jump in (3600, -7200):
         clock.now += jump

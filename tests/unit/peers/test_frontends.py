@@ -54,7 +54,7 @@ class Fleet:
             self._now += 0.5
             clock = f"{{'{int(self._now)}', '{int(self._now % 1 * 1e6)}'}}"
             for frontend in frontends or self.frontends:
-                frontend._script = frontend._redis.register_script(self._script.replace(_NOW, clock))
+                frontend._script = frontend.redis.register_script(self._script.replace(_NOW, clock))
                 await frontend.beat()
                 # Never do two have the same part.
                 assert sum(each.share for each in self.frontends if each._told) <= 1 + 1e-9

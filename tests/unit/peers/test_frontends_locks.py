@@ -47,7 +47,7 @@ async def test_the_lock_of_a_holder_that_was_killed_expires(
     monkeypatch.setattr(module, "_LEASE_SECONDS", 0.5)
     first, second = pair
     # As a process that was killed leaves it: nothing prolongs it and nothing gives it back.
-    assert await first._redis.lock("quartet:lock:whisper", timeout=0.5).acquire(blocking=False)
+    assert await first.redis.lock("quartet:lock:whisper", timeout=0.5).acquire(blocking=False)
     async with asyncio.timeout(10):
         mine = False
         while not mine:

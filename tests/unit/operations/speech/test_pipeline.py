@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from frontend.access.debts import Unpaid
+from frontend.access.throttles import UnbilledWorkThrottle
 from frontend.catalogue.voices import VOICES
 from frontend.config.settings import Settings
 from frontend.dispatch.context import RequestContext
@@ -86,7 +86,7 @@ async def _say(
     text: str,
     response_format: str = "wav",
     phonemizer: SlowPhonemizer | None = None,
-    unpaid: Unpaid | None = None,
+    unpaid: UnbilledWorkThrottle | None = None,
     **values: Any,
 ) -> bytes:
     """What amy says; ``values`` are settings."""
@@ -95,7 +95,7 @@ async def _say(
     threads = Threads(1)
     phonemizers = Pool(dispatcher.fix("text", 4), cast(Any, phonemizer or SlowPhonemizer(triton.called)))
     encoders = Pool(dispatcher.fix("threads", 2), threads)
-    pipeline = SpeechPipeline(settings, dispatcher, phonemizers, encoders, unpaid or Unpaid(1000))
+    pipeline = SpeechPipeline(settings, dispatcher, phonemizers, encoders, unpaid or UnbilledWorkThrottle(1000))
     await dispatcher.add("triton", triton, {"piper_amy": 4})
     async with asyncio.timeout(5):
         context = RequestContext("key", 3, None, asyncio.get_running_loop().time() + 10)
@@ -196,16 +196,16 @@ class Killed(SlowPhonemizer):
 
 
 async def test_a_process_that_is_killed_over_a_text_is_owed_for(triton: LongTones) -> None:
-    unpaid = Unpaid(0.001)
+    unpaid = UnbilledWorkThrottle(0.001)
     with pytest.raises(InvalidRequest, match="turned into sounds"):
         await _say(triton, "One. Five.", phonemizer=Killed(triton.called), unpaid=unpaid)
-    assert unpaid._debts.wait("key") > 0.5
+    assert unpaid._buckets.wait("key") > 0.5
 
 
 async def test_what_is_spoken_is_not_owed_for(triton: LongTones) -> None:
-    unpaid = Unpaid(0.001)
+    unpaid = UnbilledWorkThrottle(0.001)
     await _say(triton, "One. Five.", unpaid=unpaid)
-    assert unpaid._debts.wait("key") == 0
+    assert unpaid._buckets.wait("key") == 0
 
 
 def _repository(folder: Path, **values: Any) -> Path:

@@ -11,7 +11,7 @@ from unittest.mock import MagicMock
 import numpy as np
 import pytest
 
-from frontend.access.debts import Unpaid
+from frontend.access.throttles import UnbilledWorkThrottle
 from frontend.audio.prepare import SpokenWindow
 from frontend.config.settings import Settings
 from frontend.dispatch.context import RequestContext
@@ -64,7 +64,7 @@ class Scene:
     dispatcher: Noting
     threads: Threads
     triton: FakeTriton = field(default_factory=FakeTriton)
-    unpaid: Unpaid = field(default_factory=lambda: Unpaid(0.0001))
+    unpaid: UnbilledWorkThrottle = field(default_factory=lambda: UnbilledWorkThrottle(0.0001))
 
     async def transcribe(self, sound: bytes, language: str = "") -> Transcription:
         decoders, threads = (Pool(self.dispatcher.fix(name, 2), self.threads) for name in ("audio", "threads"))
@@ -136,7 +136,7 @@ async def test_the_window_of_a_short_recording_goes_before_those_of_a_long_one(s
 
 async def test_what_is_transcribed_is_not_owed_for(scene: Scene) -> None:
     await scene.transcribe(encode(SPEECH, "wav"))
-    assert scene.unpaid._debts.wait("key") == 0
+    assert scene.unpaid._buckets.wait("key") == 0
 
 
 async def test_segments_are_made_of_words_that_nobody_asked_for(scene: Scene) -> None:
