@@ -9,13 +9,13 @@ from typing import Any
 
 import aiohttp
 
+from client.recordings import SAMPLE_RATE, read_g722, recordings
+from client.verify.checks import check
+from client.verify.facts import load
+from client.verify.questions import Questions
+from client.verify.rows import Row
+from client.verify.sound import Sound, read_wav, write_wav
 from frontend.catalogue.models import SPEECH, TRANSCRIPTIONS
-from frontend.verification.checks import check
-from frontend.verification.client import Api
-from frontend.verification.facts import load
-from frontend.verification.recordings import SAMPLE_RATE, read_g722, recordings
-from frontend.verification.rows import Row
-from frontend.verification.sound import Sound, read_wav, write_wav
 from scripts.rehearsal.watch import RehearsalError
 
 _SENTENCE = "Good morning Anna, can you buy some bread today?"
@@ -33,7 +33,7 @@ def hold_to_people(url: str, key: str) -> None:
     """``RehearsalError`` with the first fact about recordings of people, or a voice, that does not hold."""
 
     async def held() -> list[Row]:
-        async with Api(f"{url}/v1", key) as api:
+        async with Questions(f"{url}/v1", key) as api:
             facts = replace(load("demo"), recordings=[])
             return await check(api, facts, "", [TRANSCRIPTIONS, SPEECH])
 

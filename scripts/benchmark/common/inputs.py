@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from client.recordings import SAMPLE_RATE, recordings
 from frontend.audio.encode import WavFile
-from frontend.verification.recordings import SAMPLE_RATE, recordings
 from scripts.export_models.demo.sentences import sentences
 
 _TEXTS_A_CALL = 4

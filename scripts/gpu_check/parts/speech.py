@@ -13,7 +13,7 @@ def run(job: Job) -> None:
     require(job.device, no_cuda_in_ctranslate2, modules=(*MODULES, "av", "jiwer"))
     import jiwer
 
-    from frontend.verification.recordings import recordings
+    from client.recordings import recordings
     from scripts.export_models.graphs.parity import Check
     from scripts.export_models.whisper.served import recognizer_module
     from scripts.gpu_check.lookalikes import demo_whisper

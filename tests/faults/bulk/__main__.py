@@ -2,7 +2,7 @@
 
 python -m tests.faults.bulk --phases kills,speed,beside,cluster-kills,cluster-speed
 
-The last two need Ray (frontend/bulk/requirements.txt), and start two nodes here.
+The last two need Ray (client/bulk/requirements.txt), and start two nodes here.
 """
 
 import argparse

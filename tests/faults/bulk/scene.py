@@ -53,7 +53,7 @@ class Scene:
         command = [
             sys.executable,
             "-m",
-            "frontend",
+            "client",
             "bulk",
             operation,
             str(self.input(operation)),

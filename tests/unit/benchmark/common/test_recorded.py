@@ -3,8 +3,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from frontend.verification.recordings import recordings
-from frontend.verification.sound import Sound, read_wav
+from client.recordings import recordings
+from client.verify.sound import Sound, read_wav
 from scripts.benchmark.common import recorded
 from scripts.benchmark.common.prompts import Prompt
 from scripts.benchmark.common.recorded import clips, long_recording, spoken
