@@ -8,8 +8,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Collection, Generator, Iterator, Mapping
-from contextlib import closing
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,8 +26,8 @@ from client.bulk.work import Worker
 
 # Of a processor, for an actor: it waits for answers.
 _PROCESSORS = 0.25
-# Stretches that an actor has at once: while the last requests of one are under way, those of the other are sent.
-_STRETCHES = 2
+# Of each node: while the last requests of one's stretch are under way, the others send theirs.
+_ACTORS = 2
 
 
 class _Failures:
@@ -52,39 +51,26 @@ class _Failures:
 
 
 class RayActor:
-    """Does stretches of the input, with the requests of a job under way at once.
-
-    A stretch begins when all requests of the one before have been sent: together they would end together, and leave
-    the server without work until the next ones come.
-    """
+    """Does one stretch of the input after the other, with the requests of a job under way at once."""
 
     def __init__(self, job: Job, token: str) -> None:
-        self._job, self._token, self._pace = job, token, Pace(job.at_once)
+        self._job, self._token = job, token
         self._source: Source | None = None
-        self._sends = asyncio.Lock()
 
-    async def __call__(self, batch: Mapping[str, Any]) -> dict[str, list[bytes]]:
+    def __call__(self, batch: Mapping[str, Any]) -> dict[str, list[bytes]]:
         """What came of each stretch, as JSON; ``ended`` is the sentence that ends the run."""
-        return {"told": [orjson.dumps(await self._do(**orjson.loads(stretch))) for stretch in batch["stretch"]]}
+        return {"told": [orjson.dumps(self._do(**orjson.loads(stretch))) for stretch in batch["stretch"]]}
 
-    async def _do(self, first: int, failed: Collection[int]) -> dict[str, Any]:
+    def _do(self, first: int, failed: Collection[int]) -> dict[str, Any]:
         began, tally, failures = time.monotonic(), Tally(), _Failures(failed)
         try:
             self._source = self._source or self._job.source()
             output = self._job.outcomes(self._source.count, failures)
-            await self._sends.acquire()
-            with closing(self._items(self._source, first)) as items:
-                await Worker(self._job, output, tally, self._pace, self._token).run(items)
+            worker = Worker(self._job, output, tally, Pace(self._job.at_once), self._token)
+            asyncio.run(worker.run(self._source.items(first, self._job.operation.part)))
         except (CommandError, OSError) as error:
             return {"ended": str(error)}
         return {"tally": vars(tally), "seconds": time.monotonic() - began, "failures": failures.new}
-
-    def _items(self, source: Source, first: int) -> Generator[Item]:
-        """A stretch, which lets the next one begin when the last of it is taken."""
-        try:
-            yield from source.items(first, self._job.operation.part)
-        finally:
-            self._sends.release()
 
 
 def run(job: Job, address: str) -> bool:
@@ -140,15 +126,14 @@ def _told(ray: Any, context: RunContext) -> Iterator[Mapping[str, Any]]:
         stretches.append({"stretch": orjson.dumps({"first": first, "failed": failed})})
     if not stretches:
         return
-    actors = max(1, min(len(stretches), context.job.at_once, sum(node["Alive"] for node in ray.nodes())))
+    nodes = sum(node["Alive"] for node in ray.nodes())
+    actors = max(1, min(len(stretches), context.job.at_once, _ACTORS * nodes))
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     ray.data.DataContext.get_current().enable_progress_bars = False
     rows = ray.data.from_items(stretches, override_num_blocks=len(stretches)).map_batches(
         RayActor,
         batch_size=1,
-        compute=ray.data.ActorPoolStrategy(
-            size=actors, max_concurrent_calls_per_actor=_STRETCHES, max_tasks_in_flight_per_actor=_STRETCHES
-        ),
+        compute=ray.data.ActorPoolStrategy(size=actors, max_tasks_in_flight_per_actor=1),
         num_cpus=_PROCESSORS,
         fn_constructor_kwargs={
             "job": replace(context.job, at_once=context.job.at_once // actors),

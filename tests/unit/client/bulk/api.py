@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from aiohttp import web
 
+from tests.eventually import until
+
 KEY = "qk_test"
 
 
@@ -41,9 +43,10 @@ class Asked:
 
 @dataclass
 class Api:
-    """``refuse`` may answer a request before it is served; a text is embedded as its length."""
+    """``refuse`` may answer a request before it is served, ``hold`` is waited for; a text is embedded as its length."""
 
     refuse: Callable[[Asked], Refusal | None] = lambda asked: None
+    hold: Callable[[Asked], bool] = lambda asked: False
     asked: list[Asked] = field(default_factory=list)
     running: int = 0
     most: int = 0
@@ -73,6 +76,7 @@ class Api:
         self.most = max(self.most, self.running)
         try:
             await asyncio.sleep(0)
+            await until(lambda: not self.hold(asked))
             return self._answer(asked)
         finally:
             self.running -= 1

@@ -1,9 +1,10 @@
-"""Ray as bulk work meets it: actors are objects in one event loop, made of what could be sent to another process."""
+"""Ray as bulk work meets it: actors are threads, made of what could be sent to another process."""
 
-import asyncio
 import os
 import pickle
+import threading
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -22,24 +23,24 @@ class _Dataset:
         return self
 
     def iter_rows(self) -> Iterator[dict[str, Any]]:
-        yield from asyncio.run(self._all())
-
-    async def _all(self) -> list[dict[str, Any]]:
         assert self._given["batch_size"] == 1
-        rows, said = iter(self._rows), []
+        rows, told, lock = iter(self._rows), list[dict[str, Any]](), threading.Lock()
         sent = pickle.dumps((self._actor, self._given["fn_constructor_kwargs"]))
 
-        async def work(actor: Any) -> None:
-            for row in rows:
-                said.append(await actor({name: [value] for name, value in row.items()}))
+        def work() -> None:
+            kind, given = pickle.loads(sent)
+            actor = kind(**given)
+            while True:
+                with lock:
+                    row = next(rows, None)
+                if row is None:
+                    return
+                told.append(actor({name: [value] for name, value in row.items()}))
 
-        async with asyncio.TaskGroup() as tasks:
-            for _ in range(self._compute.size):
-                kind, given = pickle.loads(sent)
-                actor = kind(**given)
-                for _ in range(self._compute.max_concurrent_calls_per_actor):
-                    tasks.create_task(work(actor))
-        return [{name: value for name, (value,) in one.items()} for one in said]
+        with ThreadPoolExecutor(self._compute.size) as threads:
+            for done in [threads.submit(work) for _ in range(self._compute.size)]:
+                done.result()
+        yield from ({name: value for name, (value,) in one.items()} for one in told)
 
 
 class FakeRay(ModuleType):

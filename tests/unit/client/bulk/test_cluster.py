@@ -1,6 +1,5 @@
 """Runs over a cluster, as far as they can be without Ray: what is sent to its actors, what these do and say."""
 
-import asyncio
 import json
 import sys
 from pathlib import Path
@@ -14,7 +13,7 @@ from client.api import CommandError
 from client.bulk import cluster
 from client.bulk.cluster import RayActor
 from client.bulk.job import Job
-from tests.unit.client.bulk.api import Api, Asked, Refusal
+from tests.unit.client.bulk.api import Api, Refusal
 from tests.unit.client.bulk.conftest import job, lines, write_texts
 from tests.unit.client.bulk.ray import FakeRay, RayError
 
@@ -58,21 +57,10 @@ def test_every_recording_is_done_once(api: Api, ray: FakeRay, recordings: Path, 
 def test_a_recording_that_takes_long_holds_up_no_other_stretch(
     api: Api, ray: FakeRay, recordings: Path, tmp_path: Path
 ) -> None:
-    def refuse(asked: Asked) -> Refusal | None:
-        """The first one, until all others have been sent."""
-        first = asked.name.split("-")[2] == "0"
-        return Refusal(502, "busy") if first and len({one.name for one in api.asked}) < _RECORDINGS else None
-
-    api.refuse, ray.count = refuse, 1
-    assert _run(job(api, recordings, tmp_path / "out.parquet", "transcribe"))
-
-
-def test_a_stretch_begins_when_the_one_before_has_been_sent(
-    api: Api, ray: FakeRay, recordings: Path, tmp_path: Path
-) -> None:
+    """The first one, until all others have been sent."""
+    api.hold = lambda asked: asked.name.split("-")[2] == "0" and len(api.asked) < _RECORDINGS
     ray.count = 1
-    assert _run(job(api, recordings, tmp_path / "out.parquet", "transcribe", at_once=1))
-    assert [int(asked.name.split("-")[2]) for asked in api.asked] == list(range(_RECORDINGS))
+    assert _run(job(api, recordings, tmp_path / "out.parquet", "transcribe"))
 
 
 @pytest.mark.usefixtures("ray")
@@ -134,16 +122,13 @@ def _stretch(first: int) -> dict[str, list[bytes]]:
 def test_a_stretch_that_a_second_actor_is_given_is_there_once(api: Api, recordings: Path, tmp_path: Path) -> None:
     wanted = job(api, recordings, tmp_path / "out.parquet", "transcribe")
 
-    async def both() -> list[dict[str, Any]]:
-        actors = [RayActor(wanted, "token") for _ in range(2)]
-        return [json.loads((await actor(_stretch(16)))["told"][0]) for actor in actors]
-
-    first, second = (each["tally"] for each in asyncio.run(both()))
+    actors = [RayActor(wanted, "token") for _ in range(2)]
+    first, second = (json.loads(actor(_stretch(16))["told"][0])["tally"] for actor in actors)
     assert (first["done"], first["before"], second["done"], second["before"]) == (16, 0, 0, 16)
     assert [row["item"] for row in _rows(wanted.output)] == list(range(16, 32))
 
 
 def test_a_node_without_the_input_says_so(api: Api, tmp_path: Path) -> None:
     actor = RayActor(job(api, tmp_path / "gone", tmp_path / "out.parquet"), "token")
-    said = json.loads(asyncio.run(actor(_stretch(0)))["told"][0])
+    said = json.loads(actor(_stretch(0))["told"][0])
     assert said == {"ended": f"{tmp_path / 'gone'}: there is no such file or folder"}
