@@ -173,11 +173,9 @@ def _most_apart(expected: Sequence[float], got: Sequence[float]) -> float:
     wanted, found = np.array(expected, np.float64), np.array(got, np.float64)
     if not ((found >= 0) & (found <= 1)).all():
         return float("inf")
-    low = [np.clip(each - _ROUNDED, 1e-9, 1 - 1e-9) for each in (wanted, found)]
-    high = [np.clip(each + _ROUNDED, 1e-9, 1 - 1e-9) for each in (wanted, found)]
-    above = logit(low[1]) - logit(high[0])
-    below = logit(low[0]) - logit(high[1])
-    return float(np.maximum(np.maximum(above, below), 0).max())
+    low, high = np.minimum(wanted, found) + _ROUNDED, np.maximum(wanted, found) - _ROUNDED
+    apart = logit(np.clip(high, 1e-9, 1 - 1e-9)) - logit(np.clip(low, 1e-9, 1 - 1e-9))
+    return float(np.maximum(apart, 0).max())
 
 
 def logit(score: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from client.verify.facts import Facts, People, Recording, load
 from client.verify.people import clips
 from client.verify.questions import Questions, Transcript
+from client.verify.rows import Row
 
 # Of what is compared with texts alone, no vectors are recorded, and of people only what is sent one by one.
 DEMO = replace(load("demo"), alike=[], people=People())
@@ -47,3 +48,8 @@ class Recorded(Questions):
         place = CLIPS.index(file)
         known = self.recording.heard[model][place]
         return self.heard(Transcript(known.text or "", known.language, known.logprob, []))
+
+
+def failed(rows: list[Row]) -> set[str]:
+    """What does not hold, whichever Whisper was asked."""
+    return {row.fact.removeprefix("stt-1").removeprefix("-hd").lstrip(": ") for row in rows if row.ok is False}

@@ -9,15 +9,10 @@ from client.recordings import read_g722, recordings
 from client.verify.facts import Facts, People
 from client.verify.people import heard
 from client.verify.questions import Questions, Transcript
-from client.verify.rows import Row
 from client.verify.sound import Sound, joined
-from tests.unit.client.verify.answers import DEMO, Recorded
+from tests.unit.client.verify.answers import DEMO, Recorded, failed
 
 PEOPLE = Facts("", people=People({"it": 0.05}))
-
-
-def _wrong(rows: list[Row]) -> set[str]:
-    return {row.fact.removeprefix("stt-1").removeprefix("-hd").lstrip(": ") for row in rows if row.ok is False}
 
 
 def _said() -> Transcript:
@@ -48,7 +43,7 @@ class Hearing(Questions):
 
 async def test_people_who_are_heard_as_they_speak_are_right() -> None:
     rows = await heard(Hearing(), PEOPLE, "")
-    assert (_wrong(rows), len(rows)) == (set(), 6)
+    assert (failed(rows), len(rows)) == (set(), 6)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +56,7 @@ async def test_people_who_are_heard_as_they_speak_are_right() -> None:
     ids=["language", "words", "a window late"],
 )
 async def test_people_who_are_heard_otherwise_are_told(changed: dict[str, Any], wrong: str) -> None:
-    assert _wrong(await heard(Hearing(**changed), PEOPLE, "")) == {f"hears people: it: {wrong}"}
+    assert failed(await heard(Hearing(**changed), PEOPLE, "")) == {f"hears people: it: {wrong}"}
 
 
 async def test_languages_without_a_limit_are_not_asked_for() -> None:
@@ -70,7 +65,7 @@ async def test_languages_without_a_limit_are_not_asked_for() -> None:
 
 async def test_clips_are_heard_as_they_were_recorded() -> None:
     rows = await heard(Recorded(), DEMO, "")
-    assert (_wrong(rows), len(rows)) == (set(), 62)
+    assert (failed(rows), len(rows)) == (set(), 62)
 
 
 @pytest.mark.parametrize(
@@ -85,10 +80,10 @@ async def test_clips_are_heard_as_they_were_recorded() -> None:
 )
 async def test_clips_that_are_heard_otherwise_are_told(change: dict[str, Any], wrong: str) -> None:
     rows = await heard(Recorded(heard=lambda heard: replace(heard, **change)), DEMO, "")
-    assert {fact.partition(": ")[2] for fact in _wrong(rows)} - {"log probability, mean"} == {wrong}
+    assert {fact.partition(": ")[2] for fact in failed(rows)} - {"log probability, mean"} == {wrong}
 
 
 @pytest.mark.parametrize("change", [-0.02, 0.02], ids=["less", "more"])
 async def test_clips_that_are_all_a_little_less_or_more_sure_are_told(change: float) -> None:
     api = Recorded(heard=lambda heard: replace(heard, logprob=heard.logprob + change))
-    assert _wrong(await heard(api, DEMO, "")) == {"clips: log probability, mean"}
+    assert failed(await heard(api, DEMO, "")) == {"clips: log probability, mean"}

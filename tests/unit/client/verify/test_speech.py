@@ -6,10 +6,10 @@ import pytest
 
 from client.verify.facts import Facts, Recording, Speech, Spoken
 from client.verify.questions import Questions, RefusedError, Transcript
-from client.verify.rows import Row
 from client.verify.sound import Sound, outline, write_wav
 from client.verify.speech import say, spoken
 from frontend.catalogue.voices import VOICES
+from tests.unit.client.verify.answers import failed
 
 RATE = 16_000
 SPEECH = Speech(sentences={"en": ["one two | three", "four"]}, pause=0.25, sentence_pause=0.5)
@@ -42,13 +42,9 @@ class Talk(Questions):
         return self.heard
 
 
-def _wrong(rows: list[Row]) -> set[str]:
-    return {row.fact.removeprefix("stt-1").removeprefix("-hd").lstrip(": ") for row in rows if row.ok is False}
-
-
 async def test_what_is_heard_as_it_was_said_is_right() -> None:
     rows = await spoken(Talk(), Facts("", speech=SPEECH), "")
-    assert (_wrong(rows), len(rows)) == (set(), 14)
+    assert (failed(rows), len(rows)) == (set(), 14)
 
 
 async def test_a_sentence_stands_behind_a_longer_pause_than_a_phrase() -> None:
@@ -68,13 +64,13 @@ async def test_a_sentence_stands_behind_a_longer_pause_than_a_phrase() -> None:
 )
 async def test_what_is_heard_otherwise_is_told(heard: dict[str, Any], wrong: set[str]) -> None:
     rows = await spoken(Talk(replace(HEARD, **heard)), Facts("", speech=SPEECH), "")
-    assert _wrong(rows) - {"word error, all voices"} == wrong
+    assert failed(rows) - {"word error, all voices"} == wrong
 
 
 async def test_the_word_error_of_all_is_held_to_its_own_limit() -> None:
     talk = Talk(replace(HEARD, words=[*WORDS[:3], (" for", 3.25, 4.25)]))
     rows = await spoken(talk, Facts("", speech=replace(SPEECH, voice_word_error=0.5)), "")
-    assert _wrong(rows) == {"word error, all voices"}
+    assert failed(rows) == {"word error, all voices"}
 
 
 async def test_what_is_not_known_is_not_asked() -> None:
@@ -113,13 +109,13 @@ def _recorded(outlined: bool = True) -> Facts:
     ids=["as it did", "higher", "softer"],
 )
 async def test_a_voice_sounds_as_it_was_recorded(talk: Talk, wrong: set[str]) -> None:
-    assert _wrong(await spoken(talk, _recorded(), "")) == wrong
+    assert failed(await spoken(talk, _recorded(), "")) == wrong
 
 
 @pytest.mark.parametrize(("rate", "wrong"), [(RATE, set()), (22_050, {"length of amy, share at most"})])
 async def test_another_sample_rate_makes_a_voice_too_short(rate: int, wrong: set[str]) -> None:
     facts = replace(_recorded(outlined=False), speech=replace(SPEECH, voices=["nobody"]))
-    assert _wrong(await spoken(Talk(rate=rate), facts, "")) == wrong
+    assert failed(await spoken(Talk(rate=rate), facts, "")) == wrong
 
 
 async def test_only_the_voices_that_are_named_are_heard() -> None:
