@@ -50,19 +50,11 @@ class Scene:
 
     async def start(self, operation: str, output: Path, *further: str) -> "Bulk":
         """``quartet bulk`` in a process of its own."""
-        command = [
-            sys.executable,
-            "-m",
-            "client",
-            "bulk",
-            operation,
-            str(self.input(operation)),
-            "--output",
-            str(output),
-        ]
+        command = [sys.executable, "-m", "client", "bulk", operation, str(self.input(operation))]
+        command += ["--output", str(output), *further]
         environ = {**os.environ, f"{PREFIX}URL": self.target.address, f"{PREFIX}API_KEY": self.bulk_key}
         process = await asyncio.create_subprocess_exec(
-            *command, *further, cwd=ROOT, env=environ, stdout=asyncio.subprocess.PIPE, preexec_fn=die_with_parent
+            *command, cwd=ROOT, env=environ, stdout=asyncio.subprocess.PIPE, preexec_fn=die_with_parent
         )
         return Bulk(process)
 
