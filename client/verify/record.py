@@ -38,7 +38,7 @@ async def record(api: Questions, facts: Facts, precision: str) -> Facts:
         precision=precision,
         limits=_limits(precision, list(embedded.vectors.values()), [scores for scores, _ in ranked]),
         tokens=[embedded.tokens[each.text] for each in facts.texts],
-        vectors=[_in_base64(embedded.unit(each.text)) for each in facts.texts],
+        vectors=[_direction(embedded.vectors[each.text]) for each in facts.texts],
         ranking_tokens=[tokens for _, tokens in ranked],
         scores=[scores for scores, _ in ranked],
         heard={model: [await _heard(api, model, clip) for clip in clips()] for model in HEARING},
@@ -61,8 +61,8 @@ def _limits(precision: str, vectors: list[Vector], scores: list[list[float]]) ->
     return {**_LIMITS[precision], **closer}
 
 
-def _in_base64(vector: Vector) -> str:
-    return base64.b64encode(vector.astype("<f4").tobytes()).decode("ascii")
+def _direction(vector: Vector) -> str:
+    return base64.b64encode(units([vector]).astype("<f4").tobytes()).decode("ascii")
 
 
 async def _heard(api: Questions, model: str, clip: bytes) -> Heard:

@@ -39,13 +39,9 @@ class Embedded:
             answers.vectors[text] = vectors[0]
         return answers
 
-    def unit(self, text: str) -> Vector:
-        """The direction of a text's vector."""
-        vector = self.vectors[text]
-        return vector / max(float(np.linalg.norm(vector)), 1e-12)
-
     def cosine(self, first: str, second: str) -> float:
-        return float(self.unit(first) @ self.unit(second))
+        one, other = units([self.vectors[first], self.vectors[second]])
+        return float(one @ other)
 
 
 async def embeddings(api: Questions, facts: Facts, precision: str) -> list[Row]:
