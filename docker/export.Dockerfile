@@ -26,8 +26,8 @@ COPY scripts /app/scripts
 # What is offered, which the export checks its own list against, and people's recordings.
 COPY frontend/__init__.py /app/frontend/__init__.py
 COPY frontend/catalogue /app/frontend/catalogue
-COPY frontend/verification/__init__.py frontend/verification/recordings.py /app/frontend/verification/
-COPY frontend/verification/recordings /app/frontend/verification/recordings
+COPY client/__init__.py client/recordings.py /app/client/
+COPY client/recordings /app/client/recordings
 COPY model_repository /app/model_repository
 COPY docker/export.sh /app/export.sh
 # What libraries keep of their own goes where there is room.

@@ -14,6 +14,7 @@ RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
     && ${PIP} install --no-cache-dir --no-compile --no-deps -r /tmp/requirements-nodeps.txt
 COPY pyproject.toml README.md /tmp/quartet/
 COPY frontend /tmp/quartet/frontend
+COPY client /tmp/quartet/client
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
     ${PIP} install --no-cache-dir --no-compile --no-deps /tmp/quartet
 COPY docker/slim.py /tmp/

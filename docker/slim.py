@@ -1,4 +1,4 @@
-"""Takes out of the frontend's image what packages bring and the frontend never reads, then imports all of the frontend.
+"""Takes out of the frontend's image what packages bring and the frontend never reads, then imports all of it.
 
     /opt/quartet/bin/python docker/slim.py
 
@@ -80,15 +80,15 @@ def _symbols(library: Path, which: str) -> set[str]:
 
 
 def import_all() -> None:
-    """Import every module of the frontend, but for those that want what only an extra brings."""
-    frontend = importlib.import_module("frontend")
+    """Import every module of the frontend and its clients, but for those that want what only an extra brings."""
     extras = _extras()
-    for module in pkgutil.walk_packages(frontend.__path__, "frontend."):
-        try:
-            importlib.import_module(module.name)
-        except ModuleNotFoundError as error:
-            if error.name not in extras:
-                raise
+    for package in ("frontend", "client"):
+        for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
+            try:
+                importlib.import_module(module.name)
+            except ModuleNotFoundError as error:
+                if error.name not in extras:
+                    raise
 
 
 def _extras() -> set[str]:

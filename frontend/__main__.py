@@ -28,12 +28,17 @@ from frontend.observe.logs import set_up_logging
 from frontend.processes.worker import Start
 from frontend.processes.workers import CANNOT_START, Workers
 
+# Commands that ask a running product, and load nothing of the server.
+CLIENTS = {
+    "bulk": "work over many files, lines or rows",
+    "verify": "hold a running product to what is known of its models",
+}
 # As a shell counts a command that SIGINT ended.
 _INTERRUPTED = 130
 
 
 def _parser() -> argparse.ArgumentParser:
-    from frontend.commands import audit, bulk, check, keys, usage, verify
+    from frontend.commands import audit, check, keys, usage
     from frontend.commands.arguments import positive
 
     parser = argparse.ArgumentParser(prog="quartet", description="Quartet's frontend and its keys.")
@@ -41,8 +46,10 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("serve", help="answer requests; settings come from QUARTET_* variables")
     worker = commands.add_parser("worker", help="one of those that 'serve' starts")
     worker.add_argument("start", type=int, help="descriptor of what it is told at its start")
-    for some in (check, keys, usage, audit, bulk, verify, checkout):
+    for some in (check, keys, usage, audit, checkout):
         some.add_parsers(commands)
+    for name, text in CLIENTS.items():
+        commands.add_parser(name, help=text)
     tokens = commands.add_parser("tokens", help="mobile tokens for development")
     issue = tokens.add_subparsers(dest="action", required=True).add_parser("issue", help="print a token")
     issue.add_argument("--subject", default="developer")
@@ -87,14 +94,6 @@ def _run(arguments: argparse.Namespace) -> int:
     return int(arguments.run(arguments, _read()) or 0)
 
 
-def _ask(name: str) -> int:
-    """A command that is a client of a running product, and loads nothing of the rest."""
-    command = importlib.import_module(f"frontend.commands.{name}")
-    parser = argparse.ArgumentParser(prog="quartet")
-    command.add_parsers(parser.add_subparsers(dest="command", required=True))
-    return int(command.run(parser.parse_args()))
-
-
 def _run_any() -> int:
     """Any command: its errors as a line each."""
     from frontend.access.names import RegistryError
@@ -113,11 +112,11 @@ def _run_any() -> int:
 def main() -> int:
     spare_this_machine(os.environ)
     try:
-        # The parent of the workers lives as long as they do, and loads nothing of the rest either.
-        if sys.argv[1:2] in (["bulk"], ["verify"]):
-            return _ask(sys.argv[1])
+        if sys.argv[1:] and sys.argv[1] in CLIENTS:
+            return int(importlib.import_module("client.__main__").main())
         if sys.argv[1:] and sys.argv[1] in checkout.COMMANDS:
             return checkout.start(sys.argv[1], sys.argv[2:])
+        # The parent of the workers lives as long as they do, and loads nothing of the rest.
         return _serve() if sys.argv[1:] == ["serve"] else _run_any()
     except SettingsError as error:
         print(error, file=sys.stderr)

@@ -1,7 +1,7 @@
 """Recordings of people with what they say: the prompts of the telephone exchange Asterisk, as Debian packages them.
 
 A language's packages are fetched once, by ``apt-get download``, and known by their hashes. Nothing is installed.
-frontend/verification/recordings/ATTRIBUTION.md tells whose recordings they are.
+client/recordings/ATTRIBUTION.md tells whose recordings they are.
 """
 
 import gzip
@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from frontend.verification.recordings import SAMPLE_RATE, read_g722
-from frontend.verification.sound import Sound
-from frontend.verification.words import words
+from client.recordings import SAMPLE_RATE, read_g722, words
+from client.verify.sound import Sound
 
 _VERSION = "1.6.1-1"
 _FOLDER = Path("build/prompts")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from frontend.verification.sound import joined, write_wav
+from client.verify.sound import joined, write_wav
 from lab.peers.prompts import Prompt, prompts
 
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.4, 1.6

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import jiwer
 from num2words import num2words
 
-from frontend.verification.words import words
+from client.recordings import words
 from lab.peers.recorded import Recording
 
 # A point or comma between digits parts thousands in one language and decimals in the other: both are parted.

@@ -14,7 +14,7 @@ _HERE = Path(__file__).parent
 _MODULES = {"text": "text.export", "whisper": "whisper.export", "voices": "voices.export"}
 _VOICES_OF_THE_DEMO = "scripts.export_models.demo.voices"
 _GRAMMARS = sorted((_HERE / "demo" / "grammar").glob("*.toml"))
-_RECORDINGS = sorted(path for path in (_HERE.parents[1] / "frontend/verification/recordings").rglob("*.*"))
+_RECORDINGS = sorted(path for path in (_HERE.parents[1] / "client/recordings").rglob("*.*"))
 # What the code reads beside the weights.
 _DATA = {"text": [_HERE / "text" / "calibration.txt"], "whisper": _RECORDINGS, "voices": []}
 _TOOLS = {

@@ -22,10 +22,10 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from client.verify.facts import path_of
 from frontend.catalogue.exports import read_export
 from frontend.config.reading import PREFIX
 from frontend.database.engine import DATABASE_FAILURES
-from frontend.verification.facts import path_of
 from scripts.local_triton.checks import PreflightError, free_port
 from scripts.local_triton.child import die_with_parent
 from scripts.local_triton.server import TritonFailedError
@@ -77,7 +77,7 @@ def hold(
     if _HELD.is_file() and _HELD.read_text(encoding="utf-8") == digest:
         return True
     print(f"holding the models to what is known of them ({values[f'{PREFIX}FACTS']}), for some minutes", flush=True)
-    command = [sys.executable, "-m", "frontend", "verify"]
+    command = [sys.executable, "-m", "client", "verify"]
     if all((repository / model / "1" / "tokenizer.json").is_file() for model in _TEXT_MODELS):
         command += ["--models", str(repository)]
     environ = {**os.environ, **values}

@@ -11,7 +11,7 @@ import pytest_asyncio
 import soundfile
 from playwright.async_api import Browser, Page, async_playwright
 
-from frontend.verification.recordings import SAMPLE_RATE, recordings
+from client.recordings import SAMPLE_RATE, recordings
 
 # "The number you have dialed is not in service."
 SPOKEN = recordings("en")[2]

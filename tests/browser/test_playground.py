@@ -15,9 +15,9 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Page, expect
 
+from client.recordings import words
 from frontend.catalogue.models import MODELS
 from frontend.catalogue.prices import to_chf
-from frontend.verification.words import words
 from scripts.run.stack import Stack
 from tests.browser.barriers import barriers
 from tests.browser.conftest import SPOKEN, Seen

@@ -46,7 +46,7 @@ def test_all_of_the_frontend_is_imported_where_no_extra_is_installed() -> None:
 import runpy, sys
 sys.modules |= dict.fromkeys(("pandas", "pyarrow", "ray"))
 runpy.run_path("docker/slim.py")["import_all"]()
-sys.exit(0 if {"frontend.app", "frontend.bulk.hand"} <= sys.modules.keys() else "it was not imported")
+sys.exit(0 if {"frontend.app", "client.bulk.cluster"} <= sys.modules.keys() else "it was not imported")
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

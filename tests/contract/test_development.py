@@ -12,7 +12,7 @@ from tests.conftest import ROOT
 
 _TEXT = (ROOT / "docs" / "development.md").read_text(encoding="utf-8")
 PATHS = {text.partition("\n")[0]: text for text in re.split(r"^### ", _TEXT, flags=re.MULTILINE)[1:]}
-_COPIED = ("frontend", "scripts", "docs", "model_repository")
+_COPIED = ("frontend", "client", "scripts", "docs", "model_repository")
 _LEFT = shutil.ignore_patterns("__pycache__", "*.onnx", "*.safetensors", "*.bin", "whisper", "*.js", "*.png")
 
 

@@ -253,7 +253,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("target")
     for name in ("pyproject.toml", "README.md"):
         shutil.copy(ROOT / name, source)
-    shutil.copytree(ROOT / "frontend", source / "frontend", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("frontend", "client"):
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
     options = ["--quiet", "--no-deps", "--no-build-isolation", "--target", str(target)]
     command = [sys.executable, "-m", "pip", "install", *options, str(source)]
     subprocess.run(command, check=True, capture_output=True)
@@ -267,11 +268,12 @@ def test_the_quartet_command_runs_from_anywhere(installed: Path, tmp_path: Path)
     assert (done.returncode, done.stderr) == (2, "QUARTET_THREADS: must be a valid integer, not 'none'\n")
 
 
-def test_what_is_installed_has_every_file_of_the_frontend(installed: Path) -> None:
+@pytest.mark.parametrize("package", ["frontend", "client"])
+def test_what_is_installed_has_every_file_of_the_package(installed: Path, package: str) -> None:
     def files(folder: Path) -> set[Path]:
         return {path.relative_to(folder) for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"}
 
-    assert files(installed / "frontend") == files(ROOT / "frontend")
+    assert files(installed / package) == files(ROOT / package)
 
 
 def test_the_image_starts_the_command(installed: Path) -> None:

@@ -20,12 +20,12 @@ import onnx
 from onnx import numpy_helper
 from transformers import AutoModel
 
+from client.verify.checks import OPERATIONS, check
+from client.verify.facts import load
+from client.verify.questions import Questions
+from client.verify.rows import HEAD, Row
 from frontend.catalogue.models import EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS
 from frontend.commands.tables import columns
-from frontend.verification.checks import OPERATIONS, check
-from frontend.verification.client import Api
-from frontend.verification.facts import load
-from frontend.verification.rows import HEAD, Row
 from scripts.benchmark.common.target import own_product
 from scripts.export_models.checkpoints import EMBEDDER, WHISPER_TURBO
 from scripts.export_models.demo.voices import VOICES
@@ -219,7 +219,7 @@ def answers(fault: Callable[[Path], None], operations: Collection[str]) -> list[
 
 
 async def _ask(address: str, key: str, operations: Collection[str]) -> list[Row]:
-    async with Api(address, key) as api:
+    async with Questions(address, key) as api:
         return await check(api, load("demo"), "", operations)
 
 

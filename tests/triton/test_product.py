@@ -10,9 +10,8 @@ import openai
 import pytest
 from numpy.typing import NDArray
 
+from client.recordings import Recorded, recordings, words
 from frontend.catalogue.voices import VOICES
-from frontend.verification.recordings import Recorded, recordings
-from frontend.verification.words import words
 from scripts.benchmark.product.triton_counts import between, settled
 from scripts.export_models.demo.published import REAL_VOICE
 from scripts.export_models.demo.sentences import sentences

@@ -16,12 +16,10 @@ ORDER = [
     "errors",
     "catalogue",
     "config",
-    "bulk",
     "observe",
     "processes",
     "audio",
     "text",
-    "verification",
     "database",
     "peers",
     "tritons",
@@ -41,6 +39,14 @@ ORDER = [
     "commands",
     "__main__",
 ]
+# What clients of the API share with the server: what is offered, and how this machine is asked.
+SHARED = {
+    "frontend.catalogue.models",
+    "frontend.catalogue.voices",
+    "frontend.commands.tables",
+    "frontend.config.proxies",
+    "frontend.text.tokens",
+}
 # The files of an operation, which are those of its folder in this order.
 OF_AN_OPERATION = {"pipeline": "pipelines", "openapi": "pipelines", "handler": "handlers"}
 FRONTEND = ROOT / "frontend"
@@ -59,10 +65,10 @@ def _place(module: str) -> int:
     return ORDER.index(room)
 
 
-def _imports(path: Path) -> set[str]:
+def _imports(path: Path, of: str = "frontend") -> set[str]:
     found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "frontend":
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == of:
             base = ROOT.joinpath(*str(node.module).split("."))
             for alias in node.names:
                 found.add(f"{node.module}.{alias.name}" if (base / f"{alias.name}.py").exists() else str(node.module))
@@ -72,6 +78,12 @@ def _imports(path: Path) -> set[str]:
 @pytest.mark.parametrize("path", MODULES, ids=_name)
 def test_a_module_imports_from_its_own_room_and_those_before_it(path: Path) -> None:
     assert not {name for name in _imports(path) if _place(name) > _place(_name(path))}
+
+
+def test_clients_import_no_more_of_the_server_than_both_share_and_the_server_nothing_of_them() -> None:
+    clients = (ROOT / "client").rglob("*.py")
+    assert {name for path in clients for name in _imports(path)} == SHARED
+    assert not {name for path in MODULES for name in _imports(path, "client")}
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:

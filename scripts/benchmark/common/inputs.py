@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import soundfile
 
-from frontend.verification.recordings import SAMPLE_RATE, recordings
+from client.recordings import SAMPLE_RATE, recordings
 from scripts.export_models.demo.sentences import sentences
 
 _TEXTS_A_CALL = 4

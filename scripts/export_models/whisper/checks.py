@@ -18,8 +18,7 @@ import torch
 from numpy.typing import NDArray
 from transformers import WhisperFeatureExtractor, WhisperForConditionalGeneration, WhisperTokenizerFast
 
-from frontend.verification.recordings import SAMPLE_RATE, recordings
-from frontend.verification.words import words
+from client.recordings import SAMPLE_RATE, recordings, words
 from scripts.export_models.checkpoints import read_json
 from scripts.export_models.graphs.conditions import ALONE, Conditions
 from scripts.export_models.graphs.parity import Check, not_checked

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from frontend.verification import facts
+from client.verify import facts
 from scripts.export_models import stamp
 from scripts.export_models.stamp import Stamp
 from scripts.local_triton.server import TritonFailedError

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from frontend.verification.recordings import Recorded, recordings
+from client.recordings import Recorded, recordings
 from scripts.export_models.whisper.served import recognizer_module
 from tests.unit.whisper.engines import ctranslate_engine, features_of
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from transformers import WhisperFeatureExtractor
 
-from frontend.verification.recordings import recordings
+from client.recordings import recordings
 from scripts.export_models.whisper.served import recognizer_module
 
 _SECONDS = np.arange(80_000) / 16_000

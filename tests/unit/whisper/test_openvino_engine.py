@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from frontend.verification.recordings import Recorded, recordings
+from client.recordings import Recorded, recordings
 from scripts.export_models.whisper.served import recognizer_module
 from tests.unit.whisper.engines import SAMPLE_RATE, ctranslate_engine, features_of, openvino_engine
 

@@ -11,7 +11,7 @@ import jiwer
 import numpy as np
 import pytest
 
-from frontend.verification.recordings import Recorded, recordings
+from client.recordings import Recorded, recordings
 from scripts.export_models.whisper.served import recognizer_module
 from tests.unit.whisper.engines import BAD, GOOD, LOUD, QUIET, SAMPLE_RATE, Said, ScriptedEngine, features_of
 

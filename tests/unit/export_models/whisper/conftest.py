@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from transformers import WhisperForConditionalGeneration
 
-from frontend.verification.recordings import SAMPLE_RATE, recordings
+from client.recordings import SAMPLE_RATE, recordings
 from scripts.export_models.whisper.served import recognizer_module
 from tests.checkpoints import whisper_base
 

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from openvino import opset15 as op
 
-from frontend.verification import recordings
+from client import recordings
 from scripts.export_models.graphs.parity import Check
 from scripts.export_models.whisper import checks, export
 from scripts.export_models.whisper.checks import compare, spoken_windows

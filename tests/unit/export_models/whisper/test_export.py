@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from safetensors.torch import load_file, save_file
 
-from frontend.verification.recordings import recordings
+from client.recordings import recordings
 from scripts.export_models.checkpoints import SourceError
 from scripts.export_models.graphs.parity import Check
 from scripts.export_models.graphs.progress import SILENT

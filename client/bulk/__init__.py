@@ -1,0 +1,1 @@
+"""One operation of the API over many items."""

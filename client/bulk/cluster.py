@@ -1,0 +1,156 @@
+"""The work on a Ray cluster: Ray Data hands stretches of the input to actors, which do them as one machine does.
+
+Every node needs Ray, the input and the output at the same path, and a way to the product; this package is sent along.
+The output has a part, or files, for each stretch: one that Ray gives to a second actor is written to the same place.
+"""
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from client.api import CommandError
+from client.bulk.inputs import Item, Source
+from client.bulk.job import EXTRA, LINES, Job
+from client.bulk.outputs import AudioFiles
+from client.bulk.pace import Pace
+from client.bulk.progress import Tally
+from client.bulk.run import RunContext, complete
+from client.bulk.work import Worker
+
+# Of a processor, for an actor: it waits for answers.
+_PROCESSORS = 0.25
+# Of each node: while the last requests of one's stretch are under way, the others send theirs.
+_ACTORS = 2
+
+
+class _Failures:
+    """Those of a stretch, which the driver writes down; the ones of ``before`` are known to it."""
+
+    def __init__(self, before: Collection[int]) -> None:
+        self._before = before
+        self.new: list[tuple[int, str, dict[str, Any]]] = []
+
+    def has(self, number: int) -> bool:
+        return number in self._before
+
+    def add(self, item: Item, values: dict[str, Any]) -> None:
+        self.new.append((item.number, item.id, values))
+
+    def count(self) -> int:
+        return len(self.new)
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+class RayActor:
+    """Does one stretch of the input after the other, with the requests of a job under way at once."""
+
+    def __init__(self, job: Job, token: str) -> None:
+        self._job, self._token = job, token
+        self._source: Source | None = None
+
+    def __call__(self, batch: Mapping[str, Any]) -> dict[str, list[bytes]]:
+        """What came of each stretch, as JSON; ``ended`` is the sentence that ends the run."""
+        return {"told": [orjson.dumps(self._do(**orjson.loads(stretch))) for stretch in batch["stretch"]]}
+
+    def _do(self, first: int, failed: Collection[int]) -> dict[str, Any]:
+        began, tally, failures = time.monotonic(), Tally(), _Failures(failed)
+        try:
+            self._source = self._source or self._job.source()
+            output = self._job.outcomes(self._source.count, failures)
+            worker = Worker(self._job, output, tally, Pace(self._job.at_once), self._token)
+            asyncio.run(worker.run(self._source.items(first, self._job.operation.part)))
+        except (CommandError, OSError) as error:
+            return {"ended": str(error)}
+        return {"tally": vars(tally), "seconds": time.monotonic() - began, "failures": failures.new}
+
+
+def run(job: Job, address: str) -> bool:
+    """Do what is missing on the cluster at ``address``, or one that is started here where that is ``local``."""
+    ray = _ray()
+    if job.output.suffix in LINES:
+        raise CommandError(f"{job.output}: a cluster writes parts: name a .parquet folder")
+    # Paths mean the same in every process of a node.
+    job = replace(job, input=job.input.resolve(), output=job.output.resolve())
+
+    def work(context: RunContext) -> bool:
+        try:
+            _connect(ray, address)
+            _follow(_told(ray, context), context)
+        except ray.exceptions.RayError as error:
+            raise CommandError(f"--ray {address}: {str(error).strip().splitlines()[0]}") from error
+        finally:
+            ray.shutdown()
+        return True
+
+    return complete(job, work)
+
+
+def _ray() -> Any:
+    # Ray tells its makers of each cluster that it starts, and looks at this then.
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    try:
+        import ray.data
+    except ModuleNotFoundError:
+        raise CommandError(EXTRA) from None
+    return ray
+
+
+def _connect(ray: Any, address: str) -> None:
+    try:
+        ray.init(
+            address=None if address == "local" else address,
+            runtime_env={"py_modules": [str(Path(__file__).parents[1])], "excludes": ["**/__pycache__", "recordings"]},
+            log_to_driver=False,
+            logging_level="ERROR",
+            include_dashboard=False if address == "local" else None,
+        )
+    except (ConnectionError, OSError, RuntimeError, ValueError) as error:
+        raise CommandError(f"--ray {address}: {error}") from None
+
+
+def _told(ray: Any, context: RunContext) -> Iterator[Mapping[str, Any]]:
+    """What actors tell of their stretches, as they end."""
+    part, total = context.job.operation.part, context.source.count
+    failures, stretches = context.output.failures if isinstance(context.output, AudioFiles) else None, []
+    for first in range(0, total, part):
+        failed = [n for n in range(first, min(first + part, total)) if failures is not None and failures.has(n)]
+        stretches.append({"stretch": orjson.dumps({"first": first, "failed": failed})})
+    if not stretches:
+        return
+    nodes = sum(node["Alive"] for node in ray.nodes())
+    actors = max(1, min(len(stretches), context.job.at_once, _ACTORS * nodes))
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    rows = ray.data.from_items(stretches, override_num_blocks=len(stretches)).map_batches(
+        RayActor,
+        batch_size=1,
+        compute=ray.data.ActorPoolStrategy(size=actors, max_tasks_in_flight_per_actor=1),
+        num_cpus=_PROCESSORS,
+        fn_constructor_kwargs={
+            "job": replace(context.job, at_once=context.job.at_once // actors),
+            "token": context.token,
+        },
+    )
+    for row in rows.iter_rows():
+        yield orjson.loads(row["told"])
+
+
+def _follow(told: Iterator[Mapping[str, Any]], context: RunContext) -> None:
+    """Count what actors tell, and write down what failed where they do not."""
+    for place, one in enumerate(told):
+        if "ended" in one:
+            raise CommandError(one["ended"])
+        if place == 0:
+            context.progress.begin(one["seconds"])
+        context.progress.note(**one["tally"])
+        for number, name, values in one["failures"]:
+            context.output.fail(Item(number, name), values["error"])

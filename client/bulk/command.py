@@ -1,0 +1,95 @@
+"""quartet bulk embed|transcribe|speak: work over many items, through the API of a running product."""
+
+import argparse
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from client.api import KEY, URL, CommandError, address, given
+from client.bulk.job import Job
+from client.bulk.run import run as run_here
+
+_FAILED = 1
+_MOST = 1_000_000
+# The options that go into every request, by operation.
+_OPTIONS: Mapping[str, Mapping[str, str]] = {
+    "embed": {"model": "embed-m3"},
+    "transcribe": {
+        "model": "stt-1 or stt-1-hd",
+        "language": "the language of all recordings (found in each)",
+        "prompt": "names and words that occur",
+    },
+    "speak": {
+        "voice": "one of the voices",
+        "language": "in the place of a voice: its usual one",
+        "model": "tts-1 or tts-1-hd",
+    },
+}
+_EPILOG = f"""{KEY} has a key of the tier bulk. The same command goes on where it was, whatever ended it. Exit
+status: 0 where every item is done, 1 where some have failed or it was interrupted, 2 where it cannot be done."""
+_HELP = {
+    "embed": "texts to vectors: into a .jsonl file, or a .parquet folder",
+    "transcribe": "recordings to text: into a .jsonl file, or a .parquet folder",
+    "speak": "texts to audio files: into a folder",
+}
+
+
+def add_parser(commands: Any) -> None:
+    """The command and its arguments."""
+    bulk = commands.add_parser("bulk", help="work over many files, lines or rows")
+    bulk.set_defaults(run=run)
+    actions = bulk.add_subparsers(dest="action", required=True)
+    for action, options in _OPTIONS.items():
+        parser = actions.add_parser(action, help=_HELP[action], description=_HELP[action], epilog=_EPILOG)
+        parser.add_argument("input", type=Path, help="a folder of files, a .jsonl file, or a .parquet file or folder")
+        parser.add_argument("--output", type=Path, required=True, help="where it goes; the same again goes on there")
+        parser.add_argument("--column", default="", help="the field of lines or rows: text, and path of recordings")
+        for name, text in options.items():
+            parser.add_argument(f"--{name}", default="", help=text)
+        parser.add_argument("--retry-failed", action="store_true", help="do what has failed again, too")
+        parser.add_argument("--concurrency", type=_number, default=16, help="requests under way at once (16)")
+        parser.add_argument("--patience", type=_number, default=3600, help="seconds without an answer (3600)")
+        parser.add_argument("--url", default=os.environ.get(URL, ""), help=f"address of the product ({URL})")
+        parser.add_argument("--ray", default="", help="address of a Ray cluster that does the work, or local")
+    transcribe, speak = actions.choices["transcribe"], actions.choices["speak"]
+    transcribe.add_argument("--timestamps", default="", choices=("segment", "word"), help="of segments, or words too")
+    speak.add_argument("--format", default="wav", choices=("wav", "mp3"), help="of the audio files (wav)")
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdecimal()) or not 1 <= int(text) <= _MOST:
+        raise argparse.ArgumentTypeError(f"{text!r}: must be an integer from 1 to {_MOST}")
+    return int(text)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """0 where all is done, 1 where items have failed or are missing."""
+    job = _job(arguments)
+    if arguments.ray:
+        from client.bulk.cluster import run as run_there
+
+        return 0 if run_there(job, arguments.ray) else _FAILED
+    return 0 if run_here(job) else _FAILED
+
+
+def _job(arguments: argparse.Namespace) -> Job:
+    options = {name: value for name in _OPTIONS[arguments.action] if (value := getattr(arguments, name))}
+    if arguments.action == "speak":
+        if not {"voice", "language"} & options.keys():
+            raise CommandError("speech needs --voice or --language")
+        options["response_format"] = arguments.format
+    if arguments.action == "transcribe" and arguments.timestamps:
+        options["timestamps"] = arguments.timestamps
+    return Job(
+        action=arguments.action,
+        input=arguments.input,
+        output=arguments.output,
+        options=options,
+        url=address(arguments.url),
+        key=given(os.environ.get(KEY, ""), KEY),
+        column=arguments.column,
+        again=arguments.retry_failed,
+        at_once=arguments.concurrency,
+        patience=arguments.patience,
+    )

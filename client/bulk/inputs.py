@@ -1,0 +1,153 @@
+"""Where items come from: a folder of files, or a JSONL file; read in order, however many there are."""
+
+import codecs
+import os
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, Protocol
+
+import orjson
+
+from client.api import CommandError
+
+# An entry of a JSONL file's index stands for so many lines.
+INDEXED = 1024
+# A field that none of so many lines has is none of the file's.
+_LOOKED_AT = 100
+
+
+class ItemError(Exception):
+    """One item cannot be done; the others go on."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """One piece of input. ``number`` counts from 0; ``id`` is what the input calls it.
+
+    It has a ``text``, a file at ``path``, or the ``data`` of one; ``error`` says why it has nothing.
+    """
+
+    number: int
+    id: str
+    text: str | None = field(default=None, repr=False)
+    path: Path | None = None
+    data: bytes | None = field(default=None, repr=False)
+    error: str = ""
+
+    def read_text(self) -> str:
+        """The text, of the file where there is one; ``ItemError`` where it cannot be read."""
+        if self.path is None:
+            return self.text or ""
+        try:
+            return self.path.read_text(encoding="utf-8-sig")
+        except UnicodeDecodeError:
+            raise ItemError("the file is not UTF-8") from None
+        except OSError as error:
+            raise ItemError(f"the file cannot be read: {error.strerror}") from None
+
+
+@dataclass(frozen=True)
+class Field:
+    """What is taken of each line or row: the ``name`` of its text, or of its file where ``is_file``."""
+
+    name: str
+    is_file: bool
+
+    def item(self, number: int, row: dict[str, Any], folder: Path) -> Item:
+        """That of a line or row; without an id it is called by its path, or its number."""
+        name, value = row.get("id"), row.get(self.name)
+        given = str(name) if isinstance(name, str | int) else ""
+        if isinstance(value, bytes) and self.is_file:
+            return Item(number, given or str(number), data=value)
+        if not isinstance(value, str):
+            return Item(number, given or str(number), error=f"there is no text in {self.name!r}")
+        if self.is_file:
+            return Item(number, given or value, path=folder / value)
+        return Item(number, given or str(number), text=value)
+
+
+class Source(Protocol):
+    """``count`` items; ``mark`` changes when they do."""
+
+    count: int
+    mark: str
+
+    def items(self, first: int = 0, count: int | None = None) -> Iterator[Item]:
+        """So many from the first on, or all that follow."""
+
+
+def mark_of(path: Path) -> str:
+    """Another where the file is another one, or was written to."""
+    status = path.stat()
+    return f"{status.st_size} {status.st_mtime_ns}"
+
+
+class Folder:
+    """Every file below a folder with one of the ``suffixes``, in the order of their paths.
+
+    The names of one folder are held at a time to put them in order.
+    """
+
+    def __init__(self, path: Path, suffixes: frozenset[str]) -> None:
+        self._path, self._suffixes = path, suffixes
+        self.count, newest, size = 0, 0, 0
+        for entry in self._walk(path):
+            status = entry.stat()
+            self.count, size = self.count + 1, size + status.st_size
+            newest = max(newest, status.st_mtime_ns)
+        self.mark = f"{self.count} {size} {newest}"
+
+    def items(self, first: int = 0, count: int | None = None) -> Iterator[Item]:
+        end = self.count if count is None else first + count
+        for number, entry in islice(enumerate(self._walk(self._path)), first, end):
+            yield Item(number, os.path.relpath(entry.path, self._path), path=Path(entry.path))
+
+    def _walk(self, path: Path | str) -> Iterator["os.DirEntry[str]"]:
+        with os.scandir(path) as found:
+            entries = sorted((entry for entry in found if not entry.name.startswith(".")), key=lambda entry: entry.name)
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                yield from self._walk(entry.path)
+            elif entry.is_file() and Path(entry.name).suffix in self._suffixes:
+                yield entry
+
+
+class Lines:
+    """A JSONL file: an object a line, with the field and perhaps an ``id``. Paths are relative to its folder."""
+
+    def __init__(self, path: Path, field: Field) -> None:
+        self._path, self._field = path, field
+        # Where each line begins whose number is a multiple of INDEXED.
+        self._index = array("Q")
+        self.count, self.mark, start = 0, mark_of(path), 0
+        with path.open("rb") as file:
+            for line in file:
+                if self.count % INDEXED == 0:
+                    self._index.append(start)
+                self.count, start = self.count + 1, start + len(line)
+        if self.count and all(item.error for item in self.items(0, _LOOKED_AT)):
+            raise CommandError(
+                f"{path}: its first lines have no text in {field.name!r}; choose another field with --column"
+            )
+
+    def items(self, first: int = 0, count: int | None = None) -> Iterator[Item]:
+        """See ``Source``; a line that is no such object is an item with an error."""
+        if first >= self.count:
+            return
+        begin, end = first % INDEXED, first % INDEXED + min(self.count - first, count or self.count)
+        with self._path.open("rb") as file:
+            file.seek(self._index[first // INDEXED])
+            for number, line in enumerate(islice(file, begin, end), first):
+                yield self._item(number, line)
+
+    def _item(self, number: int, line: bytes) -> Item:
+        try:
+            value = orjson.loads(line if number else line.removeprefix(codecs.BOM_UTF8))
+        except orjson.JSONDecodeError:
+            return Item(number, str(number), error=f"line {number + 1} is not JSON")
+        if not isinstance(value, dict):
+            return Item(number, str(number), error=f"line {number + 1} is no object")
+        return self._field.item(number, value, self._path.parent)

@@ -1,0 +1,194 @@
+"""Where outcomes go: a JSONL file with a line for each item, or a folder with an audio file for each.
+
+Whenever the process is killed, what lies there is whole, but for a last line, which the next run takes away.
+"""
+
+import os
+import re
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+from urllib.parse import quote
+
+import orjson
+
+from client.api import CommandError
+from client.bulk.inputs import Item
+
+_NUMBER = re.compile(rb'\{"item":(\d+)[,}]')
+_LONGEST_NAME = 200
+_PARTIAL = ".partial"
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """A file that is at ``path`` when the block has ended well, and not before."""
+    partial = path.with_name(f".{secrets.token_hex(4)}{_PARTIAL}")
+    try:
+        with partial.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def remove_partials(output: Path) -> None:
+    """Take away what killed runs have left of files that never became whole."""
+    if output.is_dir():
+        for partial in output.rglob(f".*{_PARTIAL}"):
+            partial.unlink()
+
+
+class Output(ABC):
+    """Takes what comes of each item, once."""
+
+    @abstractmethod
+    def has(self, item: Item) -> bool:
+        """Whether something has come of it already."""
+
+    @abstractmethod
+    def write(self, item: Item, values: dict[str, Any]) -> None:
+        """What came of it."""
+
+    @abstractmethod
+    def fail(self, item: Item, message: str) -> None:
+        """Why nothing did."""
+
+    @abstractmethod
+    def failed(self) -> int:
+        """How many have failed, in earlier runs too."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Nothing more comes."""
+
+
+class Failures(Protocol):
+    """Why nothing came of items, once for each."""
+
+    def has(self, number: int) -> bool: ...
+
+    def add(self, item: Item, values: dict[str, Any]) -> None: ...
+
+    def count(self) -> int: ...
+
+    def close(self) -> None: ...
+
+
+class LineFile:
+    """A file of lines that begin with the number of one of ``total`` items; lines are added, each item's once."""
+
+    def __init__(self, path: Path, total: int) -> None:
+        # A byte for each item: whether it has a line.
+        self._path, self._has, self._length = path, bytearray(total), 0
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            self._read()
+        self._file = path.open("ab", buffering=0)
+        self._file.truncate(self._length)
+
+    def _read(self) -> None:
+        with self._path.open("rb") as file:
+            for place, line in enumerate(file, 1):
+                if not line.endswith(b"\n"):
+                    break
+                found = _NUMBER.match(line)
+                if found is None or int(found[1]) >= len(self._has):
+                    raise CommandError(f"{self._path}: line {place} was not written by such a run: name another output")
+                self._has[int(found[1])] = True
+                self._length += len(line)
+
+    def has(self, number: int) -> bool:
+        return bool(self._has[number])
+
+    def count(self) -> int:
+        return self._has.count(True)
+
+    def add(self, item: Item, values: dict[str, Any]) -> None:
+        """One line; where the disk is full, what is there stays whole."""
+        record = {"item": item.number, "id": item.id, **values}
+        line = orjson.dumps(record, option=orjson.OPT_SERIALIZE_NUMPY) + b"\n"
+        try:
+            written = self._file.write(line)
+            if written != len(line):
+                self._file.write(line[written:])
+        except OSError:
+            self._file.truncate(self._length)
+            raise
+        self._length += len(line)
+        self._has[item.number] = True
+
+    def close(self) -> None:
+        """A file without a line is none."""
+        os.fsync(self._file.fileno())
+        self._file.close()
+        if not self._length:
+            self._path.unlink()
+
+
+class _FailuresApart(Output):
+    """An output that has no place for failures."""
+
+    def __init__(self, failures: Failures) -> None:
+        self.failures = failures
+
+    def has(self, item: Item) -> bool:
+        return self.failures.has(item.number)
+
+    def fail(self, item: Item, message: str) -> None:
+        self.failures.add(item, {"error": message})
+
+    def failed(self) -> int:
+        return self.failures.count()
+
+    def close(self) -> None:
+        self.failures.close()
+
+
+class JsonLines(_FailuresApart):
+    """Outcomes as lines of one file, failures as lines of another."""
+
+    def __init__(self, path: Path, total: int, failures: Failures) -> None:
+        super().__init__(failures)
+        self._done = LineFile(path, total)
+
+    def has(self, item: Item) -> bool:
+        return self._done.has(item.number) or super().has(item)
+
+    def write(self, item: Item, values: dict[str, Any]) -> None:
+        self._done.add(item, values)
+
+    def close(self) -> None:
+        self._done.close()
+        super().close()
+
+
+class AudioFiles(_FailuresApart):
+    """A folder with a file for each item. One that came from a file is called like that, others by number and id."""
+
+    def __init__(self, path: Path, suffix: str, failures: Failures) -> None:
+        super().__init__(failures)
+        self._path, self._suffix = path, suffix
+        path.mkdir(parents=True, exist_ok=True)
+
+    def path_of(self, item: Item) -> Path:
+        """Where an item's audio is; no two have the same place."""
+        if item.path is not None:
+            return (self._path / item.id).with_suffix(f".{self._suffix}")
+        name = quote(item.id, safe=" ")[:_LONGEST_NAME] if item.id != str(item.number) else ""
+        return self._path / f"{item.number:08d}{'-' * bool(name)}{name}.{self._suffix}"
+
+    def has(self, item: Item) -> bool:
+        return self.path_of(item).exists() or super().has(item)
+
+    def write(self, item: Item, values: dict[str, Any]) -> None:
+        path = self.path_of(item)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(path) as file:
+            file.write(values["audio"])

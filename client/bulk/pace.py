@@ -1,0 +1,83 @@
+"""How many requests are under way at once, and when none may be sent.
+
+Additive increase and multiplicative decrease (Chiu and Jain, 1989): a request more for each round that is answered,
+half as many when the server says that it is too busy. The order between callers is the server's, who knows all of them.
+"""
+
+import asyncio
+import math
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+_LONGEST_PAUSE = 60.0
+
+
+class StoppedError(Exception):
+    """The run is to end, and what waited does not begin."""
+
+
+class Pace:
+    """At most ``most`` at once, for all who share it."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self.limit = most, float(most)
+        self._running = 0
+        self._open_from = self._halved_at = 0.0
+        self._freed, self.stopped = asyncio.Event(), asyncio.Event()
+        # Answers so far, by which a request that is refused knows that others were not.
+        self.answered = 0
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[float]:
+        """Wait until one more may be sent; within it, it is under way. Gives the time at which it was sent."""
+        loop = asyncio.get_running_loop()
+        while (closed := self._open_from - loop.time()) > 0 or self._running >= int(self.limit):
+            if closed > 0:
+                await self.sleep(closed)
+            else:
+                self._freed.clear()
+                await self._freed.wait()
+            self._check()
+        self._running += 1
+        try:
+            yield loop.time()
+        finally:
+            self._running -= 1
+            self._freed.set()
+
+    def stop(self) -> None:
+        """Send nothing more; who waits hears of it by ``StoppedError``."""
+        self.stopped.set()
+        self._freed.set()
+
+    async def sleep(self, seconds: float) -> None:
+        """So long, or until it is stopped."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.stopped.wait(), seconds)
+        self._check()
+
+    def _check(self) -> None:
+        if self.stopped.is_set():
+            self._freed.set()
+            raise StoppedError
+
+    def note_answer(self) -> None:
+        """One was answered."""
+        self.answered += 1
+        self.limit = min(self._most, self.limit + 1 / self.limit)
+
+    def note_busy(self, sent: float) -> None:
+        """One that was ``sent`` then was refused; those sent before the last change say nothing of what is."""
+        if sent >= self._halved_at:
+            self.limit = max(1.0, self.limit / 2)
+            self._halved_at = asyncio.get_running_loop().time()
+
+    def close_for(self, seconds: float) -> None:
+        """Send nothing for so long."""
+        self._open_from = max(self._open_from, asyncio.get_running_loop().time() + seconds)
+
+
+def pause(attempt: int, least: float) -> float:
+    """Seconds until an attempt is repeated: exponential with jitter, at least what the server asks for."""
+    return max(least, random.uniform(0.5, 1.0) * min(_LONGEST_PAUSE, math.ldexp(0.5, min(attempt, 10))))

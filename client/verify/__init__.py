@@ -1,0 +1,1 @@
+"""What is known of the models' answers, asked of a running product."""

@@ -1,0 +1,74 @@
+"""quartet verify: what is known of the models, asked of a running product over its API."""
+
+import argparse
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from client.api import KEY, URL, CommandError, address, given
+from client.verify import checks
+from client.verify.facts import NAMED, PRECISIONS, Facts, load
+from client.verify.questions import Questions, RefusedError
+from client.verify.record import record
+from client.verify.rows import HEAD, Row
+from frontend.commands.tables import columns
+
+_WRONG = 1
+_FACTS, _PRECISION = "QUARTET_FACTS", "QUARTET_PRECISION"
+_EPILOG = """Exit status: 0 where every fact holds, 1 where one does not, 2 where nothing could be asked. Facts about
+models and voices that are not served count as neither."""
+
+
+def add_parser(commands: Any) -> None:
+    """The command and its arguments."""
+    text = "hold a running product to what is known of its models"
+    parser = commands.add_parser("verify", help=text, description=text, epilog=_EPILOG)
+    parser.set_defaults(run=run)
+    parser.add_argument("--url", default=os.environ.get(URL, ""), help=f"address of the product ({URL})")
+    parser.add_argument("--key", default=os.environ.get(KEY, ""), help=f"a key of it ({KEY})")
+    parser.add_argument(
+        "--facts", default=os.environ.get(_FACTS, ""), help=f"{', '.join(NAMED)} or a file of facts ({_FACTS})"
+    )
+    parser.add_argument(
+        "--precision",
+        default=os.environ.get(_PRECISION, ""),
+        choices=("", *PRECISIONS),
+        help=f"of the text models ({_PRECISION}); else the widest tolerance",
+    )
+    parser.add_argument("--only", action="append", choices=checks.OPERATIONS, default=[], help="this operation alone")
+    parser.add_argument("--models", type=Path, help="look into the tokenizers of this model repository too")
+    parser.add_argument("--record", type=Path, metavar="FILE", help="write a file of facts with this product's answers")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """The table to standard output; 0 or 1 as the help says."""
+    facts = load(given(arguments.facts, _FACTS, "--facts"))
+    product = Questions(address(arguments.url), given(arguments.key, KEY, "--key"))
+    try:
+        if arguments.record:
+            asyncio.run(_record(product, facts, arguments))
+            return 0
+        rows = checks.token_ids(facts, arguments.models) if arguments.models else []
+        rows += asyncio.run(_check(product, facts, arguments))
+    except RefusedError as error:
+        raise CommandError(str(error)) from None
+    print("\n".join([f"{facts.about}\n", *columns([HEAD, *(row.cells for row in rows)]), ""]))
+    good, wrong, missing = (sum(row.ok is state for row in rows) for state in (True, False, None))
+    print(f"{good} facts hold, {wrong} do not" + (f", {missing} are about what is not served" if missing else ""))
+    return 0 if good and not wrong else _WRONG
+
+
+async def _check(product: Questions, facts: Facts, arguments: argparse.Namespace) -> list[Row]:
+    async with product:
+        await product.models()
+        return await checks.check(product, facts, arguments.precision, arguments.only or checks.OPERATIONS)
+
+
+async def _record(product: Questions, facts: Facts, arguments: argparse.Namespace) -> None:
+    precision = given(arguments.precision, _PRECISION, "--precision")
+    async with product:
+        recorded = await record(product, facts, precision)
+    arguments.record.write_bytes(recorded.to_json())
+    print(f"{arguments.record} has the answers of {arguments.url}", file=sys.stderr)

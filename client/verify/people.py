@@ -1,0 +1,103 @@
+"""What is known of Whispers: what they make of recordings of people."""
+
+from collections.abc import Sequence
+
+import jiwer
+import numpy as np
+
+from client.recordings import SAMPLE_RATE, Recorded, read_g722, recordings, words
+from client.verify.comparison import compare
+from client.verify.facts import Facts, Heard, Recording
+from client.verify.questions import Questions, Transcript
+from client.verify.rows import Row, asked, at_most, nearest, same
+from client.verify.sound import Sound, joined, write_wav
+from frontend.catalogue.models import MODELS, TRANSCRIPTIONS
+
+HEARING = tuple(model.id for model in MODELS.values() if model.operation == TRANSCRIPTIONS)
+_PAUSE_SECONDS = 0.6
+# Of each language, these are recorded one by one.
+_CLIPS = 2
+_CLIP_WORD_ERROR = 0.1
+
+
+def clips() -> list[bytes]:
+    """The recordings that are sent one by one, as WAV files."""
+    return [write_wav(_sound(each)) for each in recordings(most=_CLIPS)]
+
+
+async def heard(api: Questions, facts: Facts, precision: str) -> list[Row]:
+    """A row for each fact about recordings of people."""
+    rows: list[Row] = []
+    for model in HEARING:
+        for language in facts.people.word_error:
+            rows += await asked(f"{model} hears people: {language}", _in_a_row(api, facts, model, language))
+        known = [each for each in facts.recordings if each.heard.get(model)]
+        if known:
+            rows += await asked(f"{model} hears clips", _one_by_one(api, model, known))
+    return rows
+
+
+def _sound(recorded: Recorded) -> Sound:
+    return Sound(read_g722(recorded.path), SAMPLE_RATE)
+
+
+async def _in_a_row(api: Questions, facts: Facts, model: str, language: str) -> list[Row]:
+    """All recordings of a language in one file: it is longer than a window, and where each begins and ends is known."""
+    people, limits = recordings(language), facts.people
+    sounds = [*(_sound(each).trimmed() for each in people), Sound(np.zeros(0, np.int16), SAMPLE_RATE)]
+    file, spans = joined(sounds, [_PAUSE_SECONDS] * len(sounds))
+    answer = await api.hear(model, write_wav(file))
+    found = compare([each.text for each in people], spans[:-1], answer)
+    fact, error = f"{model} hears people: {language}", found.errors / max(found.said, 1)
+    rows = [
+        same(f"{fact}: language", language, answer.language, "people_word_error"),
+        at_most(f"{fact}: word error", error, limits.word_error[language], "people_word_error"),
+    ]
+    if limits.seconds is not None:
+        rows.append(at_most(f"{fact}: seconds off", found.late, limits.seconds, "people_seconds"))
+    return rows
+
+
+async def _one_by_one(api: Questions, model: str, known: Sequence[Recording]) -> list[Row]:
+    files = clips()
+    got: dict[tuple[int, float], Transcript] = {}
+    for recording in known:
+        for at, its in enumerate(recording.heard[model]):
+            if (key := (at, its.temperature)) not in got:
+                got[key] = await api.hear(model, files[at], its.temperature)
+    pairs = [[(its, got[at, its.temperature]) for at, its in enumerate(each.heard[model])] for each in known]
+    means = [float(np.mean([_missed_by(*pair) for pair in some])) for some in pairs]
+    # What is told is the precision of the text models; a Whisper may be in another.
+    recording, place, _ = nearest(known, "logprobs", means)
+    part = "sampled" if any(its.temperature for its in recording.heard[model]) else ""
+    rows = [at_most(f"{model} clips: log probability, mean", means[place], recording.limits["logprobs"], part)]
+    for number, pair in enumerate(pairs[place], 1):
+        rows += _clip(f"{model} clip {number}", *pair, recording.limits["logprob"])
+    return rows
+
+
+def _clip(fact: str, wanted: Heard, found: Transcript, limit: float) -> list[Row]:
+    rows = [same(f"{fact}: language", wanted.language, found.language)]
+    if wanted.text is not None:
+        part = "sampled" if wanted.temperature else ""
+        rows.append(_text(f"{fact}: text", wanted.text, found.text, part))
+        rows.append(at_most(f"{fact}: log probability", _missed_by(wanted, found), limit, part))
+    return rows
+
+
+def _text(fact: str, wanted: str, found: str, part: str) -> Row:
+    error = word_error(wanted, found)
+    return Row(fact, wanted, found, f"{_CLIP_WORD_ERROR:.0%} of words", error <= _CLIP_WORD_ERROR, part)
+
+
+def word_error(wanted: str, found: str) -> float:
+    """The share of words that differ; a text without words is wrong wherever another has some."""
+    expected, got = " ".join(words(wanted)), " ".join(words(found))
+    if not expected or not got:
+        return float(expected != got)
+    return float(jiwer.wer(expected, got))
+
+
+def _missed_by(wanted: Heard, found: Transcript) -> float:
+    """The difference of log probabilities; nothing where the clip was not heard as the same twice."""
+    return abs(wanted.logprob - found.logprob) if wanted.text is not None else 0.0

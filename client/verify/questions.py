@@ -1,0 +1,118 @@
+"""What a product is asked, one question at a time, and again where it is busy."""
+
+import asyncio
+import base64
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+import aiohttp
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from client.api import Api, CommandError
+
+_ATTEMPTS = 4
+_LONGEST_PAUSE = 60.0
+
+
+class RefusedError(Exception):
+    """The server answers a question with an error, or with what the API does not answer.
+
+    ``missing`` where it does not serve the operation, the model or the voice.
+    """
+
+    def __init__(self, message: str, missing: bool = False) -> None:
+        super().__init__(message)
+        self.missing = missing
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """``words`` are (text, start, end) in seconds; ``logprob`` is the mean over the segments by their length."""
+
+    text: str
+    language: str
+    logprob: float
+    words: list[tuple[str, float, float]]
+
+
+class Questions(Api):
+    """Each raises ``RefusedError`` where it is not answered, and ``CommandError`` where there is no server."""
+
+    def __init__(self, url: str, key: str, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+        super().__init__(url, key)
+        self._sleep = sleep
+
+    async def models(self) -> list[str]:
+        """The models' names; the cheapest question there is."""
+        with _answer("list of models"):
+            return [each["id"] for each in orjson.loads(await self.ask("GET", "/models"))["data"]]
+
+    async def embed(self, texts: list[str]) -> tuple[NDArray[np.float32], int]:
+        """Vectors float32 [texts, width], and the tokens of all."""
+        body = {"input": texts, "encoding_format": "base64"}
+        with _answer("embeddings"):
+            told = orjson.loads(await self.ask("POST", "/embeddings", json=body))
+            rows = [np.frombuffer(base64.b64decode(each["embedding"]), "<f4") for each in told["data"]]
+            return np.stack(rows), int(told["usage"]["prompt_tokens"])
+
+    async def rerank(self, query: str, documents: list[str]) -> tuple[list[float], int]:
+        """The score of each document, in their order, and the tokens of all."""
+        with _answer("ranking"):
+            told = orjson.loads(await self.ask("POST", "/rerank", json={"query": query, "documents": documents}))
+            scores = {int(each["index"]): float(each["relevance_score"]) for each in told["results"]}
+            return [scores[place] for place in range(len(documents))], int(told["usage"]["total_tokens"])
+
+    async def speak(self, text: str, voice: str, kind: str = "wav") -> bytes:
+        """An audio file."""
+        return await self.ask("POST", "/audio/speech", json={"input": text, "voice": voice, "response_format": kind})
+
+    async def hear(self, model: str, file: bytes, temperature: float = 0.0) -> Transcript:
+        """What is said in an audio file."""
+
+        def form() -> aiohttp.FormData:
+            fields = aiohttp.FormData(
+                {"model": model, "response_format": "verbose_json", "temperature": str(temperature)}
+            )
+            fields.add_field("timestamp_granularities[]", "word")
+            fields.add_field("file", file, filename="audio")
+            return fields
+
+        with _answer("transcript"):
+            told = orjson.loads(await self.ask("POST", "/audio/transcriptions", data=form))
+            lengths = np.array([max(each["end"] - each["start"], 1e-3) for each in told["segments"]])
+            chances = np.array([each["avg_logprob"] for each in told["segments"]])
+            words = [(str(each["word"]), float(each["start"]), float(each["end"])) for each in told["words"]]
+            mean = float(chances @ lengths / lengths.sum()) if lengths.size else 0.0
+            return Transcript(str(told["text"]), str(told["language"]), round(mean, 4), words)
+
+    async def ask(self, method: str, path: str, **body: Any) -> bytes:
+        """The body of an answer; a server that is busy, or has had too many questions, is asked again."""
+        attempts = 0
+        while True:
+            # A form can be sent once only.
+            sent = {name: value() if callable(value) else value for name, value in body.items()}
+            answer = await self.send(method, path, **sent)
+            if isinstance(answer, bytes):
+                return answer
+            if not answer.status:
+                raise CommandError(answer.message)
+            attempts += answer.is_busy
+            if not answer.is_too_many and (not answer.is_busy or attempts == _ATTEMPTS):
+                unknown = answer.status == HTTPStatus.BAD_REQUEST and answer.param in ("model", "voice")
+                missing = unknown or answer.status == HTTPStatus.NOT_FOUND
+                raise RefusedError(f"{answer.status}: {answer.message}", missing)
+            await self._sleep(min(answer.retry_after or 1.0, _LONGEST_PAUSE))
+
+
+@contextmanager
+def _answer(kind: str) -> Iterator[None]:
+    """What is not in an answer as ``RefusedError``."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise RefusedError(f"no {kind}: {error}") from None

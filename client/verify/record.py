@@ -1,0 +1,89 @@
+"""Records a server's answers, so that others can be held to them."""
+
+import base64
+from dataclasses import replace
+
+import numpy as np
+
+from client.verify.checks import OPERATIONS, check
+from client.verify.facts import Facts, Heard, Recording, Spoken, Vector
+from client.verify.people import HEARING, clips
+from client.verify.questions import Questions, RefusedError, Transcript
+from client.verify.sound import outline
+from client.verify.speech import say, voices
+from client.verify.texts import Embedded, logit, units
+
+_LEAST = 1e-6
+_CLOSEST = {"vector": 1e-9, "logit": 1e-5}
+_TEMPERATURES = ((0.0, 2), (0.01, 5))
+# The same int8 by another ONNX Runtime is some 2e-4 off, and a Whisper's is computed in bfloat16 where there is any.
+_OF_AUDIO = {"logprob": 0.05, "logprobs": 0.015, "length": 0.15, "loudness": 3.0}
+_LIMITS = {
+    "int8": {"vector": 4e-4, "logit": 0.1, **_OF_AUDIO},
+    "bf16": {"vector": 2e-4, "logit": 0.05, **_OF_AUDIO},
+    "fp16": {"vector": 1e-4, "logit": 0.02, **_OF_AUDIO},
+    "fp32": {"vector": 1e-5, "logit": 2e-3, **_OF_AUDIO},
+}
+
+
+async def record(api: Questions, facts: Facts, precision: str) -> Facts:
+    """The questions with the server's answers, in the place of those it gave in this precision before.
+
+    What is published and does not hold on it is left out. ``RefusedError`` where it does not answer all, or answers the
+    same question in another way.
+    """
+    embedded = await Embedded.ask(api, facts)
+    ranked = [await api.rerank(each.query, each.documents) for each in facts.rankings]
+    recording = Recording(
+        precision=precision,
+        limits=_limits(precision, list(embedded.vectors.values()), [scores for scores, _ in ranked]),
+        tokens=[embedded.tokens[each.text] for each in facts.texts],
+        vectors=[_direction(embedded.vectors[each.text]) for each in facts.texts],
+        ranking_tokens=[tokens for _, tokens in ranked],
+        scores=[scores for scores, _ in ranked],
+        heard={model: [await _heard(api, model, clip) for clip in clips()] for model in HEARING},
+        spoken=await _spoken(api, facts),
+    )
+    others = [each for each in facts.recordings if each.precision != precision]
+    recorded = replace(facts, recordings=[*others, recording])
+    failed = [row for row in await check(api, recorded, precision, OPERATIONS) if not row.ok]
+    if unsteady := [row for row in failed if not row.part]:
+        raise RefusedError(f"another answer to the same question: {unsteady[0].fact}: {unsteady[0].got}")
+    return recorded.without({row.part for row in failed})
+
+
+def _limits(precision: str, vectors: list[Vector], scores: list[list[float]]) -> dict[str, float]:
+    """The usual ones, and less room where a model hardly tells texts apart, as one of random weights does."""
+    rows = units(vectors)
+    some = logit(np.clip(np.array([one for each in scores for one in each]), _LEAST, 1 - _LEAST))
+    apart = {"vector": 1 - float((rows @ rows.T).mean()), "logit": float(some.std())}
+    closer = {name: max(limit, _LIMITS[precision][name] * min(1.0, apart[name])) for name, limit in _CLOSEST.items()}
+    return {**_LIMITS[precision], **closer}
+
+
+def _direction(vector: Vector) -> str:
+    return base64.b64encode(units([vector]).astype("<f4").tobytes()).decode("ascii")
+
+
+async def _heard(api: Questions, model: str, clip: bytes) -> Heard:
+    """Asked twice, and where that gives two answers, more often at a low temperature."""
+    answers: list[Transcript] = []
+    for temperature, times in _TEMPERATURES:
+        answers = [await api.hear(model, clip, temperature) for _ in range(times)]
+        if len({(each.text, each.logprob) for each in answers}) == 1:
+            return Heard(answers[0].language, answers[0].text, answers[0].logprob, temperature)
+    return Heard(answers[0].language, None, answers[0].logprob)
+
+
+async def _spoken(api: Questions, facts: Facts) -> dict[str, list[Spoken]]:
+    """Each voice's sentences; without outlines of a voice that says them in another way each time, as Piper's do."""
+    found: dict[str, list[Spoken]] = {}
+    for voice in voices(facts):
+        first, again = [(await say(api, facts, voice)).sentences for _ in range(2)]
+        outlines = [outline(each) for each in first]
+        steady = outlines == [outline(each) for each in again]
+        found[voice.name] = [
+            Spoken(round(sound.seconds, 3), round(sound.decibels, 1), its if steady else "")
+            for sound, its in zip(first, outlines, strict=True)
+        ]
+    return found

@@ -1,0 +1,72 @@
+"""What the table says: a fact, what it is to be, what it is, and how far it may be off."""
+
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
+
+from client.verify.facts import Recording
+from client.verify.questions import RefusedError
+
+_LONGEST = (44, 30, 30, 12)
+HEAD = ("fact", "expected", "got", "tolerance", "")
+_VERDICTS = {True: "ok", False: "FAILED", None: "not served"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """``ok`` None where the server does not have what was asked for; ``part`` is that of the facts, where a recording
+    leaves out what does not hold.
+    """
+
+    fact: str
+    expected: str
+    got: str
+    tolerance: str
+    ok: bool | None
+    part: str = ""
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        told = zip((self.fact, self.expected, self.got, self.tolerance), _LONGEST, strict=True)
+        return (*(_short(text, longest) for text, longest in told), _VERDICTS[self.ok])
+
+
+def _short(text: str, longest: int) -> str:
+    """On one line, and cut in its middle where it is long."""
+    line, half = " ".join(text.split()), longest // 2
+    return line if len(line) <= longest else f"{line[: half - 2]} … {line[1 - half :]}"
+
+
+def within(fact: str, expected: float, got: float, tolerance: float, part: str = "") -> Row:
+    """A number; one that is not a number is wrong."""
+    shown = f"{expected:.4g}", f"{got:.4g}", f"{tolerance:.2g}"
+    return Row(fact, *shown, bool(abs(got - expected) <= tolerance), part)
+
+
+def at_most(fact: str, got: float, limit: float, part: str = "") -> Row:
+    """A difference, which is to be nothing."""
+    return Row(fact, "0", f"{got:.2g}", f"{limit:.2g}", bool(got <= limit), part)
+
+
+def same(fact: str, expected: object, got: object, part: str = "") -> Row:
+    return Row(fact, str(expected), str(got), "none", expected == got, part)
+
+
+async def asked(subject: str, rows: Awaitable[list[Row]]) -> list[Row]:
+    """Rows, or one about the server's refusal."""
+    try:
+        return await rows
+    except RefusedError as error:
+        return [Row(subject, "an answer", str(error), "none", None if error.missing else False)]
+
+
+def nearest(
+    recordings: Sequence[Recording], limit: str, distances: Sequence[float], precision: str = ""
+) -> tuple[Recording, int, bool]:
+    """The recording to compare with, its place, and whether it is of the server's precision.
+
+    A precision that is not told is taken to be that of the recording which is nearest for its limit.
+    """
+    told = [place for place, recording in enumerate(recordings) if recording.precision == precision]
+    places = told or range(len(recordings))
+    place = min(places, key=lambda place: distances[place] / recordings[place].limits[limit])
+    return recordings[place], place, bool(told) or not precision

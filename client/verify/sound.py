@@ -1,0 +1,103 @@
+"""Samples: reading and writing WAV files, joining what was said, and an outline of how it sounds."""
+
+import base64
+import io
+import wave
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import soundfile
+from numpy.typing import NDArray
+
+from client.verify.questions import RefusedError
+
+# Louder than this share of the loudest sample is speech.
+_SPEECH = 0.01
+_FRAME_SECONDS = 0.05
+_BANDS = np.geomspace(100, 7500, 9)
+_FLOOR_DB = 50.0
+
+Samples = NDArray[np.int16]
+
+
+@dataclass(frozen=True)
+class Sound:
+    """Mono samples [n] at ``rate`` a second."""
+
+    samples: Samples
+    rate: int
+
+    @property
+    def seconds(self) -> float:
+        return len(self.samples) / self.rate
+
+    @property
+    def decibels(self) -> float:
+        """The root mean square of the samples below full scale; silence is at -100."""
+        power = float(np.mean((self.samples / 32768.0) ** 2)) if self.samples.size else 0.0
+        return 10 * float(np.log10(max(power, 1e-10)))
+
+    def trimmed(self) -> "Sound":
+        """Without the silence before and after."""
+        loud = np.abs(self.samples.astype(np.int32))
+        places = np.flatnonzero(loud > _SPEECH * max(int(loud.max(initial=0)), 1))
+        return Sound(self.samples[places[0] : places[-1] + 1] if places.size else self.samples[:0], self.rate)
+
+
+def read_wav(data: bytes) -> Sound:
+    """``RefusedError`` where it is not mono of 16 bits."""
+    try:
+        with wave.open(io.BytesIO(data)) as file:
+            layout, rate = (file.getnchannels(), file.getsampwidth()), file.getframerate()
+            content = file.readframes(file.getnframes())
+    except (wave.Error, EOFError) as error:
+        raise RefusedError(f"audio that is no WAV: {error}") from None
+    if layout != (1, 2):
+        raise RefusedError(f"a WAV of {layout[0]} channels and {8 * layout[1]} bits")
+    return Sound(np.frombuffer(content, "<i2"), rate)
+
+
+def write_wav(sound: Sound) -> bytes:
+    buffer = io.BytesIO()
+    soundfile.write(buffer, sound.samples, sound.rate, "PCM_16", format="WAV")
+    return buffer.getvalue()
+
+
+def joined(sounds: Sequence[Sound], pauses: Sequence[float]) -> tuple[Sound, list[tuple[float, float]]]:
+    """Each sound behind its pause of so many seconds, and where each begins and ends."""
+    rate, parts, spans, clock = sounds[0].rate, [], [], 0
+    for sound, pause in zip(sounds, pauses, strict=True):
+        silence = np.zeros(round(pause * rate), np.int16)
+        start = clock + len(silence)
+        clock = start + len(sound.samples)
+        parts += [silence, sound.samples]
+        spans.append((start / rate, clock / rate))
+    return Sound(np.concatenate(parts), rate), spans
+
+
+def outline(sound: Sound) -> str:
+    """Decibels below the loudest, of eight bands in frames of 50 ms, uint8 [frames, 8] in base64."""
+    length = round(_FRAME_SECONDS * sound.rate)
+    frames = len(sound.samples) // length
+    cut = sound.samples[: frames * length].reshape(frames, length) * np.hanning(length)
+    power = np.abs(np.fft.rfft(cut)) ** 2
+    edges = np.searchsorted(np.fft.rfftfreq(length, 1 / sound.rate), _BANDS)
+    bands = np.stack([power[:, low:high].sum(axis=1) for low, high in zip(edges, edges[1:], strict=False)], axis=1)
+    loudness = 10 * np.log10(bands / max(float(bands.max(initial=0)), 1e-9) + 10 ** (-_FLOOR_DB / 10))
+    return base64.b64encode((-loudness).round().clip(0, 255).astype(np.uint8).tobytes()).decode("ascii")
+
+
+def apart(expected: str, got: str) -> float:
+    """How far two outlines are apart where they are most: the mean decibels of a frame's bands.
+
+    Infinite where one is longer by more than a frame.
+    """
+    bands = len(_BANDS) - 1
+    one, other = (
+        np.frombuffer(base64.b64decode(each), np.uint8).reshape(-1, bands).astype(float) for each in (expected, got)
+    )
+    count = min(len(one), len(other))
+    if abs(len(one) - len(other)) > 1 or not count:
+        return float("inf")
+    return float(np.abs(one[:count] - other[:count]).mean(axis=1).max())

@@ -1,0 +1,103 @@
+"""What is known of voices: how they sound, and what Whispers hear of what they say."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from client.verify.comparison import Comparison, Span, compare
+from client.verify.facts import Facts, Recording
+from client.verify.people import HEARING
+from client.verify.questions import Questions
+from client.verify.rows import Row, asked, at_most, same
+from client.verify.sound import Sound, apart, joined, outline, read_wav, write_wav
+from frontend.catalogue.voices import VOICES, Voice
+
+_PART = "|"
+_OUTLINE_DB = 3.0
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a voice has said: its sentences one by one, and all of them as a recording with each phrase's place."""
+
+    sentences: list[Sound]
+    recording: Sound
+    phrases: list[str]
+    spans: list[Span]
+
+
+async def say(api: Questions, facts: Facts, voice: Voice) -> Said:
+    """The sentences of a voice's language, phrase by phrase."""
+    speech, phrases, pauses = facts.speech, list[str](), list[float]()
+    sentences, sounds = list[Sound](), list[Sound]()
+    for sentence in speech.sentences[voice.language]:
+        parts = [part.strip() for part in sentence.split(_PART)]
+        spoken = [read_wav(await api.speak(part, voice.name)).trimmed() for part in parts]
+        sentences.append(joined(spoken, [0.0] * len(spoken))[0])
+        sounds, phrases = sounds + spoken, phrases + parts
+        pauses += [speech.sentence_pause, *[speech.pause] * (len(parts) - 1)]
+    silence = Sound(np.zeros(0, np.int16), sounds[0].rate)
+    recording, spans = joined([*sounds, silence], [*pauses, speech.sentence_pause])
+    return Said(sentences, recording, phrases, spans[:-1])
+
+
+def voices(facts: Facts) -> list[Voice]:
+    """Those that have something to say."""
+    return [voice for voice in VOICES.values() if facts.speech.sentences.get(voice.language)]
+
+
+async def spoken(api: Questions, facts: Facts, precision: str) -> list[Row]:
+    """A row for each fact about voices, and about what the Whispers hear of them."""
+    rows: list[Row] = []
+    said: dict[str, Said] = {}
+
+    async def sounds(voice: Voice) -> list[Row]:
+        said[voice.name] = await say(api, facts, voice)
+        return _sounds(facts.recordings, voice.name, said[voice.name])
+
+    for voice in voices(facts):
+        rows += await asked(f"speech of {voice.name}", sounds(voice))
+    for model in HEARING:
+        compared: list[Comparison] = []
+        for name in facts.speech.heard_of(said):
+            rows += await asked(f"{model} hears {name}", _hears(api, facts, model, VOICES[name], said[name], compared))
+        if compared and facts.speech.word_error is not None:
+            error = sum(each.errors for each in compared) / max(sum(each.said for each in compared), 1)
+            rows.append(at_most(f"{model}: word error, all voices", error, facts.speech.word_error, "word_error"))
+    return rows
+
+
+def _sounds(recordings: Sequence[Recording], voice: str, said: Said) -> list[Row]:
+    """Each sentence is as long and as loud as it was recorded, and of a voice without chance it sounds the same."""
+    known = next((each for each in recordings if each.spoken.get(voice)), None)
+    if known is None:
+        return []
+    pairs = list(zip(known.spoken[voice], said.sentences, strict=True))
+    longer = max(abs(sound.seconds / wanted.seconds - 1) for wanted, sound in pairs)
+    louder = max(abs(sound.decibels - wanted.decibels) for wanted, sound in pairs)
+    rows = [
+        at_most(f"length of {voice}, share at most", longer, known.limits["length"]),
+        at_most(f"loudness of {voice}, dB at most", louder, known.limits["loudness"]),
+    ]
+    if all(wanted.outline for wanted, _ in pairs):
+        away = max(apart(wanted.outline, outline(sound)) for wanted, sound in pairs)
+        rows.append(at_most(f"sound of {voice}, dB at most", away, _OUTLINE_DB))
+    return rows
+
+
+async def _hears(
+    api: Questions, facts: Facts, model: str, voice: Voice, said: Said, compared: list[Comparison]
+) -> list[Row]:
+    heard = await api.hear(model, write_wav(said.recording))
+    found, limits = compare(said.phrases, said.spans, heard), facts.speech
+    compared.append(found)
+    rows, fact = [], f"{model} hears {voice.name}"
+    if limits.language:
+        rows.append(same(f"{fact}: language", voice.language, heard.language, "language"))
+    if limits.voice_word_error is not None:
+        error = found.errors / max(found.said, 1)
+        rows.append(at_most(f"{fact}: word error", error, limits.voice_word_error, "voice_word_error"))
+    if limits.seconds is not None:
+        rows.append(at_most(f"{fact}: seconds off", found.late, limits.seconds, "seconds"))
+    return rows

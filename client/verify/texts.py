@@ -1,0 +1,179 @@
+"""What is known of embeddings and rankings, asked of a server."""
+
+from collections.abc import Sequence
+from dataclasses import astuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from client.verify.facts import Facts, Ranking, Vector
+from client.verify.questions import Questions, RefusedError
+from client.verify.rows import Row, at_most, nearest, same, within
+
+_AT_ONCE = 16
+_LENGTH_LIMIT = 1e-3
+_COMPANY_LIMIT = 1e-4
+# How far recorded vectors (1 - cosine) and scores (as logits) may be missed by a server of another precision: an
+# export's int8 is at most 1e-3 from fp32.
+_OTHER_VECTOR, _OTHER_LOGIT = 2e-3, 0.5
+# Scores come with six digits behind the point.
+_ROUNDED = 5e-7
+_WIDEST = "int8"
+
+
+class Embedded:
+    """The answers to every text of the facts, each asked alone; ``tokens`` by text."""
+
+    def __init__(self) -> None:
+        self.vectors: dict[str, Vector] = {}
+        self.tokens: dict[str, int] = {}
+
+    @classmethod
+    async def ask(cls, api: Questions, facts: Facts) -> "Embedded":
+        answers, paired = cls(), [text for pair in facts.cosines for text in (pair.first, pair.second)]
+        texts = [*(each.text for each in facts.texts), *paired, *(text for pair in facts.alike for text in pair)]
+        for text in dict.fromkeys(texts):
+            vectors, answers.tokens[text] = await api.embed([text])
+            if len(vectors) != 1:
+                raise RefusedError(f"{len(vectors)} vectors of one text")
+            answers.vectors[text] = vectors[0]
+        return answers
+
+    def cosine(self, first: str, second: str) -> float:
+        one, other = units([self.vectors[first], self.vectors[second]])
+        return float(one @ other)
+
+
+async def embeddings(api: Questions, facts: Facts, precision: str) -> list[Row]:
+    """A row for each fact about vectors and tokens."""
+    answers = await Embedded.ask(api, facts)
+    together: list[Vector] = []
+    for start in range(0, len(answers.vectors), _AT_ONCE):
+        together += [*(await api.embed(list(answers.vectors)[start : start + _AT_ONCE]))[0]]
+    return [
+        *_tokens(facts, answers),
+        *_shape(answers, together),
+        *_published(facts, answers, precision),
+        *_recorded_vectors(facts, answers, precision),
+    ]
+
+
+def _tokens(facts: Facts, answers: Embedded) -> list[Row]:
+    """Tokens are whole numbers, the same in every precision."""
+    known = [len(each.ids) for each in facts.texts]
+    if facts.recordings:
+        known = [there or said for there, said in zip(known, facts.recordings[0].tokens, strict=True)]
+    return [
+        same(f"tokens of: {each.text}", tokens, answers.tokens[each.text], "ids" if each.ids else "")
+        for each, tokens in zip(facts.texts, known, strict=True)
+        if tokens
+    ]
+
+
+def _shape(answers: Embedded, together: Sequence[Vector]) -> list[Row]:
+    alone, count = list(answers.vectors.values()), len(answers.vectors)
+    norms = np.array([np.linalg.norm(vector) for vector in alone])
+    worst = float(norms[np.abs(norms - 1).argmax()])
+    if [one.shape for one in alone] != [other.shape for other in together]:
+        return [Row("vectors alone and in company", "as many", str(len(together)), "none", False)]
+    change = max(float(np.abs(one - other).max()) for one, other in zip(alone, together, strict=True))
+    return [
+        within(f"length of {count} vectors, the worst", 1, worst, _LENGTH_LIMIT),
+        at_most(f"{count} texts alone and in company", change, _COMPANY_LIMIT),
+    ]
+
+
+def _published(facts: Facts, answers: Embedded, precision: str) -> list[Row]:
+    limit = facts.cosine_limits.get(precision or _WIDEST, 0.0)
+    rows = [
+        within(f"cosine of: {first} / {second}", cosine, answers.cosine(first, second), limit, "cosines")
+        for first, second, cosine in (astuple(pair) for pair in facts.cosines)
+    ]
+    for place, (text, translation) in enumerate(facts.alike):
+        others = [answers.cosine(text, other) for at, (_, other) in enumerate(facts.alike) if at != place]
+        own, next_best = answers.cosine(text, translation), max(others)
+        rows.append(Row(f"nearest to: {text}", f"> {next_best:.3f}", f"{own:.3f}", "none", own > next_best, "alike"))
+    return rows
+
+
+def _recorded_vectors(facts: Facts, answers: Embedded, precision: str) -> list[Row]:
+    if not facts.recordings or not facts.texts:
+        return []
+    got = units([answers.vectors[each.text] for each in facts.texts])
+    wanted = [units([each.vector(place) for place in range(len(facts.texts))]) for each in facts.recordings]
+    if any(each.shape != got.shape for each in wanted):
+        return [same("numbers in a vector", wanted[0].shape[1], got.shape[1])]
+    away = [1 - (got * each).sum(axis=1) for each in wanted]
+    means = [float(each.mean()) for each in away]
+    recording, place, is_same = nearest(facts.recordings, "vector", means, precision)
+    limit = recording.limits["vector"] if is_same else _OTHER_VECTOR
+    return [
+        at_most(f"1 - cosine to {recording.precision}: {each.text}", max(0.0, float(miss)), limit)
+        for each, miss in zip(facts.texts, away[place], strict=True)
+    ]
+
+
+def units(vectors: Sequence[Vector]) -> NDArray[np.float64]:
+    """The directions of vectors, float64 [n, width], in which differences far below a float32's can be told."""
+    rows = np.stack(vectors).astype(np.float64)
+    units: NDArray[np.float64] = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    return units
+
+
+async def rankings(api: Questions, facts: Facts, precision: str) -> list[Row]:
+    """A row for each fact about scores."""
+    answers = [await api.rerank(each.query, each.documents) for each in facts.rankings]
+    rows: list[Row] = []
+    for each, (scores, _) in zip(facts.rankings, answers, strict=True):
+        rows += _scores(each, scores, facts.logit_limits.get(precision or _WIDEST, 0.0))
+    if not facts.recordings:
+        return rows
+    counts = facts.recordings[0].ranking_tokens
+    for each, tokens, (_, found) in zip(facts.rankings, counts, answers, strict=True):
+        rows.append(same(f"tokens of pairs: {each.query}", tokens, found))
+    away = [
+        [_most_apart(*pair) for pair in zip(each.scores, (scores for scores, _ in answers), strict=True)]
+        for each in facts.recordings
+    ]
+    means = [float(np.mean(each)) for each in away]
+    recording, place, is_same = nearest(facts.recordings, "logit", means, precision)
+    limit = recording.limits["logit"] if is_same else _OTHER_LOGIT
+    return rows + [
+        at_most(f"logits to {recording.precision}: {each.query}", miss, limit)
+        for each, miss in zip(facts.rankings, away[place], strict=True)
+    ]
+
+
+def _scores(ranking: Ranking, scores: Sequence[float], limit: float) -> list[Row]:
+    """The published scores, compared as logits, since they lie near 0 and 1; and which document is the best."""
+    rows = [
+        Row(
+            f"score of: {ranking.query} / {document}",
+            f"{score:.4g}",
+            f"{got:.4g}",
+            f"logit {limit:g}",
+            _most_apart([score], [got]) <= limit,
+            "scores",
+        )
+        for document, score, got in zip(ranking.documents, ranking.scores, scores, strict=False)
+    ]
+    if outside := [score for score in scores if not 0 <= score <= 1]:
+        rows.append(Row(f"scores of: {ranking.query}", "0 to 1", f"{outside[0]:.4g}", "none", False))
+    if ranking.best >= 0:
+        rows.append(same(f"best for: {ranking.query}", ranking.best, int(np.argmax(scores)), "best"))
+    return rows
+
+
+def _most_apart(expected: Sequence[float], got: Sequence[float]) -> float:
+    """The largest difference of logits beyond what rounding explains; infinite where a score is no probability."""
+    wanted, found = np.array(expected, np.float64), np.array(got, np.float64)
+    if not ((found >= 0) & (found <= 1)).all():
+        return float("inf")
+    low, high = np.minimum(wanted, found) + _ROUNDED, np.maximum(wanted, found) - _ROUNDED
+    apart = logit(np.clip(high, 1e-9, 1 - 1e-9)) - logit(np.clip(low, 1e-9, 1 - 1e-9))
+    return float(np.maximum(apart, 0).max())
+
+
+def logit(score: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What the sigmoid made ``score`` [n] of."""
+    return np.log(score / (1 - score))

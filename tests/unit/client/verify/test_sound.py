@@ -1,0 +1,74 @@
+import io
+import wave
+
+import numpy as np
+import pytest
+
+from client.verify.questions import RefusedError
+from client.verify.sound import Sound, apart, joined, outline, read_wav, write_wav
+
+RATE = 16_000
+
+
+def _tone(hertz: float, seconds: float = 1.0, loudness: float = 20_000) -> Sound:
+    times = np.arange(int(seconds * RATE)) / RATE
+    return Sound((loudness * np.sin(2 * np.pi * hertz * times)).astype(np.int16), RATE)
+
+
+def test_a_wav_is_read_as_it_was_written() -> None:
+    sound = _tone(440)
+    again = read_wav(write_wav(sound))
+    assert again.rate == RATE
+    assert np.array_equal(again.samples, sound.samples)
+
+
+@pytest.mark.parametrize("data", [b"", b"ID3 is no WAV", write_wav(_tone(440))[:20]])
+def test_what_is_no_wav_is_refused(data: bytes) -> None:
+    with pytest.raises(RefusedError, match="no WAV"):
+        read_wav(data)
+
+
+def test_a_wav_of_two_channels_is_refused() -> None:
+    buffer = io.BytesIO()
+    with wave.open(buffer, "wb") as file:
+        file.setnchannels(2)
+        file.setsampwidth(2)
+        file.setframerate(RATE)
+    with pytest.raises(RefusedError, match="2 channels"):
+        read_wav(buffer.getvalue())
+
+
+def test_silence_at_both_ends_is_cut_off() -> None:
+    silence = np.zeros(RATE, np.int16)
+    sound = Sound(np.concatenate([silence, _tone(440).samples, silence]), RATE)
+    assert sound.trimmed().seconds == pytest.approx(1, abs=0.01)
+
+
+def test_no_sample_of_a_sound_is_cut_off() -> None:
+    samples = np.array([0, 5_000, 0, -5_000, 0], np.int16)
+    assert Sound(samples, RATE).trimmed().samples.tolist() == [5_000, 0, -5_000]
+
+
+def test_silence_alone_is_nothing() -> None:
+    assert Sound(np.zeros(RATE, np.int16), RATE).trimmed().seconds == 0
+
+
+def test_sounds_are_joined_behind_their_pauses() -> None:
+    whole, spans = joined([_tone(440), _tone(220, 0.5)], [0.25, 0.5])
+    assert spans == [(0.25, 1.25), (1.75, 2.25)]
+    assert whole.seconds == 2.25
+
+
+def test_the_same_sound_has_the_same_outline_at_any_loudness() -> None:
+    assert apart(outline(_tone(440)), outline(_tone(440, loudness=10_000))) <= 1
+
+
+def test_a_moment_of_another_sound_is_far_from_it() -> None:
+    sound = _tone(440).samples.copy()
+    sound[4000:5600] = _tone(1500, 0.1).samples
+    assert apart(outline(_tone(440)), outline(Sound(sound, RATE))) > 5
+
+
+@pytest.mark.parametrize(("seconds", "far"), [(1.05, False), (1.1, True), (1.2, True), (0.95, False), (0.9, True)])
+def test_a_sound_that_is_longer_or_shorter_by_more_than_a_frame_is_infinitely_far(seconds: float, far: bool) -> None:
+    assert (apart(outline(_tone(440)), outline(_tone(440, seconds))) == float("inf")) is far
