@@ -20,7 +20,7 @@ from frontend.config.tables import SettingsError, check_aliases, check_models, c
 _SECRET_BYTES = 32
 # As browsers write it: in small letters, with a port only where that is not the scheme's own.
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]+)?")
-# What it takes at most to write the last charges down and to give leases back.
+# What it takes at most to write the last charges down and to end what is reserved.
 _FLUSH_SECONDS = 15.0
 GROUPS = (Server, Stores, Access, Tritons, Requests, Work, Chat, Observing)
 
