@@ -43,8 +43,6 @@ _MOST_IN_A_WALLET = 10**15
 # What consumption can be summed up by.
 GROUPS = ("day", "operation", "model", "key", "org")
 _COLUMNS = {name: USAGE_DAYS.c["key_id" if name == "key" else name] for name in GROUPS}
-
-
 # Of each wallet, with what is reserved of it.
 _RESERVED = sa.select(sa.func.sum(RESERVATIONS.c.amount)).where(RESERVATIONS.c.org == WALLETS.c.org)
 _BALANCE = WALLETS.c.balance + sa.func.coalesce(_RESERVED.scalar_subquery(), 0)
@@ -138,12 +136,12 @@ class Books:
     async def _add(self, connection: AsyncConnection, row: dict[str, Any]) -> None:
         org, amount = row["org"], row["amount"]
         free = await lock(connection, org)
-        if free is None:
-            await connection.execute(sa.insert(WALLETS).values(org=org, balance=0))
-        before = await connection.scalar(sa.select(_BALANCE).where(WALLETS.c.org == org)) or 0
-        if before + amount > _MOST_IN_A_WALLET:
+        if (free or 0) + amount > _MOST_IN_A_WALLET:
             raise RegistryError("a wallet holds a billion CHF at most", "amount")
-        await set_free(connection, org, (free or 0) + amount)
+        if free is None:
+            await connection.execute(sa.insert(WALLETS).values(org=org, balance=amount))
+        else:
+            await set_free(connection, org, free + amount)
         await connection.execute(sa.insert(TOPUPS).values(**row, at=int(time.time())))
         told = {"amount": to_chf(amount), "reference": row["reference"]}
         await audit.note(connection, self._actor, "wallet.top_up", org, **told)

@@ -17,10 +17,8 @@ from frontend.usage.wallets import Wallets
 
 _TICK_SECONDS = 0.2
 _BATCH = 100
-# Others' spools are looked for at each of so many ticks.
-_SEARCH_TICKS = 10
 _LOOK_SECONDS = 1.0
-_EXPIRY_SECONDS = 60.0
+_SEARCH_SECONDS = 5.0
 # What the database raises that is away, and the disk that is full.
 _FAILURES = (*DATABASE_FAILURES, sqlite3.Error)
 
@@ -48,9 +46,8 @@ class Recorder:
         self._repeated = (
             Repeating(_TICK_SECONDS, self._bring),
             Repeating(_LOOK_SECONDS, self._look),
-            Repeating(_EXPIRY_SECONDS, self._expire),
+            Repeating(_SEARCH_SECONDS, self._search),
         )
-        self._ticks = 0
         self._bringing = Outage("the database takes no charges; they wait on disk", "the database takes charges again")
         self._disk = Outage("charges cannot be written to the disk: requests are refused", "charges can be written")
 
@@ -58,6 +55,7 @@ class Recorder:
         """Settle what dead frontends left, then begin; a database that is away is waited for beside the requests."""
         await self._look()
         await self._bring()
+        await self._search()
         for repeating in self._repeated:
             repeating.start()
 
@@ -97,16 +95,15 @@ class Recorder:
     async def _bring(self) -> None:
         with self._bringing.noting(_FAILURES):
             await self._write(self._spool, self._ledger)
-            if self._ticks % _SEARCH_TICKS == 0:
-                await self._settle_the_dead()
-            self._ticks += 1
         USAGE_WAITING.set(len(self._spool))
 
-    async def _expire(self) -> None:
-        # After a long outage of the database, what was charged goes before what others may reserve anew.
-        if not self._bringing.away and not len(self._spool):
-            with self._bringing.noting(_FAILURES):
-                await self.wallets.end_expired()
+    async def _search(self) -> None:
+        """Settle for frontends that died; after a long outage of the database, what was charged goes first."""
+        if self._bringing.away:
+            return
+        with self._bringing.noting(_FAILURES):
+            await self._settle_the_dead()
+            await self.wallets.end_expired()
 
     @staticmethod
     async def _write(spool: Spool, ledger: Ledger) -> int:
@@ -114,7 +111,7 @@ class Recorder:
         count = 0
         while batch := spool.oldest(_BATCH):
             await ledger.write(batch)
-            spool.remove([place for place, _ in batch])
+            spool.remove(batch[-1][0])
             count += len(batch)
         return count
 

@@ -21,6 +21,8 @@ from frontend.processes.background import start_apart
 # How long after its request's deadline a reservation ends by itself: a charge reaches the database long before.
 _KEPT_SECONDS = 3_600
 _RETRY_SECONDS = 0.1
+# A statement takes no more names than some ten thousand, and while the database is away they become many.
+_RELEASED_AT_ONCE = 500
 # How long a request waits for what others have reserved and may not need.
 _COMES_BACK_SECONDS = 1.0
 _RETRY_AFTER = "60"
@@ -144,21 +146,23 @@ class Wallets:
 
     async def _work(self, org: str, desk: _Desk) -> None:
         """Until nothing is left to do at a wallet."""
+        uncertain: list[str] = []
         while desk.asks or desk.released:
-            asks = [ask for ask in desk.asks if not ask.granted.done()]
-            released, desk.asks, desk.released = desk.released, [], []
+            asks, desk.asks = [ask for ask in desk.asks if not ask.granted.done()], []
+            released, desk.released = desk.released[:_RELEASED_AT_ONCE], desk.released[_RELEASED_AT_ONCE:]
             try:
                 async with self._engine.begin() as connection:
-                    if released:
-                        await settle(connection, RESERVATIONS.c.id.in_(released))
+                    if ended := released + uncertain:
+                        await settle(connection, RESERVATIONS.c.id.in_(ended))
                     granted = await self._grant(connection, org, desk, asks)
             except DATABASE_FAILURES:
                 if self._closing:
                     return
-                # Nobody knows whether that was committed: what it may have reserved is given up first.
-                desk.asks[:0], desk.released[:0] = asks, [*released, *(ask.id for ask in asks)]
+                # Nobody knows whether that was committed: what it may have reserved is given up before the next try.
+                desk.asks[:0], desk.released[:0], uncertain = asks, released, [ask.id for ask in asks]
                 await asyncio.sleep(_RETRY_SECONDS)
                 continue
+            uncertain = []
             for ask in asks:
                 if not ask.granted.done():
                     ask.granted.set_result(ask in granted)

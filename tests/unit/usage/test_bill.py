@@ -101,6 +101,7 @@ async def test_a_wallet_pays_what_was_made(recorder: PurseRecorder, billing: Bil
         bill.charge()
     (event,) = recorder.charges
     assert (event.quantity, event.amount, recorder.free) == (made, paid, 100 - paid)
+    assert event.id == event_id("key", billing.identity(), "chat", 30)
 
 
 async def test_without_a_wallet_all_that_was_made_is_recorded(recorder: PurseRecorder) -> None:

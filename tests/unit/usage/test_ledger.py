@@ -48,7 +48,7 @@ def _placed(*events: UsageEvent, start: int = 1) -> list[Placed]:
 
 async def test_a_charge_is_written_once_however_often_its_spool_brings_it(engine: AsyncEngine) -> None:
     ledger = _ledger(engine)
-    for _ in range(3):
+    for _ in range(5):
         await ledger.write(_placed(event("a"), event("b")))
     assert await _total(engine) == (2, 10)
 

@@ -75,6 +75,16 @@ async def test_what_is_reserved_cannot_be_reserved_again(engine: AsyncEngine, wa
     assert (await reserved(engine), await _free(engine)) == ([9, 91], 0)
 
 
+async def test_what_was_released_in_a_long_outage_comes_back_part_by_part(
+    engine: AsyncEngine, wallets: Wallets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("frontend.usage.wallets._RELEASED_AT_ONCE", 2)
+    for reservation in [await wallets.reserve("acme", 10, _soon()) for _ in range(5)]:
+        wallets.release("acme", reservation)
+    await wallets.close()
+    assert (await reserved(engine), await _free(engine)) == ([], 100)
+
+
 @pytest.mark.parametrize(("cost", "left"), [(60, 40), (20, 80), (100, 0), (101, 0)])
 async def test_a_wallet_pays_what_the_work_cost_down_to_nothing(
     engine: AsyncEngine, books: Books, wallets: Wallets, caplog: pytest.LogCaptureFixture, cost: int, left: int
