@@ -1,4 +1,4 @@
-"""quartet usage, prune, and wallets list|top-up|leases|release."""
+"""quartet usage, prune, and wallets list|top-up."""
 
 import argparse
 from collections.abc import Iterable
@@ -45,9 +45,6 @@ def add_parsers(commands: Any) -> None:
     top_up.add_argument("org", type=name)
     top_up.add_argument("amount", type=_amount, help="in CHF, such as 25.50")
     top_up.add_argument("--reference", type=name, help="an invoice's number, say; repeated, it is not added again")
-    actions.add_parser("leases", help="what frontends hold of wallets")
-    release = actions.add_parser("release", help="take back what a frontend holds that is lost for good")
-    release.add_argument("holder", type=name, help="as 'wallets leases' shows it")
 
 
 async def _run_usage(engine: AsyncEngine, arguments: argparse.Namespace) -> Iterable[str]:
@@ -67,11 +64,5 @@ async def _run_wallets(engine: AsyncEngine, arguments: argparse.Namespace) -> It
     if arguments.action == "top-up":
         balance = await books.top_up(arguments.org, arguments.amount, arguments.reference)
         return [f"{arguments.org} has {to_chf(balance)} CHF"]
-    if arguments.action == "release":
-        await books.release(arguments.holder)
-        return [f"{arguments.holder} holds nothing"]
-    if arguments.action == "leases":
-        held = [(lease.holder, lease.org, to_chf(lease.amount)) for lease in await books.leases()]
-        return columns([("holder", "organisation", "CHF"), *held])
     balances = await books.balances()
     return columns([("organisation", "CHF"), *((org, to_chf(balance)) for org, balance in balances.items())])

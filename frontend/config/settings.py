@@ -23,7 +23,7 @@ _WEB = ("http://", "https://")
 _SCHEMES = {"redis": ("redis://", "rediss://"), "chat_upstream": _WEB, "otlp_endpoint": _WEB}
 # As browsers write it: in small letters, with a port only where that is not the scheme's own.
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]+)?")
-# What it takes at most to write the last charges down and to give leases back.
+# What it takes at most to write the last charges down and to end what is reserved.
 _FLUSH_SECONDS = 15.0
 _SHARED = ("audio_workers", "text_workers", "threads", "connections", "held_bytes")
 

@@ -111,22 +111,25 @@ REQUEST_DAYS = Table(
     Index("request_days_key_id_day", "key_id", "day"),
 )
 
-# What nobody holds of an organisation's money; a frontend that finds too little says that it wants some back.
+# What nobody has reserved of an organisation's money.
 WALLETS = Table(
     "wallets",
     metadata,
     Column("org", String(64), ForeignKey("orgs.name"), primary_key=True),
     Column("balance", BigInteger, CheckConstraint("balance >= 0"), nullable=False),
-    Column("wanted_by", String(32)),
 )
 
-# What a frontend holds, to grant from without asking: it shrinks by what is charged, the rest goes back.
-WALLET_LEASES = Table(
-    "wallet_leases",
+# What a frontend has reserved for a request under way, until its charge is written; at the latest it ends by itself.
+RESERVATIONS = Table(
+    "reservations",
     metadata,
-    Column("holder", String(32), primary_key=True),
-    Column("org", String(64), ForeignKey("wallets.org"), primary_key=True),
-    Column("amount", BigInteger, CheckConstraint("amount >= 0"), nullable=False),
+    Column("id", String(32), primary_key=True),
+    Column("holder", String(32), nullable=False),
+    Column("org", String(64), ForeignKey("wallets.org"), nullable=False),
+    Column("amount", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+    Index("reservations_holder", "holder"),
+    Index("reservations_org", "org"),
 )
 
 # How far the database has what a frontend wrote to its spool.

@@ -7,8 +7,7 @@ from frontend.app_keys import BILLING, CALLER, CONTEXT, RECORDER, SETTINGS
 from frontend.http.answers import CHARGED, deliver
 from frontend.http.arrival import CONTENT
 from frontend.observe.logs import request_id
-from frontend.usage.bill import Billing, UnchargedError
-from frontend.usage.events import Identity
+from frontend.usage.bill import Billing, Identity, UnchargedError
 
 
 @web.middleware

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from frontend.errors import RateLimited
 
-# Who looks at sums may take long, and charges and leases need a connection meanwhile.
+# Who looks at sums may take long, and charges and wallets need a connection meanwhile.
 _AT_ONCE = 2
 # A page asks for a few sums side by side.
 _MOST_OF_ONE = 8

@@ -1,5 +1,6 @@
 """What a request costs: reserved before its work, charged as its answer goes out, else let go."""
 
+import hashlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,12 +10,31 @@ from frontend.catalogue.prices import Price
 from frontend.dispatch.context import RequestContext
 from frontend.errors import BadGateway
 from frontend.observe.record import current
-from frontend.usage.events import Identity, UsageEvent, event_id
 from frontend.usage.recorder import Recorder
+from frontend.usage.spool import UsageEvent
 
 
 class UnchargedError(RuntimeError):
     """An answer that has a price would go out without being charged: a fault of ours."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What a request is known by: the id that its caller gave it, its path, and a digest of all that it says."""
+
+    request_id: str
+    path: str
+    content: bytes
+
+
+def event_id(key_id: str, identity: Identity, model: str, quantity: int) -> str:
+    """The same for the same request of a key, however often it is sent.
+
+    A request is known by its id. What it says and the work it is are in it too, since a caller may give the same id to
+    other requests.
+    """
+    parts = (key_id, identity.request_id, identity.path, model, str(quantity), "")
+    return hashlib.sha256("\n".join(parts).encode() + identity.content).hexdigest()[:32]
 
 
 @dataclass(eq=False)
@@ -75,7 +95,7 @@ class Bill:
         # What is known before the work is the same whenever a request is repeated.
         self._known_by = self._quantity = quantity
         current().model, current().quantity = model, quantity
-        self._reserved = price.amount(quantity)
+        self._reserved, self._reservation = price.amount(quantity), ""
         self._open = False
         self.charged = False
 
@@ -83,7 +103,7 @@ class Bill:
         """``InsufficientQuota`` where the wallet has less, ``BadGateway`` where nobody can tell in time."""
         if self._payer is not None:
             wallets, deadline = self._billing.recorder.wallets, self._billing.context.deadline
-            await wallets.reserve(self._payer, self._reserved, deadline)
+            self._reservation = await wallets.reserve(self._payer, self._reserved, deadline)
         self._open = True
         return self
 
@@ -93,8 +113,8 @@ class Bill:
 
     def let_go(self) -> None:
         """Owe nothing: what was reserved and not charged is free for others."""
-        if self._open and self._payer is not None:
-            self._billing.recorder.wallets.release(self._payer, self._reserved)
+        if self._open and self._payer is not None and self._reservation:
+            self._billing.recorder.wallets.release(self._payer, self._reservation)
         self._open = False
 
     def settle(self, quantity: int) -> None:
@@ -106,7 +126,7 @@ class Bill:
         if not self._open:
             return
         billing, price = self._billing, self._price
-        caller, identity, amount = billing.caller, billing.identity(), price.amount(self._quantity)
+        caller, identity = billing.caller, billing.identity()
         event = UsageEvent(
             id=event_id(caller.id, identity, self._model, self._known_by),
             request_id=identity.request_id,
@@ -117,15 +137,13 @@ class Bill:
             quantity=self._quantity,
             unit=price.unit,
             price=price.micro_chf,
-            amount=amount,
+            amount=price.amount(self._quantity),
             prepaid=caller.prepaid,
             at=int(time.time()),
+            reservation=self._reservation,
         )
         billing.recorder.charge(event)
         self._open, self.charged = False, True
-        if self._payer is not None:
-            # The charge has taken the amount out of what is reserved, be it more than that.
-            billing.recorder.wallets.release(self._payer, self._reserved - amount)
 
 
 # How a pipeline says what its work will be, of a model and so much, before it begins.

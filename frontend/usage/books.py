@@ -3,51 +3,58 @@
 import asyncio
 import copy
 import time
+import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from frontend.access import audit
 from frontend.access.audit import Actor
-from frontend.access.names import RegistryError
-from frontend.access.paging import Page
+from frontend.access.names import MissingError, RegistryError
+from frontend.access.paging import Page, part
 from frontend.catalogue.models import PRICES
 from frontend.catalogue.prices import to_chf
 from frontend.database.engine import reading
 from frontend.database.tables import (
     KEYS,
+    ORGS,
     OUTCOME_COLUMNS,
     REQUEST_DAYS,
+    RESERVATIONS,
     SECRETS,
     TIME_COLUMNS,
+    TOPUPS,
     USAGE_DAYS,
     USAGE_EVENTS,
-    WALLET_LEASES,
     WALLETS,
 )
-from frontend.usage import leases, top_ups
 from frontend.usage.askers import Askers
-from frontend.usage.top_ups import HELD, TopUp
+from frontend.usage.wallets import lock, set_free
 
 _DAY = 86_400
 _KEPT_SECONDS = 30 * _DAY
 # So few that nobody waits long for the table.
 _PRUNED_AT_ONCE = 5_000
+# Sums of it stay far from what a database's integers hold.
+_MOST_IN_A_WALLET = 10**15
 # What consumption can be summed up by.
 GROUPS = ("day", "operation", "model", "key", "org")
 _COLUMNS = {name: USAGE_DAYS.c["key_id" if name == "key" else name] for name in GROUPS}
+# Of each wallet, with what is reserved of it.
+_RESERVED = sa.select(sa.func.sum(RESERVATIONS.c.amount)).where(RESERVATIONS.c.org == WALLETS.c.org)
+_BALANCE = WALLETS.c.balance + sa.func.coalesce(_RESERVED.scalar_subquery(), 0)
 
 
 @dataclass(frozen=True)
-class Lease:
-    """The part of a wallet that a frontend holds, in micro-CHF."""
+class TopUp:
+    """What was put into a wallet, in micro-CHF, in seconds since 1970."""
 
-    holder: str
-    org: str
+    reference: str
     amount: int
+    at: int
 
 
 @dataclass(frozen=True)
@@ -112,8 +119,32 @@ class Books:
 
         Repeating it under the same ``reference`` changes nothing; another top-up under it is a ``RegistryError``.
         """
+        if amount < 1:
+            raise RegistryError("a top-up must be more than nothing", "amount")
+        row = {"reference": reference or uuid.uuid4().hex, "org": org, "amount": amount}
         async with self._engine.begin() as connection:
-            return await top_ups.add(connection, self._actor, org, amount, reference)
+            # Two that come at once wait for each other here.
+            await _check_org(connection, org, locks=True)
+            known = sa.select(TOPUPS.c.org, TOPUPS.c.amount).where(TOPUPS.c.reference == row["reference"])
+            same = (await connection.execute(known)).one_or_none()
+            if same is None:
+                await self._add(connection, row)
+            elif tuple(same) != (org, amount):
+                raise RegistryError(f"there is another top-up with the reference {reference}", "reference")
+            return int(await connection.scalar(sa.select(_BALANCE).where(WALLETS.c.org == org)) or 0)
+
+    async def _add(self, connection: AsyncConnection, row: dict[str, Any]) -> None:
+        org, amount = row["org"], row["amount"]
+        free = await lock(connection, org)
+        if (free or 0) + amount > _MOST_IN_A_WALLET:
+            raise RegistryError("a wallet holds a billion CHF at most", "amount")
+        if free is None:
+            await connection.execute(sa.insert(WALLETS).values(org=org, balance=amount))
+        else:
+            await set_free(connection, org, free + amount)
+        await connection.execute(sa.insert(TOPUPS).values(**row, at=int(time.time())))
+        told = {"amount": to_chf(amount), "reference": row["reference"]}
+        await audit.note(connection, self._actor, "wallet.top_up", org, **told)
 
     async def balance(self, org: str) -> int | None:
         """Micro-CHF that are not charged yet, reserved ones with them; None where there is no wallet."""
@@ -121,7 +152,7 @@ class Books:
 
     async def balances(self, orgs: Sequence[str] | None = None) -> dict[str, int]:
         """The balance of every wallet, or of those of ``orgs``, by organisation."""
-        query = sa.select(WALLETS.c.org, HELD + WALLETS.c.balance).order_by(WALLETS.c.org)
+        query = sa.select(WALLETS.c.org, _BALANCE).order_by(WALLETS.c.org)
         if orgs is not None:
             query = query.where(WALLETS.c.org.in_(orgs))
         async with self._reader.connect() as connection:
@@ -131,25 +162,10 @@ class Books:
     async def top_ups(self, org: str, page: Page) -> list[TopUp]:
         """What was put into a wallet."""
         async with self._reader.connect() as connection:
-            return await top_ups.of_org(connection, org, page)
-
-    async def leases(self, holder: str | None = None, most: int | None = None) -> list[Lease]:
-        """What frontends hold of wallets, or one of them does; not more than ``most``."""
-        query = sa.select(WALLET_LEASES).order_by(WALLET_LEASES.c.org, WALLET_LEASES.c.holder).limit(most)
-        if holder is not None:
-            query = query.where(WALLET_LEASES.c.holder == holder)
-        async with self._reader.connect() as connection:
-            rows = await connection.execute(query)
-            return [Lease(row.holder, row.org, row.amount) for row in rows]
-
-    async def release(self, holder: str) -> None:
-        """Take back what a frontend holds that is lost with its disk; never of one that lives."""
-        held = sa.select(WALLET_LEASES.c.org, WALLET_LEASES.c.amount).where(WALLET_LEASES.c.holder == holder)
-        async with self._engine.begin() as connection:
-            told = {row.org: to_chf(row.amount) for row in await connection.execute(held.order_by(WALLET_LEASES.c.org))}
-            await leases.end(connection, holder)
-            if told:
-                await audit.note(connection, self._actor, "lease.release", holder, amounts=told)
+            await _check_org(connection, org)
+            query = sa.select(TOPUPS).where(TOPUPS.c.org == org)
+            rows = await part(connection, query, page, (TOPUPS.c.at, TOPUPS.c.reference))
+            return [TopUp(row.reference, row.amount, row.at) for row in rows]
 
     async def prune(self, before: int) -> int:
         """Delete the charges made before that many seconds since 1970 and answer how many; their sums by day stay.
@@ -207,6 +223,12 @@ class Books:
         async with self._reader.connect() as connection:
             rows = await connection.execute(query)
             return {row.id: KeyName(row.name, row.prefix) for row in rows}
+
+
+async def _check_org(connection: AsyncConnection, org: str, *, locks: bool = False) -> None:
+    query = sa.select(ORGS.c.name).where(ORGS.c.name == org)
+    if await connection.scalar(query.with_for_update() if locks else query) is None:
+        raise MissingError(f"there is no organisation {org}")
 
 
 def _of(scope: Scope, query: sa.Select[Any], table: sa.Table) -> sa.Select[Any]:

@@ -4,7 +4,7 @@ import dataclasses
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +12,10 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from frontend.database.tables import USAGE_DAYS, USAGE_EVENTS, USAGE_SPOOLS
-from frontend.observe.logs import log
+from frontend.database.tables import RESERVATIONS, USAGE_DAYS, USAGE_EVENTS, USAGE_SPOOLS
 from frontend.observe.metrics import CHARGED
-from frontend.usage import leases
-from frontend.usage.events import UsageEvent, amounts
+from frontend.usage.spool import UsageEvent
+from frontend.usage.wallets import settle
 
 # A charge and its place in the spool that it comes from.
 Placed = tuple[int, UsageEvent]
@@ -60,25 +59,27 @@ class Ledger:
         self._insert = postgresql.insert if engine.dialect.name == "postgresql" else sqlite.insert
 
     async def write(self, placed: Sequence[Placed]) -> None:
-        """Add the charges that are not there yet, and take them out of the holder's leases.
+        """Add the charges that are not there yet, take them out of wallets and end what was reserved for them.
 
         ``placed`` are in the order of their places. Repeating it changes nothing, so whatever became of a transaction
         that broke off, it is tried again.
         """
         async with self._engine.begin() as connection:
             written = await self._written(connection)
-            new, more = await self._charge(connection, [event for place, event in placed if place > written])
+            events = [event for place, event in placed if place > written]
+            new, more = await self._charge(connection, events)
             await self._add_days(connection, new)
             await self._add_days(connection, more, requests=0)
-            await self._pay(connection, new + more)
+            reserved = RESERVATIONS.c.id.in_([event.reservation for event in events if event.reservation])
+            await settle(connection, reserved, _costs(new + more))
             await self._set_written(connection, max([written, *(place for place, _ in placed)]))
         for event in new + more:
             CHARGED.labels(event.operation).inc(event.amount)
 
     async def end(self) -> None:
-        """The holder brings no more: give back all that it has leased."""
+        """The holder brings no more: give back all that it has reserved."""
         async with self._engine.begin() as connection:
-            await leases.end(connection, self._holder)
+            await settle(connection, RESERVATIONS.c.holder == self._holder)
             await connection.execute(sa.delete(USAGE_SPOOLS).where(USAGE_SPOOLS.c.holder == self._holder))
 
     async def _written(self, connection: AsyncConnection) -> int:
@@ -146,7 +147,8 @@ class Ledger:
             return set()
         insert = self._insert(USAGE_EVENTS).on_conflict_do_nothing(index_elements=["id"])
         rows = [
-            dataclasses.asdict(event) | {"id": charge.id, "identity": event.id, "ordinal": charge.ordinal, "answers": 1}
+            {name: value for name, value in vars(event).items() if name != "reservation"}
+            | {"id": charge.id, "identity": event.id, "ordinal": charge.ordinal, "answers": 1}
             for charge, event in sorted(charges, key=lambda pair: pair[0].id)
         ]
         return set(await connection.scalars(insert.returning(USAGE_EVENTS.c.id), rows))
@@ -167,10 +169,11 @@ class Ledger:
             insert.on_conflict_do_update(index_elements=["day", "org", "key_id", "model"], set_=added), rows
         )
 
-    async def _pay(self, connection: AsyncConnection, events: Sequence[UsageEvent]) -> None:
-        for org, cost in sorted(amounts(events).items()):
-            missing = cost - await leases.spend(connection, self._holder, org, cost)
-            # An answer cost more than was reserved for it, or the lease was given up in the name of a frontend that was
-            # thought lost for good.
-            if missing and (unpaid := missing - await leases.spend_unheld(connection, org, missing)):
-                log.error("charged beyond a wallet", extra={"fields": {"org": org, "amount": cost, "unpaid": unpaid}})
+
+def _costs(events: Iterable[UsageEvent]) -> Counter[str]:
+    """What wallets pay for ``events``, by organisation."""
+    sums: Counter[str] = Counter()
+    for event in events:
+        if event.payer is not None:
+            sums[event.payer] += event.amount
+    return sums

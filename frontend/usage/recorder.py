@@ -11,16 +11,14 @@ from frontend.database.engine import DATABASE_FAILURES
 from frontend.observe.logs import Outage, log
 from frontend.observe.metrics import AUDIO_SECONDS, CHARACTERS, TOKENS, USAGE_UNWRITABLE, USAGE_WAITING
 from frontend.processes.background import Repeating
-from frontend.usage.events import UsageEvent, amounts
 from frontend.usage.ledger import Ledger, Repeats
-from frontend.usage.spool import Spool
+from frontend.usage.spool import Spool, UsageEvent
 from frontend.usage.wallets import Wallets
 
 _TICK_SECONDS = 0.2
 _BATCH = 100
-# Others' spools are looked for at each of so many ticks.
-_SEARCH_TICKS = 10
 _LOOK_SECONDS = 1.0
+_SEARCH_SECONDS = 5.0
 # What the database raises that is away, and the disk that is full.
 _FAILURES = (*DATABASE_FAILURES, sqlite3.Error)
 
@@ -45,31 +43,29 @@ class Recorder:
             raise OSError(f"charges cannot be written to {folder}: {error}") from None
         self._ledger = Ledger(engine, self._spool.name, repeats)
         self.wallets = Wallets(engine, self._spool.name)
-        # What one organisation's wallet waits for must not keep the others' money from where it is wanted.
         self._repeated = (
             Repeating(_TICK_SECONDS, self._bring),
-            Repeating(_TICK_SECONDS, self._tend),
             Repeating(_LOOK_SECONDS, self._look),
+            Repeating(_SEARCH_SECONDS, self._search),
         )
-        self._ticks = 0
         self._bringing = Outage("the database takes no charges; they wait on disk", "the database takes charges again")
-        self._tending = Outage("the database takes no money back", "the database takes money back again")
         self._disk = Outage("charges cannot be written to the disk: requests are refused", "charges can be written")
 
     async def start(self) -> None:
         """Settle what dead frontends left, then begin; a database that is away is waited for beside the requests."""
         await self._look()
         await self._bring()
+        await self._search()
         for repeating in self._repeated:
             repeating.start()
 
     async def close(self) -> None:
-        """Write what is there and give every lease back; what the database does not take now is settled later."""
+        """Write what is there and end every reservation; what the database does not take now is settled later."""
         # Half a transaction is not broken off: what its connection makes of that is not to be relied on.
         await asyncio.gather(*(repeating.finish() for repeating in self._repeated))
         await self.wallets.close()
         try:
-            await self._write_all()
+            await self._write(self._spool, self._ledger)
             await self._ledger.end()
         except _FAILURES as error:
             log.error("charges are left for the next start", extra={"fields": {"details": str(error)}})
@@ -78,51 +74,52 @@ class Recorder:
     @property
     def can_charge(self) -> bool:
         """Whether work may begin: there is room on the disk to write down what it costs."""
-        return self._spool.has_room and not self._disk.away
+        return not self._disk.away
 
     def charge(self, event: UsageEvent) -> None:
         """Write a charge to the disk, on the spot: the answer's last piece goes out next."""
-        self._spool.add(event)
+        try:
+            self._spool.add(event)
+        except sqlite3.Error as error:
+            self._disk.note(error)
+            raise
         _count(event)
-        if event.payer is not None:
-            self.wallets.spend(event.payer, event.amount)
 
     async def _look(self) -> None:
         """See whether charges can be written, before anybody has worked for one that cannot."""
         with self._disk.noting(_FAILURES):
-            try:
-                self._spool.touch()
-            finally:
-                await asyncio.to_thread(self._spool.tidy)
+            self._spool.check()
+            await asyncio.to_thread(self._spool.tidy)
         USAGE_UNWRITABLE.set(not self.can_charge)
 
     async def _bring(self) -> None:
         with self._bringing.noting(_FAILURES):
-            await self._write_all()
-            if self._ticks % _SEARCH_TICKS == 0:
-                await self._settle_the_dead()
-            self._ticks += 1
+            await self._write(self._spool, self._ledger)
         USAGE_WAITING.set(len(self._spool))
 
-    async def _tend(self) -> None:
-        with self._tending.noting(_FAILURES):
-            await self.wallets.tend()
+    async def _search(self) -> None:
+        """Settle for frontends that died; after a long outage of the database, what was charged goes first."""
+        if self._bringing.away:
+            return
+        with self._bringing.noting(_FAILURES):
+            await self._settle_the_dead()
+            await self.wallets.end_expired()
 
-    async def _write_all(self) -> None:
-        """Batch by batch, until nothing is left."""
-        while batch := self._spool.oldest(_BATCH):
-            await self._ledger.write(batch)
-            self._spool.remove([place for place, _ in batch])
-            self.wallets.written(amounts(event for _, event in batch))
+    @staticmethod
+    async def _write(spool: Spool, ledger: Ledger) -> int:
+        """Batch by batch, until nothing is left; answers how many charges that were."""
+        count = 0
+        while batch := spool.oldest(_BATCH):
+            await ledger.write(batch)
+            spool.remove(batch[-1][0])
+            count += len(batch)
+        return count
 
     async def _settle_the_dead(self) -> None:
         for spool in Spool.orphans(self._folder):
             try:
-                ledger, count = Ledger(self._engine, spool.name, self._repeats), 0
-                while batch := spool.oldest(_BATCH):
-                    await ledger.write(batch)
-                    spool.remove([place for place, _ in batch])
-                    count += len(batch)
+                ledger = Ledger(self._engine, spool.name, self._repeats)
+                count = await self._write(spool, ledger)
                 await ledger.end()
                 log.info("settled for a frontend that died", extra={"fields": {"charges": count}})
             finally:

@@ -1,19 +1,19 @@
 """Charges of this process on the local disk, from before an answer's last piece until the database has them."""
 
+import errno
 import fcntl
 import os
 import sqlite3
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
 
 from frontend.database.same_file import SameFile
 from frontend.observe.logs import log
-from frontend.usage.ballast import Ballast
-from frontend.usage.events import UsageEvent
 
 _SUFFIX = ".spool"
 _TABLE = "CREATE TABLE IF NOT EXISTS charges (place INTEGER PRIMARY KEY AUTOINCREMENT, event BLOB)"
@@ -21,6 +21,37 @@ _TABLE = "CREATE TABLE IF NOT EXISTS charges (place INTEGER PRIMARY KEY AUTOINCR
 _PRAGMAS = ("page_size=1024", "journal_mode=WAL", "synchronous=NORMAL", "wal_autocheckpoint=0", "journal_size_limit=0")
 # Written pages that are worth moving from SQLite's log into its file.
 _LONG_LOG = 4 * 1024 * 1024
+# With less room on the disk no more work begins: some 10,000 charges of what is under way still fit.
+_LEAST_ROOM = 32 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class UsageEvent:
+    """One answer: ``quantity`` (ms of audio, code points or tokens) at ``price`` micro-CHF a ``unit`` is ``amount``.
+
+    ``id`` is what its request is known by, the same for a repeat. ``prepaid`` says that a wallet pays for it. ``at`` is
+    in seconds since 1970. The price is kept, so that a later one changes nothing. ``reservation`` is what of the wallet
+    was set aside for it.
+    """
+
+    id: str
+    request_id: str
+    key_id: str
+    org: str | None
+    operation: str
+    model: str
+    quantity: int
+    unit: str
+    price: int
+    amount: int
+    prepaid: bool
+    at: int
+    reservation: str = ""
+
+    @property
+    def payer(self) -> str | None:
+        """The organisation whose wallet pays."""
+        return self.org if self.prepaid else None
 
 
 class Spool:
@@ -29,8 +60,7 @@ class Spool:
     A commit survives the death of the process at once. It is not forced to the disk, since that would hold up the
     event loop: a loss of power can take the last moment's charges, never what is older.
 
-    Where the disk is full, charges go into the room that was held back for them. Whatever cannot be written raises
-    ``sqlite3.Error`` or ``OSError``.
+    Whatever cannot be written raises ``sqlite3.Error`` or ``OSError``.
     """
 
     def __init__(self, folder: Path, name: str | None = None, lock: int | None = None) -> None:
@@ -42,9 +72,7 @@ class Spool:
         for pragma in _PRAGMAS:
             self._database.execute(f"PRAGMA {pragma}")
         self._database.execute(_TABLE)
-        self._count: int | None = None
         self._files = [SameFile(path) for path in (self._path, _lock_path(self._path))]
-        self._ballast = Ballast(self._path.with_suffix(".reserve"))
 
     @classmethod
     def orphans(cls, folder: Path) -> "Iterator[Spool]":
@@ -70,28 +98,11 @@ class Spool:
 
     def add(self, event: UsageEvent) -> None:
         """Write a charge, at a place that no other charge of this file ever has."""
-        row = (orjson.dumps(event),)
-        self._make(lambda: self._database.execute("INSERT INTO charges (event) VALUES (?)", row), keep_last=True)
-        self._note(1)
+        self._database.execute("INSERT INTO charges (event) VALUES (?)", (orjson.dumps(event),))
 
-    def remove(self, places: Sequence[int]) -> None:
-        """Forget charges: the database has them."""
-        every = (orjson.dumps(places).decode(),)
-        statement = "DELETE FROM charges WHERE place IN (SELECT value FROM json_each(?))"
-        self._note(-self._make(lambda: self._database.execute(statement, every), keep_last=False).rowcount)
-
-    def _note(self, more: int) -> None:
-        if self._count is not None:
-            self._count += more
-
-    def _make(self, change: Callable[[], sqlite3.Cursor], *, keep_last: bool) -> sqlite3.Cursor:
-        """Make a change, in room that is given up for it if need be; the last of that is for what makes room itself."""
-        while True:
-            try:
-                return change()
-            except sqlite3.OperationalError:
-                if not self._ballast.give_up(keep_last=keep_last):
-                    raise
+    def remove(self, last: int) -> None:
+        """Forget charges up to a place: the database has them."""
+        self._database.execute("DELETE FROM charges WHERE place <= ?", (last,))
 
     def oldest(self, most: int) -> list[tuple[int, UsageEvent]]:
         """The charges that have waited longest, each with its place, in order."""
@@ -99,34 +110,30 @@ class Spool:
         return [(place, UsageEvent(**orjson.loads(event))) for place, event in rows]
 
     def __len__(self) -> int:
-        # Counted once: that takes a quarter of a second for a million.
-        if self._count is None:
-            (self._count,) = self._database.execute("SELECT count(*) FROM charges").fetchone()
-        return self._count
-
-    @property
-    def has_room(self) -> bool:
-        """Whether no charge had to go into the room held back since ``tidy`` filled it."""
-        return self._ballast.whole
+        # No place is missing between the oldest and the newest: to count takes a quarter of a second for a million.
+        query = "SELECT (SELECT max(place) FROM charges) - (SELECT min(place) FROM charges) + 1"
+        (count,) = self._database.execute(query).fetchone()
+        return count or 0
 
     def tidy(self) -> None:
-        """Shorten SQLite's log where it has grown, and hold room back. May wait for the disk: for a thread."""
+        """Shorten SQLite's log where it has grown. May wait for the disk: for a thread."""
         log = self._path.with_name(f"{self._path.name}-wal")
-        if log.exists() and (log.stat().st_size > _LONG_LOG or not self.has_room):
+        if log.exists() and log.stat().st_size > _LONG_LOG:
             with closing(sqlite3.connect(self._path, isolation_level=None)) as connection:
-                self._make(lambda: connection.execute("PRAGMA wal_checkpoint(PASSIVE)"), keep_last=False)
-        self._ballast.fill()
+                connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
-    def touch(self) -> None:
-        """Write a page as a charge does, to see whether that goes, and to a file that another process would find."""
+    def check(self) -> None:
+        """Write a page as a charge does, to a file that another process would find, on a disk with room for more."""
         for file in self._files:
             file.check()
+        disk = os.statvfs(self._path)
+        if disk.f_bavail * disk.f_frsize < _LEAST_ROOM:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self._database.execute("PRAGMA user_version=1")
 
     def close(self) -> None:
         """Let go of it; an empty one is deleted, another is left for whoever claims it."""
         empty = not self.oldest(1)
-        self._ballast.close()
         self._database.close()
         if empty:
             for path in (self._path, _lock_path(self._path)):

@@ -1,150 +1,188 @@
-"""What this frontend may grant of each organisation's wallet: a number in memory, backed by a lease in the database."""
+"""Money of organisations that pay in advance: a row a wallet, and a row for each part that is reserved of one.
+
+Every change locks a wallet's row first, and wallets in the order of their names, so that nobody waits in a circle.
+"""
 
 import asyncio
 import time
-from collections import Counter
+import uuid
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sqlalchemy.ext.asyncio import AsyncEngine
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from frontend.database.engine import DATABASE_FAILURES, reading
+from frontend.database.engine import DATABASE_FAILURES
+from frontend.database.tables import RESERVATIONS, WALLETS
 from frontend.errors import BadGateway, InsufficientQuota
-from frontend.processes.background import forget_outcome
-from frontend.usage import leases
+from frontend.observe.logs import log
+from frontend.processes.background import start_apart
 
-_ASK_SECONDS = 0.1
-# How long others have to give back what they do not need.
-_GIVE_BACK_SECONDS = 1.0
-# A wallet found empty is not looked at again for each request.
-_EMPTY_SECONDS = 0.5
+# How long after its request's deadline a reservation ends by itself: a charge reaches the database long before.
+_KEPT_SECONDS = 3_600
+_RETRY_SECONDS = 0.1
+# A statement takes no more names than some ten thousand, and while the database is away they become many.
+_RELEASED_AT_ONCE = 500
+# How long a request waits for what others have reserved and may not need.
+_COMES_BACK_SECONDS = 1.0
 _RETRY_AFTER = "60"
 
 
-@dataclass
-class _Account:
-    """``lease`` as the database has it; of it ``reserved`` for work under way, ``spent`` in unwritten charges.
+async def lock(connection: AsyncConnection, org: str) -> int | None:
+    """What nobody has reserved of a wallet, in micro-CHF, for this transaction alone; None where there is no wallet."""
+    query = sa.select(WALLETS.c.balance).where(WALLETS.c.org == org).with_for_update()
+    free: int | None = await connection.scalar(query)
+    return free
 
-    ``lease`` is never more than what the database has, but may be less until it is asked the next time.
+
+async def set_free(connection: AsyncConnection, org: str, free: int) -> None:
+    """Write down what nobody has reserved of a locked wallet."""
+    await connection.execute(sa.update(WALLETS).where(WALLETS.c.org == org).values(balance=free))
+
+
+async def settle(
+    connection: AsyncConnection, which: sa.ColumnElement[bool], costs: Mapping[str, int] | None = None
+) -> None:
+    """End the reservations that a condition tells, and take ``costs`` (micro-CHF by organisation) out of wallets.
+
+    A wallet pays down to nothing; what it lacks then is told in the log.
     """
+    costs = costs or {}
+    orgs = await connection.scalars(sa.select(RESERVATIONS.c.org).where(which).distinct())
+    for org in sorted({*orgs, *costs}):
+        free = await lock(connection, org) or 0
+        ended = sa.delete(RESERVATIONS).where(which, RESERVATIONS.c.org == org).returning(RESERVATIONS.c.amount)
+        free += sum(await connection.scalars(ended)) - costs.get(org, 0)
+        if free < 0:
+            # An answer cost more than was reserved for it, or was charged after its reservation had ended by itself.
+            log.error("charged beyond a wallet", extra={"fields": {"org": org, "unpaid": -free}})
+        await set_free(connection, org, max(0, free))
 
-    lease: int = 0
+
+@dataclass(eq=False)
+class _Ask:
+    """One reservation that somebody waits for."""
+
+    amount: int
+    expires_at: int
+    granted: asyncio.Future[bool]
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+
+@dataclass
+class _Desk:
+    """What is to be done at one wallet; ``reserved`` of it by all when it was last found too small."""
+
+    asks: list[_Ask] = field(default_factory=list)
+    released: list[str] = field(default_factory=list)
     reserved: int = 0
-    spent: int = 0
-    # All that was ever written.
-    written: int = 0
-    # Where a refusal holds: until when, and for amounts from what on.
-    empty_until: float = 0.0
-    too_much: int = 0
-    # The lease is moved by one at a time. Charges are written beside that.
-    moving: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-    @property
-    def used(self) -> int:
-        return self.reserved + self.spent
-
-    @property
-    def free(self) -> int:
-        return self.lease - self.used
+    task: asyncio.Task[None] | None = None
 
 
 class Wallets:
-    """Reserves before the work; the database is asked only when a lease runs short, for each organisation apart."""
+    """Reserves for ``holder`` before the work.
+
+    What comes while a transaction is under way goes into the next one together, for each organisation apart.
+    """
 
     def __init__(self, engine: AsyncEngine, holder: str) -> None:
-        self._engine, self._reader, self._holder = engine, reading(engine), holder
-        self._accounts: dict[str, _Account] = {}
-        self._asking: set[asyncio.Task[int | None]] = set()
+        self._engine, self._holder, self._closing = engine, holder, False
+        self._desks: dict[str, _Desk] = {}
 
     async def close(self) -> None:
         """Wait for what the database is being asked."""
-        await asyncio.gather(*self._asking, return_exceptions=True)
+        self._closing = True
+        await asyncio.gather(*(desk.task for desk in self._desks.values() if desk.task), return_exceptions=True)
 
-    async def reserve(self, org: str, amount: int, deadline: float) -> None:
-        """Set ``amount`` micro-CHF aside, waiting for the database until ``deadline`` (loop time) if need be.
+    async def reserve(self, org: str, amount: int, deadline: float) -> str:
+        """Set ``amount`` micro-CHF aside and answer the reservation's name, empty where the work costs nothing.
 
-        Raises ``InsufficientQuota`` where the wallet has less, ``BadGateway`` where nobody can tell in time.
+        Raises ``InsufficientQuota`` where the wallet has less, ``BadGateway`` where nobody can tell until ``deadline``
+        (loop time).
         """
-        account = self._accounts.setdefault(org, _Account())
-        if account.free < amount:
-            if account.empty_until > time.monotonic() and amount >= account.too_much:
-                raise _refusal()
-            await self._lease_more(org, account, amount, deadline)
-        account.reserved += amount
+        if not amount:
+            return ""
+        loop, desk = asyncio.get_running_loop(), self._desks.setdefault(org, _Desk())
+        hopeless_at = loop.time() + _COMES_BACK_SECONDS
+        expires_at = int(time.time() + deadline - loop.time()) + _KEPT_SECONDS
+        try:
+            async with asyncio.timeout_at(deadline):
+                while True:
+                    ask = _Ask(amount, expires_at, loop.create_future())
+                    desk.asks.append(ask)
+                    self._see_to(org, desk)
+                    try:
+                        granted = await ask.granted
+                    except asyncio.CancelledError:
+                        # It may have been granted in the meantime, or be about to be.
+                        self.release(org, ask.id)
+                        raise
+                    if granted:
+                        return ask.id
+                    if not desk.reserved or loop.time() > hopeless_at:
+                        raise InsufficientQuota(
+                            "the balance does not cover this request",
+                            code="insufficient_quota",
+                            headers={"Retry-After": _RETRY_AFTER},
+                        )
+                    await asyncio.sleep(_RETRY_SECONDS)
+        except TimeoutError:
+            raise BadGateway("the wallet cannot be read for the moment, retry with backoff") from None
 
-    def release(self, org: str, amount: int) -> None:
-        """Give up what was reserved: there was no answer."""
-        self._accounts[org].reserved -= amount
+    def release(self, org: str, reservation: str) -> None:
+        """Give up what was reserved: there was no answer. Who reserves after that finds it free."""
+        desk = self._desks[org]
+        desk.released.append(reservation)
+        self._see_to(org, desk)
 
-    def spend(self, org: str, amount: int) -> None:
-        """What was reserved is charged; it is yet to be written."""
-        account = self._accounts[org]
-        account.reserved -= amount
-        account.spent += amount
+    async def end_expired(self) -> None:
+        """Give back what frontends had reserved that are lost with their disks."""
+        async with self._engine.begin() as connection:
+            await settle(connection, RESERVATIONS.c.expires_at < int(time.time()))
 
-    def written(self, amounts: Counter[str]) -> None:
-        """The database has charges of these ``amounts`` by organisation; repeats among them have cost less there."""
-        for org, amount in amounts.items():
-            account = self._accounts[org]
-            account.spent -= amount
-            account.lease -= amount
-            account.written += amount
+    def _see_to(self, org: str, desk: _Desk) -> None:
+        if desk.task is None or desk.task.done():
+            desk.task = start_apart(self._work(org, desk))
 
-    async def tend(self) -> None:
-        """Give back what others want and this frontend does not need."""
-        if not self._accounts:
-            return
-        async with self._reader.connect() as connection:
-            wanted = await leases.wanted(connection, self._holder)
-        outcomes = await asyncio.gather(*map(self._give_back, wanted), return_exceptions=True)
-        if errors := [error for error in outcomes if error is not None]:
-            raise errors[0]
-
-    async def _give_back(self, org: str) -> None:
-        account = self._accounts[org]
-        async with account.moving:
-            # Not to be granted from here on, whatever becomes of the transaction; the next question tells the truth.
-            keep = account.lease = account.used
-            async with self._engine.begin() as connection:
-                await leases.give_back(connection, self._holder, org, keep)
-
-    async def _lease_more(self, org: str, account: _Account, amount: int, deadline: float) -> None:
-        loop = asyncio.get_running_loop()
-        hopeless_at = loop.time() + _GIVE_BACK_SECONDS
-        while True:
-            asking = asyncio.create_task(self._ask(org, account, amount))
-            self._asking.add(asking)
-            asking.add_done_callback(self._asking.discard)
-            asking.add_done_callback(forget_outcome)
+    async def _work(self, org: str, desk: _Desk) -> None:
+        """Until nothing is left to do at a wallet."""
+        uncertain: list[str] = []
+        while desk.asks or desk.released:
+            asks, desk.asks = [ask for ask in desk.asks if not ask.granted.done()], []
+            released, desk.released = desk.released[:_RELEASED_AT_ONCE], desk.released[_RELEASED_AT_ONCE:]
             try:
-                # A caller who hangs up must not break a transaction off.
-                to_come = await asyncio.shield(asking)
+                async with self._engine.begin() as connection:
+                    if ended := released + uncertain:
+                        await settle(connection, RESERVATIONS.c.id.in_(ended))
+                    granted = await self._grant(connection, org, desk, asks)
             except DATABASE_FAILURES:
-                if loop.time() > deadline:
-                    raise BadGateway("the wallet cannot be read for the moment, retry with backoff") from None
-            else:
-                if account.free >= amount:
+                if self._closing:
                     return
-                # None: there was enough, and somebody else was quicker.
-                if to_come is not None and (not to_come or loop.time() > hopeless_at):
-                    account.empty_until, account.too_much = time.monotonic() + _EMPTY_SECONDS, amount
-                    raise _refusal()
-            await asyncio.sleep(_ASK_SECONDS)
+                # Nobody knows whether that was committed: what it may have reserved is given up before the next try.
+                desk.asks[:0], desk.released[:0], uncertain = asks, released, [ask.id for ask in asks]
+                await asyncio.sleep(_RETRY_SECONDS)
+                continue
+            uncertain = []
+            for ask in asks:
+                if not ask.granted.done():
+                    ask.granted.set_result(ask in granted)
 
-    async def _ask(self, org: str, account: _Account, amount: int) -> int | None:
-        """Lease what is missing; where there is too little, answers what might come to be free yet."""
-        async with account.moving:
-            if account.free >= amount:
-                return None
-            before, spent = account.written, account.spent
-            async with self._engine.begin() as connection:
-                taken = await leases.take(connection, self._holder, org, account.used + amount)
-            # What was written meanwhile may be out of the lease already, or not yet.
-            account.lease = taken.amount - (account.written - before)
-            # What is spent may turn out to be repeats, which cost nothing.
-            return None if taken.held_by_others is None else taken.held_by_others + spent
-
-
-def _refusal() -> InsufficientQuota:
-    return InsufficientQuota(
-        "the balance does not cover this request", code="insufficient_quota", headers={"Retry-After": _RETRY_AFTER}
-    )
+    async def _grant(self, connection: AsyncConnection, org: str, desk: _Desk, asks: Sequence[_Ask]) -> set[_Ask]:
+        """Reserve what the wallet covers, in the order in which it was asked for."""
+        free = (await lock(connection, org) or 0) if asks else 0
+        granted = set()
+        for ask in asks:
+            if ask.amount <= free:
+                free -= ask.amount
+                granted.add(ask)
+        if granted:
+            await set_free(connection, org, free)
+            rows = [
+                {"id": ask.id, "holder": self._holder, "org": org, "amount": ask.amount, "expires_at": ask.expires_at}
+                for ask in granted
+            ]
+            await connection.execute(sa.insert(RESERVATIONS), rows)
+        if len(granted) < len(asks):
+            reserved = sa.select(sa.func.sum(RESERVATIONS.c.amount)).where(RESERVATIONS.c.org == org)
+            desk.reserved = int(await connection.scalar(reserved) or 0)
+        return granted

@@ -21,7 +21,7 @@ from frontend.catalogue.endpoints import LIMITS
 from frontend.config.reading import CONFIG_FILE, PREFIX
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
-from frontend.database.tables import USAGE_DAYS, USAGE_EVENTS
+from frontend.database.tables import RESERVATIONS, USAGE_DAYS, USAGE_EVENTS
 from frontend.usage.books import Books
 from scripts.local_triton.checks import free_port
 from tests.conftest import ROOT
@@ -168,8 +168,9 @@ async def storm(database: str, folder: Path, requests: int, kills: int) -> Outco
         pairs = [(row[0], row[1]) for row in rows]
         by_day = int(await connection.scalar(select(func.sum(USAGE_DAYS.c.amount))) or 0)
     balance = await books.balance(ORG)
-    left = await books.leases()
+    async with engine.connect() as connection:
+        left = list(await connection.scalars(select(RESERVATIONS.c.id)))
     await engine.dispose()
-    assert not left, f"leases are left: {left}"
+    assert not left, f"reservations are left: {left}"
     assert balance is not None
     return Outcome(clients.delivered, pairs, balance, by_day)

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import subprocess
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -18,8 +19,9 @@ from tests.conftest import KEY
 from tests.frontends import Frontend, prepare, running
 
 # A file system of its own, which the process and nobody else sees.
-_SMALL_DISK = ("unshare", "--map-root-user", "--mount", "sh", "-c", 'mount -t tmpfs -o size=12m none "$0" && exec "$@"')
+_SMALL_DISK = ("unshare", "--map-root-user", "--mount", "sh", "-c", 'mount -t tmpfs -o size=64m none "$0" && exec "$@"')
 _CALLERS = 40
+_LITTLE = 16 * 1024 * 1024
 
 
 @dataclass
@@ -28,13 +30,14 @@ class _Disk:
 
     folder: Path
 
-    def fill(self) -> None:
-        with (self.folder / "ballast").open("wb", buffering=0) as file, contextlib.suppress(OSError):
-            while True:
+    def fill(self, room: int) -> None:
+        """So that so many bytes are left."""
+        with (self.folder / "other").open("ab", buffering=0) as file, contextlib.suppress(OSError):
+            while os.statvfs(self.folder).f_bavail * 4096 > room:
                 file.write(bytes(4096))
 
     def empty(self) -> None:
-        (self.folder / "ballast").unlink()
+        (self.folder / "other").unlink()
 
 
 @dataclass
@@ -87,8 +90,10 @@ async def test_nobody_who_is_answered_is_missed_and_nobody_is_cut_off(full: _Ful
             calling.create_task(call_on())
         await asyncio.sleep(0.5)
         for _ in range(2):
-            await asyncio.to_thread(full.disk.fill)
+            await asyncio.to_thread(full.disk.fill, _LITTLE)
             await full.until_ready(503)
+            await asyncio.to_thread(full.disk.fill, 0)
+            await asyncio.sleep(0.5)
             full.disk.empty()
             await full.until_ready(200)
         stopped.set()

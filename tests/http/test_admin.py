@@ -97,11 +97,6 @@ async def test_a_form_of_a_foreign_page_changes_nothing(admin: Client, path: str
     assert await ask(admin, "GET", "/audit") == before
 
 
-async def test_leases_are_listed_and_can_be_released(admin: Client) -> None:
-    assert await ask(admin, "GET", "/leases?holder=lost") == {"object": "list", "data": [], "has_more": False}
-    assert await ask(admin, "DELETE", "/leases/lost") == {"holder": "lost", "released": True}
-
-
 async def test_a_whole_key_names_itself_and_is_not_repeated(admin: Client) -> None:
     made = await ask(admin, "POST", "/keys")
     changed = await ask(admin, "PATCH", f"/keys/{made['key']}", name="search")

@@ -95,7 +95,6 @@ _REFUSED: list[tuple[str, str, dict[str, Any], int]] = [
     ("POST", "/orgs", {"name": "acme", "requests_per_minute": 2**31}, 400),
     ("PATCH", "/orgs/nobody", {"requests_per_minute": 10**30}, 400),
     ("PATCH", "/orgs/%00", {}, 404),
-    ("DELETE", "/leases/%00", {}, 404),
     ("POST", "/orgs/%00/topups", {"amount": "1"}, 404),
     ("POST", "/orgs/nobody/topups", {"amount": "1", "reference": "a\0"}, 400),
     ("PATCH", "/orgs/nobody", {}, 404),

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from aiohttp import ClientError
 
+from frontend.app_keys import RECORDER
 from frontend.config.settings import Settings
 from frontend.http import connection as connections
 from frontend.http.runner import Runner
@@ -81,4 +82,5 @@ async def test_an_answer_that_cannot_be_charged_breaks_off(
         patched.setattr(Spool, "add", full)
         with pytest.raises(ClientError):
             await speak(client, key=ORG_KEY)
+    await client.app[RECORDER]._look()
     assert (await speak(client, key=ORG_KEY))[0] == 200

@@ -139,7 +139,7 @@ async def test_work_whose_charge_could_not_be_written_down_is_refused_before_it_
             return response.status
 
     with monkeypatch.context() as patched:
-        patched.setattr(Spool, "touch", full)
+        patched.setattr(Spool, "check", full)
         await recorder._look()
         assert (await call(), await ready(), triton.calls) == (502, 503, [])
     await recorder._look()

@@ -18,7 +18,7 @@ from frontend.errors import BadGateway
 from frontend.http import connection as connections
 from frontend.usage import askers
 from frontend.usage.books import Books
-from frontend.usage.events import UsageEvent
+from frontend.usage.spool import UsageEvent
 from tests.charges import other_key
 from tests.clocks import LimitsClock
 from tests.conftest import KEY, Client

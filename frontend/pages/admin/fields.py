@@ -67,15 +67,11 @@ def number(values: Mapping[str, str], field: str, least: int, most: int) -> int 
     return int(text)
 
 
-def first(request: web.Request) -> Page:
-    """``?limit=100``: a row more than is answered, which tells whether there are others."""
-    return Page((number(request.query, "limit", 1, _MOST_ROWS) or _MOST_ROWS) + 1)
-
-
 def page(request: web.Request, usual_order: str = "asc") -> Page:
-    """The same behind one that is named: ``?limit=100&after=...&order=desc``."""
+    """``?limit=100&after=...&order=desc``: a row more than is answered, which tells whether there are others."""
     newest_first = fields.choice(request.query, "order", ("asc", "desc"), usual_order) == "desc"
-    return Page(first(request).limit, name(request.query, "after"), newest_first)
+    limit = number(request.query, "limit", 1, _MOST_ROWS) or _MOST_ROWS
+    return Page(limit + 1, name(request.query, "after"), newest_first)
 
 
 def rows(asked: Page, found: Sequence[Any]) -> web.Response:

@@ -1,4 +1,4 @@
-"""/admin/v1/orgs, with their wallets, and /admin/v1/leases."""
+"""/admin/v1/orgs, with their wallets."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from frontend.config.tables import MOST_REQUESTS
 from frontend.errors import InvalidRequest
 from frontend.http import fields
 from frontend.http.rendering import json_response
-from frontend.pages.admin.fields import PAGE, body, books, first, in_path, name, page, registry, rows
+from frontend.pages.admin.fields import PAGE, body, books, in_path, name, page, registry, rows
 
 
 def _limit(values: Mapping[str, Any]) -> int | None:
@@ -69,31 +69,11 @@ async def top_up(request: web.Request) -> web.Response:
     return json_response({"org": org, "balance": to_chf(balance)})
 
 
-async def list_leases(request: web.Request) -> web.Response:
-    """What frontends hold of wallets, or one of them does."""
-    asked = first(request)
-    held = await books(request).leases(name(request.query, "holder"), asked.limit)
-    return rows(asked, [{**vars(lease), "amount": to_chf(lease.amount)} for lease in held])
-
-
-async def release(request: web.Request) -> web.Response:
-    """Take back what a frontend holds that is lost for good."""
-    holder = in_path(request, "holder")
-    await books(request).release(holder)
-    return json_response({"holder": holder, "released": True})
-
-
-QUERIES = {
-    "/admin/v1/orgs": (*PAGE, "search"),
-    "/admin/v1/orgs/{name}/topups": PAGE,
-    "/admin/v1/leases": ("limit", "holder"),
-}
+QUERIES = {"/admin/v1/orgs": (*PAGE, "search"), "/admin/v1/orgs/{name}/topups": PAGE}
 ROUTES = [
     web.get("/admin/v1/orgs", list_orgs),
     web.post("/admin/v1/orgs", create_org),
     web.patch("/admin/v1/orgs/{name}", change_org),
     web.get("/admin/v1/orgs/{name}/topups", list_top_ups),
     web.post("/admin/v1/orgs/{name}/topups", top_up),
-    web.get("/admin/v1/leases", list_leases),
-    web.delete("/admin/v1/leases/{holder}", release),
 ]

@@ -12,7 +12,7 @@ from frontend.access.registry import Registry
 from frontend.catalogue.models import MODELS
 from frontend.database.tables import OUTCOME_COLUMNS, REQUEST_DAYS, TIME_COLUMNS
 from frontend.usage.books import Books, Scope
-from frontend.usage.events import UsageEvent
+from frontend.usage.spool import UsageEvent
 from tests.unit.usage.conftest import write
 
 _DAY = 86_400

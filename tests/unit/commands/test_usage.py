@@ -6,7 +6,7 @@ from frontend.access import api_key
 from frontend.access.registry import Registry
 from frontend.commands.database import with_database, with_registry
 from frontend.config.settings import Settings
-from frontend.usage.events import UsageEvent
+from frontend.usage.spool import UsageEvent
 from tests.unit.commands.conftest import Terminal
 from tests.unit.usage.conftest import write
 
@@ -89,19 +89,10 @@ def test_an_amount_that_is_none_is_refused(terminal: Terminal, amount: str) -> N
         terminal.type("wallets", "top-up", "acme", amount)
 
 
-@pytest.mark.parametrize(
-    "words", [["top-up", "a\0", "1"], ["top-up", "a", "1", "--reference", "\0"], ["release", "\0"]]
-)
+@pytest.mark.parametrize("words", [["top-up", "a\0", "1"], ["top-up", "a", "1", "--reference", "\0"]])
 def test_a_name_that_nothing_can_have_is_refused(terminal: Terminal, words: list[str]) -> None:
     with pytest.raises(SystemExit):
         terminal.type("wallets", *words)
-
-
-def test_a_lease_that_is_released_is_gone(terminal: Terminal) -> None:
-    terminal.type("orgs", "create", "acme")
-    terminal.type("wallets", "top-up", "acme", "1")
-    assert terminal.type("wallets", "release", "lost") == ["lost holds nothing"]
-    assert _rows(terminal.type("wallets", "leases")) == [["holder", "organisation", "CHF"]]
 
 
 @pytest.mark.usefixtures("used")

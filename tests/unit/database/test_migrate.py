@@ -2,16 +2,19 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 
+from frontend.access.paging import EVERYTHING
 from frontend.database import migrate as module
 from frontend.database.engine import open_engine
 from frontend.database.migrate import MigrationError, migrate, newest
 from frontend.database.tables import metadata
+from frontend.usage.books import Books
 
 
 async def test_the_migrations_lead_to_the_tables(empty_database: str) -> None:
@@ -63,4 +66,25 @@ async def test_a_server_that_is_away_is_refused() -> None:
     with pytest.raises(MigrationError) as refused:
         await migrate(engine)
     assert "secret" not in str(refused.value)
+    await engine.dispose()
+
+
+async def test_what_frontends_held_of_wallets_goes_back(empty_database: str) -> None:
+    def before(connection: Connection) -> None:
+        config = Config()
+        config.set_main_option("script_location", str(module._SCRIPTS))
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0006")
+
+    engine = open_engine(empty_database)
+    async with engine.begin() as connection:
+        await connection.run_sync(before)
+        for org, balance in (("acme", 40), ("zenith", 7)):
+            await connection.execute(text(f"INSERT INTO orgs (name, created_at) VALUES ('{org}', 0)"))
+            await connection.execute(text(f"INSERT INTO wallets VALUES ('{org}', {balance}, 'one')"))
+        await connection.execute(text("INSERT INTO wallet_leases VALUES ('one', 'acme', 50), ('two', 'acme', 10)"))
+        await connection.execute(text("INSERT INTO topups VALUES ('invoice', 'acme', 100, 0)"))
+    await migrate(engine)
+    assert await Books(engine).balances() == {"acme": 100, "zenith": 7}
+    assert [each.amount for each in await Books(engine).top_ups("acme", EVERYTHING)] == [100]
     await engine.dispose()

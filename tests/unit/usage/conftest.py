@@ -1,20 +1,19 @@
 """A database of each kind with organisations, and events to write into it."""
 
-import errno
 import uuid
 from collections.abc import AsyncIterator, Callable
 
 import pytest
+import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access.registry import Registry
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
-from frontend.usage.ballast import Ballast
+from frontend.database.tables import RESERVATIONS
 from frontend.usage.books import Books
-from frontend.usage.events import UsageEvent
 from frontend.usage.ledger import Ledger, Repeats
-from frontend.usage.spool import Spool
+from frontend.usage.spool import Spool, UsageEvent
 
 Makes = Callable[..., UsageEvent]
 
@@ -34,9 +33,13 @@ async def books(engine: AsyncEngine) -> Books:
     return Books(engine)
 
 
-def event(name: str, amount: int = 5, *, org: str | None = "acme", prepaid: bool = True, at: int = 0) -> UsageEvent:
+def event(
+    name: str, amount: int = 5, reservation: str = "", *, org: str | None = "acme", prepaid: bool = True, at: int = 0
+) -> UsageEvent:
     """One answer of the speech endpoint that cost ``amount``."""
-    return UsageEvent(name, name, "key", org, "speech", "tts-1", 1, "million_characters", 5, amount, prepaid, at)
+    return UsageEvent(
+        name, name, "key", org, "speech", "tts-1", 1, "million_characters", 5, amount, prepaid, at, reservation
+    )
 
 
 async def write(engine: AsyncEngine, *events: UsageEvent) -> None:
@@ -65,24 +68,22 @@ def mended(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
 
 class FullDisk:
-    """A disk on which a spool finds no room for more pages than it has, but for what its ballast gives up."""
+    """A disk on which a spool finds no room for more pages than it has, while this is in force."""
 
-    def __init__(self, spool: Spool, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._spool, give_up = spool, Ballast.give_up
+    def __init__(self, spool: Spool) -> None:
+        self._database, self._patch = spool._database, pytest.MonkeyPatch()
 
-        def make_room(ballast: Ballast, *, keep_last: bool) -> bool:
-            given = give_up(ballast, keep_last=keep_last)
-            if given:
-                self._limit(16)
-            return given
+    def __enter__(self) -> None:
+        self._patch.setattr("frontend.usage.spool._LEAST_ROOM", 1 << 60)
+        (pages,) = self._database.execute("PRAGMA page_count").fetchone()
+        self._database.execute(f"PRAGMA max_page_count={pages}")
 
-        def no_room(ballast: Ballast) -> None:
-            raise OSError(errno.ENOSPC, "No space left on device")
+    def __exit__(self, *error: object) -> None:
+        self._patch.undo()
+        self._database.execute("PRAGMA max_page_count=4294967294")
 
-        self._limit(0)
-        monkeypatch.setattr(Ballast, "give_up", make_room)
-        monkeypatch.setattr(Ballast, "fill", no_room)
 
-    def _limit(self, more: int) -> None:
-        (pages,) = self._spool._database.execute("PRAGMA page_count").fetchone()
-        self._spool._database.execute(f"PRAGMA max_page_count={pages + more}")
+async def reserved(engine: AsyncEngine) -> list[int]:
+    """What is reserved of wallets, in micro-CHF."""
+    async with engine.connect() as connection:
+        return sorted(await connection.scalars(sa.select(RESERVATIONS.c.amount)))

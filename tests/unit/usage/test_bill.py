@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -6,8 +7,8 @@ from frontend.access.caller import Caller
 from frontend.catalogue.prices import Price
 from frontend.dispatch.context import RequestContext
 from frontend.errors import BadGateway, InsufficientQuota
-from frontend.usage.bill import Billing, UnchargedError
-from frontend.usage.events import Identity, UsageEvent
+from frontend.usage.bill import Billing, Identity, UnchargedError, event_id
+from frontend.usage.spool import UsageEvent
 
 _PRICES = {"chat": Price("chat", "million_tokens", 1_000_000)}
 _PREPAID = Caller("key", "name", org="acme", prepaid=True)
@@ -17,21 +18,24 @@ class PurseRecorder:
     """Notes charges, and has one purse that is its wallets too."""
 
     def __init__(self, free: int = 100) -> None:
-        self.free = free
+        self.free, self.reserved = free, dict[str, int]()
         self.charges: list[UsageEvent] = []
         self.can_charge = True
         self.wallets = self
 
-    async def reserve(self, org: str, amount: int, deadline: float) -> None:
+    async def reserve(self, org: str, amount: int, deadline: float) -> str:
         if amount > self.free:
             raise InsufficientQuota("no")
         self.free -= amount
+        self.reserved[name := f"reservation {len(self.reserved)}"] = amount
+        return name
 
-    def release(self, org: str, amount: int) -> None:
-        self.free += amount
+    def release(self, org: str, reservation: str) -> None:
+        self.free += self.reserved.pop(reservation)
 
     def charge(self, event: UsageEvent) -> None:
         self.charges.append(event)
+        self.free += self.reserved.pop(event.reservation, event.amount) - event.amount
 
 
 @pytest.fixture
@@ -97,6 +101,7 @@ async def test_a_wallet_pays_what_was_made(recorder: PurseRecorder, billing: Bil
         bill.charge()
     (event,) = recorder.charges
     assert (event.quantity, event.amount, recorder.free) == (made, paid, 100 - paid)
+    assert event.id == event_id("key", billing.identity(), "chat", 30)
 
 
 async def test_without_a_wallet_all_that_was_made_is_recorded(recorder: PurseRecorder) -> None:
@@ -126,3 +131,30 @@ async def test_no_answer_is_free_whose_work_was_begun(billing: Billing, status: 
             bill.let_go()
     with pytest.raises(UnchargedError):
         billing.answer_begins(status, is_charged=False)
+
+
+_IDENTITY = Identity("order-66", "/v1/audio/speech", b"what it says")
+_ID = event_id("key", _IDENTITY, "tts-1", 12)
+
+
+def test_a_request_that_is_sent_again_is_known_by_the_same_id() -> None:
+    assert event_id("key", replace(_IDENTITY), "tts-1", 12) == _ID
+
+
+@pytest.mark.parametrize(
+    ("key", "identity", "model", "quantity"),
+    [
+        ("other", _IDENTITY, "tts-1", 12),
+        ("key", replace(_IDENTITY, request_id="order-67"), "tts-1", 12),
+        ("key", replace(_IDENTITY, path="/api/v1/audio/synthesize"), "tts-1", 12),
+        ("key", replace(_IDENTITY, content=b"something else"), "tts-1", 12),
+        ("key", _IDENTITY, "tts-1-hd", 12),
+        ("key", _IDENTITY, "tts-1", 13),
+        ("keyorder-66", replace(_IDENTITY, request_id=""), "tts-1", 12),
+        ("key", _IDENTITY, "tts-11", 2),
+    ],
+)
+def test_requests_that_differ_in_anything_are_known_by_other_ids(
+    key: str, identity: Identity, model: str, quantity: int
+) -> None:
+    assert event_id(key, identity, model, quantity) != _ID

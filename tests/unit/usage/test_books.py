@@ -13,10 +13,10 @@ from frontend.access.audit import ADMIN_KEY, Actor, Wanted
 from frontend.access.names import RegistryError
 from frontend.access.paging import EVERYTHING, Page
 from frontend.access.registry import Registry
-from frontend.database.tables import SECRETS, USAGE_EVENTS, WALLETS
+from frontend.database.tables import SECRETS, USAGE_EVENTS
 from frontend.usage import books as module
-from frontend.usage import leases
-from frontend.usage.books import Books, Lease, Scope, Sum
+from frontend.usage.books import Books, Scope, Sum
+from frontend.usage.wallets import Wallets
 from tests.eventually import until
 from tests.unit.usage.conftest import event, write
 
@@ -57,22 +57,11 @@ async def test_a_wallet_holds_a_billion_at_most(books: Books) -> None:
     assert (await books.top_up("acme", 10**15, "all"), type(await books.balance("acme"))) == (10**15, int)
 
 
-async def test_what_a_frontend_holds_belongs_to_the_balance(engine: AsyncEngine, books: Books) -> None:
+async def test_what_is_reserved_belongs_to_the_balance(engine: AsyncEngine, books: Books) -> None:
     await books.top_up("acme", 100, None)
-    async with engine.begin() as connection:
-        await leases.take(connection, "holder", "acme", 10)
-    assert (await books.leases(), await books.balance("acme")) == ([Lease("holder", "acme", 50)], 100)
-    assert [len(found) for found in (await books.leases("holder"), await books.leases("other"))] == [1, 0]
-    assert await books.leases(most=0) == []
-
-
-async def test_a_lease_that_is_released_is_free_for_others(engine: AsyncEngine, books: Books) -> None:
-    await books.top_up("acme", 100, None)
-    async with engine.begin() as connection:
-        await leases.take(connection, "lost", "acme", 100)
-    await books.release("lost")
-    async with engine.begin() as connection:
-        assert (await leases.take(connection, "other", "acme", 100)).amount == 100
+    for amount in (10, 20):
+        await Wallets(engine, "holder").reserve("acme", amount, asyncio.get_running_loop().time() + 5)
+    assert (await books.balance("acme"), await books.top_up("acme", 5, None)) == (100, 105)
 
 
 async def _noted(engine: AsyncEngine) -> list[tuple[str, str, dict[str, Any]]]:
@@ -85,15 +74,6 @@ async def test_a_top_up_is_written_down_once(engine: AsyncEngine, books: Books) 
     for _ in range(2):
         await books.top_up("acme", 25_500_000, "invoice")
     assert await _noted(engine) == [("wallet.top_up", "acme", {"amount": "25.50", "reference": "invoice"})]
-
-
-async def test_a_lease_that_is_released_is_written_down_and_nothing_is_not(engine: AsyncEngine, books: Books) -> None:
-    async with engine.begin() as connection:
-        await connection.execute(sa.insert(WALLETS).values(org="acme", balance=100))
-        await leases.take(connection, "lost", "acme", 100)
-    for _ in range(2):
-        await books.release("lost")
-    assert await _noted(engine) == [("lease.release", "lost", {"amounts": {"acme": "0.0001"}})]
 
 
 async def test_the_deletion_of_charges_is_written_down_once(

@@ -8,11 +8,11 @@ from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.database.tables import USAGE_DAYS, USAGE_EVENTS, USAGE_SPOOLS
-from frontend.usage import leases
-from frontend.usage.books import Books, Lease
-from frontend.usage.events import UsageEvent
+from frontend.usage.books import Books
 from frontend.usage.ledger import Ledger, Placed, Repeats
-from tests.unit.usage.conftest import event
+from frontend.usage.spool import UsageEvent
+from frontend.usage.wallets import Wallets
+from tests.unit.usage.conftest import event, reserved
 
 _DAY = 86_400
 
@@ -26,11 +26,15 @@ async def _total(engine: AsyncEngine) -> tuple[int, int]:
 
 @pytest.fixture
 async def books(engine: AsyncEngine, books: Books) -> Books:
-    """Where acme has 100, of which the holder has leased 60."""
+    """Where acme has 100."""
     await books.top_up("acme", 100, None)
-    async with engine.begin() as connection:
-        await leases.take(connection, "holder", "acme", 60)
     return books
+
+
+@pytest.fixture
+async def reservation(engine: AsyncEngine, books: Books) -> str:
+    """Of 60, which the holder has reserved."""
+    return await Wallets(engine, "holder").reserve("acme", 60, asyncio.get_running_loop().time() + 5)
 
 
 def _ledger(engine: AsyncEngine, holder: str = "holder") -> Ledger:
@@ -44,7 +48,7 @@ def _placed(*events: UsageEvent, start: int = 1) -> list[Placed]:
 
 async def test_a_charge_is_written_once_however_often_its_spool_brings_it(engine: AsyncEngine) -> None:
     ledger = _ledger(engine)
-    for _ in range(3):
+    for _ in range(5):
         await ledger.write(_placed(event("a"), event("b")))
     assert await _total(engine) == (2, 10)
 
@@ -111,20 +115,21 @@ async def test_a_day_is_that_of_utc_wherever_the_machine_is(engine: AsyncEngine)
         assert list(await connection.scalars(select(USAGE_DAYS.c.day))) == ["1970-01-01"]
 
 
-async def test_a_charge_is_paid_from_the_lease(engine: AsyncEngine, books: Books) -> None:
-    await _ledger(engine).write(_placed(event("a", 25)))
-    assert (await books.leases(), await books.balance("acme")) == ([Lease("holder", "acme", 35)], 75)
+async def test_a_charge_ends_its_reservation(engine: AsyncEngine, books: Books, reservation: str) -> None:
+    await _ledger(engine).write(_placed(event("a", 25, reservation), event("b", 5)))
+    assert (await reserved(engine), await books.balance("acme")) == ([], 70)
 
 
-async def test_a_repeat_costs_the_lease_nothing(engine: AsyncEngine, books: Books) -> None:
-    await _ledger(engine).write(_placed(event("a", 25), event("a", 25)))
-    await _ledger(engine).write(_placed(event("a", 25), start=3))
-    assert await books.leases() == [Lease("holder", "acme", 35)]
+async def test_a_repeat_costs_nothing_and_ends_its_reservation(
+    engine: AsyncEngine, books: Books, reservation: str
+) -> None:
+    await _ledger(engine).write(_placed(event("a", 25), event("a", 25, reservation)))
+    assert (await reserved(engine), await books.balance("acme")) == ([], 75)
 
 
-async def test_a_charge_that_comes_again_is_paid_once(engine: AsyncEngine, books: Books) -> None:
+async def test_a_charge_that_comes_again_is_paid_once(engine: AsyncEngine, books: Books, reservation: str) -> None:
     for _ in range(3):
-        await _ledger(engine).write(_placed(event("a", 25)))
+        await _ledger(engine).write(_placed(event("a", 25, reservation)))
     assert await books.balance("acme") == 75
 
 
@@ -133,9 +138,9 @@ async def test_a_charge_that_no_wallet_pays_is_only_recorded(engine: AsyncEngine
     assert (await books.balance("acme"), await _total(engine)) == (100, (1, 25))
 
 
-async def test_a_lease_given_up_is_paid_by_the_wallet_down_to_nothing(engine: AsyncEngine, books: Books) -> None:
-    await _ledger(engine, "lost").write(_placed(event("a", 25), event("b", 25)))
-    assert (await books.leases(), await books.balance("acme")) == ([Lease("holder", "acme", 60)], 60)
+async def test_a_charge_leaves_what_others_have_reserved(engine: AsyncEngine, books: Books, reservation: str) -> None:
+    await _ledger(engine, "late").write(_placed(event("a", 25, "ended by itself"), event("b", 25)))
+    assert (await reserved(engine), await books.balance("acme")) == ([60], 60)
 
 
 async def test_writers_of_the_same_requests_in_any_order_do_not_deadlock_and_agree(engine: AsyncEngine) -> None:
@@ -154,10 +159,10 @@ async def test_writers_of_the_same_requests_in_any_order_do_not_deadlock_and_agr
     assert sum(await _answers(engine)) == 240
 
 
-async def test_a_holder_that_ends_leaves_nothing(engine: AsyncEngine, books: Books) -> None:
+async def test_a_holder_that_ends_leaves_nothing(engine: AsyncEngine, books: Books, reservation: str) -> None:
     ledger = _ledger(engine)
     await ledger.write(_placed(event("a", 25)))
     await ledger.end()
-    assert (await books.leases(), await books.balance("acme")) == ([], 75)
+    assert (await reserved(engine), await books.balance("acme")) == ([], 75)
     async with engine.connect() as connection:
         assert list(await connection.scalars(select(USAGE_SPOOLS.c.holder))) == []

@@ -18,7 +18,7 @@ from frontend.usage.ledger import Repeats
 from frontend.usage.recorder import Recorder
 from frontend.usage.spool import Spool
 from tests.eventually import until
-from tests.unit.usage.conftest import FullDisk, event
+from tests.unit.usage.conftest import FullDisk, event, reserved
 
 
 async def _written(engine: AsyncEngine) -> list[str]:
@@ -34,7 +34,7 @@ async def _until_written(engine: AsyncEngine, ids: list[str]) -> None:
 
 
 def _soon() -> float:
-    return asyncio.get_running_loop().time() + 5
+    return asyncio.get_running_loop().time() + 30
 
 
 @pytest.fixture
@@ -48,8 +48,7 @@ async def recorder(engine: AsyncEngine, tmp_path: Path) -> AsyncIterator[Recorde
 
 async def _pay(recorder: Recorder) -> None:
     """One answer that costs acme 30."""
-    await recorder.wallets.reserve("acme", 30, _soon())
-    recorder.charge(event("a", 30))
+    recorder.charge(event("a", 30, await recorder.wallets.reserve("acme", 30, _soon())))
 
 
 async def test_at_the_end_everything_is_written_and_no_file_is_left(engine: AsyncEngine, tmp_path: Path) -> None:
@@ -61,12 +60,13 @@ async def test_at_the_end_everything_is_written_and_no_file_is_left(engine: Asyn
     assert (await _written(engine), list((tmp_path / "usage").iterdir())) == (["a", "b", "c"], [])
 
 
-async def test_leases_go_back_at_the_end(engine: AsyncEngine, books: Books, tmp_path: Path) -> None:
+async def test_what_is_reserved_goes_back_at_the_end(engine: AsyncEngine, books: Books, tmp_path: Path) -> None:
     await books.top_up("acme", 100, None)
     recorder = Recorder(engine, tmp_path / "usage", Repeats())
     await _pay(recorder)
+    await recorder.wallets.reserve("acme", 20, _soon())
     await recorder.close()
-    assert (await books.balance("acme"), await books.leases()) == (70, [])
+    assert (await books.balance("acme"), await reserved(engine)) == (70, [])
 
 
 async def test_a_request_that_is_repeated_costs_its_wallet_nothing_more(
@@ -86,11 +86,11 @@ async def test_what_a_dead_one_left_is_settled_at_the_start(engine: AsyncEngine,
     await books.top_up("acme", 100, None)
     dead = Recorder(engine, tmp_path / "usage", Repeats())
     await dead.wallets.reserve("acme", 60, _soon())
-    dead.charge(event("a", 30))
+    await _pay(dead)
     dead._spool.close()
     recorder = Recorder(engine, tmp_path / "usage", Repeats())
     await recorder.start()
-    assert (await _written(engine), await books.balance("acme"), await books.leases()) == (["a"], 70, [])
+    assert (await _written(engine), await books.balance("acme"), await reserved(engine)) == (["a"], 70, [])
     await recorder.close()
 
 
@@ -123,11 +123,15 @@ def _may_begin(recorder: Recorder) -> tuple[bool, bool]:
     return recorder.can_charge, USAGE_UNWRITABLE._value.get() == 0
 
 
+def _charge_many(recorder: Recorder) -> None:
+    for number in range(100):
+        recorder.charge(event(str(number), prepaid=False))
+
+
 async def test_after_a_charge_that_found_the_disk_full_no_work_begins_until_there_is_room(recorder: Recorder) -> None:
-    with pytest.MonkeyPatch.context() as patched:
-        FullDisk(recorder._spool, patched)
-        for number in range(20):
-            recorder.charge(event(str(number), prepaid=False))
+    with FullDisk(recorder._spool):
+        with pytest.raises(sqlite3.OperationalError, match="full"):
+            _charge_many(recorder)
         assert not recorder.can_charge
         await recorder._look()
         assert _may_begin(recorder) == (False, False)
@@ -201,14 +205,14 @@ async def test_frontends_that_reserve_charge_and_repeat_at_random_never_grant_mo
         name = f"{number}" if number % 3 else f"{number // 12}"
         await asyncio.sleep(draw.random())
         try:
-            await recorder.wallets.reserve("acme", amount, _soon())
+            reservation = await recorder.wallets.reserve("acme", amount, _soon())
         except InsufficientQuota:
             return
         await asyncio.sleep(draw.random() / 4)
         if draw.random() < 0.3:
-            recorder.wallets.release("acme", amount)
+            recorder.wallets.release("acme", reservation)
         else:
-            recorder.charge(event(name, amount))
+            recorder.charge(event(name, amount, reservation))
 
     await asyncio.gather(*(call(number) for number in range(150)))
     for recorder in recorders:

@@ -3,7 +3,7 @@
 import { byId, make } from "/shared/dom.js";
 import { List, cell, lines, moment } from "./list.js";
 
-const ACTIONS = ["key.create", "key.change", "key.rotate", "key.revoke", "org.create", "org.change", "wallet.top_up", "lease.release", "usage.prune"];
+const ACTIONS = ["key.create", "key.change", "key.rotate", "key.revoke", "org.create", "org.change", "wallet.top_up", "usage.prune"];
 
 export class AuditList {
   #list;
