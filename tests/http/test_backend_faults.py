@@ -13,6 +13,8 @@ from tests.conftest import Client
 from tests.fakes import FakeTriton
 from tests.speech import encode, say, transcribe
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 WAV = encode(say("Good morning everybody, this is a test."), "wav")
 OPERATIONS = ["embeddings", "rerank", "speech", "transcriptions", "transcribe", "synthesize"]
 

@@ -8,6 +8,8 @@ import pytest
 from tests.conftest import Client
 from tests.fakes import FakeTriton
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 PATH = "/v1/embeddings"
 
 

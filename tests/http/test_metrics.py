@@ -1,6 +1,7 @@
 import asyncio
 import re
 import time
+from collections import Counter
 from collections.abc import Iterable
 
 import pytest
@@ -9,12 +10,20 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as text_families
 
 from frontend.catalogue.version import VERSION
+from frontend.config.settings import Settings
+from frontend.errors import ApiError, BadGateway, BrokenModel, Internal, Late, Unreached
 from frontend.observe import exposition
 from frontend.observe.exposition import Format
 from frontend.pages.metrics import MetricsPage
+from frontend.usage.books import Books
+from tests.charges import COST, ORG_KEY, TEXT, charges, other_key, speak
 from tests.conftest import Client
+from tests.eventually import until
+from tests.fakes import FakeTriton
+from tests.samples import Change, total, value
+from tests.speech import encode, say, transcribe
 
-TEXT = "text/plain; version=0.0.4; charset=utf-8"
+PLAIN = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 
@@ -53,19 +62,19 @@ async def test_nothing_tells_when_a_label_was_first_seen(client: Client) -> None
 @pytest.mark.parametrize(
     ("accept", "kind"),
     [
-        (None, TEXT),
-        ("", TEXT),
-        ("*/*", TEXT),
-        ("text/html,application/xml;q=0.9,*/*;q=0.8", TEXT),
-        ("text/plain", TEXT),
-        ("text/plain;version=1.0.0", TEXT),
-        ("application/json", TEXT),
+        (None, PLAIN),
+        ("", PLAIN),
+        ("*/*", PLAIN),
+        ("text/html,application/xml;q=0.9,*/*;q=0.8", PLAIN),
+        ("text/plain", PLAIN),
+        ("text/plain;version=1.0.0", PLAIN),
+        ("application/json", PLAIN),
         ("application/openmetrics-text", OPENMETRICS),
         ("Application/OpenMetrics-Text; Version=1.0.0; charset=utf-8", OPENMETRICS),
-        ("application/openmetrics-text;version=2.0.0", TEXT),
-        ("application/openmetrics-text;q=0.2,text/plain;q=0.4", TEXT),
-        ("application/openmetrics-text;q=0,text/plain;q=0", TEXT),
-        ("application/openmetrics-text;q=high", TEXT),
+        ("application/openmetrics-text;version=2.0.0", PLAIN),
+        ("application/openmetrics-text;q=0.2,text/plain;q=0.4", PLAIN),
+        ("application/openmetrics-text;q=0,text/plain;q=0", PLAIN),
+        ("application/openmetrics-text;q=high", PLAIN),
         (
             "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,"
             "application/openmetrics-text;version=0.0.1;q=0.5,text/plain;version=1.0.0;q=0.4,*/*;q=0.1",
@@ -125,4 +134,113 @@ async def test_a_rendering_that_fails_leaves_the_next_one_to_work() -> None:
 async def test_who_asks_for_another_format_gets_that() -> None:
     page = MetricsPage(lambda form: form.content_type.encode())
     text, openmetrics = await asyncio.gather(page.get(exposition.TEXT), page.get(exposition.OPENMETRICS))
-    assert (text.decode(), openmetrics.decode()) == (TEXT, OPENMETRICS)
+    assert (text.decode(), openmetrics.decode()) == (PLAIN, OPENMETRICS)
+
+
+EMBED, RERANK = "/v1/embeddings", "/v1/rerank"
+
+
+async def test_requests_are_counted_by_operation_status_and_tier(client: Client, settings: Settings) -> None:
+    company = {"Authorization": f"Bearer {await other_key(settings, tier='company')}"}
+    counted = {
+        (tier, status): Change("quartet_requests_total", operation="embeddings", tier=tier, status=status)
+        for tier in ("free", "company", "none")
+        for status in ("200", "400", "401")
+    }
+    sent: Counter[tuple[str, str]] = Counter()
+    for headers, tier in (({}, "free"), (company, "company"), ({"Authorization": "Bearer no"}, "none")):
+        for body in ({"input": "a"}, {"input": "b"}, {"input": 1}):
+            answer = await client.post(EMBED, json=body, headers=headers)
+            sent[tier, str(answer.status)] += 1
+    assert {which: change.by for which, change in counted.items() if change.by} == sent
+
+
+async def test_requests_in_flight_are_those_that_have_not_ended(client: Client, triton: FakeTriton) -> None:
+    going = asyncio.Event()
+    triton.wait = going.wait
+    requests = [asyncio.create_task(client.post(EMBED, json={"input": "a"})) for _ in range(3)]
+    await until(lambda: len(triton.calls) == 3)
+    assert value("quartet_requests_in_flight", operation="embeddings") == 3
+    going.set()
+    await asyncio.gather(*requests)
+    await until(lambda: value("quartet_requests_in_flight", operation="embeddings") == 0)
+
+
+async def test_bytes_of_bodies_and_answers_are_those_on_the_wire(client: Client) -> None:
+    came = Change("quartet_body_bytes_sum", operation="embeddings")
+    went = Change("quartet_answer_bytes_sum", operation="embeddings")
+    body = b'{"input": "' + b"word " * 500 + b'"}'
+    answer = await client.post(EMBED, data=body)
+    size = len(await answer.read())
+    head = sum(len(name) + len(text) + 4 for name, text in answer.raw_headers)
+    assert came.by == len(body)
+    assert size + head < went.by < size + head + 100
+
+
+@pytest.mark.parametrize(
+    ("failure", "error"),
+    [
+        (Unreached("no"), "unreached"),
+        (Late("no"), "late"),
+        (BrokenModel("no"), "broken"),
+        (Internal("no"), "refused"),
+        (BadGateway("no"), "failed"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+async def test_a_call_that_fails_is_counted_by_its_class(
+    client: Client, triton: FakeTriton, failure: ApiError, error: str
+) -> None:
+    counted = Change("quartet_backend_errors_total", model="m3_embedder", error=error)
+    answered = Change("quartet_call_seconds_count", model="m3_embedder")
+    triton.failure = failure
+    assert (await client.post(EMBED, json={"input": "a"})).status >= 500
+    assert (counted.by, answered.by) == (1, 0)
+
+
+async def test_refusals_are_counted_by_reason(
+    client: Client, settings: Settings, books: Books, triton: FakeTriton
+) -> None:
+    await books.top_up("acme", COST - 1, None)
+    limited = {"Authorization": f"Bearer {await other_key(settings, limits={'embeddings': 1})}"}
+    reasons = {
+        (operation, reason): Change("quartet_refusals_total", operation=operation, reason=reason)
+        for operation in ("embeddings", "speech", "other")
+        for reason in ("limit", "balance", "auth", "queue", "size")
+    }
+    for _ in range(3):
+        await client.post(EMBED, json={"input": "a"}, headers=limited)
+    await speak(client, key=ORG_KEY)
+    await speak(client, "x" * 5001)
+    await client.get("/v1/models", headers={"Authorization": "Bearer wrong"})
+    triton.up = False
+    await until(lambda: total("quartet_in_flight_bound", model="m3_embedder") == 0)
+    await client.post(EMBED, json={"input": "a"})
+    # A mistake in a request is no refusal.
+    await client.post(EMBED, json={"input": 1})
+    assert {which: change.by for which, change in reasons.items() if change.by} == {
+        ("embeddings", "limit"): 2,
+        ("speech", "balance"): 1,
+        ("speech", "size"): 1,
+        ("other", "auth"): 1,
+        ("embeddings", "queue"): 1,
+    }
+
+
+async def test_what_is_charged_is_what_the_ledger_has(client: Client, settings: Settings) -> None:
+    money = {name: Change("quartet_charged_micro_chf_total", operation=name) for name in ("speech", "transcriptions")}
+    characters = Change("quartet_characters_total", model="tts-1")
+    seconds = Change("quartet_audio_seconds_total", model="stt-1")
+    tokens = Change("quartet_tokens_total", model="rerank-v2-m3")
+    for name in ("first", "second", "second"):
+        await speak(client, **{"X-Request-Id": name})
+    await transcribe(client, encode(say("one two three"), "wav"))
+    await client.post(RERANK, json={"query": "one", "documents": ["two", "three"]})
+    rows = await charges(client, settings)
+    of = {name: [row for row in rows if row["operation"] == name] for name in ("speech", "transcriptions", "rerank")}
+    for name, change in money.items():
+        assert change.by == sum(row["amount"] for row in of[name]) > 0
+    # Three were said, and one of them was paid for by the one before.
+    assert (characters.by, len(of["speech"])) == (3 * len(TEXT), 2)
+    assert seconds.by == pytest.approx(of["transcriptions"][0]["quantity"] / 1000)
+    assert tokens.by == of["rerank"][0]["quantity"]

@@ -219,12 +219,6 @@ async def test_others_are_told_which_models_are_used(
     assert dispatcher.tells() == {"embedder": 0.0}
 
 
-async def test_bulk_work_does_not_make_a_model_used(dispatcher: Dispatcher, first: FakeTriton) -> None:
-    bulk = dispatcher.infer("embedder", dict, ["out"], _asking(priority=4))
-    async with _under_way([bulk], first):
-        assert dispatcher.tells() == {}
-
-
 async def test_a_model_that_was_not_declared_has_no_queue(dispatcher: Dispatcher) -> None:
     with pytest.raises(KeyError):
         dispatcher.queue("unknown")

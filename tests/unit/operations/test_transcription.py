@@ -1,4 +1,4 @@
-"""What the model is asked of each window of a file, and which of its answers are bad."""
+"""What the model is asked of each window of a file, in which language, and which of its answers are bad."""
 
 import asyncio
 import json
@@ -21,6 +21,7 @@ from frontend.dispatch.queue import Bounds
 from frontend.dispatch.scheduler import Rules
 from frontend.errors import BadAnswer, InvalidRequest
 from frontend.http.held import Held, Holding
+from frontend.operations.transcription import languages
 from frontend.operations.transcription.pipeline import INPUTS, Abilities, TranscriptionPipeline, window_inputs
 from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest
 from frontend.peers.frontends import FixedFrontends
@@ -191,3 +192,13 @@ def test_files_are_read_by_the_settings_and_the_length_of_a_window() -> None:
 def test_an_execution_is_one_window_at_least_and_a_call_is_not_cut() -> None:
     work = Abilities(8.0).work
     assert (work.least, work.divisible) == (8.0, False)
+
+
+def test_javanese_has_its_iso_code_and_whispers_and_every_other_language_has_one() -> None:
+    assert (languages.iso_code("jw"), languages.token_code("jv")) == ("jv", "jw")
+    pairs = {code: {languages.iso_code(code), languages.token_code(code)} for code in languages.CODES}
+    assert {code for code, codes in pairs.items() if codes != {code}} == {"jw", "jv"}
+
+
+def test_there_are_the_hundred_languages_of_large_v3() -> None:
+    assert len(languages.LANGUAGES) == 100

@@ -5,11 +5,20 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from frontend.database import migrate as module
 from frontend.database.engine import DATABASE_FAILURES, DatabaseUrlError, absolute, open_engine, reading
+from frontend.database.migrate import MigrationError, migrate, newest
+from frontend.database.tables import metadata
 from tests.databases import PostgresServer
+from tests.samples import Change
 
 
 @pytest.mark.parametrize("url", ["", "quartet", "mysql://a/b", "sqlite://", "sqlite:///:memory:"])
@@ -108,4 +117,81 @@ async def test_a_file_that_was_put_into_the_place_of_another_is_used(tmp_path: P
     await _write(engine)
     with closing(sqlite3.connect(path)) as found:
         assert found.execute("SELECT name FROM things").fetchall() == [("one",)]
+    await engine.dispose()
+
+
+async def test_the_migrations_lead_to_the_tables(empty_database: str) -> None:
+    def differences(connection: Connection) -> list[object]:
+        return list(compare_metadata(MigrationContext.configure(connection), metadata))
+
+    engine = open_engine(empty_database)
+    await migrate(engine)
+    async with engine.connect() as connection:
+        assert await connection.run_sync(differences) == []
+    await engine.dispose()
+
+
+def test_the_newest_file_of_migrations_is_the_newest_revision() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(module._SCRIPTS))
+    assert newest() == ScriptDirectory.from_config(config).get_current_head()
+
+
+async def test_frontends_that_start_together_migrate_once(empty_database: str) -> None:
+    engines = [open_engine(empty_database) for _ in range(4)]
+    await asyncio.gather(*(migrate(engine) for engine in engines))
+    async with engines[0].connect() as connection:
+        assert (await connection.execute(text("SELECT count(*) FROM alembic_version"))).scalar() == 1
+    for engine in engines:
+        await engine.dispose()
+
+
+async def test_a_database_of_a_newer_version_is_refused(empty_database: str) -> None:
+    engine = open_engine(empty_database)
+    await migrate(engine)
+    async with engine.begin() as connection:
+        await connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(MigrationError, match="newer"):
+        await migrate(engine)
+    await engine.dispose()
+
+
+async def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "broken").write_bytes(b"no database at all" * 100)
+    engine = open_engine(f"sqlite:///{tmp_path}/broken")
+    with pytest.raises(MigrationError, match="cannot be used"):
+        await migrate(engine)
+    await engine.dispose()
+
+
+async def test_a_server_that_is_away_is_refused() -> None:
+    engine = open_engine("postgresql://quartet:secret@127.0.0.1:1/quartet")
+    with pytest.raises(MigrationError) as refused:
+        await migrate(engine)
+    assert "secret" not in str(refused.value)
+    await engine.dispose()
+
+
+async def test_every_statement_is_timed_and_every_failure_counted(empty_database: str) -> None:
+    engine = open_engine(empty_database)
+    answered, failed = Change("quartet_database_seconds_count"), Change("quartet_database_errors_total")
+    async with engine.connect() as connection:
+        # It begins a transaction.
+        await connection.execute(text("SELECT 1"))
+        before = answered.by
+        for _ in range(3):
+            await connection.execute(text("SELECT 1"))
+        assert (answered.by - before, failed.by) == (3, 0)
+        with pytest.raises(SQLAlchemyError):
+            await connection.execute(text("SELECT nothing FROM nowhere"))
+        assert (answered.by - before, failed.by) == (3, 1)
+    await engine.dispose()
+
+
+async def test_a_database_that_is_away_is_a_failure() -> None:
+    engine, failed = open_engine("postgresql://a:b@127.0.0.1:1/none"), Change("quartet_database_errors_total")
+    with pytest.raises((SQLAlchemyError, OSError)):
+        async with engine.connect():
+            pass
+    assert failed.by == 1
     await engine.dispose()
