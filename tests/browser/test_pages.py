@@ -9,13 +9,10 @@ from playwright.async_api import Page, expect
 
 from frontend.access import api_key
 from frontend.access.registry import Registry
-from frontend.config.settings import Settings
-from frontend.database.engine import open_engine
-from frontend.database.migrate import migrate
 from tests.browser.barriers import barriers
 from tests.browser.conftest import Seen
-from tests.browser.served import open_with_key, served
-from tests.conftest import ROOT
+from tests.browser.served import database_of, open_with_key, served
+from tests.conftest import settings_in
 from tests.fakes import FakeTriton, add_key
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -45,19 +42,10 @@ async def triton() -> SlowTriton:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def url(tmp_path_factory: pytest.TempPathFactory, triton: SlowTriton) -> AsyncIterator[str]:
     """The address of the application, with ``KEY`` of an organisation called as markup."""
-    folder = tmp_path_factory.mktemp("pages")
-    settings = Settings(
-        model_repository=ROOT / "model_repository",
-        database=f"sqlite:///{folder}/quartet.sqlite3",
-        usage_folder=folder / "usage",
-        audio_workers=1,
-    )
-    engine = open_engine(settings.database)
-    await migrate(engine)
-    registry = Registry(engine)
-    await registry.create_org("<b onclick=hurt()>acme", None)
-    await add_key(registry, KEY, org="<b onclick=hurt()>acme")
-    await engine.dispose()
+    settings = settings_in(tmp_path_factory.mktemp("pages"))
+    async with database_of(settings) as engine:
+        await Registry(engine).create_org("<b onclick=hurt()>acme", None)
+        await add_key(Registry(engine), KEY, org="<b onclick=hurt()>acme")
     async with served(settings, triton) as address:
         yield address
 

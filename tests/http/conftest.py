@@ -20,11 +20,17 @@ from tests.upstream import Upstream
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def shared(database: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[Client, FakeTriton]]:
-    """For files whose tests run in one loop and leave it as it was: starting one takes longer than most tests."""
+async def shared(
+    request: pytest.FixtureRequest, database: Path, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[tuple[Client, FakeTriton]]:
+    """For files whose tests run in one loop and leave it as it was: starting one takes longer than most tests.
+
+    A file may say ``SETTINGS`` of its own.
+    """
     folder, triton = tmp_path_factory.mktemp("shared"), FakeTriton()
     shutil.copy(database, folder / "quartet.sqlite3")
-    async with running(settings_in(folder, wrong_keys_a_minute=0, unpaid_seconds=1000.0), triton) as connected:
+    values = {"wrong_keys_a_minute": 0, "unpaid_seconds": 1000.0, **getattr(request.module, "SETTINGS", {})}
+    async with running(settings_in(folder, **values), triton) as connected:
         yield connected, triton
 
 

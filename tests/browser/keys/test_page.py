@@ -84,6 +84,24 @@ async def test_a_key_is_changed(page: Page) -> None:
     await expect(row).to_contain_text("the tier's")
 
 
+async def test_the_end_of_a_key_is_taken_away_where_it_has_one(page: Page) -> None:
+    prefix = api_key.prefix(await made(page, name="ends", expires_in="30"))
+    row, dialog = page.get_by_role("row", name=prefix), page.get_by_role("dialog")
+    await expect(row).to_contain_text("until ")
+    await page.get_by_role("button", name=f"Change {prefix}").click()
+    days, never = dialog.get_by_label("Expires in days"), dialog.get_by_label("Never expires")
+    await never.check()
+    await expect(days).to_be_disabled()
+    await never.uncheck()
+    await expect(days).to_be_enabled()
+    await never.check()
+    await fill(page, "Change it")
+    await expect(row).to_contain_text("active")
+    await page.get_by_role("button", name=f"Change {prefix}").click()
+    await expect(days).to_be_visible()
+    await expect(never).to_have_count(0)
+
+
 async def test_markup_stays_text_wherever_it_is_put(page: Page) -> None:
     await page.get_by_role("tab", name="Organisations").click()
     await page.get_by_role("button", name="New organisation").click()
