@@ -1,24 +1,27 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
 
 import pytest
 from prometheus_client import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics_families
 from prometheus_client.parser import text_string_to_metric_families as text_families
 
+from frontend.access.registry import Registry
 from frontend.catalogue.version import VERSION
 from frontend.config.settings import Settings
+from frontend.database.engine import open_engine
 from frontend.errors import ApiError, BadGateway, BrokenModel, Internal, Late, Unreached
 from frontend.observe import exposition
 from frontend.observe.exposition import Format
 from frontend.pages.metrics import MetricsPage
 from frontend.usage.books import Books
 from tests.charges import COST, ORG_KEY, TEXT, charges, other_key, speak
-from tests.conftest import Client
+from tests.conftest import Client, running
 from tests.eventually import until
-from tests.fakes import FakeTriton
+from tests.fakes import FakeTriton, add_key
 from tests.samples import Change, value
 from tests.speech import encode, say, transcribe
 
@@ -182,33 +185,38 @@ async def test_a_call_that_fails_is_counted_by_its_class(
 
 
 @_APART
+@pytest.mark.parametrize(
+    ("operation", "reason", "send"),
+    [
+        ("other", "auth", lambda client: client.get("/v1/models", headers={"Authorization": "Bearer wrong"})),
+        ("speech", "size", lambda client: speak(client, "x" * 5001)),
+        ("speech", "balance", lambda client: speak(client, key=ORG_KEY)),
+        ("embeddings", "queue", lambda client: client.post(EMBED, json={"input": "a"})),
+        (
+            "rerank",
+            "limit",
+            lambda client: client.post(RERANK, json={}, headers={"Authorization": f"Bearer {ORG_KEY}"}),
+        ),
+        ("embeddings", "", lambda client: client.post(EMBED, json={"input": 1})),
+    ],
+    ids=["a wrong key", "too much", "an empty wallet", "no Triton", "too often", "a mistake, which is no refusal"],
+)
 async def test_refusals_are_counted_by_reason(
-    client: Client, settings: Settings, books: Books, triton: FakeTriton
+    settings: Settings, triton: FakeTriton, operation: str, reason: str, send: Callable[[Client], Awaitable[Any]]
 ) -> None:
-    await books.top_up("acme", COST - 1, None)
-    limited = {"Authorization": f"Bearer {await other_key(settings, limits={'embeddings': 1})}"}
-    reasons = {
-        (operation, reason): Change("quartet_refusals_total", operation=operation, reason=reason)
-        for operation in ("embeddings", "speech", "other")
-        for reason in ("limit", "balance", "auth", "queue", "size")
-    }
-    for _ in range(3):
-        await client.post(EMBED, json={"input": "a"}, headers=limited)
-    await speak(client, key=ORG_KEY)
-    await speak(client, "x" * 5001)
-    await client.get("/v1/models", headers={"Authorization": "Bearer wrong"})
-    triton.up, bound = False, Change("quartet_in_flight_bound", model="m3_embedder")
-    await until(lambda: bound.by < 0)
-    await client.post(EMBED, json={"input": "a"})
-    # A mistake in a request is no refusal.
-    await client.post(EMBED, json={"input": 1})
-    assert {which: change.by for which, change in reasons.items() if change.by} == {
-        ("embeddings", "limit"): 2,
-        ("speech", "balance"): 1,
-        ("speech", "size"): 1,
-        ("other", "auth"): 1,
-        ("embeddings", "queue"): 1,
-    }
+    engine = open_engine(settings.database)
+    await Registry(engine).create_org("acme", None)
+    await add_key(Registry(engine), ORG_KEY, org="acme", limits={"rerank": 1})
+    await Books(engine).top_up("acme", COST - 1, None)
+    await engine.dispose()
+    triton.up = reason != "queue"
+    async with running(settings, triton) as client:
+        if reason == "limit":
+            await send(client)
+        reasons = ("limit", "balance", "auth", "queue", "size")
+        counted = {each: Change("quartet_refusals_total", operation=operation, reason=each) for each in reasons}
+        await send(client)
+    assert [each for each, change in counted.items() for _ in range(int(change.by))] == [reason] * bool(reason)
 
 
 @_APART

@@ -47,7 +47,7 @@ def test_this_machine_passes() -> None:
 
 
 def test_a_free_port_is_not_given_to_two() -> None:
-    assert len({checks.free_port() for _ in range(500)}) == 500
+    assert len({checks.free_port() for _ in range(50)}) == 50
 
 
 def test_an_old_glibc_is_named() -> None:
