@@ -45,7 +45,7 @@ def triton(request: pytest.FixtureRequest) -> FakeTriton:
     new = FakeTriton()
     if not _shares(request):
         return new
-    _, shared = request.getfixturevalue("shared")
+    shared: FakeTriton = request.getfixturevalue("shared")[1]
     vars(shared).update(vars(new))
     return shared
 
