@@ -15,7 +15,7 @@ from tests.browser.served import database_of, open_with_key, served
 from tests.conftest import settings_in
 from tests.fakes import FakeTriton, add_key
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 KEY = api_key.new_key()
 # Each of them would say so.
@@ -34,12 +34,12 @@ class SlowTriton(FakeTriton):
         self.wait = self.held.wait
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def triton() -> SlowTriton:
     return SlowTriton()
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def url(tmp_path_factory: pytest.TempPathFactory, triton: SlowTriton) -> AsyncIterator[str]:
     """The address of the application, with ``KEY`` of an organisation called as markup."""
     settings = settings_in(tmp_path_factory.mktemp("pages"))
@@ -50,7 +50,7 @@ async def url(tmp_path_factory: pytest.TempPathFactory, triton: SlowTriton) -> A
         yield address
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def page(tab: Page, url: str) -> Page:
     """The playground, signed in."""
     await open_with_key(tab, url, KEY, "/playground")

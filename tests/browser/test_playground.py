@@ -23,7 +23,7 @@ from tests.browser.barriers import barriers
 from tests.browser.conftest import SPOKEN, Seen
 from tests.speech import encode
 
-pytestmark = [pytest.mark.triton, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.triton, pytest.mark.asyncio(loop_scope="session")]
 
 ANSWER_MS = 60_000
 # Quotes, a backslash, markup and what shells read.
@@ -39,7 +39,7 @@ _DROP = """(names) => {
 TEXTS = ["How do I reset my password?", 'It\'s a <b>cat</b> "on" the \\ mat.', "A kitten is lying on the rug."]
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def page(stack: Stack, tab: Page) -> AsyncIterator[Page]:
     """Signed in with a key that may do everything."""
     await tab.goto(f"{stack.url}/playground")

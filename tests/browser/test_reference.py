@@ -18,7 +18,7 @@ from tests.browser.served import database_of, open_with_key, served
 from tests.conftest import settings_in
 from tests.fakes import add_key
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 KEY = api_key.new_key()
 
@@ -35,7 +35,7 @@ _EXAMPLES = {
 }
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def url(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
     settings = settings_in(tmp_path_factory.mktemp("reference"), chat_upstream="http://127.0.0.1:1/v1")
     async with database_of(settings) as engine:
@@ -44,7 +44,7 @@ async def url(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
         yield address
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def page(tab: Page, url: str) -> Page:
     """Of a tab that has a key."""
     await open_with_key(tab, url, KEY, "/docs/reference")

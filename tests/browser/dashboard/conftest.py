@@ -28,32 +28,32 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     return settings_in(tmp_path_factory.mktemp("dashboard"))
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def accounts(settings: Settings) -> dict[str, Account]:
     async with database_of(settings) as engine:
         return await fill(engine)
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def books(settings: Settings, accounts: dict[str, Account]) -> AsyncIterator[Books]:
     async with database_of(settings) as engine:
         yield Books(engine)
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def url(settings: Settings, accounts: dict[str, Account]) -> AsyncIterator[str]:
     async with served(settings) as address:
         yield f"{address}/dashboard"
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def clocked(tab: Page) -> Page:
     await tab.clock.set_fixed_time(NOW)
     await tab.add_init_script(_KEEP_LABELS)
     return tab
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def page(clocked: Page, url: str, accounts: dict[str, Account]) -> AsyncIterator[Page]:
     yield await opened(clocked, url, accounts["first"].key)
     await clocked.unroute_all()

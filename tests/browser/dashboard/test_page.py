@@ -9,7 +9,7 @@ from tests.browser.barriers import barriers
 from tests.browser.conftest import Seen
 from tests.browser.dashboard.ledger import ACME, FIRST, MARKUP, TODAY, Account, choose, opened, totals
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def test_markup_stays_text(page: Page) -> None:
@@ -149,7 +149,7 @@ _NAMES = """table => [...table.querySelectorAll("tbody tr, tfoot tr")].map((row)
 _TOPS = "row => [...row.children].map((cell) => cell.getBoundingClientRect().top)"
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def phone(page: Page) -> Page:
     await page.set_viewport_size({"width": 390, "height": 800})
     await page.get_by_role("button", name="Today").click()

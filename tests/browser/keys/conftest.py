@@ -21,7 +21,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     return settings_in(tmp_path_factory.mktemp("keys"), admin_key=ADMIN_KEY, floors=floors)
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def url(settings: Settings) -> AsyncIterator[str]:
     """The address of the application, with an organisation that has a wallet."""
     async with database_of(settings) as engine:
@@ -31,7 +31,7 @@ async def url(settings: Settings) -> AsyncIterator[str]:
         yield address
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def page(tab: Page, url: str) -> Page:
     """Signed in."""
     await tab.goto(f"{url}/keys")

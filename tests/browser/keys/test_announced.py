@@ -7,25 +7,25 @@ from playwright.async_api import Page, expect
 from frontend.access import api_key
 from tests.browser.keys.steps import fill, made, made_by_another
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 _FOCUSED = "document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent"
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def prefix(url: str) -> str:
     """Of a key that another made."""
     return (await made_by_another(url, "told"))["prefix"]
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def listed(prefix: str, page: Page) -> Page:
     """Signed in, where that key is seen."""
     await expect(page.get_by_role("row", name=prefix)).to_be_visible()
     return page
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def orgs(page: Page) -> Page:
     await page.get_by_role("tab", name="Organisations").click()
     await expect(page.get_by_role("row", name="acme")).to_be_visible()

@@ -17,7 +17,7 @@ from tests.browser.conftest import Seen
 from tests.browser.keys.steps import ADMIN_KEY, ORG, fill, made, sign_in
 from tests.browser.test_pages import MARKUP
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def _status(url: str, key: str) -> int:
