@@ -134,34 +134,23 @@ def test_the_table_has_a_line_a_number_under_each_model() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("vectors", "scores", "said"),
-    [
-        (
-            _vectors(),
-            _scores(),
-            "int8 keeps 100.0% or more of the first results and is 2.0 times as fast (PRECISION=int8)",
-        ),
-        (
-            _vectors(),
-            _scores((0.25, 0)),
-            "int8 gives another first result in 50.0% of m3_reranker's queries, worth 0.2500 less, and is 2.0 times as "
-            "fast: PRECISION=fp32 where these texts must be found exactly",
-        ),
-        (
-            _vectors(speeds=(1000, 1050)),
-            _scores(),
-            "int8 is 1.1 times as fast as fp32 on this machine: PRECISION=fp32 loses nothing",
-        ),
-    ],
-    ids=["keeps first results", "changes first results", "is no faster"],
-)
-def test_int8_is_advised_where_it_is_faster_and_keeps_first_results(
-    vectors: Compared, scores: Compared, said: str
-) -> None:
-    assert verdict([vectors, scores]) == said
+def test_int8_that_keeps_first_results_is_advised() -> None:
+    said = verdict([_vectors(), _scores()])
+    assert said == "int8 keeps 100.0% or more of the first results and is 2.0 times as fast (PRECISION=int8)"
+
+
+def test_int8_that_changes_first_results_is_not() -> None:
+    assert verdict([_vectors(), _scores((0.25, 0))]) == (
+        "int8 gives another first result in 50.0% of m3_reranker's queries, worth 0.2500 less, and is 2.0 times as "
+        "fast: PRECISION=fp32 where these texts must be found exactly"
+    )
 
 
 def test_one_first_result_in_fifty_may_be_another() -> None:
     assert "PRECISION=int8" in verdict([_vectors((0.1, *[0] * 49))])
     assert "PRECISION=fp32" in verdict([_vectors((0.1, 0.1, *[0] * 97))])
+
+
+def test_int8_that_is_no_faster_is_not_advised() -> None:
+    said = verdict([_vectors(speeds=(1000, 1050)), _scores()])
+    assert said == "int8 is 1.1 times as fast as fp32 on this machine: PRECISION=fp32 loses nothing"

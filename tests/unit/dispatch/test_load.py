@@ -32,31 +32,18 @@ def _fill(triton: TritonLoad, model: str, call: Call, *, alone: bool = False, no
     return sent
 
 
-@pytest.mark.parametrize(
-    ("capacity", "executions", "alone", "sent"),
-    [
-        (Capacity(1, 4, gpu=True), 1.0, False, 2),
-        (Capacity(3, 4, gpu=True), 1.0, False, 6),
-        (Capacity(1, 4, gpu=True), 0.5, False, 4),
-        (Capacity(1, 4, gpu=True), 0.25, False, 8),
-        (Capacity(1, 4, gpu=True), 0.001, False, 2 * 4),
-        (Capacity(1, 16, gpu=True), 1 / 16, False, 2 * 15),
-        (Capacity(2, 4), 1.0, True, 2),
-        (Capacity(1, 4, gpu=True), 7.0, False, 1),
-    ],
-    ids=[
-        "two executions",
-        "two of each instance",
-        "halves of one",
-        "quarters of one",
-        "at most two batches",
-        "a place of a large batch is left for who comes before the others",
-        "long ones run one at a time on each instance",
-        "what is longer than two goes where nothing is in flight",
-    ],
-)
-def test_a_model_has_so_many_calls_at_once(capacity: Capacity, executions: float, alone: bool, sent: int) -> None:
-    assert _fill(_triton(m=capacity), "m", _call(executions), alone=alone) == sent
+@pytest.mark.parametrize(("instances", "executions", "sent"), [(1, 1.0, 2), (3, 1.0, 6), (1, 0.5, 4), (1, 0.25, 8)])
+def test_each_instance_has_two_executions(instances: int, executions: float, sent: int) -> None:
+    triton = _triton(m=Capacity(instances, 4, gpu=True))
+    assert _fill(triton, "m", _call(executions)) == sent
+
+
+def test_small_calls_are_at_most_two_batches() -> None:
+    assert _fill(_triton(m=GPU), "m", _call(0.001)) == 2 * 4
+
+
+def test_a_place_of_a_large_batch_is_left_for_a_call_that_comes_before_the_others() -> None:
+    assert _fill(_triton(m=Capacity(1, 16, gpu=True)), "m", _call(1 / 16)) == 2 * 15
 
 
 def test_a_cap_is_not_exceeded() -> None:
@@ -64,6 +51,10 @@ def test_a_cap_is_not_exceeded() -> None:
     triton.models["m"].cap = 3
     assert _fill(triton, "m", _call(0.25)) == 3
     assert not _has_room(triton.models["m"], _call(0.25, COMPANY))
+
+
+def test_long_executions_run_one_at_a_time_on_each_instance() -> None:
+    assert _fill(_triton(m=Capacity(2, 4)), "m", _call(), alone=True) == 2
 
 
 def test_long_executions_of_one_instance_go_together_only_if_they_are_sent_together() -> None:
@@ -107,6 +98,10 @@ def test_what_is_longer_than_two_executions_leaves_one_instance_to_others(alone:
     triton = _triton(m=Capacity(3, 4))
     assert _fill(triton, "m", _call(7.0), alone=alone) == 2
     assert _has_room(triton.models["m"], _call(0.1), alone=alone)
+
+
+def test_what_is_longer_than_two_executions_goes_where_nothing_is_in_flight() -> None:
+    assert _fill(_triton(m=GPU), "m", _call(7.0)) == 1
 
 
 def test_executions_of_several_models_on_processors_are_counted_together() -> None:

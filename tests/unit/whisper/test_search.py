@@ -90,57 +90,15 @@ def _said(hypothesis: Any) -> str:
     return "".join(TOKENS[its.token] for its in hypothesis.path())
 
 
-_ENDS: Sentences = {"": {"a": 0.6, ".": 0.4}, "a": {"b": 0.6, "c": 0.4}}
-_KEPT: Sentences = {
-    "": {"a": 0.6, "b": 0.4},
-    "a": {".": 1.0},
-    "b": {"c": 1.0},
-    "bc": {"d": 0.4, "e": 0.3, "a": 0.3},
-}
-_LATER: Sentences = {
-    "": {"a": 0.6, "b": 0.4},
-    "a": {".": 0.4, "c": 0.3, "d": 0.3},
-    "ac": {"d": 0.5, "e": 0.5},
-    "b": {"c": 1.0},
-    "bc": {"d": 1.0},
-}
+def test_a_greedy_search_takes_the_likeliest_token_each_time(search: ModuleType) -> None:
+    (best,), _ = _searched(search, [GARDEN])
+    assert _said(best) == "ac."
 
 
-@pytest.mark.parametrize(
-    ("sentences", "width", "most", "said"),
-    [
-        (GARDEN, 1, 20, "ac."),
-        (GARDEN, 2, 20, "bd."),
-        (GARDEN, 2, 2, "bd"),
-        # The short one is likelier as a whole: 0.4 beside 0.6 * 0.6 = 0.36.
-        (_ENDS, 2, 20, "ab."),
-        (_KEPT, 2, 20, "a."),
-        (_LATER, 2, 20, "bcd."),
-    ],
-    ids=[
-        "greedily the likeliest token each time",
-        "a beam finds a likelier sentence",
-        "a beam that was broken off",
-        "whose tokens are likelier on average",
-        "one that has ended is kept while others go on",
-        "the second to end is the likelier one",
-    ],
-)
-def test_the_likeliest_sentence_is_found(
-    search: ModuleType, sentences: Sentences, width: int, most: int, said: str
-) -> None:
-    (best,), _ = _searched(search, [sentences], width, most)
-    assert _said(best) == said
-
-
-@pytest.mark.parametrize(
-    ("sentences", "width", "said", "steps"), [({"": {"a": 0.6, "b": 0.4}}, 2, "a.", 1), ({}, 1, ".", 0)]
-)
-def test_a_search_is_done_when_as_many_sentences_have_ended_as_it_is_wide(
-    search: ModuleType, sentences: Sentences, width: int, said: str, steps: int
-) -> None:
-    (best,), teller = _searched(search, [sentences], width)
-    assert (_said(best), teller.steps) == (said, steps)
+def test_a_beam_finds_a_likelier_sentence_than_a_greedy_search(search: ModuleType) -> None:
+    (best,), _ = _searched(search, [GARDEN], width=2)
+    assert _said(best) == "bd."
+    assert best.total == pytest.approx(math.log(0.4 * 0.95))
 
 
 def test_the_log_probabilities_of_a_sentence_are_those_of_its_tokens_and_of_its_end(search: ModuleType) -> None:
@@ -156,10 +114,52 @@ def test_each_token_has_the_queries_of_the_one_before_it(search: ModuleType) -> 
     assert [its.queries.item() for its in best.path()] == [0, 1, 2, 3, 4, 5]
 
 
+def test_of_two_sentences_the_likelier_one_is_that_whose_tokens_are_likelier_on_average(search: ModuleType) -> None:
+    """The short one is likelier as a whole: 0.4 beside 0.6 * 0.6 = 0.36."""
+    sentences = {"": {"a": 0.6, ".": 0.4}, "a": {"b": 0.6, "c": 0.4}, "ab": only("abc.")["abc"]}
+    (best,), _ = _searched(search, [sentences], width=2)
+    assert _said(best) == "ab."
+
+
+def test_a_sentence_that_has_ended_is_kept_while_others_go_on(search: ModuleType) -> None:
+    sentences = {"": {"a": 0.6, "b": 0.4}, "a": {".": 1.0}, "b": {"c": 1.0}, "bc": {"d": 0.4, "e": 0.3, "a": 0.3}}
+    (best,), _ = _searched(search, [sentences], width=2)
+    assert _said(best) == "a."
+
+
+def test_a_search_is_done_when_as_many_sentences_have_ended_as_it_is_wide(search: ModuleType) -> None:
+    sentences = {"": {"a": 0.6, "b": 0.4}}
+    (best,), teller = _searched(search, [sentences], width=2)
+    assert (_said(best), teller.steps) == ("a.", 1)
+
+
+def test_a_beam_goes_on_until_enough_sentences_have_ended(search: ModuleType) -> None:
+    """The second to end is the likelier one."""
+    sentences = {
+        "": {"a": 0.6, "b": 0.4},
+        "a": {".": 0.4, "c": 0.3, "d": 0.3},
+        "ac": {"d": 0.5, "e": 0.5},
+        "b": {"c": 1.0},
+        "bc": {"d": 1.0},
+    }
+    (best,), _ = _searched(search, [sentences], width=2)
+    assert _said(best) == "bcd."
+
+
+def test_nothing_may_be_said(search: ModuleType) -> None:
+    (best,), teller = _searched(search, [{}])
+    assert (_said(best), teller.steps) == (".", 0)
+
+
 @pytest.mark.parametrize(("most", "said", "steps"), [(1, "a", 0), (3, "abc", 2), (5, "abcde", 4), (6, "abcde.", 5)])
 def test_a_search_ends_after_the_most_tokens(search: ModuleType, most: int, said: str, steps: int) -> None:
     (best,), teller = _searched(search, [only("abcde.")], most=most)
     assert (_said(best), teller.steps) == (said, steps)
+
+
+def test_of_a_beam_that_was_broken_off_the_likeliest_sentence_is_taken(search: ModuleType) -> None:
+    (best,), _ = _searched(search, [GARDEN], width=2, most=2)
+    assert _said(best) == "bd"
 
 
 @pytest.mark.parametrize("width", [1, 3])
