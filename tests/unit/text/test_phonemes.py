@@ -70,9 +70,9 @@ def test_a_word_of_any_length_is_cut() -> None:
 )
 @pytest.mark.parametrize("language", ["en", "de", "fr", "it"])
 def test_the_longest_text_takes_milliseconds(language: str, text: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     split((text * 5_000)[:5_000], language)
-    assert time.perf_counter() - started < 0.2
+    assert time.process_time() - started < 0.2
 
 
 ENGLISH = Alphabet("en", "en-us", DEFAULT_PHONEME_ID_MAP)
