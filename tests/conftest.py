@@ -114,17 +114,23 @@ def limits_clock() -> Iterator[LimitsClock]:
     clock.close()
 
 
-@pytest.fixture
-def settings(database: Path, tmp_path: Path) -> Settings:
-    copy = shutil.copy(database, tmp_path / "quartet.sqlite3")
+def settings_in(folder: Path, **values: Any) -> Settings:
+    """Of an application whose database and charges are in a folder."""
     return Settings(
         model_repository=ROOT / "model_repository",
-        database=f"sqlite:///{copy}",
-        usage_folder=tmp_path / "usage",
+        database=f"sqlite:///{folder}/quartet.sqlite3",
+        usage_folder=folder / "usage",
         audio_workers=1,
         jwt_secret=JWT_SECRET,
         limits=dict.fromkeys(LIMITS, 1_000_000),
+        **values,
     )
+
+
+@pytest.fixture
+def settings(database: Path, tmp_path: Path) -> Settings:
+    shutil.copy(database, tmp_path / "quartet.sqlite3")
+    return settings_in(tmp_path)
 
 
 @pytest.fixture

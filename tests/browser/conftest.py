@@ -1,4 +1,4 @@
-"""One Chromium and one tab for all tests of a file: starting them takes longer than most tests."""
+"""One Chromium for all files and one tab for all tests of a file: starting them takes longer than most tests."""
 
 import shutil
 from collections.abc import AsyncIterator, Iterator
@@ -35,7 +35,7 @@ def _is_fault(kind: str, text: str) -> bool:
     return kind in ("error", "warning") and "Failed to load resource" not in text
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def microphone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file that Chromium hears when it asks for a microphone: a person, and a rest."""
     path = tmp_path_factory.mktemp("microphone") / "microphone.wav"
@@ -44,7 +44,7 @@ def microphone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser(microphone: Path) -> AsyncIterator[Browser]:
     path = shutil.which("chromium")
     assert path, "these tests need Chromium: apt-get install chromium"
@@ -62,7 +62,7 @@ def seen() -> Seen:
     return Seen()
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def tab(browser: Browser, seen: Seen) -> AsyncIterator[Page]:
     """A tab of its own, watched from its first request on."""
     page = await browser.new_page()

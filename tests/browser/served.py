@@ -4,11 +4,23 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from playwright.async_api import Page
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.app import create_app
 from frontend.config.settings import Settings
+from frontend.database.engine import open_engine
+from frontend.database.migrate import migrate
 from tests.conftest import ProductServer
 from tests.fakes import FakeTriton
+
+
+@asynccontextmanager
+async def database_of(settings: Settings) -> AsyncIterator[AsyncEngine]:
+    """Its database, at this version's tables."""
+    engine = open_engine(settings.database)
+    await migrate(engine)
+    yield engine
+    await engine.dispose()
 
 
 @asynccontextmanager

@@ -23,7 +23,7 @@ from tests.browser.barriers import barriers
 from tests.browser.conftest import SPOKEN, Seen
 from tests.speech import encode
 
-pytestmark = [pytest.mark.triton, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.triton, pytest.mark.asyncio(loop_scope="session")]
 
 ANSWER_MS = 60_000
 # Quotes, a backslash, markup and what shells read.
@@ -39,7 +39,7 @@ _DROP = """(names) => {
 TEXTS = ["How do I reset my password?", 'It\'s a <b>cat</b> "on" the \\ mat.', "A kitten is lying on the rug."]
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def page(stack: Stack, tab: Page) -> AsyncIterator[Page]:
     """Signed in with a key that may do everything."""
     await tab.goto(f"{stack.url}/playground")
@@ -186,11 +186,12 @@ async def test_bars_stand_in_the_order_of_the_apis_scores(page: Page, client: op
     assert widths == [each["relevance_score"] for each in answer["results"]]
 
 
-async def test_the_answers_headers_are_told(page: Page) -> None:
+async def test_the_answers_headers_and_its_body_in_lines_are_told(page: Page) -> None:
     panel = await _try(page, "Rank", "Rank")
     told = await _told(panel, ".headers")
     assert len(told["x-request-id"]) == 32
     assert int(told["x-ratelimit-remaining"]) < int(told["x-ratelimit-limit"])
+    assert (await panel.get_by_label("The answer's body").inner_text()).startswith('{\n  "')
 
 
 async def test_a_refusal_is_told_as_it_came(page: Page) -> None:
@@ -223,15 +224,6 @@ async def test_a_file_that_is_too_large_is_not_sent(page: Page) -> None:
     await expect(panel.get_by_role("alert")).to_have_text("The file has 26.0 MiB, and 25 MiB are taken.")
 
 
-async def test_the_field_names_a_file_that_was_dropped(page: Page) -> None:
-    await _chosen(page)
-    await page.evaluate(_DROP, ["dropped.wav", 1, "other.wav", 1])
-    alert = page.get_by_role("tabpanel", name="Transcribe", exact=True).get_by_role("alert")
-    await expect(alert).to_have_text("One recording at a time: dropped.wav was taken, and 1 more was not.")
-    assert await page.evaluate("document.getElementById('file').files[0].name") == "dropped.wav"
-    assert await page.locator("#chosen").inner_text() == "dropped.wav"
-
-
 async def test_speech_is_handed_over_and_transcribed(page: Page) -> None:
     await page.get_by_role("tab", name="Listen", exact=True).click()
     await page.get_by_label("Text", exact=True).fill("Good morning, Anna.")
@@ -241,24 +233,17 @@ async def test_speech_is_handed_over_and_transcribed(page: Page) -> None:
     await expect(page.locator("#transcript")).to_contain_text("morning", timeout=ANSWER_MS)
 
 
-@pytest.mark.parametrize(
-    ("kind", "begins"), [("TXT", "The number"), ("SRT", "1\n00:00:0"), ("VTT", "WEBVTT\n\n00:00:0"), ("JSON", "{\n")]
-)
-async def test_a_transcript_is_saved(page: Page, kind: str, begins: str) -> None:
+async def test_a_transcript_is_saved_in_every_format(page: Page) -> None:
     await _chosen(page, "call.wav")
     await _try(page, "Transcribe", "Transcribe")
-    async with page.expect_download() as downloading:
-        await page.get_by_role("button", name=f"Download as {kind}").click()
-    download = await downloading.value
-    assert download.suggested_filename == f"call.{kind.lower()}"
-    content = _content(Path(await download.path()))
-    assert content.startswith(begins)
-    assert "service" in content
-
-
-async def test_an_answer_is_in_lines(page: Page) -> None:
-    panel = await _try(page, "Rank", "Rank")
-    assert (await panel.get_by_label("The answer's body").inner_text()).startswith('{\n  "')
+    begins = {"TXT": "The number", "SRT": "1\n00:00:0", "VTT": "WEBVTT\n\n00:00:0", "JSON": "{\n"}
+    for kind, begin in begins.items():
+        async with page.expect_download() as downloading:
+            await page.get_by_role("button", name=f"Download as {kind}").click()
+        download = await downloading.value
+        assert download.suggested_filename == f"call.{kind.lower()}"
+        content = _content(Path(await download.path()))
+        assert (content.startswith(begin), "service" in content) == (True, True), kind
 
 
 async def test_the_language_of_an_example_stays(page: Page) -> None:
@@ -317,6 +302,7 @@ async def test_a_wrong_key_is_told_at_its_field_whoever_finds_it(page: Page) -> 
     message = page.locator("#message")
     await expect(message).to_contain_text("401: ")
     found = await message.inner_text()
+    assert await page.evaluate("sessionStorage.length") == 0
     await page.evaluate("sessionStorage.setItem('quartet-key', 'qk_wrong')")
     await page.get_by_role("tab", name="Rank", exact=True).click()
     await page.get_by_role("tabpanel", name="Rank", exact=True).get_by_role("button", name="Rank", exact=True).click()

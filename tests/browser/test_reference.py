@@ -11,16 +11,14 @@ from playwright.async_api import Locator, Page, expect
 from frontend.access import api_key
 from frontend.access.registry import Registry
 from frontend.config.settings import Settings
-from frontend.database.engine import open_engine
-from frontend.database.migrate import migrate
 from frontend.pages.openapi import document
 from tests.browser.barriers import barriers
 from tests.browser.conftest import Seen
-from tests.browser.served import open_with_key, served
-from tests.conftest import ROOT
+from tests.browser.served import database_of, open_with_key, served
+from tests.conftest import settings_in
 from tests.fakes import add_key
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 KEY = api_key.new_key()
 
@@ -37,25 +35,16 @@ _EXAMPLES = {
 }
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def url(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
-    folder = tmp_path_factory.mktemp("reference")
-    settings = Settings(
-        model_repository=ROOT / "model_repository",
-        database=f"sqlite:///{folder}/quartet.sqlite3",
-        usage_folder=folder / "usage",
-        audio_workers=1,
-        chat_upstream="http://127.0.0.1:1/v1",
-    )
-    engine = open_engine(settings.database)
-    await migrate(engine)
-    await add_key(Registry(engine), KEY)
-    await engine.dispose()
+    settings = settings_in(tmp_path_factory.mktemp("reference"), chat_upstream="http://127.0.0.1:1/v1")
+    async with database_of(settings) as engine:
+        await add_key(Registry(engine), KEY)
     async with served(settings) as address:
         yield address
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def page(tab: Page, url: str) -> Page:
     """Of a tab that has a key."""
     await open_with_key(tab, url, KEY, "/docs/reference")
@@ -74,14 +63,11 @@ async def test_every_operation_is_shown(page: Page) -> None:
 
 
 @pytest.mark.parametrize("name", _EXAMPLES)
-async def test_a_request_is_filled_in_with_its_example(page: Page, name: str) -> None:
-    assert json.loads(await page.locator(f"#{name}").get_by_label("Body", exact=True).input_value()) == _EXAMPLES[name]
-
-
-@pytest.mark.parametrize("name", _EXAMPLES)
-async def test_the_command_sends_the_example(page: Page, name: str) -> None:
-    command = await page.locator(f"#{name} pre.command").inner_text()
-    assert json.loads(command.split("-d '")[1].rstrip("'")) == _EXAMPLES[name]
+async def test_a_request_and_its_command_are_filled_in_with_its_example(page: Page, name: str) -> None:
+    operation = page.locator(f"#{name}")
+    body = await operation.get_by_label("Body", exact=True).input_value()
+    command = await operation.locator("pre.command").inner_text()
+    assert json.loads(body) == json.loads(command.split("-d '")[1].rstrip("'")) == _EXAMPLES[name]
 
 
 async def test_the_command_follows_what_is_typed(page: Page) -> None:
@@ -89,15 +75,13 @@ async def test_the_command_follows_what_is_typed(page: Page) -> None:
     await expect(page.locator("#createEmbedding pre.command")).to_contain_text('-d \'{"input":"another text"}\'')
 
 
-async def test_a_request_is_sent_with_the_key_of_the_tab(page: Page) -> None:
-    await _send(page.locator("#createEmbedding"))
-    await expect(page.locator("#createEmbedding").get_by_role("heading", name="The answer: 200")).to_be_visible()
-    await expect(page.locator("#createEmbedding pre").last).to_contain_text('"object": "list"')
-
-
-async def test_a_path_is_filled_in_with_its_example(page: Page) -> None:
-    await _send(page.locator("#retrieveModel"))
-    await expect(page.locator("#retrieveModel pre").last).to_contain_text('"id": "stt-1"')
+@pytest.mark.parametrize(
+    ("name", "answer"), [("createEmbedding", '"object": "list"'), ("retrieveModel", '"id": "stt-1"')]
+)
+async def test_a_request_is_sent_with_the_key_of_the_tab(page: Page, name: str, answer: str) -> None:
+    await _send(page.locator(f"#{name}"))
+    await expect(page.locator(f"#{name}").get_by_role("heading", name="The answer: 200")).to_be_visible()
+    await expect(page.locator(f"#{name} pre").last).to_contain_text(answer)
 
 
 async def test_a_form_is_sent_with_its_file(page: Page) -> None:

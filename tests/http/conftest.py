@@ -1,19 +1,66 @@
-"""What tests of charges, and of the administration, share."""
+"""An application that the tests of a file share, and what tests of charges and of the administration do."""
 
 import dataclasses
+import shutil
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from frontend.access.registry import Registry
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.usage.books import Books
 from tests.charges import ORG_KEY
-from tests.conftest import Client, running
+from tests.conftest import Client, running, settings_in
 from tests.fakes import FakeTriton, add_key
 from tests.http.administration import ADMIN_KEY
 from tests.upstream import Upstream
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared(
+    request: pytest.FixtureRequest, database: Path, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[tuple[Client, FakeTriton]]:
+    """For files whose tests run in one loop and leave it as it was: starting one takes longer than most tests.
+
+    A file may say ``SETTINGS`` of its own.
+    """
+    folder, triton = tmp_path_factory.mktemp("shared"), FakeTriton()
+    shutil.copy(database, folder / "quartet.sqlite3")
+    values = {"wrong_keys_a_minute": 0, "unpaid_seconds": 1000.0, **getattr(request.module, "SETTINGS", {})}
+    async with running(settings_in(folder, **values), triton) as connected:
+        yield connected, triton
+
+
+def _shares(request: pytest.FixtureRequest) -> bool:
+    marker = request.node.get_closest_marker("asyncio")
+    return marker is not None and marker.kwargs.get("loop_scope") == "module"
+
+
+@pytest.fixture
+def triton(request: pytest.FixtureRequest) -> FakeTriton:
+    """As a new one."""
+    new = FakeTriton()
+    if not _shares(request):
+        return new
+    shared: FakeTriton = request.getfixturevalue("shared")[1]
+    vars(shared).update(vars(new))
+    return shared
+
+
+@pytest.fixture
+async def own(settings: Settings, triton: FakeTriton) -> AsyncIterator[Client]:
+    async with running(settings, triton) as connected:
+        yield connected
+
+
+@pytest.fixture
+def client(request: pytest.FixtureRequest, triton: FakeTriton) -> Client:
+    """Of the application that the tests of a file share, or of one that a test has for itself."""
+    found: Client = request.getfixturevalue("shared")[0] if _shares(request) else request.getfixturevalue("own")
+    return found
 
 
 @pytest.fixture

@@ -12,9 +12,13 @@ from frontend.catalogue.aliases import Aliases
 from frontend.config.settings import Settings
 from frontend.pages.openapi import document
 from tests.charges import charges
-from tests.conftest import KEY, Client
+from tests.conftest import KEY, Client, running
 from tests.fakes import FakeTriton
 from tests.speech import encode, say, transcribe
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+# Of those with an application of their own.
+_APART = pytest.mark.asyncio(loop_scope="function")
 
 ALIASES = Aliases(
     models={"whisper-1": "stt-1", "gpt-4o-mini-tts": "tts-1", "BAAI/bge-m3": "embed-m3"},
@@ -22,6 +26,7 @@ ALIASES = Aliases(
     ignore=("user", "stream", "stream_format", "instructions", "include[]"),
     speech_format="mp3",
 )
+SETTINGS = {"aliases": ALIASES}
 WAV = encode(say("Good morning everybody, this is a test."), "wav")
 SPEECH = {"input": "Hello.", "voice": "amy"}
 
@@ -30,6 +35,7 @@ async def _param(response: Any) -> tuple[int, str]:
     return response.status, (await response.json())["error"]["param"]
 
 
+@_APART
 @pytest.mark.parametrize(
     ("path", "body", "param"),
     [
@@ -45,106 +51,122 @@ async def test_names_and_parameters_of_others_are_refused_unless_they_are_set(
     assert await _param(await client.post(path, json=body)) == (400, param)
 
 
+@_APART
 async def test_there_is_no_list_of_voices_but_the_mobile_one_unless_aliases_are_set(client: Client) -> None:
     assert (await client.get("/v1/audio/voices")).status == 404
 
 
-class TestWithAliases:
-    @pytest.fixture
-    def settings(self, settings: Settings) -> Settings:
-        return dataclasses.replace(settings, aliases=ALIASES)
+@pytest.mark.parametrize("stream", ["", "false", "False", "FALSE", "0"])
+async def test_a_form_may_say_in_any_case_that_it_wants_no_events(client: Client, stream: str) -> None:
+    assert (await transcribe(client, WAV, stream=stream)).status == 200
 
-    @pytest.mark.parametrize("stream", ["", "false", "False", "FALSE", "0"])
-    async def test_a_form_may_say_in_any_case_that_it_wants_no_events(self, client: Client, stream: str) -> None:
-        assert (await transcribe(client, WAV, stream=stream)).status == 200
 
-    async def test_openais_client_needs_no_name_of_ours(self, client: Client) -> None:
-        async with openai.AsyncOpenAI(base_url=str(client.make_url("/v1")), api_key=KEY) as caller:
-            heard = await caller.audio.transcriptions.create(model="whisper-1", file=("a.wav", WAV), stream=False)
-            vectors = await caller.embeddings.create(model="BAAI/bge-m3", input="a", user="u", dimensions=256)
-            speech = await caller.audio.speech.create(
-                model="gpt-4o-mini-tts", voice="alloy", input="Hello.", instructions="calm"
-            )
-        assert (heard.text, len(vectors.data[0].embedding), speech.content[:1]) == ("hello there", 1024, b"\xff")
+async def test_openais_client_needs_no_name_of_ours(client: Client) -> None:
+    async with openai.AsyncOpenAI(base_url=str(client.make_url("/v1")), api_key=KEY) as caller:
+        heard = await caller.audio.transcriptions.create(model="whisper-1", file=("a.wav", WAV), stream=False)
+        vectors = await caller.embeddings.create(model="BAAI/bge-m3", input="a", user="u", dimensions=256)
+        speech = await caller.audio.speech.create(
+            model="gpt-4o-mini-tts", voice="alloy", input="Hello.", instructions="calm"
+        )
+    assert (heard.text, len(vectors.data[0].embedding), speech.content[:1]) == ("hello there", 1024, b"\xff")
 
-    async def test_the_answer_names_the_model_that_did_the_work(self, client: Client) -> None:
-        answer = await client.post("/v1/embeddings", json={"model": "BAAI/bge-m3", "input": "a"})
-        assert (answer.status, (await answer.json())["model"]) == (200, "embed-m3")
 
-    async def test_a_voice_of_another_name_speaks(self, client: Client, triton: FakeTriton) -> None:
-        assert (await client.post("/v1/audio/speech", json=SPEECH | {"voice": "onyx"})).status == 200
-        assert {call[0] for call in triton.calls} == {"piper_ryan"}
+async def test_the_answer_names_the_model_that_did_the_work(client: Client) -> None:
+    answer = await client.post("/v1/embeddings", json={"model": "BAAI/bge-m3", "input": "a"})
+    assert (answer.status, (await answer.json())["model"]) == (200, "embed-m3")
 
-    async def test_charges_and_metrics_are_of_the_model_itself(self, client: Client, settings: Settings) -> None:
+
+async def test_a_voice_of_another_name_speaks(client: Client, triton: FakeTriton) -> None:
+    assert (await client.post("/v1/audio/speech", json=SPEECH | {"voice": "onyx"})).status == 200
+    assert {call[0] for call in triton.calls} == {"piper_ryan"}
+
+
+@_APART
+async def test_charges_and_metrics_are_of_the_model_itself(settings: Settings, triton: FakeTriton) -> None:
+    settings = dataclasses.replace(settings, aliases=ALIASES)
+    async with running(settings, triton) as client:
         assert (await transcribe(client, WAV, model="whisper-1")).status == 200
         assert "whisper-1" not in await (await client.get("/metrics")).text()
         assert [row["model"] for row in await charges(client, settings)] == ["stt-1"]
 
-    async def test_a_long_body_is_read_the_same_elsewhere(self, client: Client) -> None:
-        body = {"model": "BAAI/bge-m3", "input": ["word " * 300] * 30, "user": "u"}
-        assert (await client.post("/v1/embeddings", json=body)).status == 200
 
-    @pytest.mark.parametrize(
-        ("path", "body"),
-        [
-            ("/v1/audio/speech", SPEECH | {"stream": True, "stream_format": "audio", "instructions": "calm"}),
-            ("/v1/embeddings", {"input": "a", "user": {"any": "thing"}}),
-            ("/v1/rerank", {"query": "a", "documents": ["b"], "user": "u"}),
-        ],
-    )
-    async def test_what_is_to_be_ignored_is_ignored(self, client: Client, path: str, body: dict[str, Any]) -> None:
-        assert (await client.post(path, json=body)).status == 200
+async def test_a_long_body_is_read_the_same_elsewhere(client: Client) -> None:
+    body = {"model": "BAAI/bge-m3", "input": ["word " * 300] * 30, "user": "u"}
+    assert (await client.post("/v1/embeddings", json=body)).status == 200
 
-    async def test_a_form_may_have_it_more_than_once(self, client: Client) -> None:
-        fields = {"include[]": ["logprobs", "other"], "stream": "false", "user": "u"}
-        assert await (await transcribe(client, WAV, **fields)).json() == {"text": "hello there"}
 
-    async def test_another_parameter_is_still_refused(self, client: Client) -> None:
-        assert await _param(await client.post("/v1/embeddings", json={"input": "a", "dims": 3})) == (400, "dims")
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/audio/speech", SPEECH | {"stream": True, "stream_format": "audio", "instructions": "calm"}),
+        ("/v1/embeddings", {"input": "a", "user": {"any": "thing"}}),
+        ("/v1/rerank", {"query": "a", "documents": ["b"], "user": "u"}),
+    ],
+)
+async def test_what_is_to_be_ignored_is_ignored(client: Client, path: str, body: dict[str, Any]) -> None:
+    assert (await client.post(path, json=body)).status == 200
 
-    async def test_who_would_read_events_is_refused(self, client: Client) -> None:
-        refused = await client.post("/v1/audio/speech", json=SPEECH | {"stream_format": "sse"})
-        assert await _param(refused) == (400, "stream_format")
-        assert await _param(await transcribe(client, WAV, stream="True")) == (400, "stream")
 
-    async def test_speech_has_the_audio_format_of_the_settings_unless_one_is_named(self, client: Client) -> None:
-        formats = [{}, {"response_format": "wav"}]
-        answers = [await client.post("/v1/audio/speech", json=SPEECH | each) for each in formats]
-        assert [answer.headers["Content-Type"] for answer in answers] == ["audio/mpeg", "audio/wav"]
+async def test_a_form_may_have_it_more_than_once(client: Client) -> None:
+    fields = {"include[]": ["logprobs", "other"], "stream": "false", "user": "u"}
+    assert await (await transcribe(client, WAV, **fields)).json() == {"text": "hello there"}
 
-    async def test_models_are_found_by_all_their_names(self, client: Client) -> None:
-        listed = (await (await client.get("/v1/models")).json())["data"]
-        assert [model["id"] for model in listed][-4:] == ["rerank-v2-m3", *ALIASES.models]
-        assert (await (await client.get("/v1/models/BAAI/bge-m3")).json())["id"] == "BAAI/bge-m3"
 
-    async def test_voices_are_listed_by_all_their_names(self, client: Client) -> None:
-        listed = (await (await client.get("/v1/audio/voices")).json())["voices"]
-        assert [voice["id"] for voice in listed][-3:] == ["siwis", "alloy", "onyx"]
-        assert listed[-1] == {"id": "onyx", "name": "onyx", "language": "en", "gender": "male"}
-        assert (await client.get("/v1/audio/voices", headers={"Authorization": ""})).status == 401
+async def test_another_parameter_is_still_refused(client: Client) -> None:
+    assert await _param(await client.post("/v1/embeddings", json={"input": "a", "dims": 3})) == (400, "dims")
 
-    @pytest.mark.parametrize(("field", "value"), [("voice", "alloy"), ("user", "u")])
-    async def test_the_mobile_dialect_keeps_to_the_contract(
-        self, client: Client, mobile: dict[str, str], field: str, value: str
-    ) -> None:
-        body = {"text": "Hello.", "voice": "amy", field: value}
-        refused = await client.post("/api/v1/audio/synthesize", json=body, headers=mobile)
-        assert await _param(refused) == (400, field)
 
-    async def test_the_offer_tells_them(self, client: Client) -> None:
-        offer = await (await client.get("/offer.json")).json()
-        assert offer["aliases"] == {"models": ALIASES.models, "voices": ALIASES.voices}
-        assert "whisper-1" not in {model["id"] for model in offer["models"]}
+async def test_who_would_read_events_is_refused(client: Client) -> None:
+    refused = await client.post("/v1/audio/speech", json=SPEECH | {"stream_format": "sse"})
+    assert await _param(refused) == (400, "stream_format")
+    assert await _param(await transcribe(client, WAV, stream="True")) == (400, "stream")
 
-    def test_the_document_tells_them(self, settings: Settings) -> None:
-        whole = document(settings)
-        OpenAPIV31SpecValidator(whole).validate()
-        speech = whole["paths"]["/v1/audio/speech"]["post"]["requestBody"]["content"]["application/json"]["schema"]
-        assert {"alloy", "amy"} < set(speech["properties"]["voice"]["enum"])
-        assert (speech["properties"]["response_format"]["default"], "stream" in speech["properties"]) == ("mp3", True)
 
-    def test_every_route_is_in_the_document(self, settings: Settings) -> None:
-        routes = {route.resource.canonical for route in create_app(settings).router.routes() if route.resource}
-        assert {path for path in routes if path.startswith("/v1/")} == {
-            path for path in document(settings)["paths"] if path.startswith("/v1/")
-        }
+async def test_speech_has_the_audio_format_of_the_settings_unless_one_is_named(client: Client) -> None:
+    formats = [{}, {"response_format": "wav"}]
+    answers = [await client.post("/v1/audio/speech", json=SPEECH | each) for each in formats]
+    assert [answer.headers["Content-Type"] for answer in answers] == ["audio/mpeg", "audio/wav"]
+
+
+async def test_models_are_found_by_all_their_names(client: Client) -> None:
+    listed = (await (await client.get("/v1/models")).json())["data"]
+    assert [model["id"] for model in listed][-4:] == ["rerank-v2-m3", *ALIASES.models]
+    assert (await (await client.get("/v1/models/BAAI/bge-m3")).json())["id"] == "BAAI/bge-m3"
+
+
+async def test_voices_are_listed_by_all_their_names(client: Client) -> None:
+    listed = (await (await client.get("/v1/audio/voices")).json())["voices"]
+    assert [voice["id"] for voice in listed][-3:] == ["siwis", "alloy", "onyx"]
+    assert listed[-1] == {"id": "onyx", "name": "onyx", "language": "en", "gender": "male"}
+    assert (await client.get("/v1/audio/voices", headers={"Authorization": ""})).status == 401
+
+
+@pytest.mark.parametrize(("field", "value"), [("voice", "alloy"), ("user", "u")])
+async def test_the_mobile_dialect_keeps_to_the_contract(
+    client: Client, mobile: dict[str, str], field: str, value: str
+) -> None:
+    body = {"text": "Hello.", "voice": "amy", field: value}
+    refused = await client.post("/api/v1/audio/synthesize", json=body, headers=mobile)
+    assert await _param(refused) == (400, field)
+
+
+async def test_the_offer_tells_them(client: Client) -> None:
+    offer = await (await client.get("/offer.json")).json()
+    assert offer["aliases"] == {"models": ALIASES.models, "voices": ALIASES.voices}
+    assert "whisper-1" not in {model["id"] for model in offer["models"]}
+
+
+async def test_the_document_tells_them() -> None:
+    whole = document(Settings(aliases=ALIASES))
+    OpenAPIV31SpecValidator(whole).validate()
+    speech = whole["paths"]["/v1/audio/speech"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert {"alloy", "amy"} < set(speech["properties"]["voice"]["enum"])
+    assert (speech["properties"]["response_format"]["default"], "stream" in speech["properties"]) == ("mp3", True)
+
+
+async def test_every_route_is_in_the_document() -> None:
+    settings = Settings(aliases=ALIASES)
+    routes = {route.resource.canonical for route in create_app(settings).router.routes() if route.resource}
+    assert {path for path in routes if path.startswith("/v1/")} == {
+        path for path in document(settings)["paths"] if path.startswith("/v1/")
+    }

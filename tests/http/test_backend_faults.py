@@ -13,6 +13,8 @@ from tests.conftest import Client
 from tests.fakes import FakeTriton
 from tests.speech import encode, say, transcribe
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 WAV = encode(say("Good morning everybody, this is a test."), "wav")
 OPERATIONS = ["embeddings", "rerank", "speech", "transcriptions", "transcribe", "synthesize"]
 
@@ -72,8 +74,3 @@ async def test_a_tensor_that_cannot_be_right_is_502(
 async def test_a_vector_of_another_width_is_502(client: Client, triton: FakeTriton, mobile: dict[str, str]) -> None:
     triton.spoil = _with(lambda array: array[:, :, :384])
     await _is_bad_gateway(await _call(client, mobile, "embeddings"))
-
-
-async def test_words_without_their_texts_are_502(client: Client, triton: FakeTriton, mobile: dict[str, str]) -> None:
-    triton.spoil = lambda arrays: {**arrays, "word_text": arrays["word_text"][:, :0]}
-    await _is_bad_gateway(await _call(client, mobile, "transcriptions"))

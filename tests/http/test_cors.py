@@ -1,7 +1,6 @@
 """Pages of other origins: which may call, what they may send and what they may read."""
 
 import dataclasses
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -10,16 +9,14 @@ from tests.conftest import Client, running
 from tests.fakes import FakeTriton
 from tests.raw import ask, head
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 EMBED = "/v1/embeddings"
 PAGE, OTHER_PAGE, STRANGER = "https://app.example.com", "http://localhost:5173", "https://evil.example.com"
+SETTINGS = {"cors_origins": f"{PAGE}, {OTHER_PAGE}", "admin_key": "a" * 32}
+# Of those with an application of their own.
+_APART = pytest.mark.asyncio(loop_scope="function")
 NO_KEY = {"Authorization": ""}
-
-
-@pytest.fixture
-async def open_client(settings: Settings, triton: FakeTriton) -> AsyncIterator[Client]:
-    own = dataclasses.replace(settings, cors_origins=f"{PAGE}, {OTHER_PAGE}", admin_key="a" * 32)
-    async with running(own, triton) as connected:
-        yield connected
 
 
 def _preflight(origin: str, **more: str) -> dict[str, str]:
@@ -31,6 +28,7 @@ def _told(headers: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in headers.items() if name.startswith("Access-Control-")}
 
 
+@_APART
 async def test_without_the_setting_no_page_of_another_origin_may_call(client: Client) -> None:
     asked = await client.options(EMBED, headers=_preflight(PAGE))
     called = await client.post(EMBED, json={"input": "a"}, headers={"Origin": PAGE})
@@ -41,9 +39,9 @@ async def test_without_the_setting_no_page_of_another_origin_may_call(client: Cl
 
 @pytest.mark.parametrize("path", [EMBED, "/v1/models", "/api/v1/audio/voices", "/v1/nothing"])
 @pytest.mark.parametrize("origin", [PAGE, OTHER_PAGE])
-async def test_a_preflight_is_answered_without_a_key(open_client: Client, path: str, origin: str) -> None:
+async def test_a_preflight_is_answered_without_a_key(client: Client, path: str, origin: str) -> None:
     wanted = "authorization,content-type,x-stainless-os"
-    asked = await open_client.options(path, headers=_preflight(origin, **{"Access-Control-Request-Headers": wanted}))
+    asked = await client.options(path, headers=_preflight(origin, **{"Access-Control-Request-Headers": wanted}))
     assert (asked.status, await asked.read()) == (204, b"")
     assert _told(dict(asked.headers)) == {
         "Access-Control-Allow-Origin": origin,
@@ -56,9 +54,9 @@ async def test_a_preflight_is_answered_without_a_key(open_client: Client, path: 
 
 
 @pytest.mark.parametrize("method", ["POST", "GET"])
-async def test_a_call_of_an_allowed_page_tells_what_it_may_read(open_client: Client, method: str) -> None:
+async def test_a_call_of_an_allowed_page_tells_what_it_may_read(client: Client, method: str) -> None:
     path, body = (EMBED, {"input": "a"}) if method == "POST" else ("/v1/models", None)
-    called = await open_client.request(method, path, json=body, headers={"Origin": PAGE})
+    called = await client.request(method, path, json=body, headers={"Origin": PAGE})
     assert called.status == 200
     assert _told(dict(called.headers)) == {
         "Access-Control-Allow-Origin": PAGE,
@@ -69,8 +67,8 @@ async def test_a_call_of_an_allowed_page_tells_what_it_may_read(open_client: Cli
 
 
 @pytest.mark.parametrize(("path", "status"), [(EMBED, 401), ("/v1/nothing", 404), ("/api/v1/audio/synthesize", 401)])
-async def test_an_allowed_page_can_read_a_refusal(open_client: Client, path: str, status: int) -> None:
-    called = await open_client.post(path, json={}, headers={"Origin": PAGE, "Authorization": "Bearer wrong"})
+async def test_an_allowed_page_can_read_a_refusal(client: Client, path: str, status: int) -> None:
+    called = await client.post(path, json={}, headers={"Origin": PAGE, "Authorization": "Bearer wrong"})
     assert (called.status, called.headers["Access-Control-Allow-Origin"]) == (status, PAGE)
 
 
@@ -86,9 +84,9 @@ async def test_an_allowed_page_can_read_a_refusal(open_client: Client, path: str
     ],
 )
 async def test_an_allowed_page_can_read_the_refusal_of_what_the_parser_does_not_take(
-    open_client: Client, data: bytes, status: int
+    client: Client, data: bytes, status: int
 ) -> None:
-    answer = await ask(open_client.port, data)
+    answer = await ask(client.port, data)
     assert (answer.status, answer.headers["access-control-allow-origin"]) == (status, PAGE)
     assert answer.headers["access-control-expose-headers"].startswith("X-Request-Id")
     assert answer.headers["vary"] == "Origin"
@@ -103,35 +101,36 @@ async def test_an_allowed_page_can_read_the_refusal_of_what_the_parser_does_not_
         b"nonsense\r\nOrigin: " + PAGE.encode() + b"\r\n\r\n",
     ],
 )
-async def test_nobody_else_can_read_it(open_client: Client, data: bytes) -> None:
-    answer = await ask(open_client.port, data)
+async def test_nobody_else_can_read_it(client: Client, data: bytes) -> None:
+    answer = await ask(client.port, data)
     assert (answer.status, "access-control-allow-origin" in answer.headers) == (400, False)
 
 
 @pytest.mark.parametrize("origin", [STRANGER, "null", PAGE.upper(), f"{PAGE}.evil.example.com", f"{PAGE}:8443"])
-async def test_another_page_is_told_nothing(open_client: Client, origin: str) -> None:
-    asked = await open_client.options(EMBED, headers=_preflight(origin))
-    called = await open_client.get("/v1/models", headers={"Origin": origin})
+async def test_another_page_is_told_nothing(client: Client, origin: str) -> None:
+    asked = await client.options(EMBED, headers=_preflight(origin))
+    called = await client.get("/v1/models", headers={"Origin": origin})
     assert (asked.status, called.status) == (405, 200)
     assert (_told(dict(asked.headers)), _told(dict(called.headers))) == ({}, {})
     assert called.headers["Vary"] == "Origin"
 
 
-async def test_a_cache_is_told_that_pages_differ_where_none_asks_too(open_client: Client) -> None:
-    called = await open_client.get("/v1/models")
+async def test_a_cache_is_told_that_pages_differ_where_none_asks_too(client: Client) -> None:
+    called = await client.get("/v1/models")
     assert (_told(dict(called.headers)), called.headers["Vary"]) == ({}, "Origin")
 
 
 @pytest.mark.parametrize(
     "path", ["/admin/v1/keys", "/dashboard/data/account", "/dashboard", "/health/live", "/metrics"]
 )
-async def test_only_what_callers_call_is_open_to_pages(open_client: Client, path: str) -> None:
-    asked = await open_client.options(path, headers=_preflight(PAGE))
-    called = await open_client.get(path, headers={"Origin": PAGE})
+async def test_only_what_callers_call_is_open_to_pages(client: Client, path: str) -> None:
+    asked = await client.options(path, headers=_preflight(PAGE))
+    called = await client.get(path, headers={"Origin": PAGE})
     assert asked.status == 405
     assert (_told(dict(asked.headers)), _told(dict(called.headers))) == ({}, {})
 
 
+@_APART
 async def test_every_page_may_call_where_the_setting_says_so(settings: Settings, triton: FakeTriton) -> None:
     async with running(dataclasses.replace(settings, cors_origins="*"), triton) as client:
         asked = await client.options(EMBED, headers=_preflight(STRANGER))
@@ -141,12 +140,12 @@ async def test_every_page_may_call_where_the_setting_says_so(settings: Settings,
     assert "Vary" not in called.headers
 
 
-async def test_options_that_is_no_preflight_is_405(open_client: Client) -> None:
-    assert (await open_client.options(EMBED, headers={"Origin": PAGE})).status == 405
+async def test_options_that_is_no_preflight_is_405(client: Client) -> None:
+    assert (await client.options(EMBED, headers={"Origin": PAGE})).status == 405
 
 
 @pytest.mark.parametrize("names", [b"a\xff", b"<script>", b"x" * 5000])
-async def test_headers_of_no_grammar_are_not_repeated(open_client: Client, names: bytes) -> None:
+async def test_headers_of_no_grammar_are_not_repeated(client: Client, names: bytes) -> None:
     head = f"OPTIONS {EMBED} HTTP/1.1\r\nHost: x\r\nOrigin: {PAGE}\r\nAccess-Control-Request-Method: POST\r\n".encode()
-    answer = await ask(open_client.port, head + b"Access-Control-Request-Headers: " + names + b"\r\n\r\n")
+    answer = await ask(client.port, head + b"Access-Control-Request-Headers: " + names + b"\r\n\r\n")
     assert (answer.status, answer.headers["access-control-allow-headers"]) == (204, "Authorization, Content-Type")

@@ -8,6 +8,8 @@ import pytest
 from tests.conftest import Client
 from tests.fakes import FakeTriton
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 PATH = "/v1/embeddings"
 
 
@@ -77,27 +79,23 @@ async def test_a_bad_parameter_is_400_and_named(client: Client, body: dict[str, 
     assert (await response.json())["error"]["param"] == param
 
 
-async def test_what_is_no_text_is_told_that_one_text_or_several_are_taken(client: Client) -> None:
-    answer = await _post(client, input=5)
-    assert answer["error"]["message"] == "input must be a string or an array of strings"
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b'{"input": 5}', "input must be a string or an array of strings"),
+        (b'{"input": ["a", ""]}', "input[1] is empty"),
+        (b'{"input": "a", "dimensions": %s}' % (b"9" * 5_000), "dimensions must be a positive integer"),
+    ],
+    ids=["no text", "the second text", "an integer of thousands of digits"],
+)
+async def test_what_is_wrong_with_a_parameter_is_told(client: Client, body: bytes, message: str) -> None:
+    assert (await (await client.post(PATH, data=body)).json())["error"]["message"] == message
 
 
 @pytest.mark.parametrize("size", [10, 40_000])
 async def test_a_byte_order_mark_before_the_body_is_passed_over(client: Client, size: int) -> None:
     body = codecs.BOM_UTF8 + b'{"input": "%s"}' % (b"a" * size)
     assert (await client.post(PATH, data=body)).status == 200
-
-
-async def test_an_integer_of_thousands_of_digits_names_its_parameter(client: Client) -> None:
-    response = await client.post(PATH, data=b'{"input": "a", "dimensions": %s}' % (b"9" * 5_000))
-    error = (await response.json())["error"]
-    assert (response.status, error["param"]) == (400, "dimensions")
-    assert error["message"] == "dimensions must be a positive integer"
-
-
-async def test_the_index_of_an_empty_text_is_named(client: Client) -> None:
-    response = await client.post(PATH, json={"input": ["a", ""]})
-    assert "input[1]" in (await response.json())["error"]["message"]
 
 
 async def test_empty_and_null_parameters_are_absent(client: Client) -> None:

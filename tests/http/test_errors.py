@@ -10,6 +10,8 @@ from frontend.catalogue.endpoints import LIMIT_OF_PATH
 from tests.conftest import Client
 from tests.fakes import FakeTriton
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 EMBED = "/v1/embeddings"
 
 

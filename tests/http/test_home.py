@@ -1,10 +1,14 @@
-"""The pages that a person can look at, and the one at /, which leads to all of them."""
+"""The pages that a person can look at, the one at /, which leads to all of them, and the administration's of keys."""
 
 import re
 
 import pytest
 
 from tests.conftest import Client
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+# Of those with an application of their own.
+_APART = pytest.mark.asyncio(loop_scope="function")
 
 PAGES = ["/", "/playground", "/dashboard", "/docs"]
 PATHS = [*PAGES, "/openapi.json", "/health/ready", "/health/live", "/metrics"]
@@ -119,3 +123,38 @@ async def test_a_program_is_told_in_json_that_there_is_no_path(client: Client, p
 async def test_the_first_link_of_a_page_skips_its_header(client: Client, path: str) -> None:
     page = await (await client.get(path, headers=_BROWSER)).text()
     assert page.index('<a class="skip" href="#main">') < page.index("<header") < page.index('<main id="main"')
+
+
+async def test_without_an_admin_key_there_is_no_page_of_keys_and_no_link(client: Client) -> None:
+    for path in ("/keys", "/keys/keys.js"):
+        assert (await client.get(path)).status == 404
+    for path in PAGES:
+        assert "/keys" not in await _links(client, path)
+
+
+@_APART
+async def test_with_an_admin_key_every_page_links_it(admin: Client) -> None:
+    for path in (*PAGES, "/keys"):
+        assert await _links(admin, path) >= {"/", "/playground", "/dashboard", "/keys", "/docs"}, path
+    here = re.findall(r'<a href="([^"]*)" aria-current="page">', await _text(admin, "/keys"))
+    assert here == ["/keys"]
+
+
+@_APART
+async def test_the_page_of_keys_is_light_and_needs_nothing_from_elsewhere(admin: Client) -> None:
+    text = await _text(admin, "/keys")
+    parts = await _parts(admin, text)
+    assert {"/shared/style.css", "/keys/session.js", "/keys/form.js"} <= parts.keys()
+    assert sum(len(part.encode()) for part in [text, *parts.values()]) < MOST_BYTES
+    assert "//" not in text
+    for path in ("/keys", *parts):
+        async with admin.get(path, headers={"Authorization": ""}) as response:
+            assert "default-src 'none'; script-src 'self';" in response.headers["Content-Security-Policy"], path
+            assert "Set-Cookie" not in response.headers
+
+
+@_APART
+async def test_only_the_script_of_api_keys_keeps_one_where_it_outlives_the_page(admin: Client) -> None:
+    parts = await _parts(admin, await _text(admin, "/keys"))
+    kept = re.compile("sessionStorage|localStorage|indexedDB|cookie|history\\.|caches")
+    assert {path for path, part in parts.items() if kept.search(part)} == {"/shared/key.js"}

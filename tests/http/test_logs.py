@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 import logging
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from tests.charges import ORG_KEY, TEXT, speak
 from tests.conftest import JWT_SECRET, KEY, Client
 from tests.eventually import until
 from tests.fakes import FakeTriton
-from tests.raw import connection, head, post
+from tests.raw import ask, connection, head, post
 from tests.speech import encode, say, transcribe
 
 EMBED, TRANSCRIBE = "/v1/embeddings", "/v1/audio/transcriptions"
@@ -95,46 +96,42 @@ async def test_a_refusal_and_a_hang_up_are_a_line_too(
     ]
 
 
+async def _ask_with_secrets(client: Client, keys: Iterable[str], wav: bytes) -> None:
+    """Every operation, with secrets wherever a caller can put one."""
+    for key in keys:
+        for path in ("/v1/models", "/api/v1/audio/voices", "/admin/v1/keys"):
+            await client.get(path, headers={"Authorization": f"Bearer {key}"})
+    for path, body in (
+        (EMBED, {"input": _SECRET}),
+        (EMBED, {"input": "a", _SECRET: _SECRET}),
+        (EMBED, {"input": "a", "model": _SECRET}),
+        ("/v1/rerank", {"query": _SECRET, "documents": [_SECRET] * 2}),
+        ("/v1/audio/speech", {"input": _SECRET, "voice": "amy"}),
+        ("/v1/audio/speech", {"input": "a", "voice": _SECRET}),
+    ):
+        await client.post(path, json=body)
+    await client.post(EMBED, data=f'{{"input": "{_SECRET}'.encode())
+    await transcribe(client, wav, prompt=_SECRET, language=_SECRET)
+    await transcribe(client, wav, prompt=_SECRET)
+    await transcribe(client, _SECRET.encode())
+    for path in (f"/{_SECRET}", f"/v1/models/{_SECRET}", f"{EMBED}?key={KEY}", f"/v1/models?{_SECRET}=1"):
+        await client.get(path)
+        await client.post(path, json={})
+    await client.get("/v1/models", headers={"Cookie": _SECRET, "User-Agent": _SECRET, "X-Api-Key": KEY})
+    for key in (KEY, _SECRET):
+        await client.delete(f"/admin/v1/keys/{key}", headers={"Authorization": f"Bearer {_ADMIN_KEY}"})
+    for data in (f"{_SECRET} nonsense\r\n\r\n".encode(), head("BREW" + _SECRET, EMBED), head("GET", EMBED, _SECRET)):
+        await ask(client.server.port, data)
+
+
 async def test_no_line_has_a_key_a_token_text_or_audio(
     client: Client, settings: Settings, triton: FakeTriton, caplog: pytest.LogCaptureFixture
 ) -> None:
     token = Tokens(settings.jwt_audience, settings.jwt_issuer, JWT_SECRET).issue(f"{_SECRET}-subject", 600)
     wav = encode(say("one two three"), "wav")
-    bearer = {name: {"Authorization": f"Bearer {name}"} for name in (token, token[:-2], KEY[:-2], _ADMIN_KEY, _SECRET)}
     secrets = [KEY, KEY[:-2], JWT_SECRET, _ADMIN_KEY, _SECRET, *token.split("."), wav[1000:1016].hex()]
-
-    async def ask() -> None:
-        for headers in bearer.values():
-            for path in ("/v1/models", "/api/v1/audio/voices", "/admin/v1/keys"):
-                await client.get(path, headers=headers)
-        await client.post(EMBED, json={"input": _SECRET})
-        await client.post(EMBED, data=f'{{"input": "{_SECRET}'.encode())
-        await client.post(EMBED, json={"input": "a", _SECRET: _SECRET})
-        await client.post("/v1/rerank", json={"query": _SECRET, "documents": [_SECRET] * 2})
-        await client.post("/v1/audio/speech", json={"input": _SECRET, "voice": "amy"})
-        await client.post("/v1/audio/speech", json={"input": "a", "voice": _SECRET})
-        await client.post(EMBED, json={"input": "a", "model": _SECRET})
-        await transcribe(client, wav, prompt=_SECRET, language=_SECRET)
-        await transcribe(client, wav, prompt=_SECRET)
-        await transcribe(client, _SECRET.encode())
-        for path in (f"/{_SECRET}", f"/v1/models/{_SECRET}", f"{EMBED}?key={KEY}", f"/v1/models?{_SECRET}=1"):
-            await client.get(path)
-            await client.post(path, json={})
-        await client.get("/v1/models", headers={"Cookie": _SECRET, "User-Agent": _SECRET, "X-Api-Key": KEY})
-        for key in (KEY, _SECRET):
-            await client.delete(f"/admin/v1/keys/{key}", headers=bearer[_ADMIN_KEY])
-        for data in (
-            f"{_SECRET} nonsense\r\n\r\n".encode(),
-            head("BREW" + _SECRET, EMBED),
-            head("GET", EMBED, _SECRET),
-        ):
-            async with connection(client.server.port) as (reader, writer):
-                writer.write(data)
-                await asyncio.wait_for(reader.read(100), 10)
-
-    await ask()
-    triton.failure = BadGateway("no")
-    await ask()
+    for triton.failure in (None, BadGateway("no")):
+        await _ask_with_secrets(client, (token, token[:-2], KEY[:-2], _ADMIN_KEY, _SECRET), wav)
     lines = [LINES[form]().format(record) for record in caplog.records for form in LINES]
     assert len(lines) > 100
     assert [(secret, line) for line in lines for secret in secrets if secret in line] == []

@@ -1,71 +1,71 @@
 import asyncio
-import re
 import time
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
 
 import pytest
 from prometheus_client import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics_families
 from prometheus_client.parser import text_string_to_metric_families as text_families
 
+from frontend.access.registry import Registry
 from frontend.catalogue.version import VERSION
+from frontend.config.settings import Settings
+from frontend.database.engine import open_engine
+from frontend.errors import ApiError, BadGateway, BrokenModel, Internal, Late, Unreached
 from frontend.observe import exposition
 from frontend.observe.exposition import Format
 from frontend.pages.metrics import MetricsPage
-from tests.conftest import Client
+from frontend.usage.books import Books
+from tests.charges import COST, ORG_KEY, TEXT, charges, other_key, speak
+from tests.conftest import Client, running
+from tests.eventually import until
+from tests.fakes import FakeTriton, add_key
+from tests.samples import Change, value
+from tests.speech import encode, say, transcribe
 
-TEXT = "text/plain; version=0.0.4; charset=utf-8"
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+# Of those with an application of their own.
+_APART = pytest.mark.asyncio(loop_scope="function")
+
+PLAIN = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 
-async def _delays(client: Client) -> tuple[int, int]:
-    """(timers measured, those at most 50 ms late)."""
-    text = await (await client.get("/metrics")).text()
-    count = re.search(r"quartet_loop_delay_seconds_count ([\d.]+)", text)
-    prompt = re.search(r'quartet_loop_delay_seconds_bucket\{le="0.05"\} ([\d.]+)', text)
-    assert count is not None
-    assert prompt is not None
-    return int(float(count[1])), int(float(prompt[1]))
-
-
 async def test_a_loop_that_is_held_up_is_seen(client: Client) -> None:
-    count, prompt = await _delays(client)
+    timers = Change("quartet_loop_delay_seconds_count")
+    prompt = Change("quartet_loop_delay_seconds_bucket", le="0.05")
     time.sleep(0.5)  # noqa: ASYNC251
-    await asyncio.sleep(0.3)
-    later_count, later_prompt = await _delays(client)
-    assert later_count > count
-    assert (later_count - count) > (later_prompt - prompt)
+    await until(lambda: timers.by > prompt.by)
 
 
-async def test_requests_are_counted_by_route_and_status(client: Client) -> None:
-    await client.post("/v1/embeddings", json={"input": "a"})
+async def test_the_page_has_the_labels_of_a_request_the_version_and_no_time_of_a_first_label(client: Client) -> None:
+    await client.post(EMBED, json={"input": "a"})
+    await client.request("BREW", "/v1/coffee-4711")
     text = await (await client.get("/metrics")).text()
     labels = 'method="POST",operation="embeddings",route="/v1/embeddings",status="200",tier="free"'
     assert f"quartet_requests_total{{{labels}}}" in text
     assert f'quartet_build_info{{version="{VERSION}"}} 1.0' in text
-    assert "quartet_limiter_degraded" in text
-
-
-async def test_nothing_tells_when_a_label_was_first_seen(client: Client) -> None:
-    assert "_created" not in await (await client.get("/metrics")).text()
+    assert [name for name in ("_created", "coffee", "BREW") if name in text] == []
 
 
 @pytest.mark.parametrize(
     ("accept", "kind"),
     [
-        (None, TEXT),
-        ("", TEXT),
-        ("*/*", TEXT),
-        ("text/html,application/xml;q=0.9,*/*;q=0.8", TEXT),
-        ("text/plain", TEXT),
-        ("text/plain;version=1.0.0", TEXT),
-        ("application/json", TEXT),
+        (None, PLAIN),
+        ("", PLAIN),
+        ("*/*", PLAIN),
+        ("text/html,application/xml;q=0.9,*/*;q=0.8", PLAIN),
+        ("text/plain", PLAIN),
+        ("text/plain;version=1.0.0", PLAIN),
+        ("application/json", PLAIN),
         ("application/openmetrics-text", OPENMETRICS),
         ("Application/OpenMetrics-Text; Version=1.0.0; charset=utf-8", OPENMETRICS),
-        ("application/openmetrics-text;version=2.0.0", TEXT),
-        ("application/openmetrics-text;q=0.2,text/plain;q=0.4", TEXT),
-        ("application/openmetrics-text;q=0,text/plain;q=0", TEXT),
-        ("application/openmetrics-text;q=high", TEXT),
+        ("application/openmetrics-text;version=2.0.0", PLAIN),
+        ("application/openmetrics-text;q=0.2,text/plain;q=0.4", PLAIN),
+        ("application/openmetrics-text;q=0,text/plain;q=0", PLAIN),
+        ("application/openmetrics-text;q=high", PLAIN),
         (
             "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,"
             "application/openmetrics-text;version=0.0.1;q=0.5,text/plain;version=1.0.0;q=0.4,*/*;q=0.1",
@@ -88,13 +88,6 @@ async def test_both_formats_have_the_same_samples(client: Client) -> None:
 
 def _names(families: Iterable[Metric]) -> set[str]:
     return {sample.name for family in families for sample in family.samples}
-
-
-async def test_paths_and_methods_that_do_not_exist_make_no_labels(client: Client) -> None:
-    await client.request("BREW", "/v1/coffee-4711")
-    text = await (await client.get("/metrics")).text()
-    assert "coffee" not in text
-    assert "BREW" not in text
 
 
 async def test_many_who_ask_share_a_rendering_that_began_after_they_asked() -> None:
@@ -125,4 +118,122 @@ async def test_a_rendering_that_fails_leaves_the_next_one_to_work() -> None:
 async def test_who_asks_for_another_format_gets_that() -> None:
     page = MetricsPage(lambda form: form.content_type.encode())
     text, openmetrics = await asyncio.gather(page.get(exposition.TEXT), page.get(exposition.OPENMETRICS))
-    assert (text.decode(), openmetrics.decode()) == (TEXT, OPENMETRICS)
+    assert (text.decode(), openmetrics.decode()) == (PLAIN, OPENMETRICS)
+
+
+EMBED, RERANK = "/v1/embeddings", "/v1/rerank"
+
+
+@_APART
+async def test_requests_are_counted_by_operation_status_and_tier(client: Client, settings: Settings) -> None:
+    company = {"Authorization": f"Bearer {await other_key(settings, tier='company')}"}
+    counted = {
+        (tier, status): Change("quartet_requests_total", operation="embeddings", tier=tier, status=status)
+        for tier in ("free", "company", "none")
+        for status in ("200", "400", "401")
+    }
+    sent: Counter[tuple[str, str]] = Counter()
+    for headers, tier in (({}, "free"), (company, "company"), ({"Authorization": "Bearer no"}, "none")):
+        for body in ({"input": "a"}, {"input": "b"}, {"input": 1}):
+            answer = await client.post(EMBED, json=body, headers=headers)
+            sent[tier, str(answer.status)] += 1
+    assert {which: change.by for which, change in counted.items() if change.by} == sent
+
+
+async def test_requests_in_flight_are_those_that_have_not_ended(client: Client, triton: FakeTriton) -> None:
+    going = asyncio.Event()
+    triton.wait = going.wait
+    requests = [asyncio.create_task(client.post(EMBED, json={"input": "a"})) for _ in range(3)]
+    await until(lambda: len(triton.calls) == 3)
+    assert value("quartet_requests_in_flight", operation="embeddings") == 3
+    going.set()
+    await asyncio.gather(*requests)
+    await until(lambda: value("quartet_requests_in_flight", operation="embeddings") == 0)
+
+
+async def test_bytes_of_bodies_and_answers_are_those_on_the_wire(client: Client) -> None:
+    came = Change("quartet_body_bytes_sum", operation="embeddings")
+    went = Change("quartet_answer_bytes_sum", operation="embeddings")
+    body = b'{"input": "' + b"word " * 500 + b'"}'
+    answer = await client.post(EMBED, data=body)
+    size = len(await answer.read())
+    head = sum(len(name) + len(text) + 4 for name, text in answer.raw_headers)
+    assert came.by == len(body)
+    assert size + head < went.by < size + head + 100
+
+
+@_APART
+@pytest.mark.parametrize(
+    ("failure", "error"),
+    [
+        (Unreached("no"), "unreached"),
+        (Late("no"), "late"),
+        (BrokenModel("no"), "broken"),
+        (Internal("no"), "refused"),
+        (BadGateway("no"), "failed"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+async def test_a_call_that_fails_is_counted_by_its_class(
+    client: Client, triton: FakeTriton, failure: ApiError, error: str
+) -> None:
+    counted = Change("quartet_backend_errors_total", model="m3_embedder", error=error)
+    answered = Change("quartet_call_seconds_count", model="m3_embedder")
+    triton.failure = failure
+    assert (await client.post(EMBED, json={"input": "a"})).status >= 500
+    assert (counted.by, answered.by) == (1, 0)
+
+
+@_APART
+@pytest.mark.parametrize(
+    ("operation", "reason", "send"),
+    [
+        ("other", "auth", lambda client: client.get("/v1/models", headers={"Authorization": "Bearer wrong"})),
+        ("speech", "size", lambda client: speak(client, "x" * 5001)),
+        ("speech", "balance", lambda client: speak(client, key=ORG_KEY)),
+        ("embeddings", "queue", lambda client: client.post(EMBED, json={"input": "a"})),
+        (
+            "rerank",
+            "limit",
+            lambda client: client.post(RERANK, json={}, headers={"Authorization": f"Bearer {ORG_KEY}"}),
+        ),
+        ("embeddings", "", lambda client: client.post(EMBED, json={"input": 1})),
+    ],
+    ids=["a wrong key", "too much", "an empty wallet", "no Triton", "too often", "a mistake, which is no refusal"],
+)
+async def test_refusals_are_counted_by_reason(
+    settings: Settings, triton: FakeTriton, operation: str, reason: str, send: Callable[[Client], Awaitable[Any]]
+) -> None:
+    engine = open_engine(settings.database)
+    await Registry(engine).create_org("acme", None)
+    await add_key(Registry(engine), ORG_KEY, org="acme", limits={"rerank": 1})
+    await Books(engine).top_up("acme", COST - 1, None)
+    await engine.dispose()
+    triton.up = reason != "queue"
+    async with running(settings, triton) as client:
+        if reason == "limit":
+            await send(client)
+        reasons = ("limit", "balance", "auth", "queue", "size")
+        counted = {each: Change("quartet_refusals_total", operation=operation, reason=each) for each in reasons}
+        await send(client)
+    assert [each for each, change in counted.items() for _ in range(int(change.by))] == [reason] * bool(reason)
+
+
+@_APART
+async def test_what_is_charged_is_what_the_ledger_has(client: Client, settings: Settings) -> None:
+    money = {name: Change("quartet_charged_micro_chf_total", operation=name) for name in ("speech", "transcriptions")}
+    characters = Change("quartet_characters_total", model="tts-1")
+    seconds = Change("quartet_audio_seconds_total", model="stt-1")
+    tokens = Change("quartet_tokens_total", model="rerank-v2-m3")
+    for name in ("first", "second", "second"):
+        await speak(client, **{"X-Request-Id": name})
+    await transcribe(client, encode(say("one two three"), "wav"))
+    await client.post(RERANK, json={"query": "one", "documents": ["two", "three"]})
+    rows = await charges(client, settings)
+    of = {name: [row for row in rows if row["operation"] == name] for name in ("speech", "transcriptions", "rerank")}
+    for name, change in money.items():
+        assert change.by == sum(row["amount"] for row in of[name]) > 0
+    # Three were said, and one of them was paid for by the one before.
+    assert (characters.by, len(of["speech"])) == (3 * len(TEXT), 2)
+    assert seconds.by == pytest.approx(of["transcriptions"][0]["quantity"] / 1000)
+    assert tokens.by == of["rerank"][0]["quantity"]

@@ -12,6 +12,8 @@ from tests.conftest import JWT_SECRET, Client
 from tests.fakes import FakeTriton
 from tests.speech import decoded, encode, say
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 TRANSCRIBE = "/api/v1/audio/transcribe"
 SYNTHESIZE = "/api/v1/audio/synthesize"
 VOICES = "/api/v1/audio/voices"
@@ -160,6 +162,6 @@ async def test_each_subject_is_counted_on_its_own(client: Client, path: str) -> 
     def header(subject: str) -> dict[str, str]:
         return {"Authorization": f"Bearer {Tokens('quartet-mobile', 'quartet', JWT_SECRET).issue(subject, 60)}"}
 
-    subjects = ["phone-1", "phone-1", "phone-2"]
+    subjects = [f"{path} 1", f"{path} 1", f"{path} 2"]
     answers = [await client.post(path, json={}, headers=header(subject)) for subject in subjects]
     assert [answer.headers["X-RateLimit-Remaining"] for answer in answers] == ["999999", "999998", "999999"]

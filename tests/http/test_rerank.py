@@ -6,6 +6,8 @@ import pytest
 from frontend.operations.rerank.pipeline import order
 from tests.conftest import Client
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 PATH = "/v1/rerank"
 # The fake's score falls with the number of tokens.
 DOCUMENTS = ["a b c d", "a", "a b"]
@@ -71,5 +73,5 @@ async def test_a_bad_parameter_is_400_and_named(client: Client, body: dict[str, 
     assert (await response.json())["error"]["param"] == param
 
 
-def test_a_score_has_six_digits() -> None:
+async def test_a_score_has_six_digits() -> None:
     assert order(np.array([0.1234567], np.float32)) == [(0, 0.123457)]

@@ -8,6 +8,8 @@ from tests.conftest import Client
 from tests.fakes import FakeTriton
 from tests.speech import decoded
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 PATH = "/v1/audio/speech"
 
 

@@ -8,6 +8,8 @@ from tests.conftest import Client
 from tests.fakes import FakeTriton
 from tests.speech import TRANSCRIBE, decoded, encode, say, transcribe
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 SPEECH = say("Good morning everybody, this is a test.")
 WAV = encode(SPEECH, "wav")
 

@@ -1,7 +1,8 @@
-"""Clients as people install them, each in a process of its own, against the whole product."""
+"""Clients as people install them, and docs/api.md's own examples, each in a process of its own."""
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,59 +13,62 @@ import pytest
 
 from scripts.run.stack import Stack
 from tests.conftest import ROOT
+from tests.examples import Example, examples
 
 pytestmark = pytest.mark.triton
 
 CLIENTS = Path(sys.prefix) / "clients"
 SENTENCE = "Good morning, Anna. Can you buy some bread today?"
+GUIDE = ROOT / "docs" / "api.md"
+# A stack has no admin key.
+EXAMPLES = [example for example in examples(GUIDE) if "QUARTET_ADMIN_KEY" not in example.command]
+PROGRAMS = re.findall(r"^```python\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+SAYS = ["Good morning, Anna", 'b\'{"object":"list"']
 
 
-def _run(stack: Stack, *command: str) -> Any:
+def _said(stack: Stack, folder: Path, *command: str) -> str:
     # LiteLLM asks its makers for prices as it is imported, and waits for them.
-    offline = {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}
-    environ = {**os.environ, **offline, "QUARTET_URL": stack.url, "QUARTET_API_KEY": stack.api_key}
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=240)
+    environ = {**os.environ, **stack.environment(), "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+    done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False, timeout=240)
     assert done.returncode == 0, done.stdout + done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    return done.stdout
+
+
+def _result(stack: Stack, *command: str) -> Any:
+    """What a client prints last."""
+    return json.loads(_said(stack, ROOT, *command).splitlines()[-1])
 
 
 def _python(stack: Stack, script: str) -> Any:
-    return _run(stack, str(CLIENTS / "bin" / "python"), str(ROOT / "tests" / "clients" / script))
+    return _result(stack, str(CLIENTS / "bin" / "python"), str(ROOT / "tests" / "clients" / script))
 
 
 @pytest.fixture(scope="module")
 def node(stack: Stack) -> Any:
     # Node looks for packages beside the script.
     script = shutil.copy(ROOT / "tests" / "clients" / "node" / "client.mjs", CLIENTS / "node")
-    return _run(stack, str(CLIENTS / "bin" / "node"), str(script))
-
-
-def test_the_node_client_speaks_and_is_heard_in_every_format(node: Any) -> None:
-    assert node["speech"] == "RIFF"
-    assert node["json"] == SENTENCE
-    assert node["text"] == f"{SENTENCE}\n"
-    assert node["verbose"] == ["en", True, SENTENCE.split()]
-
-
-def test_the_node_client_reads_vectors_in_base64_and_floats(node: Any) -> None:
-    assert node["dimensions"] == [1024, 1024]
-    assert node["same"]
-
-
-def test_the_node_client_lists_the_models(node: Any) -> None:
-    assert node["models"] == 6
+    return _result(stack, str(CLIENTS / "bin" / "node"), str(script))
 
 
 @pytest.mark.parametrize(
-    ("case", "error"),
+    ("case", "answer"),
     [
+        ("speech", "RIFF"),
+        ("json", SENTENCE),
+        ("text", f"{SENTENCE}\n"),
+        ("verbose", ["en", True, SENTENCE.split()]),
+        ("dimensions", [1024, 1024]),
+        ("same", True),
+        ("models", 6),
         ("unknownModel", ["BadRequestError", 400, "invalid_request_error", "model", True]),
         ("wrongKey", ["AuthenticationError", 401, "invalid_api_key", None, True]),
         ("foreignFile", ["APIError", 415, "unsupported_media_type", "file", True]),
     ],
 )
-def test_the_node_client_makes_our_refusals_its_errors(node: Any, case: str, error: list[Any]) -> None:
-    assert node[case] == error
+def test_the_node_client_reads_every_answer_and_makes_our_refusals_its_errors(
+    node: Any, case: str, answer: Any
+) -> None:
+    assert node[case] == answer
 
 
 def test_litellm_does_all_four_operations(stack: Stack) -> None:
@@ -86,3 +90,20 @@ def test_cohere_and_jina_clients_rerank(stack: Stack) -> None:
     assert answer["cohere"] == answer["jina"]
     assert answer["cohere"][0] == 1
     assert answer["scores"][0] == answer["scores"][1]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What one example writes the next one reads."""
+    return tmp_path_factory.mktemp("guide")
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.command.split("$QUARTET_URL")[1].split()[0])
+def test_an_example_of_the_guide_answers_as_it_says(stack: Stack, folder: Path, example: Example) -> None:
+    assert _said(stack, folder, "bash", "-c", example.command).startswith(example.begins)
+    assert b"error" not in b"".join(file.read_bytes()[:100] for file in folder.iterdir())
+
+
+@pytest.mark.parametrize(("program", "says"), [*zip(PROGRAMS, SAYS, strict=True)])
+def test_a_program_of_the_guide_says_what_it_should(stack: Stack, folder: Path, program: str, says: str) -> None:
+    assert _said(stack, folder, sys.executable, "-c", program).startswith(says)

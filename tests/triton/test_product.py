@@ -16,7 +16,7 @@ from scripts.benchmark.product.triton_counts import between, settled
 from scripts.export_models.demo.published import REAL_VOICE
 from scripts.export_models.demo.sentences import sentences
 from scripts.run.stack import Stack
-from tests.speech import CONTAINERS, SAMPLE_RATE, decoded, encode
+from tests.speech import SAMPLE_RATE, decoded, encode
 
 pytestmark = pytest.mark.triton
 
@@ -71,20 +71,14 @@ def test_what_the_real_voice_says_is_understood(client: openai.OpenAI) -> None:
 
 
 @pytest.mark.parametrize("voice", VOICES)
-def test_a_voice_says_a_sentence_aloud(client: openai.OpenAI, voice: str) -> None:
-    (text,) = sentences(VOICES[voice].language, SEED, 1)
-    audio = client.audio.speech.create(model="tts-1", voice=voice, input=text, response_format="wav")
-    samples = decoded(audio.content)
-    assert 1 < len(samples) / SAMPLE_RATE < 10
-    assert np.abs(samples.astype(np.int32)).max() > 3_000
-
-
-@pytest.mark.parametrize("voice", VOICES)
-def test_a_voice_does_not_pause_at_abbreviations(client: openai.OpenAI, voice: str) -> None:
+def test_a_voice_is_loud_and_does_not_pause_at_abbreviations(client: openai.OpenAI, voice: str) -> None:
     """Measured: 0.14 s with ryan, 0.06 s with the others; between sentences it is 0.4 s and more."""
     for text in ABBREVIATED[VOICES[voice].language]:
         audio = client.audio.speech.create(model="tts-1", voice=voice, input=text, response_format="wav")
-        assert _longest_pause(decoded(audio.content)) <= 0.25
+        samples = decoded(audio.content)
+        assert 1 < len(samples) / SAMPLE_RATE < 15
+        assert np.abs(samples.astype(np.int32)).max() > 3_000
+        assert _longest_pause(samples) <= 0.25
 
 
 def _longest_pause(samples: NDArray[np.int16]) -> float:
@@ -93,11 +87,6 @@ def _longest_pause(samples: NDArray[np.int16]) -> float:
     loudness = np.sqrt((frames**2).mean(axis=1))
     loud = np.flatnonzero(loudness > 0.02 * np.sort(loudness)[-10])
     return float(np.diff(loud).max() - 1) / 100
-
-
-@pytest.mark.parametrize("kind", CONTAINERS)
-def test_speech_is_understood_in_every_container(client: openai.OpenAI, kind: str) -> None:
-    assert _word_error([SENTENCE.text], [_heard(client, SENTENCE.samples(), kind=kind).text]) <= WORD_ERROR
 
 
 def test_words_have_times(client: openai.OpenAI) -> None:
@@ -187,20 +176,3 @@ def test_callers_share_executions_and_their_vectors_do_not_change(client: openai
     # Where the machine is slow, a call may be cut into pieces, each a request to Triton.
     assert counted["requests"] >= len(calls)
     assert counted["executions"] < counted["requests"]
-
-
-async def test_the_async_client_is_answered_side_by_side(stack: Stack) -> None:
-    async with openai.AsyncOpenAI(base_url=f"{stack.url}/v1", api_key=stack.api_key) as client:
-        speech = client.audio.speech.create(model="tts-1", voice="siwis", input="Bonjour.", response_format="mp3")
-        vectors = client.embeddings.create(model="embed-m3", input=["a", "b"])
-        audio, embedded = await asyncio.gather(speech, vectors)
-    assert len(audio.content) > 1000
-    assert len(embedded.data) == 2
-
-
-def test_a_wrong_key_is_an_authentication_error(stack: Stack) -> None:
-    with (
-        openai.OpenAI(base_url=f"{stack.url}/v1", api_key="wrong") as client,
-        pytest.raises(openai.AuthenticationError),
-    ):
-        client.embeddings.create(model="embed-m3", input="a")

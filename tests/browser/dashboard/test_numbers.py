@@ -14,7 +14,7 @@ from frontend.catalogue.prices import to_chf
 from frontend.usage.books import Books, Scope
 from tests.browser.dashboard.ledger import ACME, FIRST, MARKUP, TODAY, Account, choose, exact, opened, totals
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 @pytest.mark.parametrize("group", ["model", "operation", "key"])

@@ -1,6 +1,7 @@
-"""The dashboard as it is used: signed in, looked at, told of what is wrong."""
+"""The dashboard as it is used: signed in, looked at, told of what is wrong, on a desk and on a phone."""
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from frontend.catalogue.models import MODELS
@@ -8,7 +9,7 @@ from tests.browser.barriers import barriers
 from tests.browser.conftest import Seen
 from tests.browser.dashboard.ledger import ACME, FIRST, MARKUP, TODAY, Account, choose, opened, totals
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def test_markup_stays_text(page: Page) -> None:
@@ -140,3 +141,36 @@ async def test_all_is_asked_of_this_server(page: Page, url: str, seen: Seen) -> 
     own = (url.removesuffix("/dashboard") + "/", "blob:")
     assert [asked for asked in seen.asked if not asked.startswith(own)] == []
     assert await page.context.cookies() == []
+
+
+_TABLES = ("#totals", "#by-day", "#ended table", "#left table")
+_NAMES = """table => [...table.querySelectorAll("tbody tr, tfoot tr")].map((row) =>
+  [...row.querySelectorAll("td")].map((cell) => getComputedStyle(cell, "::before").content.slice(1, -1)))"""
+_TOPS = "row => [...row.children].map((cell) => cell.getBoundingClientRect().top)"
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def phone(page: Page) -> Page:
+    await page.set_viewport_size({"width": 390, "height": 800})
+    await page.get_by_role("button", name="Today").click()
+    await page.get_by_text("Day by day").click()
+    await expect(page.locator("#by-day tbody tr")).to_have_count(len(MODELS))
+    return page
+
+
+@pytest.mark.parametrize("table", _TABLES)
+async def test_on_a_phone_each_value_stands_below_the_last_with_the_name_of_its_column(phone: Page, table: str) -> None:
+    columns = await phone.locator(f"{table} thead th").all_text_contents()
+    rows = await phone.locator(table).evaluate(_NAMES)
+    assert rows
+    assert all(names == columns[1:] for names in rows)
+    tops = await phone.locator(f"{table} tbody tr").first.evaluate(_TOPS)
+    assert tops == sorted(set(tops))
+
+
+async def test_on_a_phone_nothing_scrolls_sideways(phone: Page) -> None:
+    wide = await phone.evaluate(
+        "[document.documentElement, ...document.querySelectorAll('.scroll')]"
+        ".filter((part) => part.scrollWidth > part.clientWidth).map((part) => part.outerHTML.slice(0, 80))"
+    )
+    assert wide == []

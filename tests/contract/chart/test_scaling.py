@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.chart.helm import Helm, unpack
-from tests.contract.chart.test_chart import CHART
+from tests.contract.chart.helm import Helm
 from tests.prometheus import binary
 
 _FRONTEND = {
@@ -23,8 +22,7 @@ _IN_FLIGHT = 'quartet_in_flight{namespace="ai", pool="text", model="m3_embedder"
 
 
 @pytest.fixture(scope="module")
-def query(tmp_path_factory: pytest.TempPathFactory) -> str:
-    helm = Helm(unpack(tmp_path_factory.mktemp("helm")), CHART)
+def query(helm: Helm) -> str:
     (pool,) = [
         manifest
         for manifest in helm.render("--set=autoscaling.engine=keda")

@@ -14,15 +14,6 @@ def _places(calls: list[Call]) -> str:
     return "".join(call.backend for call in calls)
 
 
-def test_a_triton_of_the_own_zone_goes_first_while_it_has_room() -> None:
-    scene = Scene()
-    scene.triton("a", m=ONE)
-    scene.triton("b", m=ONE)
-    scene.admission.tritons["a"].near = False
-    scene.enter_all(5, "m")
-    assert _places(scene.sent()) == "bbaa"
-
-
 def test_nobody_goes_behind_bulk_work_where_another_triton_has_none() -> None:
     scene = Scene()
     for name in "ab":
@@ -188,14 +179,3 @@ def test_nothing_is_looked_at_again_where_nobody_waits() -> None:
     scene.enter("m")
     scene.end(*scene.sent(), after=2.0)
     assert math.isinf(scene.admission.next_change(scene.now, scene.admission.models.values()))
-
-
-def test_bulk_work_of_a_model_waits_for_all_others_of_it() -> None:
-    scene = Scene()
-    scene.triton("a", m=ONE)
-    bulk, free = scene.enter("m", BULK), scene.enter_all(3, "m", FREE)
-    assert scene.sent() == free[:2]
-    scene.end(free[0])
-    assert scene.sent() == free[2:]
-    scene.end(*free[1:])
-    assert scene.sent() == [bulk]

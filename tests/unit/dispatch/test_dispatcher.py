@@ -62,11 +62,6 @@ async def _call(dispatcher: Dispatcher, seconds: float = 10.0) -> str:
     return str((await dispatcher.infer("embedder", dict, ["out"], _asking(seconds)))["out"][0])
 
 
-async def test_calls_spread_over_all_backends(dispatcher: Dispatcher, first: FakeTriton, second: FakeTriton) -> None:
-    async with _under_way((_call(dispatcher) for _ in range(4)), first, second):
-        assert (first.calls, second.calls) == (2, 2)
-
-
 async def test_a_call_that_never_arrived_is_answered_by_another(
     dispatcher: Dispatcher, first: FakeTriton, second: FakeTriton
 ) -> None:
@@ -167,15 +162,6 @@ async def _two_instances(server: FakeTriton, *, stops: bool = False) -> Dispatch
     return made
 
 
-async def test_a_call_much_longer_than_an_execution_leaves_an_instance_to_the_others(first: FakeTriton) -> None:
-    made = await _two_instances(first)
-    async with _under_way((made.infer("embedder", dict, ["out"], _asking(), 5000) for _ in range(3)), first):
-        assert first.calls == 1
-        async with _under_way([made.infer("embedder", dict, ["out"], _asking(priority=1), 3)], first):
-            assert first.calls == 2
-    await made.close()
-
-
 @pytest.mark.parametrize(("stops", "ended"), [(True, 1), (False, 0)])
 async def test_an_abandoned_call_is_cancelled_where_that_stops_it(first: FakeTriton, stops: bool, ended: int) -> None:
     made = await _two_instances(first, stops=stops)
@@ -217,12 +203,6 @@ async def test_others_are_told_which_models_are_used(
         assert dispatcher.tells() == {"embedder": 0.0}
     # It was used a moment ago.
     assert dispatcher.tells() == {"embedder": 0.0}
-
-
-async def test_bulk_work_does_not_make_a_model_used(dispatcher: Dispatcher, first: FakeTriton) -> None:
-    bulk = dispatcher.infer("embedder", dict, ["out"], _asking(priority=4))
-    async with _under_way([bulk], first):
-        assert dispatcher.tells() == {}
 
 
 async def test_a_model_that_was_not_declared_has_no_queue(dispatcher: Dispatcher) -> None:

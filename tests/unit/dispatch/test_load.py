@@ -53,12 +53,6 @@ def test_a_cap_is_not_exceeded() -> None:
     assert not _has_room(triton.models["m"], _call(0.25, COMPANY))
 
 
-def test_a_model_that_is_out_has_no_room() -> None:
-    triton = _triton(m=GPU)
-    triton.models["m"].is_in = False
-    assert not _has_room(triton.models["m"], _call())
-
-
 def test_long_executions_run_one_at_a_time_on_each_instance() -> None:
     assert _fill(_triton(m=Capacity(2, 4)), "m", _call(), alone=True) == 2
 

@@ -2,13 +2,16 @@
 
 import asyncio
 import random
+import threading
 import time
 
 import pytest
 
+from frontend.dispatch.pool import Pool
 from frontend.dispatch.queue import Bounds
 from frontend.dispatch.scheduler import Rules
 from frontend.errors import BadGateway
+from frontend.processes.offload import Threads
 from tests.unit.dispatch.queues import asking, queue_of, waiting
 
 
@@ -212,3 +215,19 @@ async def test_a_deadline_that_is_extended_is_later() -> None:
     extended = asking(seconds=1)
     extended.extend(10)
     assert 10 < extended.remaining() <= 11
+
+
+async def test_a_thread_whose_caller_has_gone_keeps_its_place_until_it_ends() -> None:
+    queue, goes_on = queue_of(1), threading.Event()
+    pool = Pool(queue, Threads(1))
+    gone = asyncio.create_task(pool.run(asking(), goes_on.wait))
+    await asyncio.sleep(0.05)
+    gone.cancel()
+    next_one = asyncio.create_task(pool.run(asking(), lambda: "done"))
+    await asyncio.sleep(1.3)
+    assert (queue.in_flight, queue.its.scheduler.waits) == (1, 1)
+    goes_on.set()
+    assert await next_one == "done"
+    with pytest.raises(asyncio.CancelledError):
+        await gone
+    await pool.close()

@@ -81,16 +81,6 @@ def test_of_owners_below_their_floors_goes_first_who_has_the_least_part_of_it() 
     assert [call.owner if call else None for call in sent] == ["small", "large", "large", "small"]
 
 
-def test_leaving_twice_gives_back_one_place() -> None:
-    scheduler = _scheduler(1)
-    _enter(scheduler, "k", FREE)
-    call = granted(scheduler)
-    assert call is not None
-    scheduler.leave(call, 0.0)
-    scheduler.leave(call, 0.0)
-    assert (scheduler.in_flight, scheduler.others) == (0, 0)
-
-
 def test_an_owner_below_its_floor_goes_before_every_priority() -> None:
     scheduler = _scheduler(2, floors={"acme": 1})
     _enter(scheduler, "c", COMPANY)

@@ -1,11 +1,17 @@
 import os
+import re
+import shutil
+import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from scripts.local_triton import checks, settings
 from scripts.local_triton.assemble import assemble_backends, environment
-from scripts.local_triton.checks import find_wheel
+from scripts.local_triton.checks import PreflightError, find_wheel
+from tests.conftest import ROOT
 
 
 def test_the_backends_are_triton_pythons_with_this_interpreters_stub_and_the_stand_in(tmp_path: Path) -> None:
@@ -30,3 +36,96 @@ def test_the_server_has_the_variables_of_every_triton_unless_they_are_said(monke
     monkeypatch.setenv("ORT_DISABLE_TELEMETRY", "0")
     values = environment(find_wheel(), Path("/python/lib"), Path(sys.executable))
     assert (values["OMP_NUM_THREADS"], values["ORT_DISABLE_TELEMETRY"]) == ("1", "0")
+
+
+def test_this_machine_passes() -> None:
+    checks.check_glibc()
+    checks.check_numpy()
+    checks.check_stub(checks.find_wheel())
+    checks.find_libpython()
+    checks.check_port(checks.free_port())
+
+
+def test_a_free_port_is_not_given_to_two() -> None:
+    assert len({checks.free_port() for _ in range(50)}) == 50
+
+
+def test_an_old_glibc_is_named() -> None:
+    with pytest.raises(PreflightError, match=r"glibc 2\.31"):
+        checks.check_glibc("2.31")
+
+
+def test_numpy_2_is_refused() -> None:
+    with pytest.raises(PreflightError, match="numpy<2"):
+        checks.check_numpy("2.1.0")
+
+
+def test_a_missing_stub_is_named(tmp_path: Path) -> None:
+    with pytest.raises(PreflightError, match="no Python stub"):
+        checks.check_stub(replace(checks.find_wheel(), stub=tmp_path / "none"))
+
+
+def test_a_missing_libpython_says_what_to_install(tmp_path: Path) -> None:
+    with pytest.raises(PreflightError, match="apt-get install libpython3"):
+        checks.find_libpython([tmp_path])
+
+
+@pytest.mark.parametrize("strange", [" ", "é", "$", "'", ";", ":", "(", "~", "\n"])
+def test_a_path_that_a_shell_would_not_take_as_it_is_is_refused(strange: str) -> None:
+    with pytest.raises(PreflightError, match=f"because of the {re.escape(repr(strange))}: take a folder"):
+        checks.check_path(Path(f"/home/me/a{strange}b/quartet"))
+
+
+def test_a_path_that_a_shell_takes_as_it_is_passes() -> None:
+    checks.check_path(Path("/home/me/Quartet-0.1_b,c=d@e%f+g"))
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> Path:
+    """A folder as it is in the image, with a ``tritonserver`` that prints what it is given."""
+    for name in ("model_repository/triton.args", "model_repository/triton.env", "docker/triton.sh"):
+        shutil.copy(ROOT / name, tmp_path)
+    server = tmp_path / "tritonserver"
+    printed = '"OMP_NUM_THREADS=$OMP_NUM_THREADS" "GLIBC_TUNABLES=$GLIBC_TUNABLES" "$@"'
+    server.write_text(f'#!/bin/sh\nprintf "%s\\n" {printed}\n', encoding="utf-8")
+    server.chmod(0o755)
+    return tmp_path
+
+
+def _started(image: Path, *arguments: str, **variables: str) -> list[str]:
+    environment = {"PATH": f"{image}:/usr/bin:/bin", **variables}
+    done = subprocess.run(
+        [image / "triton.sh", *arguments], env=environment, capture_output=True, text=True, check=True
+    )
+    return done.stdout.splitlines()
+
+
+def test_the_image_starts_triton_with_the_arguments_of_the_launcher_before_its_own(image: Path) -> None:
+    assert _started(image, "--load-model=*", "a b")[2:] == [*settings.arguments(), "--load-model=*", "a b"]
+
+
+def test_the_image_has_the_variables_of_the_launcher(image: Path) -> None:
+    names = ("OMP_NUM_THREADS", "GLIBC_TUNABLES")
+    assert _started(image)[:2] == [f"{name}={settings.variables()[name]}" for name in names]
+
+
+def test_a_variable_that_is_said_is_kept(image: Path) -> None:
+    assert _started(image, OMP_NUM_THREADS="4")[0] == "OMP_NUM_THREADS=4"
+
+
+def test_models_are_controlled_one_by_one_and_never_completed() -> None:
+    assert {"--model-control-mode=explicit", "--disable-auto-complete-config"} <= set(settings.arguments())
+
+
+def test_sigterm_reaches_triton_and_the_image_ends_with_its_exit_code(image: Path) -> None:
+    (image / "tritonserver").write_text(
+        '#!/bin/bash\ntrap "echo ended; exit 7" TERM\necho started\nwhile :; do sleep 0.05; done\n',
+        encoding="utf-8",
+    )
+    environment = {"PATH": f"{image}:/usr/bin:/bin"}
+    with subprocess.Popen([image / "triton.sh"], env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "started\n"
+        process.terminate()
+        assert process.stdout.read() == "ended\n"
+    assert process.returncode == 7

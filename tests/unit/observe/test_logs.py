@@ -1,5 +1,6 @@
-"""Log lines never hold up whoever writes them."""
+"""Log lines never hold up whoever writes them, and have what was written down of their request."""
 
+import asyncio
 import json
 import logging
 import os
@@ -13,7 +14,7 @@ import pytest
 
 from frontend.observe.logs import LINES, JsonLines, PlainLines, QueuedLines, request_id
 from frontend.observe.metrics import LOG_DROPPED
-from frontend.observe.record import begin
+from frontend.observe.record import Stopwatch, begin, current
 from tests.conftest import ROOT
 
 LOGS = "from frontend.observe.logs import *; set_up_logging('INFO', 'json'); "
@@ -151,3 +152,38 @@ def test_a_plain_line_has_names_and_values_and_quotes_what_could_be_taken_for_an
 async def test_a_line_of_a_request_that_is_traced_has_the_id_of_its_trace(form: str) -> None:
     begin().trace_id = "4bf92f3577b34da6a3ce929d0e0e4736"
     assert "4bf92f3577b34da6a3ce929d0e0e4736" in LINES[form]().format(_record("x"))
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_what_goes_on_side_by_side_is_not_counted_twice(clock: list[float]) -> None:
+    watch = Stopwatch()
+    with watch:
+        clock[0] += 1
+        with watch:
+            clock[0] += 2
+        clock[0] += 4
+    clock[0] += 8
+    with watch:
+        clock[0] += 16
+        assert watch.seconds == 23
+    assert watch.seconds == 23
+
+
+async def test_tasks_of_a_request_write_to_its_record_and_others_to_none() -> None:
+    async def name(model: str) -> None:
+        current().model = model
+
+    async def request(model: str) -> str:
+        own = begin()
+        await asyncio.create_task(name(model))
+        return own.model
+
+    assert list(await asyncio.gather(request("a"), request("b"))) == ["a", "b"]
+    await name("c")
+    assert current().model == ""

@@ -33,10 +33,10 @@ async def test_what_one_frontend_holds_another_does_not_get(pair: tuple[SharedFr
 async def test_a_lock_is_kept_for_as_long_as_its_holder_lives(
     pair: tuple[SharedFrontends, SharedFrontends], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_LEASE_SECONDS", 1.5)
+    monkeypatch.setattr(module, "_LEASE_SECONDS", 0.9)
     first, second = pair
     async with first.lock("whisper"):
-        await asyncio.sleep(3)
+        await asyncio.sleep(1.8)
         async with second.lock("whisper") as others:
             assert not others
 

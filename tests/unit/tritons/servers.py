@@ -21,7 +21,8 @@ class FakeServer:
         self.late = 0
         self.probes = 0
         self.dead, self.wrong = set[str](), set[str]()
-        self.failing_loads = 0
+        # What the next loads come to.
+        self.failures: list[BadGateway] = []
         self.asked: list[str] = []
         self.reloaded: list[str] = []
         self.may_answer, self.may_reload = asyncio.Event(), asyncio.Event()
@@ -59,9 +60,8 @@ class FakeServer:
     async def reload(self, model: str) -> None:
         await self.may_reload.wait()
         self.reloaded.append(model)
-        if self.failing_loads:
-            self.failing_loads -= 1
-            raise BadGateway("no memory")
+        if self.failures:
+            raise self.failures.pop(0)
         self.dead.discard(model)
 
     async def close(self) -> None:

@@ -26,8 +26,10 @@ def heard() -> Heard:
 
 
 @pytest.fixture
-async def made(server: FakeServer, heard: Heard) -> AsyncIterator[Backend]:
-    """One that has not started."""
+async def made(server: FakeServer, heard: Heard, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Backend]:
+    """One that has not started, and asks more often than the product does."""
+    monkeypatch.setattr(backends, "_PROBE_SECONDS", 0.05)
+    monkeypatch.setattr(backends, "_WATCH_SECONDS", 0.25)
     trials = {"embedder": Trial({}, [])}
     made = Backend("a", server, {"embedder": 0, "whisper": 3}, heard, FixedFrontends(1).lock, trials, lambda: 1)
     yield made
@@ -232,7 +234,7 @@ async def test_a_backend_that_is_closed_as_it_starts_asks_no_more(made: Backend,
     await made.close()
     server.frozen = False
     await starting
-    await asyncio.sleep(0.6)
+    await asyncio.sleep(0.2)
     assert server.probes == 1
 
 

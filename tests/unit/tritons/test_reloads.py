@@ -1,11 +1,10 @@
 """Dead models are loaded anew: again where that fails, and by one frontend at a time."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from prometheus_client import REGISTRY
 
 from frontend.errors import BadGateway, Unreached
 from frontend.peers.frontends import FixedFrontends
@@ -13,27 +12,8 @@ from frontend.processes.pauses import Pauses
 from frontend.tritons import reloads
 from frontend.tritons.reloads import Reloads
 from tests.eventually import until
-
-
-class FakeServer:
-    """Has one model, which is dead; its next loads fail as ``failures`` say."""
-
-    def __init__(self, *failures: BadGateway) -> None:
-        self.dead = True
-        self.loads = 0
-        self._failures = list(failures)
-        self.going = asyncio.Event()
-        self.going.set()
-
-    async def ailing(self, models: Sequence[str]) -> set[str]:
-        return set(models) if self.dead else set()
-
-    async def reload(self, model: str) -> None:
-        self.loads += 1
-        await self.going.wait()
-        if self._failures:
-            raise self._failures.pop(0)
-        self.dead = False
+from tests.samples import Change
+from tests.unit.tritons.servers import FakeServer
 
 
 class OneLock:
@@ -57,11 +37,21 @@ def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reloads, "_LOOK_SECONDS", 0.01)
 
 
+def _dead(*failures: BadGateway) -> FakeServer:
+    """One with a dead model, whose next loads fail so."""
+    server = FakeServer()
+    server.dead, server.failures = {"whisper"}, list(failures)
+    server.may_reload.set()
+    return server
+
+
 async def _over(*running: Reloads) -> None:
     await until(lambda: not any("whisper" in each for each in running))
 
 
-async def test_a_load_that_failed_is_tried_again_after_growing_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_load_that_failed_is_counted_and_tried_again_after_growing_pauses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     pauses: list[float] = []
 
     class Noted(Pauses):
@@ -70,60 +60,51 @@ async def test_a_load_that_failed_is_tried_again_after_growing_pauses(monkeypatc
             return 0.0
 
     monkeypatch.setattr(reloads, "Pauses", Noted)
-    server = FakeServer(*(BadGateway("no memory") for _ in range(3)))
+    failed, loaded = (Change("quartet_model_reloads_total", pool="a", outcome=name) for name in ("failed", "loaded"))
+    server = _dead(*(BadGateway("no memory") for _ in range(3)))
     running = Reloads("a", server, FixedFrontends(1).lock)
     running.begin("whisper")
     await _over(running)
-    assert (server.loads, server.dead) == (4, False)
+    assert (len(server.reloaded), server.dead) == (4, set())
+    assert (failed.by, loaded.by) == (3, 1)
     assert pauses == [0, 1, 2, 4]
 
 
 async def test_frontends_that_share_a_lock_load_a_model_once() -> None:
-    server, lock = FakeServer(), OneLock()
-    server.going.clear()
+    server, lock = _dead(), OneLock()
+    server.may_reload.clear()
     running = [Reloads("a", server, lock) for _ in range(4)]
     for each in running:
         each.begin("whisper")
     await asyncio.sleep(0.1)
     assert all("whisper" in each for each in running)
-    server.going.set()
+    server.may_reload.set()
     await _over(*running)
-    assert server.loads == 1
+    assert server.reloaded == ["whisper"]
 
 
 async def test_a_model_that_is_well_is_not_loaded() -> None:
-    server = FakeServer()
-    server.dead = False
+    server = _dead()
+    server.dead.clear()
     running = Reloads("a", server, FixedFrontends(1).lock)
     running.begin("whisper")
     await _over(running)
-    assert server.loads == 0
+    assert server.reloaded == []
 
 
 async def test_a_server_that_went_away_loads_its_models_itself() -> None:
-    server = FakeServer(Unreached("away"))
+    server = _dead(Unreached("away"))
     running = Reloads("a", server, FixedFrontends(1).lock)
     running.begin("whisper")
     await _over(running)
-    assert server.loads == 1
+    assert server.reloaded == ["whisper"]
 
 
 async def test_a_load_that_has_begun_is_finished_when_the_frontend_ends() -> None:
-    server = FakeServer()
-    server.going.clear()
+    server = _dead()
+    server.may_reload.clear()
     running = Reloads("a", server, FixedFrontends(1).lock)
     running.begin("whisper")
-    asyncio.get_running_loop().call_later(0.1, server.going.set)
+    asyncio.get_running_loop().call_later(0.1, server.may_reload.set)
     await running.close()
     assert not server.dead
-
-
-async def test_loads_are_counted_by_what_came_of_them() -> None:
-    def count(outcome: str) -> float:
-        labels = {"pool": "counted", "model": "whisper", "outcome": outcome}
-        return REGISTRY.get_sample_value("quartet_model_reloads_total", labels) or 0.0
-
-    running = Reloads("counted", FakeServer(BadGateway("no memory")), FixedFrontends(1).lock)
-    running.begin("whisper")
-    await _over(running)
-    assert (count("failed"), count("loaded")) == (1, 1)

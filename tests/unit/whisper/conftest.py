@@ -9,7 +9,7 @@ import pytest
 from scripts.export_models.whisper.export import convert
 from scripts.export_models.whisper.served import recognizer_module
 from tests.checkpoints import whisper_base
-from tests.unit.whisper.engines import openvino_engine, tokens_of
+from tests.unit.whisper.engines import ctranslate_engine, openvino_engine, tokens_of
 
 
 @pytest.fixture(scope="session")
@@ -47,3 +47,8 @@ def tokens(exported: Path) -> Any:
 def engine(exported: Path) -> Any:
     """OpenVINO's, which searches greedily."""
     return openvino_engine(exported)
+
+
+@pytest.fixture(scope="session")
+def ctranslate(converted: Path) -> Any:
+    return ctranslate_engine(converted)

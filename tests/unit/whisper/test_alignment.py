@@ -1,6 +1,5 @@
 """Where tokens are in time: by made-up attention, and beside the plain way to compute it."""
 
-from collections.abc import Iterator
 from itertools import pairwise
 from types import ModuleType
 
@@ -58,36 +57,3 @@ def test_tokens_start_one_behind_the_other_within_the_window(alignment: ModuleTy
     assert starts.tolist() == sorted(starts)
     assert starts[0] == 0
     assert starts[-1] < frames
-
-
-def _ways(rows: int, frames: int) -> Iterator[list[tuple[int, int]]]:
-    """All ways from the first row and frame to these ones."""
-    if rows == frames == 0:
-        yield [(0, 0)]
-    for row, frame in ((rows - 1, frames - 1), (rows - 1, frames), (rows, frames - 1)):
-        if row >= 0 and frame >= 0:
-            for way in _ways(row, frame):
-                yield [*way, (rows, frames)]
-
-
-@pytest.mark.parametrize("size", [(1, 1), (1, 6), (4, 1), (2, 5), (3, 3), (4, 6), (5, 3)])
-@pytest.mark.parametrize("seed", range(5))
-def test_no_other_way_through_gains_more(alignment: ModuleType, size: tuple[int, int], seed: int) -> None:
-    gain = np.random.default_rng(seed).normal(size=size).astype(np.float32)
-    best = max(_ways(size[0] - 1, size[1] - 1), key=lambda way: sum(float(gain[cell]) for cell in way))
-    entered = [min(frame for row, frame in best if row == its) for its in range(size[0])]
-    assert alignment._way_through(gain).tolist() == entered
-
-
-def _mirrored(frame: int, frames: int) -> int:
-    """The frame that one before the first or behind the last looks into, to and fro where there are few."""
-    while not 0 <= frame < frames:
-        frame = 0 if frames == 1 else -frame if frame < 0 else 2 * (frames - 1) - frame
-    return frame
-
-
-@pytest.mark.parametrize("frames", [1, 2, 3, 4, 7, 50])
-def test_frames_are_smoothed_by_the_median_of_seven(alignment: ModuleType, frames: int) -> None:
-    rows = np.random.default_rng(0).normal(size=(2, 3, frames)).astype(np.float32)
-    around = [[_mirrored(frame + by, frames) for by in range(-3, 4)] for frame in range(frames)]
-    assert np.array_equal(alignment._smoothed(rows), np.median(rows[..., around], axis=-1))

@@ -49,11 +49,6 @@ def ours(engine: Any, people: Spoken) -> list[Any]:
 
 
 @pytest.fixture(scope="module")
-def ctranslate(converted: Path) -> Any:
-    return ctranslate_engine(converted)
-
-
-@pytest.fixture(scope="module")
 def theirs(ctranslate: Any, people: Spoken) -> list[Any]:
     return people.decoded_by(ctranslate)
 

@@ -55,10 +55,23 @@ def _text(transcript: Any) -> str:
     [
         (lambda t: Said("hello"), [0.0], "hello"),
         (lambda t: Said(f"number {t}", GOOD if t == 0.4 else BAD), [0.0, 0.2, 0.4], "number 0.4"),
+        (lambda t: Said("hello", -1.0), [0.0], "hello"),
+        (lambda t: Said(f"number {t}", GOOD if t else -1.1), [0.0, 0.2], "number 0.2"),
         (lambda t: Said("hello" if t else LOOP), [0.0, 0.2], "hello"),
+        (lambda t: Said("hello" if t else LOOP, GOOD, QUIET), [0.0, 0.2], "hello"),
         (lambda t: Said("hello", GOOD, QUIET), [0.0], "hello"),
+        (lambda t: Said("hello", GOOD if t else -1.1, 0.6), [0.0, 0.2], "hello"),
     ],
-    ids=["sure", "unsure", "repeats itself", "sure, though the model takes it for silence"],
+    ids=[
+        "sure",
+        "unsure",
+        "just sure",
+        "just unsure",
+        "repeats itself",
+        "repeats itself in silence",
+        "sure, though the model takes it for silence",
+        "unsure, and perhaps silent",
+    ],
 )
 def test_a_window_is_decoded_until_it_is_sure(
     hear: Hear, scripted: ScriptedEngine, answer: Callable[[float], Said], tried: list[float], text: str
@@ -74,7 +87,7 @@ def test_a_window_is_decoded_until_it_is_sure(
     [
         (lambda t: Said(f"number {t}", BAD + 0.1 * (t == 0.6)), 0.6),
         (lambda t: Said(f"number {t}", BAD - t), 0.0),
-        (lambda t: Said(f"number {t}" if t == 0.8 else f"number {t} {LOOP}", BAD), 0.8),
+        (lambda t: Said(f"number {t}" if t == 0.8 else f"number {t} {LOOP}", BAD + 0.1 * (t != 0.8)), 0.8),
     ],
     ids=["in between", "the first", "the only one that does not repeat itself"],
 )
@@ -96,8 +109,9 @@ def test_who_gave_a_temperature_has_what_it_gives(hear: Hear, scripted: Scripted
     assert scripted.temperatures == [temperature]
 
 
-def test_a_temperature_too_low_to_sample_at_is_none(hear: Hear, scripted: ScriptedEngine) -> None:
-    hear({"temperature": 1e-4})
+@pytest.mark.parametrize("temperature", [5e-324, 1e-45, 1e-38, 1e-4])
+def test_a_temperature_too_low_to_sample_at_is_none(hear: Hear, scripted: ScriptedEngine, temperature: float) -> None:
+    hear({"temperature": temperature})
     assert scripted.temperatures == [0.0]
 
 

@@ -29,18 +29,14 @@ def test_no_text_is_no_loop(transcript: Any) -> None:
         ("fr", [" Vrai", " ?", " Oui", " !"], [[0, 1], [2, 3]]),
         ("zh", ["你", "好", "。", "很"], [[0], [1, 2], [3]]),
         ("ja", ["これ", "は", "「", "本", "」"], [[0], [1], [2], [3], [4]]),
+        ("en", [" said", ' "', "Hello", '"', " and"], [[0], [1, 2, 3], [4]]),
+        ("en", [" said", " '", "Hello", "'", " and"], [[0], [1, 2, 3], [4]]),
     ],
 )
 def test_pieces_make_words_with_their_punctuation(
     transcript: Any, language: str, pieces: list[str], expected: list[list[int]]
 ) -> None:
     assert transcript.group_words(pieces, language) == expected
-
-
-@pytest.mark.parametrize("quote", [' "', " '"])
-def test_a_quote_behind_a_blank_opens_the_word_behind_it(transcript: Any, quote: str) -> None:
-    pieces = [" said", quote, "Hello", quote.strip(), " and"]
-    assert transcript.group_words(pieces, "en") == [[0], [1, 2, 3], [4]]
 
 
 def test_a_character_of_several_tokens_is_given_to_the_first(transcript: Any) -> None:
@@ -67,38 +63,33 @@ def test_a_character_of_several_tokens_is_in_one_word(
     assert ["".join(pieces[index] for index in group) for group in transcript.group_words(pieces, language)] == words
 
 
-def _words(transcript: Any, pieces: list[str], starts: list[float], language: str = "en") -> list[tuple[Any, ...]]:
-    words = transcript.place_words(pieces, np.array(starts), [1.0] * len(pieces), language)
-    return [(word.text, pytest.approx(word.start), pytest.approx(word.end)) for word in words]
-
-
-def test_a_word_lasts_from_its_first_token_to_the_one_behind_its_last(transcript: Any) -> None:
-    words = _words(transcript, [" mor", "ning", " all"], [0.2, 0.5, 0.9, 2.0])
-    assert words == [(" morning", 0.2, 0.9), (" all", 0.9, 2.0)]
-
-
-def test_a_word_ends_soon_after_its_punctuation_starts(transcript: Any) -> None:
-    """Its sound fades, but the silence behind it is not the word's."""
-    words = _words(transcript, [" Yes", ".", '"', " No"], [0.2, 0.5, 0.9, 2.0, 2.4])
-    assert words == [(' Yes."', 0.2, 0.56), (" No", 2.0, 2.4)]
-
-
-def test_a_word_ends_before_the_next_one_starts(transcript: Any) -> None:
-    words = _words(transcript, [" Yes", ",", " no"], [0.2, 0.5, 0.52, 2.4])
-    assert words == [(" Yes,", 0.2, 0.52), (" no", 0.52, 2.4)]
-
-
-def test_punctuation_that_stands_alone_is_a_word(transcript: Any) -> None:
-    assert _words(transcript, ["...", " Yes"], [0.0, 1.0, 2.0]) == [("...", 0.0, 1.0), (" Yes", 1.0, 2.0)]
-
-
-def test_no_pieces_are_no_words(transcript: Any) -> None:
-    assert _words(transcript, [], [0.0]) == []
-
-
-def test_words_of_characters_lie_end_to_end(transcript: Any) -> None:
-    words = _words(transcript, ["你", "好", "。"], [0.0, 0.3, 0.6, 0.7], "zh")
-    assert words == [("你", 0.0, 0.3), ("好。", 0.3, 0.66)]
+@pytest.mark.parametrize(
+    ("language", "pieces", "starts", "words"),
+    [
+        ("en", [" mor", "ning", " all"], [0.2, 0.5, 0.9, 2.0], [(" morning", 0.2, 0.9), (" all", 0.9, 2.0)]),
+        # Its sound fades, but the silence behind it is not the word's.
+        ("en", [" Yes", ".", '"', " No"], [0.2, 0.5, 0.9, 2.0, 2.4], [(' Yes."', 0.2, 0.56), (" No", 2.0, 2.4)]),
+        ("en", [" Yes", ",", " no"], [0.2, 0.5, 0.52, 2.4], [(" Yes,", 0.2, 0.52), (" no", 0.52, 2.4)]),
+        ("en", ["...", " Yes"], [0.0, 1.0, 2.0], [("...", 0.0, 1.0), (" Yes", 1.0, 2.0)]),
+        ("en", [], [0.0], []),
+        ("zh", ["你", "好", "。"], [0.0, 0.3, 0.6, 0.7], [("你", 0.0, 0.3), ("好。", 0.3, 0.66)]),
+    ],
+    ids=[
+        "to the token behind its last",
+        "soon after its punctuation",
+        "before the next one",
+        "punctuation alone is one",
+        "none",
+        "characters lie end to end",
+    ],
+)
+def test_a_word_lasts_from_its_first_token(
+    transcript: Any, language: str, pieces: list[str], starts: list[float], words: list[tuple[str, float, float]]
+) -> None:
+    placed = transcript.place_words(pieces, np.array(starts), [1.0] * len(pieces), language)
+    assert [(word.text, word.start, word.end) for word in placed] == [
+        (text, pytest.approx(start), pytest.approx(end)) for text, start, end in words
+    ]
 
 
 def test_a_word_is_as_probable_as_its_tokens_are_on_average(transcript: Any) -> None:
@@ -129,6 +120,8 @@ def test_a_word_ends_at_what_it_may_reach_to(transcript: Any, seconds: float, en
         ([" a", ".", " b", ".", " c"], [0.0, 0.5, 3.0, 3.5, 6.0, 6.5], 7.0, (0.5, 6.0)),
         ([" a", ".", " b", " c"], [0.0, 0.5, 3.0, 3.5, 4.0], 7.0, (0.5, 7.0)),
         (["...", " b"], [0.0, 2.5, 3.0], 4.0, (0.0, 2.5)),
+        ([], [0.0], 8.0, None),
+        ([" you"], [0.0, 8.0], 8.0, None),
     ],
     ids=[
         "words of three seconds",
@@ -142,19 +135,14 @@ def test_a_word_ends_at_what_it_may_reach_to(transcript: Any, seconds: float, en
         "two of them",
         "one within and one at the end",
         "punctuation alone",
+        "no word in the whole window",
+        "one word for the whole window",
     ],
 )
 def test_speech_without_words_is_found(
     transcript: Any, pieces: list[str], starts: list[float], seconds: float, stretch: tuple[float, float] | None
 ) -> None:
     assert transcript.unheard(pieces, np.array(starts), seconds, "en") == stretch
-
-
-@pytest.mark.parametrize(("pieces", "starts"), [([], [0.0]), ([" you"], [0.0, 8.0])])
-def test_a_whole_window_without_words_would_be_heard_as_before(
-    transcript: Any, pieces: list[str], starts: list[float]
-) -> None:
-    assert transcript.unheard(pieces, np.array(starts), 8.0, "en") is None
 
 
 def test_the_tokens_of_a_character_are_one_word_that_may_be_too_long(transcript: Any) -> None:

@@ -1,4 +1,4 @@
-"""Run the product under load, and show what is seen of it: python -m tests.triton.observed
+"""Run the product under load, and show what is seen of it: python -m lab.observed
 
 Writes each panel's query and what it answered into docs/observability.md, and Prometheus' own page to
 docs/prometheus.png.

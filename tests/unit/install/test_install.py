@@ -1,4 +1,4 @@
-"""uv installs, and pip where uv does not."""
+"""uv installs from where this machine's pip does, and pip where uv does not; a step is one line."""
 
 import os
 import subprocess
@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from scripts.install.__main__ import Installer, Part
-from scripts.install.quiet import Steps
+from scripts.install.pip_settings import uv_environment
+from scripts.install.quiet import StepFailedError, Steps
 from tests.conftest import ROOT
 
 PART = Part("packages", ("requirements.txt",))
@@ -92,3 +93,60 @@ def test_a_folder_that_cannot_be_written_to_is_one_sentence(tmp_path: Path) -> N
     command, environ = [sys.executable, "-m", "scripts.install", "base"], {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (1, "[Errno 17] File exists: 'build'\n")
+
+
+BEST = {"UV_INDEX_STRATEGY": "unsafe-best-match"}
+
+
+@pytest.mark.parametrize(
+    ("listed", "added"),
+    [
+        ("", {}),
+        ("global.find-links='/one\\n/two'\n", {"UV_FIND_LINKS": "/one,/two"}),
+        # A variable goes before a file.
+        (":env:.index-url='https://one'\nglobal.index-url='https://two'\n", {"UV_DEFAULT_INDEX": "https://one"}),
+        (":env:.disable-pip-version-check='1'\n:env:.config-file='/dev/null'\nlist.format='columns'\n", {}),
+    ],
+    ids=["nothing", "folders of wheels", "a variable and a file", "nothing about packages"],
+)
+def test_what_is_set_is_handed_on(listed: str, added: dict[str, str]) -> None:
+    assert uv_environment(listed) == {**BEST, **added}
+
+
+def test_indexes_and_certificates_are_handed_on() -> None:
+    listed = "global.index-url='https://one/simple'\nglobal.extra-index-url='https://two file:///three'\n"
+    assert uv_environment(f"{listed}global.cert='/ca.crt'\ninstall.trusted-host='one'\n") == {
+        **BEST,
+        "UV_DEFAULT_INDEX": "https://one/simple",
+        "UV_INDEX": "https://two file:///three",
+        "SSL_CERT_FILE": "/ca.crt",
+        "UV_INSECURE_HOST": "one",
+    }
+
+
+def test_a_setting_that_uv_has_not_leaves_the_work_to_pip() -> None:
+    assert uv_environment("global.no-index='true'\n") is None
+
+
+def test_what_a_command_says_goes_to_the_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Steps(tmp_path / "log").run("a step", [sys.executable, "-c", "print('noise')"])
+    printed = capsys.readouterr().out
+    assert printed.startswith("  a step ... ")
+    assert "noise" not in printed
+    assert "noise" in (tmp_path / "log").read_text()
+
+
+def test_a_failure_names_the_log_and_the_reason(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "import sys; sys.exit('no such package')"]
+    with pytest.raises(StepFailedError, match=rf"a step: failed \(no such package\); {tmp_path}/log"):
+        Steps(tmp_path / "log").run("a step", command)
+
+
+def test_a_step_that_can_be_done_otherwise_says_whether_it_worked(tmp_path: Path) -> None:
+    assert not Steps(tmp_path / "log").tried("a step", [sys.executable, "-c", "import sys; sys.exit(1)"])
+
+
+def test_a_command_gets_what_is_added_to_the_environment(tmp_path: Path) -> None:
+    code = "import os; print(os.environ['PATH'] != '' and os.environ['ADDED'])"
+    Steps(tmp_path / "log").run("a step", [sys.executable, "-c", code], {"ADDED": "yes"})
+    assert (tmp_path / "log").read_text().endswith("yes\n")

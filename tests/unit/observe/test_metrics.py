@@ -1,16 +1,22 @@
-"""Several workers count in one folder: nothing is lost when one dies, nothing counted twice, and no file is left."""
+"""Several workers count in one folder; what a store is asked is timed; the table of metrics is whole."""
 
+import asyncio
 import fcntl
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+import pytest
 
 from frontend.observe import METRICS_FOLDER
 from frontend.observe.exposition import _locked, forget_process
+from frontend.observe.metrics import GROUPS
+from frontend.observe.stores import asking_redis
+from frontend.observe.table import LABELS
 from tests.conftest import ROOT
 
 _WORKER = """
@@ -95,3 +101,69 @@ def test_files_do_not_pile_up(tmp_path: Path) -> None:
             (tmp_path / f"{kind}_{pid}.db").write_bytes(bytes([8]) + bytes(65535))
         forget_process(pid, str(tmp_path))
     assert len(list(tmp_path.iterdir())) == 3
+
+
+async def _lose_it() -> None:
+    with suppress(asyncio.CancelledError):
+        await asyncio.sleep(60)
+
+
+async def _fail_for_it() -> None:
+    await _lose_it()
+    raise TimeoutError
+
+
+@pytest.mark.parametrize("question", [_lose_it, _fail_for_it])
+async def test_a_cancellation_that_a_question_loses_leaves_it_all_the_same(
+    question: Callable[[], Awaitable[None]],
+) -> None:
+    async def ask() -> None:
+        with suppress(TimeoutError), asking_redis("locks"):
+            await question()
+
+    asking = asyncio.create_task(ask())
+    await asyncio.sleep(0.01)
+    asking.cancel()
+    await asyncio.wait([asking])
+    assert asking.cancelled()
+
+
+async def test_who_was_cancelled_before_may_ask_to_its_end() -> None:
+    asked = []
+
+    async def clean_up() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            with asking_redis("locks"):
+                await asyncio.sleep(0)
+            asked.append("released")
+
+    cleaning = asyncio.create_task(clean_up())
+    await asyncio.sleep(0.01)
+    cleaning.cancel()
+    await asyncio.wait([cleaning])
+    assert asked == ["released"]
+
+
+async def test_a_timeout_around_a_question_that_loses_it_is_a_timeout() -> None:
+    async def ask() -> None:
+        async with asyncio.timeout(0.01):
+            with asking_redis("locks"):
+                await _lose_it()
+
+    with pytest.raises(TimeoutError):
+        await ask()
+
+
+_ROWS = [row for group in GROUPS for row in group.rows]
+
+
+def test_every_label_is_explained_and_every_explained_one_is_used() -> None:
+    assert {label for row in _ROWS for label in row.labels} == LABELS.keys()
+
+
+def test_names_are_quartets_and_end_as_prometheus_has_it() -> None:
+    assert all(row.name.startswith("quartet_") for row in _ROWS)
+    assert [row.name for row in _ROWS if (row.type == "counter") != row.name.endswith("_total")] == []
+    assert [row.name for row in _ROWS if row.unit in ("seconds", "bytes") and row.unit not in row.name] == []

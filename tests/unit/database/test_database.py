@@ -1,0 +1,221 @@
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from frontend.access.paging import EVERYTHING
+from frontend.database import migrate as module
+from frontend.database.engine import DATABASE_FAILURES, DatabaseUrlError, absolute, open_engine, reading
+from frontend.database.migrate import MigrationError, migrate, newest
+from frontend.database.tables import metadata
+from frontend.usage.books import Books
+from tests.databases import PostgresServer
+from tests.samples import Change
+
+
+@pytest.mark.parametrize("url", ["", "quartet", "mysql://a/b", "sqlite://", "sqlite:///:memory:"])
+def test_an_address_that_cannot_be_used_is_refused(url: str) -> None:
+    with pytest.raises(DatabaseUrlError):
+        open_engine(url)
+
+
+@pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg2", "postgresql+asyncpg"])
+def test_every_name_of_postgres_is_taken(scheme: str) -> None:
+    assert open_engine(f"{scheme}://a:b@host/name").url.drivername == "postgresql+asyncpg"
+
+
+def test_the_ssl_mode_of_libpq_is_passed_on() -> None:
+    assert dict(open_engine("postgresql://a:b@host/name?sslmode=require").url.query) == {"ssl": "require"}
+
+
+async def test_who_only_reads_does_not_wait_for_who_writes(tmp_path: Path) -> None:
+    engine = open_engine(f"sqlite:///{tmp_path}/quartet.sqlite3")
+    async with engine.begin() as writing:
+        await writing.execute(text("CREATE TABLE things (name TEXT)"))
+    async with engine.begin() as writing, asyncio.timeout(2):
+        await writing.execute(text("INSERT INTO things VALUES ('one')"))
+        async with reading(engine).connect() as reader:
+            assert await reader.scalar(text("SELECT count(*) FROM things")) == 0
+    await engine.dispose()
+
+
+async def test_postgres_is_given_as_many_connections_as_are_set() -> None:
+    engine = open_engine("postgresql://quartet@localhost/quartet", connections=9)
+    assert engine.pool.size() == 9  # type: ignore[attr-defined]
+    await engine.dispose()
+
+
+async def test_a_connection_that_the_database_has_ended_meanwhile_is_none(postgres: PostgresServer) -> None:
+    address = postgres.new_database()
+    engine = open_engine(address, connections=1)
+    async with engine.connect() as connection:
+        await connection.execute(text("SELECT 1"))
+    with postgres.refusing(address):
+        pass
+    async with engine.connect() as connection:
+        assert await connection.scalar(text("SELECT 2")) == 2
+    await engine.dispose()
+
+
+@pytest.mark.parametrize(
+    ("url", "everywhere"),
+    [
+        ("sqlite:///data/q.sqlite3", "sqlite:///{here}/data/q.sqlite3"),
+        ("sqlite:////data/q.sqlite3", "sqlite:////data/q.sqlite3"),
+        ("postgresql://a:b%40@host/name?sslmode=require", "postgresql://a:b%40@host/name?sslmode=require"),
+    ],
+)
+def test_a_file_of_sqlite_is_the_same_in_any_folder(url: str, everywhere: str) -> None:
+    assert absolute(url) == everywhere.format(here=Path.cwd())
+
+
+async def _engine_of(path: Path) -> AsyncEngine:
+    engine = open_engine(f"sqlite:///{path}")
+    async with engine.begin() as connection:
+        await connection.execute(text("CREATE TABLE things (name TEXT)"))
+    return engine
+
+
+async def _write(engine: AsyncEngine, meanwhile: Callable[[], None] = lambda: None) -> None:
+    async with engine.begin() as connection:
+        await connection.execute(text("INSERT INTO things VALUES ('one')"))
+        meanwhile()
+
+
+async def test_a_file_that_was_deleted_takes_no_writes_and_none_is_made_in_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "quartet.sqlite3"
+    engine = await _engine_of(path)
+    path.unlink()
+    for _ in range(2):
+        with pytest.raises(DATABASE_FAILURES):
+            await _write(engine)
+    assert not path.exists()
+    await engine.dispose()
+
+
+async def test_what_was_begun_before_the_file_was_deleted_is_not_taken_for_written(tmp_path: Path) -> None:
+    path = tmp_path / "quartet.sqlite3"
+    engine = await _engine_of(path)
+    with pytest.raises(DATABASE_FAILURES):
+        await _write(engine, meanwhile=path.unlink)
+    await engine.dispose()
+
+
+async def test_a_file_that_was_put_into_the_place_of_another_is_used(tmp_path: Path) -> None:
+    path, saved = tmp_path / "quartet.sqlite3", tmp_path / "saved.sqlite3"
+    await (await _engine_of(saved)).dispose()
+    engine = await _engine_of(path)
+    saved.rename(path)
+    await _write(engine)
+    with closing(sqlite3.connect(path)) as found:
+        assert found.execute("SELECT name FROM things").fetchall() == [("one",)]
+    await engine.dispose()
+
+
+async def test_the_migrations_lead_to_the_tables(empty_database: str) -> None:
+    def differences(connection: Connection) -> list[object]:
+        return list(compare_metadata(MigrationContext.configure(connection), metadata))
+
+    engine = open_engine(empty_database)
+    await migrate(engine)
+    async with engine.connect() as connection:
+        assert await connection.run_sync(differences) == []
+    await engine.dispose()
+
+
+def test_the_newest_file_of_migrations_is_the_newest_revision() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(module._SCRIPTS))
+    assert newest() == ScriptDirectory.from_config(config).get_current_head()
+
+
+async def test_frontends_that_start_together_migrate_once(empty_database: str) -> None:
+    engines = [open_engine(empty_database) for _ in range(4)]
+    await asyncio.gather(*(migrate(engine) for engine in engines))
+    async with engines[0].connect() as connection:
+        assert (await connection.execute(text("SELECT count(*) FROM alembic_version"))).scalar() == 1
+    for engine in engines:
+        await engine.dispose()
+
+
+async def test_a_database_of_a_newer_version_is_refused(empty_database: str) -> None:
+    engine = open_engine(empty_database)
+    await migrate(engine)
+    async with engine.begin() as connection:
+        await connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(MigrationError, match="newer"):
+        await migrate(engine)
+    await engine.dispose()
+
+
+async def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "broken").write_bytes(b"no database at all" * 100)
+    engine = open_engine(f"sqlite:///{tmp_path}/broken")
+    with pytest.raises(MigrationError, match="cannot be used"):
+        await migrate(engine)
+    await engine.dispose()
+
+
+async def test_a_server_that_is_away_is_refused() -> None:
+    engine = open_engine("postgresql://quartet:secret@127.0.0.1:1/quartet")
+    with pytest.raises(MigrationError) as refused:
+        await migrate(engine)
+    assert "secret" not in str(refused.value)
+    await engine.dispose()
+
+
+async def test_every_statement_is_timed_and_every_failure_counted(empty_database: str) -> None:
+    engine = open_engine(empty_database)
+    answered, failed = Change("quartet_database_seconds_count"), Change("quartet_database_errors_total")
+    async with engine.connect() as connection:
+        # It begins a transaction.
+        await connection.execute(text("SELECT 1"))
+        before = answered.by
+        for _ in range(3):
+            await connection.execute(text("SELECT 1"))
+        assert (answered.by - before, failed.by) == (3, 0)
+        with pytest.raises(SQLAlchemyError):
+            await connection.execute(text("SELECT nothing FROM nowhere"))
+        assert (answered.by - before, failed.by) == (3, 1)
+    await engine.dispose()
+
+
+async def test_a_database_that_is_away_is_a_failure() -> None:
+    engine, failed = open_engine("postgresql://a:b@127.0.0.1:1/none"), Change("quartet_database_errors_total")
+    with pytest.raises((SQLAlchemyError, OSError)):
+        async with engine.connect():
+            pass
+    assert failed.by == 1
+    await engine.dispose()
+
+
+async def test_what_frontends_held_of_wallets_goes_back(empty_database: str) -> None:
+    def before(connection: Connection) -> None:
+        config = Config()
+        config.set_main_option("script_location", str(module._SCRIPTS))
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0006")
+
+    engine = open_engine(empty_database)
+    async with engine.begin() as connection:
+        await connection.run_sync(before)
+        for org, balance in (("acme", 40), ("zenith", 7)):
+            await connection.execute(text(f"INSERT INTO orgs (name, created_at) VALUES ('{org}', 0)"))
+            await connection.execute(text(f"INSERT INTO wallets VALUES ('{org}', {balance}, 'one')"))
+        await connection.execute(text("INSERT INTO wallet_leases VALUES ('one', 'acme', 50), ('two', 'acme', 10)"))
+        await connection.execute(text("INSERT INTO topups VALUES ('invoice', 'acme', 100, 0)"))
+    await migrate(engine)
+    assert await Books(engine).balances() == {"acme": 100, "zenith": 7}
+    assert [each.amount for each in await Books(engine).top_ups("acme", EVERYTHING)] == [100]
+    await engine.dispose()

@@ -1,0 +1,211 @@
+"""What goes to an upstream, what its refusals become, and what its answers cost."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+
+from frontend.errors import ApiError, InvalidRequest
+from frontend.operations.chat.metering import StreamMeter, estimate, text_bytes, tokens_of
+from frontend.operations.chat.protocol import refusal, with_usage
+
+
+@pytest.mark.parametrize("name", ["stream_options", "stream\\u005foptions"])
+@pytest.mark.parametrize("value", ["null", "{}", '{"include_usage": false, "other": 1}'])
+def test_the_wish_for_usage_takes_the_place_of_another_however_its_name_is_written(name: str, value: str) -> None:
+    body = f'{{"model": "m", "{name}": {value}}}'.encode()
+    pairs = json.loads(with_usage(body), object_pairs_hook=list)
+    assert [name for name, _ in pairs] == ["model", "stream_options"]
+    assert dict(dict(pairs)["stream_options"])["include_usage"] is True
+
+
+@pytest.mark.parametrize("said", ['"stream_options"', '"\\u00e9"', "1e400", "9" * 5_000])
+def test_a_body_without_the_options_is_sent_as_it_was_written(said: str) -> None:
+    body = f'{{ "model": "é \\u00e9", "other":  {said} }}'.encode()
+    assert with_usage(body) == b'{"stream_options":{"include_usage":true},' + body[1:]
+
+
+@pytest.mark.parametrize("number", ["9" * 5_000, "1e400"])
+def test_a_number_that_cannot_be_written_anew_is_refused(number: str) -> None:
+    with pytest.raises(InvalidRequest, match="too long or too large"):
+        with_usage(f'{{"stream_options": null, "seed": {number}}}'.encode())
+
+
+def _refusal(status: int, said: Any, retry_after: str | None = None) -> ApiError:
+    return refusal(status, json.dumps(said).encode(), retry_after)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"error": {"message": "too many tokens", "param": "messages"}},
+        {"error": "too many tokens", "param": "messages"},
+        {"object": "error", "message": "too many tokens", "param": "messages", "code": 400},
+        {"detail": "too many tokens", "param": "messages"},
+        {"error": None, "detail": {"message": "too many tokens", "param": "messages"}},
+    ],
+)
+def test_its_message_goes_on_wherever_it_stands(said: dict[str, Any]) -> None:
+    error = _refusal(400, said)
+    assert (error.status, error.message, error.param, error.code) == (400, "too many tokens", "messages", None)
+
+
+def test_the_first_of_several_complaints_goes_on() -> None:
+    said = {"detail": [{"loc": ["body", "n"], "msg": "Input should be a valid integer"}, {"msg": "another"}]}
+    assert _refusal(422, said).message == "Input should be a valid integer"
+
+
+@pytest.mark.parametrize("said", ["no", [], {}, {"error": 7}, {"message": {"a": 1}}, {"detail": []}, {"detail": [7]}])
+def test_one_without_a_message_is_told_in_our_words(said: Any) -> None:
+    assert _refusal(400, said).message == "the chat backend refused the request"
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [
+        (None, "1"),
+        ("7", "7"),
+        (" 7 ", "7"),
+        ("1.2", "2"),
+        ("0", "1"),
+        ("-5", "1"),
+        ("3600", "60"),
+        ("inf", "60"),
+        ("nan", "1"),
+        ("soon", "1"),
+        ("", "1"),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", "1"),
+        ("Wed, 21 Oct 2115 07:28:00 GMT", "60"),
+        ("Wed, 99 Oct 2015 07:28:00 GMT", "1"),
+    ],
+)
+@pytest.mark.parametrize("status", [429, 503])
+def test_when_to_come_back_is_told_in_1_to_60_whole_seconds(status: int, said: str | None, seconds: str) -> None:
+    assert _refusal(status, {}, said).headers["Retry-After"] == seconds
+
+
+def test_a_date_to_come_back_at_is_told_in_seconds() -> None:
+    at = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
+    assert 28 <= int(_refusal(429, {}, at).headers["Retry-After"]) <= 30
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (429, {"error": {"message": "You exceeded your quota", "type": "insufficient_quota"}}),
+        (429, {"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}),
+        (429, {"message": "You exceeded your quota", "code": "insufficient_quota"}),
+        (400, {"error": {"message": "Billing hard limit", "code": "billing_hard_limit_reached"}}),
+        (400, {"error": {"message": "Wrong key sk-1", "code": "invalid_api_key"}}),
+        (401, {"error": {"message": "Wrong key sk-1"}}),
+    ],
+)
+def test_a_fault_of_the_operators_account_is_a_502_that_does_not_name_it(status: int, said: dict[str, Any]) -> None:
+    error = _refusal(status, said)
+    assert (error.status, error.type) == (502, "bad_gateway")
+    assert error.message == "the chat backend is temporarily unreachable, retry with backoff"
+
+
+USAGE = b'data: {"choices":[],"usage":{"total_tokens":42}}\n'
+WORDS = b'data: {"choices":[{"delta":{"content":"a"}}]}\n'
+
+
+@pytest.mark.parametrize(
+    ("answer", "tokens"),
+    [
+        (b'{"usage":{"total_tokens":7}}', 7),
+        (b'{"usage":{"total_tokens":0}}', 0),
+        (b'{"response":{"usage":{"total_tokens":7}}}', 7),
+        (b'{"usage":{"total_tokens":true}}', None),
+        (b'{"usage":{"total_tokens":-1}}', None),
+        (b'{"usage":{"total_tokens":2147483648}}', None),
+        (b'{"usage":{"prompt_tokens":3,"completion_tokens":4}}', 7),
+        (b'{"usage":{"input_tokens":3,"output_tokens":4}}', 7),
+        (b'{"usage":{"prompt_tokens":3}}', None),
+        (b'{"usage":7}', None),
+        (b"[]", None),
+        (b"no JSON", None),
+    ],
+)
+def test_the_usage_of_an_answer_is_read(answer: bytes, tokens: int | None) -> None:
+    assert tokens_of(answer)[0] == tokens
+
+
+def test_the_text_of_an_answer_is_counted_and_nothing_else() -> None:
+    message = {"role": "assistant", "content": "four", "reasoning_content": "ten letter"}
+    call = {"function": {"name": "f", "arguments": "{}"}}
+    answer = {"id": "x" * 100, "choices": [{"message": {**message, "tool_calls": [call]}, "finish_reason": "stop"}]}
+    assert tokens_of(json.dumps(answer).encode()) == (None, 4 + 10 + 2)
+
+
+@pytest.mark.parametrize(
+    ("request_", "size"),
+    [
+        ({"messages": [{"role": "user", "content": "four"}]}, 4),
+        ({"messages": [{"content": [{"type": "text", "text": "é"}, {"image_url": {"url": "x" * 99}}]}]}, 2),
+        ({"input": ["one", "two"], "instructions": "six"}, 9),
+    ],
+)
+def test_what_a_request_says_is_counted(request_: dict[str, Any], size: int) -> None:
+    assert text_bytes(request_) == size
+
+
+def test_a_deep_answer_is_counted() -> None:
+    deep: Any = {"content": "four"}
+    for _ in range(5_000):
+        deep = [deep]
+    assert text_bytes(deep) == 4
+
+
+def test_a_stream_costs_what_it_tells_however_it_is_cut() -> None:
+    meter = StreamMeter(1000, hides=False)
+    stream = WORDS + USAGE
+    passed = b"".join(meter.feed(stream[place : place + 1]) for place in range(len(stream)))
+    assert (passed + meter.rest(), meter.tokens) == (stream, 42)
+
+
+def test_a_stream_that_tells_of_no_tokens_costs_none() -> None:
+    meter = StreamMeter(1000, hides=False)
+    meter.feed(WORDS + USAGE.replace(b"42", b"0"))
+    assert meter.tokens == 0
+
+
+def test_the_event_of_the_usage_is_kept_back_from_who_did_not_ask() -> None:
+    meter = StreamMeter(0, hides=True)
+    assert meter.feed(WORDS + USAGE + WORDS) == WORDS + WORDS
+    assert meter.tokens == 42
+
+
+@pytest.mark.parametrize(
+    "last", [USAGE, USAGE[:-1], USAGE.replace(b'"choices":[],', b""), USAGE.replace(b'"choices":[]', b'"choices":null')]
+)
+def test_the_event_of_the_usage_may_end_the_stream_and_have_no_choices(last: bytes) -> None:
+    meter = StreamMeter(0, hides=True)
+    assert meter.feed(WORDS + last) + meter.rest() == WORDS
+    assert meter.tokens == 42
+
+
+@pytest.mark.parametrize(
+    ("event", "size"),
+    [
+        (b'{"choices":[{"delta":{"content":"four"}}]}', 4),
+        (b'{"choices":[{"delta":{"reasoning_content":"four"}}]}', 4),
+        (b'{"choices":[{"text":"four"}]}', 4),
+        (b'{"type":"response.output_text.delta","delta":"four"}', 4),
+        (b'{"type":"response.output_text.done","text":"four"}', 0),
+        (b'{"choices":[{"delta":{"role":"assistant"}}]}', 0),
+        (b"[DONE]", 0),
+    ],
+)
+def test_a_stream_that_tells_nothing_costs_by_its_text(event: bytes, size: int) -> None:
+    meter = StreamMeter(100, hides=False)
+    meter.feed(b": ping\n\ndata: " + event + b"\n\n")
+    assert meter.tokens == estimate(100 + size)
+
+
+def test_what_is_too_long_for_an_event_goes_on() -> None:
+    meter = StreamMeter(0, hides=True)
+    assert meter.feed(b"x" * (1024 * 1024 + 1))
+    assert meter.rest() == b""
