@@ -10,10 +10,6 @@ kept=$(mktemp --directory)
 cp -r model_repository/. "$models/"
 cp -r "$kept/." "$models/"
 rm -r "$kept"
-# Triton's own ONNX Runtime is another than this image's: what passes on the oldest and on the newest serves.
-runtimes=()
-[ -z "${RUNTIMES_FOLDER:-}" ] || runtimes=(--onnxruntime oldest --runtimes "$RUNTIMES_FOLDER")
-python -m scripts.export_models --repository "$models" --work "${WORK_FOLDER:-/work}" \
-  "${runtimes[@]}" "$@"
+python -m scripts.export_models --repository "$models" --work "${WORK_FOLDER:-/work}" "$@"
 # After the export, which writes configurations of its own.
 exec python -m scripts.run.fit --repository "$models"

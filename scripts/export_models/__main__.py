@@ -3,7 +3,6 @@
     python -m scripts.export_models --source demo
     python -m scripts.export_models --source folder --folder /models --precision int8
     python -m scripts.export_models --source hub --precision int8 --strict
-    python -m scripts.export_models --source hub --onnxruntime 1.19.2
 
 ``export.log`` in the ``--work`` folder ends with a table of what was compared with the originals; the screen has what
 failed. The exit code is 2 when no model could be exported, 3 when others than some could, and 128 and the number of a
@@ -26,7 +25,6 @@ from pathlib import Path
 from scripts.export_models import lanes, plan, space, stamp
 from scripts.export_models.checkpoints import Checkpoint, SourceError, in_words
 from scripts.export_models.fingerprints import Fingerprints
-from scripts.export_models.graphs import runtimes
 from scripts.export_models.graphs.parity import table
 from scripts.export_models.graphs.progress import SILENT
 from scripts.export_models.progress_line import ProgressLine
@@ -50,22 +48,11 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--work", type=Path, default=space.WORK, help="downloads, logs, intermediate files")
     parser.add_argument("--precision", choices=_PRECISIONS, default="auto", help="the first that is tried")
     parser.add_argument("--strict", action="store_true", help="in that precision or not at all")
-    parser.add_argument(
-        "--onnxruntime",
-        dest="versions",
-        action="append",
-        default=[],
-        metavar="VERSION",
-        help=f"check on this ONNX Runtime too: a version from {runtimes.OLDEST} (Triton 24.10) on, or 'oldest'",
-    )
-    parser.add_argument("--runtimes", type=Path, help="where those lie; in the --work folder by default")
     parser.add_argument("--only", dest="models", choices=MODELS, action="append", metavar="MODEL")
     parser.add_argument("--force", action="store_true", help="export again what is there already")
     parser.add_argument("--check", action="store_true", help="only say whether the source has what an export needs")
     given = parser.parse_args(arguments)
     given.models = given.models or list(MODELS)
-    given.runtimes = given.runtimes or given.work
-    given.versions = [runtimes.OLDEST if each == "oldest" else each for each in given.versions]
     return given
 
 
@@ -87,7 +74,6 @@ def _export(options: argparse.Namespace) -> int:
     if options.source == "folder" and options.folder is None:
         raise SourceError("--source folder needs --folder")
     source = source_of(options.source, str(options.folder or ""), options.work, SILENT)
-    others = runtimes.others(options.versions, options.runtimes)
     faults = dict[str, str]()
     # A folder is at hand; what can be downloaded matters only where something is to be.
     if options.source == "folder":
@@ -102,8 +88,6 @@ def _export(options: argparse.Namespace) -> int:
         sizes = space.sizes(options.source, source, list(wanted))
         space.check(space.needs(options.source, sizes, options.work, options.repository))
         if not options.check:
-            for other in others:
-                other.install()
             faults |= _run(options, source, wanted, sizes)
     if not options.check:
         for model, reason in faults.items():
@@ -122,7 +106,7 @@ def _wanted(options: argparse.Namespace, source: Source, faults: Collection[str]
         if model in faults:
             continue
         fingerprint, found = prints.of(model), stamp.read(options.repository, model)
-        fresh = found and found.fingerprint == fingerprint and set(found.runtimes).issuperset(options.versions)
+        fresh = found and found.fingerprint == fingerprint
         if options.force or not found or not fresh or (options.strict and found.skipped):
             wanted[model] = fingerprint
             continue
@@ -148,10 +132,8 @@ def _run(
             folder=str(options.folder or ""),
             repository=str(options.repository),
             work=str(options.work),
-            runtimes=str(options.runtimes),
             precision=options.precision,
             strict=options.strict,
-            versions=options.versions,
             fingerprints={model: wanted[model] for model in share.models},
             threads=share.threads,
         )

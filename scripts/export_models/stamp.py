@@ -18,14 +18,13 @@ _PACKAGE = "scripts"
 
 @dataclass(frozen=True)
 class Stamp:
-    """An export: what it was made of, the ONNX Runtimes it passed on, and what of it nobody checked.
+    """An export: what it was made of, and what of it nobody checked.
 
     ``source`` is that of its checkpoint: demo, hub or folder. ``way`` is how it was exported, ``skipped`` which ways
     did not do, and why. Of a model that no way could export, ``failed`` says why.
     """
 
     fingerprint: str
-    runtimes: list[str] = field(default_factory=list)
     not_checked: list[str] = field(default_factory=list)
     source: str = ""
     way: str = ""

@@ -19,7 +19,6 @@ from scripts.export_models import plan, sources, stamp
 from scripts.export_models.checkpoints import Checkpoint, SourceError, in_words, voice_files
 from scripts.export_models.graphs.conditions import Conditions
 from scripts.export_models.graphs.progress import Progress
-from scripts.export_models.graphs.runtimes import OtherRuntime
 from scripts.export_models.periodic import every
 from scripts.export_models.ways import Exported, Way, first_that_passes
 from scripts.machine import held_bytes
@@ -35,10 +34,8 @@ class Job:
     folder: str
     repository: str
     work: str
-    runtimes: str
     precision: str
     strict: bool
-    versions: list[str]
     fingerprints: dict[str, str]
     threads: int
 
@@ -78,8 +75,7 @@ def source_of(name: str, folder: str, work: Path, progress: Progress) -> sources
 
 def _ways(job: Job, model: str, progress: Progress, folder: Path) -> list[Way]:
     """How to export a model of the checkpoint in ``folder``. Heavy imports wait until a model needs them."""
-    runtimes = [OtherRuntime(version, Path(job.runtimes)) for version in job.versions]
-    conditions, target = Conditions(job.threads, progress, runtimes), Path(job.repository) / model
+    conditions, target = Conditions(job.threads, progress), Path(job.repository) / model
     if voice := plan.voice_of(model):
         from scripts.export_models.voices import export as voices
 
@@ -119,7 +115,7 @@ class _Worker:
             exported = first_that_passes(ways, progress, strict=job.strict)
             self._made[fingerprint] = model, exported
         not_checked = [check.what for check in exported.checks if check.difference is None]
-        made = stamp.Stamp(fingerprint, job.versions, not_checked, job.source, exported.way, exported.skipped)
+        made = stamp.Stamp(fingerprint, not_checked, job.source, exported.way, exported.skipped)
         stamp.write(self._repository, model, made)
         return exported
 

@@ -24,7 +24,7 @@ def _stamped(repository: Path, checks: list[Check], monkeypatch: pytest.MonkeyPa
     (repository / "m3_embedder" / "1").mkdir(parents=True)
     monkeypatch.setattr(worker, "source_of", lambda *_: MagicMock())
     monkeypatch.setattr(worker, "_ways", lambda *_: [Way("fp16", lambda: checks)])
-    job = Job("demo", "", str(repository), "", "", "fp16", False, ["1.19.2"], {"m3_embedder": "print"}, 1)
+    job = Job("demo", "", str(repository), "", "fp16", False, {"m3_embedder": "print"}, 1)
     reader, writer = Pipe(duplex=False)
     worker.main([job.written(), str(os.dup(writer.fileno()))])
     writer.close()
@@ -45,7 +45,7 @@ def test_models_of_one_checkpoint_fetch_it_once(tmp_path: Path, monkeypatch: pyt
     models = ("piper_amy", "piper_ryan")
     for model in models:
         (tmp_path / model / "1").mkdir(parents=True)
-    job = Job("demo", "", str(tmp_path), "", "", "fp32", False, [], dict.fromkeys(models, "print"), 1)
+    job = Job("demo", "", str(tmp_path), "", "fp32", False, dict.fromkeys(models, "print"), 1)
     reader, writer = Pipe(duplex=False)
     worker.main([job.written(), str(os.dup(writer.fileno()))])
     writer.close()
@@ -77,7 +77,7 @@ def test_a_text_models_export_ends_where_it_holds_more_memory_than_it_may(
     tmp_path: Path, model: str, room: int, event: str
 ) -> None:
     (tmp_path / model / "1").mkdir(parents=True)
-    job = Job("demo", "", str(tmp_path), "", "", "fp32", False, [], {model: "print"}, 1)
+    job = Job("demo", "", str(tmp_path), "", "fp32", False, {model: "print"}, 1)
     reader, writer = Pipe(duplex=False)
     code = _HOLDS.format(room=room, seconds=60 if event == "failed" else 0.5)
     command = [sys.executable, "-c", code, job.written(), str(writer.fileno())]
@@ -93,13 +93,11 @@ def test_a_text_models_export_ends_where_it_holds_more_memory_than_it_may(
 def test_an_export_that_passed_is_stamped_with_its_source_and_where_it_was_checked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert _stamped(tmp_path, [Check("m", "w", 0, 1)], monkeypatch) == Stamp("print", ["1.19.2"], [], "demo", "fp16")
+    assert _stamped(tmp_path, [Check("m", "w", 0, 1)], monkeypatch) == Stamp("print", [], "demo", "fp16")
 
 
 def test_an_export_that_nobody_checked_is_stamped_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _stamped(tmp_path, [not_checked("m", "fp16")], monkeypatch) == Stamp(
-        "print", ["1.19.2"], ["fp16"], "demo", "fp16"
-    )
+    assert _stamped(tmp_path, [not_checked("m", "fp16")], monkeypatch) == Stamp("print", ["fp16"], "demo", "fp16")
 
 
 def test_an_export_that_failed_has_no_stamp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
