@@ -38,7 +38,6 @@ class TextModel:
     reference: Callable[[NDArray[np.int32]], NDArray[np.float32]]
     of_every_length: Ids
     held_out: Ids
-    apart: fp16.Apart = lambda text: [len(text)]
 
 
 def ways(name: str, source: Path, target: Path, precision: str, conditions: Conditions = ALONE) -> list[Way]:
@@ -89,23 +88,15 @@ def _export(model: TextModel, source: Path, target: Path, precision: Precision, 
     # No name is given to the graph, which would keep its weights in memory.
     write(model.name, model.graph(precision, calibrated, progress), precision, source, target)
     calibrated.clear()
+    wanted = _wanted(model, model.of_every_length if precision == "fp32" else model.held_out, progress)
     if precision == "fp16":
-        return _checked_for_cuda(model, target / "model.onnx", conditions)
-    texts = model.of_every_length if precision == "fp32" else model.held_out
-    return _compared(model, served.session(target, conditions.threads), precision, _wanted(model, texts, progress))
+        found = fp16.parity(model.name, target / "model.onnx", model.held_out, wanted, conditions.threads)
+        return [*found, not_checked(model.name, "fp16: on CUDA itself")]
+    return _compared(model, served.session(target, conditions.threads), precision, wanted)
 
 
 def _wanted(model: TextModel, texts: Ids, progress: Progress) -> NDArray[np.float32]:
     return np.stack([model.reference(text) for text in progress.over(texts, "computing the original's answers")])
-
-
-def _checked_for_cuda(model: TextModel, written: Path, conditions: Conditions) -> list[Check]:
-    """PackedMultiHeadAttention exists on CUDA alone: all but that is checked."""
-    progress, texts = conditions.progress, [*model.held_out, *model.of_every_length]
-    found = fp16.read(model.name, written, model.of_every_length, model.apart, progress)
-    if not any(check.failed for check in found):
-        found += fp16.parity(model.name, written, texts, _wanted(model, texts, progress), conditions.threads)
-    return [*found, not_checked(model.name, "fp16: on CUDA itself")]
 
 
 def _compared(model: TextModel, run: Run, precision: Precision, wanted: NDArray[np.float32]) -> list[Check]:
@@ -203,10 +194,6 @@ def _demo_reranker(name: str, source: Path) -> TextModel:
         cosine = mean(ids[: cut + 1]) @ mean([start, *ids[cut + 1 :]])
         return np.array(models.demo_score(cosine.item()), np.float32)
 
-    def halves(text: NDArray[np.int32]) -> list[int]:
-        cut = text.tolist().index(separator)
-        return [cut + 1, len(text) - cut]
-
     def graph(precision: Precision, found: Calibration, progress: Progress) -> onnx.ModelProto:
         its = models.checkpoint_of(model, found, progress)
         return models.demo_reranker(its, start, separator, precision)
@@ -219,5 +206,4 @@ def _demo_reranker(name: str, source: Path) -> TextModel:
         reference,
         checks.of_every_length(tokenizer, positions, pair=True),
         _tokenised(tokenizer, _pairs(calibration.held_out()), positions),
-        halves,
     )

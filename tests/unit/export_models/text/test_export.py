@@ -28,21 +28,17 @@ TEXTS = [np.array([1, *range(5, 5 + length), 2], np.int32) for length in (1, 4, 
 
 
 class Heard(Progress):
-    """Keeps the names of the steps, each once, and the notes."""
+    """Keeps the names of the steps, each once."""
 
     def __init__(self) -> None:
         self.steps: list[str] = []
-        self.notes: list[str] = []
 
     def step(self, name: str, done: int, total: int) -> None:
         if name not in self.steps:
             self.steps.append(name)
 
-    def note(self, line: str) -> None:
-        self.notes.append(line)
 
-
-def _text_model(scale: float = 1.0, heads: int = 2, outlier: float = 0.0) -> TextModel:
+def _text_model(scale: float = 1.0, outlier: float = 0.0) -> TextModel:
     """A tiny embedder; with another ``scale`` than 1 its original gives other vectors than its graph.
 
     A channel between its feed-forward layers is about as large as ``outlier``, and read as if it were one.
@@ -52,7 +48,7 @@ def _text_model(scale: float = 1.0, heads: int = 2, outlier: float = 0.0) -> Tex
         vocab_size=20,
         hidden_size=16,
         num_hidden_layers=1,
-        num_attention_heads=heads,
+        num_attention_heads=2,
         intermediate_size=32,
         initializer_range=0.5,
     )
@@ -164,12 +160,12 @@ def test_bf16_is_held_to_what_bfloat16_loses(source: Path) -> None:
 
 def test_fp16_is_checked_but_for_what_runs_on_cuda_alone(source: Path) -> None:
     *checks, last = _checks(source, _text_model(), "fp16")
-    assert len(checks) == 7
+    assert len(checks) == 3
     assert all(check.passed for check in checks)
     assert (last.passed, last.failed) == (False, False)
 
 
-def test_the_demos_reranker_in_fp16_sees_the_halves_of_a_pair_apart(tmp_path: Path) -> None:
+def test_the_demos_reranker_is_checked_in_fp16_too(tmp_path: Path) -> None:
     lookalikes.text_model(tmp_path / "checkpoint", reranker=False)
     checks = text_export.ways("m3_reranker", tmp_path / "checkpoint", tmp_path / "out", "fp16")[0].export()
     assert [check.what for check in checks if not check.passed] == ["fp16: on CUDA itself"]
@@ -178,14 +174,6 @@ def test_the_demos_reranker_in_fp16_sees_the_halves_of_a_pair_apart(tmp_path: Pa
 def test_fp16_whose_numbers_are_wrong_fails(source: Path) -> None:
     checks = _checks(source, _text_model(scale=0.9), "fp16")
     assert "fp16: 1 - cosine" in [check.what for check in checks if check.failed]
-
-
-def test_fp16_that_attention_does_not_take_fails_without_being_computed(source: Path) -> None:
-    heard = Heard()
-    checks = _checks(source, _text_model(heads=4), "fp16", Conditions(progress=heard))
-    assert [check.what for check in checks if check.failed] == ["fp16: demands of packed attention not met"]
-    assert heard.notes == ["fp16: flash attention has no heads of 4 numbers"]
-    assert "computing the original's answers" not in heard.steps
 
 
 def test_the_steps_of_an_export_are_told(source: Path) -> None:
