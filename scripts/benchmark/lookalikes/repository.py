@@ -15,6 +15,7 @@ from scripts.benchmark.lookalikes import ggml, text, voice, whisper
 from scripts.benchmark.lookalikes.once import once
 from scripts.export_models import stamp
 from scripts.export_models.graphs.conditions import Conditions
+from scripts.export_models.plan import EXPORT_VERSION
 from scripts.export_models.stamp import Stamp
 from scripts.export_models.text import export, models
 from scripts.export_models.text.calibration import calibrate
@@ -114,8 +115,7 @@ def packed_graph(model: Any, precision: Precision, *, reranker: bool = False) ->
 def put_text(target: Path, checkpoint: Path, precision: Precision, *, reranker: bool) -> Path:
     """Our graph of the embedder or reranker; gives the folder with ``model.onnx``."""
     name = "m3_reranker" if reranker else "m3_embedder"
-    settings = {"look-alike": str(checkpoint), "precision": precision}
-    wanted = Stamp(stamp.fingerprint(settings, {}, stamp.code_of("scripts.export_models.text.export")))
+    wanted = Stamp(str(checkpoint), precision, EXPORT_VERSION)
     if stamp.read(target, name) == wanted:
         return target / name / "1"
     kind = AutoModelForSequenceClassification if reranker else AutoModel

@@ -17,9 +17,9 @@ from transformers import AutoModel, AutoModelForSequenceClassification, AutoToke
 from frontend.catalogue.models import EMBEDDINGS
 from scripts.export_models.checkpoints import SourceError, read_json
 from scripts.export_models.graphs.conditions import ALONE, Conditions
-from scripts.export_models.graphs.fast_int8 import bf16_is_fast, int8_is_fast
 from scripts.export_models.graphs.parity import Check, not_checked
 from scripts.export_models.graphs.progress import Progress
+from scripts.export_models.precisions import text_precisions
 from scripts.export_models.text import calibration, checks, fp16, models, served
 from scripts.export_models.text.calibration import Calibration, calibrate
 from scripts.export_models.text.checks import Ids, Run
@@ -55,17 +55,7 @@ def ways_of(
     def way(its: Precision) -> Way:
         return Way(its, lambda: _export(made(), source, target, its, conditions))
 
-    return [way(each) for each in precisions(precision)]
-
-
-def precisions(wanted: str) -> list[Precision]:
-    """The precisions in which a text model is tried, in order; ``auto`` begins with what is fast on this processor."""
-    if wanted == "fp16":
-        return ["fp16"]
-    order: list[Precision] = ["int8", "bf16", "fp32"]
-    if wanted == "auto":
-        return [each for each in order if {"int8": int8_is_fast(), "bf16": bf16_is_fast()}.get(each, True)]
-    return order[order.index(cast("Precision", wanted)) :]
+    return [way(cast("Precision", each)) for each in text_precisions(precision)]
 
 
 def _model(name: str, source: Path) -> TextModel:

@@ -7,8 +7,8 @@ from typing import Any
 import onnx
 
 from scripts.export_models.graphs.builder import save
-from scripts.export_models.graphs.fast_int8 import FAST_INT8
 from scripts.export_models.graphs.served import served
+from scripts.export_models.precisions import FAST_INT8
 from scripts.export_models.text.checks import Run
 from scripts.export_models.text.encoder import Precision
 

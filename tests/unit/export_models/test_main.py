@@ -4,15 +4,16 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from scripts.export_models import __main__ as export
-from scripts.export_models import plan, stamp
+from scripts.export_models import plan, runner, stamp
 from scripts.export_models.checkpoints import EMBEDDER, VOICE_FILES, VOICES
-from scripts.export_models.stamp import Stamp
+from scripts.export_models.ways import Exported
 from tests.conftest import ROOT
 
 
@@ -79,8 +80,8 @@ def test_weights_that_no_library_reads_are_one_sentence(folder: Path, capsys: py
     (folder / VOICES.repository / f"{VOICE_FILES['amy']}.onnx").write_bytes(b"no model")
     assert _main(folder) == 2
     *_, last = [line for line in _told(capsys) if line.startswith("piper_amy could not be exported: ")]
-    assert "export-0.log)" in last
-    assert "Traceback" in (folder.parent / "work" / "export-0.log").read_text(encoding="utf-8")
+    assert "export.log)" in last
+    assert "Traceback" in (folder.parent / "work" / "export.log").read_text(encoding="utf-8")
 
 
 def test_a_voice_that_was_cut_off_is_named_and_the_others_are_exported(
@@ -145,7 +146,27 @@ def test_what_is_not_checked_is_said_again_at_each_start(
     assert _main(folder) == 0
     found = stamp.read(folder.parent / "repository", "piper_amy")
     assert found is not None
-    stamp.write(folder.parent / "repository", "piper_amy", Stamp(found.fingerprint, ["on CUDA"]))
+    stamp.write(folder.parent / "repository", "piper_amy", replace(found, not_checked=["on CUDA"]))
     capsys.readouterr()
     assert _main(folder) == 0
     assert _told(capsys) == ["piper_amy is exported and not checked: on CUDA"]
+
+
+def test_both_whispers_of_one_checkpoint_are_exported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[str] = []
+
+    def run(model: str, *_: object) -> Exported:
+        ran.append(model)
+        (tmp_path / model / "1" / "whisper").mkdir(parents=True)
+        (tmp_path / model / "1" / "whisper" / "encoder.bin").write_bytes(b"weights")
+        return Exported("int8", [])
+
+    monkeypatch.setattr(runner, "run", run)
+    places = ["--repository", str(tmp_path), "--work", str(tmp_path / "work")]
+    models = ["whisper_turbo", "whisper_large_v3"]
+    assert export.main([*places, *(part for model in models for part in ("--only", model))]) == 0
+    files = [tmp_path / model / "1" / "whisper" / "encoder.bin" for model in models]
+    assert (ran, files[0].samefile(files[1])) == (["whisper_turbo"], True)
+    stamps = [stamp.read(tmp_path, model) for model in models]
+    assert stamps[0] is not None
+    assert stamps[0] == stamps[1]

@@ -12,7 +12,6 @@ from transformers import BertConfig, BertModel, XLMRobertaModel
 
 from scripts.export_models.checkpoints import SourceError
 from scripts.export_models.graphs.conditions import ALONE, Conditions
-from scripts.export_models.graphs.fast_int8 import bf16_is_fast, int8_is_fast
 from scripts.export_models.graphs.parity import Check
 from scripts.export_models.graphs.progress import Progress
 from scripts.export_models.text import checks, models
@@ -95,26 +94,6 @@ def _exported(source: Path, model: TextModel, precision: str, conditions: Condit
 def _checks(source: Path, model: TextModel, precision: str, conditions: Conditions = ALONE) -> list[Check]:
     """Of the first way."""
     return text_export.ways_of(lambda: model, source, source / "out", precision, conditions)[0].export()
-
-
-@pytest.mark.parametrize(
-    ("wanted", "int8", "bf16", "tried"),
-    [
-        ("auto", True, True, ["int8", "bf16", "fp32"]),
-        ("auto", True, False, ["int8", "fp32"]),
-        ("auto", False, False, ["fp32"]),
-        ("int8", False, False, ["int8", "bf16", "fp32"]),
-        ("bf16", True, False, ["bf16", "fp32"]),
-        ("fp32", True, True, ["fp32"]),
-        ("fp16", True, True, ["fp16"]),
-    ],
-)
-def test_precisions_are_tried_from_the_wanted_one_to_the_exact_one(
-    monkeypatch: pytest.MonkeyPatch, wanted: str, int8: bool, bf16: bool, tried: list[str]
-) -> None:
-    monkeypatch.setattr(text_export, "int8_is_fast", lambda: int8)
-    monkeypatch.setattr(text_export, "bf16_is_fast", lambda: bf16)
-    assert text_export.precisions(wanted) == tried
 
 
 @exact_int8
@@ -221,15 +200,3 @@ def test_the_exported_vector_is_the_checkpoints_pooling_of_its_hidden_states(tmp
         hidden = model(input_ids=torch.from_numpy(text.astype(np.int64))[None]).last_hidden_state[0]
     wanted = hidden.mean(0) if mean else hidden[0]
     assert np.abs(vector - torch.nn.functional.normalize(wanted, dim=0).numpy()).max() < 1e-5
-
-
-@pytest.mark.parametrize(("flags", "fast"), [("fma avx512_vnni", True), ("fma avx2", False), ("asimddp", True)])
-def test_fast_int8_is_read_from_the_processors_flags(tmp_path: Path, flags: str, fast: bool) -> None:
-    (tmp_path / "cpuinfo").write_text(f"flags\t\t: {flags}\n", encoding="utf-8")
-    assert int8_is_fast(tmp_path / "cpuinfo") is fast
-
-
-@pytest.mark.parametrize(("flags", "fast"), [("avx512_bf16 amx_bf16", True), ("avx512_bf16", False)])
-def test_bfloat16_is_fast_with_amx_alone(tmp_path: Path, flags: str, fast: bool) -> None:
-    (tmp_path / "cpuinfo").write_text(f"flags\t\t: {flags}\n", encoding="utf-8")
-    assert bf16_is_fast(tmp_path / "cpuinfo") is fast
