@@ -27,8 +27,8 @@ from pathlib import Path
 
 from scripts.export_models import plan, runner, space, stamp
 from scripts.export_models.checkpoints import Checkpoint, SourceError, in_words
-from scripts.export_models.graphs.parity import table
 from scripts.export_models.options import parse
+from scripts.export_models.parity import table
 from scripts.export_models.progress_line import ProgressLine
 from scripts.export_models.sources import Source, faults_but_not_all, source_of
 from scripts.export_models.stamp import Digests, Stamp

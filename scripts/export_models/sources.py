@@ -17,9 +17,9 @@ from typing import Protocol
 from scripts.export_models.checkpoints import Checkpoint, SourceError, check_model, check_voice, in_words
 from scripts.export_models.demo import packages
 from scripts.export_models.demo.published import PUBLISHED
-from scripts.export_models.graphs.progress import SILENT, Progress
 from scripts.export_models.periodic import every
 from scripts.export_models.plan import CHECKPOINTS, EXPORT_VERSION, voice_of
+from scripts.export_models.progress import SILENT, Progress
 from scripts.export_models.text.promised import PROMISES, check_promise
 
 HUB_ADDRESS = "https://huggingface.co"

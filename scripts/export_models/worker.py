@@ -15,9 +15,8 @@ from pathlib import Path
 
 from scripts.export_models import plan, sources
 from scripts.export_models.checkpoints import SourceError, voice_files
-from scripts.export_models.graphs.conditions import Conditions
-from scripts.export_models.graphs.progress import Progress
 from scripts.export_models.options import parse
+from scripts.export_models.progress import Conditions, Progress
 from scripts.export_models.ways import Exported, Way, first_that_passes
 from scripts.machine import processors
 

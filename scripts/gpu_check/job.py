@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, TextIO
 
 from scripts.benchmark.common.summary import Spread
-from scripts.export_models.graphs.parity import Check
+from scripts.export_models.parity import Check
 from scripts.gpu_check.card import Card, NoCardError
 from scripts.gpu_check.sizes import Size
 

@@ -12,7 +12,7 @@ from scripts.export_models.graphs.builder import save
 from scripts.export_models.sources import DemoSource
 from scripts.export_models.text import models
 from scripts.export_models.text.encoder import Precision
-from scripts.export_models.text.served import session, write
+from scripts.export_models.text.model_folder import session, write
 from scripts.export_models.whisper.export import convert
 from scripts.gpu_check import padded
 from scripts.gpu_check.found import SkippedError

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from scripts.benchmark.common import output
-from scripts.export_models.graphs.parity import Check
+from scripts.export_models.parity import Check
 from scripts.gpu_check.job import Row
 from scripts.gpu_check.runner import Outcome
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from scripts.benchmark.common.summary import Spread
-from scripts.export_models.graphs.parity import Check
+from scripts.export_models.parity import Check
 from scripts.gpu_check.found import nvidia_libraries
 from scripts.gpu_check.job import Row
 

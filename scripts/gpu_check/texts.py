@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from scripts.benchmark.common.vectors import apart
-from scripts.export_models.graphs.parity import Check
+from scripts.export_models.parity import Check
 from scripts.gpu_check import lookalikes, operations
 from scripts.gpu_check.inputs import Ids, mixtures, to_compare
 from scripts.gpu_check.job import Job, Row

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from scripts.benchmark.lookalikes.whisper import TOKENS
-from scripts.export_models.graphs.parity import Check
+from scripts.export_models.parity import Check
 from scripts.gpu_check import operations
 from scripts.gpu_check.inputs import WINDOW_SECONDS, windows
 from scripts.gpu_check.job import Job, Row

@@ -31,7 +31,7 @@ from scripts.export_models.checkpoints import EMBEDDER, WHISPER_TURBO
 from scripts.export_models.demo.voices import VOICES
 from scripts.export_models.sources import DemoSource
 from scripts.export_models.text import models
-from scripts.export_models.text.served import write
+from scripts.export_models.text.model_folder import write
 from scripts.export_models.whisper import encoder
 from scripts.export_models.whisper.export import convert
 from scripts.run.state import REPOSITORY

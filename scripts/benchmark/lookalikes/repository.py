@@ -14,8 +14,8 @@ from transformers import AutoModel, AutoModelForSequenceClassification
 from scripts.benchmark.lookalikes import ggml, text, voice, whisper
 from scripts.benchmark.lookalikes.once import once
 from scripts.export_models import stamp
-from scripts.export_models.graphs.conditions import Conditions
 from scripts.export_models.plan import EXPORT_VERSION
+from scripts.export_models.progress import Conditions
 from scripts.export_models.stamp import Stamp
 from scripts.export_models.text import export, models
 from scripts.export_models.text.calibration import calibrate

@@ -14,8 +14,8 @@ import numpy as np
 from scripts.benchmark.lookalikes import text
 from scripts.benchmark.lookalikes.repository import packed_graph
 from scripts.export_models.text.encoder import Precision
+from scripts.export_models.text.model_folder import session, write
 from scripts.export_models.text.promised import PROMISES
-from scripts.export_models.text.served import session, write
 from scripts.machine import held_bytes
 
 _MOST_TOKENS = PROMISES["m3_embedder"].max_tokens

@@ -16,7 +16,7 @@ import onnx
 import onnxruntime as ort
 
 from scripts.benchmark.lookalikes import voice
-from scripts.export_models.graphs.sessions import Arrays, Infer, here
+from scripts.export_models.sessions import Arrays, Infer, here
 from scripts.export_models.voices.passes import PASSES, Pass
 from scripts.machine import held_bytes
 from scripts.run.state import REPOSITORY

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch.nn.utils.rnn import pad_sequence
 
-from scripts.export_models.graphs.progress import SILENT, Progress
+from scripts.export_models.progress import SILENT, Progress
 
 _TEXTS = Path(__file__).with_name("calibration.txt")
 _HELD_OUT_EVERY = 5

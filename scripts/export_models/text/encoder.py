@@ -15,7 +15,7 @@ from onnx import TensorProto, helper
 
 from scripts.export_models.graphs.builder import MICROSOFT, Graph
 from scripts.export_models.graphs.linear import Linear, Weights
-from scripts.export_models.graphs.progress import SILENT, Progress
+from scripts.export_models.progress import SILENT, Progress
 
 # fp16 is for CUDA; the others are for processors, on which bf16 is fp32's graph, computed in less.
 Precision = Literal["fp32", "bf16", "int8", "fp16"]

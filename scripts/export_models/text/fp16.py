@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
 from scripts.export_models.graphs.builder import Graph
-from scripts.export_models.graphs.parity import Check
 from scripts.export_models.graphs.rewriting import attributes_of, replace_nodes
-from scripts.export_models.graphs.sessions import Arrays
+from scripts.export_models.parity import Check
+from scripts.export_models.sessions import Arrays
 from scripts.export_models.text.checks import FP16, Ids, close, packed
 
 _ATTENTION = "PackedMultiHeadAttention"

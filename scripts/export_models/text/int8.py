@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from scripts.export_models.graphs.builder import MICROSOFT, Graph
 from scripts.export_models.graphs.linear import Linear, Weights, column_scales, product, quantise_rows
-from scripts.export_models.graphs.progress import SILENT, Progress
+from scripts.export_models.progress import SILENT, Progress
 from scripts.export_models.text.calibration import Calibration
 from scripts.export_models.text.encoder import EncoderShape, Packing, query_key_value
 from scripts.export_models.text.processor import ProcessorEncoder

@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 
 from scripts.export_models.graphs.builder import Graph
 from scripts.export_models.graphs.linear import Weights
-from scripts.export_models.graphs.progress import SILENT, Progress
+from scripts.export_models.progress import SILENT, Progress
 from scripts.export_models.text.calibration import Calibration
 from scripts.export_models.text.cuda import CudaEncoder
 from scripts.export_models.text.encoder import (

@@ -7,9 +7,9 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from scripts.export_models.graphs.parity import Check
 from scripts.export_models.graphs.rewriting import nodes_of
-from scripts.export_models.graphs.sessions import Arrays, Infer
+from scripts.export_models.parity import Check
+from scripts.export_models.sessions import Arrays, Infer
 
 _UTTERANCES = 24
 _LONGEST = 300

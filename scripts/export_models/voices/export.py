@@ -10,9 +10,9 @@ import onnx
 import onnxruntime as ort
 
 from scripts.export_models.checkpoints import SourceError, read_json
-from scripts.export_models.graphs.conditions import ALONE, Conditions
-from scripts.export_models.graphs.parity import Check
-from scripts.export_models.graphs.sessions import Arrays, here
+from scripts.export_models.parity import Check
+from scripts.export_models.progress import ALONE, Conditions
+from scripts.export_models.sessions import Arrays, here
 from scripts.export_models.voices import checks, passes
 from scripts.export_models.ways import Way
 

@@ -21,8 +21,8 @@ from transformers import WhisperFeatureExtractor, WhisperForConditionalGeneratio
 from frontend.verification.recordings import SAMPLE_RATE, recordings
 from frontend.verification.words import words
 from scripts.export_models.checkpoints import read_json
-from scripts.export_models.graphs.conditions import ALONE, Conditions
-from scripts.export_models.graphs.parity import Check, not_checked
+from scripts.export_models.parity import Check, not_checked
+from scripts.export_models.progress import ALONE, Conditions
 from scripts.export_models.whisper.served import recognizer_module
 
 # Between two recordings of a window.

@@ -15,7 +15,7 @@ import openvino as ov
 from numpy.polynomial import Chebyshev, Polynomial
 from openvino import opset15 as op
 
-from scripts.export_models.graphs.progress import SILENT, Progress
+from scripts.export_models.progress import SILENT, Progress
 from scripts.export_models.whisper.layers import Layers, in_int8, joined, model, named_input, scaled
 
 _LEAST_STEP = 1e-9

@@ -14,7 +14,7 @@ def run(job: Job) -> None:
     import jiwer
 
     from frontend.verification.recordings import recordings
-    from scripts.export_models.graphs.parity import Check
+    from scripts.export_models.parity import Check
     from scripts.export_models.whisper.served import recognizer_module
     from scripts.gpu_check.lookalikes import demo_whisper
     from scripts.machine import processors

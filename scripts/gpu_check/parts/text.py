@@ -11,7 +11,7 @@ MODULES = ("onnx", "onnxruntime", "torch", "transformers")
 def run(job: Job) -> None:
     """On CUDA in fp16 by ONNX Runtime, as Triton's backend does it; on a processor in fp32 by the product's code."""
     require(job.device, no_cuda_in_onnxruntime, modules=MODULES)
-    from scripts.export_models.text.served import session
+    from scripts.export_models.text.model_folder import session
     from scripts.gpu_check.lookalikes import packed_graph
     from scripts.gpu_check.onnx_model import OnnxModel
     from scripts.gpu_check.texts import measure, packed

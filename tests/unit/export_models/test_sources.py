@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from scripts.export_models import checkpoints, sources
+from scripts.export_models import checkpoints
 from scripts.export_models.checkpoints import EMBEDDER, WHISPER_LARGE, WHISPER_TURBO, Checkpoint, SourceError
 from scripts.export_models.demo.packages import Offer, Published
 from scripts.export_models.demo.published import PUBLISHED
+from scripts.export_models.plan import EXPORT_VERSION
 from scripts.export_models.sources import DemoSource, FolderSource, HubSource
 from scripts.rehearsal.hub import Cut, Hub
 
@@ -121,7 +122,7 @@ def test_the_demos_voices_are_built_once_for_a_version(
     monkeypatch.setattr(subprocess, "run", lambda command, check: built.append(command))
     (tmp_path / "voices").mkdir()
     DemoSource(tmp_path).fetch(checkpoints.VOICES)
-    monkeypatch.setattr(sources, "EXPORT_VERSION", sources.EXPORT_VERSION + changed)
+    monkeypatch.setattr("scripts.export_models.sources.EXPORT_VERSION", EXPORT_VERSION + changed)
     DemoSource(tmp_path).fetch(checkpoints.VOICES)
     assert len(built) == times
 

@@ -10,7 +10,7 @@ import pytest
 
 from scripts.export_models import sources, worker
 from scripts.export_models.checkpoints import SourceError
-from scripts.export_models.graphs.parity import Check
+from scripts.export_models.parity import Check
 from scripts.export_models.ways import Exported, Way
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.export_models.graphs.parity import Check
+from scripts.export_models.parity import Check
 from scripts.gpu_check import __main__ as command
 from scripts.gpu_check.runner import Outcome
 from scripts.gpu_check.worker import FOUND, PARTS

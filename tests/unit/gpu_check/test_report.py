@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from scripts.benchmark.common.summary import Spread
-from scripts.export_models.graphs.parity import Check
+from scripts.export_models.parity import Check
 from scripts.gpu_check import report
 from scripts.gpu_check.job import Row
 from scripts.gpu_check.runner import Outcome

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from scripts.export_models.graphs.served import served
+from scripts.export_models.triton_code import triton_module
 
-blocks = served("m3_embedder", "blocks").blocks
+blocks = triton_module("m3_embedder", "blocks").blocks
 
 
 def _of(*lengths: int) -> list[list[int]]:

@@ -10,7 +10,7 @@ import numpy as np
 from line_server import serve
 from tokenizers import Tokenizer
 
-from scripts.export_models.text.served import session
+from scripts.export_models.text.model_folder import session
 
 folder, batch = Path(sys.argv[1]), int(sys.argv[2])
 tokenizer, run = Tokenizer.from_file(str(folder / "tokenizer.json")), session(folder)

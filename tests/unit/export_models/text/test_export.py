@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from transformers import BertConfig, BertModel, XLMRobertaModel
 
 from scripts.export_models.checkpoints import SourceError
-from scripts.export_models.graphs.conditions import ALONE, Conditions
-from scripts.export_models.graphs.parity import Check
-from scripts.export_models.graphs.progress import Progress
+from scripts.export_models.parity import Check
+from scripts.export_models.progress import ALONE, Conditions, Progress
 from scripts.export_models.text import checks, models
 from scripts.export_models.text import export as text_export
 from scripts.export_models.text.calibration import calibrate
-from scripts.export_models.text.export import TextModel
-from scripts.export_models.text.served import session
+from scripts.export_models.text.export import TextExport
+from scripts.export_models.text.model_folder import session
 from scripts.export_models.ways import Exported, first_that_passes
 from tests import lookalikes
 from tests.processors import exact_int8
@@ -37,7 +36,7 @@ class Heard(Progress):
             self.steps.append(name)
 
 
-def _text_model(scale: float = 1.0, outlier: float = 0.0) -> TextModel:
+def _text_model(scale: float = 1.0, outlier: float = 0.0) -> TextExport:
     """A tiny embedder; with another ``scale`` than 1 its original gives other vectors than its graph.
 
     A channel between its feed-forward layers is about as large as ``outlier``, and read as if it were one.
@@ -63,7 +62,7 @@ def _text_model(scale: float = 1.0, outlier: float = 0.0) -> TextModel:
         vector: NDArray[np.float32] = torch.nn.functional.normalize(hidden, dim=0).numpy() * scale
         return vector
 
-    return TextModel(
+    return TextExport(
         "m3_embedder",
         lambda precision, found, progress: models.embedder(
             models.checkpoint_of(model, found, progress), precision, "cls"
@@ -86,12 +85,12 @@ def _written(target: Path) -> str:
     return precision
 
 
-def _exported(source: Path, model: TextModel, precision: str, conditions: Conditions = ALONE) -> Exported:
+def _exported(source: Path, model: TextExport, precision: str, conditions: Conditions = ALONE) -> Exported:
     ways = text_export.ways_of(lambda: model, source, source / "out", precision, conditions)
     return first_that_passes(ways, conditions.progress)
 
 
-def _checks(source: Path, model: TextModel, precision: str, conditions: Conditions = ALONE) -> list[Check]:
+def _checks(source: Path, model: TextExport, precision: str, conditions: Conditions = ALONE) -> list[Check]:
     """Of the first way."""
     return text_export.ways_of(lambda: model, source, source / "out", precision, conditions)[0].export()
 

@@ -8,7 +8,7 @@ import onnx
 import pytest
 from numpy.typing import NDArray
 
-from scripts.export_models.graphs.sessions import Arrays, Infer, here
+from scripts.export_models.sessions import Arrays, Infer, here
 from scripts.export_models.voices import passes
 from scripts.export_models.voices.checks import Open, compare, utterances, with_seeds
 
