@@ -14,7 +14,7 @@ STATE ?= build
 # Some images set it: every start would compile all libraries anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help check-python install run export demo prepare-test test-triton test-torch test-together test lint bench bench-peers tune capacity mutants documents pictures format clean
+.PHONY: help check-python install run export demo prepare-test test-triton test-torch test-together test test-lab lint bench bench-peers tune capacity mutants documents pictures format clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -60,7 +60,11 @@ $(VENV)/installed-bench: $(VENV)/installed scripts/benchmark/requirements.txt
 	@$(INSTALL) bench
 	@touch $@
 
-$(VENV)/installed-peers-%: $(VENV)/installed-bench scripts/benchmark/peers/requirements-%.txt
+$(VENV)/installed-lab: $(VENV)/installed-tests $(VENV)/installed-bench lab/requirements.txt
+	@$(INSTALL) lab
+	@touch $@
+
+$(VENV)/installed-peers-%: $(VENV)/installed-lab lab/peers/requirements-%.txt
 	@$(INSTALL) peers-$*
 	@touch $@
 
@@ -107,7 +111,7 @@ prepare-test: demo $(VENV)/installed-tests $(VENV)/installed-clients $(VENV)/ins
 # What starts Triton runs in one process, and what loads torch in another, so that each is done once; both are told in
 # one piece.
 TRITON_TESTS := tests/triton
-TORCH_TESTS := tests/unit/export_models tests/unit/whisper tests/unit/benchmark/lookalikes tests/unit/gpu_check
+TORCH_TESTS := tests/unit/export_models tests/unit/whisper
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 IN_ONE_PIECE = @mkdir -p build && $(PYTEST) -q -m "not alone" -o cache_dir=build/$@.cache $(1) > build/$@.log 2>&1; \
 	  status=$$?; cat build/$@.log; exit $$status
@@ -141,14 +145,17 @@ tune: check-export ## sweep a model's settings for a latency target; TUNE="--mod
 	@$(EXPORT)
 	@$(BIN)/python -m scripts.benchmark.product.tune $(TUNE)
 
-capacity: $(VENV)/installed-bench ## how many machines a number of users needs; CAPACITY="plan --users 1e6"
+capacity: $(VENV)/installed ## how many machines a number of users needs; CAPACITY="plan --users 1e6"
 	@$(BIN)/python -m scripts.capacity $(or $(CAPACITY),plan)
 
-bench-peers: $(VENV)/installed-peers-text $(VENV)/installed-peers-audio $(VENV)/installed-peers-engines demo ## beside infinity, faster-whisper, OpenVINO, whisper.cpp and others; PEERS="--cases speech"
-	@$(BIN)/python -m scripts.benchmark.peers $(PEERS)
+bench-peers: $(VENV)/installed-peers-text $(VENV)/installed-peers-audio $(VENV)/installed-peers-engines demo ## beside infinity, faster-whisper, OpenVINO and others; PEERS="--cases speech"
+	@$(BIN)/python -m lab.peers $(PEERS)
+
+test-lab: $(VENV)/installed-lab ## the tests of the lab, which 'make test' leaves out
+	@$(PYTEST) -q lab/tests
 
 mutants: $(VENV)/installed-tests demo ## put faults of one line in and see which test notices; MUTANTS="--only frontend/usage"
-	@$(BIN)/python -m tests.mutants $(MUTANTS)
+	@$(BIN)/python -m lab.mutants $(MUTANTS)
 
 documents: $(VENV)/installed ## write anew the tables of docs that come from the code
 	@$(BIN)/python -m scripts.documents

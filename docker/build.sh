@@ -1,19 +1,23 @@
 #!/usr/bin/env bash
 # Builds Quartet's images with docker, podman or buildah, whichever is there:
 #
-#     docker/build.sh [--base frontend=IMAGE]... [IMAGE...] [-- OPTION...]
+#     docker/build.sh [--base frontend=IMAGE]... [--push] [IMAGE...] [-- OPTION...]
 #
 # IMAGE is frontend, export, triton or triton-embedded (a Triton without NVIDIA's image); without one, the first three are
 # built. --base takes another image to build one on. What follows -- is given to the builder, as --build-arg NAME=VALUE or,
-# for pip's settings, --secret id=pip,src=$HOME/.config/pip/pip.conf. TAG chooses the tag, BUILDER the builder.
+# for pip's settings, --secret id=pip,src=$HOME/.config/pip/pip.conf. TAG chooses the tag, BUILDER the builder, and
+# REGISTRY what stands before the image's name (localhost/quartet). --push pushes there, signs with cosign where that is
+# installed and COSIGN_KEY is set, and prints the digests for the chart.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 declare -A bases=()
 images=()
+push=
 while [ $# -gt 0 ]; do
   case $1 in
     --base) bases[${2%%=*}]=${2#*=}; shift 2 ;;
+    --push) push=1; shift ;;
     --) shift; break ;;
     -*) echo "there is no option $1; the builder's go behind --" >&2; exit 2 ;;
     *) images+=("$1"); shift ;;
@@ -28,6 +32,11 @@ for found in docker podman buildah; do
 done
 version=$(sed -n 's/^version = "\(.*\)"$/\1/p' pyproject.toml)
 tag=${TAG:-$version}
+registry=${REGISTRY:-localhost/quartet}
+if [ -n "$push" ] && [ "${registry%%/*}" = localhost ]; then
+  echo "set REGISTRY to your registry, as registry.example/quartet, to push there" >&2
+  exit 2
+fi
 case $builder in
   docker) command=(docker build) ;;
   # Of the formats, Docker's alone has health checks.
@@ -40,14 +49,34 @@ revision=$(git rev-parse HEAD 2> /dev/null || echo unknown)
 
 for image in "${images[@]}"; do
   base=(${bases[$image]:+--build-arg "BASE=${bases[$image]}"})
-  "${command[@]}" --file "docker/$image.Dockerfile" --tag "quartet/$image:$tag" --build-arg "VERSION=$version" \
+  "${command[@]}" --file "docker/$image.Dockerfile" --tag "$registry/$image:$tag" --build-arg "VERSION=$version" \
     --build-arg "REVISION=$revision" "${base[@]}" "$@" .
 done
 
 for image in "${images[@]}"; do
   case $builder in
-    docker | podman) size=$("$builder" image inspect --format '{{.Size}}' "quartet/$image:$tag") ;;
-    buildah) size=$(buildah images --json "quartet/$image:$tag" | sed -n 's/.*"size": "\(.*\)",/\1/p') ;;
+    docker | podman) size=$("$builder" image inspect --format '{{.Size}}' "$registry/$image:$tag") ;;
+    buildah) size=$(buildah images --json "$registry/$image:$tag" | sed -n 's/.*"size": "\(.*\)",/\1/p') ;;
   esac
-  echo "quartet/$image:$tag $size"
+  echo "$registry/$image:$tag $size"
+done
+[ -n "$push" ] || exit 0
+
+for image in "${images[@]}"; do
+  name=$registry/$image:$tag
+  case $builder in
+    docker)
+      docker push "$name"
+      digest=$(docker image inspect --format '{{index .RepoDigests 0}}' "$name")
+      ;;
+    *)
+      "$builder" push --digestfile "${TMPDIR:-/tmp}/quartet.$$" "$name"
+      digest=$registry/$image@$(cat "${TMPDIR:-/tmp}/quartet.$$")
+      rm "${TMPDIR:-/tmp}/quartet.$$"
+      ;;
+  esac
+  if [ -n "${COSIGN_KEY:-}" ]; then
+    cosign sign --yes --key "$COSIGN_KEY" "$digest"
+  fi
+  echo "$digest"
 done

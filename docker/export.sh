@@ -10,6 +10,8 @@ kept=$(mktemp --directory)
 cp -r model_repository/. "$models/"
 cp -r "$kept/." "$models/"
 rm -r "$kept"
+# Compose and the chart mount the folder of --source folder here; a --folder that is given too wins.
+case " $* " in *" --source folder "*) set -- --folder /folder "$@" ;; esac
 python -m scripts.export_models --repository "$models" --work "${WORK_FOLDER:-/work}" "$@"
 # After the export, which writes configurations of its own.
 exec python -m scripts.run.fit --repository "$models"

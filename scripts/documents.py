@@ -11,7 +11,7 @@ from frontend.observe import metrics
 from frontend.observe.table import LABELS, Row
 from frontend.pages.guide import guide
 from scripts.benchmark.common.output import head, line
-from scripts.capacity import sizes
+from scripts.capacity import report
 
 _ROOT = Path(__file__).parents[1]
 _OF_A_SETTING = ("variable", "default", "meaning")
@@ -50,7 +50,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "docs/api.md": lambda: guide(Settings()),
     "docs/configuration.md": _settings,
     "docs/metrics.md": _metrics,
-    "docs/capacity.md": sizes.reference,
+    "docs/capacity.md": report.four_sizes,
 }
 _PART = re.compile(r"(?<=<!-- from the code -->\n).*?(?=<!-- end -->)", re.DOTALL)
 

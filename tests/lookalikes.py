@@ -3,23 +3,54 @@
 from pathlib import Path
 
 import torch
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from transformers import (
     GenerationConfig,
     WhisperConfig,
     WhisperFeatureExtractor,
     WhisperForConditionalGeneration,
+    WhisperTokenizerFast,
     XLMRobertaConfig,
     XLMRobertaForSequenceClassification,
     XLMRobertaModel,
     XLMRobertaTokenizerFast,
 )
+from transformers.models.whisper.tokenization_whisper import LANGUAGES
 
-from scripts.benchmark.lookalikes.whisper import tokenizer as whisper_tokenizer
 from scripts.export_models import checkpoints
 from tests.checkpoint_voices import demo_voices
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzäöüéè0123456789.,?!'"
+_TEXT_PIECES = 50_257
+# Of a window of 30 s, a time every 0.02 s.
+_TIMES = [f"<|{step * 0.02:.2f}|>" for step in range(1501)]
+_SPECIAL = [
+    "<|endoftext|>",
+    "<|startoftranscript|>",
+    *(f"<|{code}|>" for code in LANGUAGES),
+    "<|translate|>",
+    "<|transcribe|>",
+    "<|startoflm|>",
+    "<|startofprev|>",
+    "<|nospeech|>",
+    "<|notimestamps|>",
+]
+
+
+def whisper_tokenizer() -> WhisperTokenizerFast:
+    """Whisper's special tokens at Whisper's own ids, behind 50,257 text pieces of which 256 are bytes."""
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    vocabulary = {piece: index for index, piece in enumerate(letters)}
+    vocabulary.update({f"Ġfiller{index}": index for index in range(len(letters), _TEXT_PIECES - 1)})
+    # By the empty piece CTranslate2 knows that a Whisper is multilingual.
+    vocabulary[""] = _TEXT_PIECES - 1
+    bpe = Tokenizer(models.BPE(vocabulary, []))
+    bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    bpe.decoder = decoders.ByteLevel()
+    bpe.add_special_tokens(_SPECIAL)
+    bpe.add_tokens([AddedToken(time, normalized=False) for time in _TIMES])
+    end = "<|endoftext|>"
+    return WhisperTokenizerFast(tokenizer_object=bpe, unk_token=end, bos_token=end, eos_token=end, pad_token=end)
 
 
 def whisper(folder: Path, *, decoder_layers: int) -> None:

@@ -52,12 +52,12 @@ async def live(request: web.Request) -> web.Response:
 def _reason(app: web.Application, states: Mapping[str, State]) -> str:
     """Why requests are to go elsewhere, or nothing."""
     if app[LIFE].stopping:
-        return "this frontend is stopping: it answers what has come, and more should go to another"
+        return "this frontend is shutting down"
     if not app[REQUIRED].met_by(states):
-        return "models are not ready that must be"
+        return "required models are not ready"
     if not (app[AUDIO].works and app[TEXT].works):
-        return "the processes for audio or text have died, and no new one has started yet"
-    return "" if app[RECORDER].can_charge else "charges cannot be written to the disk"
+        return "the worker processes for audio or text have died and are restarting"
+    return "" if app[RECORDER].can_charge else "charges cannot be written to disk"
 
 
 async def ready(request: web.Request) -> web.Response:

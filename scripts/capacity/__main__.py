@@ -1,25 +1,22 @@
-"""How many machines a number of users needs: python -m scripts.capacity plan --users 1e6
+"""How many machines a number of users needs: python -m scripts.capacity plan --users 1e6"""
 
-``plan`` is a formula and takes milliseconds; the others simulate, or measure this machine. ``--help`` of each says what
-can be told it; docs/capacity.md says what they mean.
-"""
+import argparse
 
-import logging
-import sys
-import time
-
-from scripts.capacity.options import parser
+from scripts.capacity import report
+from scripts.capacity.fits import Fits
+from scripts.capacity.options import add_choices, add_traffic, choices_of, traffic_of
+from scripts.capacity.sizing import size
 
 
 def main() -> None:
-    given, began = parser().parse_args(), time.perf_counter()
-    # What becomes of simulated Tritons is no news.
-    logging.disable()
-    # Imported here, so that --help is there at once.
-    from scripts.capacity import commands
-
-    commands.COMMANDS[given.command](given)
-    print(f"\n{time.perf_counter() - began:.3g} s", file=sys.stderr)
+    parser = argparse.ArgumentParser(description="How many machines a number of users needs.")
+    commands = parser.add_subparsers(required=True)
+    plan = commands.add_parser("plan", help="what is needed at the peak of a day, and what it costs, by a formula")
+    add_traffic(plan)
+    add_choices(plan)
+    given = parser.parse_args()
+    choices = choices_of(given)
+    print(report.plan(size(Fits.load(), traffic_of(given), choices), choices.prices))
 
 
 if __name__ == "__main__":

@@ -1,28 +1,30 @@
-"""What work takes, as straight lines that were fitted to measurements, and the machine that these were made on."""
+"""What work takes, as straight lines that were fitted to measurements of a Triton with two cores."""
 
 import dataclasses
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parent / "measured"
+from scripts.run.fit import Fit
+
+_FILE = Path(__file__).with_name("measured.json")
+# How many times as fast as one core two were, in docs/benchmarks.md; a voice has one thread.
+_TWO_CORES = {"m3_": 1.63, "whisper_": 1.72}
+_MEMORY_A_CORE = 4 * 10**9
 
 
 @dataclass(frozen=True)
 class Line:
-    """Seconds: ``fixed`` and so much for each call and unit of work, and for the work of the longest call: steps that
-    all calls of a batch take together.
-    """
+    """Seconds: ``fixed`` and so much for each call and unit of work."""
 
     fixed: float = 0.0
     per_call: float = 0.0
     per_unit: float = 0.0
-    per_longest: float = 0.0
 
-    def seconds(self, units: float, calls: float = 1, longest: float = 0.0) -> float:
-        return self.fixed + self.per_call * calls + self.per_unit * units + self.per_longest * longest
+    def seconds(self, units: float, calls: float = 1) -> float:
+        return self.fixed + self.per_call * calls + self.per_unit * units
 
     def times(self, factor: float) -> "Line":
         """Each part of it longer by ``factor``."""
@@ -33,10 +35,9 @@ class Line:
 class ModelFit:
     """An execution of a model alone on the machine takes ``line``, with ``cores`` processors busy on average.
 
-    ``unit`` is what its work is counted in; ``max_batch``, ``delay`` (seconds) and ``instances`` are how Triton has it
-    in the repository that was measured; ``stops`` says that it leaves off where its callers have gone. ``error`` is the
-    mean of what the line is off by, as a part of what was measured. A Whisper takes windows of ``window_seconds``, and
-    as long for shorter ones.
+    ``unit`` is what its work is counted in; ``max_batch``, ``delay`` (seconds) and ``instances`` are how Triton has it;
+    ``stops`` says that it leaves off where its callers have gone. A Whisper takes windows of ``window_seconds``, and as
+    long for shorter ones.
     """
 
     unit: str
@@ -46,50 +47,48 @@ class ModelFit:
     delay: float
     instances: int
     stops: bool = False
-    error: float = 0.0
     window_seconds: float = 0.0
 
 
 @dataclass(frozen=True)
 class RequestFit:
-    """Seconds of a processor that a request takes besides its model: on the event loop, in a thread, in a process, and
-    at the client where that is on the same machine. ``wire`` is time that nobody works in: sockets and wake-ups.
+    """Seconds of a processor that a request takes besides its model: on the event loop, in a thread, in a process.
+
+    ``wire`` is time that nobody works in: sockets and wake-ups.
     """
 
     loop: Line
     threads: Line
     workers: Line
-    client: Line
     wire: float
 
 
 @dataclass(frozen=True)
 class Fits:
-    """Of one machine with ``cores`` processors: of its models by name, and of requests by operation.
+    """Of one machine with ``cores`` processors: of its models by name, and of requests by operation."""
 
-    ``idle`` is how many processors the product keeps busy where there are no requests: probes and pulses.
-    """
-
-    machine: Mapping[str, Any]
     cores: int
-    idle: float
     models: Mapping[str, ModelFit]
     requests: Mapping[str, RequestFit]
 
     @classmethod
-    def load(cls, path: Path) -> "Fits":
-        """Read what ``write`` wrote."""
+    def load(cls, path: Path = _FILE) -> "Fits":
+        """What was measured."""
         found = json.loads(path.read_text(encoding="utf-8"))
         models = {name: ModelFit(**_with_lines(values)) for name, values in found["models"].items()}
         requests = {name: RequestFit(**_with_lines(values)) for name, values in found["requests"].items()}
-        return cls(found["machine"], found["cores"], found["idle"], models, requests)
+        return cls(found["cores"], models, requests)
 
-    def write(self, path: Path) -> None:
-        """As JSON with numbers of four digits."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        exact = json.dumps(dataclasses.asdict(self))
-        rounded = json.loads(exact, parse_float=lambda number: float(f"{float(number):.4g}"))
-        path.write_text(json.dumps(rounded, indent=2) + "\n", encoding="utf-8")
+    def fitted_to(self, cores: int) -> "Fits":
+        """The same models on ``cores`` with 4 GB each, with the threads and instances that ``make run`` fits to them.
+
+        By Amdahl's law ("Validity of the single processor approach to achieving large scale computing capabilities",
+        1967) from what two cores were to one, where all that a product does counts. More than two were not measured.
+        """
+        if cores == self.cores:
+            return self
+        fit = Fit.of(cores, cores * _MEMORY_A_CORE)
+        return Fits(cores, {name: _fitted(name, model, fit) for name, model in self.models.items()}, self.requests)
 
 
 def _with_lines(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -97,25 +96,12 @@ def _with_lines(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: Line(**value) if isinstance(value, dict) else value for name, value in values.items()}
 
 
-def fit(points: Iterable[tuple[float, Sequence[float]]], *, relative: bool = True) -> list[float]:
-    """Weights, none below 0, of the factors of points (seconds, factors) by least squares: of what is off as a part of
-    the seconds, or of the seconds themselves.
-
-    Of the sets of weights that may be other than 0 the best is found by trying all (Lawson and Hanson, "Solving least
-    squares problems", 1974, has the way for many).
-    """
-    import numpy as np
-
-    rows = [(seconds, list(factors)) for seconds, factors in points]
-    seconds = np.array([row[0] for row in rows])
-    weight = 1 / seconds if relative else np.ones(len(rows))
-    factors, wanted = np.array([row[1] for row in rows]) * weight[:, None], seconds * weight
-    count, best, weights = factors.shape[1], float("inf"), np.zeros(factors.shape[1])
-    for mask in range(1, 1 << count):
-        used = [place for place in range(count) if mask >> place & 1]
-        found = np.linalg.lstsq(factors[:, used], wanted, rcond=None)[0]
-        off = float(np.sum((factors[:, used] @ found - wanted) ** 2))
-        if (found >= 0).all() and off < best:
-            best, weights = off, np.zeros(count)
-            weights[used] = found
-    return list(map(float, weights))
+def _fitted(name: str, model: ModelFit, fit: Fit) -> ModelFit:
+    if name.startswith("piper_"):
+        return dataclasses.replace(model, instances=fit.voices)
+    (two,) = (times for prefix, times in _TWO_CORES.items() if name.startswith(prefix))
+    serial = 2 / two - 1
+    before, after = (serial + (1 - serial) / threads for threads in (model.cores, fit.threads))
+    instances = fit.whispers if name.startswith("whisper_") else model.instances
+    line = model.line.times(after / before)
+    return dataclasses.replace(model, line=line, cores=float(fit.threads), instances=instances)

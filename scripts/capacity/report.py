@@ -1,15 +1,19 @@
 """What was planned, as tables."""
 
 from scripts.benchmark.common.output import head, line
-from scripts.capacity.requests import PRICED_BY, UNIT_OF
-from scripts.capacity.sizing import Prices, Sizes, a_month
+from scripts.capacity.fits import Fits
+from scripts.capacity.sizing import Choices, Prices, Sizes, a_month, size
+from scripts.capacity.traffic import PRICED_BY, UNIT_OF, Traffic
 
 _NEEDS = ("operation", "calls/s", "work/s at the peak", "one Triton does", "kept busy", "costs")
 _POOLS = ("pool", "Tritons", "cores", "GPUs")
+_ZONES = Choices(zones=3)
+_FOUR_SIZES = (1e4, 1e5, 1e6, 1e7)
+_HEAD = ("users", "calls/s", "text", "voices", "Whisper", "frontends", "cores", f"{_ZONES.prices.currency} a month")
 
 
 def plan(sizes: Sizes, prices: Prices) -> str:
-    """What a traffic needs."""
+    """What a traffic needs, as tables."""
     traffic = sizes.traffic
     needs = [
         line(
@@ -37,3 +41,15 @@ def plan(sizes: Sizes, prices: Prices) -> str:
             f"\nand {sizes.frontends} frontends: {sizes.cores} cores and {sizes.gpus} GPUs, {cost}",
         ]
     )
+
+
+def four_sizes() -> str:
+    """The table of docs/capacity.md: four numbers of users, for whom two of three zones suffice."""
+    plans = (size(Fits.load(), Traffic(users), _ZONES) for users in _FOUR_SIZES)
+    return "\n".join([head(_HEAD), *map(_row, plans)])
+
+
+def _row(sizes: Sizes) -> str:
+    tritons = (pool.tritons for pool in sizes.pools)
+    values = (f"{sizes.traffic.peak_rate:.3g}", *tritons, sizes.frontends, f"{sizes.cores:,}")
+    return line((f"{sizes.traffic.users:,.0f}", *values, f"{a_month(sizes.cost):,.0f}"))

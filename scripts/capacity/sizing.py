@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from scripts.capacity.fits import Fits, ModelFit
-from scripts.capacity.larger import fitted_to
-from scripts.capacity.requests import MODEL_OF, PRICED_BY
-from scripts.capacity.traffic import IDS_PER_CHARACTER, SENTENCE_CHARACTERS, Traffic
+from scripts.capacity.traffic import IDS_PER_CHARACTER, MODEL_OF, PRICED_BY, SENTENCE_CHARACTERS, Traffic
 
 _HOUR = 3600.0
 # Frontends are two at least, so that one can go.
 _LEAST_FRONTENDS = 2
+# Tokens: the least that texts are cut into, where batches are full.
+_PIECE = 512
 POOL_OF = {"embeddings": "text", "rerank": "text", "speech": "voices", "transcriptions": "whisper"}
 
 
@@ -86,9 +86,9 @@ def rate_of(fits: Fits, operation: str, size: float) -> float:
     model = fits.models[MODEL_OF[operation]]
     work, calls = _calls_of(model, operation, size)
     a_call = work / calls
-    batch = model.line.seconds(a_call * model.max_batch, model.max_batch, a_call) / model.max_batch
+    batch = model.line.seconds(a_call * model.max_batch, model.max_batch) / model.max_batch
     # Instances share the cores, where those do not suffice for all of them.
-    side_by_side = min(model.instances, (fits.cores - fits.idle) / model.cores)
+    side_by_side = min(model.instances, fits.cores / model.cores)
     return size / (calls * batch) * side_by_side
 
 
@@ -99,11 +99,7 @@ def _calls_of(model: ModelFit, operation: str, size: float) -> tuple[float, floa
     if operation == "transcriptions":
         windows = max(1.0, size / model.window_seconds)
         return windows * model.window_seconds, windows
-    # A piece is the least that is cut, where batches are full.
     return size, max(1.0, size / _PIECE)
-
-
-_PIECE = 512
 
 
 def frontend_seconds(fits: Fits, operation: str, size: float) -> float:
@@ -115,7 +111,7 @@ def frontend_seconds(fits: Fits, operation: str, size: float) -> float:
 
 def size(fits: Fits, traffic: Traffic, choices: Choices = Choices()) -> Sizes:
     """How many of what are needed at the peak of a day."""
-    fits = fitted_to(fits, choices.cores)
+    fits = fits.fitted_to(choices.cores)
     needs = [_need(fits, traffic, choices, name) for name in traffic.shares]
     pools = [_pool(name, needs, choices) for name in dict.fromkeys(POOL_OF.values())]
     used = sum(

@@ -1,29 +1,35 @@
-"""Who calls when, and for how much: users, the curve of a day, bursts, operations with their sizes, tiers.
+"""Who calls, and for how much: users, the peak of a day, bursts, operations with their sizes, tiers.
 
 All that is assumed stands here as a default, and is an option of the command.
 """
 
-import functools
-import math
-import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from frontend.catalogue.models import EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS
-from frontend.catalogue.voices import VOICES
-from frontend.config.tables import LEVELS
-from scripts.capacity.requests import Request
 
-DAY = 86_400.0
-# The first first; the last, for bulk work, has what the others leave, and nobody waits for it.
-TIERS = tuple(sorted(LEVELS, key=LEVELS.__getitem__))[:-1]
+OPERATIONS = (EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS)
+# Where each operation's calls go, as the product does where no voice or model is named.
+MODEL_OF = {
+    EMBEDDINGS: "m3_embedder",
+    RERANK: "m3_reranker",
+    SPEECH: "piper_amy",
+    TRANSCRIPTIONS: "whisper_turbo",
+}
+# What callers count, in words.
+UNIT_OF = {EMBEDDINGS: "tokens", RERANK: "tokens", SPEECH: "characters", TRANSCRIPTIONS: "seconds of audio"}
+_MILLION = 1_000_000
+# What these are priced by: how many, in words.
+PRICED_BY = {
+    EMBEDDINGS: (_MILLION, "a million tokens"),
+    RERANK: (_MILLION, "a million tokens"),
+    SPEECH: (_MILLION, "a million characters"),
+    TRANSCRIPTIONS: (3600, "an hour of audio"),
+}
 # Of the sentences of make bench: each sound is followed by a pad.
 IDS_PER_CHARACTER = 2.1
 SENTENCE_CHARACTERS = 75
-# Tokens of a text of a call for vectors, and of a pair of query and document.
-_TEXT_TOKENS, _PAIR_TOKENS = 100.0, 160.0
-# Of the logarithm of sizes: a tenth of all are less than half, and a tenth more than twice, of the middle.
-_SPREAD = 0.55
+_DAY = 86_400.0
 
 
 @dataclass(frozen=True)
@@ -61,89 +67,6 @@ class Traffic:
     users_per_key: float = 1000.0
 
     @property
-    def mean_rate(self) -> float:
-        """Calls a second over a day."""
-        return self.users * self.active * self.calls / DAY
-
-    @property
     def peak_rate(self) -> float:
-        """Calls a second at the busiest moment."""
-        return self.mean_rate * self.peak
-
-    def rate(self, seconds: float) -> float:
-        """Calls a second so long after midnight; noon is the busiest moment.
-
-        The curve is a raised cosine to the power that makes the mean of a day 1.
-        """
-        if self.peak == 1:
-            return self.mean_rate
-        phase = (1 - math.cos(2 * math.pi * seconds / DAY)) / 2
-        return float(self.peak_rate * phase ** _power(self.peak))
-
-
-@functools.cache
-def _power(peak: float) -> float:
-    """The p for which sin^2p has the mean 1/peak over its period: gamma(p + 1/2) / (sqrt(pi) gamma(p + 1))."""
-    low, high = 0.0, 1e6
-    for _ in range(100):
-        middle = (low + high) / 2
-        mean = math.exp(math.lgamma(middle + 0.5) - math.lgamma(middle + 1)) / math.sqrt(math.pi)
-        low, high = (middle, high) if mean > 1 / peak else (low, middle)
-    return low
-
-
-@dataclass(frozen=True)
-class Arrival:
-    """A call at ``at`` seconds after midnight, of a key of a tier, 1 to 3."""
-
-    at: float
-    request: Request
-    key: int
-    tier: int
-
-
-def arrivals(traffic: Traffic, start: float, seconds: float, seed: int, window: float) -> Iterator[Arrival]:
-    """The calls of a traffic in a part of a day by time, the same for the same seed; ``window`` is that of speech.
-
-    A Poisson process whose rate changes, by thinning (Lewis and Shedler, 1979), with bursts in it.
-    """
-    rng, at, shares = random.Random(seed), start, traffic.shares
-    all_keys = max(1, round(traffic.users / traffic.users_per_key))
-    keys = {tier: max(1, round(all_keys * part)) for tier, part in enumerate(traffic.tiers, 1)}
-    events = 1 - traffic.bursty + traffic.bursty / traffic.burst
-    late: list[Arrival] = []
-    while (at := at + rng.expovariate(traffic.peak_rate * events)) < start + seconds:
-        if rng.random() * traffic.peak_rate > traffic.rate(at % DAY):
-            continue
-        late.sort(key=lambda arrival: -arrival.at)
-        while late and late[-1].at <= at:
-            yield late.pop()
-        tier = rng.choices((1, 2, 3), traffic.tiers)[0]
-        key = 1000 * rng.randrange(keys[tier]) + tier
-        is_burst = rng.random() < traffic.bursty / traffic.burst / events
-        operation = rng.choices(list(shares), [share.part for share in shares.values()])[0]
-        ask = functools.partial(_request, rng, operation, shares[operation].size, window)
-        if is_burst:
-            late += [Arrival(at + rng.random(), ask(), key, tier) for _ in range(traffic.burst)]
-        else:
-            yield Arrival(at, ask(), key, tier)
-    yield from sorted(late, key=lambda arrival: arrival.at)
-
-
-def _request(rng: random.Random, operation: str, mean: float, window: float) -> Request:
-    size = rng.lognormvariate(math.log(mean) - _SPREAD**2 / 2, _SPREAD)
-    if operation == SPEECH:
-        first, *rest = _even(size * IDS_PER_CHARACTER, SENTENCE_CHARACTERS * IDS_PER_CHARACTER)
-        voice = f"piper_{rng.choice(list(VOICES))}"
-        return Request(operation, size, (first,), tuple(rest), voice)
-    if operation == TRANSCRIPTIONS:
-        # A window takes as long as a whole one where the model pads it to that.
-        return Request(operation, size, (window,) * math.ceil(size / window))
-    part = _TEXT_TOKENS if operation == EMBEDDINGS else _PAIR_TOKENS
-    return Request(operation, size, tuple(_even(size, part)))
-
-
-def _even(size: float, part: float) -> list[float]:
-    """As many equal parts as come nearest to ``part``."""
-    count = max(1, round(size / part))
-    return [max(1.0, size / count)] * count
+        """Calls a second at the busiest moment of a day."""
+        return self.users * self.active * self.calls / _DAY * self.peak

@@ -1,1 +1,1 @@
-"""The product's models on an NVIDIA GPU, part by part: what is there, is it right, how fast, beside what people use."""
+"""A running product on a GPU, verified and measured."""

@@ -53,11 +53,12 @@ PARTS = {
     ),
     "tests": Part("what tests need", ("tests/requirements.txt",), ("tests/requirements-nodeps.txt",)),
     "bench": Part("what benchmarks need", ("scripts/benchmark/requirements.txt",)),
+    "lab": Part("what the lab needs", ("lab/requirements.txt",)),
     "clients": Part("clients to test with", alone=("tests/clients/requirements.txt",), folder=_VENV / "clients"),
     **{
         f"{_PEERS}{kind}": Part(
             f"peers to compare with ({kind})",
-            (f"scripts/benchmark/peers/requirements-{kind}.txt",),
+            (f"lab/peers/requirements-{kind}.txt",),
             folder=_VENV / f"{_PEERS}{kind}",
         )
         for kind in ("text", "audio", "engines")

@@ -170,7 +170,7 @@ async def test_the_start_page_says_which_model_is_away(tab: Page, url: str, trit
     await expect(row).to_contain_text("ready")
     await tab.route("**/health/ready", lambda route: route.fulfill(status=503, json=_AWAY))
     await tab.goto(f"{url}/")
-    await expect(tab.locator("#state")).to_have_text("Not ready: models are not ready that must be")
+    await expect(tab.locator("#state")).to_have_text("Not ready: required models are not ready")
     await expect(row).to_contain_text("away: no Triton answers for it")
     await expect(tab.get_by_role("row", name="tts-1-hd")).to_contain_text("(piper_amy)")
     # Where health has a port of its own.
@@ -184,7 +184,7 @@ async def test_the_start_page_says_which_model_is_away(tab: Page, url: str, trit
 _OTHERS = ("paola", "riccardo", "ryan", "thorsten", "siwis")
 _AWAY = {
     "status": "not ready",
-    "reason": "models are not ready that must be",
+    "reason": "required models are not ready",
     "models": {"m3_embedder": "away", "piper_amy": "loading", **{f"piper_{name}": "ready" for name in _OTHERS}},
 }
 

@@ -1,5 +1,5 @@
-"""The product of compose.yaml from its images: brought up, asked what README asks, looked at from inside, stopped, and
-brought up again with its data.
+"""The product of compose.yaml from its images: started, asked what docs/start.md asks, looked at from inside, stopped,
+and started again with its data.
 
     docker/build.sh
     python -m tests.containers
@@ -63,13 +63,13 @@ def _removed(project: Project) -> Iterator[None]:
         project.run("down", "--volumes", check=False)
 
 
-def ask_as_readme_does(project: Project, key: str) -> None:
-    """Every example answers what README says that it does."""
+def ask_as_the_docs_do(project: Project, key: str) -> None:
+    """Every example answers what docs/start.md says that it does."""
     token = project.inside("frontend", "quartet", "tokens", "issue", "--subject", "phone-1", "--seconds", "3600")
     values = {"URL": f"http://127.0.0.1:{project.environ['PORT']}", "API_KEY": key, "MOBILE_JWT": token.strip()}
     environ = {**os.environ, **{f"QUARTET_{name}": value for name, value in values.items()}}
     with tempfile.TemporaryDirectory() as folder:
-        for example in examples(Path("README.md")):
+        for example in examples(Path("docs/start.md")):
             command = ["bash", "-c", example.command]
             done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
             if done.returncode or not done.stdout.startswith(example.begins):
@@ -110,7 +110,7 @@ def run(project: Project) -> None:
     print(f"first start: ready after {project.start():.0f} s")
     create = ("quartet", "keys", "create", "--name", "search service", "--tier", "pro")
     key = project.inside("frontend", *create).split()[-1]
-    ask_as_readme_does(project, key)
+    ask_as_the_docs_do(project, key)
     for service in _SERVICES:
         print(f"{service:12} {look_inside(project, service)}")
     if "\nquartet_limiter_degraded 0.0\n" not in project.inside("frontend", "python", "-c", _METRICS):
@@ -121,7 +121,7 @@ def run(project: Project) -> None:
     if (after := _state(project)) != before:
         raise ProjectError(f"after the second start there is {after}, and was {before}")
     print("keys, charges and models are as they were; with the same key:")
-    ask_as_readme_does(project, key)
+    ask_as_the_docs_do(project, key)
     for service in ("export", *_SERVICES):
         print(f"image of {service:12} {project.megabytes(service):6.0f} MB")
 

@@ -4,16 +4,16 @@ import re
 from pathlib import Path
 
 from frontend.config.settings import Settings
-from tests.clients.apps.__main__ import aliases
 from tests.conftest import ROOT
 
 DOCUMENT = (ROOT / "docs" / "apps.md").read_text(encoding="utf-8")
-APPS = ROOT / "tests" / "clients" / "apps"
+APPS = ROOT / "lab" / "apps"
 
 
 def test_its_aliases_are_taken(tmp_path: Path) -> None:
     path = tmp_path / "quartet.toml"
-    path.write_text(aliases(), encoding="utf-8")
+    (aliases,) = re.findall(r"```toml\n(\[aliases\]\n.*?)```", DOCUMENT, re.DOTALL)
+    path.write_text(aliases, encoding="utf-8")
     assert Settings.from_env({"QUARTET_CONFIG": str(path)}).aliases.models["whisper-1"] == "stt-1"
 
 

@@ -16,14 +16,14 @@ from tests.examples import examples
 _PACKAGES = Path(sysconfig.get_path("purelib"))
 
 
-def test_every_curl_of_the_readme_is_asked_with_what_it_is_said_to_answer() -> None:
-    found = list(examples(ROOT / "README.md"))
-    written = re.findall(r"^    curl ", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+def test_every_curl_of_the_first_calls_is_asked_with_what_it_is_said_to_answer() -> None:
+    found = list(examples(ROOT / "docs" / "start.md"))
+    written = re.findall(r"^    curl ", (ROOT / "docs" / "start.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert len(found) == len(written) > 0
     assert [example.command for example in found if not example.begins and "-o hello.wav" not in example.command] == []
 
 
-@pytest.mark.parametrize("file", ["compose.embedded.yaml", "tests/containers/stores.yaml"])
+@pytest.mark.parametrize("file", ["compose.embedded.yaml", "compose.registry.yaml", "tests/containers/stores.yaml"])
 def test_a_file_beside_composes_own_replaces_services_that_there_are(file: str) -> None:
     services = [
         yaml.safe_load((ROOT / name).read_text(encoding="utf-8"))["services"].keys() for name in ("compose.yaml", file)

@@ -28,7 +28,9 @@ def _compose() -> dict[str, Any]:
     return loaded
 
 
-@pytest.mark.parametrize("file", ["compose.yaml", "compose.embedded.yaml", "tests/containers/stores.yaml"])
+@pytest.mark.parametrize(
+    "file", ["compose.yaml", "compose.embedded.yaml", "compose.registry.yaml", "tests/containers/stores.yaml"]
+)
 def test_compose_fits_the_compose_specification(file: str) -> None:
     command = [str(BIN / "check-jsonschema"), "--builtin-schema", "vendor.compose-spec", file]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -38,7 +40,9 @@ def test_compose_fits_the_compose_specification(file: str) -> None:
 @pytest.mark.parametrize("profile", ["cpu", "gpu"])
 def test_a_profile_has_every_part_and_enough_shared_memory(profile: str) -> None:
     parts = {name: service for name, service in _compose()["services"].items() if profile in service["profiles"]}
-    assert parts.keys() == {"export", f"triton-{profile}", "frontend", "redis", "postgres"}
+    export = {"cpu": "export", "gpu": "export-gpu"}[profile]
+    assert parts.keys() == {export, f"triton-{profile}", "frontend", "redis", "postgres"}
+    assert export in parts[f"triton-{profile}"]["depends_on"]
     assert parts[f"triton-{profile}"]["shm_size"] == "2gb"
 
 
@@ -79,8 +83,34 @@ def test_an_export_may_take_what_triton_gets_since_it_fits_the_models_to_that() 
 def test_an_image_of_ours_has_the_tag_that_it_is_built_with() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     images = {service["image"] for service in _compose()["services"].values() if "build" in service}
-    assert images == {f"quartet/{name}:${{TAG:-{version}}}" for name in ("export", "frontend", "triton")}
+    assert images == {
+        f"${{REGISTRY:-localhost/quartet}}/{name}:${{TAG:-{version}}}" for name in ("export", "frontend", "triton")
+    }
     assert f"\nTAG={version}\n" in (ROOT / ".env.example").read_text(encoding="utf-8")
+
+
+def test_no_image_of_ours_is_pulled_from_strangers() -> None:
+    ours = [service for service in _compose()["services"].values() if "build" in service]
+    assert {service["pull_policy"] for service in ours} == {"build"}
+
+
+def test_the_gpus_models_are_in_fp16_whatever_the_environment_says() -> None:
+    assert _compose()["services"]["export-gpu"]["command"][-2:] == ["--precision", "fp16"]
+
+
+def test_the_settings_file_that_compose_mounts_is_good() -> None:
+    services = _compose()["services"]
+    (mounted,) = [volume for volume in services["frontend"]["volumes"] if "quartet.toml" in volume]
+    assert (
+        mounted == "${SETTINGS:-./docker/quartet.toml}:" + services["frontend"]["environment"]["QUARTET_CONFIG"] + ":ro"
+    )
+    Settings.from_env({f"{PREFIX}CONFIG": str(ROOT / "docker" / "quartet.toml")})
+
+
+def test_the_export_gets_the_folder_the_mirror_and_the_proxy() -> None:
+    export = _compose()["services"]["export"]
+    assert {"HF_ENDPOINT", "HF_TOKEN", "HTTPS_PROXY", "NO_PROXY"} <= set(export["environment"])
+    assert "${FOLDER:-./docker/no_models}:/folder:ro" in export["volumes"]
 
 
 @pytest.mark.parametrize("name", ["redis", "postgres"])
@@ -114,7 +144,7 @@ def test_what_watches_is_pinned_private_and_has_its_files(name: str) -> None:
 
 
 def test_compose_sets_settings_that_exist() -> None:
-    known = {f"{PREFIX}{name.upper()}" for name in Settings.__dataclass_fields__}
+    known = {f"{PREFIX}{name.upper()}" for name in (*Settings.__dataclass_fields__, "config")}
     assert set(_compose()["services"]["frontend"]["environment"]) <= known
 
 
@@ -128,6 +158,7 @@ def test_a_container_has_the_time_that_the_frontend_needs_to_stop() -> None:
     services = _compose()["services"]
     own = services["frontend"]
     fixed = {name: value for name, value in own["environment"].items() if "$" not in value}
+    del fixed[f"{PREFIX}CONFIG"]
     assert int(own["stop_grace_period"].removesuffix("s")) >= Settings.from_env(fixed).stop_seconds
     # What it has begun needs its Triton to the end.
     assert {"triton-cpu", "triton-gpu"} <= own["depends_on"].keys()

@@ -103,6 +103,6 @@ async def test_a_frontend_whose_processes_are_gone_is_not_ready_until_they_are_b
         response = await client.get("/health/ready")
         assert (response.status, (await response.json())["reason"]) == (
             503,
-            "the processes for audio or text have died, and no new one has started yet",
+            "the worker processes for audio or text have died and are restarting",
         )
         asked.cancel()

@@ -101,6 +101,16 @@ def test_what_most_frontends_do_not_need_is_not_imported_by_their_start(library:
     assert not {path for path in users if path.parent.name not in ("commands", "migrations", "versions")}
 
 
+@pytest.mark.parametrize("folder", ["frontend", "scripts", "tests", "model_repository", "docker"])
+def test_nothing_but_the_lab_itself_imports_from_the_lab(folder: str) -> None:
+    users = [
+        path
+        for path in (ROOT / folder).rglob("*.py")
+        if re.search(r"^\s*(from|import) lab\b", path.read_text("utf-8"), re.M)
+    ]
+    assert users == []
+
+
 @pytest.mark.parametrize("module", ["frontend.audio.decode", "frontend.text.tokens", "frontend.errors"])
 def test_a_pure_module_is_imported_without_the_web_framework(module: str) -> None:
     code = f"import sys, {module}; sys.exit('aiohttp' in sys.modules or 'tritonclient' in sys.modules)"

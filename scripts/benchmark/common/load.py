@@ -1,7 +1,4 @@
-"""Three shapes of load: callers who wait for their answer, arrivals that do not wait, and everything at once.
-
-The calls may be real ones or simulated: all times are those of the event loop.
-"""
+"""Three shapes of load: callers who wait for their answer, arrivals that do not wait, and everything at once."""
 
 import asyncio
 import itertools
@@ -10,7 +7,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING
 
 import aiohttp
 
@@ -18,8 +15,6 @@ if TYPE_CHECKING:
     from scripts.benchmark.common.inputs import Call
 
 Keep = Callable[["Call", bytes], None]
-Asked = TypeVar("Asked")
-_Sent = TypeVar("_Sent", contravariant=True)
 _LONGEST_SECONDS = 600.0
 _TOKENS = re.compile(rb'"total_tokens": ?(\d+)')
 
@@ -32,34 +27,6 @@ class Sample:
     seconds: float
     status: int
     units: float
-
-
-class Sender(Protocol[_Sent]):
-    """Sends a call and waits for its answer, which counts from when it was ``due``."""
-
-    async def send(self, call: _Sent, due: float) -> Sample: ...
-
-
-@dataclass(frozen=True)
-class Load(Generic[Asked]):
-    """What is sent: ``shape`` is closed, open, burst or each, and tells which of the other numbers count."""
-
-    shape: str
-    calls: Sequence[Asked]
-    callers: int = 1
-    rate: float = 0.0
-    seconds: float = 0.0
-    seed: int = 0
-
-    async def send(self, sender: Sender[Asked]) -> list[Sample]:
-        """What becomes of it."""
-        if self.shape == "closed":
-            return await closed(sender, self.calls, self.callers, self.seconds)
-        if self.shape == "open":
-            return await poisson(sender, self.calls, self.rate, self.seconds, self.seed)
-        if self.shape == "burst":
-            return await burst(sender, self.calls)
-        return await each_once(sender, self.calls, self.callers)
 
 
 class Client:
@@ -110,7 +77,7 @@ async def connected(address: str, key: str, keep: Keep | None = None) -> AsyncIt
         yield Client(session, address.rstrip("/"), keep)
 
 
-async def closed(sender: Sender[Asked], calls: Sequence[Asked], callers: int, seconds: float) -> list[Sample]:
+async def closed(client: Client, calls: "Sequence[Call]", callers: int, seconds: float) -> list[Sample]:
     """``callers`` send one call after the other until ``seconds`` have passed, over ``calls`` again and again."""
     samples: list[Sample] = []
     end = _now() + seconds
@@ -118,37 +85,35 @@ async def closed(sender: Sender[Asked], calls: Sequence[Asked], callers: int, se
 
     async def caller() -> None:
         while (due := _now()) < end:
-            samples.append(await sender.send(next(waiting), due))
+            samples.append(await client.send(next(waiting), due))
 
     await asyncio.gather(*(caller() for _ in range(callers)))
     return samples
 
 
-async def each_once(sender: Sender[Asked], calls: Sequence[Asked], callers: int) -> list[Sample]:
+async def each_once(client: Client, calls: "Sequence[Call]", callers: int) -> list[Sample]:
     """``callers`` send one call after the other until every one of ``calls`` is answered."""
     waiting = iter(calls)
 
     async def caller() -> list[Sample]:
-        return [await sender.send(call, _now()) for call in waiting]
+        return [await client.send(call, _now()) for call in waiting]
 
     answered = await asyncio.gather(*(caller() for _ in range(callers)))
     return [sample for its in answered for sample in its]
 
 
-async def poisson(
-    sender: Sender[Asked], calls: Sequence[Asked], rate: float, seconds: float, seed: int
-) -> list[Sample]:
+async def poisson(client: Client, calls: "Sequence[Call]", rate: float, seconds: float, seed: int) -> list[Sample]:
     """Calls arrive at ``rate`` a second on average, whether the ones before are answered or not."""
     rng = random.Random(seed)
     sent: list[asyncio.Task[Sample]] = []
     due = begun = _now()
     while (due := due + rng.expovariate(rate)) < begun + seconds:
         await asyncio.sleep(max(0.0, due - _now()))
-        sent.append(asyncio.create_task(sender.send(calls[len(sent) % len(calls)], due)))
+        sent.append(asyncio.create_task(client.send(calls[len(sent) % len(calls)], due)))
     return list(await asyncio.gather(*sent))
 
 
-async def burst(sender: Sender[Asked], calls: Sequence[Asked]) -> list[Sample]:
+async def burst(client: Client, calls: "Sequence[Call]") -> list[Sample]:
     """All calls at once."""
     now = _now()
-    return list(await asyncio.gather(*(sender.send(call, now) for call in calls)))
+    return list(await asyncio.gather(*(client.send(call, now) for call in calls)))

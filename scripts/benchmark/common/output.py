@@ -57,8 +57,8 @@ def write(stem: Path, table: str, numbers: dict[str, Any]) -> None:
 
 
 @contextmanager
-def plot(path: Path, height: float = 5, rows: int = 1) -> Iterator[Any]:
-    """Axes nine inches wide and ``height`` high, or ``rows`` of them, written to ``path`` as the block ends."""
+def plot(path: Path, height: float = 5) -> Iterator[Any]:
+    """Axes nine inches wide and ``height`` high, written to ``path`` as the block ends."""
     # Imported where one is drawn: most of a benchmark does without, and only those who want plots need it installed.
     import matplotlib as mpl
 
@@ -67,7 +67,7 @@ def plot(path: Path, height: float = 5, rows: int = 1) -> Iterator[Any]:
     mpl.rcParams["svg.hashsalt"] = "quartet"
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(rows, figsize=(9, height), sharex=True)
+    figure, axes = pyplot.subplots(figsize=(9, height))
     try:
         yield axes
         figure.tight_layout()

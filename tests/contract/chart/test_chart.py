@@ -24,6 +24,16 @@ SWITCHES: Sequence[Sequence[str]] = (
     _IMAGES,
     ("engine=kserve", "autoscaling.engine=keda"),
     ("frontend.settings.audio_workers=4", "frontend.settings.limits.embeddings=600"),
+    (
+        "models.precision=fp16",
+        "models.extraEnv[0].name=HF_ENDPOINT",
+        "pools.text.gpus=1",
+        "pools.text.gpuResource=nvidia.com/mig-1g.10gb",
+        "pools.text.runtimeClassName=nvidia",
+        "pools.text.priorityClassName=high",
+        "pools.text.podAnnotations.team=speech",
+        "pools.text.extraEnv[0].name=CUDA_CACHE_MAXSIZE",
+    ),
 )
 
 
@@ -70,6 +80,41 @@ def test_without_operators_there_is_nothing_of_theirs(helm: Helm) -> None:
 def test_a_value_that_is_misspelt_or_cannot_be_is_refused(helm: Helm, value: str) -> None:
     with pytest.raises(HelmError, match="values don't meet the specifications of the schema"):
         helm.render(f"--set={value}")
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        (["images.registry="], "set images.registry"),
+        (["spread.hosts=true"], "ReadWriteOnce"),
+        (["models.source=folder"], "models.folder.claim"),
+        (["pools.text.gpus=1"], "set models.precision to fp16"),
+    ],
+    ids=lambda value: str(value[0]) if isinstance(value, list) else "",
+)
+def test_values_that_cannot_work_together_are_refused_with_a_reason(helm: Helm, values: list[str], reason: str) -> None:
+    with pytest.raises(HelmError, match=reason):
+        helm.render(*(f"--set={value}" for value in values))
+
+
+def test_image_volumes_need_the_kubernetes_that_has_them(helm: Helm) -> None:
+    with pytest.raises(HelmError, match=r"1\.33"):
+        helm.render(*(f"--set={value}" for value in _IMAGES), version="1.32")
+
+
+@pytest.mark.parametrize(("gpus", "surge"), [(0, 1), (1, 0)])
+def test_a_pool_with_gpus_ends_a_pod_before_it_starts_the_next(helm: Helm, gpus: int, surge: int) -> None:
+    rendered = helm.render(f"--set=pools.text.gpus={gpus}", "--set=models.precision=fp16")
+    (pool,) = [each for each in rendered if each["kind"] == "Deployment" and each["metadata"]["name"].endswith("-text")]
+    assert pool["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": surge, "maxUnavailable": 1 - surge}
+
+
+def test_the_export_reads_a_claim_with_checkpoints(helm: Helm) -> None:
+    rendered = helm.render("--set=models.source=folder", "--set=models.folder.claim=checkpoints")
+    (job,) = [each for each in rendered if each["kind"] == "Job" and "-export-" in each["metadata"]["name"]]
+    volumes = {each["name"]: each for each in job["spec"]["template"]["spec"]["volumes"]}
+    assert list(kinds(rendered, "1.36")) == []
+    assert volumes["folder"]["persistentVolumeClaim"] == {"claimName": "checkpoints", "readOnly": True}
 
 
 # The check that finds it, the file, what stands there, and what is put in its place.

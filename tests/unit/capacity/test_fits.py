@@ -1,35 +1,38 @@
-import random
-from pathlib import Path
+"""What was measured on two cores, and what it is on more of them."""
 
 import pytest
 
-from scripts.capacity.fits import FOLDER, Fits, Line, fit
-from tests.unit.capacity.products import fits
+from scripts.capacity.fits import Fits
+from tests.unit.capacity.test_sizing import product
 
 
-def test_a_line_is_found_again_in_what_was_measured_with_noise() -> None:
-    rng, line = random.Random(1), Line(0.02, 0.001, 0.0002)
-    points = []
-    for _ in range(200):
-        calls, units = rng.randint(1, 8), rng.uniform(50, 2000)
-        points.append((line.seconds(units, calls) * rng.uniform(0.95, 1.05), (1.0, calls, units)))
-    assert fit(points) == pytest.approx([0.02, 0.001, 0.0002], rel=0.2)
-
-
-def test_no_weight_is_below_zero() -> None:
-    points = [(1.0 - 0.001 * units, (1.0, units)) for units in range(100)]
-    assert min(fit(points)) == 0.0
-
-
-def test_fits_are_read_as_they_were_written(tmp_path: Path) -> None:
-    its = fits(Line(0.5, 0.25, 0.125), instances=2)
-    its.write(tmp_path / "its.json")
-    assert Fits.load(tmp_path / "its.json") == its
-
-
-@pytest.mark.parametrize("name", ["demo", "real"])
-def test_what_was_measured_has_every_operation_and_the_machine(name: str) -> None:
-    its = Fits.load(FOLDER / f"{name}.json")
+def test_what_was_measured_has_every_operation() -> None:
+    its = Fits.load()
     assert {"m3_embedder", "m3_reranker", "piper_amy", "whisper_turbo"} <= its.models.keys()
     assert its.requests.keys() == {"embeddings", "rerank", "speech", "transcriptions"}
-    assert its.cores == its.machine["cores"]
+
+
+def test_on_as_many_cores_as_were_measured_nothing_changes() -> None:
+    assert product().fitted_to(2) == product()
+
+
+def test_a_triton_has_the_threads_and_instances_that_are_fitted_to_its_cores() -> None:
+    its = product().fitted_to(64)
+    assert its.cores == 64
+    assert {name: (model.cores, model.instances) for name, model in its.models.items()} == {
+        "m3_embedder": (16.0, 2),
+        "m3_reranker": (16.0, 2),
+        "piper_amy": (1.0, 8),
+        "whisper_turbo": (16.0, 3),
+    }
+
+
+def test_a_window_takes_less_time_by_amdahls_law() -> None:
+    # Two cores are 1.72 times as fast as one: 16 % is done by one alone, the rest by three threads of four cores.
+    alone = 2 / 1.72 - 1
+    expected = 3.0 * (alone + (1 - alone) / 3) / (alone + (1 - alone) / 2)
+    assert product().fitted_to(4).models["whisper_turbo"].line.seconds(0.0) == pytest.approx(expected)
+
+
+def test_a_voice_takes_as_long_as_before() -> None:
+    assert product().fitted_to(16).models["piper_amy"].line == product().models["piper_amy"].line

@@ -1,5 +1,3 @@
-import dataclasses
-
 import pytest
 
 from scripts.capacity.fits import Fits, Line, ModelFit, RequestFit
@@ -7,7 +5,7 @@ from scripts.capacity.sizing import Choices, Prices, frontend_seconds, rate_of, 
 from scripts.capacity.traffic import Share, Traffic
 
 NOTHING = Line()
-REQUEST = RequestFit(Line(0.001), NOTHING, Line(per_unit=0.0001), Line(9.0), 9.0)
+REQUEST = RequestFit(Line(0.001), NOTHING, Line(per_unit=0.0001), 9.0)
 
 
 def product() -> Fits:
@@ -15,7 +13,7 @@ def product() -> Fits:
     voice = ModelFit("phonemes", Line(0.0, 0.0, 0.001), cores=1.0, max_batch=1, delay=0.0, instances=2)
     whisper = ModelFit("seconds of audio", Line(2.0, 1.0, 0.0), 2.0, 2, 0.0, 1, window_seconds=30.0)
     models = {"m3_embedder": text, "m3_reranker": text, "piper_amy": voice, "whisper_turbo": whisper}
-    return Fits({}, 2, 0.0, models, dict.fromkeys(("embeddings", "rerank", "speech", "transcriptions"), REQUEST))
+    return Fits(2, models, dict.fromkeys(("embeddings", "rerank", "speech", "transcriptions"), REQUEST))
 
 
 def one(operation: str, mean: float, calls_a_second: float) -> Traffic:
@@ -36,14 +34,6 @@ def test_instances_that_want_one_processor_each_work_side_by_side() -> None:
 def test_a_clip_takes_as_long_as_the_window_it_is_padded_to() -> None:
     # Two windows in a batch of 4 s are two clips of 10 s.
     assert rate_of(product(), "transcriptions", 10.0) == pytest.approx(5)
-
-
-def test_a_full_batch_takes_the_steps_of_its_longest_call() -> None:
-    its = product()
-    whisper = dataclasses.replace(its.models["whisper_turbo"], line=Line(per_longest=0.1))
-    its = dataclasses.replace(its, models={**its.models, "whisper_turbo": whisper})
-    # Two windows of 30 s in a batch of 3 s are two clips of 10 s.
-    assert rate_of(its, "transcriptions", 10.0) == pytest.approx(20 / 3)
 
 
 def test_what_a_request_takes_of_a_frontend_is_the_sum_of_its_work() -> None:

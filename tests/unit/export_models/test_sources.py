@@ -12,7 +12,7 @@ from scripts.export_models.demo.packages import Offer, Published
 from scripts.export_models.demo.published import PUBLISHED
 from scripts.export_models.plan import EXPORT_VERSION
 from scripts.export_models.sources import DemoSource, FolderSource, HubSource
-from scripts.rehearsal.hub import Cut, Hub
+from tests.hub import Cut, Hub
 
 REVISION = "a" * 40
 SMALL = b'{"model_type": "bert"}'

@@ -1,58 +1,50 @@
-"""The whole command."""
-
-import json
-import sys
+import os
 from pathlib import Path
 
 import pytest
 
-from scripts.export_models.parity import Check
-from scripts.gpu_check import __main__ as command
-from scripts.gpu_check.runner import Outcome
-from scripts.gpu_check.worker import FOUND, PARTS
+from scripts.gpu_check.__main__ import check, gpus
+from tests.conftest import ROOT
+
+FAKE = "#!/bin/sh\necho 'NVIDIA L4, 580.1, 23034 MiB, 1 MiB, 0 %'\n"
 
 
 @pytest.fixture
-def answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Outcome]:
-    """What each part is to come to; nothing is run."""
-    found: dict[str, Outcome] = {}
-    monkeypatch.setattr(
-        "scripts.gpu_check.runner.run", lambda part, *_: found.get(part, Outcome(part, "skipped", "no GPU"))
-    )
-    monkeypatch.setattr(sys, "argv", ["gpu-check", "--out", str(tmp_path / "out")])
-    return found
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only folder where programs are found."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    return folder
 
 
-def test_parts_that_cannot_run_are_no_failure(answers: dict[str, Outcome]) -> None:
-    assert command.main() == 0
+def _put(folder: Path, text: str) -> None:
+    program = folder / "nvidia-smi"
+    program.write_text(text, encoding="utf-8")
+    program.chmod(0o755)
 
 
-def test_a_part_that_fails_is(answers: dict[str, Outcome]) -> None:
-    answers["text"] = Outcome("text", "failed", "ended by SIGSEGV")
-    assert command.main() == 1
+def test_gpus_are_told_as_nvidia_smi_tells_them(programs: Path) -> None:
+    _put(programs, FAKE)
+    assert "| NVIDIA L4 | 580.1 | 23034 MiB |" in gpus()
 
 
-def test_a_part_that_is_out_of_bounds_is(answers: dict[str, Outcome]) -> None:
-    answers["text"] = Outcome("text", "ran", checks=[Check("packed fp16", "1 - cosine", 2e-4, 1e-4)])
-    assert command.main() == 1
+def test_without_a_driver_it_is_said_that_no_gpu_is_seen(programs: Path) -> None:
+    assert gpus().startswith("no GPU is seen here")
 
 
-def test_a_part_that_does_not_exist_is_refused(
-    answers: dict[str, Outcome], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_driver_that_fails_is_no_gpu(programs: Path) -> None:
+    _put(programs, "#!/bin/sh\nexit 9\n")
+    assert gpus().startswith("no GPU is seen here")
+
+
+def test_the_report_tells_of_an_address_where_nobody_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["gpu-check", "--parts", "text,vision"])
-    with pytest.raises(SystemExit):
-        command.main()
-    assert "no such part: vision; there are peak, text" in capsys.readouterr().err
-
-
-def test_on_a_machine_without_a_gpu_every_part_is_skipped_and_says_why(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["gpu-check", "--out", str(tmp_path)])
-    assert command.main() == 0
-    parts = json.loads((tmp_path / "gpu-check.json").read_text())["parts"]
-    assert [part["part"] for part in parts] == [FOUND, *PARTS]
-    assert {part["state"] for part in parts[1:]} == {"skipped"}
-    assert all("no NVIDIA" in part["reason"] for part in parts[1:])
-    assert "text\n  skipped: no NVIDIA" in capsys.readouterr().out
+    monkeypatch.chdir(ROOT)
+    bench = ["--operations", "embeddings", "--shapes", "burst", "--burst", "1"]
+    environ = {**os.environ, "QUARTET_API_KEY": "no key"}
+    assert check("http://127.0.0.1:9", environ, "demo", "", bench, tmp_path) == 1
+    report = (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert "verify: status 2" in report
+    assert "1 calls failed" in report

@@ -19,10 +19,49 @@ quartet/pool: {{ . }}
 {{- end }}
 {{- end }}
 
-{{- /* An image by its digest, or its tag, or the chart's version. */}}
+{{- /* An image by its digest, or its tag, or the chart's version. Ours are in images.registry where they name no other. */}}
 {{- define "quartet.image" -}}
 {{- $image := index .root.Values.images .name -}}
-{{- if $image.digest }}{{ printf "%s@%s" $image.repository $image.digest }}{{ else }}{{ printf "%s:%s" $image.repository (default .root.Chart.AppVersion $image.tag) }}{{ end }}
+{{- $repository := $image.repository -}}
+{{- if not $repository }}
+{{- $repository = printf "%s/%s" (required "set images.registry to where you pushed Quartet's images (docker/build.sh --push), or to localhost/quartet on a laptop's cluster" .root.Values.images.registry) .name }}
+{{- end }}
+{{- if $image.digest }}{{ printf "%s@%s" $repository $image.digest }}{{ else }}{{ printf "%s:%s" $repository (default .root.Chart.AppVersion $image.tag) }}{{ end }}
+{{- end }}
+
+{{- /* Where pods run: what a part's values say of it. */}}
+{{- define "quartet.placement" -}}
+{{- range $key := list "nodeSelector" "tolerations" "affinity" }}
+{{- with index $ $key }}
+{{ $key }}:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+{{- with .priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .runtimeClassName }}
+runtimeClassName: {{ . }}
+{{- end }}
+{{- end }}
+
+{{- /* One claim that a single node mounts cannot serve pods that are to be on several. */}}
+{{- define "quartet.checked" -}}
+{{- $models := .Values.models }}
+{{- if and (ne $models.from "image") (eq $models.claim.accessMode "ReadWriteOnce") (or .Values.spread.hosts .Values.spread.zones) }}
+{{- fail "models.claim.accessMode is ReadWriteOnce, which one node mounts, but spread asks for pods on several: use ReadWriteMany or models.from=image, or set spread.hosts and spread.zones to false" }}
+{{- end }}
+{{- if and (eq $models.from "job") (eq $models.source "folder") (not $models.folder.claim) }}
+{{- fail "models.source is folder: set models.folder.claim to the claim that has the checkpoints" }}
+{{- end }}
+{{- if and (eq $models.from "image") (semverCompare "<1.33.0-0" .Capabilities.KubeVersion.Version) }}
+{{- fail "models.from=image needs Kubernetes 1.33 or newer, which has image volumes" }}
+{{- end }}
+{{- range $pool, $values := .Values.pools }}
+{{- if and $values.gpus (eq $models.from "job") (ne $models.precision "fp16") }}
+{{- fail (printf "the pool %s has GPUs: set models.precision to fp16" $pool) }}
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{- /* What every pod has: no variables about Services, no token, no rights. */}}

@@ -4,14 +4,7 @@
 {{- include "quartet.spread" .part | nindent 0 }}
 # Longer than Triton waits for what is under way.
 terminationGracePeriodSeconds: 330
-{{- with .values.nodeSelector }}
-nodeSelector:
-  {{- toYaml . | nindent 2 }}
-{{- end }}
-{{- with .values.tolerations }}
-tolerations:
-  {{- toYaml . | nindent 2 }}
-{{- end }}
+{{- include "quartet.placement" .values | nindent 0 }}
 {{- include "quartet.wait" (dict "root" .root "image" "triton") | nindent 0 }}
 containers:
   - name: {{ .container }}
@@ -23,6 +16,10 @@ containers:
       {{- range .values.models }}
       - --load-model={{ . }}
       {{- end }}
+    {{- with .values.extraEnv }}
+    env:
+      {{- toYaml . | nindent 6 }}
+    {{- end }}
     ports:
       - { name: http, containerPort: 8000 }
       - { name: grpc, containerPort: 8001 }
@@ -37,7 +34,7 @@ containers:
       limits:
         {{- toYaml .values.resources.limits | nindent 8 }}
         {{- if .values.gpus }}
-        nvidia.com/gpu: {{ .values.gpus }}
+        {{ .values.gpuResource | default "nvidia.com/gpu" }}: {{ .values.gpus }}
         {{- end }}
     volumeMounts:
       - { name: models, mountPath: /models, readOnly: true }

@@ -78,7 +78,7 @@ export class KeyList {
       { name: "tier", label: "Tier", options: tiers.toReversed(), value: tier, hint: "its place in the queue" },
       { name: "expires_in", label: "Expires in days", type: "number", min: 1, max: MOST_DAYS, hint: key.prefix ? "empty: as it is" : "empty: never" },
       ...(key.expires_at ? [{ name: "endless", label: "Never expires", type: "checkbox", hint: `instead of ${moment(key.expires_at)}` }] : []),
-      { name: "limits", label: "Requests a minute", fields: amounts, hint: "empty: the tier's" },
+      { name: "limits", label: "Requests per minute", fields: amounts, hint: "empty: the tier's" },
     ];
   }
 
@@ -100,7 +100,7 @@ export class KeyList {
   #create() {
     this.#open({}, {
       title: "Create a key",
-      submit: "Create it",
+      submit: "Create",
       send: async (values) => {
         const made = await ask("POST", "keys", bodyOf(values, {}));
         const focus = showSecret(made.key, `The new key ${values.name}. Whoever has it can use it.`);
@@ -114,7 +114,7 @@ export class KeyList {
     this.#open(key, {
       title: `Change ${key.prefix}`,
       about: [`${key.name}: what is changed holds within 5 seconds.`],
-      submit: "Change it",
+      submit: "Save",
       send: async (values) => {
         await ask("PATCH", `keys/${key.prefix}`, bodyOf(values, key));
         await this.#list.load();
@@ -126,9 +126,9 @@ export class KeyList {
   #rotate(key) {
     openForm({
       title: `Rotate ${key.prefix}`,
-      about: [`${key.name} gets a new secret, which is shown once. The old one goes on for a while, so that it can be replaced.`],
-      fields: [{ name: "overlap", label: "Hours that the old one goes on", type: "number", min: 0, max: 24 * MOST_DAYS, step: "any", value: 24, required: "" }],
-      submit: "Rotate it",
+      about: [`${key.name} gets a new secret, which is shown once. The old one stays valid for a while, so that you can replace it.`],
+      fields: [{ name: "overlap", label: "Old key stays valid for (hours)", type: "number", min: 0, max: 24 * MOST_DAYS, step: "any", value: 24, required: "" }],
+      submit: "Rotate",
       send: async ({ overlap }) => {
         const made = await ask("POST", `keys/${key.prefix}/rotate`, { overlap: Math.round(overlap * 3600) });
         const focus = showSecret(made.key, `The new secret of ${key.name}; the old one, ${key.prefix}, ends after ${overlap} hours.`);
@@ -142,7 +142,7 @@ export class KeyList {
     openForm({
       title: `Revoke ${key.prefix}?`,
       about: [`${key.name}${key.org === null ? "" : ` of ${key.org}`} ends with all its secrets within 5 seconds, for good.`],
-      submit: "Revoke it",
+      submit: "Revoke",
       danger: true,
       send: async () => {
         await ask("DELETE", `keys/${key.prefix}`);

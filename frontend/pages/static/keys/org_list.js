@@ -65,7 +65,7 @@ export class OrgList {
     openForm({
       title: "New organisation",
       fields: [{ name: "name", label: "Name", maxlength: 64, required: "", hint: "it cannot be changed" }, limitField("")],
-      submit: "Make the organisation",
+      submit: "Create",
       send: async (values) => {
         await ask("POST", "orgs", bodyOf(values));
         await this.load();
@@ -78,7 +78,7 @@ export class OrgList {
     openForm({
       title: `Limit of ${name}`,
       fields: [limitField(limit ?? "")],
-      submit: "Change it",
+      submit: "Save",
       send: async (values) => {
         await ask("PATCH", `orgs/${encodeURIComponent(name)}`, bodyOf(values));
         await this.load();
@@ -95,7 +95,7 @@ export class OrgList {
         { name: "amount", label: "CHF", inputmode: "decimal", required: "", placeholder: "25.50" },
         { name: "reference", label: "Reference", maxlength: 128, hint: "an invoice's number, say; under the same one, an amount is added once" },
       ],
-      submit: "Top it up",
+      submit: "Add credit",
       send: async ({ amount: typed, reference }) => {
         const amount = typed.trim().replace(/^(\d+),(\d{1,6})$/, "$1.$2");
         await ask("POST", `orgs/${encodeURIComponent(name)}/topups`, { amount, reference });
@@ -110,7 +110,7 @@ export class OrgList {
 const topUpRow = ({ at, amount, reference }) => make("tr", {}, cell(moment(at)), cell(amount, NUMBER), cell(reference));
 
 const limitField = (value) => ({
-  name: "requests_per_minute", label: "Requests a minute", type: "number", min: 1, max: MOST_REQUESTS, value, hint: "of all its keys together; empty: no limit",
+  name: "requests_per_minute", label: "Requests per minute", type: "number", min: 1, max: MOST_REQUESTS, value, hint: "of all its keys together; empty: no limit",
 });
 
 const bodyOf = ({ requests_per_minute: limit, ...values }) => ({ ...values, ...(limit && { requests_per_minute: Number(limit) }) });

@@ -5,7 +5,7 @@ import { keepKey } from "/shared/key.js";
 
 // Gives the element that has it.
 export function showSecret(key, about) {
-  const done = make("button", { type: "button" }, "I have it");
+  const done = make("button", { type: "button" }, "Done");
   done.addEventListener("click", () => {
     hideSecret();
     byId("tabs").querySelector("[aria-selected=true]").focus();

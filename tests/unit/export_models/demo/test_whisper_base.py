@@ -12,9 +12,9 @@ from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from transformers import WhisperForConditionalGeneration
 
-from scripts.benchmark.lookalikes import whisper
 from scripts.export_models.demo import whisper_base
 from scripts.export_models.demo.ctranslate_weights import read_variables
+from tests import lookalikes
 
 # As an older version of the library wrote the same.
 _OLD_FORM = {"byte_fallback", "ignore_merges"}
@@ -23,7 +23,7 @@ _OLD_FORM = {"byte_fallback", "ignore_merges"}
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("whisper") / "source"
-    whisper.write(folder, layers=2, width=64, decoder_layers=2)
+    lookalikes.whisper(folder, decoder_layers=2)
     return folder
 
 

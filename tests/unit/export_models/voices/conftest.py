@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.benchmark.lookalikes import voice
+from tests import lookalike_voice
 from tests.conftest import ROOT
 
 DESCRIPTION = ROOT / "model_repository" / "piper_amy" / "1" / "voice.json"
@@ -19,6 +19,6 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # torch's exporter warns of itself.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        voice.write(path, DESCRIPTION, voice.TINY)
+        lookalike_voice.write(path)
     shutil.copy(DESCRIPTION, path.with_name("amy.onnx.json"))
     return path

@@ -1,0 +1,1 @@
+"""Programs that answered a question of ours; README.md says which."""

@@ -1,0 +1,93 @@
+"""The calls of a traffic at its busiest moment, and what each is to the models, whatever its words are."""
+
+import functools
+import math
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from frontend.catalogue.models import EMBEDDINGS, SPEECH, TRANSCRIPTIONS
+from frontend.catalogue.voices import VOICES
+from scripts.capacity.traffic import IDS_PER_CHARACTER, MODEL_OF, SENTENCE_CHARACTERS, Traffic
+
+# Tokens of a text of a call for vectors, and of a pair of query and document.
+_TEXT_TOKENS, _PAIR_TOKENS = 100.0, 160.0
+# Of the logarithm of sizes: a tenth of all are less than half, and a tenth more than twice, of the middle.
+_SPREAD = 0.55
+
+
+@dataclass(frozen=True)
+class Request:
+    """``units`` are tokens, characters or seconds of audio.
+
+    ``parts`` are what its calls are made of: tokens of texts or of pairs; phoneme ids of the first sentence, and of the
+    others (``rest``); seconds of windows of speech. ``voice`` is the model of a voice, where it is not the usual one.
+    """
+
+    operation: str
+    units: float
+    parts: tuple[float, ...]
+    rest: tuple[float, ...] = ()
+    voice: str = ""
+
+    @property
+    def model(self) -> str:
+        """Where its calls go."""
+        return self.voice or MODEL_OF[self.operation]
+
+    @property
+    def count(self) -> int:
+        """How many parts there are in all."""
+        return len(self.parts) + len(self.rest)
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A call ``at`` seconds after the beginning, of a key of a tier, 1 to 3."""
+
+    at: float
+    request: Request
+    key: int
+    tier: int
+
+
+def arrivals(traffic: Traffic, seconds: float, seed: int, window: float) -> Iterator[Arrival]:
+    """Poisson arrivals at the peak's rate with bursts in them, by time; ``window`` is that of speech, in seconds."""
+    rng, at, shares = random.Random(seed), 0.0, traffic.shares
+    all_keys = max(1, round(traffic.users / traffic.users_per_key))
+    keys = {tier: max(1, round(all_keys * part)) for tier, part in enumerate(traffic.tiers, 1)}
+    bursts = traffic.bursty / traffic.burst
+    events = 1 - traffic.bursty + bursts
+    late: list[Arrival] = []
+    while (at := at + rng.expovariate(traffic.peak_rate * events)) < seconds:
+        late.sort(key=lambda arrival: -arrival.at)
+        while late and late[-1].at <= at:
+            yield late.pop()
+        tier = rng.choices((1, 2, 3), traffic.tiers)[0]
+        key = 1000 * rng.randrange(keys[tier]) + tier
+        operation = rng.choices(list(shares), [share.part for share in shares.values()])[0]
+        ask = functools.partial(_request, rng, operation, shares[operation].size, window)
+        if rng.random() < bursts / events:
+            late += [Arrival(at + rng.random(), ask(), key, tier) for _ in range(traffic.burst)]
+        else:
+            yield Arrival(at, ask(), key, tier)
+    yield from sorted(late, key=lambda arrival: arrival.at)
+
+
+def _request(rng: random.Random, operation: str, mean: float, window: float) -> Request:
+    size = rng.lognormvariate(math.log(mean) - _SPREAD**2 / 2, _SPREAD)
+    if operation == SPEECH:
+        first, *rest = _even(size * IDS_PER_CHARACTER, SENTENCE_CHARACTERS * IDS_PER_CHARACTER)
+        voice = f"piper_{rng.choice(list(VOICES))}"
+        return Request(operation, size, (first,), tuple(rest), voice)
+    if operation == TRANSCRIPTIONS:
+        # A window takes as long as a whole one where the model pads it to that.
+        return Request(operation, size, (window,) * math.ceil(size / window))
+    part = _TEXT_TOKENS if operation == EMBEDDINGS else _PAIR_TOKENS
+    return Request(operation, size, tuple(_even(size, part)))
+
+
+def _even(size: float, part: float) -> list[float]:
+    """As many equal parts as come nearest to ``part``."""
+    count = max(1, round(size / part))
+    return [max(1.0, size / count)] * count

@@ -1,0 +1,138 @@
+"""A frontend: the product's dispatcher and queues, and in the place of its pipelines' work the time that it takes."""
+
+import asyncio
+import functools
+from collections.abc import Sequence
+from typing import Any, cast
+
+from frontend.catalogue.models import SPEECH, TRANSCRIPTIONS
+from frontend.config.settings import Settings
+from frontend.dispatch.batch_size import Work
+from frontend.dispatch.context import RequestContext
+from frontend.dispatch.dispatcher import Dispatcher
+from frontend.dispatch.queue import Bounds, ModelQueue
+from frontend.dispatch.scheduler import Rules
+from frontend.operations.transcription.pipeline import Abilities
+from frontend.processes.gather import gather_or_cancel
+from frontend.text.phonemes import MOST_IDS
+from frontend.text.tokens import Ids, pack, work
+from lab.capacity.arrivals import Request
+from lab.capacity.beats import Board, BoardFrontends
+from lab.capacity.machine import Machine
+from lab.capacity.triton import Connection, SimulatedTriton, inputs_of
+from scripts.capacity.fits import Fits, Line, ModelFit
+
+# As operations/packed_model.py and operations/speech/pipeline.py have them: a block of the graphs, and phoneme ids.
+_BLOCK = 768
+_SENTENCES = Work(MOST_IDS)
+
+
+def work_of(fit: ModelFit, settings: Settings) -> Work:
+    """How the product counts and cuts the work of a model."""
+    if fit.window_seconds:
+        return Abilities(fit.window_seconds).work
+    return Work(_BLOCK, settings.token_budget, divisible=True) if fit.unit == "tokens" else _SENTENCES
+
+
+class Frontend:
+    """One of those that share ``board``, with the product's default settings; made inside the event loop it uses."""
+
+    def __init__(self, name: str, fits: Fits, machine: Machine, board: Board, zone: str) -> None:
+        self._settings = settings = Settings()
+        self._machine, self._fits = machine, fits
+        self._frontends = BoardFrontends(board, name, lambda: self.dispatcher.tells(), lambda: self.dispatcher.share())
+        rules = Rules(settings.queue_age_seconds, hold_seconds=settings.queue_hold_seconds)
+        bounds = Bounds(settings.queue_per_key, settings.queue_per_tier)
+        self.dispatcher = Dispatcher(rules, bounds, self._frontends, None, settings.request_seconds, zone)
+        self._audio = self.dispatcher.fix("audio", settings.audio_workers)
+        self._text = self.dispatcher.fix("text", settings.text_workers)
+        self._threads = self.dispatcher.fix("threads", settings.threads)
+        self._event_loop = asyncio.Lock()
+        for model, fit in fits.models.items():
+            self.dispatcher.declare(model, work_of(fit, settings))
+
+    async def start(self) -> None:
+        """Join the others."""
+        await self._frontends.start()
+
+    async def close(self) -> None:
+        """Leave the others; what is under way ends."""
+        await self.dispatcher.close()
+        await self._frontends.close()
+
+    async def found(self, name: str, triton: SimulatedTriton, zone: str) -> None:
+        """Calls go to this Triton too."""
+        await self.dispatcher.add(name, Connection(triton, self._on_event_loop), dict.fromkeys(triton.fits, 0), zone)
+
+    async def answer(self, request: Request, key: int, tier: int) -> None:
+        """Return when the answer to a key of a tier, 1 to 3, would go out; raises the product's own errors."""
+        fit = self._fits.requests[request.operation]
+        # Half of what the event loop does is for the request, the other half for its calls.
+        half = fit.loop.seconds(request.units, request.count) / 4
+        await self._on_event_loop(half)
+        context = RequestContext(key, tier, None, 0.0)
+        context.restart(self._settings.request_seconds)
+        if request.operation == SPEECH:
+            await self._speak(request, context)
+        elif request.operation == TRANSCRIPTIONS:
+            await self._transcribe(request, context)
+        else:
+            await self._read(request, context)
+        await self._on_event_loop(half)
+        await asyncio.sleep(fit.wire)
+
+    async def _read(self, request: Request, context: RequestContext) -> None:
+        """As operations/packed_model.py: tokenize, cut into pieces, call."""
+        await self._beside(self._threads, self._fits.requests[request.operation].threads, request, context)
+        # Of ids, only how many there are is asked.
+        texts = cast(list[Ids], [range(int(length)) for length in request.parts])
+        pieces = pack(texts, self.dispatcher.batch(request.model))
+        await self._infer(request, [work(piece) for piece in pieces], context, self._settings.calls_at_once)
+
+    async def _speak(self, request: Request, context: RequestContext) -> None:
+        """As operations/speech/pipeline.py: the first sentence is spoken while the others are phonemized."""
+        halves = [half for half in (request.parts, request.rest) if half]
+        await gather_or_cancel(self._say(request, half, len(halves), context) for half in halves)
+        await self._beside(self._threads, self._fits.requests[request.operation].threads, request, context)
+
+    async def _say(self, request: Request, sentences: Sequence[float], halves: int, context: RequestContext) -> None:
+        workers = self._fits.requests[request.operation].workers
+        await self._beside(self._text, workers, request, context, part=1 / halves)
+        longest_first = sorted(sentences, reverse=True)
+        await self._infer(request, longest_first, context, self._settings.calls_at_once, part=1 / halves)
+
+    async def _transcribe(self, request: Request, context: RequestContext) -> None:
+        """As operations/transcription/pipeline.py: decode and cut, windows, put together."""
+        fit, settings = self._fits.requests[request.operation], self._settings
+        await self._beside(self._audio, fit.workers, request, context)
+        context.extend(settings.audio_second_seconds * request.units)
+        await self._infer(request, request.parts, context, self.dispatcher.queue(request.model).bound)
+        await self._beside(self._threads, fit.threads, request, context)
+
+    async def _infer(
+        self, request: Request, costs: Sequence[float], context: RequestContext, at_once: int, part: float = 1.0
+    ) -> None:
+        """Calls of so much work each, which are a part of a request's; refused where they would end too late."""
+        fit, model = self._fits.requests[request.operation], request.model
+        self.dispatcher.queue(model).refuse_late(context, sum(costs), at_once)
+        loop = fit.loop.seconds(request.units, request.count) / 2 * part / len(costs)
+        calls = (
+            self.dispatcher.infer(model, functools.partial(inputs_of, cost, loop), [], context, cost) for cost in costs
+        )
+        await gather_or_cancel(calls, lambda: at_once)
+
+    async def _beside(
+        self, queue: ModelQueue, line: Line, request: Request, context: RequestContext, part: float = 1.0
+    ) -> None:
+        """A part of the work of processes or threads, when it is the caller's turn."""
+        seconds = line.seconds(request.units, request.count) * part
+
+        async def busy(_: str) -> Any:
+            await self._machine.run(seconds)
+
+        if seconds > 0:
+            await queue.run(context, busy)
+
+    async def _on_event_loop(self, seconds: float) -> None:
+        async with self._event_loop:
+            await self._machine.run(seconds)

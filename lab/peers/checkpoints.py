@@ -1,0 +1,102 @@
+"""What is compared: text models of M3's size with random weights, and the demo's real Whisper base and voice joe.
+
+Each is made in a folder when it is first asked for, as the product and as the peers read it.
+"""
+
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from tokenizers import Tokenizer
+from transformers import AutoModel, AutoModelForSequenceClassification, WhisperTokenizerFast
+
+from lab.peers import text_models
+from scripts.export_models.text import export, models
+from scripts.export_models.text.calibration import calibrate
+from scripts.export_models.text.encoder import Precision
+from scripts.export_models.whisper.export import convert
+from scripts.run.state import REPOSITORY
+
+_DEMO = Path("build/export/demo")
+# The voice of the catalogue that joe stands for.
+VOICE = "ryan"
+COMPUTE_TYPE = "int8"
+_END = "<|endoftext|>"
+_CALIBRATED_ON = 16
+
+
+def once(target: Path, make: Callable[[Path], object]) -> Path:
+    """``target``, a file or folder, made where it is not there yet; what was cut short is not taken for whole."""
+    if not target.exists():
+        begun = target.with_name(f"{target.name}.partial")
+        shutil.rmtree(begun, ignore_errors=True)
+        make(begun)
+        begun.rename(target)
+    return target
+
+
+class Checkpoints:
+    """All of them, in ``folder``."""
+
+    def __init__(self, folder: Path) -> None:
+        # A link to what lies in it is followed from elsewhere.
+        self._folder = folder.absolute()
+
+    def text(self, *, reranker: bool) -> Path:
+        """The embedder or reranker as the hub would have it."""
+        name = "reranker" if reranker else "embedder"
+        return once(self._folder / name, partial(text_models.write, reranker=reranker))
+
+    def repository(self, precision: Precision, *, reranker: bool) -> Path:
+        """A copy of the demo's model repository with our graph of it."""
+        name = "m3_reranker" if reranker else "m3_embedder"
+        source = self.text(reranker=reranker)
+
+        def put(target: Path) -> None:
+            rng = np.random.default_rng(2)
+            ids = [rng.integers(4, text_models.WORDS, 100).astype(np.int32) for _ in range(_CALIBRATED_ON)]
+            kind = AutoModelForSequenceClassification if reranker else AutoModel
+            model = kind.from_pretrained(source).eval()
+            its = models.checkpoint_of(model, calibrate(model.base_model, ids) if precision == "int8" else None)
+            graph = models.reranker(its, precision) if reranker else models.embedder(its, precision, "cls")
+            shutil.copytree(REPOSITORY, target)
+            shutil.rmtree(target / name)
+            shutil.copytree(REPOSITORY / name, target / name, ignore=_all_but_code)
+            export.write(name, graph, precision, source, target / name / "1")
+
+        return once(self._folder / f"{name}-{precision}", put)
+
+    def voice(self) -> Path:
+        """The graph of joe, with Piper's settings beside it."""
+        source = _DEMO / f"voices/en/en_US/{VOICE}/medium"
+        return once(self._folder / "voice", partial(shutil.copytree, source)) / f"en_US-{VOICE}-medium.onnx"
+
+    def whisper(self) -> Path:
+        """Whisper base with every file of its tokenizer."""
+
+        def complete(folder: Path) -> None:
+            shutil.copytree(_DEMO / "whisper", folder)
+            its = Tokenizer.from_file(str(folder / "tokenizer.json"))
+            tokenizer = WhisperTokenizerFast(
+                tokenizer_object=its, unk_token=_END, bos_token=_END, eos_token=_END, pad_token=_END
+            )
+            tokenizer.save_pretrained(folder)
+
+        return once(self._folder / "whisper-base", complete)
+
+    def whisper_for_faster_whisper(self) -> Path:
+        """In CTranslate2's int8, with what faster-whisper reads beside it."""
+        source = self.whisper()
+
+        def make(folder: Path) -> None:
+            convert(source, folder, COMPUTE_TYPE)
+            shutil.copy(source / "preprocessor_config.json", folder)
+
+        return once(self._folder / "whisper-base-int8", make)
+
+
+def _all_but_code(folder: str, names: list[str]) -> list[str]:
+    """Of a model's version, what an export writes."""
+    return [name for name in names if not name.endswith(".py")] if Path(folder).name == "1" else []

@@ -1,0 +1,105 @@
+"""Recordings of people with what they say: the prompts of the telephone exchange Asterisk, as Debian packages them.
+
+A language's packages are fetched once, by ``apt-get download``, and known by their hashes. Nothing is installed.
+frontend/verification/recordings/ATTRIBUTION.md tells whose recordings they are.
+"""
+
+import gzip
+import hashlib
+import random
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from frontend.verification.recordings import SAMPLE_RATE, read_g722
+from frontend.verification.sound import Sound
+from frontend.verification.words import words
+
+_VERSION = "1.6.1-1"
+_FOLDER = Path("build/prompts")
+# The packages of texts and of sounds.
+_SHA256 = {
+    "en": (
+        "973e797d28e37fa6ca3c0a9d6fa717e77cf1268ae916bf09fd3503113cdffa50",
+        "38c5261820b406dcb0ecb37675720da2b0864850690690352ca52707eb623806",
+    ),
+    "it": (
+        "3884d9457e12f21caa018c18f0d587df5d53ebea14b673d8453a134c5941ab3b",
+        "46b4cf7afc508a5fcfc051b7ea233251c0d195dd4ef83cc4b7facb4c6429b016",
+    ),
+}
+_FEWEST_WORDS = 6
+# Characters a second: outside of them a text is not what is said.
+_SLOWEST, _FASTEST = 9.0, 24.0
+# Remarks in brackets, names of keys, letters that an encoding lost, and two prompts in one line.
+_DAMAGED = re.compile(r"[\[\](){}<>#*/=&@\ufffd]|\w\?\w|\s\?\s|\?\s[a-zà-ÿ]|\w-\w+:")
+_BYTES_A_SECOND = 8000
+_SHUFFLE = 1
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A recording at ``path``, in G.722, of someone who says ``text``."""
+
+    text: str
+    path: Path
+
+    @cached_property
+    def sound(self) -> Sound:
+        """Without the silence around it."""
+        return Sound(read_g722(self.path), SAMPLE_RATE).trimmed()
+
+
+def prompts(language: str, folder: Path = _FOLDER) -> list[Prompt]:
+    """Those of six words and more whose text is what is said as far as can be told, shuffled, always in one way."""
+    root = _unpacked(language, folder.absolute())
+    (texts,) = root.glob("usr/share/doc/*/core-sounds-*.txt.gz")
+    (sounds,) = root.glob("usr/share/asterisk/sounds/*_*")
+    found: dict[str, Prompt] = {}
+    for name, text in listed(gzip.decompress(texts.read_bytes()).decode("utf-8-sig")):
+        path = sounds / f"{name}.g722"
+        if path.is_file() and plausible(text, path.stat().st_size / _BYTES_A_SECOND):
+            found.setdefault(" ".join(words(text)), Prompt(text, path))
+    its = list(found.values())
+    random.Random(_SHUFFLE).shuffle(its)
+    return its
+
+
+def listed(content: str) -> Iterator[tuple[str, str]]:
+    """Names and texts, of a file of lines such as ``vm-goodbye: Goodbye!`` and of remarks behind semicolons."""
+    for line in content.splitlines():
+        name, colon, text = line.partition(": ")
+        if colon and not line.startswith(";"):
+            yield name.strip(), text.strip()
+
+
+def plausible(text: str, seconds: float) -> bool:
+    """Whether a text is long enough, not damaged, and can be said in so many seconds."""
+    if len(words(text)) < _FEWEST_WORDS or _DAMAGED.search(text):
+        return False
+    return _SLOWEST <= len(text) / seconds <= _FASTEST
+
+
+def _unpacked(language: str, folder: Path) -> Path:
+    target = folder / language
+    if not target.exists():
+        partial = folder / f"{language}.partial"
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        for kind, sha256 in zip(("", "-g722"), _SHA256[language], strict=True):
+            _unpack(f"asterisk-core-sounds-{language}{kind}", sha256, partial)
+        partial.rename(target)
+    return target
+
+
+def _unpack(package: str, sha256: str, into: Path) -> None:
+    subprocess.run(["apt-get", "download", "-qq", f"{package}={_VERSION}"], cwd=into, check=True)
+    (file,) = into.glob(f"{package}_*.deb")
+    if hashlib.sha256(file.read_bytes()).hexdigest() != sha256:
+        raise ValueError(f"the Debian package {package} {_VERSION} does not have the hash that it should")
+    subprocess.run(["dpkg-deb", "-x", file, "."], cwd=into, check=True)
+    file.unlink()

@@ -1,0 +1,86 @@
+"""Sides in turn, round after round: what each did in a second, what it heard wrong, and how much slower it was."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tqdm import tqdm
+
+from lab.peers.sides import Case, Side
+from lab.peers.word_errors import Errors, Heard, errors
+from scripts.benchmark.common import output
+from scripts.benchmark.common.summary import Spread
+
+PRODUCT = "Quartet"
+_HEARD = ("words wrong", "start of a prompt's first word, off by")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One side: what it did in a second, the seconds of its rounds, and what it heard wrong in the last one."""
+
+    case: str
+    side: str
+    unit: str
+    rate: float
+    seconds: list[float]
+    errors: Errors | None = None
+
+    @property
+    def product(self) -> bool:
+        return self.side.startswith(PRODUCT)
+
+
+def compare(case: Case, sides: Mapping[str, Side], runs: int) -> list[Row]:
+    """Every side once to warm up, then ``runs`` rounds with the sides in turn."""
+    seconds: dict[str, list[float]] = {name: [] for name in sides}
+    heard: dict[str, list[Heard]] = {}
+    for turn in tqdm(range(runs + 1), desc=case.name, unit="round"):
+        for name, side in sides.items():
+            took, heard[name] = side.run()
+            if turn:
+                seconds[name].append(took)
+    return [
+        Row(
+            case.name,
+            name,
+            case.unit,
+            case.units / statistics.median(its),
+            its,
+            errors(case.recordings, heard[name]) if case.recordings else None,
+        )
+        for name, its in seconds.items()
+    ]
+
+
+def times_as_fast(row: Row, rows: Sequence[Row]) -> dict[str, Spread]:
+    """What the product's sides are to a side within a round; where words are heard, the quickest that is as right."""
+    products = [its for its in rows if its.product]
+    if row.errors is None:
+        return {its.side: Spread.of_ratios(row.seconds, its.seconds) for its in products}
+    right = [its for its in products if its.errors and its.errors.wrong <= row.errors.wrong]
+    best = max(right, key=lambda its: its.rate, default=None)
+    return {f"{PRODUCT}, as right,": Spread.of_ratios(row.seconds, best.seconds)} if best else {}
+
+
+def table(found: Sequence[Row]) -> str:
+    """A Markdown table a case, one side a line."""
+    lines: list[str] = []
+    for case in dict.fromkeys(row.case for row in found):
+        its = [row for row in found if row.case == case]
+        ratios = [times_as_fast(row, its) for row in its]
+        products = list(dict.fromkeys(name for ratio in ratios for name in ratio))
+        heard = its[0].errors is not None
+        heads = (f"{product} is so many times as fast" for product in products)
+        lines += ["", output.head((case, f"{its[0].unit} a second", *_HEARD * heard, *heads))]
+        for row, ratio in zip(its, ratios, strict=True):
+            compared = (f"{ratio[name]:.2f}" if name in ratio else "none is" for name in products)
+            lines.append(output.line((row.side, f"{row.rate:.1f}", *_heard(row.errors), *compared)))
+    return "\n".join(lines[1:])
+
+
+def _heard(found: Errors | None) -> list[str]:
+    if found is None:
+        return []
+    late = found.start_error
+    return [f"{100 * found.rate:.2f} %", "" if late is None else f"{late:.2f} s"]

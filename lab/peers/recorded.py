@@ -1,0 +1,58 @@
+"""What is heard in the benchmarks: files of people's speech, their words and when each prompt in them begins."""
+
+import itertools
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from frontend.verification.sound import joined, write_wav
+from lab.peers.prompts import Prompt, prompts
+
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.4, 1.6
+_FILE_SECONDS = 600.0
+_CLIPS = 60
+_CLIP_SECONDS = (3.0, 15.0)
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A WAV file of ``seconds``, the prompts that are said in it, and the second in which each begins."""
+
+    file: bytes = field(repr=False)
+    language: str
+    seconds: float
+    texts: tuple[str, ...]
+    starts: tuple[float, ...]
+
+    def write(self, folder: Path, name: str) -> Path:
+        """The file as ``name`` in ``folder``."""
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{name}.wav"
+        path.write_bytes(self.file)
+        return path.absolute()
+
+
+def spoken(chosen: Sequence[Prompt], language: str, seed: int) -> Recording:
+    """The prompts one behind the other, each behind a pause of 0.4 to 1.6 s."""
+    rng = random.Random(seed)
+    pauses = [rng.uniform(_SHORTEST_PAUSE, _LONGEST_PAUSE) for _ in chosen]
+    sound, spans = joined([prompt.sound for prompt in chosen], pauses)
+    texts, starts = tuple(prompt.text for prompt in chosen), tuple(start for start, _ in spans)
+    return Recording(write_wav(sound), language, sound.seconds, texts, starts)
+
+
+def long_recording(language: str, seconds: float = _FILE_SECONDS) -> Recording:
+    """The first prompts that are so long together, with the pauses between them."""
+    every = prompts(language)
+    mean = (_SHORTEST_PAUSE + _LONGEST_PAUSE) / 2
+    lengths = itertools.accumulate(prompt.sound.seconds + mean for prompt in every)
+    count = sum(1 for _ in itertools.takewhile(lambda length: length <= seconds, lengths))
+    return spoken(every[:count], language, 0)
+
+
+def clips(language: str, count: int = _CLIPS) -> list[Recording]:
+    """Prompts of 3 to 15 s, each in a file of its own, behind a pause."""
+    shortest, longest = _CLIP_SECONDS
+    fitting = (prompt for prompt in prompts(language) if shortest <= prompt.sound.seconds <= longest)
+    return [spoken([prompt], language, seed) for seed, prompt in enumerate(itertools.islice(fitting, count))]

@@ -1,1 +1,0 @@
-"""What is checked and measured, each in a process of its own."""

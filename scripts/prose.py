@@ -1,0 +1,98 @@
+"""Check the language and the links of the docs: ``python -m scripts.prose`` prints what to change, and exits with 1.
+
+``--stats`` prints the number of lines and the words per sentence of each page instead.
+"""
+
+import argparse
+import re
+import statistics
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+_ROOT = Path(__file__).parents[1]
+_MOST_WORDS = 30
+# Wordings that readers stumble over, with what to write instead.
+_AVOIDED = {
+    r"\b(is|are|was) told\b": "say who prints, reports or passes it",
+    r"\bof which\b": "a new sentence",
+    r"\bwhat is to be\b": "name it",
+    r"\bwhoever\b": "anyone who, or you",
+    r"\bhung up\b|\bhangs up\b|\bhang up\b": "disconnect",
+    r"\bis nothing that\b": "say what it is",
+    r"\bwhere none\b": "if there is no",
+    r"\bin the place of\b": "instead of",
+    r"\bthe usual one\b": "the default",
+    r"\bhas no say\b": "does not decide",
+    r"\bheld to\b|\bhold to\b": "checked against",
+    r"\bby itself alone\b": "alone",
+}
+
+
+def pages() -> list[Path]:
+    return [_ROOT / "README.md", *sorted((_ROOT / "docs").glob("*.md"))]
+
+
+def sentences(text: str) -> Iterator[str]:
+    """Those of paragraphs and lists; headings, tables, code and pictures have none."""
+    text = re.sub(r"```.*?```|<!--.*?-->", "", text, flags=re.DOTALL)
+    text = re.sub(r"^(    .*|\||#|!\[)[^\n]*$", "", text, flags=re.MULTILINE)
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", re.sub(r"`[^`]*`", "x", text))
+    for paragraph in re.split(r"\n\s*\n|\n\s*(?:[-*]|\d+\.) ", text):
+        yield from filter(None, re.split(r"(?<=[.!?:;])\s+", " ".join(paragraph.split())))
+
+
+def _anchors(page: Path) -> set[str]:
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def broken_links(page: Path) -> Iterator[str]:
+    """Links to files or headings that do not exist."""
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        if link.startswith("http"):
+            continue
+        name, _, anchor = link.partition("#")
+        target = page.parent / name if name else page
+        if not target.exists() or (anchor and target.suffix == ".md" and anchor not in _anchors(target)):
+            yield f"broken link: {link}"
+
+
+def problems(text: str) -> Iterator[str]:
+    for sentence in sentences(text):
+        if (words := len(sentence.split())) > _MOST_WORDS:
+            yield f"{words} words: {sentence}"
+        for wording, better in _AVOIDED.items():
+            if re.search(wording, sentence, re.IGNORECASE):
+                yield f"write {better!r}: {sentence}"
+
+
+def _stats() -> None:
+    lengths: list[int] = []
+    for page in pages():
+        text = page.read_text(encoding="utf-8")
+        its = sorted(len(sentence.split()) for sentence in sentences(text)) or [0]
+        lengths += its
+        print(f"{page.name:20} {text.count(chr(10)):4} lines  median {statistics.median(its):4} words")
+    lengths.sort()
+    print(f"all: median {statistics.median(lengths)} words, 95th percentile {lengths[int(0.95 * len(lengths))]}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--stats", action="store_true")
+    if parser.parse_args().stats:
+        _stats()
+        return
+    found = [
+        f"{page.relative_to(_ROOT)}: {problem}"
+        for page in pages()
+        for problem in (*problems(page.read_text(encoding="utf-8")), *broken_links(page))
+    ]
+    print("\n".join(found))
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()

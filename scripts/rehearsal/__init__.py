@@ -1,1 +1,0 @@
-"""A dress rehearsal of ``make run MODELS=hub``: look-alikes of all checkpoints, a stand-in of the hub, and a report."""
