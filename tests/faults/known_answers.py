@@ -119,8 +119,12 @@ def whisper_in_fp32(repository: Path) -> None:
 
 
 def zero_points_of_whisper(repository: Path) -> None:
-    in_steps = encoder._in_steps
-    with patch.object(encoder, "_in_steps", lambda x, zero: replace(in_steps(x, zero), zero=zero + 1)):
+    quantised = encoder._quantised
+
+    def shifted(x: Any, zero_point: int) -> Any:
+        return replace(quantised(x, zero_point), zero_point=zero_point + 1)
+
+    with patch.object(encoder, "_quantised", shifted):
         _convert_whisper(repository, "int8", graphs=True)
 
 

@@ -53,7 +53,7 @@ class EncoderShape:
 class Packing:
     """Where the texts lie, as INT64 tensors: ``lengths`` and ``starts`` [texts], ``text_of`` and ``place`` [tokens].
 
-    Texts are of so many ``kinds`` in turn, each of which has lengths of its own.
+    What was one text may be so many ``segments``, which lie in turn, each with a length of its own.
     """
 
     lengths: str
@@ -61,10 +61,10 @@ class Packing:
     text_of: str
     place: str
     total: str
-    kinds: int
+    segments: int
 
 
-def packing(g: Graph, lengths: str, tokens: str, kinds: int = 1) -> Packing:
+def packing(g: Graph, lengths: str, tokens: str, segments: int = 1) -> Packing:
     """Derive starts, and for each token its text and its place in it. ``lengths`` INT64, ``tokens`` any [tokens]."""
     ends = g.op("CumSum", lengths, g.constant(0))
     starts = g.op("Sub", ends, lengths)
@@ -73,7 +73,7 @@ def packing(g: Graph, lengths: str, tokens: str, kinds: int = 1) -> Packing:
     count = g.op("Squeeze", total)
     every = g.op("Range", g.constant(0), count, g.constant(1))
     place = g.op("Sub", every, g.op("Gather", starts, text_of))
-    return Packing(lengths, starts, text_of, place, total, kinds)
+    return Packing(lengths, starts, text_of, place, total, segments)
 
 
 def query_key_value(layer: str) -> list[str]:

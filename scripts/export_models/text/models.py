@@ -121,7 +121,7 @@ def _split_pairs(g: Graph, ids: str, pack: Packing, start_id: int, separator_id:
     right = g.op("Sub", pack.lengths, cut)
     columns = [g.op("Unsqueeze", side, g.constant([1])) for side in (left, right)]
     lengths = g.op("Reshape", g.op("Concat", *columns, axis=1), g.constant([-1]))
-    return both, packing(g, lengths, both, kinds=2)
+    return both, packing(g, lengths, both, segments=2)
 
 
 def demo_score(cosine: float) -> float:
