@@ -75,9 +75,9 @@ run: check-run ## start Triton and the frontend; PORT=8080 MODELS=demo|hub|folde
 	@$(MAKE) --no-print-directory install
 	@$(BIN)/python -m scripts.run --end-with-parent $(CHOICE) $(OWN)
 
-export: check-export ## export MODELS into model_repository; ONNXRUNTIME=oldest checks on Triton 24.10's too
+export: check-export ## export MODELS into model_repository
 	@$(MAKE) --no-print-directory install
-	@$(EXPORT) $(if $(ONNXRUNTIME),--onnxruntime $(ONNXRUNTIME))
+	@$(EXPORT)
 	@$(BIN)/python -m scripts.run.known_answers $(CHOICE)
 
 lint: $(VENV)/installed-tests ## ruff and mypy strict

@@ -16,12 +16,6 @@ RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
     -r scripts/export_models/requirements.txt \
     && ${PIP} install --no-cache-dir --no-deps -r model_repository/requirements-nodeps.txt
 ENV PATH=/opt/quartet/bin:${PATH}
-# The oldest ONNX Runtime that exports are checked on, apart from what changes more often.
-COPY scripts/__init__.py /app/scripts/__init__.py
-COPY scripts/export_models/__init__.py scripts/export_models/checkpoints.py /app/scripts/export_models/
-COPY scripts/export_models/graphs/__init__.py scripts/export_models/graphs/runtimes.py \
-    /app/scripts/export_models/graphs/
-RUN --mount=type=secret,id=pip,target=/etc/pip.conf python -m scripts.export_models.graphs.runtimes /opt/runtimes
 COPY scripts /app/scripts
 # What is offered, which the export checks its own list against, and people's recordings.
 COPY frontend/__init__.py /app/frontend/__init__.py
@@ -31,7 +25,7 @@ COPY client/recordings /app/client/recordings
 COPY model_repository /app/model_repository
 COPY docker/export.sh /app/export.sh
 # What libraries keep of their own goes where there is room.
-ENV PYTHONUNBUFFERED=1 RUNTIMES_FOLDER=/opt/runtimes HOME=/work
+ENV PYTHONUNBUFFERED=1 HOME=/work
 
 FROM image AS sbom
 COPY docker/sbom.py /tmp/

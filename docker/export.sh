@@ -12,10 +12,6 @@ cp -r "$kept/." "$models/"
 rm -r "$kept"
 # Compose and the chart mount the folder of --source folder here; a --folder that is given too wins.
 case " $* " in *" --source folder "*) set -- --folder /folder "$@" ;; esac
-# Triton's own ONNX Runtime is another than this image's: what passes on the oldest and on the newest serves.
-runtimes=()
-[ -z "${RUNTIMES_FOLDER:-}" ] || runtimes=(--onnxruntime oldest --runtimes "$RUNTIMES_FOLDER")
-python -m scripts.export_models --repository "$models" --work "${WORK_FOLDER:-/work}" \
-  "${runtimes[@]}" "$@"
+python -m scripts.export_models --repository "$models" --work "${WORK_FOLDER:-/work}" "$@"
 # After the export, which writes configurations of its own.
 exec python -m scripts.run.fit --repository "$models"

@@ -50,10 +50,11 @@ def memory_bytes(root: Path = Path("/")) -> int:
     return min([physical, *(int(text) for text in texts if text != _NO_LIMIT)])
 
 
-def held_bytes(field: str) -> int:
-    """Bytes of memory that this process holds, by their name in its status: VmRSS, VmHWM or RssAnon."""
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    return int(status.partition(f"{field}:")[2].split()[0]) * 1024
+def held_bytes(field: str, process: int | str = "self") -> int:
+    """Bytes of memory that a process holds, by their name in its status: VmRSS, VmHWM or RssAnon; 0 of an ended one."""
+    status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
+    _, _, rest = status.partition(f"{field}:")
+    return int(rest.split()[0]) * 1024 if rest else 0
 
 
 def versions(packages: Iterable[str], missing: str) -> dict[str, str]:

@@ -1,9 +1,8 @@
-"""Fill the model repository.
+"""Fill the model repository, a model after the other.
 
     python -m scripts.export_models --source demo
     python -m scripts.export_models --source folder --folder /models --precision int8
     python -m scripts.export_models --source hub --precision int8 --strict
-    python -m scripts.export_models --source hub --onnxruntime 1.19.2
 
 ``export.log`` in the ``--work`` folder ends with a table of what was compared with the originals; the screen has what
 failed. The exit code is 2 when no model could be exported, 3 when others than some could, and 128 and the number of a
@@ -17,162 +16,133 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 import argparse
+import os
 import shutil
 import sys
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
-from scripts.export_models import lanes, plan, space, stamp
+from scripts.export_models import plan, runner, space, stamp
 from scripts.export_models.checkpoints import Checkpoint, SourceError, in_words
-from scripts.export_models.fingerprints import Fingerprints
-from scripts.export_models.graphs import runtimes
-from scripts.export_models.graphs.parity import table
-from scripts.export_models.graphs.progress import SILENT
+from scripts.export_models.options import parse
+from scripts.export_models.parity import table
 from scripts.export_models.progress_line import ProgressLine
-from scripts.export_models.sources import Source, faults_but_not_all
+from scripts.export_models.sources import Source, faults_but_not_all, source_of
 from scripts.export_models.stamp import Digests, Stamp
 from scripts.export_models.ways import Exported
-from scripts.export_models.worker import Job, source_of
 from scripts.machine import memory_bytes, processors
 
 MODELS = plan.MODELS
-_PRECISIONS = ("auto", "int8", "bf16", "fp32", "fp16")
-
-
-def _parse(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m scripts.export_models", description="Export models into the Triton model repository."
-    )
-    parser.add_argument("--source", choices=("demo", "hub", "folder"), default="demo")
-    parser.add_argument("--folder", type=Path, help="checkpoints on disk, laid out as on the hub")
-    parser.add_argument("--repository", type=Path, default=Path("model_repository"))
-    parser.add_argument("--work", type=Path, default=space.WORK, help="downloads, logs, intermediate files")
-    parser.add_argument("--precision", choices=_PRECISIONS, default="auto", help="the first that is tried")
-    parser.add_argument("--strict", action="store_true", help="in that precision or not at all")
-    parser.add_argument(
-        "--onnxruntime",
-        dest="versions",
-        action="append",
-        default=[],
-        metavar="VERSION",
-        help=f"check on this ONNX Runtime too: a version from {runtimes.OLDEST} (Triton 24.10) on, or 'oldest'",
-    )
-    parser.add_argument("--runtimes", type=Path, help="where those lie; in the --work folder by default")
-    parser.add_argument("--only", dest="models", choices=MODELS, action="append", metavar="MODEL")
-    parser.add_argument("--force", action="store_true", help="export again what is there already")
-    parser.add_argument("--check", action="store_true", help="only say whether the source has what an export needs")
-    given = parser.parse_args(arguments)
-    given.models = given.models or list(MODELS)
-    given.runtimes = given.runtimes or given.work
-    given.versions = [runtimes.OLDEST if each == "oldest" else each for each in given.versions]
-    return given
 
 
 def main(arguments: list[str]) -> int:
-    options = _parse(arguments)
+    options = parse(arguments)
     try:
-        with lanes.ending_signals():
-            return _export(options)
+        with runner.ending_signals():
+            return _export(options, arguments)
     except SourceError as error:
         print(f"export stopped: {error}", file=sys.stderr)
         return plan.NONE_LEFT
-    except lanes.StoppedError as error:
+    except runner.StoppedError as error:
         print(f"export stopped by {error}", file=sys.stderr)
         return 128 + error.number
 
 
-def _export(options: argparse.Namespace) -> int:
+def _export(options: argparse.Namespace, arguments: Sequence[str]) -> int:
     plan.check_catalogue()
     if options.source == "folder" and options.folder is None:
         raise SourceError("--source folder needs --folder")
-    source = source_of(options.source, str(options.folder or ""), options.work, SILENT)
-    others = runtimes.others(options.versions, options.runtimes)
+    source = source_of(options.source, options.folder, options.work)
     faults = dict[str, str]()
     # A folder is at hand; what can be downloaded matters only where something is to be.
     if options.source == "folder":
         faults = faults_but_not_all(source, options.models)
-    wanted = dict.fromkeys(options.models, "") if options.check else _wanted(options, source, faults)
+    todo = {model: Stamp() for model in options.models if model not in faults}
+    if not options.check:
+        todo = _out_of_date(options, source, list(todo))
     if options.source != "folder":
-        faults = faults_but_not_all(source, list(wanted))
-    wanted = {model: fingerprint for model, fingerprint in wanted.items() if model not in faults}
+        faults = faults_but_not_all(source, list(todo))
+        todo = {model: its for model, its in todo.items() if model not in faults}
     for model, reason in faults.items():
         print(f"{model} could not be exported: {reason}", file=sys.stderr)
-    if wanted:
-        sizes = space.sizes(options.source, source, list(wanted))
+    if todo:
+        sizes = space.sizes(options.source, source, list(todo))
         space.check(space.needs(options.source, sizes, options.work, options.repository))
         if not options.check:
-            for other in others:
-                other.install()
-            faults |= _run(options, source, wanted, sizes)
+            print(_announced(options.source, len(todo), sizes, source.downloads(list(sizes))), flush=True)
+            faults |= _run(options, arguments, todo)
     if not options.check:
         for model, reason in faults.items():
-            stamp.write(options.repository, model, Stamp("", source=options.source, failed=reason))
+            stamp.write(options.repository, model, Stamp(source=options.source, failed=reason))
     if not faults:
         return 0
     return plan.SOME_FAILED if len(faults) < len(options.models) else plan.NONE_LEFT
 
 
-def _wanted(options: argparse.Namespace, source: Source, faults: Collection[str]) -> dict[str, str]:
-    """The models to export, each with its fingerprint; those that nobody could check are named again."""
-    digests = Digests(options.work / "digests.json")
-    prints = Fingerprints(source, options.source, digests, precision=options.precision)
-    wanted = {}
-    for model in options.models:
-        if model in faults:
+def _out_of_date(options: argparse.Namespace, source: Source, models: Sequence[str]) -> dict[str, Stamp]:
+    """The models to export, each with its stamp; what is known of the others is said again."""
+    digests, found = Digests(options.work / "digests.json"), {}
+    for model in models:
+        wanted = stamp.wanted(model, source, options.source, options.precision, digests)
+        its = stamp.read(options.repository, model)
+        if options.force or not its or not its.of_the_same(wanted) or (options.strict and its.skipped):
+            found[model] = wanted
             continue
-        fingerprint, found = prints.of(model), stamp.read(options.repository, model)
-        fresh = found and found.fingerprint == fingerprint and set(found.runtimes).issuperset(options.versions)
-        if options.force or not found or not fresh or (options.strict and found.skipped):
-            wanted[model] = fingerprint
-            continue
-        if found.not_checked:
-            print(f"{model} is exported and not checked: {'; '.join(found.not_checked)}", file=sys.stderr)
-        for each in found.skipped:
-            print(f"{model} is exported in {found.way}, not in {each}", file=sys.stderr)
-    return wanted
+        if its.not_checked:
+            print(f"{model} is exported and not checked: {'; '.join(its.not_checked)}", file=sys.stderr)
+        for each in its.skipped:
+            print(f"{model} is exported in {its.way}, not in {each}", file=sys.stderr)
+    return found
 
 
-def _run(
-    options: argparse.Namespace, source: Source, wanted: Mapping[str, str], sizes: Mapping[Checkpoint, int]
-) -> dict[str, str]:
-    """Export the ``wanted``; of those that could not be exported, why."""
-    works, memory = plan.works(wanted, sizes), memory_bytes()
-    shares = plan.share_out(works, processors(), memory)
-    print(_announced(options.source, works, shares, source.downloads(list(sizes))), flush=True)
-    if (most := max(work.memory for work in works)) > memory:
-        print(f"this may take {in_words(most)} of memory, and there are {in_words(memory)}", flush=True)
-    jobs = [
-        Job(
-            source=options.source,
-            folder=str(options.folder or ""),
-            repository=str(options.repository),
-            work=str(options.work),
-            runtimes=str(options.runtimes),
-            precision=options.precision,
-            strict=options.strict,
-            versions=options.versions,
-            fingerprints={model: wanted[model] for model in share.models},
-            threads=share.threads,
-        )
-        for share in shares
-    ]
+def _run(options: argparse.Namespace, arguments: Sequence[str], todo: Mapping[str, Stamp]) -> dict[str, str]:
+    """Export the models of ``todo`` in turn; of those that could not be exported, why."""
     started, path = time.monotonic(), options.work / space.LOG
     path.parent.mkdir(parents=True, exist_ok=True)
+    found: dict[str, Exported] = {}
+    faults: dict[str, str] = {}
     with path.open("a", encoding="utf-8") as log:
-        found = lanes.run(jobs, options.work, ProgressLine(sys.stderr, log, len(wanted)))
-        exported = {model: its for model, its in found.items() if isinstance(its, Exported)}
-        checks = [check for its in exported.values() for check in its.checks]
-        print(table(checks), _ways(exported), sep="\n", file=log)
+        with closing(ProgressLine(sys.stderr, log, len(todo))) as line:
+            for model, its in todo.items():
+                stamp.remove(options.repository, model)
+                same = [other for other in found if model.startswith("whisper") and todo[other].of_the_same(its)]
+                if same:
+                    _link_whisper(options.repository, same[0], model)
+                    outcome: Exported | str = replace(found[same[0]], checks=[])
+                else:
+                    outcome = runner.run(model, arguments, path, line)
+                if isinstance(outcome, str):
+                    faults[model] = outcome
+                else:
+                    found[model] = outcome
+                    stamp.write(options.repository, model, _stamped(its, outcome))
+                line.ended(model, faults.get(model, ""))
+        checks = [check for its in found.values() for check in its.checks]
+        print(table(checks), _ways(found), sep="\n", file=log)
     for check in checks:
         if check.difference is None:
             print(f"{check.model}: {check.what} was not checked", file=sys.stderr)
     free = shutil.disk_usage(options.repository).free
     print(
-        f"{len(exported)} models in {time.monotonic() - started:.0f} s, {in_words(free)} free on the disk; "
+        f"{len(found)} models in {time.monotonic() - started:.0f} s, {in_words(free)} free on the disk; "
         f"{path} has what was compared"
     )
-    return {model: its for model, its in found.items() if isinstance(its, str)}
+    return faults
+
+
+def _stamped(wanted: Stamp, made: Exported) -> Stamp:
+    not_checked = [check.what for check in made.checks if check.difference is None]
+    return replace(wanted, way=made.way, skipped=made.skipped, not_checked=not_checked)
+
+
+def _link_whisper(repository: Path, made: str, model: str) -> None:
+    """Both Whispers of the demo are of one checkpoint."""
+    source, target = (repository / name / "1" / "whisper" for name in (made, model))
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(source, target, copy_function=os.link)
 
 
 def _ways(exported: Mapping[str, Exported]) -> str:
@@ -183,20 +153,17 @@ def _ways(exported: Mapping[str, Exported]) -> str:
     )
 
 
-def _counted(count: int, one: str, many: str) -> str:
-    return f"{count} {one if count == 1 else many}"
-
-
-def _announced(source: str, works: Sequence[plan.Task], shares: Sequence[plan.Lane], downloads: Sequence[str]) -> str:
+def _announced(source: str, count: int, sizes: Mapping[Checkpoint, int], downloads: Sequence[str]) -> str:
     """What is about to happen, before it does: what is downloaded, on what, and for how long."""
-    minutes = plan.seconds_in_all(works, shares) / 60
-    count = sum(len(work.models) for work in works)
-    first = (
-        f"exporting {count} models ({source}), about {max(1, round(minutes))} min: "
-        f"{_counted(len(shares), 'process', 'processes')} of {_counted(shares[0].threads, 'thread', 'threads')}, "
-        f"for {processors()} processors and {in_words(memory_bytes())} of memory"
-    )
-    return "\n  ".join([first, *downloads])
+    threads, most, memory = processors(), plan.memory(sizes), memory_bytes()
+    minutes = max(1, round(plan.seconds(sizes, threads) / 60))
+    lines = [
+        f"exporting {count} models ({source}), about {minutes} min: {threads} processors, {in_words(memory)} of memory",
+        *downloads,
+    ]
+    if most > memory:
+        lines.append(f"this may take {in_words(most)} of memory, and there are {in_words(memory)}")
+    return "\n  ".join(lines)
 
 
 if __name__ == "__main__":

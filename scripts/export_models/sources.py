@@ -17,9 +17,9 @@ from typing import Protocol
 from scripts.export_models.checkpoints import Checkpoint, SourceError, check_model, check_voice, in_words
 from scripts.export_models.demo import packages
 from scripts.export_models.demo.published import PUBLISHED
-from scripts.export_models.graphs.progress import SILENT, Progress
 from scripts.export_models.periodic import every
-from scripts.export_models.plan import CHECKPOINTS, voice_of
+from scripts.export_models.plan import CHECKPOINTS, EXPORT_VERSION, voice_of
+from scripts.export_models.progress import SILENT, Progress
 from scripts.export_models.text.promised import PROMISES, check_promise
 
 HUB_ADDRESS = "https://huggingface.co"
@@ -214,6 +214,17 @@ class DemoSource:
         return folder
 
     def _build(self, folder: Path) -> None:
+        """Once for all voices: espeak-ng speaks a little differently after it has said something else."""
+        built, version = folder / "built", str(EXPORT_VERSION)
+        if built.is_file() and built.read_text(encoding="utf-8") == version:
+            return
         self._progress.step("building the demo's voices", 0, 1)
-        # In a process of its own: espeak-ng speaks a little differently after it has said something else.
         subprocess.run([sys.executable, "-m", "scripts.export_models.demo.voices", str(folder)], check=True)
+        built.write_text(version, encoding="utf-8")
+
+
+def source_of(name: str, folder: Path | None, work: Path, progress: Progress = SILENT) -> Source:
+    """The source of that name; ``folder`` is that of checkpoints on disk."""
+    if name == "hub":
+        return HubSource(work / "hub", progress=progress)
+    return FolderSource(folder or Path()) if name == "folder" else DemoSource(work / "demo", progress)

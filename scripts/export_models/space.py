@@ -9,7 +9,6 @@ from pathlib import Path
 from scripts.export_models import plan
 from scripts.export_models.checkpoints import Checkpoint, SourceError, in_words
 from scripts.export_models.demo.published import PUBLISHED
-from scripts.export_models.fingerprints import weights_of
 from scripts.export_models.sources import Source
 
 # Downloads, logs and intermediate files, where nobody says.
@@ -45,7 +44,7 @@ def sizes(name: str, source: Source, models: Sequence[str]) -> dict[Checkpoint, 
             found[checkpoint] = PUBLISHED[checkpoint.kind].download
         elif name == "folder":
             folder = source.fetch(checkpoint)
-            found[checkpoint] = sum(path.stat().st_size for model in its for path in weights_of(model, folder))
+            found[checkpoint] = sum(path.stat().st_size for model in its for path in plan.weights_of(model, folder))
     return found
 
 

@@ -1,36 +1,43 @@
-"""What each model was exported from and how it was checked, so that a second export redoes only what changed.
+"""What each model was exported from and how, so that a second export redoes only what changed.
 
-A stamp knows content alone: the bytes of the weights, the settings, the versions of the tools, and the code that the
-export of one model imports, without comments and docstrings. Where files lie does not matter.
+A stamp knows content alone: a checkpoint by its commit or the bytes of its files, the wanted precision, and the version
+of the export. Where files lie does not matter.
 """
 
-import ast
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from scripts.export_models import plan
+from scripts.export_models.demo.published import PUBLISHED, REAL_VOICE
+from scripts.export_models.precisions import text_precisions
+from scripts.export_models.sources import Source
+
 _FILE = "exported.json"
-_ROOT = Path(__file__).parents[2]
-_PACKAGE = "scripts"
 
 
 @dataclass(frozen=True)
 class Stamp:
-    """An export: what it was made of, the ONNX Runtimes it passed on, and what of it nobody checked.
+    """An export of a ``checkpoint``, in the first of the precisions that passes, by a ``version`` of the export.
 
-    ``source`` is that of its checkpoint: demo, hub or folder. ``way`` is how it was exported, ``skipped`` which ways
-    did not do, and why. Of a model that no way could export, ``failed`` says why.
+    ``source`` is demo, hub or folder. ``way`` is how it was exported, ``skipped`` which ways did not do, and why, and
+    ``not_checked`` what nobody compared. Of a model that no way could export, ``failed`` says why.
     """
 
-    fingerprint: str
-    runtimes: list[str] = field(default_factory=list)
-    not_checked: list[str] = field(default_factory=list)
+    checkpoint: str = ""
+    precision: str = ""
+    version: int = 0
     source: str = ""
     way: str = ""
     skipped: list[str] = field(default_factory=list)
+    not_checked: list[str] = field(default_factory=list)
     failed: str = ""
+
+    def of_the_same(self, other: "Stamp") -> bool:
+        """Whether both are of one checkpoint, precision and version."""
+        return (self.checkpoint, self.precision, self.version) == (other.checkpoint, other.precision, other.version)
 
 
 class Digests:
@@ -57,43 +64,29 @@ class Digests:
         return self._known[name][1]
 
 
-def fingerprint(settings: Mapping[str, str], weights: Mapping[str, str], code: Mapping[str, str]) -> str:
-    """One hash of settings, of files by name and digest, and of modules by name and meaning."""
-    parts = [sorted(each.items()) for each in (settings, weights, code)]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+def wanted(model: str, source: Source, name: str, precision: str, digests: Digests) -> Stamp:
+    """The stamp of an export that is about to be made, of the source of that ``name``."""
+    kind = plan.CHECKPOINTS[model].kind
+    # Where the processor decides, its decision counts.
+    its = {"text": " ".join(text_precisions(precision)), "whisper": precision, "voices": ""}[kind]
+    return Stamp(_checkpoint(model, source, name, digests), its, plan.EXPORT_VERSION, name)
 
 
-def code_of(module: str, root: Path = _ROOT) -> dict[str, str]:
-    """The meaning of ``module`` and of each module of this project that it imports, directly or not, by name."""
-    found: dict[str, str] = {}
-    waiting = [module]
-    while waiting:
-        name = waiting.pop()
-        path = root.joinpath(*name.split(".")).with_suffix(".py")
-        if name in found or not path.is_file():
-            continue
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        waiting += _imported(tree)
-        found[name] = hashlib.sha256(ast.dump(_without_docstrings(tree)).encode()).hexdigest()
-    return found
+def _checkpoint(model: str, source: Source, name: str, digests: Digests) -> str:
+    """Of the hub a commit, of all else a digest; what is pinned is checked when it is downloaded."""
+    checkpoint = plan.CHECKPOINTS[model]
+    if name == "hub":
+        return f"{checkpoint.repository} {checkpoint.revision}"
+    if name == "folder":
+        folder = source.fetch(checkpoint)
+        return _digest({str(path.relative_to(folder)): digests.of(path) for path in plan.weights_of(model, folder)})
+    built = plan.voice_of(model) not in ("", REAL_VOICE)
+    return "built here" if built else _digest(PUBLISHED[checkpoint.kind].sha256)
 
 
-def _imported(tree: ast.Module) -> Iterable[str]:
-    """Names that may be modules of this project; what stands behind ``from`` may be one, or in one."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == _PACKAGE:
-            yield str(node.module)
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == _PACKAGE)
-
-
-def _without_docstrings(tree: ast.Module) -> ast.Module:
-    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-    for node in ast.walk(tree):
-        if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None:
-            del node.body[0]
-    return tree
+def _digest(files: Mapping[str, str]) -> str:
+    """One digest of files by name and digest."""
+    return hashlib.sha256(json.dumps(sorted(files.items())).encode()).hexdigest()
 
 
 def _path(repository: Path, name: str) -> Path:
@@ -110,6 +103,7 @@ def read(repository: Path, name: str) -> Stamp | None:
 
 def write(repository: Path, name: str, stamp: Stamp) -> None:
     _path(repository, name).parent.mkdir(parents=True, exist_ok=True)
+    _path(repository, name).unlink(missing_ok=True)
     _path(repository, name).write_text(json.dumps(asdict(stamp), indent=1) + "\n", encoding="utf-8")
 
 

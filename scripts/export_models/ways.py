@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from scripts.export_models.checkpoints import SourceError
-from scripts.export_models.graphs.parity import Check
-from scripts.export_models.graphs.progress import Progress
+from scripts.export_models.parity import Check
+from scripts.export_models.progress import Progress
 
 
 @dataclass(frozen=True)

@@ -204,12 +204,6 @@ def test_both_sides_of_triton_pin_the_same_numpy() -> None:
     assert len(pins) == 1
 
 
-def test_the_export_image_checks_on_the_runtime_that_it_has() -> None:
-    text = (ROOT / "docker" / "export.Dockerfile").read_text(encoding="utf-8")
-    (installed,) = re.findall(r"^RUN .* python -m scripts\.export_models\.graphs\.runtimes (\S+)$", text, re.MULTILINE)
-    assert re.findall(r"RUNTIMES_FOLDER=(\S+)", text) == [installed]
-
-
 def test_the_export_script_fills_an_empty_volume(tmp_path: Path) -> None:
     """The content of the export image in a clean folder."""
     app = tmp_path / "app"

@@ -31,7 +31,7 @@ from scripts.export_models.checkpoints import EMBEDDER, WHISPER_TURBO
 from scripts.export_models.demo.voices import VOICES
 from scripts.export_models.sources import DemoSource
 from scripts.export_models.text import models
-from scripts.export_models.text.served import write
+from scripts.export_models.text.model_folder import write
 from scripts.export_models.whisper import encoder
 from scripts.export_models.whisper.export import convert
 from scripts.run.state import REPOSITORY
@@ -119,8 +119,12 @@ def whisper_in_fp32(repository: Path) -> None:
 
 
 def zero_points_of_whisper(repository: Path) -> None:
-    in_steps = encoder._in_steps
-    with patch.object(encoder, "_in_steps", lambda x, zero: replace(in_steps(x, zero), zero=zero + 1)):
+    quantised = encoder._quantised
+
+    def shifted(x: Any, zero_point: int) -> Any:
+        return replace(quantised(x, zero_point), zero_point=zero_point + 1)
+
+    with patch.object(encoder, "_quantised", shifted):
         _convert_whisper(repository, "int8", graphs=True)
 
 

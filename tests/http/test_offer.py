@@ -70,7 +70,7 @@ class TestOfARepositoryWithSkippedWays:
             shutil.copytree(ROOT / "model_repository" / model / "1", repository / model / "1", ignore=copied)
             stamp.remove(repository, model)
         skipped = ["int8: 1 - cosine is 0.3, over 0.001", "bf16: no file '/srv/models/a.onnx' at 1/2"]
-        stamp.write(repository, "m3_embedder", Stamp("print", way="fp32", skipped=skipped))
+        stamp.write(repository, "m3_embedder", Stamp(way="fp32", skipped=skipped))
         return dataclasses.replace(settings, model_repository=repository, models="embed-m3,rerank-v2-m3")
 
     async def test_it_says_how_each_model_was_exported_and_names_no_folder_of_the_machine(self, client: Client) -> None:

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from scripts.export_models.checkpoints import SourceError, in_words
-from scripts.export_models.graphs.progress import SILENT, Progress
 from scripts.export_models.periodic import every
+from scripts.export_models.progress import SILENT, Progress
 
 _LOOK_SECONDS = 1.0
 

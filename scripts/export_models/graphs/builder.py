@@ -109,7 +109,7 @@ class Graph:
         return self.op("ConcatFromSequence", every, axis=axis)
 
     def model(self, inputs: list[onnx.ValueInfoProto], outputs: list[onnx.ValueInfoProto]) -> onnx.ModelProto:
-        """The finished model, for the opset and IR that every Triton since 24.10 reads; it takes the weights away."""
+        """The finished model; it takes the weights away."""
         graph = helper.make_graph(self.nodes, "quartet", inputs, outputs)
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(MICROSOFT, 1)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="quartet")

@@ -1,6 +1,6 @@
 """Linear layers in a graph: their weights, and their products in integers.
 
-Each row of activations is quantised by its own extremes as it comes, each column of weights by its own beforehand.
+Each token's activations are quantised by their own extremes as they come, each column of weights by its own beforehand.
 """
 
 from collections.abc import Sequence
@@ -37,44 +37,44 @@ class Linear:
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Rows of uint8 as numbers from 0 on [rows, in]: those that were given, divided by their ``reach`` [rows, 1], and
-    ``raised`` by so much.
+class Quantised:
+    """Tokens in uint8 as numbers from 0 on, ``values`` [tokens, in]: what was given, divided by the ``abs_max`` of each
+    token [tokens, 1], plus ``offset``.
     """
 
-    rounded: str
-    raised: float
-    reach: str
+    values: str
+    offset: float
+    abs_max: str
 
 
-def quantise_rows(g: Graph, x: str, zero: int) -> Rows:
-    """Quantise each row of ``x`` by its own extremes, to uint8 around ``zero``.
+def quantise_tokens(g: Graph, x: str, zero_point: int) -> Quantised:
+    """Quantise each token (row) of ``x`` by its own extremes, to uint8 around ``zero_point``.
 
-    What each row is divided by comes first, since OpenVINO multiplies integers only where all rows have the same steps.
+    What each token is divided by comes first, since OpenVINO multiplies integers only where all have the same scale.
     It is the larger extreme, the lower one in the measure of the upper, and nothing else is computed of it: OpenVINO
-    rounds the last few of a column to bfloat16 otherwise than the rest, and a row would depend on how many there are.
+    rounds the last few of a column to bfloat16 otherwise than the rest, and a token would depend on how many there are.
     """
-    above = 255 - zero
-    measured = g.op("LeakyRelu", x, alpha=-above / zero)
+    above = 255 - zero_point
+    measured = g.op("LeakyRelu", x, alpha=-above / zero_point)
     largest = g.op("ReduceMax", measured, axes=[-1], keepdims=1)
-    reach = g.op("Max", largest, g.constant(_LEAST, np.float32))
-    step = g.constant(1 / above, np.float32)
-    quantised = g.op("QuantizeLinear", g.op("Div", x, reach), step, g.constant(zero, np.uint8))
-    return Rows(g.op("DequantizeLinear", quantised, step), zero / above, reach)
+    abs_max = g.op("Max", largest, g.constant(_LEAST, np.float32))
+    scale = g.constant(1 / above, np.float32)
+    quantised = g.op("QuantizeLinear", g.op("Div", x, abs_max), scale, g.constant(zero_point, np.uint8))
+    return Quantised(g.op("DequantizeLinear", quantised, scale), zero_point / above, abs_max)
 
 
-def product(g: Graph, rows: Rows, weight: NDArray[np.int8], scales: Array) -> str:
-    """``rows @ (weight * scales)`` as FP32: ``weight`` [in, out], ``scales`` [out].
+def product(g: Graph, tokens: Quantised, weight: NDArray[np.int8], scales: Array) -> str:
+    """``tokens @ (weight * scales)`` as FP32: ``weight`` [in, out], ``scales`` [out].
 
-    What rows are raised by is taken away here: OpenVINO would find it out at each start, from weights in float32.
+    The tokens' offset is taken away here: OpenVINO would find it out at each start, from weights in float32.
     """
-    steps = g.op("DequantizeLinear", g.weight(weight.T, "int8"), g.weight(scales, "scales"), axis=0)
-    lowered = -rows.raised * scales * weight.sum(axis=0)
-    summed = g.op("Gemm", rows.rounded, steps, g.weight(lowered.astype(np.float32), "lowered"), transB=1)
-    return g.op("Mul", summed, rows.reach)
+    dequantised = g.op("DequantizeLinear", g.weight(weight.T, "int8"), g.weight(scales, "scales"), axis=0)
+    bias = -tokens.offset * scales * weight.sum(axis=0)
+    summed = g.op("Gemm", tokens.values, dequantised, g.weight(bias.astype(np.float32), "offset"), transB=1)
+    return g.op("Mul", summed, tokens.abs_max)
 
 
 def column_scales(weight: Array, groups: int) -> Array:
-    """The step of each column within each of ``groups`` equal stretches of inputs, [groups, out]."""
-    stretches = np.abs(weight).reshape(groups, -1, weight.shape[1]).max(axis=1)
-    return np.maximum(stretches, 1e-12) / LARGEST
+    """The scale of each column within each of ``groups`` equal groups of inputs, [groups, out]."""
+    largest = np.abs(weight).reshape(groups, -1, weight.shape[1]).max(axis=1)
+    return np.maximum(largest, 1e-12) / LARGEST

@@ -11,11 +11,11 @@ import torch
 from numpy.typing import NDArray
 from torch.nn.utils.rnn import pad_sequence
 
-from scripts.export_models.graphs.progress import SILENT, Progress
+from scripts.export_models.progress import SILENT, Progress
 
 _TEXTS = Path(__file__).with_name("calibration.txt")
 _HELD_OUT_EVERY = 5
-_ROWS_KEPT = 8
+_TOKENS_KEPT = 8
 # Texts are run together up to so many tokens, padding included: products of M3's widest layer are 64 MB to add to.
 _TOKENS_TOGETHER = 1024
 # Query, key and value are given the same, so it is measured once.
@@ -49,7 +49,7 @@ class Inputs:
 
     def keep(self, text: torch.Tensor) -> None:
         """Keep some rows of a text's [n, in]: of a long one not many more than of a short one."""
-        self.rows.append(text[:: max(1, len(text) // _ROWS_KEPT)].numpy().copy())
+        self.rows.append(text[:: max(1, len(text) // _TOKENS_KEPT)].numpy().copy())
 
     @property
     def mean(self) -> NDArray[np.float32]:
@@ -57,7 +57,7 @@ class Inputs:
         return mean
 
     @property
-    def moment(self) -> NDArray[np.float64]:
+    def hessian(self) -> NDArray[np.float64]:
         """The mean of the products of each two inputs, [in, in]."""
         return self.products.astype(np.float64) / self.count
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scripts.export_models.graphs.parity import Check
-from scripts.export_models.graphs.sessions import Infer
+from scripts.export_models.parity import Check
+from scripts.export_models.sessions import Infer
 
 _LENGTHS = (3, 4, 7, 16, 60, 129, 500, 2048, 8192)
 _EXACT_LIMIT = 1e-5

@@ -15,7 +15,7 @@ from onnx import TensorProto, helper
 
 from scripts.export_models.graphs.builder import MICROSOFT, Graph
 from scripts.export_models.graphs.linear import Linear, Weights
-from scripts.export_models.graphs.progress import SILENT, Progress
+from scripts.export_models.progress import SILENT, Progress
 
 # fp16 is for CUDA; the others are for processors, on which bf16 is fp32's graph, computed in less.
 Precision = Literal["fp32", "bf16", "int8", "fp16"]
@@ -53,7 +53,7 @@ class EncoderShape:
 class Packing:
     """Where the texts lie, as INT64 tensors: ``lengths`` and ``starts`` [texts], ``text_of`` and ``place`` [tokens].
 
-    Texts are of so many ``kinds`` in turn, each of which has lengths of its own.
+    What was one text may be so many ``segments``, which lie in turn, each with a length of its own.
     """
 
     lengths: str
@@ -61,10 +61,10 @@ class Packing:
     text_of: str
     place: str
     total: str
-    kinds: int
+    segments: int
 
 
-def packing(g: Graph, lengths: str, tokens: str, kinds: int = 1) -> Packing:
+def packing(g: Graph, lengths: str, tokens: str, segments: int = 1) -> Packing:
     """Derive starts, and for each token its text and its place in it. ``lengths`` INT64, ``tokens`` any [tokens]."""
     ends = g.op("CumSum", lengths, g.constant(0))
     starts = g.op("Sub", ends, lengths)
@@ -73,7 +73,7 @@ def packing(g: Graph, lengths: str, tokens: str, kinds: int = 1) -> Packing:
     count = g.op("Squeeze", total)
     every = g.op("Range", g.constant(0), count, g.constant(1))
     place = g.op("Sub", every, g.op("Gather", starts, text_of))
-    return Packing(lengths, starts, text_of, place, total, kinds)
+    return Packing(lengths, starts, text_of, place, total, segments)
 
 
 def query_key_value(layer: str) -> list[str]:
@@ -148,32 +148,15 @@ class PackedEncoder(ABC):
         """Attention of each text by itself, [tokens, width], from queries, keys and values."""
 
     def mean(self, hidden: str, pack: Packing) -> str:
-        """The mean of each text's rows, [tokens, width] to FP32 [texts, width].
+        """The mean of each text's tokens, [tokens, width] to FP32 [texts, width].
 
-        By a Loop, since ONNX Runtime's ScatterND adds from several threads at once and loses some, and a difference
-        of running sums would depend on the texts before. CUDA has a kernel for each part of it.
+        By a product with which token is whose: the sums of all texts in one go.
         """
         g = self._g
-        ends, body = g.op("Add", pack.starts, pack.lengths), Graph(prefix=g.name("mean") + "_")
-        axis = body.constant([0])
-        first, last = (body.op("Unsqueeze", body.op("Gather", edges, "index"), axis) for edges in (pack.starts, ends))
-        body.op("ReduceMean", body.op("Slice", hidden, first, last), output="mean", axes=[0], keepdims=0)
-        body.op("Identity", "go_on", output="still_on")
-        loop = helper.make_graph(
-            body.nodes,
-            "each_mean",
-            [
-                helper.make_tensor_value_info("index", TensorProto.INT64, []),
-                helper.make_tensor_value_info("go_on", TensorProto.BOOL, []),
-            ],
-            [
-                helper.make_tensor_value_info("still_on", TensorProto.BOOL, []),
-                helper.make_tensor_value_info("mean", TensorProto.FLOAT, None),
-            ],
-            body.weights,
-        )
-        count = g.op("Squeeze", g.op("Shape", pack.lengths))
-        return g.op("Loop", count, g.constant(True, np.bool_), body=loop)
+        texts = g.op("Range", g.constant(0), g.op("Squeeze", g.op("Shape", pack.lengths)), g.constant(1))
+        own = g.op("Equal", g.op("Unsqueeze", texts, g.constant([1])), g.op("Unsqueeze", pack.text_of, g.constant([0])))
+        total = g.op("MatMul", g.cast(own, TensorProto.FLOAT), g.cast(hidden, TensorProto.FLOAT))
+        return g.op("Div", total, g.op("Unsqueeze", g.cast(pack.lengths, TensorProto.FLOAT), g.constant([1])))
 
 
 def normalise(g: Graph, x: str) -> str:

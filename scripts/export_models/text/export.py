@@ -16,11 +16,10 @@ from transformers import AutoModel, AutoModelForSequenceClassification, AutoToke
 
 from frontend.catalogue.models import EMBEDDINGS
 from scripts.export_models.checkpoints import SourceError, read_json
-from scripts.export_models.graphs.conditions import ALONE, Conditions
-from scripts.export_models.graphs.fast_int8 import bf16_is_fast, int8_is_fast
-from scripts.export_models.graphs.parity import Check, not_checked
-from scripts.export_models.graphs.progress import Progress
-from scripts.export_models.text import calibration, checks, fp16, models, served
+from scripts.export_models.parity import Check, not_checked
+from scripts.export_models.precisions import text_precisions
+from scripts.export_models.progress import ALONE, Conditions, Progress
+from scripts.export_models.text import calibration, checks, fp16, model_folder, models
 from scripts.export_models.text.calibration import Calibration, calibrate
 from scripts.export_models.text.checks import Ids, Run
 from scripts.export_models.text.encoder import Precision
@@ -29,7 +28,7 @@ from scripts.export_models.ways import Way
 
 
 @dataclass(frozen=True)
-class TextModel:
+class TextExport:
     """A model on its way into the repository: its graph in any precision, and the original to compare it with."""
 
     name: str
@@ -38,7 +37,6 @@ class TextModel:
     reference: Callable[[NDArray[np.int32]], NDArray[np.float32]]
     of_every_length: Ids
     held_out: Ids
-    apart: fp16.Apart = lambda text: [len(text)]
 
 
 def ways(name: str, source: Path, target: Path, precision: str, conditions: Conditions = ALONE) -> list[Way]:
@@ -48,7 +46,7 @@ def ways(name: str, source: Path, target: Path, precision: str, conditions: Cond
 
 
 def ways_of(
-    model: Callable[[], TextModel], source: Path, target: Path, precision: str, conditions: Conditions = ALONE
+    model: Callable[[], TextExport], source: Path, target: Path, precision: str, conditions: Conditions = ALONE
 ) -> list[Way]:
     """The same of a ``model``, which is made when the first way begins."""
     made = cache(model)
@@ -56,20 +54,10 @@ def ways_of(
     def way(its: Precision) -> Way:
         return Way(its, lambda: _export(made(), source, target, its, conditions))
 
-    return [way(each) for each in precisions(precision)]
+    return [way(cast("Precision", each)) for each in text_precisions(precision)]
 
 
-def precisions(wanted: str) -> list[Precision]:
-    """The precisions in which a text model is tried, in order; ``auto`` begins with what is fast on this processor."""
-    if wanted == "fp16":
-        return ["fp16"]
-    order: list[Precision] = ["int8", "bf16", "fp32"]
-    if wanted == "auto":
-        return [each for each in order if {"int8": int8_is_fast(), "bf16": bf16_is_fast()}.get(each, True)]
-    return order[order.index(cast("Precision", wanted)) :]
-
-
-def _model(name: str, source: Path) -> TextModel:
+def _model(name: str, source: Path) -> TextExport:
     """A checkpoint that is an encoder without a head gives the demo's reranker."""
     if PROMISES[name].operation == EMBEDDINGS:
         return _embedder(name, source)
@@ -79,36 +67,28 @@ def _model(name: str, source: Path) -> TextModel:
 
 def write(name: str, graph: onnx.ModelProto, precision: Precision, source: Path, target: Path) -> None:
     """Put the graph of the model ``name``, the tokenizer of its checkpoint and its settings into ``target``."""
-    served.write(graph, precision, target, max_tokens=PROMISES[name].max_tokens)
+    model_folder.write(graph, precision, target, max_tokens=PROMISES[name].max_tokens)
     shutil.copy(source / "tokenizer.json", target / "tokenizer.json")
 
 
-def _export(model: TextModel, source: Path, target: Path, precision: Precision, conditions: Conditions) -> list[Check]:
+def _export(model: TextExport, source: Path, target: Path, precision: Precision, conditions: Conditions) -> list[Check]:
     progress = conditions.progress
     calibrated = model.calibration(progress) if precision == "int8" else {}
     # No name is given to the graph, which would keep its weights in memory.
     write(model.name, model.graph(precision, calibrated, progress), precision, source, target)
     calibrated.clear()
+    wanted = _wanted(model, model.of_every_length if precision == "fp32" else model.held_out, progress)
     if precision == "fp16":
-        return _checked_for_cuda(model, target / "model.onnx", conditions)
-    texts = model.of_every_length if precision == "fp32" else model.held_out
-    return _compared(model, served.session(target, conditions.threads), precision, _wanted(model, texts, progress))
+        found = fp16.parity(model.name, target / "model.onnx", model.held_out, wanted, conditions.threads)
+        return [*found, not_checked(model.name, "fp16: on CUDA itself")]
+    return _compared(model, model_folder.session(target, conditions.threads), precision, wanted)
 
 
-def _wanted(model: TextModel, texts: Ids, progress: Progress) -> NDArray[np.float32]:
+def _wanted(model: TextExport, texts: Ids, progress: Progress) -> NDArray[np.float32]:
     return np.stack([model.reference(text) for text in progress.over(texts, "computing the original's answers")])
 
 
-def _checked_for_cuda(model: TextModel, written: Path, conditions: Conditions) -> list[Check]:
-    """PackedMultiHeadAttention exists on CUDA alone: all but that is checked."""
-    progress, texts = conditions.progress, [*model.held_out, *model.of_every_length]
-    found = fp16.read(model.name, written, model.of_every_length, model.apart, progress)
-    if not any(check.failed for check in found):
-        found += fp16.parity(model.name, written, texts, _wanted(model, texts, progress), conditions.threads)
-    return [*found, not_checked(model.name, "fp16: on CUDA itself")]
-
-
-def _compared(model: TextModel, run: Run, precision: Precision, wanted: NDArray[np.float32]) -> list[Check]:
+def _compared(model: TextExport, run: Run, precision: Precision, wanted: NDArray[np.float32]) -> list[Check]:
     """What a text model is held to on this processor; ``wanted`` are the original's answers."""
     alone = checks.batch_invariant(model.name, run, model.of_every_length)
     if precision == "fp32":
@@ -144,7 +124,7 @@ def _pairs(lines: list[str]) -> list[tuple[str, ...]]:
     return [*zip(lines, lines[1:], strict=False), *((line[: len(line) // 2], line[len(line) // 2 :]) for line in lines)]
 
 
-def _embedder(name: str, source: Path) -> TextModel:
+def _embedder(name: str, source: Path) -> TextExport:
     model, tokenizer = AutoModel.from_pretrained(source).float().eval(), AutoTokenizer.from_pretrained(source)
     positions, pooling, width = usable_positions(source), pooling_of(source), PROMISES[name].width
 
@@ -155,7 +135,7 @@ def _embedder(name: str, source: Path) -> TextModel:
         vector = torch.nn.functional.normalize(pooled, dim=0).numpy()
         return np.pad(vector, (0, width - len(vector)))
 
-    return TextModel(
+    return TextExport(
         name,
         lambda precision, found, progress: models.embedder(
             models.checkpoint_of(model, found, progress), precision, pooling, width
@@ -167,7 +147,7 @@ def _embedder(name: str, source: Path) -> TextModel:
     )
 
 
-def _reranker(name: str, source: Path) -> TextModel:
+def _reranker(name: str, source: Path) -> TextExport:
     model = AutoModelForSequenceClassification.from_pretrained(source).float().eval()
     tokenizer, positions = AutoTokenizer.from_pretrained(source), usable_positions(source)
 
@@ -176,7 +156,7 @@ def _reranker(name: str, source: Path) -> TextModel:
             logits = model(input_ids=torch.from_numpy(text.astype(np.int64))[None]).logits
         return np.array(torch.sigmoid(logits[0, 0]).item(), np.float32)
 
-    return TextModel(
+    return TextExport(
         name,
         lambda precision, found, progress: models.reranker(models.checkpoint_of(model, found, progress), precision),
         lambda progress: calibrate(
@@ -188,7 +168,7 @@ def _reranker(name: str, source: Path) -> TextModel:
     )
 
 
-def _demo_reranker(name: str, source: Path) -> TextModel:
+def _demo_reranker(name: str, source: Path) -> TextExport:
     model, tokenizer = AutoModel.from_pretrained(source).float().eval(), AutoTokenizer.from_pretrained(source)
     start, separator, positions = (tokenizer.cls_token_id, tokenizer.sep_token_id, usable_positions(source))
 
@@ -203,15 +183,11 @@ def _demo_reranker(name: str, source: Path) -> TextModel:
         cosine = mean(ids[: cut + 1]) @ mean([start, *ids[cut + 1 :]])
         return np.array(models.demo_score(cosine.item()), np.float32)
 
-    def halves(text: NDArray[np.int32]) -> list[int]:
-        cut = text.tolist().index(separator)
-        return [cut + 1, len(text) - cut]
-
     def graph(precision: Precision, found: Calibration, progress: Progress) -> onnx.ModelProto:
         its = models.checkpoint_of(model, found, progress)
         return models.demo_reranker(its, start, separator, precision)
 
-    return TextModel(
+    return TextExport(
         name,
         graph,
         # The encoder is given the halves of a pair, each as a text by itself.
@@ -219,5 +195,4 @@ def _demo_reranker(name: str, source: Path) -> TextModel:
         reference,
         checks.of_every_length(tokenizer, positions, pair=True),
         _tokenised(tokenizer, _pairs(calibration.held_out()), positions),
-        halves,
     )

@@ -1,62 +1,107 @@
-"""What a text model in fp16 is held to where no CUDA is at hand: its file is read, and its numbers are emulated."""
+"""What a text model in fp16 is held to: its graph's numbers, computed on a processor.
 
-from collections.abc import Callable, Sequence
+The graph is for CUDA alone: a processor has no PackedMultiHeadAttention. In the copy that is compared, plain operators
+do the same from the same token offsets and running lengths. How CUDA's kernels round is not checked.
+"""
+
 from pathlib import Path
 
 import numpy as np
 import onnx
+import onnxruntime as ort
 from numpy.typing import NDArray
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
-from scripts.export_models.graphs.cuda_kernels import without_kernel
-from scripts.export_models.graphs.half import Emulation
-from scripts.export_models.graphs.packed_attention import layouts, misplaced, unmet
-from scripts.export_models.graphs.parity import Check
-from scripts.export_models.graphs.progress import Progress
-from scripts.export_models.graphs.values import values_of, without_weights
+from scripts.export_models.graphs.builder import Graph
+from scripts.export_models.graphs.rewriting import attributes_of, replace_nodes
+from scripts.export_models.parity import Check
+from scripts.export_models.sessions import Arrays
 from scripts.export_models.text.checks import FP16, Ids, close, packed
 
-# A reranker's head stays in fp32: of M3's weights these are a five-hundredth.
-_FP32_LIMIT = 0.05
+_ATTENTION = "PackedMultiHeadAttention"
+# Where numbers grow; a sum of two that are within the limit is still within fp16.
+_GROWING = {"Gelu", "Gemm", "LayerNormalization"}
 # What fp16 ends at is 65,504: half of it is left to texts that nobody tried.
 _LARGEST_LIMIT = 65_504 / 2
-_MANY = 32
-
-# The lengths of the texts that attention sees apart, of one text's token ids.
-Apart = Callable[[NDArray[np.int32]], Sequence[int]]
-
-
-def read(name: str, written: Path, texts: Ids, apart: Apart, progress: Progress) -> list[Check]:
-    """What a graph's file says of itself; each reason for a refusal is told."""
-    model = without_weights(written)
-    values = values_of(model)
-    slow, broken = without_kernel(model, values), unmet(model, values)
-    for reason in dict.fromkeys([*slow, *broken]):
-        progress.note(f"fp16: {reason}")
-    longest = max(texts, key=len)
-    batches = [texts[:1], [longest], [texts[at % len(texts)] for at in range(_MANY)]]
-    wrong = 0
-    # What does not even have the right type or rank is not run.
-    for layout in [] if broken else layouts(model, values):
-        wrong += sum(misplaced(layout, batch, [one for text in batch for one in apart(text)]) for batch in batches)
-    return [
-        Check(name, "fp16: operators without a CUDA kernel", len(slow), 0),
-        Check(name, "fp16: demands of packed attention not met", len(broken), 0),
-        Check(name, "fp16: batches with wrong token offsets", wrong, 0),
-        Check(name, "fp16: share of weights in fp32", _fp32_share(model), _FP32_LIMIT),
-    ]
-
-
-def _fp32_share(model: onnx.ModelProto) -> float:
-    sizes = {TensorProto.FLOAT: 0, TensorProto.FLOAT16: 0}
-    for weight in model.graph.initializer:
-        if weight.data_type in sizes:
-            sizes[weight.data_type] += int(np.prod(weight.dims))
-    return sizes[TensorProto.FLOAT] / sum(sizes.values())
+# Added to a score, it leaves nothing of it.
+_NEVER = -1e9
 
 
 def parity(name: str, written: Path, texts: Ids, wanted: NDArray[np.float32], threads: int) -> list[Check]:
-    """How far the emulated graph, given all texts at once, is from the original's ``wanted``, and from fp16's end."""
-    emulation = Emulation(written, threads)
-    found = close(name, FP16, packed(emulation.infer), texts, wanted)
-    return [*found, Check(name, "fp16: largest activation", emulation.largest, _LARGEST_LIMIT)]
+    """How far the graph in the file ``written``, given all texts at once, is from the original's ``wanted``, and its
+    largest number from fp16's end.
+    """
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads
+    # By default the search for the largest numbers comes last, and every tensor of every layer waits for it.
+    options.execution_order = ort.ExecutionOrder.PRIORITY_BASED
+    # Beside the graph, whose weights it reads.
+    copy = written.with_name("on-a-processor.onnx")
+    onnx.save(on_a_processor(onnx.load(str(written), load_external_data=False)), str(copy))
+    try:
+        session = ort.InferenceSession(str(copy), options, providers=["CPUExecutionProvider"])
+    finally:
+        copy.unlink()
+    largest = 0.0
+
+    def infer(inputs: Arrays) -> NDArray[np.float32]:
+        nonlocal largest
+        answer: NDArray[np.float32]
+        answer, largest = session.run(None, inputs)
+        return answer
+
+    found = close(name, FP16, packed(infer), texts, wanted)
+    return [*found, Check(name, "fp16: largest activation", float(largest), _LARGEST_LIMIT)]
+
+
+def on_a_processor(model: onnx.ModelProto) -> onnx.ModelProto:
+    """``model`` with plain operators in the place of each packed attention, and one more output: the largest number of
+    all that it computes on the way, FP32 [].
+    """
+    g = Graph(prefix="plain_")
+    largest = []
+    for node in list(model.graph.node):
+        if node.op_type == _ATTENTION:
+            _attention(g, node)
+            continue
+        g.nodes.append(node)
+        if node.op_type in _GROWING:
+            largest.append(g.op("ReduceMax", g.op("Abs", g.cast(node.output[0], TensorProto.FLOAT)), keepdims=0))
+    found = g.op("Max", *largest)
+    replace_nodes(model.graph, g.nodes)
+    model.graph.initializer.extend(g.weights)
+    model.graph.output.append(helper.make_tensor_value_info(found, TensorProto.FLOAT, []))
+    return model
+
+
+def _attention(g: Graph, node: onnx.NodeProto) -> None:
+    """Attention of texts that are padded to the longest, in fp32, as kernels compute within."""
+    *given, _, offsets, running = node.input
+    heads = attributes_of(node)["num_heads"]
+    first, second = g.constant([0]), g.constant([1])
+    edges = g.cast(running, TensorProto.INT64)
+    begins = g.op("Slice", edges, first, g.constant([-1]))
+    lengths = g.op("Sub", g.op("Slice", edges, second, g.constant([np.iinfo(np.int64).max])), begins)
+    longest = g.size(offsets, 1)
+    columns = g.op("Range", g.constant(0), g.op("Squeeze", longest), g.constant(1))
+    real = g.op("Less", columns, g.op("Unsqueeze", lengths, second))
+    masked = g.op("Where", real, g.constant(0, np.float32), g.constant(_NEVER, np.float32))
+    places = g.op("Slice", g.op("Reshape", offsets, g.constant([-1])), first, g.size(given[0], 0))
+    places = g.op("Unsqueeze", g.cast(places, TensorProto.INT64), second)
+    rows = g.op("Mul", g.size(offsets, 0), longest)
+    by_head = g.op("Concat", g.op("Shape", offsets), g.constant([heads, -1]), axis=0)
+
+    def padded(x: str) -> str:
+        """[tokens, width] as [texts, heads, longest, width of a head]."""
+        zeros = g.op("ConstantOfShape", g.op("Concat", rows, g.size(x, 1), axis=0))
+        block = g.op("ScatterND", zeros, places, g.cast(x, TensorProto.FLOAT))
+        return g.op("Transpose", g.op("Reshape", block, by_head), perm=[0, 2, 1, 3])
+
+    query, key, value = map(padded, given)
+    width = g.op("Sqrt", g.cast(g.size(query, 3), TensorProto.FLOAT))
+    scores = g.op("Div", g.op("MatMul", query, g.op("Transpose", key, perm=[0, 1, 3, 2])), width)
+    weights = g.op("Softmax", g.op("Add", scores, g.op("Unsqueeze", masked, g.constant([1, 2]))), axis=-1)
+    attended = g.op("Transpose", g.op("MatMul", weights, value), perm=[0, 2, 1, 3])
+    block = g.op("Reshape", attended, g.op("Concat", rows, g.constant([-1]), axis=0))
+    answer = g.op("GatherND", block, places)
+    g.op("Cast", answer, output=node.output[0], to=TensorProto.FLOAT16)

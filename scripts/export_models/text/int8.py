@@ -1,19 +1,19 @@
-"""The packed encoder for processors with its matrix products in integers. A row's answer depends on that row alone, so
-a text's vector is the same in any batch.
+"""The packed encoder for processors with its matrix products in integers. A token's scale depends on that token alone,
+so a text's vector is the same in any batch.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scripts.export_models.graphs.builder import MICROSOFT, Graph
-from scripts.export_models.graphs.linear import Linear, Weights, column_scales, product, quantise_rows
-from scripts.export_models.graphs.progress import SILENT, Progress
+from scripts.export_models.graphs.linear import Linear, Weights, column_scales, product, quantise_tokens
+from scripts.export_models.progress import SILENT, Progress
 from scripts.export_models.text.calibration import Calibration
 from scripts.export_models.text.encoder import EncoderShape, Packing, query_key_value
 from scripts.export_models.text.processor import ProcessorEncoder
 from scripts.export_models.text.quantise import Smoothing, rounded, smoothing, zero_point
 
-# What the second feed-forward layer is given differs most between channels: each quarter of them has its own steps.
+# What the second feed-forward layer is given differs most between channels: each quarter of them has its own scales.
 _GROUPS = 4
 
 Array = NDArray[np.float32]
@@ -51,24 +51,24 @@ class Int8Encoder(ProcessorEncoder):
         return self._linears(attended, [output], dense, inner)[0], self._norm(x, norm)
 
     def _feed_forward(self, x: str, norm: str, name: str) -> str:
-        """Both layers group by group: the first one's outputs are the second one's inputs, sorted by their reach."""
+        """Both layers group by group: the first one's outputs are the second one's inputs, sorted by their abs max."""
         g, first, second = self._g, f"{name}.intermediate.dense", f"{name}.output.dense"
         inputs, inner = self._calibration[first], self._calibration[second]
         order = np.argsort(-np.maximum(inner.high, -inner.low))
         smooth = smoothing(inputs, self._layer_of(first).weight)
         wide = smooth.given(self._layer_of(first)).columns(order)
         scales = column_scales(wide.weight, 1)
-        widening = np.split(rounded(wide.weight, scales, smooth.moment(inputs)), _GROUPS, axis=1)
+        widening = np.split(rounded(wide.weight, scales, smooth.hessian(inputs)), _GROUPS, axis=1)
         narrow = self._layer_of(second)
-        steps = column_scales(narrow.weight[order], _GROUPS)
-        narrowing = np.split(rounded(narrow.weight[order], steps, inner.moment[np.ix_(order, order)]), _GROUPS)
-        rows = quantise_rows(g, self._smooth_norm(x, norm, smooth), zero_point(smooth.sample(inputs)))
+        narrow_scales = column_scales(narrow.weight[order], _GROUPS)
+        narrowing = np.split(rounded(narrow.weight[order], narrow_scales, inner.hessian[np.ix_(order, order)]), _GROUPS)
+        tokens = quantise_tokens(g, self._smooth_norm(x, norm, smooth), zero_point(smooth.sample(inputs)))
         answer, sample = self._norm(x, norm), inner.sample[:, order]
         for group, channels in enumerate(np.split(np.arange(len(order)), _GROUPS)):
-            some = product(g, rows, widening[group], scales[0, channels])
+            some = product(g, tokens, widening[group], scales[0, channels])
             active = g.op("Gelu", g.op("Add", some, self._bias(wide.bias[channels])), domain=MICROSOFT)
-            part = quantise_rows(g, active, zero_point(sample[:, channels]))
-            answer = g.op("Add", answer, product(g, part, narrowing[group], steps[group]))
+            part = quantise_tokens(g, active, zero_point(sample[:, channels]))
+            answer = g.op("Add", answer, product(g, part, narrowing[group], narrow_scales[group]))
         return g.op("Add", answer, self._bias(narrow.bias))
 
     def _bias(self, bias: Array) -> str:
@@ -85,10 +85,10 @@ class Int8Encoder(ProcessorEncoder):
         inputs = self._calibration[measured]
         prepared = smooth.given(Linear.joined(layers))
         scales = column_scales(prepared.weight, 1)
-        weight = rounded(prepared.weight, scales, smooth.moment(inputs))
-        rows = quantise_rows(self._g, x, zero_point(smooth.sample(inputs)))
+        weight = rounded(prepared.weight, scales, smooth.hessian(inputs))
+        tokens = quantise_tokens(self._g, x, zero_point(smooth.sample(inputs)))
         parts = (np.split(array, len(layers), axis=-1) for array in (weight, scales[0], prepared.bias))
         return [
-            self._g.op("Add", product(self._g, rows, its, steps), self._bias(bias))
-            for its, steps, bias in zip(*parts, strict=True)
+            self._g.op("Add", product(self._g, tokens, its, scale), self._bias(bias))
+            for its, scale, bias in zip(*parts, strict=True)
         ]

@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 
 from scripts.export_models.graphs.builder import Graph
 from scripts.export_models.graphs.linear import Weights
-from scripts.export_models.graphs.progress import SILENT, Progress
+from scripts.export_models.progress import SILENT, Progress
 from scripts.export_models.text.calibration import Calibration
 from scripts.export_models.text.cuda import CudaEncoder
 from scripts.export_models.text.encoder import (
@@ -121,7 +121,7 @@ def _split_pairs(g: Graph, ids: str, pack: Packing, start_id: int, separator_id:
     right = g.op("Sub", pack.lengths, cut)
     columns = [g.op("Unsqueeze", side, g.constant([1])) for side in (left, right)]
     lengths = g.op("Reshape", g.op("Concat", *columns, axis=1), g.constant([-1]))
-    return both, packing(g, lengths, both, kinds=2)
+    return both, packing(g, lengths, both, segments=2)
 
 
 def demo_score(cosine: float) -> float:

@@ -15,20 +15,20 @@ _VECTOR = 16
 
 
 @dataclass(frozen=True)
-class _Grid:
-    """Texts of a kind, a row each, as long as the ``longest`` INT64 []: the ``token`` at each place, whether one is
-    ``there``, both [texts, longest], and the ``mask`` of the others [texts, 1, 1, longest].
+class _PaddedBatch:
+    """One segment of each text, a row each, padded to the ``longest`` INT64 []: the ``token`` at each place, whether it
+    is ``real``, both [texts, longest], and the ``mask`` of the others [texts, 1, 1, longest].
     """
 
     lengths: str
     longest: str
     token: str
-    there: str
+    real: str
     mask: str
 
     @classmethod
-    def of(cls, g: Graph, pack: Packing, kind: int) -> "_Grid":
-        every = [g.constant([number]) for number in (kind, np.iinfo(np.int64).max, 0, pack.kinds)]
+    def of(cls, g: Graph, pack: Packing, segment: int) -> "_PaddedBatch":
+        every = [g.constant([number]) for number in (segment, np.iinfo(np.int64).max, 0, pack.segments)]
         starts, lengths = (
             g.op("Unsqueeze", g.op("Slice", each, *every), g.constant([1])) for each in (pack.starts, pack.lengths)
         )
@@ -36,9 +36,9 @@ class _Grid:
         columns = g.op("Range", g.constant(0), longest, g.constant(1))
         last = g.op("Sub", pack.total, g.constant(1))
         token = g.op("Min", g.op("Add", starts, columns), last)
-        there = g.op("Less", columns, lengths)
-        masked = g.op("Where", there, g.constant(0, np.float32), g.constant(_NEVER, np.float32))
-        return cls(lengths, longest, token, there, g.op("Unsqueeze", masked, g.constant([1, 2])))
+        real = g.op("Less", columns, lengths)
+        masked = g.op("Where", real, g.constant(0, np.float32), g.constant(_NEVER, np.float32))
+        return cls(lengths, longest, token, real, g.op("Unsqueeze", masked, g.constant([1, 2])))
 
     @staticmethod
     def _rounded_up(g: Graph, places: str) -> str:
@@ -50,13 +50,13 @@ class _Grid:
 
     def mean(self, g: Graph, hidden: str) -> str:
         """Of each text's rows of ``hidden`` [tokens, width], FP32 [texts, width]."""
-        there = g.op("Unsqueeze", g.cast(self.there, TensorProto.FLOAT), g.constant([2]))
-        total = g.op("ReduceSum", g.op("Mul", g.op("Gather", hidden, self.token), there), g.constant([1]), keepdims=0)
+        real = g.op("Unsqueeze", g.cast(self.real, TensorProto.FLOAT), g.constant([2]))
+        total = g.op("ReduceSum", g.op("Mul", g.op("Gather", hidden, self.token), real), g.constant([1]), keepdims=0)
         return g.op("Div", total, g.cast(self.lengths, TensorProto.FLOAT))
 
 
 class ProcessorEncoder(PackedEncoder):
-    """In fp32, or whatever it is computed in. For attention the texts of each kind lie on a grid."""
+    """In fp32, or whatever it is computed in. For attention the texts of each segment lie on a batch."""
 
     def build(self, ids: str, pack: Packing, *, first_token_only: bool) -> str:
         self._lay_out(pack)
@@ -68,17 +68,18 @@ class ProcessorEncoder(PackedEncoder):
         return self._g.op("MatMul", hidden, self._g.weight(np.eye(self._shape.width, dtype=np.float32), "same"))
 
     def _lay_out(self, pack: Packing) -> None:
-        """The grids, and each token's place on them, one grid behind the other."""
+        """The padded batches, and each token's position in them, one batch behind the other."""
         g = self._g
-        self._grids = [_Grid.of(g, pack, kind) for kind in range(pack.kinds)]
-        kinds = g.constant(pack.kinds)
-        kind, row = g.op("Mod", pack.text_of, kinds), g.op("Div", pack.text_of, kinds)
+        self._batches = [_PaddedBatch.of(g, pack, segment) for segment in range(pack.segments)]
+        segments = g.constant(pack.segments)
+        segment, row = g.op("Mod", pack.text_of, segments), g.op("Div", pack.text_of, segments)
         first = g.constant([0])
-        longest = g.op("Concat", *(g.op("Unsqueeze", grid.longest, first) for grid in self._grids), axis=0)
-        sizes = g.op("Concat", *(g.op("Unsqueeze", g.op("Size", grid.token), first) for grid in self._grids), axis=0)
-        before = g.op("Gather", g.op("CumSum", sizes, g.constant(0), exclusive=1), kind)
-        in_its_row = g.op("Add", g.op("Mul", row, g.op("Gather", longest, kind)), pack.place)
-        self._places = g.op("Add", before, in_its_row)
+        longest = g.op("Concat", *(g.op("Unsqueeze", batch.longest, first) for batch in self._batches), axis=0)
+        sizes = (g.op("Unsqueeze", g.op("Size", batch.token), first) for batch in self._batches)
+        together = g.op("Concat", *sizes, axis=0)
+        before = g.op("Gather", g.op("CumSum", together, g.constant(0), exclusive=1), segment)
+        in_its_row = g.op("Add", g.op("Mul", row, g.op("Gather", longest, segment)), pack.place)
+        self._positions = g.op("Add", before, in_its_row)
 
     def _query_key_value(self, x: str, layer: str) -> list[str]:
         # Three products, since what is cut out of one would be copied.
@@ -86,21 +87,21 @@ class ProcessorEncoder(PackedEncoder):
 
     def _attend(self, given: list[str], pack: Packing) -> str:
         g = self._g
-        rows = [self._attend_on(grid, given) for grid in self._grids]
-        return g.op("Gather", g.op("Concat", *rows, axis=0) if len(rows) > 1 else rows[0], self._places)
+        rows = [self._attend_in(batch, given) for batch in self._batches]
+        return g.op("Gather", g.op("Concat", *rows, axis=0) if len(rows) > 1 else rows[0], self._positions)
 
-    def _attend_on(self, grid: _Grid, given: list[str]) -> str:
-        """A row for each place of a grid."""
+    def _attend_in(self, batch: _PaddedBatch, given: list[str]) -> str:
+        """A row for each place of a batch."""
         g, width, heads = self._g, self._shape.width, self._shape.heads
         shape = g.constant([0, 0, heads, width // heads])
-        on_grid = (g.op("Reshape", g.op("Gather", each, grid.token), shape) for each in given)
-        q, k, v = (g.op("Transpose", each, perm=[0, 2, 1, 3]) for each in on_grid)
+        padded = (g.op("Reshape", g.op("Gather", each, batch.token), shape) for each in given)
+        q, k, v = (g.op("Transpose", each, perm=[0, 2, 1, 3]) for each in padded)
         scaled = g.op("Mul", q, g.constant((width // heads) ** -0.5, np.float32))
         scores = g.op("MatMul", scaled, g.op("Transpose", k, perm=[0, 1, 3, 2]))
-        attended = g.op("MatMul", g.op("Softmax", g.op("Add", scores, grid.mask), axis=-1), v)
+        attended = g.op("MatMul", g.op("Softmax", g.op("Add", scores, batch.mask), axis=-1), v)
         return g.op("Reshape", g.op("Transpose", attended, perm=[0, 2, 1, 3]), g.constant([-1, width]))
 
     def mean(self, hidden: str, pack: Packing) -> str:
         g, axis = self._g, self._g.constant([1])
-        means = g.op("Concat", *(g.op("Unsqueeze", grid.mean(g, hidden), axis) for grid in self._grids), axis=1)
+        means = g.op("Concat", *(g.op("Unsqueeze", batch.mean(g, hidden), axis) for batch in self._batches), axis=1)
         return g.op("Reshape", means, g.constant([-1, self._shape.width]))

@@ -1,16 +1,15 @@
 """What an exported voice is held to: the original's samples, for sentences of every length, with the same noise."""
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from scripts.export_models.graphs.parity import Check
 from scripts.export_models.graphs.rewriting import nodes_of
-from scripts.export_models.graphs.sessions import Arrays, Infer
+from scripts.export_models.parity import Check
+from scripts.export_models.sessions import Arrays, Infer
 
 _UTTERANCES = 24
 _LONGEST = 300
@@ -21,7 +20,7 @@ _LARGEST_DIFFERENCE = 1e-4
 # Where a rounding moves the length of a phoneme over its edge, the sound is another from there on.
 _OTHER_LENGTHS = 1 / _UTTERANCES
 
-Open = Callable[[], AbstractContextManager[Infer]]
+Open = Callable[[], Infer]
 
 
 def utterances(symbols: Sequence[int], speakers: bool) -> list[Arrays]:
@@ -45,18 +44,17 @@ def with_seeds(model: onnx.ModelProto, path: Path) -> None:
     onnx.save(model, path)
 
 
-def compare(name: str, spoken: Sequence[Arrays], original: Open, ours: Open, where: str = "") -> list[Check]:
+def compare(name: str, spoken: Sequence[Arrays], original: Open, ours: Open) -> list[Check]:
     """The largest difference of a sample over all utterances, and how many of these have another length."""
     differences: list[float] = []
     waiting = list(reversed(spoken))
     while waiting:
-        with original() as before, ours() as after:
-            differences += _until_lengths_differ(waiting, before, after)
+        differences += _until_lengths_differ(waiting, original(), ours())
     others = len(spoken) - len(differences)
     largest = float(np.max(differences, initial=0.0))
     return [
-        Check(name, f"{len(differences)} utterances to {_LONGEST} ids, samples{where}", largest, _LARGEST_DIFFERENCE),
-        Check(name, f"utterances of another length{where}", others / len(spoken), _OTHER_LENGTHS),
+        Check(name, f"{len(differences)} utterances to {_LONGEST} ids, samples", largest, _LARGEST_DIFFERENCE),
+        Check(name, "utterances of another length", others / len(spoken), _OTHER_LENGTHS),
     ]
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import onnx
 
 from scripts.export_models.checkpoints import SourceError
-from scripts.export_models.graphs.progress import SILENT, Progress
 from scripts.export_models.graphs.rewriting import CONVOLUTIONS
+from scripts.export_models.progress import SILENT, Progress
 from scripts.export_models.voices import pictures, stretches, upsampling
 
 

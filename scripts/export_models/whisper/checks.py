@@ -20,8 +20,8 @@ from transformers import WhisperFeatureExtractor, WhisperForConditionalGeneratio
 
 from client.recordings import SAMPLE_RATE, recordings, words
 from scripts.export_models.checkpoints import read_json
-from scripts.export_models.graphs.conditions import ALONE, Conditions
-from scripts.export_models.graphs.parity import Check, not_checked
+from scripts.export_models.parity import Check, not_checked
+from scripts.export_models.progress import ALONE, Conditions
 from scripts.export_models.whisper.served import recognizer_module
 
 # Between two recordings of a window.

@@ -8,7 +8,7 @@ import openvino as ov
 from openvino import opset15 as op
 from openvino.op.util import Variable, VariableInfo
 
-from scripts.export_models.whisper.layers import Layers, in_int8, joined, model, named_input, scaled
+from scripts.export_models.whisper.layers import Layers, dequantised, in_int8, joined, model, named_input
 
 # The likeliest tokens that a step answers for each row: a search of a beam of N looks at N + 1.
 CANDIDATES = 10
@@ -44,7 +44,7 @@ class _Decoder(Layers):
         for layer, head in aligned:
             self._aligned.setdefault(layer, []).append(head)
         self._inputs: list[Any] = []
-        self._kept: list[Any] = []
+        self._earlier: list[Any] = []
         self._queries: list[Any] = []
         self._tokens = self._input("tokens", [-1, -1], np.int32)
         self._parents = self._input("parents", [-1], np.int32)
@@ -55,14 +55,14 @@ class _Decoder(Layers):
         return self._inputs[-1]
 
     def model(self, layers: int) -> ov.Model:
-        words, steps = in_int8(self.weight("decoder.embed_tokens.weight"))
-        x = op.multiply(op.convert(op.gather(words, self._tokens, 0), np.float32), op.gather(steps, self._tokens, 0))
+        words, scales = in_int8(self.weight("decoder.embed_tokens.weight"))
+        x = op.multiply(op.convert(op.gather(words, self._tokens, 0), np.float32), op.gather(scales, self._tokens, 0))
         places = op.gather(self.weight("decoder.embed_positions.weight"), self._input("positions", [-1], np.int32), 0)
         x = op.add(x, places)
         for layer in range(layers):
             x = self._layer(x, f"decoder.layers.{layer}", layer)
         last = op.gather(self.norm(x, "decoder.layer_norm"), -1, 1)
-        logits = op.matmul(last, scaled(words, steps), False, True)
+        logits = op.matmul(last, dequantised(words, scales), False, True)
         biased = op.add(logits, self._input("bias", [-1]))
         best = op.topk(biased, np.int32(CANDIDATES), -1, "max", "value")
         highest = op.reduce_max(biased, [-1], True)
@@ -74,7 +74,7 @@ class _Decoder(Layers):
             "log_sum": op.add(highest, rest).output(0),
             "queries": op.concat(self._queries, 1).output(0),
         }
-        return model("decoder", self._inputs, outputs, self._kept)
+        return model("decoder", self._inputs, outputs, self._earlier)
 
     def _layer(self, x: Any, name: str, layer: int) -> Any:
         """Attention to the tokens, attention to the encoder's output, and feed-forward."""
@@ -98,7 +98,7 @@ class _Decoder(Layers):
         nothing = op.concat([rows, np.array([self.heads, 0, self.head_width], np.int64)], 0)
         earlier = op.read_value(op.broadcast(np.float32(0), nothing), variable)
         together = op.concat([op.gather(earlier, self._parents, 0), new], 2)
-        self._kept.append(op.assign(together, variable))
+        self._earlier.append(op.assign(together, variable))
         return together
 
     def _hear(self, query: Any, layer: int) -> Any:

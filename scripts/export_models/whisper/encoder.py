@@ -2,7 +2,7 @@
 
 Each row of activations is quantised by its own extremes while it runs, each row of weights by its own here, as
 CTranslate2 does it in int8. OpenVINO multiplies integers where it meets a fake quantisation within fixed bounds; so
-each row is divided by its own step before, and what comes of it multiplied by that step. All else is computed in what
+each row is divided by its own scale before, and what comes of it multiplied by that scale. All else is computed in what
 the processor has: bfloat16 in hardware, or float32.
 """
 
@@ -15,10 +15,10 @@ import openvino as ov
 from numpy.polynomial import Chebyshev, Polynomial
 from openvino import opset15 as op
 
-from scripts.export_models.graphs.progress import SILENT, Progress
-from scripts.export_models.whisper.layers import Layers, in_int8, joined, model, named_input, scaled
+from scripts.export_models.progress import SILENT, Progress
+from scripts.export_models.whisper.layers import Layers, dequantised, in_int8, joined, model, named_input
 
-_LEAST_STEP = 1e-9
+_LEAST_SCALE = 1e-9
 _MIDDLE = 128
 # What GELU gives is 0.17 below zero at most, and far above it. Twice and half of this lose more on the demo's Whisper.
 _LOW = 16
@@ -38,21 +38,21 @@ def whisper_encoder(config: Any, state: dict[str, Any], progress: Progress = SIL
     for layer in progress.over(range(config.encoder_layers), "building layers"):
         x = encoder.layer(x, f"encoder.layers.{layer}")
     outputs = {"encoded": encoder.norm(x, "encoder.layer_norm")}
-    rows = _in_steps(outputs["encoded"], _MIDDLE)
+    frames = _quantised(outputs["encoded"], _MIDDLE)
     for layer in range(config.decoder_layers):
-        key, value = (encoder.attended_to(rows, f"decoder.layers.{layer}.encoder_attn.{part}_proj") for part in "kv")
+        key, value = (encoder.attended_to(frames, f"decoder.layers.{layer}.encoder_attn.{part}_proj") for part in "kv")
         outputs[f"keys.{layer}"] = op.multiply(key, encoder.scale)
         outputs[f"values.{layer}"] = value
     return model("encoder", [features], {name: node.output(0) for name, node in outputs.items()})
 
 
 @dataclass(frozen=True)
-class _Rows:
-    """Rows in uint8 around ``zero``, [1, rows, in], and the ``step`` of each, [1, rows, 1]."""
+class _Quantised:
+    """Frames in uint8 around ``zero_point``, ``values`` [1, frames, in], and the ``scale`` of each, [1, frames, 1]."""
 
-    quantised: Any
-    step: Any
-    zero: int
+    values: Any
+    scale: Any
+    zero_point: int
 
 
 class _Encoder(Layers):
@@ -68,31 +68,31 @@ class _Encoder(Layers):
 
     def layer(self, x: Any, name: str) -> Any:
         """Attention and feed-forward, each behind its norm and added to what came in."""
-        rows = _in_steps(self.norm(x, f"{name}.self_attn_layer_norm"), _MIDDLE)
-        query, key, value = (self.attended_to(rows, f"{name}.self_attn.{part}_proj") for part in "qkv")
+        frames = _quantised(self.norm(x, f"{name}.self_attn_layer_norm"), _MIDDLE)
+        query, key, value = (self.attended_to(frames, f"{name}.self_attn.{part}_proj") for part in "qkv")
         attended = joined(self._attention(query, key, value))
-        x = op.add(x, self._product(_in_steps(attended, _MIDDLE), f"{name}.self_attn.out_proj"))
-        inner = self._product(_in_steps(self.norm(x, f"{name}.final_layer_norm"), _MIDDLE), f"{name}.fc1")
-        return op.add(x, self._product(_in_steps(fitted_gelu(inner), _LOW), f"{name}.fc2"))
+        x = op.add(x, self._product(_quantised(attended, _MIDDLE), f"{name}.self_attn.out_proj"))
+        inner = self._product(_quantised(self.norm(x, f"{name}.final_layer_norm"), _MIDDLE), f"{name}.fc1")
+        return op.add(x, self._product(_quantised(fitted_gelu(inner), _LOW), f"{name}.fc2"))
 
     def _attention(self, query: Any, key: Any, value: Any) -> Any:
-        """Queries are multiplied by keys in int8, in steps of each query's own and of each head's keys (SageAttention,
+        """Queries are multiplied by keys in int8, by a scale of each query and one of each head's keys (SageAttention,
         Zhang et al. 2024). Where many values are attended to, their shares are too small for that.
         """
-        queries, query_step = _in_signed_steps(query, [-1])
-        keys, key_step = _in_signed_steps(key, [-2, -1])
-        step = op.multiply(op.multiply(query_step, key_step), self.scale)
-        scores = op.multiply(op.matmul(queries, keys, False, True), step)
+        queries, query_scale = _quantised_around_zero(query, [-1])
+        keys, key_scale = _quantised_around_zero(key, [-2, -1])
+        scale = op.multiply(op.multiply(query_scale, key_scale), self.scale)
+        scores = op.multiply(op.matmul(queries, keys, False, True), scale)
         return op.matmul(op.softmax(scores, -1), value, False, False)
 
-    def attended_to(self, rows: _Rows, name: str) -> Any:
-        return self.split(self._product(rows, name))
+    def attended_to(self, frames: _Quantised, name: str) -> Any:
+        return self.split(self._product(frames, name))
 
-    def _product(self, rows: _Rows, name: str) -> Any:
-        kept, steps = in_int8(self.weight(f"{name}.weight"))
-        product = op.matmul(rows.quantised, scaled(kept, steps), False, True)
-        around = op.subtract(product, rows.zero * (kept * steps).sum(axis=1))
-        return op.add(op.multiply(around, rows.step), self.bias(name))
+    def _product(self, frames: _Quantised, name: str) -> Any:
+        weight, scales = in_int8(self.weight(f"{name}.weight"))
+        product = op.matmul(frames.values, dequantised(weight, scales), False, True)
+        around = op.subtract(product, frames.zero_point * (weight * scales).sum(axis=1))
+        return op.add(op.multiply(around, frames.scale), self.bias(name))
 
 
 def fitted_gelu(x: Any) -> Any:
@@ -112,25 +112,25 @@ def fitted_gelu(x: Any) -> Any:
     return op.multiply(x, op.add(op.multiply(bounded, result), np.float32(0.5)))
 
 
-def _in_steps(x: Any, zero: int) -> _Rows:
-    """Quantise each row by its own extremes."""
-    highest = op.multiply(op.reduce_max(x, [-1], True), np.float32(1 / (255 - zero)))
-    lowest = op.multiply(op.reduce_min(x, [-1], True), np.float32(-1 / zero))
-    step = _kept(op.maximum(highest, lowest))
-    return _Rows(_rounded(op.add(op.divide(x, step), np.float32(zero)), 0, 255), step, zero)
+def _quantised(x: Any, zero_point: int) -> _Quantised:
+    """Quantise each frame by its own extremes."""
+    highest = op.multiply(op.reduce_max(x, [-1], True), np.float32(1 / (255 - zero_point)))
+    lowest = op.multiply(op.reduce_min(x, [-1], True), np.float32(-1 / zero_point))
+    scale = _in_bfloat16(op.maximum(highest, lowest))
+    return _Quantised(_rounded(op.add(op.divide(x, scale), np.float32(zero_point)), 0, 255), scale, zero_point)
 
 
-def _in_signed_steps(x: Any, axes: list[int]) -> tuple[Any, Any]:
-    """Quantise around zero by the largest value along ``axes``: int8 as ``x`` is, and the steps."""
-    step = _kept(op.multiply(op.reduce_max(op.abs(x), axes, True), np.float32(1 / 127)))
-    return _rounded(op.divide(x, step), -128, 127), step
+def _quantised_around_zero(x: Any, axes: list[int]) -> tuple[Any, Any]:
+    """Quantise around zero by the largest value along ``axes``: int8 as ``x`` is, and the scales."""
+    scale = _in_bfloat16(op.multiply(op.reduce_max(op.abs(x), axes, True), np.float32(1 / 127)))
+    return _rounded(op.divide(x, scale), -128, 127), scale
 
 
-def _kept(step: Any) -> Any:
-    """A step goes through a matrix product, since OpenVINO keeps in float32 whatever reaches the model's output past
+def _in_bfloat16(scale: Any) -> Any:
+    """A scale goes through a matrix product, since OpenVINO keeps in float32 whatever reaches the model's output past
     none, and what that was taken from with it. In bfloat16 the encoder takes a tenth less time.
     """
-    return op.matmul(op.maximum(step, np.float32(_LEAST_STEP)), np.ones((1, 1), np.float32), False, False)
+    return op.matmul(op.maximum(scale, np.float32(_LEAST_SCALE)), np.ones((1, 1), np.float32), False, False)
 
 
 def _rounded(x: Any, lowest: int, highest: int) -> Any:

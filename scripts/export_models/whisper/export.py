@@ -10,10 +10,9 @@ import openvino as ov
 from transformers import WhisperModel
 
 from scripts.export_models.checkpoints import SourceError, read_json
-from scripts.export_models.graphs.conditions import ALONE, Conditions
-from scripts.export_models.graphs.fast_int8 import FAST_INT8
-from scripts.export_models.graphs.parity import Check
-from scripts.export_models.graphs.progress import SILENT, Progress
+from scripts.export_models.parity import Check
+from scripts.export_models.precisions import FAST_INT8
+from scripts.export_models.progress import ALONE, SILENT, Conditions, Progress
 from scripts.export_models.ways import Way
 from scripts.export_models.whisper import checks
 from scripts.export_models.whisper.decoder import whisper_decoder

@@ -35,7 +35,7 @@ class Layers:
 
     def linear(self, x: Any, name: str) -> Any:
         """A linear layer whose weights are kept in int8, and multiplied as what the processor computes in."""
-        weight = scaled(*in_int8(self.weight(f"{name}.weight")))
+        weight = dequantised(*in_int8(self.weight(f"{name}.weight")))
         return op.add(op.matmul(x, weight, False, True), self.bias(name))
 
     def bias(self, name: str) -> Array:
@@ -55,14 +55,14 @@ def joined(heads: Any) -> Any:
 
 
 def in_int8(weight: Array) -> tuple[NDArray[np.int8], Array]:
-    """Weights [out, in] in steps of each row's own, and the steps [out, 1]."""
-    steps = np.maximum(np.abs(weight).max(axis=1, keepdims=True), 1e-12) / 127
-    return np.rint(weight / steps).astype(np.int8), steps
+    """Weights [out, in] by a scale of each row, and the scales [out, 1]."""
+    scales = np.maximum(np.abs(weight).max(axis=1, keepdims=True), 1e-12) / 127
+    return np.rint(weight / scales).astype(np.int8), scales
 
 
-def scaled(kept: NDArray[np.int8], steps: Array) -> Any:
+def dequantised(weight: NDArray[np.int8], scales: Array) -> Any:
     """Weights as a graph keeps them."""
-    return op.multiply(op.convert(kept, np.float32), steps)
+    return op.multiply(op.convert(weight, np.float32), scales)
 
 
 def named_input(name: str, shape: list[int], kind: Any = np.float32) -> Any:
@@ -72,8 +72,8 @@ def named_input(name: str, shape: list[int], kind: Any = np.float32) -> Any:
     return parameter
 
 
-def model(name: str, inputs: list[Any], outputs: dict[str, Any], kept: Sequence[Any] = ()) -> ov.Model:
-    """A graph with named outputs, and what it keeps from run to run."""
+def model(name: str, inputs: list[Any], outputs: dict[str, Any], state: Sequence[Any] = ()) -> ov.Model:
+    """A graph with named outputs, and its state from run to run."""
     for output, port in outputs.items():
         port.set_names({output})
-    return ov.Model([op.result(port) for port in outputs.values()], list(kept), inputs, name)
+    return ov.Model([op.result(port) for port in outputs.values()], list(state), inputs, name)

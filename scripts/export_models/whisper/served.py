@@ -2,9 +2,9 @@
 
 from types import ModuleType
 
-from scripts.export_models.graphs.served import served
+from scripts.export_models.triton_code import triton_module
 
 
 def recognizer_module(name: str = "recognizer") -> ModuleType:
     """The code that Triton runs, imported from the model repository where it lies."""
-    return served("whisper_turbo", name)
+    return triton_module("whisper_turbo", name)

@@ -102,14 +102,14 @@ def test_what_is_no_amount_in_micro_chf_is_refused(text: str) -> None:
 
 
 def test_what_an_export_wrote_is_read(tmp_path: Path) -> None:
-    stamp.write(tmp_path, "m", Stamp("print", way="fp32", skipped=["int8: error is 0.3", "bf16: error is 0.2"]))
+    stamp.write(tmp_path, "m", Stamp(way="fp32", skipped=["int8: error is 0.3", "bf16: error is 0.2"]))
     export = read_export(tmp_path, "m")
     assert export == Export("fp32", ("int8: error is 0.3", "bf16: error is 0.2"))
     assert export.skipped_ways == ("int8", "bf16")
 
 
 def test_a_model_that_could_not_be_exported_says_why(tmp_path: Path) -> None:
-    stamp.write(tmp_path, "m", Stamp("", failed="damaged"))
+    stamp.write(tmp_path, "m", Stamp(failed="damaged"))
     assert read_export(tmp_path, "m") == Export(failed="damaged")
 
 

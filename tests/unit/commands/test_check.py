@@ -109,7 +109,7 @@ def embedder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 def test_each_way_that_an_export_skipped_is_a_line_with_its_reason(terminal: Terminal, embedder: Path) -> None:
     skipped = ["int8: 1 - cosine is 0.3, over 0.001", "bf16: no such layer"]
-    stamp.write(embedder, "m3_embedder", Stamp("print", way="fp32", skipped=skipped))
+    stamp.write(embedder, "m3_embedder", Stamp(way="fp32", skipped=skipped))
     _, *lines = terminal.type("check")
     assert lines == ["m3_embedder  fp32", *(f"  skipped {each}" for each in skipped)]
 
@@ -119,7 +119,7 @@ def test_a_repository_from_elsewhere_does_not_say_how_it_was_exported(terminal: 
 
 
 def test_a_model_that_no_way_could_export_is_told_with_the_reason(terminal: Terminal, embedder: Path) -> None:
-    stamp.write(embedder, "m3_embedder", Stamp("", failed="the file is damaged"))
+    stamp.write(embedder, "m3_embedder", Stamp(failed="the file is damaged"))
     (line,) = terminal.type("check", status=2)
     assert line == "QUARTET_MODEL_REPOSITORY: m3_embedder could not be exported: the file is damaged"
 

@@ -4,19 +4,16 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from scripts.export_models import __main__ as export
-from scripts.export_models import lanes, plan, stamp
+from scripts.export_models import plan, runner, stamp
 from scripts.export_models.checkpoints import EMBEDDER, VOICE_FILES, VOICES
-from scripts.export_models.graphs.runtimes import OtherRuntime
-from scripts.export_models.stamp import Stamp
 from scripts.export_models.ways import Exported
-from scripts.export_models.worker import Job
 from tests.conftest import ROOT
 
 
@@ -83,8 +80,8 @@ def test_weights_that_no_library_reads_are_one_sentence(folder: Path, capsys: py
     (folder / VOICES.repository / f"{VOICE_FILES['amy']}.onnx").write_bytes(b"no model")
     assert _main(folder) == 2
     *_, last = [line for line in _told(capsys) if line.startswith("piper_amy could not be exported: ")]
-    assert "export-0.log)" in last
-    assert "Traceback" in (folder.parent / "work" / "export-0.log").read_text(encoding="utf-8")
+    assert "export.log)" in last
+    assert "Traceback" in (folder.parent / "work" / "export.log").read_text(encoding="utf-8")
 
 
 def test_a_voice_that_was_cut_off_is_named_and_the_others_are_exported(
@@ -130,15 +127,6 @@ def test_a_disk_without_room_is_enough_where_all_is_exported(folder: Path, monke
     assert _main(folder) == 0
 
 
-@pytest.mark.parametrize("version", ["1.19.1", "99.0.0", "1.19", "latest"])
-def test_a_runtime_that_exports_are_not_for_is_one_sentence(
-    folder: Path, capsys: pytest.CaptureFixture[str], version: str
-) -> None:
-    assert _main(folder, "--onnxruntime", version) == 2
-    (line,) = _told(capsys)
-    assert version in line
-
-
 def test_a_check_alone_writes_nothing(folder: Path) -> None:
     assert _main(folder, "--check") == 0
     assert not _written(folder).exists()
@@ -158,25 +146,27 @@ def test_what_is_not_checked_is_said_again_at_each_start(
     assert _main(folder) == 0
     found = stamp.read(folder.parent / "repository", "piper_amy")
     assert found is not None
-    stamp.write(folder.parent / "repository", "piper_amy", Stamp(found.fingerprint, [], ["on CUDA"]))
+    stamp.write(folder.parent / "repository", "piper_amy", replace(found, not_checked=["on CUDA"]))
     capsys.readouterr()
     assert _main(folder) == 0
     assert _told(capsys) == ["piper_amy is exported and not checked: on CUDA"]
 
 
-@pytest.mark.parametrize("version", ["1.19.2", "oldest"])
-def test_an_export_that_was_not_checked_on_a_runtime_is_exported_again(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, version: str
-) -> None:
-    assert _main(folder) == 0
-    ran: list[Job] = []
+def test_both_whispers_of_one_checkpoint_are_exported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[str] = []
 
-    def run(jobs: Sequence[Job], *_: object) -> dict[str, Exported]:
-        ran.extend(jobs)
-        return {"piper_amy": Exported("rewritten", [])}
+    def run(model: str, *_: object) -> Exported:
+        ran.append(model)
+        (tmp_path / model / "1" / "whisper").mkdir(parents=True)
+        (tmp_path / model / "1" / "whisper" / "encoder.bin").write_bytes(b"weights")
+        return Exported("int8", [])
 
-    monkeypatch.setattr(OtherRuntime, "install", lambda _: None)
-    monkeypatch.setattr(lanes, "run", run)
-    assert _main(folder, "--onnxruntime", version) == 0
-    (job,) = ran
-    assert (list(job.fingerprints), job.versions) == (["piper_amy"], ["1.19.2"])
+    monkeypatch.setattr(runner, "run", run)
+    places = ["--repository", str(tmp_path), "--work", str(tmp_path / "work")]
+    models = ["whisper_turbo", "whisper_large_v3"]
+    assert export.main([*places, *(part for model in models for part in ("--only", model))]) == 0
+    files = [tmp_path / model / "1" / "whisper" / "encoder.bin" for model in models]
+    assert (ran, files[0].samefile(files[1])) == (["whisper_turbo"], True)
+    stamps = [stamp.read(tmp_path, model) for model in models]
+    assert stamps[0] is not None
+    assert stamps[0] == stamps[1]

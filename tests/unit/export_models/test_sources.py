@@ -1,5 +1,6 @@
 """Downloads, against a local stand-in of the model hub that serves files under the real names."""
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from scripts.export_models import checkpoints
 from scripts.export_models.checkpoints import EMBEDDER, WHISPER_LARGE, WHISPER_TURBO, Checkpoint, SourceError
 from scripts.export_models.demo.packages import Offer, Published
 from scripts.export_models.demo.published import PUBLISHED
+from scripts.export_models.plan import EXPORT_VERSION
 from scripts.export_models.sources import DemoSource, FolderSource, HubSource
 from tests.hub import Cut, Hub
 
@@ -109,6 +111,20 @@ def test_what_the_demo_has_is_not_downloaded(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setitem(PUBLISHED, "text", published)
     assert DemoSource(tmp_path).downloads([EMBEDDER]) == []
     assert DemoSource(tmp_path).fetch(EMBEDDER) == tmp_path / "text"
+
+
+@pytest.mark.parametrize(("changed", "times"), [(0, 1), (1, 2)])
+def test_the_demos_voices_are_built_once_for_a_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: int, times: int
+) -> None:
+    built = list[list[str]]()
+    monkeypatch.setitem(PUBLISHED, "voices", Published("it", "MIT", (Offer((), {}),)))
+    monkeypatch.setattr(subprocess, "run", lambda command, check: built.append(command))
+    (tmp_path / "voices").mkdir()
+    DemoSource(tmp_path).fetch(checkpoints.VOICES)
+    monkeypatch.setattr("scripts.export_models.sources.EXPORT_VERSION", EXPORT_VERSION + changed)
+    DemoSource(tmp_path).fetch(checkpoints.VOICES)
+    assert len(built) == times
 
 
 @pytest.mark.parametrize(

@@ -1,89 +1,141 @@
-"""What a stamp depends on, with a small project below a folder."""
+"""What brings a new export: another checkpoint, precision or version, never another place."""
 
 import hashlib
+import json
 import os
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from scripts.export_models import stamp
+from scripts.export_models import plan, precisions, stamp
+from scripts.export_models.checkpoints import EMBEDDER, VOICE_FILES, VOICES, WHISPER_TURBO, Kind
+from scripts.export_models.demo.published import PUBLISHED
+from scripts.export_models.sources import DemoSource, FolderSource, HubSource, Source
 from scripts.export_models.stamp import Digests, Stamp
 
-MAIN = '''"""Exports."""
 
-from scripts.inner import double
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Checkpoints without a model in them: nothing but their bytes counts."""
+    folder = tmp_path / "models"
+    for checkpoint in (EMBEDDER, WHISPER_TURBO):
+        (folder / checkpoint.repository).mkdir(parents=True)
+        (folder / checkpoint.repository / "config.json").write_text("{}", encoding="utf-8")
+        (folder / checkpoint.repository / "model.safetensors").write_bytes(b"weights")
+    for path in VOICE_FILES.values():
+        voice = folder / VOICES.repository / f"{path}.onnx"
+        voice.parent.mkdir(parents=True)
+        voice.write_bytes(path.encode())
+        voice.with_name(f"{voice.name}.json").write_text("{}", encoding="utf-8")
+    return folder
 
-# A reason.
-def export(x: int) -> int:
-    """Doubles."""
-    return double(x)  # here
-'''
-INNER = """def double(x: int) -> int:
-    return 2 * x
-"""
+
+def _of(model: str, source: Path | Source, *, name: str = "folder", precision: str = "int8") -> Stamp:
+    its = FolderSource(source) if isinstance(source, Path) else source
+    memory = source.parent / "digests.json" if isinstance(source, Path) else Path(os.devnull)
+    return stamp.wanted(model, its, name, precision, Digests(memory))
 
 
-def _code(root: Path, main: str = MAIN, inner: str = INNER, other: str = "pass") -> dict[str, str]:
-    for name, text in (("main", main), ("inner", inner), ("other", other)):
-        path = root / "scripts" / f"{name}.py"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    return stamp.code_of("scripts.main", root)
+MODELS = ["m3_embedder", "whisper_turbo", "piper_amy"]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_folder_that_has_moved_is_the_same(folder: Path, model: str) -> None:
+    before = _of(model, folder)
+    moved = folder.with_name("moved")
+    shutil.copytree(folder, moved)
+    shutil.rmtree(folder)
+    assert _of(model, moved) == before
 
 
 @pytest.mark.parametrize(
-    "main",
+    ("model", "file"),
     [
-        MAIN.replace("# A reason.", "# Another reason."),
-        MAIN.replace("  # here", ""),
-        MAIN.replace("Doubles.", "Gives twice as much."),
-        MAIN.replace('"""Exports."""', '"""Exports\n\nin more words."""'),
-        MAIN.replace("    return double(x)", "\n    return (double( x ))"),
+        ("m3_embedder", f"{EMBEDDER.repository}/model.safetensors"),
+        ("m3_embedder", f"{EMBEDDER.repository}/config.json"),
+        ("whisper_turbo", f"{WHISPER_TURBO.repository}/model.safetensors"),
+        ("piper_amy", f"{VOICES.repository}/{VOICE_FILES['amy']}.onnx"),
+        ("piper_amy", f"{VOICES.repository}/{VOICE_FILES['amy']}.onnx.json"),
     ],
 )
-def test_comments_docstrings_and_layout_are_no_code(tmp_path: Path, main: str) -> None:
-    assert _code(tmp_path, main) == _code(tmp_path)
+def test_other_bytes_of_a_model_are_another(folder: Path, model: str, file: str) -> None:
+    before = {name: _of(name, folder) for name in MODELS}
+    (folder / file).write_bytes(b"changed")
+    assert {name for name in MODELS if _of(name, folder) != before[name]} == {model}
+
+
+def test_how_texts_are_pooled_counts(folder: Path) -> None:
+    before = _of("m3_embedder", folder)
+    pooling = folder / EMBEDDER.repository / "1_Pooling" / "config.json"
+    pooling.parent.mkdir()
+    pooling.write_text(json.dumps({"pooling_mode_mean_tokens": True}), encoding="utf-8")
+    assert _of("m3_embedder", folder) != before
+
+
+def test_a_picture_beside_the_weights_does_not_count(folder: Path) -> None:
+    before = _of("m3_embedder", folder)
+    (folder / EMBEDDER.repository / "plot.png").write_bytes(b"1")
+    (folder / EMBEDDER.repository / "README.md").write_bytes(b"1")
+    assert _of("m3_embedder", folder) == before
+
+
+def test_another_precision_is_another_export_of_all_but_voices(folder: Path) -> None:
+    before = {name: _of(name, folder) for name in MODELS}
+    changed = {name for name in MODELS if _of(name, folder, precision="fp32") != before[name]}
+    assert changed == {"m3_embedder", "whisper_turbo"}
+
+
+@pytest.mark.parametrize(("precision", "matters"), [("auto", True), ("int8", False), ("fp32", False)])
+def test_the_processor_counts_where_it_decides(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, precision: str, matters: bool
+) -> None:
+    found = set()
+    for fast in (True, False):
+        monkeypatch.setattr(precisions, "int8_is_fast", lambda fast=fast: fast)
+        found.add(_of("m3_embedder", folder, precision=precision).precision)
+    assert (len(found) == 2) is matters
+
+
+def test_whisper_is_exported_the_same_on_any_processor(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = set()
+    for fast in (True, False):
+        monkeypatch.setattr(precisions, "int8_is_fast", lambda fast=fast: fast)
+        found.add(_of("whisper_turbo", folder, precision="auto").precision)
+    assert len(found) == 1
+
+
+def test_another_version_of_the_export_is_another_export_of_all(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {name: _of(name, folder) for name in MODELS}
+    monkeypatch.setattr(plan, "EXPORT_VERSION", plan.EXPORT_VERSION + 1)
+    assert not any(_of(name, folder).of_the_same(before[name]) for name in MODELS)
+
+
+def test_how_it_went_does_not_count(folder: Path) -> None:
+    wanted = _of("m3_embedder", folder)
+    assert replace(wanted, way="bf16", skipped=["int8: lost too much"], source="hub").of_the_same(wanted)
+
+
+def test_the_hub_is_known_by_its_commit_without_a_download(tmp_path: Path) -> None:
+    hub = HubSource(tmp_path / "none", "http://127.0.0.1:9")
+    assert _of("m3_embedder", hub, name="hub") != _of("m3_reranker", hub, name="hub")
 
 
 @pytest.mark.parametrize(
-    "changed", [{"main": MAIN.replace("(x)  #", "(x + 1)  #")}, {"inner": INNER.replace("2", "3")}]
+    ("kind", "models"),
+    [("whisper", {"whisper_turbo", "whisper_large_v3"}), ("text", {"m3_embedder"}), ("voices", {"piper_ryan"})],
 )
-def test_code_that_is_imported_counts(tmp_path: Path, changed: dict[str, str]) -> None:
-    assert _code(tmp_path, **changed) != _code(tmp_path)
+def test_what_the_demo_downloads_is_known_by_its_hashes_without_a_download(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Kind, models: set[str]
+) -> None:
+    def prints() -> dict[str, Stamp]:
+        names = ("whisper_turbo", "whisper_large_v3", "m3_embedder", "piper_ryan", "piper_amy")
+        return {name: _of(name, DemoSource(tmp_path), name="demo") for name in names}
 
-
-def test_code_that_is_not_imported_does_not_count(tmp_path: Path) -> None:
-    assert _code(tmp_path, other="print(1)") == _code(tmp_path)
-
-
-def test_where_code_lies_does_not_count(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
-    assert _code(tmp_path / "a") == _code(tmp_path / "b")
-
-
-@pytest.mark.parametrize(
-    "line",
-    ["import scripts.other", "from scripts import other", "from scripts.other import x", "from scripts.other import *"],
-)
-def test_every_form_of_import_is_followed(tmp_path: Path, line: str) -> None:
-    assert "scripts.other" in _code(tmp_path, f"def run():\n    {line if '*' not in line else 'pass'}\n{line}\n")
-
-
-@pytest.mark.parametrize(
-    ("family", "reads"),
-    [
-        ("text", {"text.encoder", "text.int8", "text.quantise", "text.calibration", "text.checks", "text.processor"}),
-        ("whisper", {"whisper.encoder", "whisper.layers", "whisper.decoder", "whisper.checks"}),
-        ("voices", {"voices.stretches", "graphs.rewriting"}),
-    ],
-)
-def test_a_models_code_is_what_its_export_imports(family: str, reads: set[str]) -> None:
-    package = "scripts.export_models."
-    found = {name.removeprefix(package) for name in stamp.code_of(f"{package}{family}.export")}
-    assert reads <= found
-    others = {"text.export", "whisper.export", "voices.export", "worker", "lanes", "__main__"} - {f"{family}.export"}
-    assert not others & found
+    before = prints()
+    monkeypatch.setitem(PUBLISHED, kind, replace(PUBLISHED[kind], made={"model": "0" * 64}))
+    assert {name for name, found in prints().items() if found != before[name]} == models
 
 
 def test_a_file_is_known_by_its_bytes(tmp_path: Path) -> None:
@@ -117,7 +169,7 @@ def test_a_memory_that_cannot_be_read_is_none(tmp_path: Path) -> None:
 
 def test_a_stamp_is_read_as_it_was_written(tmp_path: Path) -> None:
     (tmp_path / "m" / "1").mkdir(parents=True)
-    written = Stamp("f", ["1.19.2"], ["fp16: runs on CUDA alone"])
+    written = Stamp("digest", "int8", 1, "hub", "bf16", ["int8: lost too much"], ["fp16: runs on CUDA alone"])
     stamp.write(tmp_path, "m", written)
     assert stamp.read(tmp_path, "m") == written
 
@@ -133,5 +185,5 @@ def test_what_is_no_stamp_is_none(tmp_path: Path, text: str | None) -> None:
 def test_a_model_of_another_source_is_missing_and_one_of_before_sources_were_noted_is_not(tmp_path: Path) -> None:
     for name, source in (("demos", "demo"), ("hubs", "hub"), ("old", "")):
         (tmp_path / name / "1").mkdir(parents=True)
-        stamp.write(tmp_path, name, Stamp("f", source=source))
+        stamp.write(tmp_path, name, Stamp("digest", source=source))
     assert stamp.missing(tmp_path, ["demos", "hubs", "old", "none"], "hub") == ["demos", "none"]

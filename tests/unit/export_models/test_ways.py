@@ -3,8 +3,8 @@ from collections.abc import Callable
 import pytest
 
 from scripts.export_models.checkpoints import SourceError
-from scripts.export_models.graphs.parity import Check
-from scripts.export_models.graphs.progress import SILENT, Progress
+from scripts.export_models.parity import Check
+from scripts.export_models.progress import SILENT, Progress
 from scripts.export_models.ways import Way, first_that_passes
 
 GOOD, BAD = Check("m", "error", 0.1, 0.2), Check("m", "error", 0.3, 0.2)

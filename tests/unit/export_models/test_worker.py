@@ -1,106 +1,55 @@
-"""One process of an export: what it fetches, tells and stamps."""
+"""The process that exports one model tells its parent what came of it."""
 
 import os
-import re
-import subprocess
-import sys
 from multiprocessing import Pipe
 from pathlib import Path
+from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
 
-from scripts.export_models import stamp, worker
-from scripts.export_models.checkpoints import VOICES, Checkpoint
-from scripts.export_models.graphs.parity import Check, not_checked
-from scripts.export_models.sources import FolderSource
-from scripts.export_models.stamp import Stamp
-from scripts.export_models.ways import Way
-from scripts.export_models.worker import Job
+from scripts.export_models import sources, worker
+from scripts.export_models.checkpoints import SourceError
+from scripts.export_models.parity import Check
+from scripts.export_models.ways import Exported, Way
 
 
-def _stamped(repository: Path, checks: list[Check], monkeypatch: pytest.MonkeyPatch) -> Stamp | None:
-    """The stamp after a worker whose export gave these checks."""
-    (repository / "m3_embedder" / "1").mkdir(parents=True)
-    monkeypatch.setattr(worker, "source_of", lambda *_: MagicMock())
-    monkeypatch.setattr(worker, "_ways", lambda *_: [Way("fp16", lambda: checks)])
-    job = Job("demo", "", str(repository), "", "", "fp16", False, ["1.19.2"], {"m3_embedder": "print"}, 1)
+def _told(monkeypatch: pytest.MonkeyPatch, export: Any) -> list[tuple[Any, ...]]:
+    monkeypatch.setattr(sources, "source_of", lambda *_: MagicMock())
+    monkeypatch.setattr(worker, "_ways", export)
     reader, writer = Pipe(duplex=False)
-    worker.main([job.written(), str(os.dup(writer.fileno()))])
+    worker.main(["m3_embedder", str(os.dup(writer.fileno())), "--precision", "fp16", "--work", str(Path())])
     writer.close()
+    told = list[tuple[Any, ...]]()
+    while not told or told[-1][0] != "ended":
+        told.append(reader.recv())
     reader.close()
-    return stamp.read(repository, "m3_embedder")
+    return told
 
 
-def test_models_of_one_checkpoint_fetch_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Checkpoint] = []
-
-    class Counting(FolderSource):
-        def fetch(self, checkpoint: Checkpoint) -> Path:
-            asked.append(checkpoint)
-            return tmp_path
-
-    monkeypatch.setattr(worker, "source_of", lambda *_: Counting(tmp_path))
-    monkeypatch.setattr(worker, "_ways", lambda *_: [Way("rewritten", lambda: [Check("m", "w", 0, 1)])])
-    models = ("piper_amy", "piper_ryan")
-    for model in models:
-        (tmp_path / model / "1").mkdir(parents=True)
-    job = Job("demo", "", str(tmp_path), "", "", "fp32", False, [], dict.fromkeys(models, "print"), 1)
-    reader, writer = Pipe(duplex=False)
-    worker.main([job.written(), str(os.dup(writer.fileno()))])
-    writer.close()
-    reader.close()
-    assert asked == [VOICES]
+def test_an_export_that_passed_is_told_with_its_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    check = Check("m", "w", 0, 1)
+    told = _told(monkeypatch, lambda *_: [Way("fp16", lambda: [check])])
+    assert told == [("step", "loading", 0, 1), ("ended", Exported("fp16", [check]))]
 
 
-# A worker whose export holds 300 MB, with so much room for them.
-_HOLDS = """
-import sys, time
-from scripts.export_models import plan, worker
-from scripts.export_models.ways import Way
-plan.TEXT_MEMORY = worker.held_bytes("RssAnon") + {room}
-worker.source_of = lambda *_: type("Here", (), {{"fetch": lambda *_: None}})()
-worker._ways = lambda *_: [Way("fp32", lambda: (b"x" * 300_000_000, time.sleep({seconds}), [])[2])]
-worker.main(sys.argv[1:])
-"""
+def test_one_that_failed_is_told_with_what_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    *_, (kind, reason) = _told(monkeypatch, lambda *_: [Way("fp16", lambda: [Check("m", "w", 2, 1)])])
+    assert (kind, reason) == ("ended", "no way to export it passes: fp16: w is 2, over 1")
 
 
 @pytest.mark.parametrize(
-    ("model", "room", "event"),
+    ("error", "reason"),
     [
-        ("m3_embedder", 100_000_000, "failed"),
-        ("m3_embedder", 900_000_000, "finished"),
-        ("whisper_turbo", 100_000_000, "finished"),
+        (SourceError("it has no weights"), "it has no weights"),
+        (ValueError("no such layer\nat line 1"), "ValueError: no such layer"),
+        (MemoryError(), "MemoryError"),
     ],
 )
-def test_a_text_models_export_ends_where_it_holds_more_memory_than_it_may(
-    tmp_path: Path, model: str, room: int, event: str
+def test_whatever_a_library_raises_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, reason: str
 ) -> None:
-    (tmp_path / model / "1").mkdir(parents=True)
-    job = Job("demo", "", str(tmp_path), "", "", "fp32", False, [], {model: "print"}, 1)
-    reader, writer = Pipe(duplex=False)
-    code = _HOLDS.format(room=room, seconds=60 if event == "failed" else 0.5)
-    command = [sys.executable, "-c", code, job.written(), str(writer.fileno())]
-    ended = subprocess.run(command, pass_fds=[writer.fileno()], check=False)
-    writer.close()
-    steps = iter(reader.recv, None)
-    kind, _, said = next(each for each in steps if each[0] != "step")
-    reader.close()
-    assert (kind, ended.returncode) == (event, 2 if event == "failed" else 0)
-    assert event == "finished" or re.fullmatch(r"the export took more than \d+ MB of memory", said)
+    def ways(*_: object) -> list[Way]:
+        raise error
 
-
-def test_an_export_that_passed_is_stamped_with_its_source_and_where_it_was_checked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert _stamped(tmp_path, [Check("m", "w", 0, 1)], monkeypatch) == Stamp("print", ["1.19.2"], [], "demo", "fp16")
-
-
-def test_an_export_that_nobody_checked_is_stamped_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _stamped(tmp_path, [not_checked("m", "fp16")], monkeypatch) == Stamp(
-        "print", ["1.19.2"], ["fp16"], "demo", "fp16"
-    )
-
-
-def test_an_export_that_failed_has_no_stamp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _stamped(tmp_path, [Check("m", "w", 0, 1), Check("m", "w", 2, 1)], monkeypatch) is None
+    assert _told(monkeypatch, ways)[-1] == ("ended", reason)

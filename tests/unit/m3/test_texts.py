@@ -10,11 +10,11 @@ import pytest
 from onnx import TensorProto, helper
 
 from scripts.export_models.graphs.builder import Graph
-from scripts.export_models.graphs.served import served
 from scripts.export_models.text.encoder import text_inputs
-from scripts.export_models.text.served import write
+from scripts.export_models.text.model_folder import write
+from scripts.export_models.triton_code import triton_module
 
-code = served("m3_embedder", "texts")
+code = triton_module("m3_embedder", "texts")
 
 
 def _graph(g: Graph, lengths: str, ids: str) -> Any:
@@ -136,7 +136,7 @@ def test_an_export_for_cuda_is_refused(folder: Path, tmp_path: Path) -> None:
         code.TextModel(tmp_path, 1)
 
 
-blocks = served("m3_embedder", "blocks").blocks
+blocks = triton_module("m3_embedder", "blocks").blocks
 
 
 def _of(*lengths: int) -> list[list[int]]:

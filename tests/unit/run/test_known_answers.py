@@ -67,7 +67,7 @@ def test_the_environment_tells_which_facts_belong_to_the_models(
 def test_the_precision_is_told_where_the_text_models_that_are_served_have_one(
     repository: Path, other: str, failed: str, precision: str | None
 ) -> None:
-    stamp.write(repository, "m3_reranker", Stamp("", failed=failed))
+    stamp.write(repository, "m3_reranker", Stamp(failed=failed))
     (repository / "m3_reranker" / "1" / "quartet.json").write_text(json.dumps({"precision": other}), encoding="utf-8")
     assert known_answers.told(Choice("run"), repository).get("QUARTET_PRECISION") == precision
 

@@ -109,7 +109,7 @@ def _export(models: Iterable[str], source: str) -> None:
     Path(".venv/installed").touch()
     for model in models:
         (Path("model_repository") / model / "1").mkdir(parents=True, exist_ok=True)
-        stamp.write(Path("model_repository"), model, Stamp("print", source=source))
+        stamp.write(Path("model_repository"), model, Stamp(source=source))
 
 
 def test_the_first_start_says_what_it_takes() -> None:

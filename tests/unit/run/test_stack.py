@@ -77,7 +77,7 @@ def _started(
 
     found: dict[str, str] = {}
     for model in unexported:
-        stamp.write(tmp_path, model, Stamp("", failed="damaged"))
+        stamp.write(tmp_path, model, Stamp(failed="damaged"))
     its = Stack(1, {}, tmp_path, tmp_path)
     monkeypatch.setattr(its.triton, "start", lambda: None)
     monkeypatch.setattr(its.triton, "load", load)

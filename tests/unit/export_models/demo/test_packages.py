@@ -11,7 +11,7 @@ import pytest
 from scripts.export_models.checkpoints import SourceError
 from scripts.export_models.demo import packages
 from scripts.export_models.demo.packages import File, Offer, Package, Published
-from scripts.export_models.graphs.progress import Progress
+from scripts.export_models.progress import Progress
 
 WHOLE = b"first half, second half"
 

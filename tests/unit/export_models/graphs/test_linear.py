@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
 from scripts.export_models.graphs.builder import Graph
-from scripts.export_models.graphs.linear import product, quantise_rows
+from scripts.export_models.graphs.linear import product, quantise_tokens
 
 
 def _run(g: Graph, outputs: list[str], rows: NDArray[np.float32]) -> list[NDArray[np.float32]]:
@@ -16,37 +16,37 @@ def _run(g: Graph, outputs: list[str], rows: NDArray[np.float32]) -> list[NDArra
     return found
 
 
-def _quantised(rows: NDArray[np.float32], zero: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """The whole steps and the step of each row as the graph gives them, FP32."""
+def _quantised(rows: NDArray[np.float32], zero_point: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """The whole numbers and the scale of each token as the graph gives them, FP32."""
     g = Graph()
-    its = quantise_rows(g, "x", zero)
-    g.op("Identity", its.rounded, output="numbers")
-    g.op("Identity", its.reach, output="steps")
-    numbers, steps = _run(g, ["numbers", "steps"], rows)
-    return (numbers - its.raised) * (255 - zero), steps / (255 - zero)
+    its = quantise_tokens(g, "x", zero_point)
+    g.op("Identity", its.values, output="numbers")
+    g.op("Identity", its.abs_max, output="scales")
+    numbers, scales = _run(g, ["numbers", "scales"], rows)
+    return (numbers - its.offset) * (255 - zero_point), scales / (255 - zero_point)
 
 
-REACHES = [(-1.0, 3.0), (-3.0, 1.0), (-0.001, 0.002), (0.5, 8.0), (-8.0, -0.5)]
+RANGES = [(-1.0, 3.0), (-3.0, 1.0), (-0.001, 0.002), (0.5, 8.0), (-8.0, -0.5)]
 
 
-@pytest.mark.parametrize("zero", [60, 128])
-@pytest.mark.parametrize(("low", "high"), REACHES)
-def test_a_row_is_rounded_by_steps_that_its_extremes_just_fill(low: float, high: float, zero: int) -> None:
+@pytest.mark.parametrize("zero_point", [60, 128])
+@pytest.mark.parametrize(("low", "high"), RANGES)
+def test_a_token_is_rounded_by_a_scale_that_its_extremes_just_fill(low: float, high: float, zero_point: int) -> None:
     row = np.linspace(low, high, 50, dtype=np.float32)[None]
-    numbers, steps = _quantised(row, zero)
-    assert steps[0, 0] == pytest.approx(max(high / (255 - zero), low / -zero), rel=1e-6)
-    assert np.abs(numbers * steps - row).max() <= steps[0, 0] * 0.5001
+    numbers, scales = _quantised(row, zero_point)
+    assert scales[0, 0] == pytest.approx(max(high / (255 - zero_point), low / -zero_point), rel=1e-6)
+    assert np.abs(numbers * scales - row).max() <= scales[0, 0] * 0.5001
 
 
-def test_the_rows_beside_it_do_not_change_a_rows_steps() -> None:
+def test_the_tokens_beside_it_do_not_change_a_tokens_scale() -> None:
     rows = np.array([[-1, 3], [-100, 300]], np.float32)
     assert (_quantised(rows, 60)[0][0] == _quantised(rows[:1], 60)[0][0]).all()
 
 
-def test_a_row_of_zeros_stays_zero() -> None:
-    numbers, steps = _quantised(np.zeros((1, 4), np.float32), 60)
+def test_a_token_of_zeros_stays_zero() -> None:
+    numbers, scales = _quantised(np.zeros((1, 4), np.float32), 60)
     assert (numbers == 0).all()
-    assert np.isfinite(steps).all()
+    assert np.isfinite(scales).all()
 
 
 def test_a_product_is_that_of_the_rows_as_they_were_given() -> None:
@@ -54,7 +54,7 @@ def test_a_product_is_that_of_the_rows_as_they_were_given() -> None:
     rows = rng.uniform(-1, 3, (5, 64)).astype(np.float32)
     weight, scales = rng.integers(-127, 128, (64, 8)).astype(np.int8), rng.uniform(0.01, 0.02, 8).astype(np.float32)
     g = Graph()
-    g.op("Identity", product(g, quantise_rows(g, "x", 60), weight, scales), output="y")
+    g.op("Identity", product(g, quantise_tokens(g, "x", 60), weight, scales), output="y")
     (y,) = _run(g, ["y"], rows)
     wanted = rows @ (weight * scales)
     assert np.abs(y - wanted).max() < 0.02 * np.abs(wanted).max()

@@ -11,7 +11,7 @@ from transformers import XLMRobertaConfig, XLMRobertaModel
 
 from scripts.export_models.text.checks import Run
 from scripts.export_models.text.encoder import Precision
-from scripts.export_models.text.served import session, write
+from scripts.export_models.text.model_folder import session, write
 
 SIZES = {
     "vocab_size": 300,

@@ -28,16 +28,16 @@ def test_the_first_layers_inputs_are_the_embeddings() -> None:
     assert np.allclose(found.low, rows.min(axis=0), atol=1e-6)
     assert np.allclose(found.high, rows.max(axis=0), atol=1e-6)
     assert np.allclose(found.mean, rows.mean(axis=0), atol=1e-6)
-    assert np.allclose(found.moment, rows.T @ rows / 7, atol=1e-6)
+    assert np.allclose(found.hessian, rows.T @ rows / 7, atol=1e-6)
 
 
-def test_the_moment_counts_each_row_once_however_rows_come() -> None:
+def test_the_hessian_counts_each_token_once_however_tokens_come() -> None:
     rows = torch.randn(700, 3, generator=torch.Generator().manual_seed(0))
     inputs = Inputs.of_width(3)
     for some in rows.split([1, 400, 30, 269]):
         inputs.add(some)
     expected = (rows.T.double() @ rows.double() / 700).numpy()
-    assert np.allclose(inputs.moment, expected, atol=1e-6)
+    assert np.allclose(inputs.hessian, expected, atol=1e-6)
 
 
 def test_padding_beside_a_longer_text_is_counted_nowhere() -> None:
@@ -47,8 +47,8 @@ def test_padding_beside_a_longer_text_is_counted_nowhere() -> None:
     assert together.keys() == alone[0].keys()
     for name, found in together.items():
         assert found.count == sum(each[name].count for each in alone) == 7
-        total = sum(each[name].moment * each[name].count for each in alone)
-        assert np.allclose(found.moment * found.count, total, atol=1e-5)
+        total = sum(each[name].hessian * each[name].count for each in alone)
+        assert np.allclose(found.hessian * found.count, total, atol=1e-5)
 
 
 def test_texts_beyond_a_batch_are_counted_too() -> None:

@@ -11,15 +11,13 @@ from numpy.typing import NDArray
 from transformers import BertConfig, BertModel, XLMRobertaModel
 
 from scripts.export_models.checkpoints import SourceError
-from scripts.export_models.graphs.conditions import ALONE, Conditions
-from scripts.export_models.graphs.fast_int8 import bf16_is_fast, int8_is_fast
-from scripts.export_models.graphs.parity import Check
-from scripts.export_models.graphs.progress import Progress
+from scripts.export_models.parity import Check
+from scripts.export_models.progress import ALONE, Conditions, Progress
 from scripts.export_models.text import checks, models
 from scripts.export_models.text import export as text_export
 from scripts.export_models.text.calibration import calibrate
-from scripts.export_models.text.export import TextModel
-from scripts.export_models.text.served import session
+from scripts.export_models.text.export import TextExport
+from scripts.export_models.text.model_folder import session
 from scripts.export_models.ways import Exported, first_that_passes
 from tests import lookalikes
 from tests.processors import exact_int8
@@ -28,21 +26,17 @@ TEXTS = [np.array([1, *range(5, 5 + length), 2], np.int32) for length in (1, 4, 
 
 
 class Heard(Progress):
-    """Keeps the names of the steps, each once, and the notes."""
+    """Keeps the names of the steps, each once."""
 
     def __init__(self) -> None:
         self.steps: list[str] = []
-        self.notes: list[str] = []
 
     def step(self, name: str, done: int, total: int) -> None:
         if name not in self.steps:
             self.steps.append(name)
 
-    def note(self, line: str) -> None:
-        self.notes.append(line)
 
-
-def _text_model(scale: float = 1.0, heads: int = 2, outlier: float = 0.0) -> TextModel:
+def _text_model(scale: float = 1.0, outlier: float = 0.0) -> TextExport:
     """A tiny embedder; with another ``scale`` than 1 its original gives other vectors than its graph.
 
     A channel between its feed-forward layers is about as large as ``outlier``, and read as if it were one.
@@ -52,7 +46,7 @@ def _text_model(scale: float = 1.0, heads: int = 2, outlier: float = 0.0) -> Tex
         vocab_size=20,
         hidden_size=16,
         num_hidden_layers=1,
-        num_attention_heads=heads,
+        num_attention_heads=2,
         intermediate_size=32,
         initializer_range=0.5,
     )
@@ -68,7 +62,7 @@ def _text_model(scale: float = 1.0, heads: int = 2, outlier: float = 0.0) -> Tex
         vector: NDArray[np.float32] = torch.nn.functional.normalize(hidden, dim=0).numpy() * scale
         return vector
 
-    return TextModel(
+    return TextExport(
         "m3_embedder",
         lambda precision, found, progress: models.embedder(
             models.checkpoint_of(model, found, progress), precision, "cls"
@@ -91,34 +85,14 @@ def _written(target: Path) -> str:
     return precision
 
 
-def _exported(source: Path, model: TextModel, precision: str, conditions: Conditions = ALONE) -> Exported:
+def _exported(source: Path, model: TextExport, precision: str, conditions: Conditions = ALONE) -> Exported:
     ways = text_export.ways_of(lambda: model, source, source / "out", precision, conditions)
     return first_that_passes(ways, conditions.progress)
 
 
-def _checks(source: Path, model: TextModel, precision: str, conditions: Conditions = ALONE) -> list[Check]:
+def _checks(source: Path, model: TextExport, precision: str, conditions: Conditions = ALONE) -> list[Check]:
     """Of the first way."""
     return text_export.ways_of(lambda: model, source, source / "out", precision, conditions)[0].export()
-
-
-@pytest.mark.parametrize(
-    ("wanted", "int8", "bf16", "tried"),
-    [
-        ("auto", True, True, ["int8", "bf16", "fp32"]),
-        ("auto", True, False, ["int8", "fp32"]),
-        ("auto", False, False, ["fp32"]),
-        ("int8", False, False, ["int8", "bf16", "fp32"]),
-        ("bf16", True, False, ["bf16", "fp32"]),
-        ("fp32", True, True, ["fp32"]),
-        ("fp16", True, True, ["fp16"]),
-    ],
-)
-def test_precisions_are_tried_from_the_wanted_one_to_the_exact_one(
-    monkeypatch: pytest.MonkeyPatch, wanted: str, int8: bool, bf16: bool, tried: list[str]
-) -> None:
-    monkeypatch.setattr(text_export, "int8_is_fast", lambda: int8)
-    monkeypatch.setattr(text_export, "bf16_is_fast", lambda: bf16)
-    assert text_export.precisions(wanted) == tried
 
 
 @exact_int8
@@ -164,12 +138,12 @@ def test_bf16_is_held_to_what_bfloat16_loses(source: Path) -> None:
 
 def test_fp16_is_checked_but_for_what_runs_on_cuda_alone(source: Path) -> None:
     *checks, last = _checks(source, _text_model(), "fp16")
-    assert len(checks) == 7
+    assert len(checks) == 3
     assert all(check.passed for check in checks)
     assert (last.passed, last.failed) == (False, False)
 
 
-def test_the_demos_reranker_in_fp16_sees_the_halves_of_a_pair_apart(tmp_path: Path) -> None:
+def test_the_demos_reranker_is_checked_in_fp16_too(tmp_path: Path) -> None:
     lookalikes.text_model(tmp_path / "checkpoint", reranker=False)
     checks = text_export.ways("m3_reranker", tmp_path / "checkpoint", tmp_path / "out", "fp16")[0].export()
     assert [check.what for check in checks if not check.passed] == ["fp16: on CUDA itself"]
@@ -178,14 +152,6 @@ def test_the_demos_reranker_in_fp16_sees_the_halves_of_a_pair_apart(tmp_path: Pa
 def test_fp16_whose_numbers_are_wrong_fails(source: Path) -> None:
     checks = _checks(source, _text_model(scale=0.9), "fp16")
     assert "fp16: 1 - cosine" in [check.what for check in checks if check.failed]
-
-
-def test_fp16_that_attention_does_not_take_fails_without_being_computed(source: Path) -> None:
-    heard = Heard()
-    checks = _checks(source, _text_model(heads=4), "fp16", Conditions(progress=heard))
-    assert [check.what for check in checks if check.failed] == ["fp16: demands of packed attention not met"]
-    assert heard.notes == ["fp16: flash attention has no heads of 4 numbers"]
-    assert "computing the original's answers" not in heard.steps
 
 
 def test_the_steps_of_an_export_are_told(source: Path) -> None:
@@ -233,15 +199,3 @@ def test_the_exported_vector_is_the_checkpoints_pooling_of_its_hidden_states(tmp
         hidden = model(input_ids=torch.from_numpy(text.astype(np.int64))[None]).last_hidden_state[0]
     wanted = hidden.mean(0) if mean else hidden[0]
     assert np.abs(vector - torch.nn.functional.normalize(wanted, dim=0).numpy()).max() < 1e-5
-
-
-@pytest.mark.parametrize(("flags", "fast"), [("fma avx512_vnni", True), ("fma avx2", False), ("asimddp", True)])
-def test_fast_int8_is_read_from_the_processors_flags(tmp_path: Path, flags: str, fast: bool) -> None:
-    (tmp_path / "cpuinfo").write_text(f"flags\t\t: {flags}\n", encoding="utf-8")
-    assert int8_is_fast(tmp_path / "cpuinfo") is fast
-
-
-@pytest.mark.parametrize(("flags", "fast"), [("avx512_bf16 amx_bf16", True), ("avx512_bf16", False)])
-def test_bfloat16_is_fast_with_amx_alone(tmp_path: Path, flags: str, fast: bool) -> None:
-    (tmp_path / "cpuinfo").write_text(f"flags\t\t: {flags}\n", encoding="utf-8")
-    assert bf16_is_fast(tmp_path / "cpuinfo") is fast

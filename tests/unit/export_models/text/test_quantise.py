@@ -6,7 +6,7 @@ import torch
 
 from scripts.export_models.graphs.linear import Linear, column_scales
 from scripts.export_models.text.calibration import Inputs
-from scripts.export_models.text.quantise import rounded, smoothing, upper_root_of_inverse, zero_point
+from scripts.export_models.text.quantise import cholesky_factor_of_inverse, rounded, smoothing, zero_point
 
 RNG = np.random.default_rng(3)
 WEIGHT = RNG.normal(size=(16, 8)).astype(np.float32)
@@ -46,11 +46,11 @@ def test_smoothing_brings_channels_nearer_to_one_size() -> None:
     assert prepared.max() / prepared.min() < plain.max() / plain.min() / 4
 
 
-def test_the_moment_of_prepared_inputs_is_theirs() -> None:
+def test_the_hessian_of_prepared_inputs_is_theirs() -> None:
     inputs = _inputs(ROWS)
     smooth = smoothing(inputs, WEIGHT)
     prepared = (ROWS.astype(np.float64) - smooth.shift) / smooth.scale
-    assert np.allclose(smooth.moment(inputs), prepared.T @ prepared / len(ROWS), rtol=1e-3, atol=1e-4)
+    assert np.allclose(smooth.hessian(inputs), prepared.T @ prepared / len(ROWS), rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize(("sign", "edge"), [(1, 8), (-1, 128)])
@@ -71,17 +71,17 @@ def test_each_group_of_inputs_has_its_own_steps() -> None:
 def test_weights_on_the_grid_are_kept_whatever_the_inputs() -> None:
     grid = RNG.integers(-127, 128, (16, 8)).astype(np.float32)
     grid[0] = 127
-    moment = (ROWS.T @ ROWS / len(ROWS)).astype(np.float64)
-    assert (rounded(grid * 0.5, np.full((1, 8), 0.5, np.float32), moment) == grid).all()
+    hessian = (ROWS.T @ ROWS / len(ROWS)).astype(np.float64)
+    assert (rounded(grid * 0.5, np.full((1, 8), 0.5, np.float32), hessian) == grid).all()
 
 
-def test_rounding_by_the_inputs_moment_loses_less_than_rounding_to_the_nearest() -> None:
+def test_rounding_by_the_inputs_hessian_loses_less_than_rounding_to_the_nearest() -> None:
     mixed = (ROWS @ RNG.normal(size=(16, 300))).astype(np.float32)
     weight = RNG.normal(size=(300, 8)).astype(np.float32)
     scales = column_scales(weight, 1) * 8
-    moment = (mixed.T @ mixed / len(mixed)).astype(np.float64)
+    hessian = (mixed.T @ mixed / len(mixed)).astype(np.float64)
     nearest = np.clip(np.round(weight / scales), -127, 127)
-    losses = [np.square(mixed @ (weight - q * scales)).mean() for q in (rounded(weight, scales, moment), nearest)]
+    losses = [np.square(mixed @ (weight - q * scales)).mean() for q in (rounded(weight, scales, hessian), nearest)]
     assert losses[0] < losses[1] / 4
 
 
@@ -100,13 +100,13 @@ def test_weights_reach_from_end_to_end_of_their_steps() -> None:
 def test_smoothing_leaves_most_of_a_channels_size_to_the_weights() -> None:
     rows = (ROWS - ROWS.mean(axis=0)).astype(np.float32)
     smooth = smoothing(_inputs(rows), np.ones((16, 8), np.float32))
-    reach = np.abs(rows - rows.mean(axis=0)).max(axis=0)
-    assert np.allclose(smooth.scale, reach**0.6, rtol=1e-3)
+    abs_max = np.abs(rows - rows.mean(axis=0)).max(axis=0)
+    assert np.allclose(smooth.scale, abs_max**0.6, rtol=1e-3)
 
 
 def test_the_root_of_an_inverse_is_upper_triangular_and_gives_the_inverse() -> None:
     given = torch.randn(40, 9, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     matrix = given.T @ given
-    root = upper_root_of_inverse(matrix)
+    root = cholesky_factor_of_inverse(matrix)
     assert torch.equal(root, root.triu())
     assert torch.allclose(root.T @ root @ matrix, torch.eye(9, dtype=torch.float64))

@@ -8,7 +8,7 @@ import onnxruntime as ort
 import pytest
 
 from scripts.export_models.checkpoints import SourceError
-from scripts.export_models.graphs.progress import SILENT
+from scripts.export_models.progress import SILENT
 from scripts.export_models.voices.export import VoiceError, config_text, ways
 from scripts.export_models.ways import first_that_passes
 from tests.unit.export_models.voices.conftest import DESCRIPTION

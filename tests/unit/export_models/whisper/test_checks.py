@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from openvino import opset15 as op
 
 from client import recordings
-from scripts.export_models.graphs.parity import Check
+from scripts.export_models.parity import Check
 from scripts.export_models.whisper import checks, export
 from scripts.export_models.whisper.checks import compare, spoken_windows
 from tests.checkpoints import whisper_base

@@ -10,7 +10,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from scripts.export_models.graphs.fast_int8 import FAST_INT8
+from scripts.export_models.precisions import FAST_INT8
 from scripts.export_models.whisper.decoder import CANDIDATES, whisper_decoder
 from scripts.export_models.whisper.served import recognizer_module
 from tests.checkpoints import whisper_base

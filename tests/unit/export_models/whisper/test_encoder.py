@@ -6,7 +6,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from scripts.export_models.graphs.fast_int8 import FAST_INT8
+from scripts.export_models.precisions import FAST_INT8
 from scripts.export_models.whisper.encoder import fitted_gelu, whisper_encoder
 from scripts.export_models.whisper.layers import model, named_input
 from scripts.export_models.whisper.served import recognizer_module

@@ -8,8 +8,8 @@ from safetensors.torch import load_file, save_file
 
 from client.recordings import recordings
 from scripts.export_models.checkpoints import SourceError
-from scripts.export_models.graphs.parity import Check
-from scripts.export_models.graphs.progress import SILENT
+from scripts.export_models.parity import Check
+from scripts.export_models.progress import SILENT
 from scripts.export_models.ways import first_that_passes
 from scripts.export_models.whisper import checks
 from scripts.export_models.whisper import export as whisper_export

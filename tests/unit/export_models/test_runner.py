@@ -1,6 +1,8 @@
 """A signal ends an export with all that it started, and the end of a process is told."""
 
+import io
 import os
+import re
 import select
 import signal
 import subprocess
@@ -12,6 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from scripts.export_models import plan, runner
+from scripts.export_models.progress_line import ProgressLine
+from scripts.export_models.ways import Exported
 from tests.conftest import ROOT
 
 
@@ -70,9 +75,45 @@ def test_a_killed_export_leaves_no_process_behind(tmp_path: Path) -> None:
         os.close(handle)
 
 
-def test_a_worker_that_is_killed_is_one_sentence(tmp_path: Path) -> None:
+def test_a_process_that_is_killed_is_one_sentence(tmp_path: Path) -> None:
     with _exporting(tmp_path) as (process, child):
         os.kill(child, signal.SIGKILL)
         _, said = process.communicate(timeout=30)
     assert process.returncode == 2
     assert "m3_embedder could not be exported: its process was killed: there was not enough memory" in said
+
+
+# In the place of the worker: a process that holds 300 MB and has nothing to check.
+_HOLDS = """
+import sys, time
+from scripts.export_models import sources, worker
+from scripts.export_models.ways import Way
+sources.source_of = lambda *_: type("Here", (), {{"fetch": lambda *_: None}})()
+worker._ways = lambda *_: [Way("fp32", lambda: (b"x" * 300_000_000, time.sleep({seconds}), [])[2])]
+worker.main(sys.argv[1:])
+"""
+
+
+def _held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, room: int, seconds: float) -> Exported | str:
+    """What comes of a process that may hold so much, within so many seconds."""
+    program = tmp_path / "python"
+    program.write_text(f"#!/bin/sh\nshift 2\nexec {sys.executable} -c '{_HOLDS.format(seconds=seconds)}' \"$@\"\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    monkeypatch.setattr(plan, "TEXT_MEMORY", room)
+    return runner.run(model, [], tmp_path / "log", ProgressLine(io.StringIO(), io.StringIO(), 1))
+
+
+def test_a_text_models_export_ends_where_it_holds_more_memory_than_it_may(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = _held(tmp_path, monkeypatch, "m3_embedder", 200_000_000, 60)
+    assert isinstance(said, str)
+    assert re.fullmatch(r"the export took more than 200 MB of memory", said)
+
+
+@pytest.mark.parametrize(("model", "room"), [("m3_embedder", 900_000_000), ("whisper_turbo", 200_000_000)])
+def test_one_within_its_memory_and_one_without_a_limit_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, room: int
+) -> None:
+    assert _held(tmp_path, monkeypatch, model, room, 0.5) == Exported("fp32", [])

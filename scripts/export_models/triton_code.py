@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-_REPOSITORY = Path(__file__).parents[3] / "model_repository"
+_REPOSITORY = Path(__file__).parents[2] / "model_repository"
 
 
-def served(model: str, name: str) -> ModuleType:
+def triton_module(model: str, name: str) -> ModuleType:
     """A module of ``model``'s, imported from the model repository where it lies. No two models' share a name."""
     folder = str(_REPOSITORY / model / "1")
     if folder not in sys.path:

@@ -1,6 +1,7 @@
-"""How an export tells how far it is."""
+"""How an export tells how far it is, and on how many threads it works."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -24,3 +25,14 @@ class Progress:
 
 
 SILENT = Progress()
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Threads to compute on, and who hears of the progress."""
+
+    threads: int = 1
+    progress: Progress = SILENT
+
+
+ALONE = Conditions()

@@ -1,6 +1,6 @@
 import math
 
-from scripts.export_models.graphs.parity import Check, table
+from scripts.export_models.parity import Check, table
 
 
 def test_a_difference_over_its_limit_fails() -> None:

@@ -7,10 +7,10 @@ from typing import Any
 import onnx
 
 from scripts.export_models.graphs.builder import save
-from scripts.export_models.graphs.fast_int8 import FAST_INT8
-from scripts.export_models.graphs.served import served
+from scripts.export_models.precisions import FAST_INT8
 from scripts.export_models.text.checks import Run
 from scripts.export_models.text.encoder import Precision
+from scripts.export_models.triton_code import triton_module
 
 
 def write(graph: onnx.ModelProto, precision: Precision, target: Path, **settings: Any) -> None:
@@ -23,5 +23,5 @@ def write(graph: onnx.ModelProto, precision: Precision, target: Path, **settings
 
 def session(folder: Path, threads: int = 2) -> Run:
     """The model in ``folder`` as a function from the token ids of texts to one row a text."""
-    run: Run = served("m3_embedder", "texts").TextModel(folder, threads).compute
+    run: Run = triton_module("m3_embedder", "texts").TextModel(folder, threads).compute
     return run

@@ -1,0 +1,27 @@
+"""The arguments of the command, which each model's own process is given too."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from scripts.export_models import plan, space
+
+_PRECISIONS = ("auto", "int8", "bf16", "fp32", "fp16")
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m scripts.export_models", description="Export models into the Triton model repository."
+    )
+    parser.add_argument("--source", choices=("demo", "hub", "folder"), default="demo")
+    parser.add_argument("--folder", type=Path, help="checkpoints on disk, laid out as on the hub")
+    parser.add_argument("--repository", type=Path, default=Path("model_repository"))
+    parser.add_argument("--work", type=Path, default=space.WORK, help="downloads, logs, intermediate files")
+    parser.add_argument("--precision", choices=_PRECISIONS, default="auto", help="the first that is tried")
+    parser.add_argument("--strict", action="store_true", help="in that precision or not at all")
+    parser.add_argument("--only", dest="models", choices=plan.MODELS, action="append", metavar="MODEL")
+    parser.add_argument("--force", action="store_true", help="export again what is there already")
+    parser.add_argument("--check", action="store_true", help="only say whether the source has what an export needs")
+    given = parser.parse_args(arguments)
+    given.models = given.models or list(plan.MODELS)
+    return given
