@@ -56,7 +56,7 @@ def spare_the_collector() -> None:
 async def _accept(runner: Runner, descriptors: Descriptors) -> None:
     await runner.setup()
     spare_the_collector()
-    runner.life.board = Board(descriptors.board)
+    runner.state.board = Board(descriptors.board)
     if descriptors.admin >= 0:
         await web.SockSite(runner.admin, socket.socket(fileno=descriptors.admin)).start()
     await web.SockSite(runner, socket.socket(fileno=descriptors.listening)).start()
@@ -65,8 +65,8 @@ async def _accept(runner: Runner, descriptors: Descriptors) -> None:
 
 async def _leave(runner: Runner, number: signal.Signals | None, delay: float) -> None:
     """Have callers go elsewhere, while requests are answered as before; the runner's end does the rest."""
-    runner.life.closing = True
-    runner.life.stopping = number != signal.SIGHUP
+    runner.state.closing = True
+    runner.state.stopping = number != signal.SIGHUP
     if number == signal.SIGTERM:
         # Whoever shares requests out sees by /health/ready that this frontend is to be left alone.
         await runner.pause(delay)

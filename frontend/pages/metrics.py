@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from aiohttp import web
 
-from frontend.http.life import LIFE
+from frontend.http.state import SERVER_STATE
 from frontend.observe import exposition
 from frontend.observe.exposition import Format
 from frontend.observe.metrics import DRAINING, GROUP_ACCEPTING, GROUP_LEAVING, GROUP_RESTARTS
@@ -78,10 +78,10 @@ def _quality(text: str) -> float:
 async def metrics(request: web.Request) -> web.Response:
     """Every metric of this process, or of all workers, in Prometheus's text format or as OpenMetrics."""
     # What is told to workers and not found out by them.
-    life = request.app[LIFE]
-    DRAINING.set(life.stopping)
-    if life.board is not None:
-        group = life.board.read()
+    state = request.app[SERVER_STATE]
+    DRAINING.set(state.stopping)
+    if state.board is not None:
+        group = state.board.read()
         GROUP_ACCEPTING.set(group.accepting)
         GROUP_LEAVING.set(group.leaving)
         GROUP_RESTARTS.set(group.restarts)

@@ -5,7 +5,7 @@ from aiohttp import web
 from frontend.processes.group import Board
 
 
-class Life:
+class ServerState:
     """What its connections and its readiness go by."""
 
     def __init__(self) -> None:
@@ -17,4 +17,4 @@ class Life:
         self.board: Board | None = None
 
 
-LIFE = web.AppKey("life", Life)
+SERVER_STATE = web.AppKey("server_state", ServerState)
