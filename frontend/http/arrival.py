@@ -41,7 +41,7 @@ def without_expect(factory: _Factory) -> _Factory:
     return make
 
 
-async def _invite(request: web.Request) -> None:
+async def _send_continue(request: web.Request) -> None:
     """Tell a client that waits for ``100 Continue`` to send its body: it is known and the size is right."""
     if request.get(_EXPECTED):
         await request.writer.write(_CONTINUE)
@@ -100,6 +100,6 @@ async def arriving(
     """The pieces of a body of at most so many bytes, which whoever waits to be invited to send it is."""
     if (request.content_length or 0) > most:
         raise too_large
-    await _invite(request)
+    await _send_continue(request)
     async with _in_time(request, settings):
         yield _pieces(request, most, too_large)

@@ -25,7 +25,7 @@ from frontend.http.admission import Admission
 from frontend.http.origins import readable
 from frontend.http.rendering import refusal, refusal_bytes
 from frontend.http.state import ServerState
-from frontend.http.unparsed import METHODS, page_of, stand_in
+from frontend.http.unparsed import METHODS, page_of, synthesize_request
 from frontend.observe.logs import log
 
 # Whether the caller is known: set by whoever finds that out.
@@ -160,7 +160,7 @@ class Connection(web.RequestHandler):
         head = bytes(self._head)
         self._broken = True
         self._asked_by = page_of(head)
-        if (request := stand_in(head)) is not None:
+        if (request := synthesize_request(head)) is not None:
             # More of a long token may be on its way: the answer can be read only if that is taken for a while.
             rest = StreamReader(self, _READ_BYTES, loop=self._event_loop)
             self._messages[-1] = (request, rest if request.method in METHODS else EMPTY_PAYLOAD)

@@ -1,20 +1,20 @@
-"""How far a process is on its way to its end."""
+"""What a process tells of itself: whether it ends, and its fellow workers."""
 
 from aiohttp import web
 
-from frontend.processes.group import Board
+from frontend.processes.status import SharedStatus
 
 
 class ServerState:
-    """What its connections and its readiness go by."""
+    """What connections, readiness and metrics go by."""
 
     def __init__(self) -> None:
         # Whether each answer ends its connection.
         self.closing = False
-        # Whether nobody is to send more; a worker that another has replaced leaves that to the other.
+        # Whether nobody is to send more. A replaced worker never says so: its successor answers for both.
         self.stopping = False
-        # Where the parent of several workers tells of them.
-        self.board: Board | None = None
+        # The parent's counts of all workers.
+        self.workers: SharedStatus | None = None
 
 
 SERVER_STATE = web.AppKey("server_state", ServerState)

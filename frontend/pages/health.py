@@ -67,11 +67,11 @@ async def ready(request: web.Request) -> web.Response:
     ``workers`` are those of all together, which share a port.
     """
     app = request.app
-    states, board = app[DISPATCHER].states(app[SETTINGS].served.triton_models), app[SERVER_STATE].board
+    states, workers = app[DISPATCHER].states(app[SETTINGS].served.triton_models), app[SERVER_STATE].workers
     reason = _reason(app, states)
     body: dict[str, Any] = {"status": "not ready" if reason else "ready", "models": states}
     body |= {"reason": reason} if reason else {}
-    body |= {"workers": asdict(board.read())} if board is not None else {}
+    body |= {"workers": asdict(workers.read())} if workers is not None else {}
     return json_response(body, status=503 if reason else 200)
 
 

@@ -80,11 +80,11 @@ async def metrics(request: web.Request) -> web.Response:
     # What is told to workers and not found out by them.
     state = request.app[SERVER_STATE]
     DRAINING.set(state.stopping)
-    if state.board is not None:
-        group = state.board.read()
-        GROUP_ACCEPTING.set(group.accepting)
-        GROUP_LEAVING.set(group.leaving)
-        GROUP_RESTARTS.set(group.restarts)
+    if state.workers is not None:
+        counts = state.workers.read()
+        GROUP_ACCEPTING.set(counts.accepting)
+        GROUP_LEAVING.set(counts.leaving)
+        GROUP_RESTARTS.set(counts.restarts)
     form = format_of(",".join(request.headers.getall("Accept", [])))
     return web.Response(body=await request.app[METRICS].get(form), headers={"Content-Type": form.content_type})
 
