@@ -6,8 +6,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from aiohttp import hdrs, web
-from aiohttp.http_parser import RawRequestMessage
-from multidict import CIMultiDict, CIMultiDictProxy
 
 from frontend.config.settings import Settings
 from frontend.errors import ApiError, InvalidRequest, UnsupportedMedia, UploadTimeout
@@ -30,20 +28,20 @@ def refuse_encoding(request: web.Request) -> None:
 def without_expect(factory: _Factory) -> _Factory:
     """Make requests without ``Expect``, which aiohttp answers before key and size are known, and 404 is."""
 
-    def make(message: RawRequestMessage, *rest: Any) -> web.BaseRequest:
-        expected = message.headers.get(hdrs.EXPECT)
-        if expected is not None:
-            headers = CIMultiDict(message.headers)
-            del headers[hdrs.EXPECT]
-            message = message._replace(headers=CIMultiDictProxy(headers))
-        request = factory(message, *rest)
-        request[_EXPECTED] = expected is not None and expected.lower() == "100-continue"
+    def make(*message: Any) -> web.BaseRequest:
+        request = factory(*message)
+        if hdrs.EXPECT not in request.headers:
+            return request
+        headers = request.headers.copy()
+        expected = headers.pop(hdrs.EXPECT)
+        request = request.clone(headers=headers)
+        request[_EXPECTED] = expected.lower() == "100-continue"
         return request
 
     return make
 
 
-async def _invite(request: web.Request) -> None:
+async def _send_continue(request: web.Request) -> None:
     """Tell a client that waits for ``100 Continue`` to send its body: it is known and the size is right."""
     if request.get(_EXPECTED):
         await request.writer.write(_CONTINUE)
@@ -102,6 +100,6 @@ async def arriving(
     """The pieces of a body of at most so many bytes, which whoever waits to be invited to send it is."""
     if (request.content_length or 0) > most:
         raise too_large
-    await _invite(request)
+    await _send_continue(request)
     async with _in_time(request, settings):
         yield _pieces(request, most, too_large)

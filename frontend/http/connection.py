@@ -1,39 +1,43 @@
-"""Connections: what of aiohttp's is taken as it is, and what its parser, its timers and its end are made to do instead.
+"""Connections: aiohttp's own, with bounds on what a caller may hold, and the contract's answers to what is no HTTP.
 
-With ``runner.py``, this relies on the inside of aiohttp: ``tests/unit/http/test_connection.py`` names the version and
-every private name.
+The one module that relies on a private name of aiohttp: ``_messages``. It holds the requests that the parser has made
+and that no handler has begun. They are counted, since neither a caller who sends several at once and closes its
+writing side nor a process that ends may lose one; and a request that the parser refused is replaced there, for the
+application to answer an unknown method with 405 and a long token with 401.
 """
 
 import asyncio
-import time
+import fcntl
+import socket
+import struct
+import termios
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import cast
 
 from aiohttp import StreamReader, web
+from aiohttp.http import RawRequestMessage
 from aiohttp.streams import EMPTY_PAYLOAD
-from aiohttp.web_protocol import _ErrInfo
 
 from frontend.config.settings import Settings
 from frontend.errors import BadGateway, Internal, InvalidRequest
 from frontend.http.admission import Admission
-from frontend.http.feeder import Feeder
-from frontend.http.incoming import Incoming, unread_bytes
-from frontend.http.life import Life
 from frontend.http.origins import readable
 from frontend.http.rendering import refusal, refusal_bytes
-from frontend.http.stalls import StallWatch
-from frontend.http.unparsed import METHODS, page_of, stand_in
+from frontend.http.state import ServerState
+from frontend.http.unparsed import METHODS, page_of, synthesize_request
 from frontend.observe.logs import log
 
 # Whether the caller is known: set by whoever finds that out.
 KNOWN = web.RequestKey("known", bool)
-# How long what is left of a refused body is thrown away, for the client to read the refusal.
+# How long the rest of a refused body is thrown away, for the client to read the refusal; longer where it is known.
 _LINGER_SECONDS = 5.0
-_LINGER_OF_STATUS = {401: 2.0, 408: 2.0}
-# Of chunks of a byte, aiohttp hands over a sixteenth of this at once.
-_READ_BYTES = 8 * 1024
+# aiohttp stops parsing a body when so much of it waits to be read, or a sixteenth as many chunks.
+_READ_BYTES = 1024
+# A request's first bytes are kept to be looked at if the parser refuses it.
+_LONGEST_HEAD = 32 * 1024
 _RETRY_SECONDS = 5
-# A caller who writes no more so soon after the end of its request waits for the answer; later, it has hung up.
+# A caller who closes its writing side so soon after the end of its request waits for the answer; later, it has hung up.
 _HALF_CLOSE_SECONDS = 0.1
 
 
@@ -58,74 +62,66 @@ def came_to_admin(request: web.BaseRequest) -> bool:
 class Port:
     """What its connections share."""
 
-    life: Life
+    state: ServerState
     admission: Admission
-    feeder: Feeder
     is_admin: bool = False
 
 
 class Connection(web.RequestHandler):
-    """One connection; what is no HTTP is refused in the contract's shape."""
+    """One connection."""
 
     def __init__(self, server: web.Server, port: Port, settings: Settings) -> None:
+        self._event_loop = asyncio.get_running_loop()
         super().__init__(
             server,
-            loop=asyncio.get_running_loop(),
+            loop=self._event_loop,
             access_log=None,  # type: ignore[arg-type]
             keepalive_timeout=settings.keepalive_seconds,
+            lingering_time=settings.body_seconds,
             # A compressed body is refused by its header; it must not be unpacked before that.
             auto_decompress=False,
             read_bufsize=_READ_BYTES,
         )
-        self._settings, self._admission, self._feeder = settings, port.admission, port.feeder
         self.port = port
+        self._settings = settings
         self._address = ""
         self._admitted = False
-        self._incoming = Incoming()
-        self._queued = False
-        # The time that the parser has had for the request under way.
-        self.fed_seconds = 0.0
-        # Whether the parser stumbled over what came.
+        # The first bytes of the request under way.
+        self._head = bytearray()
+        # Whether the parser stumbled over them, and the path and the page's origin of the request that it did so at.
         self._broken = False
-        # The path and the page's origin of what the parser stumbled over.
         self._asked_by = "", ""
-        # When something came last, whether more can come, and what of it is not answered yet.
-        self._came_at = 0.0
+        # Requests without a whole answer, and the body of the last of them.
+        self._unanswered = 0
+        self._last_body: StreamReader = EMPTY_PAYLOAD
+        self._received_at = 0.0
         self._half_closed = False
-        self._last_body: StreamReader | None = None
-        self._answered = 0
         # Whether it is we who end the connection.
         self.ending = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         wire = cast(asyncio.Transport, transport)
-        # aiohttp forgets the transport while what was written to it may still be on its way.
-        self._stalls = StallWatch(wire, self._settings.write_seconds)
-        self._first_request = self._loop.call_later(self._settings.header_seconds, self._end_without_request)
-        super().connection_made(transport)
-        # aiohttp's timer would give as long to one that never sends its first headers as to one that is idle.
-        self.keep_alive(True)
+        self._first_request = self._event_loop.call_later(self._settings.header_seconds, self.force_close)
+        super().connection_made(wire)
         # Nothing is kept back in the transport, so that whoever writes waits for whoever reads.
         wire.set_write_buffer_limits(0)
         self._address = str(self.peername[0]) if self.peername else ""
-        self._admitted = self._admission.enter(self._address)
+        if self._address:
+            # The kernel breaks a connection off when its caller takes nothing for so long.
+            stall = int(1000 * self._settings.write_seconds)
+            wire.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, stall)
+        self._admitted = self.port.admission.enter(self._address)
         if not self._admitted:
             full = BadGateway("there are too many connections, retry later", retry_after=_RETRY_SECONDS)
             wire.write(refusal_bytes(full))
-            self.force_close()
-
-    def _end_without_request(self) -> None:
-        if not self._request_count:
             self.force_close()
 
     def connection_lost(self, exc: BaseException | None) -> None:
         # One that was broken off before it was accepted, or came over a Unix socket, has no address and counts too.
         if self._admitted:
             self._admitted = False
-            self._admission.leave(self._address, half_closed=self._half_closed)
-        self._stalls.end()
+            self.port.admission.leave(self._address, half_closed=self._half_closed)
         self._first_request.cancel()
-        self._incoming.drop()
         super().connection_lost(exc)
 
     async def shutdown(self, timeout: float | None = 15.0) -> None:  # noqa: ASYNC109 - as aiohttp calls it
@@ -134,112 +130,71 @@ class Connection(web.RequestHandler):
 
     def is_answered_last(self) -> bool:
         """Whether, on the way to the end, nothing more has come than what is being answered."""
-        body_is_whole = self._last_body is None or self._last_body.is_eof()
-        return self.port.life.closing and not self._messages and not (self._incoming and body_is_whole)
+        return self.port.state.closing and self._unanswered <= 1
 
     def close_if_idle(self, *, patient: bool) -> None:
         """End the connection where nothing of a request has come; ``patient`` with one that has sent a part."""
-        waiter, wire = self._waiter, self.transport
-        if waiter is None or waiter.done() or wire is None or self._incoming or unread_bytes(wire):
-            return
-        if not (patient and self._incoming.head()):
+        wire = self.transport
+        idle = not self._unanswered and self._last_body.is_eof()
+        if wire is not None and idle and not _unread_bytes(wire) and not (patient and self._head):
             self.force_close()
 
     def data_received(self, data: bytes) -> None:
-        """Feed the parser little by little: a read of 256 KiB may hold a thousand requests, or chunks of a byte."""
+        """Have what has come parsed; what the parser refuses and the contract answers goes on as a request."""
         if self._broken:
             return
-        if data:
-            self._came_at = self._loop.time()
-            self._incoming.add(data)
-            self._feed_soon()
-            if self._queued:
-                self._pause_reading_for_buffer()
-        else:
-            # aiohttp has the parser go on with what that holds.
-            super().data_received(data)
+        # Without data, aiohttp has the parser go on, and whether more can come is seen from here on.
+        self._received_at = self._event_loop.time()
+        self._head += data[: _LONGEST_HEAD - len(self._head)]
+        before = len(self._messages)
+        super().data_received(data)
+        if (new := len(self._messages) - before) > 0:
+            self._first_request.cancel()
+            self._unanswered += new
+            message, self._last_body = self._messages[-1]
+            # Of CONNECT, the parser takes a path for the name of a host.
+            if not isinstance(message, RawRequestMessage) or message.method == "CONNECT":
+                self._replace_last()
 
-    def _feed_soon(self, *, later: bool = False) -> None:
-        if self._incoming and not self._queued:
-            self._queued = True
-            self._feeder.add(self, later=later)
+    def _replace_last(self) -> None:
+        head = bytes(self._head)
+        self._broken = True
+        self._asked_by = page_of(head)
+        if (request := synthesize_request(head)) is not None:
+            # More of a long token may be on its way: the answer can be read only if that is taken for a while.
+            rest = StreamReader(self, _READ_BYTES, loop=self._event_loop)
+            self._messages[-1] = (request, rest if request.method in METHODS else EMPTY_PAYLOAD)
 
-    def feed(self) -> bool:
-        """Give the parser a piece of what has come; whether there is another for it."""
-        if self._incoming and not self._reading_paused and self.transport is not None:
-            piece = self._incoming.take(keep=self._answered == self._request_count)
-            began = time.perf_counter()
-            self._parse(piece)
-            self._incoming.took(time.perf_counter() - began)
-        if self.transport is None:
-            self._incoming.drop()
-        elif self._incoming:
-            self._pause_reading_for_buffer()
-        elif self._buffer_paused:
-            self._resume_reading_if_drained()
-        self._queued = bool(self._incoming) and not self._reading_paused
-        if self._half_closed and not self._incoming and not self._owes_answer():
-            self.force_close()
-        return self._queued
+    def resume_reading(self, resume_parser: bool = True) -> None:
+        """Go on in another turn of the event loop: who throws a body away would never give it back."""
+        self._event_loop.call_soon(self._resume, resume_parser)
 
-    def _parse(self, piece: bytes) -> None:
-        """Give the parser a piece; what it refuses and the contract has an answer for goes on as a request."""
-        super().data_received(piece)
-        if not self._messages:
-            return
-        message, self._last_body = self._messages[-1]
-        # Of CONNECT, the parser takes a path for the name of a host.
-        if isinstance(message, _ErrInfo) or message.method == "CONNECT":
-            head = self._incoming.head()
-            self._asked_by = page_of(head)
-            if (request := stand_in(head)) is not None:
-                # More of a long token may be on its way: the answer can be read only if that is taken for a while.
-                rest = StreamReader(self, _READ_BYTES, loop=self._loop)
-                self._messages[-1] = (request, rest if request.method in METHODS else EMPTY_PAYLOAD)
-            self._broken = True
-            self._incoming.drop()
+    def _resume(self, resume_parser: bool) -> None:
+        if self.transport is not None:
+            super().resume_reading(resume_parser)
 
     def eof_received(self) -> bool:  # type: ignore[override]
         """The caller writes no more; whether the connection is kept for the answer that it waits for."""
-        soon = self._loop.time() - self._came_at < _HALF_CLOSE_SECONDS
-        if soon and self._admitted and not self._half_closed and (self._incoming or self._owes_answer()):
-            self._half_closed = self._admission.half_close(self._address)
+        soon = self._event_loop.time() - self._received_at < _HALF_CLOSE_SECONDS
+        if soon and self._admitted and self._unanswered and self._last_body.is_eof():
+            self._half_closed = self.port.admission.half_close(self._address)
         return self._half_closed
-
-    def _owes_answer(self) -> bool:
-        """Whether there is a whole request that is not answered."""
-        whole = self._last_body is None or self._last_body.is_eof()
-        return whole and self._answered < self._request_count
-
-    def resume_reading(self, resume_parser: bool = True) -> None:
-        super().resume_reading(resume_parser)
-        self._feed_soon(later=True)
-
-    def _resume_transport_reading(self) -> None:
-        # Whether more has come since is only seen from here on.
-        self._came_at = self._loop.time()
-        super()._resume_transport_reading()
-
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        self._stalls.begin()
-
-    def resume_writing(self) -> None:
-        self._stalls.end()
-        super().resume_writing()
 
     async def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
     ) -> tuple[web.StreamResponse, bool]:
-        self.fed_seconds = 0.0
-        self._answered += 1
-        self._incoming.forget_head()
-        known = self._settings.body_seconds if request.get(KNOWN) else _LINGER_SECONDS
-        self._lingering_time = min(known, _LINGER_OF_STATUS.get(resp.status, known))
+        self._head.clear()
         finished = await super().finish_response(request, resp, start_time)
-        if self._answered == self._request_count and (self._broken or (self._half_closed and not self._incoming)):
+        self._unanswered -= 1
+        if not request.content.is_eof() and (resp.status == HTTPStatus.REQUEST_TIMEOUT or not request.get(KNOWN)):
+            self._event_loop.call_later(_LINGER_SECONDS, self._end_linger, request.content)
+        if not self._unanswered and (self._broken or self._half_closed):
             self.close()
         return finished
+
+    def _end_linger(self, body: StreamReader) -> None:
+        if not body.is_eof():
+            self.force_close()
 
     def handle_error(
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
@@ -253,3 +208,9 @@ class Connection(web.RequestHandler):
         answer = refusal(InvalidRequest("the request is not valid HTTP"))
         answer.headers.update(readable(self._settings.allowed_origins, *self._asked_by))
         return answer
+
+
+def _unread_bytes(wire: asyncio.BaseTransport) -> int:
+    """How much has come that the event loop has not taken from the kernel."""
+    (count,) = struct.unpack("i", fcntl.ioctl(wire.get_extra_info("socket").fileno(), termios.FIONREAD, bytes(4)))
+    return int(count)

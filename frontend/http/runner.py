@@ -1,7 +1,4 @@
-"""The servers behind the API's port and the admin port, and how they end.
-
-With ``connection.py``, this relies on the inside of aiohttp.
-"""
+"""The servers behind the API's port and the admin port, and how they end."""
 
 import asyncio
 from contextlib import suppress
@@ -12,8 +9,7 @@ from frontend.config.settings import Settings
 from frontend.http.admission import Admission
 from frontend.http.arrival import without_expect
 from frontend.http.connection import Connection, Port, ends_connection
-from frontend.http.feeder import Feeder
-from frontend.http.life import LIFE, Life
+from frontend.http.state import SERVER_STATE, ServerState
 
 # For those who ask after health and numbers, whatever callers do on the other port.
 _ADMIN_CONNECTIONS = 64
@@ -22,18 +18,24 @@ _CUT_SECONDS = 0.2
 _LOOK_SECONDS, _MOST_LOOK_SECONDS = 0.005, 0.2
 
 
-class _Server(web.Server):
-    """Makes the connections of a port."""
+async def _not_ready(_: web.BaseRequest) -> web.StreamResponse:
+    raise web.HTTPServiceUnavailable
 
-    def __init__(self, plain: web.Server, port: Port, settings: Settings) -> None:
+
+class _Server(web.Server):
+    """Makes the connections of a port; the application's handler is put in when that has started."""
+
+    def __init__(self, port: Port, settings: Settings) -> None:
         # A caller who hangs up must not keep a model busy.
-        super().__init__(
-            plain.request_handler, request_factory=without_expect(plain.request_factory), handler_cancellation=True
-        )
+        super().__init__(_not_ready, handler_cancellation=True)
         self._port, self._settings = port, settings
 
     def __call__(self) -> Connection:
         return Connection(self, self._port, self._settings)
+
+    def serve(self, plain: web.Server) -> None:
+        """Answer as the application's own server would."""
+        self.request_handler, self.request_factory = plain.request_handler, without_expect(plain.request_factory)
 
     def close_idle(self, *, patient: bool) -> int:
         """Close what nothing comes over; answers how many connections there are."""
@@ -43,28 +45,31 @@ class _Server(web.Server):
         return len(self.connections)
 
 
-class Runner(web.AppRunner):
-    """aiohttp's runner with our connections; ``admin`` is the one of the admin port.
+class Runner(web.ServerRunner):
+    """Runs an application behind our connections; ``admin`` is the runner of the admin port.
 
     It ends when the requests under way have, or the time is over that the settings give them.
     """
 
     def __init__(self, app: web.Application, settings: Settings) -> None:
-        super().__init__(app, shutdown_timeout=_CUT_SECONDS)
-        self._settings = settings
-        self._hurried = asyncio.Event()
-        self.life = app[LIFE] = Life()
+        self.app, self.state, self._settings = app, ServerState(), settings
+        self._application, self._hurried = web.AppRunner(app), asyncio.Event()
+        admission = Admission(settings.connections, settings.connections_per_address, settings.proxies)
+        self._api = _Server(Port(self.state, admission), settings)
+        self._admin = _Server(Port(self.state, Admission(_ADMIN_CONNECTIONS), is_admin=True), settings)
+        super().__init__(self._api, shutdown_timeout=_CUT_SECONDS)
+        self.admin = web.ServerRunner(self._admin, shutdown_timeout=_CUT_SECONDS)
+        app[SERVER_STATE] = self.state
         app.on_response_prepare.append(_end_connection)
 
-    async def _make_server(self) -> _Server:
-        plain, loop = await super()._make_server(), asyncio.get_running_loop()
-        few, many = Admission(_ADMIN_CONNECTIONS), self._settings
-        port = Port(self.life, few, Feeder(loop), is_admin=True)
-        self.admin = web.ServerRunner(_Server(plain, port, self._settings), shutdown_timeout=_CUT_SECONDS)
+    async def setup(self) -> None:
+        """Start the application, so that sites may be opened."""
+        await self._application.setup()
+        assert self._application.server is not None
+        for server in (self._api, self._admin):
+            server.serve(self._application.server)
         await self.admin.setup()
-        admission = Admission(many.connections, many.connections_per_address, many.proxies)
-        self._api = _Server(plain, Port(self.life, admission, Feeder(loop)), self._settings)
-        return self._api
+        await super().setup()
 
     def hurry(self) -> None:
         """Wait for nothing more."""
@@ -89,10 +94,11 @@ class Runner(web.AppRunner):
             await self._drain()
             await self.admin.cleanup()
         await super().cleanup()
+        await self._application.cleanup()
 
     async def _drain(self) -> None:
         """Wait until every last answer has gone out, and close what nothing comes over."""
-        self.life.closing = True
+        self.state.closing = True
         loop, pause = asyncio.get_running_loop(), _LOOK_SECONDS
         began = loop.time()
         while not self._hurried.is_set() and (spent := loop.time() - began) < self._settings.longest_drain_seconds:

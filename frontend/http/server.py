@@ -11,14 +11,14 @@ import uvloop
 from aiohttp import web
 
 from frontend.http.runner import Runner
-from frontend.processes.group import Board
+from frontend.processes.status import SharedStatus
 from frontend.processes.worker import Descriptors, Start
 
 _ENDING = (signal.SIGTERM, signal.SIGINT)
 
 
-class _Told:
-    """What this process has been told by its parent, or by the parent's end."""
+class _ShutdownSignals:
+    """The signals of the parent, or its end, which counts as SIGINT."""
 
     def __init__(self, runner: Runner, alive: int) -> None:
         self.first: signal.Signals | None = None
@@ -56,7 +56,7 @@ def spare_the_collector() -> None:
 async def _accept(runner: Runner, descriptors: Descriptors) -> None:
     await runner.setup()
     spare_the_collector()
-    runner.life.board = Board(descriptors.board)
+    runner.state.workers = SharedStatus(descriptors.status)
     if descriptors.admin >= 0:
         await web.SockSite(runner.admin, socket.socket(fileno=descriptors.admin)).start()
     await web.SockSite(runner, socket.socket(fileno=descriptors.listening)).start()
@@ -65,8 +65,8 @@ async def _accept(runner: Runner, descriptors: Descriptors) -> None:
 
 async def _leave(runner: Runner, number: signal.Signals | None, delay: float) -> None:
     """Have callers go elsewhere, while requests are answered as before; the runner's end does the rest."""
-    runner.life.closing = True
-    runner.life.stopping = number != signal.SIGHUP
+    runner.state.closing = True
+    runner.state.stopping = number != signal.SIGHUP
     if number == signal.SIGTERM:
         # Whoever shares requests out sees by /health/ready that this frontend is to be left alone.
         await runner.pause(delay)
@@ -80,15 +80,15 @@ async def _leave(runner: Runner, number: signal.Signals | None, delay: float) ->
 
 async def _run(app: web.Application, start: Start) -> None:
     runner = Runner(app, start.settings)
-    told = _Told(runner, start.descriptors.alive)
+    signals = _ShutdownSignals(runner, start.descriptors.alive)
     accepting = asyncio.create_task(_accept(runner, start.descriptors))
-    ending = asyncio.create_task(told.anything.wait())
+    ending = asyncio.create_task(signals.anything.wait())
     try:
         await asyncio.wait((accepting, ending), return_when=asyncio.FIRST_COMPLETED)
         if accepting.done():
             accepting.result()
             await ending
-            await _leave(runner, told.first, start.settings.stop_delay_seconds)
+            await _leave(runner, signals.first, start.settings.stop_delay_seconds)
     finally:
         accepting.cancel()
         ending.cancel()

@@ -25,7 +25,7 @@ def page_of(head: bytes) -> tuple[str, str]:
     return line[2].decode() if line is not None else "", _headers(head).get(hdrs.ORIGIN, "")
 
 
-def stand_in(head: bytes) -> RawRequestMessage | None:
+def synthesize_request(head: bytes) -> RawRequestMessage | None:
     """A request without body and token in the place of one that was refused, for the application to refuse.
 
     None where that would be for another reason than an unknown method or a long token.

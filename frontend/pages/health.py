@@ -8,8 +8,8 @@ from aiohttp import web
 
 from frontend.app_keys import AUDIO, DISPATCHER, RECORDER, SETTINGS, TEXT
 from frontend.config.reading import SettingsError
-from frontend.http.life import LIFE
 from frontend.http.rendering import json_response
+from frontend.http.state import SERVER_STATE
 from frontend.tritons.inference import State
 
 
@@ -51,7 +51,7 @@ async def live(request: web.Request) -> web.Response:
 
 def _reason(app: web.Application, states: Mapping[str, State]) -> str:
     """Why requests are to go elsewhere, or nothing."""
-    if app[LIFE].stopping:
+    if app[SERVER_STATE].stopping:
         return "this frontend is shutting down"
     if not app[REQUIRED].met_by(states):
         return "required models are not ready"
@@ -67,11 +67,11 @@ async def ready(request: web.Request) -> web.Response:
     ``workers`` are those of all together, which share a port.
     """
     app = request.app
-    states, board = app[DISPATCHER].states(app[SETTINGS].served.triton_models), app[LIFE].board
+    states, workers = app[DISPATCHER].states(app[SETTINGS].served.triton_models), app[SERVER_STATE].workers
     reason = _reason(app, states)
     body: dict[str, Any] = {"status": "not ready" if reason else "ready", "models": states}
     body |= {"reason": reason} if reason else {}
-    body |= {"workers": asdict(board.read())} if board is not None else {}
+    body |= {"workers": asdict(workers.read())} if workers is not None else {}
     return json_response(body, status=503 if reason else 200)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from aiohttp import web
 
-from frontend.http.life import LIFE
+from frontend.http.state import SERVER_STATE
 from frontend.observe import exposition
 from frontend.observe.exposition import Format
 from frontend.observe.metrics import DRAINING, GROUP_ACCEPTING, GROUP_LEAVING, GROUP_RESTARTS
@@ -78,13 +78,13 @@ def _quality(text: str) -> float:
 async def metrics(request: web.Request) -> web.Response:
     """Every metric of this process, or of all workers, in Prometheus's text format or as OpenMetrics."""
     # What is told to workers and not found out by them.
-    life = request.app[LIFE]
-    DRAINING.set(life.stopping)
-    if life.board is not None:
-        group = life.board.read()
-        GROUP_ACCEPTING.set(group.accepting)
-        GROUP_LEAVING.set(group.leaving)
-        GROUP_RESTARTS.set(group.restarts)
+    state = request.app[SERVER_STATE]
+    DRAINING.set(state.stopping)
+    if state.workers is not None:
+        counts = state.workers.read()
+        GROUP_ACCEPTING.set(counts.accepting)
+        GROUP_LEAVING.set(counts.leaving)
+        GROUP_RESTARTS.set(counts.restarts)
     form = format_of(",".join(request.headers.getall("Accept", [])))
     return web.Response(body=await request.app[METRICS].get(form), headers={"Content-Type": form.content_type})
 

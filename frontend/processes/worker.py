@@ -16,14 +16,14 @@ from frontend.observe import METRICS_FOLDER
 @dataclass(frozen=True)
 class Descriptors:
     """What a worker shares with its parent: the listening sockets (``admin`` is -1 where there is none), a pipe that
-    ends with the parent, one that takes the process id of a worker that accepts requests, and the board.
+    ends with the parent, one that takes the process id of a worker that accepts requests, and the shared status.
     """
 
     listening: int
     admin: int
     alive: int
     started: int
-    board: int
+    status: int
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from types import FrameType
 from frontend.config.settings import Settings
 from frontend.observe.exposition import forget_process
 from frontend.observe.logs import log
-from frontend.processes.group import Board, Group
 from frontend.processes.pauses import Pauses
 from frontend.processes.renewal import Renewal
 from frontend.processes.sockets import Sockets
+from frontend.processes.status import SharedStatus, WorkerCounts
 from frontend.processes.worker import Descriptors, Worker, reap_strangers
 
 _LOOK_SECONDS = 0.25
@@ -62,12 +62,12 @@ class Workers:
             self._folder = closing.enter_context(tempfile.TemporaryDirectory(prefix="quartet-metrics-"))
             self._sockets = Sockets(self._settings)
             closing.callback(self._sockets.close)
-            self._board = Board.new()
-            closing.callback(self._board.close)
+            self._status = SharedStatus.new()
+            closing.callback(self._status.close)
             self._alive, held = os.pipe()
             self._started, told = os.pipe()
             os.set_blocking(self._started, False)
-            self._shared = Descriptors(*self._sockets.descriptors, self._alive, told, self._board.descriptor)
+            self._shared = Descriptors(*self._sockets.descriptors, self._alive, told, self._status.descriptor)
             for descriptor in (self._alive, self._started, told):
                 closing.callback(os.close, descriptor)
             try:
@@ -166,9 +166,9 @@ class Workers:
     def _tell(self) -> None:
         failing = sum(place.due is not None for place in self._places)
         accepting = sum(place.worker.accepts for place in self._places)
-        self._board.write(
-            Group(self._settings.workers, accepting, len(self._leaving), restarts=self._restarts, failing=failing)
-        )
+        leaving = len(self._leaving)
+        counts = WorkerCounts(self._settings.workers, accepting, leaving, restarts=self._restarts, failing=failing)
+        self._status.write(counts)
 
     def _end(self, number: signal.Signals) -> int:
         """End all; what is left is killed when its time is up, or soon where this is said a second time."""

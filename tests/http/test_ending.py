@@ -36,7 +36,7 @@ def _runner(client: Client) -> Runner:
 async def test_on_the_way_to_the_end_every_answer_ends_its_connection(
     client: Client, request_bytes: bytes, status: int
 ) -> None:
-    _runner(client).life.closing = True
+    _runner(client).state.closing = True
     async with connection(client.server.port) as (reader, writer):
         writer.write(request_bytes)
         got = await answer(reader)
@@ -47,7 +47,7 @@ async def test_on_the_way_to_the_end_every_answer_ends_its_connection(
 async def test_a_kept_connection_is_told_with_its_next_answer(client: Client) -> None:
     async with connection(client.server.port) as (reader, writer):
         for closing, said in ((False, None), (True, "close")):
-            _runner(client).life.closing = closing
+            _runner(client).state.closing = closing
             writer.write(EMBED)
             assert (await answer(reader)).headers.get("connection") == said
         assert await reader.read() == b""
@@ -95,7 +95,7 @@ async def test_what_is_under_way_is_dropped_by_who_hurries(client: Client, trito
 
 
 async def test_one_that_stops_is_not_ready_and_says_why(client: Client) -> None:
-    _runner(client).life.stopping = True
+    _runner(client).state.stopping = True
     async with client.get("/health/ready") as response:
         assert (response.status, "stopping" in (await response.json())["reason"]) == (503, True)
     async with client.get("/health/live") as response:

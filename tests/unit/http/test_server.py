@@ -10,7 +10,7 @@ from aiohttp import web
 
 from frontend.config.settings import Settings
 from frontend.http.server import serve
-from frontend.processes.group import Board, Group
+from frontend.processes.status import SharedStatus, WorkerCounts
 from frontend.processes.worker import Descriptors, Start
 
 
@@ -43,13 +43,13 @@ def test_a_worker_tells_that_it_accepts_and_ends_with_its_parent() -> None:
 
         other = threading.Thread(target=live_and_die)
         other.start()
-        board = Board.new()
-        board.write(Group(1))
+        status = SharedStatus.new()
+        status.write(WorkerCounts(1))
         # The server closes its own.
-        shared = Descriptors(os.dup(listening.fileno()), -1, alive, started, board.descriptor)
+        shared = Descriptors(os.dup(listening.fileno()), -1, alive, started, status.descriptor)
         serve(app, Start(Settings(), shared))
         other.join()
-    for end in (alive, told, started, board.descriptor):
+    for end in (alive, told, started, status.descriptor):
         os.close(end)
     assert answers == [b"%d\n" % os.getpid(), b"hello"]
     # Each connection is a file: as many as the system lets a process have.

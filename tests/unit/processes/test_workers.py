@@ -30,7 +30,7 @@ import dataclasses, json, os, signal, struct, sys, time
 from pathlib import Path
 from frontend.observe import METRICS_FOLDER
 from frontend.observe.metrics import CONNECTIONS
-from frontend.processes.group import Board
+from frontend.processes.status import SharedStatus
 from frontend.processes.worker import Start
 signal.signal(signal.SIGUSR1, lambda *_: os._exit(2))
 start = Start.read(int(sys.argv[1]))
@@ -40,10 +40,10 @@ while os.getppid() > 1:
     time.sleep(0.1)
     gauges = [int(path.stem.split("_")[-1]) for path in Path(os.environ[METRICS_FOLDER]).glob("gauge_live*")]
     try:
-        group = Board(start.descriptors.board).read()
+        counts = SharedStatus(start.descriptors.status).read()
     except struct.error:
         continue
-    print(json.dumps({"pid": os.getpid(), "gauges": gauges, **dataclasses.asdict(group)}), flush=True)
+    print(json.dumps({"pid": os.getpid(), "gauges": gauges, **dataclasses.asdict(counts)}), flush=True)
 """
 
 
