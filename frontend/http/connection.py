@@ -11,7 +11,11 @@ import fcntl
 import socket
 import struct
 import termios
-from dataclasses import dataclass
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from typing import cast
 
@@ -34,6 +38,8 @@ KNOWN = web.RequestKey("known", bool)
 _LINGER_SECONDS = 5.0
 # aiohttp stops parsing a body when so much of it waits to be read, or a sixteenth as many chunks.
 _READ_BYTES = 1024
+# So long bodies are parsed in one turn of the event loop, whatever the number of their connections.
+_PARSE_SECONDS = 0.002
 # A request's first bytes are kept to be looked at if the parser refuses it.
 _LONGEST_HEAD = 32 * 1024
 _RETRY_SECONDS = 5
@@ -58,6 +64,30 @@ def came_to_admin(request: web.BaseRequest) -> bool:
     return isinstance(request.protocol, Connection) and request.protocol.port.is_admin
 
 
+class ParseQueue:
+    """Connections whose bodies are parsed on: in turn, and for a short time in each turn of the event loop."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Callable[[], None]] = deque()
+        self._is_due = False
+
+    def add(self, resume: Callable[[], None]) -> None:
+        self._waiting.append(resume)
+        if not self._is_due:
+            self._is_due = True
+            asyncio.get_running_loop().call_soon(self._run)
+
+    def _run(self) -> None:
+        ends = time.perf_counter() + _PARSE_SECONDS
+        try:
+            while self._waiting and time.perf_counter() < ends:
+                self._waiting.popleft()()
+        finally:
+            self._is_due = bool(self._waiting)
+            if self._is_due:
+                asyncio.get_running_loop().call_soon(self._run)
+
+
 @dataclass(frozen=True)
 class Port:
     """What its connections share."""
@@ -65,6 +95,7 @@ class Port:
     state: ServerState
     admission: Admission
     is_admin: bool = False
+    parse_queue: ParseQueue = field(default_factory=ParseQueue)
 
 
 class Connection(web.RequestHandler):
@@ -167,7 +198,7 @@ class Connection(web.RequestHandler):
 
     def resume_reading(self, resume_parser: bool = True) -> None:
         """Go on in another turn of the event loop: who throws a body away would never give it back."""
-        self._event_loop.call_soon(self._resume, resume_parser)
+        self.port.parse_queue.add(partial(self._resume, resume_parser))
 
     def _resume(self, resume_parser: bool) -> None:
         if self.transport is not None:
