@@ -80,9 +80,10 @@ export: check-export ## export MODELS into model_repository
 	@$(EXPORT)
 	@$(BIN)/python -m scripts.run.known_answers $(CHOICE)
 
-lint: $(VENV)/installed-tests ## ruff and mypy strict
+lint: $(VENV)/installed-tests ## ruff, mypy strict, and the docs' language and links
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/python -m scripts.prose
 	@$(BIN)/mypy
 	@cd model_repository/whisper_turbo/1 && ../../../$(BIN)/mypy --config-file ../../../pyproject.toml features.py engines.py alignment.py search.py tokens.py transcript.py windows.py graphs.py openvino_engine.py ctranslate_engine.py recognizer.py
 	@cd model_repository/m3_embedder/1 && ../../../$(BIN)/mypy --config-file ../../../pyproject.toml graphs.py blocks.py texts.py

@@ -97,6 +97,6 @@ async def test_what_is_under_way_is_dropped_by_who_hurries(client: Client, trito
 async def test_one_that_stops_is_not_ready_and_says_why(client: Client) -> None:
     _runner(client).state.stopping = True
     async with client.get("/health/ready") as response:
-        assert (response.status, "stopping" in (await response.json())["reason"]) == (503, True)
+        assert (response.status, "shutting down" in (await response.json())["reason"]) == (503, True)
     async with client.get("/health/live") as response:
         assert response.status == 200
