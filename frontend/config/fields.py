@@ -91,9 +91,7 @@ class Fields:
     models: str = setting("all", "models to serve: all, or a comma-separated list (stt-1,embed-m3)")
     voices: str = setting("all", "voices to serve: all, or a comma-separated list")
     ready_models: str = setting("any", "models that /health/ready needs: any, all, none, or a comma-separated list")
-    concurrency: int = setting(
-        0, "most calls of a model in flight at one Triton; 0 = measured, two executions per instance", ge=0
-    )
+    concurrency: int = setting(0, "most calls per model in flight at one Triton; 0 = two executions per instance", ge=0)
     frontends: int = setting(1, "number of frontends on the same Tritons; used only without Redis", ge=1)
 
     request_seconds: float = setting(
@@ -102,9 +100,7 @@ class Fields:
     audio_second_seconds: float = setting(1.0, "added to the deadline per second of audio", ge=0)
     token_budget: int = setting(16384, "most tokens in one call to Triton", ge=8192)
     calls_at_once: int = setting(8, "most calls of one request in flight", ge=1)
-    windows_at_once: int = setting(
-        0, "most windows of one recording in flight; 0 = as many as the model may have", ge=0
-    )
+    windows_at_once: int = setting(0, "most windows of one recording in flight; 0 = the bound of the model", ge=0)
     queue_per_key: int = setting(256, "most calls of one key that wait for a model", ge=1)
     queue_per_tier: int = setting(4096, "most calls of one tier that wait for a model", ge=1)
     queue_age_seconds: float = setting(4.0, "a call that has waited this long may go before higher tiers", ge=0)
