@@ -39,7 +39,9 @@ ANSWER_BYTES = _requests.histogram(
 )
 CONNECTIONS = _requests.gauge("quartet_connections", "Open connections.", "connections")
 CONNECTIONS_REFUSED = _requests.counter(
-    "quartet_connections_refused_total", "Connections rejected because there were too many, in total or per address.", "connections"
+    "quartet_connections_refused_total",
+    "Connections rejected because there were too many, in total or per address.",
+    "connections",
 )
 HELD_BYTES = _requests.gauge("quartet_held_bytes", "Memory of request bodies, audio samples and answers.", "bytes")
 
@@ -52,9 +54,7 @@ QUEUE_SECONDS = _queues.histogram(
     buckets=_WAITS,
 )
 QUEUE_WAITING = _queues.gauge("quartet_queue_waiting", "Calls that wait in the queue.", "calls", "model", "tier")
-IN_FLIGHT = _queues.gauge(
-    "quartet_in_flight", "Calls sent and not yet answered.", "calls", "pool", "model", "tier"
-)
+IN_FLIGHT = _queues.gauge("quartet_in_flight", "Calls sent and not yet answered.", "calls", "pool", "model", "tier")
 IN_FLIGHT_BOUND = _queues.gauge(
     "quartet_in_flight_bound",
     "The most calls this frontend may have in flight: two batches per instance, divided between frontends; or its "
@@ -122,13 +122,9 @@ MODEL_RELOADS = _tritons.counter(
 )
 
 _work = Group("Work and money")
-AUDIO_SECONDS = _work.counter(
-    "quartet_audio_seconds_total", "Charged audio of transcriptions.", "seconds", "model"
-)
+AUDIO_SECONDS = _work.counter("quartet_audio_seconds_total", "Charged audio of transcriptions.", "seconds", "model")
 CHARACTERS = _work.counter("quartet_characters_total", "Charged text of speech.", "code points", "model")
-TOKENS = _work.counter(
-    "quartet_tokens_total", "Charged tokens of embeddings, rerank and chat.", "tokens", "model"
-)
+TOKENS = _work.counter("quartet_tokens_total", "Charged tokens of embeddings, rerank and chat.", "tokens", "model")
 CHARGED = _work.counter(
     "quartet_charged_micro_chf_total",
     "Charges sent to the ledger; retries that an earlier charge covers add nothing.",
@@ -152,9 +148,7 @@ _stores = Group("Redis and the database")
 REDIS_SECONDS = _stores.histogram(
     "quartet_redis_seconds", "Time of a Redis call, failed ones included.", "seconds", "use", buckets=_STORE_SECONDS
 )
-REDIS_ERRORS = _stores.counter(
-    "quartet_redis_errors_total", "Redis calls that failed or timed out.", "calls", "use"
-)
+REDIS_ERRORS = _stores.counter("quartet_redis_errors_total", "Redis calls that failed or timed out.", "calls", "use")
 LIMITER_DEGRADED = _stores.gauge(
     "quartet_limiter_degraded", "1 while Redis is down and each frontend counts alone.", "bool", workers="livemax"
 )
@@ -172,7 +166,10 @@ LOOP_DELAY_SECONDS = _process.histogram(
     buckets=(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1),
 )
 DRAINING = _process.gauge(
-    "quartet_draining", "1 while this frontend shuts down: it finishes requests and accepts no more.", "bool", workers="livemax"
+    "quartet_draining",
+    "1 while this frontend shuts down: it finishes requests and accepts no more.",
+    "bool",
+    workers="livemax",
 )
 GROUP_ACCEPTING = _process.gauge(
     "quartet_group_accepting", "Workers that accept requests.", "workers", workers="livemax"
@@ -193,7 +190,9 @@ WORKERS_KILLED = _process.counter(
     *("pool", "reason"),
 )
 SPANS_LOST = _process.counter("quartet_spans_lost_total", "Spans that no collector accepted.", "spans")
-LOG_DROPPED = _process.counter("quartet_log_dropped_total", "Log lines dropped because the log's reader was too slow.", "lines")
+LOG_DROPPED = _process.counter(
+    "quartet_log_dropped_total", "Log lines dropped because the log's reader was too slow.", "lines"
+)
 
 # Create label sets at 0: rate() ignores the first sample of a new series.
 for _operation in (TRANSCRIPTIONS, SPEECH, EMBEDDINGS, RERANK, CHAT, "other"):

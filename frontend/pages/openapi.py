@@ -86,7 +86,9 @@ def _model_paths(served: Served) -> Schema:
     name = _NAME | {"example": next(iter(served.model_names()), "")}
     return {
         "/v1/models": get("listModels", "List the models", json_content(reference("ModelList"))),
-        "/v1/models/{name}": get("retrieveModel", "Show one model", json_content(reference("Model")), parameters=[name]),
+        "/v1/models/{name}": get(
+            "retrieveModel", "Show one model", json_content(reference("Model")), parameters=[name]
+        ),
     }
 
 

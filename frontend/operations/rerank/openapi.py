@@ -32,7 +32,11 @@ def _body(served: Served) -> Schema:
                 "items": {"type": "string"},
                 "description": f"Each document is cut after {tokens} tokens, query included.",
             },
-            "top_n": {"type": "integer", "minimum": 1, "description": "The number of best results to return; all if absent."},
+            "top_n": {
+                "type": "integer",
+                "minimum": 1,
+                "description": "The number of best results to return; all if absent.",
+            },
             "return_documents": {"type": "boolean", "default": False},
             "model": one_of(served.model_names(RERANK)),
             **ignored(served.aliases.ignore),

@@ -86,7 +86,11 @@ def _form(served: Served) -> Schema:
             "file": _FILE,
             "model": one_of(models, default=models[0]),
             "language": _LANGUAGE,
-            "prompt": {"type": "string", "maxLength": protocol.LONGEST_PROMPT, "description": "Text that helps with names and special words."},
+            "prompt": {
+                "type": "string",
+                "maxLength": protocol.LONGEST_PROMPT,
+                "description": "Text that helps with names and special words.",
+            },
             "response_format": one_of(protocol.FORMATS, default="json"),
             "temperature": {"type": "number", "minimum": 0, "maximum": 1, "default": 0},
             "timestamp_granularities[]": {
