@@ -1,11 +1,11 @@
-"""The parameters of the developer endpoints, as the contract's tables have them; any other is refused by its name."""
+"""The parameters of the developer endpoints, as in the contract's tables; others are rejected by name."""
 
 from collections.abc import Mapping
 
 from frontend.catalogue.models import EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS
 
 FILE = "file"
-# Taken with brackets, and without.
+# Accepted with and without brackets.
 GRANULARITY = "timestamp_granularities"
 PARAMETERS: Mapping[str, tuple[str, ...]] = {
     TRANSCRIPTIONS: (

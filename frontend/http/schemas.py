@@ -36,7 +36,7 @@ def one_of(names: Iterable[str], **more: Any) -> Schema:
 
 def ignored(names: Iterable[str]) -> Schema:
     """Parameters that a deployment takes and passes over."""
-    return {name: {"description": "Ignored."} for name in names}
+    return {name: {"description": "Accepted and ignored."} for name in names}
 
 
 def reference(name: str) -> Schema:

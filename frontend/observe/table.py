@@ -12,21 +12,21 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 LABELS: Mapping[str, str] = {
     "error": "`unreached`, `late`, `broken` (the model's process died), `bad_answer`, `refused` (our request was "
     "wrong), `failed`",
-    "method": "that of a route, else `other`",
-    "model": "a model of the repository, or `audio`, `text`, `threads` (workers of a frontend), `chat`; of what is "
-    "charged, a model that callers name",
-    "operation": "`transcriptions`, `speech`, `embeddings`, `rerank`, `chat`; `other` for all else",
-    "outcome": "of requests `ok`, `refused` (4xx), `failed` (5xx), `hung_up`; of reloads `loaded`, `failed`",
-    "pool": "a Triton of the settings, or `audio`, `text`, `threads`, `chat`",
-    "reason": "of requests `limit`, `balance`, `auth`, `queue`, `size`; of calls `away`, `full`, `late`; of killed "
-    "workers `late`, `died`, `memory`, `hung_up`",
-    "route": "as it is registered, `/v1/models/{id}`; `other` for paths that do not exist",
-    "skipped": "ways with commas between them, in the order of their trial; empty where the first way passed",
-    "status": "that of the answer; 499 where the caller hung up",
-    "tier": "`bulk`, `free`, `pro`, `company`; `none` for who is not known",
-    "use": "`limits`, `frontends` (what they tell each other), `locks`",
+    "method": "the route's method, else `other`",
+    "model": "a model of the repository, or `audio`, `text`, `threads` (workers of a frontend), `chat`; for "
+    "charges, the API's model name",
+    "operation": "`transcriptions`, `speech`, `embeddings`, `rerank`, `chat`; else `other`",
+    "outcome": "requests: `ok`, `refused` (4xx), `failed` (5xx), `hung_up` (disconnected); reloads: `loaded`, `failed`",
+    "pool": "a pool of the settings, or `audio`, `text`, `threads`, `chat`",
+    "reason": "requests: `limit`, `balance`, `auth`, `queue`, `size`; calls: `away`, `full`, `late`; killed "
+    "workers: `late`, `died`, `memory`, `hung_up`",
+    "route": "the path's pattern, such as `/v1/models/{id}`; `other` for unknown paths",
+    "skipped": "comma-separated, in the order of the attempts; empty if the first passed",
+    "status": "the answer's status; 499 if the caller disconnected",
+    "tier": "`bulk`, `free`, `pro`, `company`; `none` for unknown callers",
+    "use": "`limits`, `frontends` (messages between frontends), `locks`",
     "version": "Quartet's",
-    "way": "`int8`, `int8 by CTranslate2`, `bf16`, `fp32`, `fp16`; of voices `rewritten`, `original`",
+    "way": "`int8`, `int8 by CTranslate2`, `bf16`, `fp32`, `fp16`; voices: `rewritten`, `original`",
 }
 
 

@@ -64,7 +64,7 @@ def _limits(settings: Settings) -> str:
         for endpoint in ENDPOINTS
         if endpoint.operation in settings.operations
     ]
-    return _table(["endpoint", "requests a minute"], rows)
+    return _table(["endpoint", "requests per minute"], rows)
 
 
 def _errors() -> str:

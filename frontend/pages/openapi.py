@@ -37,14 +37,14 @@ _WITH_BODY: tuple[type[ApiError], ...] = (UploadTimeout, TooLarge, UnsupportedMe
 MEANINGS: dict[type[ApiError], str] = {
     InvalidRequest: "A parameter is wrong, missing or unknown; `param` names it.",
     Unauthorized: "The key or token is missing, invalid, expired or revoked.",
-    NotFound: "There is nothing of that name.",
-    MethodNotAllowed: "The path does not take this method.",
-    UploadTimeout: "The body came too slowly.",
+    NotFound: "No model or path has this name.",
+    MethodNotAllowed: "The path does not support this method.",
+    UploadTimeout: "The body arrived too slowly.",
     TooLarge: "The file, the text or the body is too large.",
     UnsupportedMedia: "The audio format is not accepted, or the body is compressed.",
-    RateLimited: "Too many requests in this minute, or (`insufficient_quota`) the balance does not cover the request.",
-    Internal: "An unforeseen fault; the log has it under the request id.",
-    BadGateway: "A model's backend is unreachable, late or overloaded.",
+    RateLimited: "Too many requests per minute, or (`insufficient_quota`) the balance is too low.",
+    Internal: "An unexpected error; the log has it under the request id.",
+    BadGateway: "The model's server is unreachable, late or overloaded.",
 }
 # In the document's order.
 _PARTS = {
@@ -56,10 +56,10 @@ _PARTS = {
 }
 _INTEGER = {"schema": {"type": "integer"}}
 _HEADERS: dict[str, Any] = {
-    "X-Request-Id": {"schema": {"type": "string"}, "description": "The caller's own where it is well formed."},
-    "X-RateLimit-Limit": {**_INTEGER, "description": "Requests a minute of the limit that is nearest."},
-    "X-RateLimit-Remaining": {**_INTEGER, "description": "Requests left of it now."},
-    "X-RateLimit-Reset": {**_INTEGER, "description": "Seconds until all that is counted has left the window."},
+    "X-Request-Id": {"schema": {"type": "string"}, "description": "The caller's own, if it is well formed."},
+    "X-RateLimit-Limit": {**_INTEGER, "description": "The closest limit, in requests per minute."},
+    "X-RateLimit-Remaining": {**_INTEGER, "description": "Requests left."},
+    "X-RateLimit-Reset": {**_INTEGER, "description": "Seconds until the window is empty."},
     "Retry-After": {**_INTEGER, "description": "Seconds to wait."},
 }
 _MODELS = answer_object({"object": one_of(["list"]), "data": {"type": "array", "items": reference("Model")}})
@@ -77,7 +77,7 @@ _ERROR = answer_object(
 )
 _NAME = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
 _SECURITY = {
-    API_KEY: {"type": "http", "scheme": "bearer", "description": "An API key: quartet keys create"},
+    API_KEY: {"type": "http", "scheme": "bearer", "description": "An API key, created with: quartet keys create"},
     MOBILE_TOKEN: {"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "A mobile app's token."},
 }
 
@@ -85,8 +85,10 @@ _SECURITY = {
 def _model_paths(served: Served) -> Schema:
     name = _NAME | {"example": next(iter(served.model_names()), "")}
     return {
-        "/v1/models": get("listModels", "The models there are", json_content(reference("ModelList"))),
-        "/v1/models/{name}": get("retrieveModel", "One model", json_content(reference("Model")), parameters=[name]),
+        "/v1/models": get("listModels", "List the models", json_content(reference("ModelList"))),
+        "/v1/models/{name}": get(
+            "retrieveModel", "Show one model", json_content(reference("Model")), parameters=[name]
+        ),
     }
 
 
@@ -141,9 +143,9 @@ def document(settings: Settings) -> dict[str, Any]:
         "info": {
             "title": "Quartet",
             "version": VERSION,
-            "description": "Speech to text, text to speech, embeddings and rerank, as OpenAI's clients speak.",
+            "description": "Speech to text, text to speech, embeddings and rerank for OpenAI's clients.",
         },
-        "servers": [{"url": "/", "description": "Where this document lies."}],
+        "servers": [{"url": "/", "description": "The server of this document."}],
         "paths": paths,
         "components": {
             "schemas": schemas | {"Model": _model(settings.served), "ModelList": _MODELS, "Error": _ERROR},

@@ -7,7 +7,7 @@ _BODY = {"type": "object"}
 _COMPLETION = json_content(_BODY, {"model": "a-model", "messages": [{"role": "user", "content": "Hello."}]})
 _RESPONSE = json_content(_BODY, {"model": "a-model", "input": "Hello."})
 _ANSWER = {"content": {"application/json": {"schema": {}}, "text/event-stream": {"schema": {"type": "string"}}}}
-_TEXT = "Forwarded as it is to the server that chat_upstream names, streaming included."
+_TEXT = "Forwarded unchanged to the server that chat_upstream names; streaming works."
 
 
 def describe(served: Served) -> Part:

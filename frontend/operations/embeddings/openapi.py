@@ -26,7 +26,7 @@ def _body(served: Served) -> Schema:
     return request_object(
         {
             "input": {
-                "description": f"One text or a list; what is over {tokens} tokens is cut off.",
+                "description": f"One text or a list; each is cut after {tokens} tokens.",
                 "oneOf": [_TEXT, {"type": "array", "minItems": 1, "maxItems": protocol.MOST_INPUTS, "items": _TEXT}],
             },
             "model": one_of(served.model_names(EMBEDDINGS)),
@@ -59,7 +59,7 @@ def _schemas(models: Collection[Model]) -> Schema:
                 "object": one_of(["embedding"]),
                 "index": {"type": "integer", "minimum": 0},
                 "embedding": {
-                    "description": f"{max(widths)} numbers of length 1; with base64 their float32 bytes, "
+                    "description": f"A vector of {max(widths)} numbers and length 1; with base64 as float32 bytes, "
                     "little-endian.",
                     "oneOf": [numbers, {"type": "string", "contentEncoding": "base64"}],
                 },

@@ -30,9 +30,13 @@ def _body(served: Served) -> Schema:
                 "minItems": 1,
                 "maxItems": protocol.MOST_DOCUMENTS,
                 "items": {"type": "string"},
-                "description": f"A document is cut where it and the query are over {tokens} tokens.",
+                "description": f"Each document is cut after {tokens} tokens, query included.",
             },
-            "top_n": {"type": "integer", "minimum": 1, "description": "All if absent."},
+            "top_n": {
+                "type": "integer",
+                "minimum": 1,
+                "description": "The number of best results to return; all if absent.",
+            },
             "return_documents": {"type": "boolean", "default": False},
             "model": one_of(served.model_names(RERANK)),
             **ignored(served.aliases.ignore),
@@ -54,7 +58,7 @@ def _schemas(models: Collection[Model]) -> Schema:
         ),
         "RankedDocument": answer_object(
             {
-                "index": {"type": "integer", "minimum": 0, "description": "Its place among the request's documents."},
+                "index": {"type": "integer", "minimum": 0, "description": "The position in the request's documents."},
                 "relevance_score": {"type": "number", "minimum": 0, "maximum": 1},
                 "document": answer_object({"text": {"type": "string"}}),
             },

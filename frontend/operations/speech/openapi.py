@@ -25,8 +25,8 @@ def _body(served: Served) -> Schema:
     return request_object(
         {
             "input": _TEXT,
-            "voice": one_of(served.voice_names(), description="May be absent where language has a default voice."),
-            "model": one_of(served.model_names(SPEECH), description="For compatibility: there is one model."),
+            "voice": one_of(served.voice_names(), description="Optional if language has a default voice."),
+            "model": one_of(served.model_names(SPEECH), description="All names give the same model."),
             "response_format": one_of(AUDIO_FORMATS, default=served.aliases.speech_format or "wav"),
             "speed": {
                 "type": "number",
@@ -36,7 +36,7 @@ def _body(served: Served) -> Schema:
             },
             "language": {
                 "type": "string",
-                "description": "Chooses the default voice where voice is absent, in any case.",
+                "description": "Selects the default voice if voice is absent; case does not matter.",
                 "examples": list(served.defaults_by_language),
             },
             **ignored(served.aliases.ignore),
@@ -50,7 +50,7 @@ def _names(served: Served, one: Schema) -> Part:
     names = one_of(served.voice_names())
     answer = answer_object({"voices": {"type": "array", "items": reference("NamedVoice")}})
     return Part(
-        {"/v1/audio/voices": get("listVoiceNames", "Every voice name that speech takes", json_content(answer))},
+        {"/v1/audio/voices": get("listVoiceNames", "List the voice names", json_content(answer))},
         {"NamedVoice": answer_object({"id": names, **one, "name": names})},
     )
 
@@ -74,7 +74,7 @@ def describe(served: Served) -> Part:
             **named.paths,
             "/api/v1/audio/synthesize": post("synthesize", "Text to speech, for mobile apps", mobile_body, _AUDIO),
             "/api/v1/audio/voices": get(
-                "listVoices", "The voices, and the default one of each language", json_content(reference("Voices"))
+                "listVoices", "List the voices and the default of each language", json_content(reference("Voices"))
             ),
         },
         {"Voices": answer_object(voices), "Voice": answer_object(one), **named.schemas},

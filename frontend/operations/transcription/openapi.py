@@ -18,9 +18,9 @@ from frontend.operations.transcription.languages import CODES
 _FILE = {
     "type": "string",
     "format": "binary",
-    "description": "WAV, MP3, M4A, MP4, Ogg, WebM, FLAC or 3GPP, decided from its content; at most 25 MB.",
+    "description": "WAV, MP3, M4A, MP4, Ogg, WebM, FLAC, 3GPP or AMR, detected by content; at most 25 MB.",
 }
-_LANGUAGE = one_of(sorted(CODES), description="ISO-639-1 code, in any case; detected where it is absent.")
+_LANGUAGE = one_of(sorted(CODES), description="ISO-639-1 code, case does not matter; detected if absent.")
 _MOBILE_FORM = request_object(
     {"audio": _FILE, "language": _LANGUAGE, "with_segments": {"type": "boolean", "default": False}}, "audio"
 )
@@ -86,13 +86,17 @@ def _form(served: Served) -> Schema:
             "file": _FILE,
             "model": one_of(models, default=models[0]),
             "language": _LANGUAGE,
-            "prompt": {"type": "string", "maxLength": protocol.LONGEST_PROMPT, "description": "Context that biases."},
+            "prompt": {
+                "type": "string",
+                "maxLength": protocol.LONGEST_PROMPT,
+                "description": "Text that helps with names and special words.",
+            },
             "response_format": one_of(protocol.FORMATS, default="json"),
             "temperature": {"type": "number", "minimum": 0, "maximum": 1, "default": 0},
             "timestamp_granularities[]": {
                 "type": "array",
                 "items": one_of(protocol.GRANULARITIES),
-                "description": "Needs response_format=verbose_json. Also taken without the brackets.",
+                "description": "Needs response_format=verbose_json. Brackets are optional.",
             },
             **ignored(served.aliases.ignore),
         },
