@@ -1,4 +1,4 @@
-"""The typed keys under which the application holds its parts."""
+"""Typed keys for the parts of the application."""
 
 from collections.abc import Mapping
 
