@@ -1,4 +1,4 @@
-"""POST /v1/chat/completions and /v1/responses, where an upstream is set."""
+"""POST /v1/chat/completions and /v1/responses, if an upstream is set."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Any, TypeVar
@@ -19,14 +19,14 @@ _STREAMED = {"Content-Type": protocol.STREAM, "Cache-Control": "no-cache"}
 
 
 async def forward(request: web.Request) -> web.StreamResponse:
-    """The body goes to the upstream as it is, and the upstream's answer to the client."""
+    """Forward the body to the upstream and its answer to the client."""
     settings, context = request.app[SETTINGS], request[CONTEXT]
     body = await read_bytes(request, settings, request[HOLDING])
     wishes = await request.app[JSON_BODIES].parse(body, context, protocol.parse)
     path = request.path.removeprefix("/v1")
     adds_usage = protocol.adds_usage(path, wishes)
     asking = await _beside(request, len(body), protocol.with_usage, body) if adds_usage else None
-    # No more tokens than bytes come from the request.
+    # A request has at most as many tokens as bytes.
     most = len(body) + (wishes.output_tokens or settings.chat_output_tokens)
     async with request[BILLING].reserve(MODEL, most) as bill:
         async with request.app[CHAT].run(path, body, asking, context, streamed=wishes.stream) as (kind, pieces):
@@ -34,7 +34,7 @@ async def forward(request: web.Request) -> web.StreamResponse:
                 meter = StreamMeter(wishes.said, hides=adds_usage)
                 return await deliver(request, _STREAMED, _metered(pieces, meter, bill), bill)
             told = await _whole(request, pieces)
-        # It is not held while a slow caller reads.
+        # Release the memory before a slow caller reads the answer.
         del body, asking
         tokens, text = await _beside(request, len(told), tokens_of, told)
         bill.settle(estimate(wishes.said + text) if tokens is None else tokens)
@@ -42,7 +42,7 @@ async def forward(request: web.Request) -> web.StreamResponse:
 
 
 async def _beside(request: web.Request, size: int, function: Callable[[Any], T], data: Any) -> T:
-    """Call a function of so much data, in another process where it takes long."""
+    """Run a function of ``size`` bytes of data, in another process if it takes long."""
     if size <= INLINE_BYTES:
         return function(data)
     result: T = await request.app[TEXT].run(request[CONTEXT], function, data)
@@ -58,7 +58,7 @@ async def _whole(request: web.Request, pieces: AsyncIterator[bytes]) -> bytes:
 
 
 async def _metered(pieces: AsyncIterator[bytes], meter: StreamMeter, bill: Bill) -> AsyncGenerator[bytes, None]:
-    """What of a stream goes on; when it ends, wherever that is, its bill is for what came."""
+    """The stream for the client. When it ends, for any reason, the bill covers what was received."""
     try:
         async for piece in pieces:
             if goes_on := meter.feed(piece):

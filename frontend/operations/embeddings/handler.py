@@ -17,7 +17,6 @@ async def _vectors(request: web.Request) -> tuple[bytes, Bill]:
 
 
 async def embed(request: web.Request) -> web.StreamResponse:
-    """Texts in, vectors out."""
     return await deliver(request, JSON, *await _vectors(request))
 
 

@@ -17,7 +17,6 @@ async def _order(request: web.Request) -> tuple[bytes, Bill]:
 
 
 async def rerank(request: web.Request) -> web.StreamResponse:
-    """A query and documents in, the documents' order out."""
     return await deliver(request, JSON, *await _order(request))
 
 

@@ -22,17 +22,16 @@ async def _speech(request: web.Request, parses: _Parses) -> tuple[dict[str, str]
 
 
 async def speak(request: web.Request) -> web.StreamResponse:
-    """Text in, an audio file out."""
     return await deliver(request, *await _speech(request, protocol.parse_openai))
 
 
 async def speak_mobile(request: web.Request) -> web.StreamResponse:
-    """The same, in the words of the mobile API."""
+    """Speech for the mobile API."""
     return await deliver(request, *await _speech(request, protocol.parse_mobile))
 
 
 async def voices(request: web.Request) -> web.Response:
-    """The voices there are, and the default one of each language."""
+    """The voices, and each language's default."""
     return json_response(protocol.render_voices(request.app[SETTINGS].served))
 
 
@@ -41,7 +40,7 @@ async def voice_names(request: web.Request) -> web.Response:
     return json_response(protocol.render_names(request.app[SETTINGS].served))
 
 
-# Where aliases are set.
+# Only if aliases are set.
 NAMES = web.get("/v1/audio/voices", voice_names)
 ROUTES = [
     web.post("/v1/audio/speech", speak),

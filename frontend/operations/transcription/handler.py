@@ -32,13 +32,12 @@ async def _transcript(
 
 
 async def transcribe(request: web.Request) -> web.StreamResponse:
-    """A file in, its text out."""
     shape = protocol.openai_form(request.app[SETTINGS].served)
     return await deliver(request, *await _transcript(request, shape, protocol.parse_openai, protocol.render_openai))
 
 
 async def transcribe_mobile(request: web.Request) -> web.StreamResponse:
-    """The same, in the words of the mobile API."""
+    """Transcription for the mobile API."""
     shape = protocol.MOBILE_FORM
     return await deliver(request, *await _transcript(request, shape, protocol.parse_mobile, protocol.render_mobile))
 
