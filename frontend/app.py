@@ -29,8 +29,8 @@ from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.pool import Pool
 from frontend.dispatch.queue import Bounds
 from frontend.dispatch.scheduler import Rules
-from frontend.http.held import Held
 from frontend.http.json import JsonBodies
+from frontend.http.memory import MemoryBudget
 from frontend.middleware.auth import auth_middleware
 from frontend.middleware.billing import billing_middleware, refuse_uncharged
 from frontend.middleware.context import context_middleware
@@ -192,7 +192,7 @@ async def _operations(app: web.Application) -> AsyncIterator[None]:
     """The body readers and the pipelines."""
     settings, dispatcher = app[keys.SETTINGS], app[keys.DISPATCHER]
     audio, text, threads = app[keys.AUDIO], app[keys.TEXT], app[keys.THREADS]
-    app[keys.HELD] = Held(settings.held_bytes)
+    app[keys.MEMORY_BUDGET] = MemoryBudget(settings.held_bytes)
     app[keys.JSON_BODIES] = JsonBodies(settings, text)
     app[keys.UNPAID] = UnbilledWorkThrottle(settings.unpaid_seconds)
     app[keys.TRANSCRIPTION] = TranscriptionPipeline(settings, dispatcher, audio, threads, app[keys.UNPAID])

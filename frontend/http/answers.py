@@ -11,7 +11,7 @@ from aiohttp.helpers import must_be_empty_body
 from frontend.config.settings import Settings
 from frontend.dispatch.context import RequestContext
 from frontend.http.connection import has_hung_up
-from frontend.http.held import Holding
+from frontend.http.memory import MemoryReservation
 from frontend.observe.record import current
 
 # Most bytes of an answer in the transport at once. aiohttp accepts this many without waiting.
@@ -19,7 +19,7 @@ _PIECE = 48 * 1024
 
 # Values that middlewares attach to a request.
 SETTINGS = web.AppKey("settings", Settings)
-HOLDING = web.RequestKey("holding", Holding)
+MEMORY_RESERVATION = web.RequestKey("holding", MemoryReservation)
 CONTEXT = web.RequestKey("turn", RequestContext)
 # The answer that is charged when it goes out.
 CHARGED = web.RequestKey("charged", web.StreamResponse)
@@ -54,10 +54,10 @@ async def deliver(
         if must_be_empty_body(request.method, status):
             body = b""
         # Release what produced the answer.
-        request[HOLDING].closing.close()
-        request[HOLDING].keep(len(body))
+        request[MEMORY_RESERVATION].closing.close()
+        request[MEMORY_RESERVATION].resize(len(body))
         cut = max(0, len(body) - 1) // _PIECE * _PIECE
-        pieces, last = _cut(body, cut, request[HOLDING]), body[cut:]
+        pieces, last = _cut(body, cut, request[MEMORY_RESERVATION]), body[cut:]
         seconds = settings.write_seconds + len(body) / settings.min_answer_rate
     else:
         pieces, last = body, b""
@@ -87,8 +87,8 @@ async def deliver(
     return answer
 
 
-async def _cut(body: bytes, end: int, holding: Holding) -> AsyncGenerator[bytes, None]:
+async def _cut(body: bytes, end: int, holding: MemoryReservation) -> AsyncGenerator[bytes, None]:
     """Pieces of the body up to ``end``. The memory reservation shrinks as they go out."""
     for start in range(0, end, _PIECE):
         yield body[start : start + _PIECE]
-        holding.keep(len(body) - start - _PIECE)
+        holding.resize(len(body) - start - _PIECE)

@@ -12,7 +12,7 @@ from frontend.config.settings import Settings
 from frontend.errors import ApiError, InvalidRequest, TooLarge
 from frontend.http import fields
 from frontend.http.arrival import CONTENT, arriving, refuse_encoding
-from frontend.http.held import Holding
+from frontend.http.memory import MemoryReservation
 from frontend.processes.shared_memory import SharedBytes
 
 _LONGEST_FIELD = 64 * 1024
@@ -71,7 +71,7 @@ class _Reader:
     that different forms have different digests.
     """
 
-    def __init__(self, shape: Shape, holding: Holding) -> None:
+    def __init__(self, shape: Shape, holding: MemoryReservation) -> None:
         self._shape, self._holding = shape, holding
         self._name = ""
         self._text: bytearray | None = None
@@ -150,7 +150,7 @@ async def _read(body: AsyncIterator[bytes], parser: _Parser, reader: _Reader) ->
     parser.close()
 
 
-async def read_form(request: web.Request, settings: Settings, holding: Holding, shape: Shape) -> Form:
+async def read_form(request: web.Request, settings: Settings, holding: MemoryReservation, shape: Shape) -> Form:
     """Read multipart/form-data. The file's bytes live as long as ``holding``."""
     refuse_encoding(request)
     parser, reader = _parser(request), _Reader(shape, holding)

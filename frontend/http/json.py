@@ -16,7 +16,7 @@ from frontend.dispatch.pool import Pool
 from frontend.errors import InvalidRequest, TooLarge
 from frontend.http import fields
 from frontend.http.arrival import CONTENT, arriving, refuse_encoding
-from frontend.http.held import Holding
+from frontend.http.memory import MemoryReservation
 from frontend.processes.offload import TaskKilledError
 
 Parsed = TypeVar("Parsed")
@@ -100,7 +100,7 @@ def convert(data: bytes | bytearray, converts: Converts[Parsed], served: Served)
     return converts(parse_json(data), served)
 
 
-async def read_bytes(request: web.Request, settings: Settings, holding: Holding) -> bytearray:
+async def read_bytes(request: web.Request, settings: Settings, holding: MemoryReservation) -> bytearray:
     """The bytes of a JSON body, without a byte order mark. Raises 400 for a form, and 408, 413 or 415."""
     limit = settings.max_body_bytes
     too_large = TooLarge(f"the request body is larger than {limit} bytes")
@@ -126,7 +126,7 @@ class JsonBodies:
         self._settings, self._pool = settings, pool
 
     async def read(
-        self, request: web.Request, holding: Holding, context: RequestContext, converts: Converts[Parsed]
+        self, request: web.Request, holding: MemoryReservation, context: RequestContext, converts: Converts[Parsed]
     ) -> Parsed:
         """Read a body and build a request from it."""
         return await self.parse(await read_bytes(request, self._settings, holding), context, converts)

@@ -7,11 +7,11 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from frontend.access.caller import Caller
-from frontend.app_keys import CALLER, CONTEXT, HELD, HOLDING, SETTINGS
+from frontend.app_keys import CALLER, CONTEXT, MEMORY_BUDGET, MEMORY_RESERVATION, SETTINGS
 from frontend.config.tables import LEVELS
 from frontend.dispatch.context import RequestContext
 from frontend.dispatch.scheduler import BULK
-from frontend.http.held import Holding
+from frontend.http.memory import MemoryReservation
 
 
 def context_of(caller: Caller, owners: Collection[str], seconds: float) -> RequestContext:
@@ -43,5 +43,5 @@ async def context_middleware(request: web.Request, handler: Handler) -> web.Stre
     context = request[CONTEXT] = context_of(caller, settings.floor_owners, settings.request_seconds)
     # The time to send the body does not count.
     request.content.on_eof(lambda: context.restart(settings.request_seconds))
-    with Holding(request.app[HELD], holder_of(caller)) as request[HOLDING]:
+    with MemoryReservation(request.app[MEMORY_BUDGET], holder_of(caller)) as request[MEMORY_RESERVATION]:
         return await handler(request)

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from aiohttp import web
 
-from frontend.app_keys import BILLING, CHAT, CONTEXT, HOLDING, JSON_BODIES, SETTINGS, TEXT
+from frontend.app_keys import BILLING, CHAT, CONTEXT, JSON_BODIES, MEMORY_RESERVATION, SETTINGS, TEXT
 from frontend.catalogue.models import CHAT as MODEL
 from frontend.http.answers import deliver
 from frontend.http.json import INLINE_BYTES, read_bytes
@@ -21,7 +21,7 @@ _STREAMED = {"Content-Type": protocol.STREAM, "Cache-Control": "no-cache"}
 async def forward(request: web.Request) -> web.StreamResponse:
     """Forward the body to the upstream and its answer to the client."""
     settings, context = request.app[SETTINGS], request[CONTEXT]
-    body = await read_bytes(request, settings, request[HOLDING])
+    body = await read_bytes(request, settings, request[MEMORY_RESERVATION])
     wishes = await request.app[JSON_BODIES].parse(body, context, protocol.parse)
     path = request.path.removeprefix("/v1")
     adds_usage = protocol.adds_usage(path, wishes)
@@ -52,7 +52,7 @@ async def _beside(request: web.Request, size: int, function: Callable[[Any], T],
 async def _whole(request: web.Request, pieces: AsyncIterator[bytes]) -> bytes:
     data = bytearray()
     async for piece in pieces:
-        request[HOLDING].add(len(piece))
+        request[MEMORY_RESERVATION].add(len(piece))
         data += piece
     return bytes(data)
 

@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from frontend.app_keys import BILLING, CONTEXT, HOLDING, JSON_BODIES, SETTINGS, SPEECH, UNPAID
+from frontend.app_keys import BILLING, CONTEXT, JSON_BODIES, MEMORY_RESERVATION, SETTINGS, SPEECH, UNPAID
 from frontend.catalogue.voices import AUDIO_FORMATS
 from frontend.http.answers import deliver
 from frontend.http.json import Converts
@@ -14,7 +14,7 @@ _Parses = Converts[protocol.SpeechRequest]
 
 
 async def _speech(request: web.Request, parses: _Parses) -> tuple[dict[str, str], bytes, Bill]:
-    app, context, holding = request.app, request[CONTEXT], request[HOLDING]
+    app, context, holding = request.app, request[CONTEXT], request[MEMORY_RESERVATION]
     async with app[UNPAID].paced(context.key):
         parsed = await app[JSON_BODIES].read(request, holding, context, parses)
         audio, bill = await app[SPEECH].run(parsed, context, request[BILLING].reserve, holding)

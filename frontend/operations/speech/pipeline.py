@@ -15,7 +15,7 @@ from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.pool import Pool
 from frontend.errors import InvalidRequest
-from frontend.http.held import Holding
+from frontend.http.memory import MemoryReservation
 from frontend.operations.speech.length import Length
 from frontend.operations.speech.protocol import SpeechRequest
 from frontend.operations.speech.voices import PiperVoice
@@ -61,7 +61,7 @@ class SpeechPipeline:
         return [name for name, voice in self._voices.items() if voice.robot]
 
     async def run(
-        self, request: SpeechRequest, context: RequestContext, reserve: Reserves, holding: Holding
+        self, request: SpeechRequest, context: RequestContext, reserve: Reserves, holding: MemoryReservation
     ) -> tuple[bytes, Bill]:
         """The whole audio file, and what it costs."""
         async with reserve(request.model, len(request.text)) as bill:

@@ -26,7 +26,7 @@ from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.pool import Pool
 from frontend.errors import InvalidRequest, TooLarge, UnsupportedMedia
-from frontend.http.held import Holding
+from frontend.http.memory import MemoryReservation
 from frontend.operations.transcription.assembly import WORDS, assemble
 from frontend.operations.transcription.languages import token_code
 from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest, Word
@@ -83,7 +83,7 @@ class TranscriptionPipeline:
             dispatcher.declare(model, its.work)
 
     async def run(
-        self, request: TranscriptionRequest, context: RequestContext, reserve: Reserves, holding: Holding
+        self, request: TranscriptionRequest, context: RequestContext, reserve: Reserves, holding: MemoryReservation
     ) -> tuple[Transcription, Bill | None]:
         """The transcript and its bill. A file without speech is empty, free and never reaches Triton."""
         model = self._models[request.model]
@@ -101,7 +101,7 @@ class TranscriptionPipeline:
         model: str,
         context: RequestContext,
         reserve: Reserves,
-        holding: Holding,
+        holding: MemoryReservation,
         stint: Stint,
     ) -> tuple[Transcription, Bill | None]:
         samples = SharedBytes(room_for(self._settings.max_audio_seconds))

@@ -11,7 +11,7 @@ from frontend.access.audit import Actor
 from frontend.access.names import LONGEST_NAME, check_name
 from frontend.access.paging import Page
 from frontend.access.registry import LONGEST_SECONDS, Registry
-from frontend.app_keys import BOOKS, CONTEXT, HOLDING, JSON_BODIES, REGISTRY, SETTINGS
+from frontend.app_keys import BOOKS, CONTEXT, JSON_BODIES, MEMORY_RESERVATION, REGISTRY, SETTINGS
 from frontend.catalogue.models import Served
 from frontend.errors import InvalidRequest, NotFound
 from frontend.http import fields
@@ -32,7 +32,7 @@ def _as_given(values: Mapping[str, Any], served: Served) -> dict[str, Any]:
 
 async def body(request: web.Request, known: Sequence[str]) -> dict[str, Any]:
     """The values of a JSON body; 400 for an unknown name."""
-    values = await request.app[JSON_BODIES].read(request, request[HOLDING], request[CONTEXT], _as_given)
+    values = await request.app[JSON_BODIES].read(request, request[MEMORY_RESERVATION], request[CONTEXT], _as_given)
     fields.refuse_unknown(values, known)
     return values
 

@@ -10,7 +10,7 @@ from frontend.observe.metrics import HELD_BYTES
 _RETRY_SECONDS = 5
 
 
-class Held:
+class MemoryBudget:
     """At most ``most`` bytes in total, half of them for one key."""
 
     def __init__(self, most: int) -> None:
@@ -37,10 +37,10 @@ class Held:
             raise Busy("too many requests are under way, retry later", retry_after=_RETRY_SECONDS)
 
 
-class Holding(AbstractContextManager["Holding"]):
+class MemoryReservation(AbstractContextManager["MemoryReservation"]):
     """The bytes reserved for one request, until it is closed."""
 
-    def __init__(self, held: Held, key: Hashable) -> None:
+    def __init__(self, held: MemoryBudget, key: Hashable) -> None:
         self._held, self._key = held, key
         self._count = 0
         # Resources that close with the reservation.
@@ -48,14 +48,14 @@ class Holding(AbstractContextManager["Holding"]):
 
     def __exit__(self, *error: object) -> None:
         self.closing.close()
-        self.keep(0)
+        self.resize(0)
 
     def add(self, count: int) -> None:
         """Reserve ``count`` more bytes; raise ``Busy`` if that exceeds a bound."""
-        self.keep(self._count + count)
+        self.resize(self._count + count)
         self._held.refuse_beyond(self._key, self._count)
 
-    def keep(self, count: int) -> None:
+    def resize(self, count: int) -> None:
         """Set the reservation to ``count`` bytes without a bound check, since the work is already done."""
         self._held.add(self._key, count - self._count)
         self._count = count
