@@ -22,22 +22,22 @@ async def forward(request: web.Request) -> web.StreamResponse:
     """Forward the body to the upstream and its answer to the client."""
     settings, context = request.app[SETTINGS], request[CONTEXT]
     body = await read_bytes(request, settings, request[MEMORY_RESERVATION])
-    wishes = await request.app[JSON_BODIES].parse(body, context, protocol.parse)
+    options = await request.app[JSON_BODIES].parse(body, context, protocol.parse)
     path = request.path.removeprefix("/v1")
-    adds_usage = protocol.adds_usage(path, wishes)
+    adds_usage = protocol.adds_usage(path, options)
     asking = await _beside(request, len(body), protocol.with_usage, body) if adds_usage else None
     # A request has at most as many tokens as bytes.
-    most = len(body) + (wishes.output_tokens or settings.chat_output_tokens)
+    most = len(body) + (options.output_tokens or settings.chat_output_tokens)
     async with request[BILLING].reserve(MODEL, most) as bill:
-        async with request.app[CHAT].run(path, body, asking, context, streamed=wishes.stream) as (kind, pieces):
+        async with request.app[CHAT].run(path, body, asking, context, streamed=options.stream) as (kind, pieces):
             if kind == protocol.STREAM:
-                meter = StreamMeter(wishes.said, hides=adds_usage)
+                meter = StreamMeter(options.said, hides=adds_usage)
                 return await deliver(request, _STREAMED, _metered(pieces, meter, bill), bill)
             told = await _whole(request, pieces)
         # Release the memory before a slow caller reads the answer.
         del body, asking
         tokens, text = await _beside(request, len(told), tokens_of, told)
-        bill.settle(estimate(wishes.said + text) if tokens is None else tokens)
+        bill.settle(estimate(options.said + text) if tokens is None else tokens)
     return await deliver(request, JSON, told, bill)
 
 

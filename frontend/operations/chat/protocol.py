@@ -31,7 +31,7 @@ _TELL_USAGE = b'{"stream_options":{"include_usage":true},'
 
 
 @dataclass(frozen=True)
-class Wishes:
+class ChatOptions:
     """What of a request matters here: whether it wants a stream, and its usage; what it says, in bytes.
 
     ``output_tokens`` is how many it lets be made. ``asks_for_usage`` is None where it says something else of it than
@@ -44,14 +44,14 @@ class Wishes:
     said: int
 
 
-def parse(values: Mapping[str, Any], served: Served) -> Wishes:
+def parse(values: Mapping[str, Any], served: Served) -> ChatOptions:
     """Any JSON object will do: what else it says is the upstream's affair."""
     tokens = [value for name in _MOST_OUTPUT if (value := _count(values.get(name))) is not None]
     choices = min(_count(values.get("n")) or 1, _MOST_CHOICES)
     output = max(tokens) * choices if tokens else None
     options = values.get(_STREAM_OPTIONS, {})
     asks = (options.get(_INCLUDE_USAGE) or False) if isinstance(options, dict) else None
-    return Wishes(
+    return ChatOptions(
         values.get("stream") is True, asks if isinstance(asks, bool) else None, output, text_bytes(dict(values))
     )
 
@@ -60,9 +60,9 @@ def _count(value: Any) -> int | None:
     return min(value, _MOST_TOKENS) if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
-def adds_usage(path: str, wishes: Wishes) -> bool:
+def adds_usage(path: str, options: ChatOptions) -> bool:
     """Whether we ask for the usage, which completions tell in a stream only when asked; then it is not passed on."""
-    return path == COMPLETIONS and wishes.stream and wishes.asks_for_usage is False
+    return path == COMPLETIONS and options.stream and options.asks_for_usage is False
 
 
 def with_usage(body: bytes | bytearray) -> bytes:
