@@ -10,7 +10,7 @@ from aiohttp.helpers import must_be_empty_body
 
 from frontend.config.settings import Settings
 from frontend.dispatch.context import RequestContext
-from frontend.http.connection import has_hung_up
+from frontend.http.connection import has_disconnected
 from frontend.http.memory import MemoryReservation
 from frontend.observe.record import current
 
@@ -73,13 +73,13 @@ async def deliver(
                     await answer.write(piece)
                     begun = True
                     await request.writer.drain()
-                if has_hung_up(request):
+                if has_disconnected(request):
                     raise ConnectionResetError("the caller has hung up")
                 if bill is not None:
                     bill.charge()
                 await answer.write_eof(last)
         except BaseException:
-            if bill is not None and begun and (has_hung_up(request) or deadline.expired()):
+            if bill is not None and begun and (has_disconnected(request) or deadline.expired()):
                 bill.charge()
             if request.transport is not None:
                 request.transport.abort()

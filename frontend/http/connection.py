@@ -48,7 +48,7 @@ _RETRY_SECONDS = 5
 _HALF_CLOSE_SECONDS = 0.1
 
 
-def has_hung_up(request: web.BaseRequest) -> bool:
+def has_disconnected(request: web.BaseRequest) -> bool:
     """Whether the caller closed the connection."""
     connection, transport = request.protocol, request.protocol.transport
     ending = isinstance(connection, Connection) and connection.ending

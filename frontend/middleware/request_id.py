@@ -10,7 +10,7 @@ from aiohttp.typedefs import Handler
 
 from frontend.app_keys import CALLER, OUTCOMES, TRACER
 from frontend.catalogue.endpoints import API_KEY, auth_of, operation_of
-from frontend.http.connection import has_hung_up
+from frontend.http.connection import has_disconnected
 from frontend.http.rendering import SERVER
 from frontend.observe.logs import log, request_id
 from frontend.observe.metrics import ANSWER_BYTES, BODY_BYTES, REQUEST_SECONDS, REQUESTS, REQUESTS_IN_FLIGHT
@@ -25,7 +25,7 @@ _TRACEPARENT = "traceparent"
 HEADERS = web.RequestKey("headers", dict[str, str])
 _WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,128}")
 # Status in the log and metrics if the caller disconnected, as in nginx, and if the server aborted.
-_HUNG_UP = 499
+_CLIENT_DISCONNECTED = 499
 _BROKEN_OFF = 500
 # Reasons of refusals that are not the caller's mistake.
 _COME_AGAIN = ("limit", "balance", "queue")
@@ -63,9 +63,9 @@ def _route(request: web.Request) -> tuple[str, str]:
 
 def _status(request: web.Request, response: web.StreamResponse | None) -> int:
     """The answer's status, or the recorded outcome if the caller got no answer."""
-    if response is not None and (response.prepared or not has_hung_up(request)):
+    if response is not None and (response.prepared or not has_disconnected(request)):
         return response.status
-    return _HUNG_UP if has_hung_up(request) else _BROKEN_OFF
+    return _CLIENT_DISCONNECTED if has_disconnected(request) else _BROKEN_OFF
 
 
 def _note(request: web.Request, response: web.StreamResponse | None, record: Record, seconds: float) -> None:
@@ -100,14 +100,14 @@ def _note(request: web.Request, response: web.StreamResponse | None, record: Rec
 
 
 def _outcome(status: int) -> str:
-    if status == _HUNG_UP:
+    if status == _CLIENT_DISCONNECTED:
         return "hung_up"
     return "failed" if status >= 500 else "refused" if status >= 400 else "ok"
 
 
 def _ending(status: int, refused_for: str) -> Outcome:
     """The request's outcome. A refusal with a request to retry is not a client error."""
-    if status == _HUNG_UP:
+    if status == _CLIENT_DISCONNECTED:
         return "hung_up"
     if refused_for in _COME_AGAIN:
         return "refused"
