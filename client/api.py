@@ -1,4 +1,4 @@
-"""The HTTP API of a running product, as its callers meet it: every answer, and every refusal in one form."""
+"""Client of a running server's HTTP API. Every refusal has one form."""
 
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -15,15 +15,12 @@ _LONGEST_MESSAGE = 500
 
 
 class CommandError(Exception):
-    """Ends the command; the message is a sentence for the person who typed it."""
+    """Ends the command. The message is a sentence for the user."""
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """What comes in the place of an answer: the API's error, or status 0 where there is no server.
-
-    ``retry_after`` are the seconds that the server asks for, or 0.
-    """
+    """The API's error, or status 0 if no server answers. ``retry_after`` is in seconds, or 0."""
 
     status: int
     message: str
@@ -33,31 +30,34 @@ class Refusal:
 
     @property
     def is_too_many(self) -> bool:
-        """The key has had its requests of this minute."""
+        """The key exceeded its rate limit."""
         return self.status == HTTPStatus.TOO_MANY_REQUESTS
 
     @property
     def is_busy(self) -> bool:
-        """The server cannot answer just now."""
+        """The server is temporarily unable to answer."""
         return self.status in (0, HTTPStatus.REQUEST_TIMEOUT) or self.status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 def given(value: str, variable: str, option: str = "") -> str:
-    """What a command needs; ``CommandError`` where neither the variable nor the option has it."""
+    """A required value; ``CommandError`` if neither the variable nor the option has it."""
     if not value:
         raise CommandError(f"set {variable}" + f" or {option}" * bool(option))
     return value
 
 
 def address(url: str) -> str:
-    """The address of the API, which ends with /v1, of that of a product."""
+    """The API's address, which ends with /v1, from a server's address."""
     if not given(url, URL, "--url").startswith(("http://", "https://")):
         raise CommandError(f"{url}: the address of the product begins with http:// or https://")
     return f"{url.rstrip('/').removesuffix('/v1')}/v1"
 
 
 class Api:
-    """One session; to be entered. ``url`` ends with /v1, and a request may be silent for ``answer_seconds``."""
+    """One session, a context manager.
+
+    ``url`` ends with /v1. A request times out after ``answer_seconds`` of silence.
+    """
 
     def __init__(self, url: str, key: str, answer_seconds: float = 900.0) -> None:
         self.url, self._key, self._answer_seconds = url, key, answer_seconds
@@ -75,7 +75,7 @@ class Api:
         await self._session.close()
 
     async def send(self, method: str, path: str, **request: Any) -> bytes | Refusal:
-        """The body of an answer of status 200; ``CommandError`` where no request of this key can be answered."""
+        """The body of an answer of status 200. ``CommandError`` if no request of this key can succeed."""
         try:
             async with self._session.request(method, self.url + path, **request) as response:
                 content = await response.read()

@@ -28,12 +28,12 @@ from frontend.observe.logs import set_up_logging
 from frontend.processes.worker import Start
 from frontend.processes.workers import CANNOT_START, Workers
 
-# Commands that ask a running product, and load nothing of the server.
+# Commands that call a running product and load nothing of the server.
 CLIENTS = {
     "bulk": "work over many files, lines or rows",
     "verify": "hold a running product to what is known of its models",
 }
-# As a shell counts a command that SIGINT ended.
+# Exit status of a shell for a command that SIGINT ended.
 _INTERRUPTED = 130
 
 
@@ -95,7 +95,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _run_any() -> int:
-    """Any command: its errors as a line each."""
+    """Run any command; print each error as one line."""
     from frontend.access.names import RegistryError
     from frontend.database.engine import DatabaseUrlError
     from frontend.database.migrate import MigrationError
@@ -116,12 +116,12 @@ def main() -> int:
             return int(importlib.import_module("client.__main__").main())
         if sys.argv[1:] and sys.argv[1] in checkout.COMMANDS:
             return checkout.start(sys.argv[1], sys.argv[2:])
-        # The parent of the workers lives as long as they do, and loads nothing of the rest.
+        # The parent of the workers runs as long as they do, so it loads nothing else.
         return _serve() if sys.argv[1:] == ["serve"] else _run_any()
     except SettingsError as error:
         print(error, file=sys.stderr)
     except OSError as error:
-        # A port that is taken, a model that is not exported, a folder that cannot be made.
+        # For example a port in use, a model without export, or a folder that cannot be created.
         print(f"cannot start: {error}", file=sys.stderr)
     except KeyboardInterrupt:
         return _INTERRUPTED

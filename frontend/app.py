@@ -1,4 +1,4 @@
-"""The application: what it is made of, in the order it is made."""
+"""The application: creates its parts in order."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -29,8 +29,8 @@ from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.pool import Pool
 from frontend.dispatch.queue import Bounds
 from frontend.dispatch.scheduler import Rules
-from frontend.http.held import Held
 from frontend.http.json import JsonBodies
+from frontend.http.memory import MemoryBudget
 from frontend.middleware.auth import auth_middleware
 from frontend.middleware.billing import billing_middleware, refuse_uncharged
 from frontend.middleware.context import context_middleware
@@ -67,14 +67,14 @@ from frontend.usage.recorder import Recorder
 
 _FRONTENDS: web.AppKey[Frontends] = web.AppKey("frontends")
 _AUDIO_TASKS = 1_000
-# Two hours of noise take a small processor that is busy besides a minute.
+# Seconds per audio task. Two hours of noise take a small, busy processor one minute.
 _AUDIO_SECONDS = 90.0
-# espeak-ng's bridge leaks some 13 bytes a character: a worker is renewed before that matters.
+# Tasks per text worker. espeak-ng's bridge leaks about 13 bytes per character, so workers are renewed.
 _TEXT_TASKS = 20_000
 _TEXT_SECONDS = 20.0
-# What the workers of both import.
+# Modules that both kinds of worker import.
 _WORKED_WITH = ("frontend.audio.prepare", "frontend.text.phonemes", "frontend.http.json")
-# Frontends that cannot hear of each other look after a dead model at moments that lie so far apart at most.
+# Without Redis, frontends stagger their reload attempts by up to this many seconds.
 _APART_SECONDS = 2.0
 
 _ROUTES = {
@@ -87,7 +87,7 @@ _ROUTES = {
 
 
 async def _frontends(app: web.Application) -> AsyncIterator[None]:
-    """What the frontends over the same Tritons tell each other, once the dispatcher has something to tell."""
+    """State exchange between the frontends of the same Tritons."""
     settings = app[keys.SETTINGS]
     if settings.redis:
         app[_FRONTENDS] = SharedFrontends(
@@ -100,7 +100,7 @@ async def _frontends(app: web.Application) -> AsyncIterator[None]:
 
 
 async def _access(app: web.Application) -> AsyncIterator[None]:
-    """Who may call and how often: the database of keys, the keys of mobile tokens, the counters of requests."""
+    """Access: the key database, the keys of mobile tokens, and request counters."""
     settings = app[keys.SETTINGS]
     async with AsyncExitStack() as closing:
         engine = open_engine(settings.database, settings.database_connections)
@@ -131,7 +131,7 @@ async def _access(app: web.Application) -> AsyncIterator[None]:
 
 
 async def _usage(app: web.Application) -> AsyncIterator[None]:
-    """What was consumed: connections of its own, so that looking keys up never waits for it."""
+    """Usage records. They have their own connections, so that key look-ups never wait for them."""
     settings = app[keys.SETTINGS]
     async with AsyncExitStack() as closing:
         engine = open_engine(settings.database, settings.database_connections)
@@ -150,10 +150,10 @@ async def _usage(app: web.Application) -> AsyncIterator[None]:
 
 
 async def _tracing(app: web.Application) -> AsyncIterator[None]:
-    """Spans, which are sent to their end when all else has ended."""
+    """Tracing. It closes last, so that all spans are sent."""
     settings, tracer = app[keys.SETTINGS], OFF
     if settings.otlp_endpoint:
-        # Where tracing is off, nothing of OpenTelemetry is imported.
+        # Without tracing, OpenTelemetry is not imported.
         from frontend.observe.otlp import OtlpTracer
 
         tracer = OtlpTracer(settings.otlp_endpoint, settings.trace_ratio)
@@ -163,7 +163,7 @@ async def _tracing(app: web.Application) -> AsyncIterator[None]:
 
 
 async def _watch(app: web.Application) -> AsyncIterator[None]:
-    """How promptly the event loop comes to its work."""
+    """Measurement of the event loop's delay."""
     watching = Repeating(0.0, measure_loop_delay)
     watching.start()
     yield
@@ -171,7 +171,7 @@ async def _watch(app: web.Application) -> AsyncIterator[None]:
 
 
 async def _dispatch(app: web.Application) -> AsyncIterator[None]:
-    """Who goes next: the queues before the models, and the workers of this process."""
+    """Dispatch: the model queues and this process's worker pools."""
     settings = app[keys.SETTINGS]
     rules = Rules(settings.queue_age_seconds, hold_seconds=settings.queue_hold_seconds)
     bounds = Bounds(settings.queue_per_key, settings.queue_per_tier)
@@ -189,10 +189,10 @@ async def _dispatch(app: web.Application) -> AsyncIterator[None]:
 
 
 async def _operations(app: web.Application) -> AsyncIterator[None]:
-    """What is done with requests: the readers of bodies and the pipelines."""
+    """The body readers and the pipelines."""
     settings, dispatcher = app[keys.SETTINGS], app[keys.DISPATCHER]
     audio, text, threads = app[keys.AUDIO], app[keys.TEXT], app[keys.THREADS]
-    app[keys.HELD] = Held(settings.held_bytes)
+    app[keys.MEMORY_BUDGET] = MemoryBudget(settings.held_bytes)
     app[keys.JSON_BODIES] = JsonBodies(settings, text)
     app[keys.UNPAID] = UnbilledWorkThrottle(settings.unpaid_seconds)
     app[keys.TRANSCRIPTION] = TranscriptionPipeline(settings, dispatcher, audio, threads, app[keys.UNPAID])
@@ -208,7 +208,7 @@ async def _operations(app: web.Application) -> AsyncIterator[None]:
 
 
 async def _tritons(app: web.Application, connect: Connect) -> AsyncIterator[None]:
-    """The Tritons that the queues lead to, when the pipelines have said how their models are tried."""
+    """The Tritons, connected after the pipelines have registered their models' test calls."""
     settings, dispatcher = app[keys.SETTINGS], app[keys.DISPATCHER]
     served, resolver = settings.served.triton_models, Resolver(settings.dns)
     async with AsyncExitStack() as closing:
@@ -226,14 +226,14 @@ async def _tritons(app: web.Application, connect: Connect) -> AsyncIterator[None
 
 
 def create_app(settings: Settings, connect: Connect = Triton) -> web.Application:
-    """Wire everything together; nothing runs until the application starts. ``connect`` makes the Triton client."""
+    """Assemble the application, which starts nothing yet. ``connect`` creates the Triton client."""
     app = web.Application(
         middlewares=[
-            request_id_middleware,  # names everything that follows, refusals included
-            errors_middleware,  # turns what the rest raises into answers
-            missing_middleware,  # but for pages that are not there
+            request_id_middleware,  # adds the request id to every answer, refusals included
+            errors_middleware,  # turns exceptions into answers
+            missing_middleware,  # shows a page for unknown paths
             ports_middleware,
-            cors_middleware,  # before a key is asked for: a browser asks without one
+            cors_middleware,  # before authentication: browsers send preflight requests without a key
             auth_middleware,  # before any body is read
             limits_middleware,
             query_middleware(QUERIES),

@@ -1,4 +1,4 @@
-"""The typed keys under which the application holds its parts."""
+"""Typed keys for the parts of the application."""
 
 from collections.abc import Mapping
 
@@ -12,10 +12,10 @@ from frontend.catalogue.exports import Export
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.pool import Pool
 from frontend.http.answers import CONTEXT as CONTEXT
-from frontend.http.answers import HOLDING as HOLDING
+from frontend.http.answers import MEMORY_RESERVATION as MEMORY_RESERVATION
 from frontend.http.answers import SETTINGS as SETTINGS
-from frontend.http.held import Held
 from frontend.http.json import JsonBodies
+from frontend.http.memory import MemoryBudget
 from frontend.observe.tracing import Tracer
 from frontend.operations.chat.pipeline import ChatPipeline
 from frontend.operations.embeddings.pipeline import EmbeddingPipeline
@@ -39,7 +39,7 @@ BOOKS = web.AppKey("books", Books)
 RECORDER = web.AppKey("recorder", Recorder)
 OUTCOMES = web.AppKey("outcomes", Outcomes)
 UNPAID = web.AppKey("unpaid", UnbilledWorkThrottle)
-HELD = web.AppKey("held", Held)
+MEMORY_BUDGET = web.AppKey("held", MemoryBudget)
 JSON_BODIES = web.AppKey("json_bodies", JsonBodies)
 AUDIO = web.AppKey("audio", Pool)
 TEXT = web.AppKey("text", Pool)

@@ -26,9 +26,10 @@ from typing import Any, ClassVar
 
 
 class ApiError(Exception):
-    """An answer other than 200; ``param`` names the request's parameter, ``headers`` go out with the body.
+    """An answer other than 200.
 
-    ``reason`` is what the metrics call a refusal that is no mistake of the request.
+    ``param`` names the request's parameter; ``headers`` go out with the body. ``reason`` labels refusals in the metrics
+    that are not the caller's mistake.
     """
 
     status: ClassVar[int] = 500
@@ -50,7 +51,7 @@ class ApiError(Exception):
         self.headers = dict(headers or {})
 
     def body(self) -> dict[str, Any]:
-        """The error body of the contract, with the two fields that OpenAI's clients read besides."""
+        """The error body of the contract, with the two extra fields that OpenAI's clients read."""
         return {"error": {"message": self.message, "type": self.type, "param": self.param, "code": self.code}}
 
 

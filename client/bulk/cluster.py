@@ -24,7 +24,7 @@ from client.bulk.progress import Tally
 from client.bulk.run import RunContext, complete
 from client.bulk.work import Worker
 
-# Of a processor, for an actor: it waits for answers.
+# Processors that an actor reserves. It mostly waits for answers.
 _PROCESSORS = 0.25
 # Of each node: while the last requests of one's stretch are under way, the others send theirs.
 _ACTORS = 2

@@ -1,4 +1,4 @@
-"""quartet bulk embed|transcribe|speak: work over many items, through the API of a running product."""
+"""quartet bulk embed|transcribe|speak: processes many items through a running server's API."""
 
 import argparse
 import os
@@ -12,7 +12,7 @@ from client.bulk.run import run as run_here
 
 _FAILED = 1
 _MOST = 1_000_000
-# The options that go into every request, by operation.
+# Options that go into every request, by operation.
 _OPTIONS: Mapping[str, Mapping[str, str]] = {
     "embed": {"model": "embed-m3"},
     "transcribe": {
@@ -64,7 +64,7 @@ def _number(text: str) -> int:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """0 where all is done, 1 where items have failed or are missing."""
+    """Return 0 if all items are done, 1 if any failed or are missing."""
     job = _job(arguments)
     if arguments.ray:
         from client.bulk.cluster import run as run_there

@@ -1,4 +1,4 @@
-"""Where items come from: a folder of files, or a JSONL file; read in order, however many there are."""
+"""Input items: a folder of files or a JSONL file, read in order, of any length."""
 
 import codecs
 import os
@@ -13,14 +13,14 @@ import orjson
 
 from client.api import CommandError
 
-# An entry of a JSONL file's index stands for so many lines.
+# Lines per entry of a JSONL file's index.
 INDEXED = 1024
-# A field that none of so many lines has is none of the file's.
+# Lines that are checked for a field. If none has it, the file has no such field.
 _LOOKED_AT = 100
 
 
 class ItemError(Exception):
-    """One item cannot be done; the others go on."""
+    """One item fails; the others continue."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Source(Protocol):
 
 
 def mark_of(path: Path) -> str:
-    """Another where the file is another one, or was written to."""
+    """A value that changes if the file is replaced or written."""
     status = path.stat()
     return f"{status.st_size} {status.st_mtime_ns}"
 

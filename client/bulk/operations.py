@@ -1,4 +1,4 @@
-"""What is sent for items, and what comes back: one request for a batch of texts, or one for each item."""
+"""Requests for items and their answers: one request per batch of texts, or one per other item."""
 
 import base64
 import os
@@ -16,7 +16,7 @@ from client.bulk.inputs import Item, ItemError
 _LARGEST_FILE = 25 * 1024 * 1024
 _AUDIO = ("wav", "mp3", "m4a", "mp4", "ogg", "oga", "opus", "webm", "flac", "3gp", "amr")
 
-# What came of an item, and how much work it was.
+# An item's outcome and amount of work.
 Outcome = tuple[dict[str, Any], float]
 
 
@@ -28,7 +28,7 @@ class Operation(ABC):
 
     path: ClassVar[str]
     unit: ClassVar[str]
-    # What an outcome has, beside the item's number and id.
+    # Fields of an outcome, in addition to the item's number and id.
     fields: Sequence[str]
     suffixes: ClassVar[frozenset[str]] = frozenset({".txt"})
     column: ClassVar[str] = "text"
@@ -36,7 +36,7 @@ class Operation(ABC):
     batch: ClassVar[int] = 1
     characters: ClassVar[int] = 0
     part: ClassVar[int] = 16
-    # The longest silence of a server that works on a request.
+    # Longest silence, in seconds, of a server that works on a request.
     answer_seconds: ClassVar[float] = 900.0
 
     def __init__(self, options: Mapping[str, str]) -> None:
@@ -74,7 +74,7 @@ class Transcribe(Operation):
 
     path, unit, column, is_file = "/audio/transcriptions", "seconds of audio", "path", True
     suffixes = frozenset(f".{kind}" for name in _AUDIO for kind in (name, name.upper()))
-    # Two hours of audio have so long.
+    # Seconds for two hours of audio.
     answer_seconds = 8000.0
 
     def __init__(self, options: Mapping[str, str]) -> None:
@@ -147,7 +147,7 @@ def batches(operation: Operation, items: Iterator[Item]) -> Iterator[list[Item]]
 
 
 def _characters(item: Item) -> int:
-    """At most so many: of a file, its bytes."""
+    """Size of an item for the batch limit: characters, or bytes of a file."""
     if item.path is None:
         return len(item.text or "")
     try:

@@ -25,7 +25,7 @@ _PARTIAL = ".partial"
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file that is at ``path`` when the block has ended well, and not before."""
+    """A file that appears at ``path`` only if the block succeeds."""
     partial = path.with_name(f".{secrets.token_hex(4)}{_PARTIAL}")
     try:
         with partial.open("wb") as file:
@@ -39,34 +39,34 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def remove_partials(output: Path) -> None:
-    """Take away what killed runs have left of files that never became whole."""
+    """Delete the partial files of killed runs."""
     if output.is_dir():
         for partial in output.rglob(f".*{_PARTIAL}"):
             partial.unlink()
 
 
 class Output(ABC):
-    """Takes what comes of each item, once."""
+    """Receives the outcome of each item, once."""
 
     @abstractmethod
     def has(self, item: Item) -> bool:
-        """Whether something has come of it already."""
+        """Whether the item has an outcome."""
 
     @abstractmethod
     def write(self, item: Item, values: dict[str, Any]) -> None:
-        """What came of it."""
+        """Write the item's outcome."""
 
     @abstractmethod
     def fail(self, item: Item, message: str) -> None:
-        """Why nothing did."""
+        """Write why the item failed."""
 
     @abstractmethod
     def failed(self) -> int:
-        """How many have failed, in earlier runs too."""
+        """How many items have failed, earlier runs included."""
 
     @abstractmethod
     def close(self) -> None:
-        """Nothing more comes."""
+        """Finish writing."""
 
 
 class Failures(Protocol):

@@ -14,11 +14,11 @@ _LONGEST_PAUSE = 60.0
 
 
 class StoppedError(Exception):
-    """The run is to end, and what waited does not begin."""
+    """The run stops; waiting requests do not begin."""
 
 
 class Pace:
-    """At most ``most`` at once, for all who share it."""
+    """Limits the requests in flight to ``most`` for all users of it."""
 
     def __init__(self, most: int) -> None:
         self._most, self.limit = most, float(most)
@@ -47,12 +47,12 @@ class Pace:
             self._freed.set()
 
     def stop(self) -> None:
-        """Send nothing more; who waits hears of it by ``StoppedError``."""
+        """Stop sending. Waiting requests raise ``StoppedError``."""
         self.stopped.set()
         self._freed.set()
 
     async def sleep(self, seconds: float) -> None:
-        """So long, or until it is stopped."""
+        """Sleep for ``seconds`` or until stopped."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self.stopped.wait(), seconds)
         self._check()
@@ -63,7 +63,7 @@ class Pace:
             raise StoppedError
 
     def note_answer(self) -> None:
-        """One was answered."""
+        """Count an answer and raise the limit."""
         self.answered += 1
         self.limit = min(self._most, self.limit + 1 / self.limit)
 
@@ -74,10 +74,10 @@ class Pace:
             self._halved_at = asyncio.get_running_loop().time()
 
     def close_for(self, seconds: float) -> None:
-        """Send nothing for so long."""
+        """Send nothing for ``seconds``."""
         self._open_from = max(self._open_from, asyncio.get_running_loop().time() + seconds)
 
 
 def pause(attempt: int, least: float) -> float:
-    """Seconds until an attempt is repeated: exponential with jitter, at least what the server asks for."""
+    """Seconds before a retry: exponential with jitter, at least what the server asks for."""
     return max(least, random.uniform(0.5, 1.0) * min(_LONGEST_PAUSE, math.ldexp(0.5, min(attempt, 10))))

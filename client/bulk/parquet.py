@@ -15,7 +15,7 @@ from client.api import CommandError
 from client.bulk.inputs import Field, Item, mark_of
 from client.bulk.outputs import Output, whole_file
 
-# Rows that are held at once: recordings in them are large.
+# Rows in memory at once. Rows with recordings are large.
 _ROWS, _ROWS_OF_FILES = 1024, 8
 _SEGMENT = pa.struct(
     [("id", pa.int32()), ("start", pa.float64()), ("end", pa.float64()), ("text", pa.string())]
@@ -87,7 +87,7 @@ class ParquetParts(Output):
         self._path, self._size, self._total, self._again = path, size, total, again
         columns = [("item", pa.int64()), ("id", pa.string()), ("error", pa.string())]
         self._schema = pa.schema([*columns, *((name, _TYPES[name]) for name in fields)])
-        # Rows of parts that are not whole yet.
+        # Rows of incomplete parts.
         self._open: dict[int, dict[int, dict[str, Any]]] = {}
         # The items of the part that was looked at last which are done already.
         self._seen: tuple[int, frozenset[int]] = (-1, frozenset())

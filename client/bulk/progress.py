@@ -1,4 +1,4 @@
-"""How far a run is: a bar on a terminal, a line now and then elsewhere, and a line at the end."""
+"""Progress of a run: a bar on a terminal, occasional lines elsewhere, and a final line."""
 
 import sys
 import time
@@ -21,7 +21,7 @@ class Tally:
         self.failed, self.before = self.failed + failed, self.before + before
 
     def tell(self, message: str) -> None:
-        """A line for whoever looks: nobody does."""
+        """Print nothing."""
 
 
 class Progress(Tally):
@@ -54,7 +54,7 @@ class Progress(Tally):
         self._stream.flush()
 
     def summary(self) -> str:
-        """What this run has done, and how fast."""
+        """The items done by this run, and the rate."""
         seconds = max(1e-9, time.monotonic() - self._began)
         rates = f"{self.done / seconds:,.1f} a second, {self.work / seconds:,.1f} {self._unit} a second"
         start = f" after a start of {self._start:,.1f} s" if self._start else ""

@@ -1,4 +1,4 @@
-"""A run from its beginning to its end, whoever does the work and however it ends."""
+"""A run from start to end, on one machine or a cluster."""
 
 import asyncio
 import signal

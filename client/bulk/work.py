@@ -1,4 +1,4 @@
-"""The work itself: requests of several items, so many at once, each repeated until it is answered or refused."""
+"""Sends requests of several items, in parallel, and repeats each until it is answered or refused."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -12,12 +12,12 @@ from client.bulk.outputs import Output
 from client.bulk.pace import Pace, StoppedError, pause
 from client.bulk.progress import Tally
 
-# How often a request may be refused because the server is busy.
+# Most attempts per request while the server is busy.
 _ATTEMPTS = 10
 _NO_SUCH_PATH = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
-# Seconds without an answer after which a refusal is told.
+# Seconds without an answer before a refusal is printed.
 _UNTOLD_SECONDS = 5.0
-# So many batches that are done already are passed over before others have a turn of the event loop.
+# Completed batches that are skipped before the event loop runs other tasks.
 _PASSED = 256
 
 

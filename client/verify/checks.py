@@ -1,4 +1,4 @@
-"""All that is known, asked of a server in turn."""
+"""Runs all checks against a server in order."""
 
 import sys
 from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -23,7 +23,7 @@ OPERATIONS = tuple(_CHECKS)
 
 
 async def check(api: Questions, facts: Facts, precision: str, operations: Collection[str]) -> list[Row]:
-    """A row for each fact about these operations; what is asked next is told."""
+    """A row per fact about these operations. It prints what it checks next."""
     rows: list[Row] = []
     for name, ask in _CHECKS.items():
         if name in operations:

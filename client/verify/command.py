@@ -1,4 +1,4 @@
-"""quartet verify: what is known of the models, asked of a running product over its API."""
+"""quartet verify: compares a running server with known answers."""
 
 import argparse
 import asyncio
@@ -43,7 +43,7 @@ def add_parser(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """The table to standard output; 0 or 1 as the help says."""
+    """Print the table; return 0 or 1, as the help says."""
     facts = load(given(arguments.facts, _FACTS, "--facts"))
     product = Questions(address(arguments.url), given(arguments.key, KEY, "--key"))
     try:

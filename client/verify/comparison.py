@@ -1,4 +1,4 @@
-"""What was heard beside what was said: words that differ, and times that do."""
+"""Compares recognised with spoken text: words and times."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ def compare(phrases: Sequence[str], spans: Sequence[Span], heard: Transcript) ->
 
 
 def _edges(places: Sequence[int], at: int) -> tuple[bool, bool]:
-    """Whether a word is the first and the last of its phrase."""
+    """Whether a word is the first and whether it is the last of its phrase."""
     return at == 0 or places[at - 1] != places[at], at + 1 == len(places) or places[at + 1] != places[at]
 
 

@@ -1,4 +1,4 @@
-"""What is known of Whispers: what they make of recordings of people."""
+"""Checks of Whisper on recordings of people."""
 
 from collections.abc import Sequence
 
@@ -15,18 +15,18 @@ from frontend.catalogue.models import MODELS, TRANSCRIPTIONS
 
 HEARING = tuple(model.id for model in MODELS.values() if model.operation == TRANSCRIPTIONS)
 _PAUSE_SECONDS = 0.6
-# Of each language, these are recorded one by one.
+# Recordings per language that are sent individually.
 _CLIPS = 2
 _CLIP_WORD_ERROR = 0.1
 
 
 def clips() -> list[bytes]:
-    """The recordings that are sent one by one, as WAV files."""
+    """Those recordings, as WAV files."""
     return [write_wav(_sound(each)) for each in recordings(most=_CLIPS)]
 
 
 async def heard(api: Questions, facts: Facts, precision: str) -> list[Row]:
-    """A row for each fact about recordings of people."""
+    """A row per fact about recordings of people."""
     rows: list[Row] = []
     for model in HEARING:
         for language in facts.people.word_error:

@@ -1,4 +1,4 @@
-"""What a product is asked, one question at a time, and again where it is busy."""
+"""Requests to a server, one at a time, repeated while it is busy."""
 
 import asyncio
 import base64
@@ -41,14 +41,14 @@ class Transcript:
 
 
 class Questions(Api):
-    """Each raises ``RefusedError`` where it is not answered, and ``CommandError`` where there is no server."""
+    """Each method raises ``RefusedError`` for a refusal and ``CommandError`` if no server answers."""
 
     def __init__(self, url: str, key: str, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         super().__init__(url, key)
         self._sleep = sleep
 
     async def models(self) -> list[str]:
-        """The models' names; the cheapest question there is."""
+        """The models' names, by the cheapest request."""
         with _answer("list of models"):
             return [each["id"] for each in orjson.loads(await self.ask("GET", "/models"))["data"]]
 
@@ -68,11 +68,10 @@ class Questions(Api):
             return [scores[place] for place in range(len(documents))], int(told["usage"]["total_tokens"])
 
     async def speak(self, text: str, voice: str, kind: str = "wav") -> bytes:
-        """An audio file."""
         return await self.ask("POST", "/audio/speech", json={"input": text, "voice": voice, "response_format": kind})
 
     async def hear(self, model: str, file: bytes, temperature: float = 0.0) -> Transcript:
-        """What is said in an audio file."""
+        """The transcript of an audio file."""
 
         def form() -> aiohttp.FormData:
             fields = aiohttp.FormData(
@@ -91,10 +90,10 @@ class Questions(Api):
             return Transcript(str(told["text"]), str(told["language"]), round(mean, 4), words)
 
     async def ask(self, method: str, path: str, **body: Any) -> bytes:
-        """The body of an answer; a server that is busy, or has had too many questions, is asked again."""
+        """The body of an answer. It retries if the server is busy or the rate limit is reached."""
         attempts = 0
         while True:
-            # A form can be sent once only.
+            # A form can be sent only once.
             sent = {name: value() if callable(value) else value for name, value in body.items()}
             answer = await self.send(method, path, **sent)
             if isinstance(answer, bytes):
@@ -111,7 +110,7 @@ class Questions(Api):
 
 @contextmanager
 def _answer(kind: str) -> Iterator[None]:
-    """What is not in an answer as ``RefusedError``."""
+    """Raise ``RefusedError`` for a missing part of an answer."""
     try:
         yield
     except (KeyError, TypeError, ValueError, IndexError) as error:

@@ -1,4 +1,4 @@
-"""Records a server's answers, so that others can be held to them."""
+"""Records a server's answers, for comparison with other servers."""
 
 import base64
 from dataclasses import replace

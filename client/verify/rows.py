@@ -1,4 +1,4 @@
-"""What the table says: a fact, what it is to be, what it is, and how far it may be off."""
+"""The table's rows: fact, expected value, actual value and tolerance."""
 
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
@@ -31,19 +31,19 @@ class Row:
 
 
 def _short(text: str, longest: int) -> str:
-    """On one line, and cut in its middle where it is long."""
+    """One line, shortened in the middle if it is long."""
     line, half = " ".join(text.split()), longest // 2
     return line if len(line) <= longest else f"{line[: half - 2]} … {line[1 - half :]}"
 
 
 def within(fact: str, expected: float, got: float, tolerance: float, part: str = "") -> Row:
-    """A number; one that is not a number is wrong."""
+    """Compare a number; NaN fails."""
     shown = f"{expected:.4g}", f"{got:.4g}", f"{tolerance:.2g}"
     return Row(fact, *shown, bool(abs(got - expected) <= tolerance), part)
 
 
 def at_most(fact: str, got: float, limit: float, part: str = "") -> Row:
-    """A difference, which is to be nothing."""
+    """Check that a difference is at most ``limit``."""
     return Row(fact, "0", f"{got:.2g}", f"{limit:.2g}", bool(got <= limit), part)
 
 
@@ -52,7 +52,7 @@ def same(fact: str, expected: object, got: object, part: str = "") -> Row:
 
 
 async def asked(subject: str, rows: Awaitable[list[Row]]) -> list[Row]:
-    """Rows, or one about the server's refusal."""
+    """The rows, or one row with the server's refusal."""
     try:
         return await rows
     except RefusedError as error:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from client.verify.questions import RefusedError
 
-# Louder than this share of the loudest sample is speech.
+# Share of the loudest sample above which a sample is speech.
 _SPEECH = 0.01
 _FRAME_SECONDS = 0.05
 _BANDS = np.geomspace(100, 7500, 9)
@@ -23,7 +23,7 @@ Samples = NDArray[np.int16]
 
 @dataclass(frozen=True)
 class Sound:
-    """Mono samples [n] at ``rate`` a second."""
+    """Mono samples [n] at ``rate`` per second."""
 
     samples: Samples
     rate: int
@@ -39,14 +39,14 @@ class Sound:
         return 10 * float(np.log10(max(power, 1e-10)))
 
     def trimmed(self) -> "Sound":
-        """Without the silence before and after."""
+        """Without leading and trailing silence."""
         loud = np.abs(self.samples.astype(np.int32))
         places = np.flatnonzero(loud > _SPEECH * max(int(loud.max(initial=0)), 1))
         return Sound(self.samples[places[0] : places[-1] + 1] if places.size else self.samples[:0], self.rate)
 
 
 def read_wav(data: bytes) -> Sound:
-    """``RefusedError`` where it is not mono of 16 bits."""
+    """Read a WAV file; ``RefusedError`` unless it is mono with 16 bits."""
     try:
         with wave.open(io.BytesIO(data)) as file:
             layout, rate = (file.getnchannels(), file.getsampwidth()), file.getframerate()

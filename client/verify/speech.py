@@ -1,4 +1,4 @@
-"""What is known of voices: how they sound, and what Whispers hear of what they say."""
+"""Checks of voices: their sound, and what Whisper recognises of it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Said:
 
 
 async def say(api: Questions, facts: Facts, voice: Voice) -> Said:
-    """The sentences of a voice's language, phrase by phrase."""
+    """Speak the sentences of a voice's language, phrase by phrase."""
     speech, phrases, pauses = facts.speech, list[str](), list[float]()
     sentences, sounds = list[Sound](), list[Sound]()
     for sentence in speech.sentences[voice.language]:
@@ -43,7 +43,7 @@ async def say(api: Questions, facts: Facts, voice: Voice) -> Said:
 
 
 def voices(facts: Facts) -> list[Voice]:
-    """Those that have something to say."""
+    """The voices with sentences in their language."""
     return [voice for voice in VOICES.values() if facts.speech.sentences.get(voice.language)]
 
 

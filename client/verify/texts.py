@@ -1,4 +1,4 @@
-"""What is known of embeddings and rankings, asked of a server."""
+"""Checks of embeddings and rankings."""
 
 from collections.abc import Sequence
 from dataclasses import astuple
@@ -16,7 +16,7 @@ _COMPANY_LIMIT = 1e-4
 # How far recorded vectors (1 - cosine) and scores (as logits) may be missed by a server of another precision: an
 # export's int8 is at most 1e-3 from fp32.
 _OTHER_VECTOR, _OTHER_LOGIT = 2e-3, 0.5
-# Scores come with six digits behind the point.
+# Largest rounding error of scores, which have six decimals.
 _ROUNDED = 5e-7
 _WIDEST = "int8"
 
@@ -45,7 +45,7 @@ class Embedded:
 
 
 async def embeddings(api: Questions, facts: Facts, precision: str) -> list[Row]:
-    """A row for each fact about vectors and tokens."""
+    """A row per fact about vectors and tokens."""
     answers = await Embedded.ask(api, facts)
     together: list[Vector] = []
     for start in range(0, len(answers.vectors), _AT_ONCE):
@@ -59,7 +59,7 @@ async def embeddings(api: Questions, facts: Facts, precision: str) -> list[Row]:
 
 
 def _tokens(facts: Facts, answers: Embedded) -> list[Row]:
-    """Tokens are whole numbers, the same in every precision."""
+    """Token counts are exact in every precision."""
     known = [len(each.ids) for each in facts.texts]
     if facts.recordings:
         known = [there or said for there, said in zip(known, facts.recordings[0].tokens, strict=True)]
@@ -121,7 +121,7 @@ def units(vectors: Sequence[Vector]) -> NDArray[np.float64]:
 
 
 async def rankings(api: Questions, facts: Facts, precision: str) -> list[Row]:
-    """A row for each fact about scores."""
+    """A row per fact about scores."""
     answers = [await api.rerank(each.query, each.documents) for each in facts.rankings]
     rows: list[Row] = []
     for each, (scores, _) in zip(facts.rankings, answers, strict=True):

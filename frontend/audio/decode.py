@@ -20,7 +20,7 @@ _PCM = ("pcm_s16le", "pcm_s16be", "pcm_s24le", "pcm_s24be", "pcm_s32le", "pcm_s3
 _MP3 = ("mp3float", "mp3")
 _AMR = ("amrnb", "amrwb", "libopencore_amrnb", "libopencore_amrwb")
 _XIPH = ("vorbis", "opus", "libopus")
-# What the contract lists, by FFmpeg's names: containers, and what may be inside of each.
+# The accepted containers and the codecs inside each, by FFmpeg's names.
 _CODECS = {
     "wav": {*_PCM, "pcm_u8", "pcm_f64le", "pcm_f64be", "pcm_alaw", "pcm_mulaw", "adpcm_ima_wav", "adpcm_ms", *_MP3},
     "mp3": {*_MP3},
@@ -41,30 +41,30 @@ _OPTIONS = {
 _RATES = range(4_000, 192_001)
 _MOST_CHANNELS = 8
 _MOST_TRACKS = 16
-# Of the energy of a channel: two channels whose mix has less cancel each other.
+# Smallest share of a channel's energy in the mix. Below it, the two channels cancel each other.
 _LEAST_MIXED = 0.01
 _BAD_PACKET_SHARE = 0.01
 _BAD_PACKETS_FREE = 2
 
 
 class UnknownFormatError(Exception):
-    """No accepted container."""
+    """The container is not accepted."""
 
 
 class UnknownCodecError(Exception):
-    """An accepted container around something else."""
+    """The container is accepted, its codec is not."""
 
 
 class DamagedAudioError(Exception):
-    """An accepted kind of file that does not decode."""
+    """The file is of an accepted kind and does not decode."""
 
 
 class BeyondLimitsError(Exception):
-    """An accepted kind of file with more of something than is read, or without audio; the message may be shown."""
+    """The file exceeds a limit or has no audio. Callers may see the message."""
 
 
 class TooLongError(Exception):
-    """More decoded audio than allowed."""
+    """The decoded audio is longer than allowed."""
 
 
 def _audio_stream(container: Any) -> Any:
@@ -74,7 +74,7 @@ def _audio_stream(container: Any) -> Any:
         raise BeyondLimitsError("the file has no audio track")
     stream = container.streams.audio[0]
     context = stream.codec_context
-    # PyAV leaves the context out when a file breaks off before the codec's parameters.
+    # PyAV has no context if a file ends before the codec's parameters.
     if context is None:
         raise DamagedAudioError
     if context.name not in _CODECS[container.format.name]:
@@ -83,7 +83,7 @@ def _audio_stream(container: Any) -> Any:
 
 
 def _frames(container: Any, stream: Any) -> Iterator[Any]:
-    """Decoded frames; a few broken packets are passed over, as players do."""
+    """Decoded frames. A few broken packets are skipped, as players do."""
     good = bad = 0
     for packets, packet in enumerate(_packets(container, stream), start=1):
         try:
@@ -104,7 +104,7 @@ def _packets(container: Any, stream: Any) -> Iterator[Any]:
     try:
         yield from container.demux(stream)
     except av.error.FFmpegError:
-        # Behind a stream of Ogg there may be one of another shape, with which FFmpeg does not go on.
+        # An Ogg stream may be followed by one of another shape, at which FFmpeg stops.
         if container.format.name != "ogg":
             raise
 
@@ -119,11 +119,11 @@ def _shape(frame: Any) -> tuple[int, int, str, str]:
 
 
 def _mono(frames: Iterable[Any]) -> Iterator[NDArray[np.int16]]:
-    """Samples at 16 kHz. The rate and the channels may change: recordings are joined into one file."""
+    """Samples at 16 kHz, mono. The rate and the channels may change within a file."""
     for (_, several, *_), alike in groupby(frames, _shape):
         channels = 2 if several > 1 else 1
         resampler = av.AudioResampler("s16", "mono" if channels == 1 else "stereo", SAMPLE_RATE)
-        # At the end it gives what it has kept back.
+        # The final None flushes the resampler.
         for frame in chain(alike, [None]):
             for part in resampler.resample(frame):
                 samples = part.to_ndarray().reshape(-1, channels)
@@ -131,7 +131,7 @@ def _mono(frames: Iterable[Any]) -> Iterator[NDArray[np.int16]]:
 
 
 def _mixed(samples: NDArray[np.int16]) -> NDArray[np.int16]:
-    """Two channels [samples, 2] as one, which is the first where they cancel each other."""
+    """Mix two channels [samples, 2] into one; keep the first if they cancel each other."""
     first, second = samples.astype(np.float32).T
     mix = (first + second) / 2
     chosen: NDArray[np.float32] = first if mix @ mix < _LEAST_MIXED * (first @ first) else mix
@@ -149,21 +149,18 @@ def _collect(container: Any, into: NDArray[np.int16]) -> int:
 
 
 class _Forward:
-    """A file that is read from its beginning to its end.
-
-    Where it can, FFmpeg looks at what is behind the samples of a WAV first, and fails at what it finds there.
-    """
+    """A file without seeking. With seeking, FFmpeg first reads what follows a WAV's samples, and may fail there."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.read = file.read
 
 
 def decode(file: BinaryIO, into: NDArray[np.int16]) -> int:
-    """Write the first audio stream of a file to ``into``, at 16 kHz and mono; answers how many samples it has.
+    """Write the first audio stream of a file to ``into``, int16 at 16 kHz, mono; return the number of samples.
 
     Raises one of the errors above, never FFmpeg's own.
     """
-    # Not every reader of FFmpeg's passes over a tag before the file.
+    # Not every demuxer of FFmpeg skips a tag at the start.
     tag = tag_bytes(file.read(10))
     options = {**_OPTIONS, "skip_initial_bytes": str(tag)}
     file.seek(tag)

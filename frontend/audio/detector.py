@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 FRAME = 512
 _CONTEXT = 64
 _STATE = 128
-# Frames that fit into a processor's caches.
+# Frames per run that fit into a processor's caches.
 _AT_ONCE = 64
 # What is left out is at least so long, and what is heard goes on for so long before and after its sounds.
 _BLOCK = 16
@@ -26,7 +26,7 @@ Samples = NDArray[np.int16]
 
 @cache
 def load_detector() -> Any:
-    """The detector of this worker process: a session is too slow to make for every file, or while the first waits."""
+    """The detector of this worker process. Creating a session is too slow to do per file."""
     path = metadata.distribution("silero-vad").locate_file("silero_vad/data/silero_vad_16k_sequence.onnx")
     options = ort.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -35,9 +35,9 @@ def load_detector() -> Any:
 
 
 def speech_probabilities(frames: Samples, quiet: int = 0) -> NDArray[np.float32]:
-    """How sure the detector is of speech in each frame: int16 [frames, 512] to float32 [frames].
+    """Speech probability of each frame: int16 [frames, 512] to float32 [frames].
 
-    Where samples differ by less than twice ``quiet`` for half a second and more, it is not asked, and the answer is 0.
+    Frames whose samples differ by less than twice ``quiet`` for half a second or more get 0 without a run.
     """
     result = np.zeros(len(frames), np.float32)
     for start, end in _stretches(frames, quiet):
@@ -45,7 +45,7 @@ def speech_probabilities(frames: Samples, quiet: int = 0) -> NDArray[np.float32]
         context = np.zeros(_CONTEXT, np.float32)
         for first in range(start, end, _AT_ONCE):
             some = frames[first : min(first + _AT_ONCE, end)] / np.float32(32768)
-            # Each frame goes in behind the last samples of the one before.
+            # Each frame is preceded by the last samples of the previous one.
             given = np.empty((len(some), _CONTEXT + FRAME), np.float32)
             given[:, _CONTEXT:] = some
             given[0, :_CONTEXT], given[1:, :_CONTEXT] = context, some[:-1, -_CONTEXT:]
@@ -56,7 +56,7 @@ def speech_probabilities(frames: Samples, quiet: int = 0) -> NDArray[np.float32]
 
 
 def _stretches(frames: Samples, quiet: int) -> list[tuple[int, int]]:
-    """The frames ``[start, end)`` that are worth listening to."""
+    """The frames ``[start, end)`` that the detector runs on."""
     blocks = -(-len(frames) // _BLOCK)
     loud = np.zeros(blocks + 2, bool)
     for block in range(blocks):

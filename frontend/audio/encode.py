@@ -1,4 +1,4 @@
-"""Samples to audio files, written by libsndfile."""
+"""Encodes samples as audio files, by libsndfile."""
 
 import io
 from collections.abc import Mapping
@@ -9,19 +9,19 @@ from soundfile import SoundFile
 
 Samples = NDArray[np.int16]
 
-# By the catalogue's names of audio formats: the container and the coding, in libsndfile's words.
+# Container and coding in libsndfile's terms, by audio format.
 ENCODERS: Mapping[str, tuple[str, str]] = {
     "wav": ("WAV", "PCM_16"),
     "mp3": ("MP3", "MPEG_LAYER_III"),
 }
-# The bit rates of MP3 in kbit/s from 16 kHz on, and from 32 kHz on.
+# Bit rates of MP3 in kbit/s: lowest and highest, from 16 kHz and from 32 kHz.
 _MPEG_2, _MPEG_1 = (8, 160), (32, 320)
 
 
 def to_int16(audio: NDArray[np.float32], floor: float = 0.01) -> Samples:
-    """Samples scaled so that the loudest reaches full scale; quieter than ``floor`` is taken as ``floor``.
+    """Scale samples to int16 so that the loudest reaches full scale.
 
-    The floor is Piper's own and keeps a near-silent sentence from being blown up.
+    A peak below ``floor`` counts as ``floor``, Piper's own value, so that a near-silent sentence stays quiet.
     """
     peak = max(float(np.abs(audio).max(initial=0.0)), floor)
     scaled: Samples = np.clip(audio / peak * 32767, -32767, 32767).astype(np.int16)
@@ -29,7 +29,7 @@ def to_int16(audio: NDArray[np.float32], floor: float = 0.01) -> Samples:
 
 
 class AudioFile:
-    """A mono file that is written from its start to its end; ``kbps`` is the constant bit rate of MP3."""
+    """A mono file, written in order. ``kbps`` is the constant bit rate of MP3."""
 
     def __init__(self, audio_format: str, sample_rate: int, kbps: int) -> None:
         container, coding = ENCODERS[audio_format]
@@ -38,11 +38,11 @@ class AudioFile:
         self._file = SoundFile(self._buffer, "w", sample_rate, 1, coding, format=container, **options)
 
     def add(self, samples: Samples) -> None:
-        """More samples."""
+        """Append samples."""
         self._file.write(samples)
 
     def finish(self) -> bytes:
-        """The whole file; nothing can be added any more."""
+        """The whole file; nothing can be added afterwards."""
         self._file.close()
         return self._buffer.getvalue()
 
@@ -50,6 +50,6 @@ class AudioFile:
 def _constant(sample_rate: int, kbps: int) -> dict[str, str | float]:
     """A constant bit rate, which libsndfile is told as a part of the way from the highest to the lowest."""
     least, most = _MPEG_2 if sample_rate < 32_000 else _MPEG_1
-    # It drops what is behind the point: half of one more keeps the rounding of floats out.
+    # libsndfile truncates: half a unit more avoids errors from float rounding.
     level = (most - kbps - 0.5) / (most - least)
     return {"bitrate_mode": "CONSTANT", "compression_level": min(1.0, max(0.0, level))}

@@ -1,4 +1,4 @@
-"""What happens to an uploaded file in a worker process: decode, look for speech, cut windows."""
+"""Prepares an upload in a worker process: decodes, finds speech, cuts windows."""
 
 from bisect import bisect_right
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from frontend.audio.speech_windows import Window, cut_windows, is_silent
 from frontend.processes.shared_memory import Attached
 
 SAMPLE_BYTES = 2
-# In less nobody says anything.
+# Seconds. Shorter audio has no speech.
 _SHORTEST_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
 class WindowRules:
-    """How to read a file: decibels below full scale, a probability, seconds."""
+    """How to read a file: loudness in decibels below full scale, a probability, and seconds."""
 
     silence_dbfs: float
     speech_probability: float
@@ -39,7 +39,6 @@ class SpokenWindow:
 
     @property
     def seconds(self) -> float:
-        """How long it is."""
         return (self.end - self.start) / SAMPLE_RATE
 
     def times_of_file(self, start: float, end: float) -> tuple[float, float]:
@@ -70,7 +69,7 @@ class Prepared:
 
 
 def room_for(seconds: float) -> int:
-    """Bytes that the samples of a file of so many seconds need while it is prepared."""
+    """Bytes to prepare a file of ``seconds``."""
     return SAMPLE_BYTES * (int(seconds * SAMPLE_RATE) + FRAME)
 
 
@@ -93,7 +92,7 @@ def prepare(upload: Attached, into: Attached, limits: WindowRules) -> Prepared:
 
 
 def _kept(samples: NDArray[np.int16], cut: list[Window]) -> list[SpokenWindow]:
-    """Move what the windows hold, which is in order, to the front."""
+    """Move the windows' samples, in order, to the front."""
     windows: list[SpokenWindow] = []
     place = 0
     for window in cut:

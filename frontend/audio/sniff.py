@@ -15,7 +15,7 @@ ACCEPTED = "WAV, MP3, M4A, MP4, Ogg, WebM, FLAC, 3GPP"
 _UNKNOWN = "application/octet-stream"
 _SIGNATURES = {b"OggS": "application/ogg", b"fLaC": "audio/flac", b"#!AMR": "audio/amr"}
 _WAVES = (b"RIFF", b"RIFX", b"RF64", b"BW64")
-# PCM, Microsoft's ADPCM, float, A-law, mu-law, IMA's ADPCM and MP3, by their numbers in RFC 2361.
+# Codec numbers of RFC 2361: PCM, Microsoft's ADPCM, float, A-law, mu-law, IMA's ADPCM and MP3.
 _WAVE_CODECS = frozenset([0x01, 0x02, 0x03, 0x06, 0x07, 0x11, 0x55])
 _EXTENSIBLE = 0xFFFE
 _EBML = b"\x1a\x45\xdf\xa3"
@@ -33,13 +33,13 @@ _PADDING = (b"free", b"skip", b"wide")
 # What a file of that family may begin with that does not say its brand: QuickTime before there were any.
 _UNBRANDED = (b"moov", b"mdat", b"pnot")
 _SURE = 0.2
-# Matches that puremagic gives to runs of equal bytes and to raw samples.
+# puremagic's matches for runs of equal bytes and for raw samples.
 _NOISE = {".xxx", ".sub", ".sndr", ""}
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A content type; ``accepted`` is None where the decoder has to say."""
+    """A content type. ``accepted`` is None if the decoder must decide."""
 
     content_type: str
     accepted: bool | None = None
@@ -50,7 +50,7 @@ _WAV = Kind("audio/wav", True)
 
 
 def recognise(read: Callable[[int, int], bytes]) -> Kind:
-    """The kind of a file; ``read`` answers so many of its bytes from a place on."""
+    """The kind of a file; ``read(count, start)`` returns its bytes."""
     head = read(HEAD_BYTES, 0)
     if tag := tag_bytes(head):
         # A tag stands before MPEG audio, and other kinds take it too.
@@ -60,7 +60,7 @@ def recognise(read: Callable[[int, int], bytes]) -> Kind:
 
 
 def tag_bytes(head: bytes) -> int:
-    """How long the ID3 tag is that a file begins with; 0 where there is none."""
+    """Length of the ID3 tag at the start, in bytes; 0 without one."""
     if len(head) < 10 or not head.startswith(b"ID3"):
         return 0
     has_footer = head[5] & 0x10
@@ -68,7 +68,7 @@ def tag_bytes(head: bytes) -> int:
 
 
 def is_wave(head: bytes) -> bool:
-    """Whether a file that begins so is WAV."""
+    """Whether a file with this start is WAV."""
     return head[:4] in _WAVES and head[8:12] == b"WAVE"
 
 
@@ -127,7 +127,7 @@ def _of_frames(head: bytes) -> Kind | None:
 
 
 def _synchsafe(number: bytes) -> int:
-    """A number of seven bits a byte, as ID3 writes it."""
+    """An ID3 number with seven bits per byte."""
     return sum((byte & 0x7F) << shift for byte, shift in zip(number, (21, 14, 7, 0), strict=True))
 
 

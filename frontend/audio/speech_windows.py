@@ -14,7 +14,7 @@ from frontend.audio.detector import FRAME
 _HYSTERESIS = 0.15
 _LEAST_PAUSE_FRAMES = 4
 _PADDING_SECONDS = 0.2
-# Longer pauses are shortened to this.
+# Longest pause that a window keeps, in seconds.
 _PAUSE_SECONDS = 0.3
 _SEARCHED_SHARE = 0.4
 
@@ -31,13 +31,13 @@ class Region:
 
 @dataclass(frozen=True)
 class Window(Region):
-    """A region without the ``left_out`` parts of its long pauses, which are in order."""
+    """A region without the ``left_out`` parts of its long pauses, in order."""
 
     left_out: tuple[Region, ...] = ()
 
     @property
     def pieces(self) -> list[Region]:
-        """What it holds."""
+        """The regions that the window keeps."""
         starts = [self.start, *(pause.end for pause in self.left_out)]
         ends = [*(pause.start for pause in self.left_out), self.end]
         return [Region(start, end) for start, end in zip(starts, ends, strict=True)]
@@ -67,7 +67,7 @@ def speech_runs(probabilities: NDArray[np.float32], threshold: float, samples: i
 
 
 def _split_long(region: Region, longest: int, probabilities: NDArray[np.float32]) -> list[Region]:
-    """Cut a region without a pause at the frame that sounds least like speech in the last part of each window."""
+    """Cut a region without pauses at the least speech-like frame near the end of each window."""
     parts = []
     start = region.start
     while region.end - start > longest:
@@ -80,7 +80,7 @@ def _split_long(region: Region, longest: int, probabilities: NDArray[np.float32]
 
 
 def _pad(windows: list[Window], padding: int, samples: int) -> list[Window]:
-    """Widen every window on both sides, to the middle of the pause at most."""
+    """Widen each window on both sides, at most to the middle of the pause."""
     middles = [(left.end + right.start) // 2 for left, right in zip(windows, windows[1:], strict=False)]
     lows, highs = [0, *middles], [*middles, samples]
     return [

@@ -1,4 +1,4 @@
-"""What a deployment takes besides the contract, for apps that know OpenAI's names alone."""
+"""Names that a deployment accepts in addition to the contract, for apps that know only OpenAI's."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

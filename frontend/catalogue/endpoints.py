@@ -1,13 +1,13 @@
-"""The paths that work for callers: what each does, the limit that it counts under, and who may call it."""
+"""The API's paths: operation, rate limit and authentication of each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from frontend.catalogue.models import CHAT, EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS
 
-# Who may call, by the names of the OpenAPI document.
+# Kinds of authentication, by their names in the OpenAPI document.
 API_KEY, MOBILE_TOKEN, ADMIN_KEY = "apiKey", "mobileToken", "adminKey"
-# Who may call what begins like this; all else is open.
+# Authentication by path prefix. All other paths are open.
 AUTH: Mapping[str, str] = {
     "/v1/": API_KEY,
     "/api/v1/": MOBILE_TOKEN,
@@ -18,7 +18,7 @@ AUTH: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A path with a limit of its own, of ``requests`` a minute where the settings say nothing else."""
+    """A path with its own rate limit: ``requests`` per minute by default."""
 
     path: str
     operation: str
@@ -36,17 +36,17 @@ ENDPOINTS = (
     Endpoint("/api/v1/audio/transcribe", TRANSCRIPTIONS, "mobile_transcribe", 30),
     Endpoint("/api/v1/audio/synthesize", SPEECH, "mobile_synthesize", 60),
 )
-# Requests a minute, by the name of the limit.
+# Requests per minute, by limit.
 LIMITS: Mapping[str, int] = {endpoint.limit: endpoint.requests for endpoint in ENDPOINTS}
 LIMIT_OF_PATH: Mapping[str, str] = {endpoint.path: endpoint.limit for endpoint in ENDPOINTS}
 _OPERATIONS: Mapping[str, str] = {endpoint.path: endpoint.operation for endpoint in ENDPOINTS}
 
 
 def auth_of(path: str) -> str | None:
-    """Who may call a path; None where it is open."""
+    """The authentication of a path; None if it is open."""
     return next((auth for prefix, auth in AUTH.items() if path.startswith(prefix)), None)
 
 
 def operation_of(path: str) -> str:
-    """What a path does for callers; ``other`` for pages and paths that there are not."""
+    """The operation of a path; ``other`` for pages and unknown paths."""
     return _OPERATIONS.get(path, "other")

@@ -1,4 +1,4 @@
-"""The models that callers can name: what each does, which Triton model does it, and what it costs."""
+"""The models that callers can name: operation, Triton model and price of each."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -9,7 +9,7 @@ from frontend.catalogue.prices import MICRO, Price
 from frontend.catalogue.voices import DEFAULTS_BY_LANGUAGE, VOICES, Voice
 
 TRANSCRIPTIONS, SPEECH, EMBEDDINGS, RERANK, CHAT = "transcriptions", "speech", "embeddings", "rerank", "chat"
-# What the work of each operation is priced by.
+# The priced unit of each operation.
 _UNITS = {
     TRANSCRIPTIONS: "minute",
     SPEECH: "million_characters",
@@ -40,7 +40,7 @@ class Model:
         return Price(self.operation, _UNITS[self.operation], self.micro_chf)
 
 
-# The first of an operation is the one for callers who name none.
+# The first model of an operation is its default.
 MODELS: Mapping[str, Model] = {
     model.id: model
     for model in (
@@ -58,7 +58,7 @@ PRICES: Mapping[str, Price] = {model.id: model.price for model in MODELS.values(
 
 @dataclass(frozen=True)
 class Served:
-    """What a deployment serves of the models and voices, in the catalogue's order, and its other names for them."""
+    """The models and voices that a deployment serves, in the catalogue's order, with their aliases."""
 
     models: tuple[Model, ...]
     voices: tuple[Voice, ...]
@@ -74,11 +74,11 @@ class Served:
 
     @property
     def unaliased(self) -> "Served":
-        """The same for callers to whom the contract alone holds."""
+        """The same without aliases, for endpoints that accept none."""
         return replace(self, aliases=Aliases())
 
     def ids(self, operation: str | None = None) -> tuple[str, ...]:
-        """The models' own names: all of them, or of what does one operation."""
+        """The models' own names: all, or those of one operation."""
         return tuple(model.id for model in self.models if operation in (None, model.operation))
 
     def model_names(self, operation: str | None = None) -> dict[str, str]:
@@ -86,7 +86,7 @@ class Served:
         return _with_others(self.ids(operation), self.aliases.models)
 
     def voice_names(self) -> dict[str, str]:
-        """The same of voices."""
+        """The same for voices."""
         return _with_others([voice.name for voice in self.voices], self.aliases.voices)
 
     def by_id(self, operation: str) -> dict[str, Model]:
@@ -99,11 +99,10 @@ class Served:
 
     @property
     def triton_models(self) -> tuple[str, ...]:
-        """The Triton models that do the work of it."""
         return tuple(dict.fromkeys(name for model in self.models for name in self.triton_models_of(model)))
 
     def triton_models_of(self, model: Model) -> tuple[str, ...]:
-        """Those that do the work of one."""
+        """The Triton models of one model."""
         speaks = model.operation == SPEECH
         return tuple(voice.triton_model for voice in self.voices) if speaks else (model.triton_model,)
 

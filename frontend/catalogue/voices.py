@@ -30,7 +30,7 @@ VOICES: Mapping[str, Voice] = {
         Voice("siwis", "fr", "female"),
     )
 }
-# The voice of a language where a caller names none.
+# Each language's default voice.
 DEFAULTS_BY_LANGUAGE: Mapping[str, str] = {"it": "paola", "en": "amy", "de": "thorsten", "fr": "siwis", "rm": "paola"}
-# The content type of each audio format of answers.
+# Content type by audio format.
 AUDIO_FORMATS: Mapping[str, str] = {"wav": "audio/wav", "mp3": "audio/mpeg"}

@@ -1,4 +1,4 @@
-"""Where a request comes from."""
+"""The address that a request comes from."""
 
 from aiohttp import hdrs, web
 
@@ -6,5 +6,5 @@ from frontend.config.settings import Settings
 
 
 def address_of(request: web.Request, settings: Settings) -> str:
-    """The address of the caller, or of the nearest proxy that is not trusted; empty over a Unix socket."""
+    """The address of the caller, or of the nearest untrusted proxy; empty over a Unix socket."""
     return settings.proxies.caller(request.remote or "", request.headers.getall(hdrs.X_FORWARDED_FOR, []))

@@ -1,20 +1,19 @@
-"""Which connections are let in: so many in all and of one address, and few of an address that are half closed."""
+"""Limits on open connections: in total, per address, and half-closed per address."""
 
 from collections import Counter
 
 from frontend.config.networks import Networks, network_of
 from frontend.observe.metrics import CONNECTIONS, CONNECTIONS_REFUSED
 
-# One who writes no more and waits looks the same as one who has gone: so few of an address are believed to wait that
-# those who drop many requests keep nothing busy.
+# A half-closed socket looks like a disconnect. Trust only this many connections per address.
 HALF_CLOSED_AT_ONCE = 1
 
 
 class Admission:
-    """Counts the open connections of a port: ``most`` in all, ``most_of_address`` of one address, or 0 for as many.
+    """Counts the open connections of a port.
 
-    The addresses of an IPv6 network (/64) count as one. The address of one of the ``proxies`` is that of many callers,
-    and has no bound of its own.
+    It admits ``most`` in total and ``most_of_address`` per address (0 is unlimited). The addresses of an IPv6 network
+    (/64) count as one. Addresses of ``proxies`` have no limit of their own, since they stand for many callers.
     """
 
     def __init__(self, most: int, most_of_address: int = 0, proxies: Networks | None = None) -> None:
@@ -24,7 +23,7 @@ class Admission:
         self._half_closed: Counter[str] = Counter()
 
     def enter(self, address: str) -> bool:
-        """Whether one more connection from there is within the bounds; it is counted then."""
+        """Count one more connection from ``address``; false if it exceeds a limit."""
         counted = self._counted(address)
         many = self._of_address[counted] >= self._most_of_address and not self._proxies.has(address)
         if self._open >= self._most or many:
@@ -36,7 +35,7 @@ class Admission:
         return True
 
     def half_close(self, address: str) -> bool:
-        """Whether one more caller there who writes no more is believed to wait for its answer; it is counted then."""
+        """Count one more half-closed connection that waits for its answer; false if the address has too many."""
         counted = self._counted(address)
         if self._half_closed[counted] >= HALF_CLOSED_AT_ONCE:
             return False
@@ -44,7 +43,7 @@ class Admission:
         return True
 
     def leave(self, address: str, *, half_closed: bool) -> None:
-        """A connection that was let in has ended."""
+        """Remove an admitted connection from the counts."""
         self._open -= 1
         CONNECTIONS.dec()
         counted = self._counted(address)

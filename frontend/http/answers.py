@@ -1,4 +1,4 @@
-"""Answers on their way out: the one place where an answer is delivered and what it costs is charged."""
+"""Delivery of answers: the only place that sends an answer and records its charge."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
@@ -10,26 +10,26 @@ from aiohttp.helpers import must_be_empty_body
 
 from frontend.config.settings import Settings
 from frontend.dispatch.context import RequestContext
-from frontend.http.connection import has_hung_up
-from frontend.http.held import Holding
+from frontend.http.connection import has_disconnected
+from frontend.http.memory import MemoryReservation
 from frontend.observe.record import current
 
-# The transport holds one piece of an answer at most. It is less than aiohttp hands over without waiting.
+# Most bytes of an answer in the transport at once. aiohttp accepts this many without waiting.
 _PIECE = 48 * 1024
 
-# What a request has from its middlewares, for whoever reads its body or delivers its answer.
+# Values that middlewares attach to a request.
 SETTINGS = web.AppKey("settings", Settings)
-HOLDING = web.RequestKey("holding", Holding)
+MEMORY_RESERVATION = web.RequestKey("holding", MemoryReservation)
 CONTEXT = web.RequestKey("turn", RequestContext)
-# The answer for which something will be charged as it goes out.
+# The answer that is charged when it goes out.
 CHARGED = web.RequestKey("charged", web.StreamResponse)
 
 
 class Charges(Protocol):
-    """What an answer costs."""
+    """The cost of an answer."""
 
     def charge(self) -> None:
-        """From here on it is owed; a second time changes nothing."""
+        """Record the charge. A second call changes nothing."""
 
 
 async def deliver(
@@ -40,24 +40,24 @@ async def deliver(
     *,
     status: int = 200,
 ) -> web.StreamResponse:
-    """Send an answer, from its one buffer or as it comes, as fast as the caller reads.
+    """Send an answer, from one buffer or as a stream, as fast as the caller reads.
 
-    The charge is on disk just before the last piece goes out, or before the end of what comes in pieces. So a process
-    that dies has charged for an answer that is whole but for its end, or for none, and a client that repeats its
-    request under the same id is not charged again. A caller who hangs up after the first byte, or reads too slowly,
-    pays. Where we break off, nothing is owed, and the connection breaks off too: nothing else can tell the client.
+    The charge is on disk before the last piece goes out, or before the end of a stream. If the process dies, it has
+    charged for a nearly complete answer or for none. A client that retries with the same request id is not charged
+    again. A caller that disconnects after the first byte, or reads too slowly, pays. If the server fails, it charges
+    nothing and aborts the connection: the client has no other way to notice.
     """
     answer, settings = web.StreamResponse(status=status, headers=head), request.app[SETTINGS]
     if isinstance(body, bytes):
         answer.content_length = len(body)
-        # The connection's next answer would be misread behind a body that HTTP does not allow here.
+        # A body that HTTP does not allow here would corrupt the connection's next answer.
         if must_be_empty_body(request.method, status):
             body = b""
-        # What made the answer is not needed any more.
-        request[HOLDING].closing.close()
-        request[HOLDING].keep(len(body))
+        # Release what produced the answer.
+        request[MEMORY_RESERVATION].closing.close()
+        request[MEMORY_RESERVATION].resize(len(body))
         cut = max(0, len(body) - 1) // _PIECE * _PIECE
-        pieces, last = _cut(body, cut, request[HOLDING]), body[cut:]
+        pieces, last = _cut(body, cut, request[MEMORY_RESERVATION]), body[cut:]
         seconds = settings.write_seconds + len(body) / settings.min_answer_rate
     else:
         pieces, last = body, b""
@@ -73,13 +73,13 @@ async def deliver(
                     await answer.write(piece)
                     begun = True
                     await request.writer.drain()
-                if has_hung_up(request):
+                if has_disconnected(request):
                     raise ConnectionResetError("the caller has hung up")
                 if bill is not None:
                     bill.charge()
                 await answer.write_eof(last)
         except BaseException:
-            if bill is not None and begun and (has_hung_up(request) or deadline.expired()):
+            if bill is not None and begun and (has_disconnected(request) or deadline.expired()):
                 bill.charge()
             if request.transport is not None:
                 request.transport.abort()
@@ -87,8 +87,8 @@ async def deliver(
     return answer
 
 
-async def _cut(body: bytes, end: int, holding: Holding) -> AsyncGenerator[bytes, None]:
-    """Pieces of the body up to ``end``; of what the request holds, the rest of the body is left."""
+async def _cut(body: bytes, end: int, holding: MemoryReservation) -> AsyncGenerator[bytes, None]:
+    """Pieces of the body up to ``end``. The memory reservation shrinks as they go out."""
     for start in range(0, end, _PIECE):
         yield body[start : start + _PIECE]
-        holding.keep(len(body) - start - _PIECE)
+        holding.resize(len(body) - start - _PIECE)

@@ -1,4 +1,4 @@
-"""A body on its way: whether it is wanted at all, how fast it must come, and how much of it may."""
+"""Receiving a body: expectations, minimum speed and maximum size."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -12,21 +12,21 @@ from frontend.errors import ApiError, InvalidRequest, UnsupportedMedia, UploadTi
 
 _Factory = Callable[..., web.BaseRequest]
 _EXPECTED = web.RequestKey("expected", bool)
-# A digest of what the body says, the same when a client sends it again.
+# Digest of the body's content. A retry of the same content has the same digest.
 CONTENT = web.RequestKey("content", bytes)
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _RATE_SECONDS = 10.0
 
 
 def refuse_encoding(request: web.Request) -> None:
-    """415 for a compressed body, by its header; an empty one says nothing."""
+    """Raise 415 for a compressed body, which the header announces."""
     codings = ",".join(request.headers.getall("Content-Encoding", [])).split(",")
     if not {coding.strip().lower() for coding in codings} <= {"", "identity"}:
         raise UnsupportedMedia("a compressed request body is not accepted")
 
 
 def without_expect(factory: _Factory) -> _Factory:
-    """Make requests without ``Expect``, which aiohttp answers before key and size are known, and 404 is."""
+    """Hide ``Expect`` from aiohttp, which would answer it before the key, the size and the path are checked."""
 
     def make(*message: Any) -> web.BaseRequest:
         request = factory(*message)
@@ -42,28 +42,28 @@ def without_expect(factory: _Factory) -> _Factory:
 
 
 async def _send_continue(request: web.Request) -> None:
-    """Tell a client that waits for ``100 Continue`` to send its body: it is known and the size is right."""
+    """Send ``100 Continue`` to a client that waits for it, after the key and the size are checked."""
     if request.get(_EXPECTED):
         await request.writer.write(_CONTINUE)
-        # The answer itself has not begun.
+        # aiohttp must not count these bytes as the answer's.
         request.writer.output_size = 0
 
 
 async def _pieces(request: web.Request, most: int, too_large: ApiError) -> AsyncIterator[bytes]:
-    """The body as it comes; ``too_large`` is raised behind ``most`` bytes."""
+    """Pieces of the body as they arrive. Raises ``too_large`` after ``most`` bytes."""
     arrived = 0
     async for piece in request.content.iter_any():
         arrived += len(piece)
         if arrived > most:
             raise too_large
         yield piece
-        # Reading makes room for more, so that a body may never have to be waited for.
+        # Yield, or a fast sender would keep this loop from ever suspending.
         await asyncio.sleep(0)
 
 
 @asynccontextmanager
 async def _in_time(request: web.Request, settings: Settings) -> AsyncIterator[None]:
-    """While the body is read: 408 when it takes too long in all, or comes slower than the lowest rate."""
+    """Raise 408 if the body takes too long in total or arrives below the lowest rate."""
     loop = asyncio.get_running_loop()
     window = min(_RATE_SECONDS, settings.body_seconds)
     seen = 0
@@ -97,7 +97,7 @@ async def _in_time(request: web.Request, settings: Settings) -> AsyncIterator[No
 async def arriving(
     request: web.Request, settings: Settings, most: int, too_large: ApiError
 ) -> AsyncIterator[AsyncIterator[bytes]]:
-    """The pieces of a body of at most so many bytes, which whoever waits to be invited to send it is."""
+    """Pieces of a body of at most ``most`` bytes. It invites a client that expects ``100 Continue`` to send."""
     if (request.content_length or 0) > most:
         raise too_large
     await _send_continue(request)

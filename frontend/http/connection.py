@@ -1,9 +1,8 @@
-"""Connections: aiohttp's own, with bounds on what a caller may hold, and the contract's answers to what is no HTTP.
+"""Our RequestHandler: aiohttp's, with paced parsing, header timeouts and a draining shutdown.
 
-The one module that relies on a private name of aiohttp: ``_messages``. It holds the requests that the parser has made
-and that no handler has begun. They are counted, since neither a caller who sends several at once and closes its
-writing side nor a process that ends may lose one; and a request that the parser refused is replaced there, for the
-application to answer an unknown method with 405 and a long token with 401.
+This is the only module that uses a private name of aiohttp, ``_messages``: parsed requests that no handler has begun.
+We count them, so that none is lost when a caller closes its writing side or the process ends. We also replace a request
+that the parser refused there, so that the application answers an unknown method with 405 and a long token with 401.
 """
 
 import asyncio
@@ -32,40 +31,41 @@ from frontend.http.state import ServerState
 from frontend.http.unparsed import METHODS, page_of, synthesize_request
 from frontend.observe.logs import log
 
-# Whether the caller is known: set by whoever finds that out.
+# Whether the caller is authenticated.
 KNOWN = web.RequestKey("known", bool)
-# How long the rest of a refused body is thrown away, for the client to read the refusal; longer where it is known.
+# Seconds for which the rest of a refused body is discarded, so that the client can read the refusal. Authenticated
+# callers get longer.
 _LINGER_SECONDS = 5.0
-# aiohttp stops parsing a body when so much of it waits to be read, or a sixteenth as many chunks.
+# aiohttp stops parsing a body when this many bytes wait to be read, or a sixteenth as many chunks.
 _READ_BYTES = 1024
-# So long bodies are parsed in one turn of the event loop, whatever the number of their connections.
+# Seconds per turn of the event loop that parse bodies, over all connections.
 _PARSE_SECONDS = 0.002
-# A request's first bytes are kept to be looked at if the parser refuses it.
+# Most bytes of a request's start that are kept for inspection if the parser refuses it.
 _LONGEST_HEAD = 32 * 1024
 _RETRY_SECONDS = 5
-# A caller who closes its writing side so soon after the end of its request waits for the answer; later, it has hung up.
+# Seconds. A caller that closes its writing side within this time of its request waits for the answer. Later, it counts
+# as disconnected.
 _HALF_CLOSE_SECONDS = 0.1
 
 
-def has_hung_up(request: web.BaseRequest) -> bool:
-    """Whether the caller has broken the connection off, and not we."""
+def has_disconnected(request: web.BaseRequest) -> bool:
+    """Whether the caller closed the connection."""
     connection, transport = request.protocol, request.protocol.transport
     ending = isinstance(connection, Connection) and connection.ending
     return not ending and (transport is None or transport.is_closing())
 
 
 def ends_connection(request: web.BaseRequest) -> bool:
-    """Whether the answer that is about to go out is to be the last of its connection."""
+    """Whether the next answer is the last of its connection."""
     return isinstance(request.protocol, Connection) and request.protocol.is_answered_last()
 
 
 def came_to_admin(request: web.BaseRequest) -> bool:
-    """Whether a request came over the admin port."""
     return isinstance(request.protocol, Connection) and request.protocol.port.is_admin
 
 
 class ParseQueue:
-    """Connections whose bodies are parsed on: in turn, and for a short time in each turn of the event loop."""
+    """Connections with unparsed body bytes. They take turns, for a short time per turn of the event loop."""
 
     def __init__(self) -> None:
         self._waiting: deque[Callable[[], None]] = deque()
@@ -90,7 +90,7 @@ class ParseQueue:
 
 @dataclass(frozen=True)
 class Port:
-    """What its connections share."""
+    """State that the connections of a port share."""
 
     state: ServerState
     admission: Admission
@@ -99,8 +99,6 @@ class Port:
 
 
 class Connection(web.RequestHandler):
-    """One connection."""
-
     def __init__(self, server: web.Server, port: Port, settings: Settings) -> None:
         self._event_loop = asyncio.get_running_loop()
         super().__init__(
@@ -109,7 +107,7 @@ class Connection(web.RequestHandler):
             access_log=None,  # type: ignore[arg-type]
             keepalive_timeout=settings.keepalive_seconds,
             lingering_time=settings.body_seconds,
-            # A compressed body is refused by its header; it must not be unpacked before that.
+            # Refuse compressed bodies by their header, before they are decompressed.
             auto_decompress=False,
             read_bufsize=_READ_BYTES,
         )
@@ -117,28 +115,28 @@ class Connection(web.RequestHandler):
         self._settings = settings
         self._address = ""
         self._admitted = False
-        # The first bytes of the request under way.
+        # The first bytes of the current request.
         self._head = bytearray()
-        # Whether the parser stumbled over them, and the path and the page's origin of the request that it did so at.
+        # Whether the parser refused them, with the path and the origin of that request.
         self._broken = False
         self._asked_by = "", ""
-        # Requests without a whole answer, and the body of the last of them.
+        # Requests without a complete answer, and the body of the last one.
         self._unanswered = 0
         self._last_body: StreamReader = EMPTY_PAYLOAD
         self._received_at = 0.0
         self._half_closed = False
-        # Whether it is we who end the connection.
+        # Whether the server ends the connection.
         self.ending = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         wire = cast(asyncio.Transport, transport)
         self._first_request = self._event_loop.call_later(self._settings.header_seconds, self.force_close)
         super().connection_made(wire)
-        # Nothing is kept back in the transport, so that whoever writes waits for whoever reads.
+        # The transport buffers nothing, so that the writer waits for the reader.
         wire.set_write_buffer_limits(0)
         self._address = str(self.peername[0]) if self.peername else ""
         if self._address:
-            # The kernel breaks a connection off when its caller takes nothing for so long.
+            # The kernel closes the connection if the caller reads nothing for this long (milliseconds).
             stall = int(1000 * self._settings.write_seconds)
             wire.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, stall)
         self._admitted = self.port.admission.enter(self._address)
@@ -148,7 +146,7 @@ class Connection(web.RequestHandler):
             self.force_close()
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        # One that was broken off before it was accepted, or came over a Unix socket, has no address and counts too.
+        # A connection that ended before it was accepted, or came over a Unix socket, has no address. It counts too.
         if self._admitted:
             self._admitted = False
             self.port.admission.leave(self._address, half_closed=self._half_closed)
@@ -160,21 +158,24 @@ class Connection(web.RequestHandler):
         await super().shutdown(timeout)
 
     def is_answered_last(self) -> bool:
-        """Whether, on the way to the end, nothing more has come than what is being answered."""
+        """Whether, during a shutdown, no request follows the one being answered."""
         return self.port.state.closing and self._unanswered <= 1
 
     def close_if_idle(self, *, patient: bool) -> None:
-        """End the connection where nothing of a request has come; ``patient`` with one that has sent a part."""
+        """Close the connection if no request has begun. ``patient`` spares a connection with a partial request."""
         wire = self.transport
         idle = not self._unanswered and self._last_body.is_eof()
         if wire is not None and idle and not _unread_bytes(wire) and not (patient and self._head):
             self.force_close()
 
     def data_received(self, data: bytes) -> None:
-        """Have what has come parsed; what the parser refuses and the contract answers goes on as a request."""
+        """Parse new bytes.
+
+        If the parser refuses a request that the API answers itself, a substitute request goes on.
+        """
         if self._broken:
             return
-        # Without data, aiohttp has the parser go on, and whether more can come is seen from here on.
+        # Without data, aiohttp resumes the parser. The clock for more data starts here.
         self._received_at = self._event_loop.time()
         self._head += data[: _LONGEST_HEAD - len(self._head)]
         before = len(self._messages)
@@ -183,7 +184,7 @@ class Connection(web.RequestHandler):
             self._first_request.cancel()
             self._unanswered += new
             message, self._last_body = self._messages[-1]
-            # Of CONNECT, the parser takes a path for the name of a host.
+            # For CONNECT, the parser reads the path as a host name.
             if not isinstance(message, RawRequestMessage) or message.method == "CONNECT":
                 self._replace_last()
 
@@ -192,12 +193,15 @@ class Connection(web.RequestHandler):
         self._broken = True
         self._asked_by = page_of(head)
         if (request := synthesize_request(head)) is not None:
-            # More of a long token may be on its way: the answer can be read only if that is taken for a while.
+            # More of a long token may follow. Read it for a while, or the client cannot read the answer.
             rest = StreamReader(self, _READ_BYTES, loop=self._event_loop)
             self._messages[-1] = (request, rest if request.method in METHODS else EMPTY_PAYLOAD)
 
     def resume_reading(self, resume_parser: bool = True) -> None:
-        """Go on in another turn of the event loop: who throws a body away would never give it back."""
+        """Resume parsing in a later turn of the event loop.
+
+        A reader that discards a body would otherwise never yield.
+        """
         self.port.parse_queue.add(partial(self._resume, resume_parser))
 
     def _resume(self, resume_parser: bool) -> None:
@@ -205,7 +209,7 @@ class Connection(web.RequestHandler):
             super().resume_reading(resume_parser)
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """The caller writes no more; whether the connection is kept for the answer that it waits for."""
+        """The caller closed its writing side. Returns whether the connection stays open for the answer."""
         soon = self._event_loop.time() - self._received_at < _HALF_CLOSE_SECONDS
         if soon and self._admitted and self._unanswered and self._last_body.is_eof():
             self._half_closed = self.port.admission.half_close(self._address)
@@ -230,7 +234,7 @@ class Connection(web.RequestHandler):
     def handle_error(
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> web.StreamResponse:
-        """Bytes that are no HTTP request, or a fault outside of the middlewares."""
+        """Answer bytes that are not HTTP, and faults outside of the middlewares."""
         if request.writer.output_size > 0:
             raise ConnectionError("an answer has begun already")
         if status >= 500:
@@ -242,6 +246,6 @@ class Connection(web.RequestHandler):
 
 
 def _unread_bytes(wire: asyncio.BaseTransport) -> int:
-    """How much has come that the event loop has not taken from the kernel."""
+    """Bytes that the kernel has received and the event loop has not read."""
     (count,) = struct.unpack("i", fcntl.ioctl(wire.get_extra_info("socket").fileno(), termios.FIONREAD, bytes(4)))
     return int(count)

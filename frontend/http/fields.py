@@ -1,4 +1,4 @@
-"""Checks of single request parameters, shared by every protocol; each error names its parameter."""
+"""Checks of request parameters, shared by all protocols. Each error names its parameter."""
 
 import math
 from collections.abc import Collection, Mapping
@@ -10,7 +10,7 @@ _LONGEST_NAME = 256
 
 
 def check_name(name: str) -> None:
-    """400 for a parameter's name that no answer could repeat."""
+    """Raise 400 for a parameter name that an answer cannot repeat."""
     try:
         size = len(name.encode("utf-8"))
     except UnicodeEncodeError:
@@ -20,14 +20,14 @@ def check_name(name: str) -> None:
 
 
 def refuse_unknown(names: Collection[str], *known: Collection[str]) -> None:
-    """400 for the first name that is in none of these tables."""
+    """Raise 400 for the first unknown name."""
     for name in names:
         if not any(name in table for table in known):
             raise InvalidRequest(f"unknown parameter: {name}", param=name)
 
 
 def text(values: Mapping[str, Any], name: str) -> str | None:
-    """A string without lone surrogates; empty is the same as absent."""
+    """A string without lone surrogates. Empty is the same as absent."""
     value = values.get(name)
     if value is None or value == "":
         return None
@@ -37,7 +37,7 @@ def text(values: Mapping[str, Any], name: str) -> str | None:
 
 
 def checked_text(value: str, name: str, place: str | None = None) -> str:
-    """The string itself, or 400 where it cannot be written as UTF-8; ``place`` tells where in the parameter."""
+    """Return the string; raise 400 if it has no UTF-8 form. ``place`` names the position within the parameter."""
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:
@@ -46,7 +46,7 @@ def checked_text(value: str, name: str, place: str | None = None) -> str:
 
 
 def choice(values: Mapping[str, Any], name: str, allowed: Collection[str], default: str) -> str:
-    """One of ``allowed``, or the default where absent."""
+    """One of ``allowed``, or the default if absent."""
     value = text(values, name)
     if value is None:
         return default
@@ -56,7 +56,7 @@ def choice(values: Mapping[str, Any], name: str, allowed: Collection[str], defau
 
 
 def model(values: Mapping[str, Any], names: Mapping[str, str]) -> str:
-    """The model that one of the endpoint's ``names`` stands for; the first where absent."""
+    """The model that one of the endpoint's ``names`` refers to; the first if absent."""
     value = text(values, "model")
     if value is None:
         return next(iter(names.values()))
@@ -67,12 +67,12 @@ def model(values: Mapping[str, Any], names: Mapping[str, str]) -> str:
 
 
 def positive_integer(values: Mapping[str, Any], name: str) -> int | None:
-    """A whole number from 1 on; absent is None."""
+    """A whole number from 1; None if absent."""
     return _integer(values, name, 1, math.inf, "a positive integer")
 
 
 def integer_between(values: Mapping[str, Any], name: str, least: int, most: int) -> int | None:
-    """A whole number within bounds; absent is None."""
+    """A whole number from ``least`` to ``most``; None if absent."""
     return _integer(values, name, least, most, f"an integer from {least} to {most}")
 
 
@@ -80,14 +80,14 @@ def _integer(values: Mapping[str, Any], name: str, least: int, most: float, what
     value = values.get(name)
     if value is None or value == "":
         return None
-    # JSON's true is no number.
+    # In Python, JSON's true is an int.
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
         raise InvalidRequest(f"{name} must be {what}", param=name)
     return value
 
 
 def boolean(values: Mapping[str, Any], name: str) -> bool:
-    """A JSON boolean, false where absent."""
+    """A JSON boolean; false if absent."""
     value = values.get(name)
     if value is None or value == "":
         return False
@@ -97,9 +97,9 @@ def boolean(values: Mapping[str, Any], name: str) -> bool:
 
 
 def strings(values: Mapping[str, Any], name: str, most: int, *, empty_allowed: bool, or_one: bool = False) -> list[str]:
-    """An array of 1 to ``most`` strings; an error names the index it lies at.
+    """An array of 1 to ``most`` strings.
 
-    With ``or_one``, a string by itself is the same as an array of it.
+    Errors name the index. With ``or_one``, a single string counts as an array of one.
     """
     value = values.get(name)
     if value is None:

@@ -1,4 +1,4 @@
-"""Multipart bodies: text fields, and one file that goes into shared memory as it comes."""
+"""Multipart bodies: text fields, and one file that is written to shared memory as it arrives."""
 
 import asyncio
 import hashlib
@@ -12,12 +12,12 @@ from frontend.config.settings import Settings
 from frontend.errors import ApiError, InvalidRequest, TooLarge
 from frontend.http import fields
 from frontend.http.arrival import CONTENT, arriving, refuse_encoding
-from frontend.http.held import Holding
+from frontend.http.memory import MemoryReservation
 from frontend.processes.shared_memory import SharedBytes
 
 _LONGEST_FIELD = 64 * 1024
 _LONGEST_BOUNDARY = 70
-# What may stand before the content of the first part: an old kind of preamble, and its head.
+# Most bytes before the content of the first part: a preamble and the part's head.
 _LONGEST_START = 64 * 1024
 _MOST_PARTS = 64
 _OVERHEAD = 1024 * 1024
@@ -27,28 +27,27 @@ _MALFORMED = "the multipart body is malformed"
 
 @dataclass(frozen=True)
 class Shape:
-    """What a form may hold: text fields of these names, and a file of at most so many bytes."""
+    """The text fields that a form may have, and the largest file in bytes."""
 
     file_field: str
     text_fields: Collection[str]
     largest_file: int
 
     def too_large(self) -> ApiError:
-        """413 for a larger file."""
         megabytes = self.largest_file // (1024 * 1024)
         return TooLarge(f"{self.file_field} is larger than {megabytes} MB", param=self.file_field)
 
 
 @dataclass
 class Form:
-    """A multipart body: text fields in order, and the one file."""
+    """A parsed multipart body: text fields in order, and the one file."""
 
     fields: list[tuple[str, str]] = field(default_factory=list)
     file: SharedBytes | None = None
 
 
 class _Parser(PushMultipartParser):  # type: ignore[misc]
-    """Takes heads of parts as HTTP's grammar has them: any bytes in a file's name, and tabs where blanks may stand."""
+    """Accepts part heads as HTTP's grammar defines them: any bytes in a file name, and tabs as blanks."""
 
     def _create_segment(self, headerlist: list[tuple[str, str]]) -> MultipartSegment:
         return super()._create_segment([(name, value.replace("\t", " ")) for name, value in headerlist])
@@ -65,13 +64,14 @@ def _parser(request: web.Request) -> _Parser:
 
 
 class _Reader:
-    """Makes a form of a parser's events; ``digest`` is of what the form says, however it is cut into parts and pieces.
+    """Builds a form from parser events.
 
-    Boundaries are made anew each time a form is sent, so they are left out. Every part counts with its kind, its name
-    and its content, each with its length or as a digest, so that no two forms give the same bytes.
+    ``digest`` identifies the content of the form, however it is split into pieces. It excludes boundaries, which
+    clients generate anew for each attempt. Each part adds its kind, name and content, with lengths or as digests, so
+    that different forms have different digests.
     """
 
-    def __init__(self, shape: Shape, holding: Holding) -> None:
+    def __init__(self, shape: Shape, holding: MemoryReservation) -> None:
         self._shape, self._holding = shape, holding
         self._name = ""
         self._text: bytearray | None = None
@@ -80,7 +80,7 @@ class _Reader:
         self.form, self.digest = Form(), hashlib.sha256()
 
     def begin(self, part: MultipartSegment) -> None:
-        """The head of a part."""
+        """Handle the head of a part."""
         if not part.name or (part.content_type or "").startswith("multipart/"):
             raise InvalidRequest("a part of the form has no name")
         self._name, self._content, self._size = _decoded(part.name), hashlib.sha256(), 0
@@ -96,7 +96,7 @@ class _Reader:
         self._holding.closing.callback(self.form.file.close)
 
     def add(self, content: bytes) -> None:
-        """Some of its content."""
+        """Handle content of the current part."""
         self._size += len(content)
         self._content.update(content)
         if self._text is None:
@@ -111,7 +111,7 @@ class _Reader:
         self._holding.add(len(content))
 
     def end(self) -> None:
-        """It is whole."""
+        """Handle the end of a part."""
         kind = b"file" if self._text is None else b"text"
         name = self._name.encode("utf-8")
         self.digest.update(b"%s %d %d " % (kind, len(name), self._size) + name + self._content.digest())
@@ -138,7 +138,7 @@ async def _read(body: AsyncIterator[bytes], parser: _Parser, reader: _Reader) ->
         for event in parser.parse(piece):
             if isinstance(event, MultipartSegment):
                 begun = True
-                # Heads can be made to take milliseconds: others go between two of them.
+                # Some heads take milliseconds to parse. Yield between two of them.
                 await asyncio.sleep(0)
                 reader.begin(event)
             elif event is None:
@@ -150,8 +150,8 @@ async def _read(body: AsyncIterator[bytes], parser: _Parser, reader: _Reader) ->
     parser.close()
 
 
-async def read_form(request: web.Request, settings: Settings, holding: Holding, shape: Shape) -> Form:
-    """Read multipart/form-data; the bytes of its file live as long as ``holding``."""
+async def read_form(request: web.Request, settings: Settings, holding: MemoryReservation, shape: Shape) -> Form:
+    """Read multipart/form-data. The file's bytes live as long as ``holding``."""
     refuse_encoding(request)
     parser, reader = _parser(request), _Reader(shape, holding)
     async with arriving(request, settings, shape.largest_file + _OVERHEAD, shape.too_large()) as pieces:

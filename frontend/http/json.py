@@ -1,4 +1,4 @@
-"""JSON bodies: a grammar that is stricter than JSON's, and long bodies parsed where nobody waits for them."""
+"""JSON bodies: a stricter grammar than JSON's. Worker processes parse long bodies."""
 
 import codecs
 import hashlib
@@ -16,18 +16,17 @@ from frontend.dispatch.pool import Pool
 from frontend.errors import InvalidRequest, TooLarge
 from frontend.http import fields
 from frontend.http.arrival import CONTENT, arriving, refuse_encoding
-from frontend.http.held import Holding
+from frontend.http.memory import MemoryReservation
 from frontend.processes.offload import TaskKilledError
 
 Parsed = TypeVar("Parsed")
-# Makes a request of a JSON object and of what is served, or raises an error of ours; other processes find it by its
-# name.
+# Builds a request from a JSON object and the served models, or raises an ApiError. Processes import it by name.
 Converts = Callable[[Mapping[str, Any], Served], Parsed]
 
 _DEEPEST = 32
-# The worst body of this length takes a few milliseconds.
+# Bytes. The worst body of this length takes a few milliseconds to parse.
 INLINE_BYTES = 32 * 1024
-# A character of text takes four bytes where one of them is far from Latin.
+# Memory per byte of body: a text with one non-Latin character takes four bytes per character.
 _BYTES_PER_BYTE = 5
 
 
@@ -46,7 +45,7 @@ def _no_constant(name: str) -> Any:
 
 
 def _check_depth(value: Any) -> None:
-    """400 for what is nested too deeply; level by level, so that nothing recurses and everything is looked at once."""
+    """Raise 400 for deep nesting. It checks level by level, without recursion."""
     level = [value]
     for _ in range(_DEEPEST):
         level = [
@@ -61,15 +60,15 @@ def _check_depth(value: Any) -> None:
 
 
 def _value_of(text: str) -> Any:
-    # orjson keeps the last of two values of a key, and makes floats of long integers.
+    # orjson keeps the last value of a duplicate key and turns long integers into floats.
     load = partial(json.loads, text, object_pairs_hook=_no_duplicates, parse_constant=_no_constant)
     try:
         return load()
     except json.JSONDecodeError:
         raise
     except ValueError:
-        # Of integers, Python reads some thousand digits. A longer one becomes infinite, which no parameter may be, so
-        # that the parameter's own check names it; a function for each integer takes too long for all other bodies.
+        # Python refuses integers of more than some thousand digits. We read those as infinite, so that the parameter's
+        # own check refuses them. A function for each integer is too slow for other bodies.
         return load(parse_int=_integer)
 
 
@@ -81,7 +80,7 @@ def _integer(digits: str) -> int | float:
 
 
 def parse_json(data: bytes | bytearray) -> dict[str, Any]:
-    """A JSON object from bytes; null values are dropped, being the same as absent."""
+    """A JSON object from bytes. Null values are dropped: null is the same as absent."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
@@ -97,12 +96,12 @@ def parse_json(data: bytes | bytearray) -> dict[str, Any]:
 
 
 def convert(data: bytes | bytearray, converts: Converts[Parsed], served: Served) -> Parsed:
-    """Parse a body and make a request of it."""
+    """Parse a body and build a request from it."""
     return converts(parse_json(data), served)
 
 
-async def read_bytes(request: web.Request, settings: Settings, holding: Holding) -> bytearray:
-    """Read the bytes of a JSON body, without a byte order mark; 400 for a form, 408, 413, 415 as the settings say."""
+async def read_bytes(request: web.Request, settings: Settings, holding: MemoryReservation) -> bytearray:
+    """The bytes of a JSON body, without a byte order mark. Raises 400 for a form, and 408, 413 or 415."""
     limit = settings.max_body_bytes
     too_large = TooLarge(f"the request body is larger than {limit} bytes")
     refuse_encoding(request)
@@ -121,19 +120,19 @@ async def read_bytes(request: web.Request, settings: Settings, holding: Holding)
 
 
 class JsonBodies:
-    """Reads JSON bodies; ``pool`` is of processes, since parsing never gives up the interpreter's lock."""
+    """Reads JSON bodies. ``pool`` has processes, since parsing never releases the interpreter's lock."""
 
     def __init__(self, settings: Settings, pool: Pool) -> None:
         self._settings, self._pool = settings, pool
 
     async def read(
-        self, request: web.Request, holding: Holding, context: RequestContext, converts: Converts[Parsed]
+        self, request: web.Request, holding: MemoryReservation, context: RequestContext, converts: Converts[Parsed]
     ) -> Parsed:
-        """Read a body and make a request of it."""
+        """Read a body and build a request from it."""
         return await self.parse(await read_bytes(request, self._settings, holding), context, converts)
 
     async def parse(self, data: bytes | bytearray, context: RequestContext, converts: Converts[Parsed]) -> Parsed:
-        """Make a request of a body that has arrived."""
+        """Build a request from a body that has arrived."""
         served = self._settings.served
         if len(data) <= INLINE_BYTES:
             return convert(data, converts, served)

@@ -1,4 +1,4 @@
-"""JSON answers, written by orjson: arrays of float32 go out without a detour over Python floats."""
+"""JSON answers, rendered by orjson. Arrays of float32 need no Python floats."""
 
 import uuid
 from collections.abc import Mapping
@@ -9,37 +9,34 @@ from aiohttp import web
 
 from frontend.errors import ApiError
 
-# What answers call the server: the framework and its version are nobody's business.
+# Value of the ``Server`` header. It does not disclose the framework or its version.
 SERVER = "quartet"
 JSON: Mapping[str, str] = {"Content-Type": "application/json"}
 
 
 def render_json(value: Any) -> bytes:
-    """The body of a JSON answer."""
     return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
 def json_response(value: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
-    """A JSON response with its exact length."""
     return web.Response(body=render_json(value), status=status, headers={**JSON, **(headers or {})})
 
 
 def error_response(failure: ApiError) -> web.Response:
-    """An error as a client reads it."""
     return json_response(failure.body(), status=failure.status, headers=failure.headers)
 
 
 def refusal(failure: ApiError) -> web.Response:
-    """The last answer of a connection, to what is no request: no middleware adds the contract's headers to it."""
+    """The last answer of a connection, to bytes that are not a request. No middleware adds headers to it."""
     answer = error_response(failure)
-    # For one who speaks HTTP/1.0 too, whom the framework tells nothing.
+    # HTTP/1.0 clients get no such headers from the framework.
     answer.headers.update({"X-Request-Id": uuid.uuid4().hex, "Server": SERVER, "Connection": "close"})
     answer.force_close()
     return answer
 
 
 def refusal_bytes(failure: ApiError) -> bytes:
-    """The same for who is answered without being read."""
+    """The same, for a caller whose request is not read."""
     answer = refusal(failure)
     assert isinstance(answer.body, bytes)
     headers = {**answer.headers, "Content-Length": str(len(answer.body))}

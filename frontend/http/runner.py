@@ -1,4 +1,4 @@
-"""The servers behind the API's port and the admin port, and how they end."""
+"""The servers of the API port and the admin port, and their shutdown."""
 
 import asyncio
 from contextlib import suppress
@@ -11,9 +11,9 @@ from frontend.http.arrival import without_expect
 from frontend.http.connection import Connection, Port, ends_connection
 from frontend.http.state import SERVER_STATE, ServerState
 
-# For those who ask after health and numbers, whatever callers do on the other port.
+# Most connections to the admin port, for probes and metrics, independent of the API port.
 _ADMIN_CONNECTIONS = 64
-# What is left at the end of the drain is cancelled; aiohttp waits so long for that, twice.
+# Seconds that aiohttp waits, twice, for requests that are cancelled at the end of the drain.
 _CUT_SECONDS = 0.2
 _LOOK_SECONDS, _MOST_LOOK_SECONDS = 0.005, 0.2
 
@@ -23,10 +23,10 @@ async def _not_ready(_: web.BaseRequest) -> web.StreamResponse:
 
 
 class _Server(web.Server):
-    """Makes the connections of a port; the application's handler is put in when that has started."""
+    """Creates the connections of a port. The application's handler follows once the application has started."""
 
     def __init__(self, port: Port, settings: Settings) -> None:
-        # A caller who hangs up must not keep a model busy.
+        # A disconnect must not keep a model busy.
         super().__init__(_not_ready, handler_cancellation=True)
         self._port, self._settings = port, settings
 
@@ -34,11 +34,10 @@ class _Server(web.Server):
         return Connection(self, self._port, self._settings)
 
     def serve(self, plain: web.Server) -> None:
-        """Answer as the application's own server would."""
         self.request_handler, self.request_factory = plain.request_handler, without_expect(plain.request_factory)
 
     def close_idle(self, *, patient: bool) -> int:
-        """Close what nothing comes over; answers how many connections there are."""
+        """Close idle connections; return the number of all connections."""
         for connection in self.connections:
             assert isinstance(connection, Connection)
             connection.close_if_idle(patient=patient)
@@ -46,9 +45,9 @@ class _Server(web.Server):
 
 
 class Runner(web.ServerRunner):
-    """Runs an application behind our connections; ``admin`` is the runner of the admin port.
+    """Runs an application on our connections;
 
-    It ends when the requests under way have, or the time is over that the settings give them.
+    ``admin`` is the runner of the admin port. It ends after the requests in flight, or after the configured time.
     """
 
     def __init__(self, app: web.Application, settings: Settings) -> None:
@@ -63,7 +62,7 @@ class Runner(web.ServerRunner):
         app.on_response_prepare.append(_end_connection)
 
     async def setup(self) -> None:
-        """Start the application, so that sites may be opened."""
+        """Start the application, so that sites may open."""
         await self._application.setup()
         assert self._application.server is not None
         for server in (self._api, self._admin):
@@ -72,23 +71,23 @@ class Runner(web.ServerRunner):
         await super().setup()
 
     def hurry(self) -> None:
-        """Wait for nothing more."""
+        """Skip all waiting."""
         self._hurried.set()
 
     async def pause(self, seconds: float) -> None:
-        """Wait so long, or until it is to hurry."""
+        """Wait ``seconds``, or until ``hurry``."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._hurried.wait()
 
     async def refuse(self) -> None:
-        """Accept no more connections to the API; those that the kernel has are taken."""
+        """Stop accepting API connections, except those that the kernel has already accepted."""
         await asyncio.sleep(0)
         for site in self.sites:
             await site.stop()
 
     async def cleanup(self) -> None:
-        """Let what is under way end, then everything else. The admin port answers until then."""
+        """Finish the requests in flight, then close everything else. The admin port answers until then."""
         if self.server is not None:
             await self.refuse()
             await self._drain()
@@ -97,7 +96,7 @@ class Runner(web.ServerRunner):
         await self._application.cleanup()
 
     async def _drain(self) -> None:
-        """Wait until every last answer has gone out, and close what nothing comes over."""
+        """Wait until all answers are sent, and close idle connections."""
         self.state.closing = True
         loop, pause = asyncio.get_running_loop(), _LOOK_SECONDS
         began = loop.time()
@@ -109,7 +108,7 @@ class Runner(web.ServerRunner):
 
 
 async def _end_connection(request: web.Request, response: web.StreamResponse) -> None:
-    """Have the last answer say that it is: aiohttp's own word for that comes too late here."""
+    """Set ``Connection: close`` on the last answer. aiohttp would set it too late."""
     if ends_connection(request):
         response.headers["Connection"] = "close"
         response.force_close()

@@ -1,4 +1,4 @@
-"""Runs the application: listening sockets, signals, the end."""
+"""Runs the application: sockets, signals and shutdown."""
 
 import asyncio
 import gc
@@ -18,7 +18,7 @@ _ENDING = (signal.SIGTERM, signal.SIGINT)
 
 
 class _ShutdownSignals:
-    """The signals of the parent, or its end, which counts as SIGINT."""
+    """Signals from the parent. The parent's death counts as SIGINT."""
 
     def __init__(self, runner: Runner, alive: int) -> None:
         self.first: signal.Signals | None = None
@@ -42,13 +42,13 @@ class _ShutdownSignals:
 
 
 def _allow_files() -> None:
-    """As many open files as the system lets this process have: each connection is one."""
+    """Raise the limit of open files to the maximum. Each connection needs one."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def spare_the_collector() -> None:
-    """What was made until now stays for good; the collector of garbage holds the loop while it walks all there is."""
+    """Freeze all objects made so far, so that garbage collection does not block the event loop for long."""
     gc.collect()
     gc.freeze()
 
@@ -64,17 +64,17 @@ async def _accept(runner: Runner, descriptors: Descriptors) -> None:
 
 
 async def _leave(runner: Runner, number: signal.Signals | None, delay: float) -> None:
-    """Have callers go elsewhere, while requests are answered as before; the runner's end does the rest."""
+    """Send callers elsewhere while requests are still answered. The runner's shutdown does the rest."""
     runner.state.closing = True
     runner.state.stopping = number != signal.SIGHUP
     if number == signal.SIGTERM:
-        # Whoever shares requests out sees by /health/ready that this frontend is to be left alone.
+        # Load balancers see from /health/ready that this frontend is leaving.
         await runner.pause(delay)
     await runner.refuse()
     if number == signal.SIGHUP:
         for site in runner.admin.sites:
             await site.stop()
-        # Callers go on over the connections they have, and are told with the next answer.
+        # Callers keep their connections until the next answer closes them.
         await runner.pause(delay)
 
 
@@ -97,7 +97,7 @@ async def _run(app: web.Application, start: Start) -> None:
 
 
 def serve(app: web.Application, start: Start) -> None:
-    """Answer requests until SIGTERM, SIGINT or SIGHUP, and those that have come by then."""
+    """Serve until SIGTERM, SIGINT or SIGHUP; then finish the requests that have arrived."""
     _allow_files()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as loop:
         loop.run(_run(app, start))

@@ -1,4 +1,4 @@
-"""What a process tells of itself: whether it ends, and its fellow workers."""
+"""Process state: whether it is stopping, and the other workers."""
 
 from aiohttp import web
 
@@ -6,12 +6,12 @@ from frontend.processes.status import SharedStatus
 
 
 class ServerState:
-    """What connections, readiness and metrics go by."""
+    """State that connections, readiness and metrics read."""
 
     def __init__(self) -> None:
-        # Whether each answer ends its connection.
+        # Whether each answer closes its connection.
         self.closing = False
-        # Whether nobody is to send more. A replaced worker never says so: its successor answers for both.
+        # Whether callers must go elsewhere. A replaced worker never sets it: its successor answers for both.
         self.stopping = False
         # The parent's counts of all workers.
         self.workers: SharedStatus | None = None

@@ -1,4 +1,4 @@
-"""What HTTP allows and the parser refuses: methods of any name, and tokens longer than it takes."""
+"""Requests that HTTP allows and the parser refuses: methods with other names, and long tokens."""
 
 import re
 
@@ -7,11 +7,11 @@ from aiohttp.http_parser import RawRequestMessage
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
-# Those that routes have.
+# Methods with routes.
 METHODS = ("GET", "HEAD", "POST", "PATCH", "DELETE")
 _REQUEST_LINE = re.compile(rb"([!#-'*+.^_`|~0-9A-Za-z-]{1,64}) (/[!-~]*) HTTP/1\.[01]\r\n")
 _LONG_TOKEN = re.compile(rb"\r\nauthorization:[^\r\n]{8000}", re.IGNORECASE)
-# Nothing is given back once it was taken: the time would grow with the square of what a client sends.
+# Possessive quantifiers: backtracking would take time quadratic in the client's input.
 _READ = re.compile(rb"\r\n(x-request-id|origin):[ \t]*+([^\r\n]*+)(?=\r\n)", re.IGNORECASE)
 
 
@@ -20,15 +20,15 @@ def _headers(head: bytes) -> CIMultiDict[str]:
 
 
 def page_of(head: bytes) -> tuple[str, str]:
-    """The path that was asked for and the origin of the page that did, each empty where it cannot be told."""
+    """The requested path and the page's origin; empty if unknown."""
     line = _REQUEST_LINE.match(head)
     return line[2].decode() if line is not None else "", _headers(head).get(hdrs.ORIGIN, "")
 
 
 def synthesize_request(head: bytes) -> RawRequestMessage | None:
-    """A request without body and token in the place of one that was refused, for the application to refuse.
+    """A request without body and token that replaces a refused one, so that the application refuses it.
 
-    None where that would be for another reason than an unknown method or a long token.
+    None unless the cause is an unknown method or a long token.
     """
     line = _REQUEST_LINE.match(head)
     if line is None or (line[1].decode() in METHODS and not _LONG_TOKEN.search(head)):

@@ -1,4 +1,4 @@
-"""Who is calling: before a body is read, after path and method are known to exist."""
+"""Authentication, before a body is read and after the path and method are known to exist."""
 
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
@@ -11,13 +11,13 @@ from frontend.errors import Unauthorized
 from frontend.http.address import address_of
 from frontend.http.connection import KNOWN
 
-# Who knows the tokens of those who may call.
+# The registries that know each kind of token.
 _KNOWN_BY = {API_KEY: API_KEYS, MOBILE_TOKEN: TOKENS, ADMIN_KEY: ADMIN}
 
 
 @web.middleware
 async def auth_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """What is not open needs a token that the path's part knows."""
+    """Require a token that the path's registry knows, unless the path is open."""
     auth = auth_of(request.path)
     if auth is not None and request.match_info.http_exception is None:
         request[CALLER] = await _identify(request, _KNOWN_BY[auth])
@@ -29,7 +29,7 @@ async def _identify(request: web.Request, part: web.AppKey[Identifies]) -> Calle
     try:
         return await request.app[part].identify(bearer_token(request.headers.getall(hdrs.AUTHORIZATION, [])))
     except Unauthorized:
-        # Only the refusal waits, or is another one: a right key from the same address is let in all the same.
+        # Only refusals are delayed or replaced. A valid key from the same address is accepted.
         network = network_of(address_of(request, request.app[SETTINGS]))
         await request.app[WRONG_KEYS].pause(network)
         if part is ADMIN:

@@ -1,4 +1,4 @@
-"""Who pays for a request, and that no answer goes out for which nobody does."""
+"""Billing: no priced answer goes out without a charge."""
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
@@ -12,7 +12,7 @@ from frontend.usage.bill import Billing, Identity, UnchargedError
 
 @web.middleware
 async def billing_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """What a known caller asks may have a price; an answer that its handler has not delivered itself has none."""
+    """Attach a bill to each authenticated request. An answer that its handler did not deliver itself is free."""
     if CALLER not in request:
         return await handler(request)
 
@@ -29,14 +29,14 @@ async def billing_middleware(request: web.Request, handler: Handler) -> web.Stre
             return await _free(request, raised)
         except UnchargedError:
             if request[BILLING].answering and request.transport is not None:
-                # No other answer can follow one that was begun.
+                # No other answer can follow one that has begun.
                 request.transport.abort()
             raise
 
 
 async def _free(request: web.Request, answer: web.StreamResponse) -> web.StreamResponse:
     if not answer.prepared:
-        # Here it can still become another answer.
+        # At this point, another answer can still replace this one.
         request[BILLING].refuse_free(answer.status)
         if isinstance(answer, web.Response) and isinstance(answer.body, bytes):
             return await deliver(request, answer.headers, answer.body, status=answer.status)
@@ -44,6 +44,6 @@ async def _free(request: web.Request, answer: web.StreamResponse) -> web.StreamR
 
 
 async def refuse_uncharged(request: web.Request, answer: web.StreamResponse) -> None:
-    """Before an answer's first byte goes out, whoever sends it."""
+    """Check the charge before the first byte of any answer."""
     if BILLING in request:
         request[BILLING].answer_begins(answer.status, is_charged=request.get(CHARGED) is answer)

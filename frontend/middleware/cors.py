@@ -1,4 +1,4 @@
-"""Which pages of other origins a browser lets call, where the settings name some: CORS."""
+"""CORS: the pages of other origins that may call the API."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from frontend.app_keys import SETTINGS
 from frontend.http.origins import allowed, is_open, readable
 from frontend.middleware.request_id import HEADERS
 
-# A browser asks again after so many seconds, by when an origin may have been taken from the settings.
+# Seconds for which a browser caches a preflight answer.
 _KEPT_SECONDS = 600
 _HEADER_NAMES = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~, \t-]{1,4096}")
 _USUAL_NAMES = "Authorization, Content-Type"
@@ -18,10 +18,9 @@ _USUAL_NAMES = "Authorization, Content-Type"
 
 @web.middleware
 async def cors_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Answers the question that a browser asks before a page's call, and lets the page read the call's answer.
+    """Answer preflight requests, and let pages read answers.
 
-    A key is in a header that the page itself sets, never in what a browser adds by itself, so it may be any page where
-    the settings say so.
+    The page sets the key's header itself and no browser adds it, so any origin is safe if the settings allow it.
     """
     origins, origin = request.app[SETTINGS].allowed_origins, request.headers.get(hdrs.ORIGIN, "")
     asks = request.method == hdrs.METH_OPTIONS and hdrs.ACCESS_CONTROL_REQUEST_METHOD in request.headers
@@ -32,7 +31,7 @@ async def cors_middleware(request: web.Request, handler: Handler) -> web.StreamR
 
 
 def _may_send(headers: Mapping[str, str]) -> dict[str, str]:
-    """Whatever headers a page wants to send: clients have some of their own."""
+    """Allow all requested headers: clients send some of their own."""
     names = headers.get(hdrs.ACCESS_CONTROL_REQUEST_HEADERS, "")
     return {
         hdrs.ACCESS_CONTROL_ALLOW_METHODS: "GET, POST",

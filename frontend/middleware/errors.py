@@ -1,4 +1,4 @@
-"""The one place where an exception becomes an answer."""
+"""Turns exceptions into answers."""
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
@@ -16,7 +16,7 @@ _OF_STATUS: dict[int, type[ApiError]] = {404: NotFound, 405: MethodNotAllowed, 4
 
 
 def _from_framework(error: web.HTTPException) -> ApiError:
-    """aiohttp's own refusals in the contract's shape; 405 keeps its ``Allow``."""
+    """Convert aiohttp's refusals to the contract's errors; 405 keeps its ``Allow``."""
     headers = {"Allow": error.headers["Allow"]} if "Allow" in error.headers else {}
     kind = _OF_STATUS.get(error.status, InvalidRequest if error.status < 500 else Internal)
     messages = {404: "there is no such path", 405: "this path does not take this method"}
@@ -25,7 +25,7 @@ def _from_framework(error: web.HTTPException) -> ApiError:
 
 @web.middleware
 async def errors_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Render every error; details of unforeseen ones go to the log alone."""
+    """Render every error. Details of unexpected ones go only to the log."""
     try:
         return await handler(request)
     except ApiError as error:
@@ -44,7 +44,7 @@ async def errors_middleware(request: web.Request, handler: Handler) -> web.Strea
     except Exception as error:
         gone = request.transport is None or request.transport.is_closing()
         if gone and isinstance(error, ConnectionError | TimeoutError):
-            # The caller has gone, or was sent away: nobody is there to be told.
+            # The caller has disconnected, or the server closed the connection: there is nobody to answer.
             raise ConnectionResetError from error
         log.exception("unforeseen error")
         failure = Internal(f"an internal error occurred; request id {request_id.get()}")

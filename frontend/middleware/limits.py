@@ -1,4 +1,4 @@
-"""How often: after the caller is known, before the body is read."""
+"""Rate limits, after authentication and before the body is read."""
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
@@ -10,7 +10,7 @@ from frontend.middleware.request_id import HEADERS
 
 @web.middleware
 async def limits_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Of a path that has a limit, its headers go out with every answer from here on, and a refusal brings its own."""
+    """Apply the path's rate limit. Its headers go out with every answer; a refusal has its own."""
     name = LIMIT_OF_PATH.get(request.path)
     if name is not None and request.match_info.http_exception is None:
         request[HEADERS].update(await request.app[LIMITER].take(request[CALLER], name))

@@ -1,4 +1,4 @@
-"""What is answered on which port, where health, metrics and the administration have one of their own."""
+"""The paths that each port answers, if health, metrics and administration have their own port."""
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
@@ -12,7 +12,7 @@ _ON_ADMIN = ("/health/", "/metrics", "/admin/", "/keys")
 
 
 def is_answered(request: web.Request, path: str) -> bool:
-    """Whether a path belongs to the port that the request came over; without an admin port, there is one for all."""
+    """Whether the request's port answers the path. Without an admin port, one port answers all."""
     if not request.app[SETTINGS].admin_port or path.startswith(_ON_BOTH):
         return True
     return path.startswith(_ON_ADMIN) == came_to_admin(request)
@@ -20,7 +20,7 @@ def is_answered(request: web.Request, path: str) -> bool:
 
 @web.middleware
 async def ports_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """404 for what the other port answers."""
+    """Raise 404 for paths of the other port."""
     if not is_answered(request, request.path):
         raise NotFound("there is no such path")
     return await handler(request)

@@ -1,4 +1,4 @@
-"""Query parameters: after the limit, which a request that is refused for them has counted under."""
+"""Checks of query parameters. They run after the rate limit, which counts refused requests too."""
 
 from collections.abc import Collection, Mapping
 
@@ -10,7 +10,7 @@ from frontend.http import fields
 
 
 def query_middleware(known: Mapping[str, Collection[str]]) -> Middleware:
-    """400 for one that is given twice, or that ``known`` does not have for its route; most have none."""
+    """Raise 400 for a repeated parameter, or one that ``known`` does not list for the route."""
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:

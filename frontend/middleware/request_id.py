@@ -1,4 +1,4 @@
-"""Every response carries ``X-Request-Id``: the caller's own where it is well formed, else a new one."""
+"""Sets ``X-Request-Id`` on every response: the caller's own if it is well formed, otherwise a new one."""
 
 import re
 import time
@@ -10,7 +10,7 @@ from aiohttp.typedefs import Handler
 
 from frontend.app_keys import CALLER, OUTCOMES, TRACER
 from frontend.catalogue.endpoints import API_KEY, auth_of, operation_of
-from frontend.http.connection import has_hung_up
+from frontend.http.connection import has_disconnected
 from frontend.http.rendering import SERVER
 from frontend.observe.logs import log, request_id
 from frontend.observe.metrics import ANSWER_BYTES, BODY_BYTES, REQUEST_SECONDS, REQUESTS, REQUESTS_IN_FLIGHT
@@ -19,21 +19,21 @@ from frontend.observe.tracing import OFF
 from frontend.usage.outcomes import Outcome
 
 HEADER = "X-Request-Id"
-# Of the W3C's Trace Context.
+# Header of W3C Trace Context.
 _TRACEPARENT = "traceparent"
-# What other middlewares want on the answer, whatever it will be.
+# Headers that other middlewares add to any answer.
 HEADERS = web.RequestKey("headers", dict[str, str])
 _WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,128}")
-# What the log and the metrics call a request whose caller left, as nginx does, and one that the service broke off.
-_HUNG_UP = 499
+# Status in the log and metrics if the caller disconnected, as in nginx, and if the server aborted.
+_CLIENT_DISCONNECTED = 499
 _BROKEN_OFF = 500
-# Reasons of refusals that a request is not at fault for.
+# Reasons of refusals that are not the caller's mistake.
 _COME_AGAIN = ("limit", "balance", "queue")
 
 
 @web.middleware
 async def request_id_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Outermost: names the request, and writes its access line when it has ended, answered or not."""
+    """Outermost: name the request, and write its access line when it ends, with or without an answer."""
     given = request.headers.get(HEADER, "")
     name = given if _WELL_FORMED.fullmatch(given) else uuid.uuid4().hex
     request_id.set(name)
@@ -52,20 +52,20 @@ async def request_id_middleware(request: web.Request, handler: Handler) -> web.S
 
 
 def _route(request: web.Request) -> tuple[str, str]:
-    """Method and path as they are registered.
+    """Method and path as registered.
 
-    Those that do not exist are the client's own words: as labels they would grow without bound. A key may be named in a
-    path by all of it, which is not for the log.
+    Unregistered ones are the client's input and would create unlimited labels. A path may contain a whole key, which
+    must not reach the log.
     """
     resource = request.match_info.route.resource
     return (request.method, resource.canonical) if resource is not None else ("other", "other")
 
 
 def _status(request: web.Request, response: web.StreamResponse | None) -> int:
-    """That of the answer, or what it came to where the caller did not get one."""
-    if response is not None and (response.prepared or not has_hung_up(request)):
+    """The answer's status, or the recorded outcome if the caller got no answer."""
+    if response is not None and (response.prepared or not has_disconnected(request)):
         return response.status
-    return _HUNG_UP if has_hung_up(request) else _BROKEN_OFF
+    return _CLIENT_DISCONNECTED if has_disconnected(request) else _BROKEN_OFF
 
 
 def _note(request: web.Request, response: web.StreamResponse | None, record: Record, seconds: float) -> None:
@@ -77,7 +77,7 @@ def _note(request: web.Request, response: web.StreamResponse | None, record: Rec
     REQUEST_SECONDS.labels(operation, tier, _outcome(status)).observe(seconds)
     BODY_BYTES.labels(operation).observe(came)
     ANSWER_BYTES.labels(operation).observe(went)
-    # Whoever comes with a token has no page that would show it.
+    # Callers with tokens have no page that shows outcomes.
     if caller is not None and operation != "other" and auth_of(request.path) == API_KEY:
         request.app[OUTCOMES].count(caller, operation, _ending(status, record.refused_for), seconds)
     fields = {
@@ -100,14 +100,14 @@ def _note(request: web.Request, response: web.StreamResponse | None, record: Rec
 
 
 def _outcome(status: int) -> str:
-    if status == _HUNG_UP:
+    if status == _CLIENT_DISCONNECTED:
         return "hung_up"
     return "failed" if status >= 500 else "refused" if status >= 400 else "ok"
 
 
 def _ending(status: int, refused_for: str) -> Outcome:
-    """What a caller has of it: who was only asked to come again has made no mistake."""
-    if status == _HUNG_UP:
+    """The request's outcome. A refusal with a request to retry is not a client error."""
+    if status == _CLIENT_DISCONNECTED:
         return "hung_up"
     if refused_for in _COME_AGAIN:
         return "refused"
@@ -115,7 +115,7 @@ def _ending(status: int, refused_for: str) -> Outcome:
 
 
 def _bytes_of(request: web.Request, response: web.StreamResponse | None) -> int:
-    """What went out, or goes out as soon as the middlewares have ended."""
+    """Bytes sent, or to be sent after the middlewares."""
     if response is None or response.prepared:
         return request.writer.output_size
     if must_be_empty_body(request.method, response.status):
@@ -124,6 +124,6 @@ def _bytes_of(request: web.Request, response: web.StreamResponse | None) -> int:
 
 
 async def add_headers(request: web.Request, response: web.StreamResponse) -> None:
-    """Before an answer's first byte goes out, a streamed one's too."""
+    """Add the headers before the first byte of any answer, streamed ones included."""
     response.headers.update(request.get(HEADERS, {}))
     response.headers["Server"] = SERVER

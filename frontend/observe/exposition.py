@@ -1,4 +1,4 @@
-"""The metrics of this process, or of all workers together, and what is kept of workers that died."""
+"""The metrics of this process or of all workers, and the totals of workers that ended."""
 
 import fcntl
 import os
@@ -16,15 +16,13 @@ from prometheus_client.openmetrics import exposition as openmetrics
 from frontend.observe import METRICS_FOLDER
 
 _LOCK = "lock"
-# What grows and never falls, by a process's id; that of nobody is where the dead ones' is added up.
+# Files of values that only grow, by process id. One file without an id has the totals of ended workers.
 _COUNTED = re.compile(r"(counter|histogram)_(\d+)\.db")
 _OF_THE_DEAD = 0
 
 
 @dataclass(frozen=True)
 class Format:
-    """How metrics are written down."""
-
     content_type: str
     write: Callable[[CollectorRegistry], bytes]
 
@@ -34,7 +32,7 @@ OPENMETRICS = Format("application/openmetrics-text; version=1.0.0; charset=utf-8
 
 
 def metrics(form: Format = TEXT) -> bytes:
-    """Every metric of this process, or of all workers together."""
+    """Every metric of this process, or of all workers."""
     if METRICS_FOLDER not in os.environ:
         return form.write(REGISTRY)
     registry = CollectorRegistry()
@@ -44,9 +42,9 @@ def metrics(form: Format = TEXT) -> bytes:
 
 
 def forget_process(pid: int, folder: str) -> None:
-    """Drop what held only while a worker lived, and move what it counted to what all dead ones have.
+    """Drop the gauges of an ended worker and add its counts to the totals of ended workers.
 
-    While another worker reads, its files stay, which changes no sum; they are moved when the next one dies.
+    If another worker reads at that moment, the files stay until the next worker ends. No sum changes.
     """
     mark_process_dead(pid, folder)  # type: ignore[no-untyped-call]
     with suppress(BlockingIOError), _locked(Path(folder), fcntl.LOCK_EX | fcntl.LOCK_NB):
@@ -57,7 +55,7 @@ def forget_process(pid: int, folder: str) -> None:
 
 
 def _move(path: Path, sums: Path) -> None:
-    """Add a file's counts to ``sums`` and remove it; nobody reads meanwhile."""
+    """Add a file's counts to ``sums`` and remove it, while no worker reads."""
     total = MmapedDict(str(sums))  # type: ignore[no-untyped-call]
     for key, value, _, _ in MmapedDict.read_all_values_from_file(str(path)):  # type: ignore[no-untyped-call]
         total.write_value(key, total.read_value(key)[0] + value, 0.0)  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""The log: lines of JSON or plain text, written by a thread, so that who reads them too slowly holds up nobody."""
+"""The log, as JSON or plain text. A thread writes it, so that a slow reader delays no request."""
 
 import contextlib
 import contextvars
@@ -17,28 +17,28 @@ from frontend.observe.metrics import LOG_DROPPED
 from frontend.observe.record import current
 
 log = logging.getLogger("quartet")
-# The id of the request that a line belongs to.
+# Placeholder for lines that belong to no request.
 NO_REQUEST = "-"
 request_id: contextvars.ContextVar[str] = contextvars.ContextVar("request_id", default=NO_REQUEST)
 _MOST_LINES = 4096
-# Bounds what waits, with the number of lines.
+# Most characters per text. Together with the number of lines, this bounds the waiting log.
 _LONGEST_TEXT = 4000
 _LAST_WORDS_SECONDS = 2.0
 _STANDARD_ERROR = 2
-# What a plain line has without quotes: it cannot be taken for another line, or another value.
+# Characters that need no quotes in a plain line, since they cannot imitate another line or value.
 _PLAIN_WORD = re.compile(r"[!#-<>-~]+")
 _PLAIN_TEXT = re.compile(r"[ -!#-~]+")
 
 
 class Outage:
-    """Whether something is away; one line in the log when it goes, one when it is back."""
+    """Logs one line when a dependency becomes unavailable and one when it returns."""
 
     def __init__(self, gone: str, back: str) -> None:
         self._gone, self._back = gone, back
         self.away = False
 
     def note(self, error: BaseException | None, **fields: object) -> None:
-        """What the last try came to; ``fields`` go with the line."""
+        """Note the result of the last attempt; ``fields`` go with the line."""
         if error is not None and not self.away:
             log.error(self._gone, extra={"fields": {"details": str(error), **fields}})
         elif error is None and self.away:
@@ -47,7 +47,7 @@ class Outage:
 
     @contextlib.contextmanager
     def noting(self, failures: tuple[type[Exception], ...]) -> Iterator[None]:
-        """Around a try: one of ``failures`` is noted and goes no further; without one, it is back."""
+        """Wrap an attempt. Note and suppress any of ``failures``; without one, note success."""
         try:
             yield
         except failures as error:
@@ -57,11 +57,10 @@ class Outage:
 
 
 class Lines(logging.Formatter):
-    """What is told in a line: time, level, message, the ids of the request and its trace, and what the call gave in
-    ``extra['fields']``."""
+    """The fields of a line: time, level, message, request id, trace id and ``extra['fields']`` of the call."""
 
     def told(self, record: logging.LogRecord) -> dict[str, Any]:
-        """By name, in the order of the line; what is not known is left out."""
+        """Fields by name, in order. Unknown ones are omitted."""
         line = {
             "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"),
             "level": record.levelname,
@@ -71,13 +70,13 @@ class Lines(logging.Formatter):
             **{name: _shortened(value) for name, value in getattr(record, "fields", {}).items()},
         }
         if record.exc_info:
-            # The last lines say what happened.
+            # Keep the end of a traceback, which says what happened.
             line["exception"] = self.formatException(record.exc_info)[-_LONGEST_TEXT:]
         return {name: value for name, value in line.items() if value is not None}
 
 
 class JsonLines(Lines):
-    """One JSON object a line."""
+    """One JSON object per line."""
 
     def format(self, record: logging.LogRecord) -> str:
         return _json(self.told(record))
@@ -100,8 +99,7 @@ def _json(value: Any) -> str:
     try:
         return orjson.dumps(value, default=str).decode()
     except TypeError:
-        # Half of a surrogate pair, or an integer of more than 64 bits: the standard library escapes the one and takes
-        # the other.
+        # orjson refuses lone surrogates and integers of over 64 bits; the standard library accepts both.
         return json.dumps(value, default=str, skipkeys=True)
 
 
@@ -115,7 +113,7 @@ def _shortened(value: Any) -> Any:
 
 
 class QueuedLines(logging.Handler):
-    """Hands lines to a thread that calls ``write``; one for which there is no room is counted and dropped."""
+    """Hands lines to a thread that calls ``write``. If the queue is full, it counts and drops the line."""
 
     def __init__(self, write: Callable[[str], None], most: int = _MOST_LINES) -> None:
         super().__init__()
@@ -131,7 +129,7 @@ class QueuedLines(logging.Handler):
             LOG_DROPPED.inc()
 
     def close(self) -> None:
-        """Write what is left, unless nobody reads it."""
+        """Write the remaining lines, unless nobody reads them."""
         with contextlib.suppress(queue.Full):
             self._lines.put(None, timeout=_LAST_WORDS_SECONDS)
             self._writer.join(_LAST_WORDS_SECONDS)
@@ -139,13 +137,13 @@ class QueuedLines(logging.Handler):
 
     def _write_all(self) -> None:
         while (line := self._lines.get()) is not None:
-            # A reader that has gone is no reason to end.
+            # A closed pipe must not stop the shutdown.
             with contextlib.suppress(OSError):
                 self._write(line)
 
 
 def _to_standard_error(line: str) -> None:
-    # Not through sys.stderr: the interpreter could not end while a thread waits inside of that.
+    # Avoid sys.stderr: the interpreter cannot exit while a thread waits inside it.
     data = memoryview(f"{line}\n".encode())
     while data:
         data = data[os.write(_STANDARD_ERROR, data) :]
@@ -156,12 +154,12 @@ def set_up_logging(level: str, form: str) -> None:
     handler = QueuedLines(_to_standard_error)
     handler.setFormatter(LINES[form]())
     logging.basicConfig(level=level, handlers=[handler], force=True)
-    # What a library warns of may hold a caller's words: it is a line like any other, not raw text.
+    # A library's warning may contain a caller's words. Log it as an escaped line, never as raw text.
     logging.captureWarnings(True)
     quieten_libraries()
 
 
 def quieten_libraries() -> None:
-    """Let alembic tell of no start that there is nothing to migrate, and aiosqlite of no statement what is in it."""
+    """Silence alembic's message at each start, and aiosqlite's messages with statement contents."""
     for name in ("alembic", "aiosqlite"):
         logging.getLogger(name).setLevel("WARNING")

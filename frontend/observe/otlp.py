@@ -28,14 +28,14 @@ from frontend.observe.tracing import Attributes, Tracer
 _MOST_SPANS = 4096
 _BATCH = 512
 _PAUSE_MS = 1000
-# How long one sending is tried, and how long the end of the process waits for what is left.
+# Seconds for one export, and for the export of the rest when the process ends.
 _SEND_SECONDS = 2
 _LAST_SECONDS = 2
 _HEADER = "traceparent"
 
 
 class _Sender(SpanExporter):
-    """Sends to the collector, in the thread of the SDK; after ``finish`` only for a moment more."""
+    """Exports to the collector, in the SDK's thread. After ``finish``, only for a short time."""
 
     def __init__(self, endpoint: str) -> None:
         self._exporter = OTLPSpanExporter(endpoint, timeout=_SEND_SECONDS)
@@ -59,10 +59,10 @@ class _Sender(SpanExporter):
 
 
 class OtlpTracer(Tracer):
-    """Samples by a trace's id alone: a caller who marks its traces as sampled has no more of them."""
+    """Samples by trace id alone. The caller's sampled flag has no effect."""
 
     def __init__(self, endpoint: str, ratio: float) -> None:
-        # It would write a line for each batch that is lost.
+        # OpenTelemetry would log a line for each lost batch.
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
         part = TraceIdRatioBased(ratio)
         sampler = ParentBased(part, remote_parent_sampled=part, remote_parent_not_sampled=ALWAYS_OFF)
@@ -77,7 +77,7 @@ class OtlpTracer(Tracer):
         self._propagator = TraceContextTextMapPropagator()
 
     def request(self, name: str, traceparent: str) -> "_Open":
-        """The caller's ``tracestate`` is not taken on: it could fill the head of the calls to Triton."""
+        """Begin a span. The caller's ``tracestate`` is dropped: it could fill the header of calls to Triton."""
         parent = self._propagator.extract({_HEADER: traceparent})
         span = self._tracer.start_span(name, parent, SpanKind.SERVER)
         return _Open(span, trace.format_trace_id(span.get_span_context().trace_id))
@@ -96,7 +96,7 @@ class OtlpTracer(Tracer):
 
     def outgoing(self) -> dict[str, str]:
         headers: dict[str, str] = {}
-        # Triton traces every call that names a trace, whether that is kept or not.
+        # Triton traces every call that names a trace, so send only sampled ones.
         if trace.get_current_span().get_span_context().trace_flags.sampled:
             self._propagator.inject(headers)
         return headers
@@ -107,9 +107,10 @@ class OtlpTracer(Tracer):
 
 
 class _Open:
-    """A span that the running task is in; of an error, its name alone is told: its words may be a caller's.
+    """The running task's span.
 
-    The SDK's own context managers take a third more time, and would tell the words.
+    It records the name of an error, not its message, which may quote a caller. The SDK's own context managers take a
+    third more time and would record the message.
     """
 
     def __init__(self, span: Span, trace_id: str = "") -> None:

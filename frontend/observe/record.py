@@ -1,4 +1,4 @@
-"""What a request comes to on its way: for its log line and its spans, whoever finds it out."""
+"""What the server measures of a request, for its log line and spans."""
 
 import time
 from contextvars import ContextVar
@@ -8,7 +8,7 @@ from frontend.observe.tracing import OFF, Tracer
 
 
 class Stopwatch:
-    """The time in which at least one of several, side by side, went on; in seconds."""
+    """Measures the seconds in which at least one of several parallel activities runs."""
 
     def __init__(self) -> None:
         self._seconds = self._began = 0.0
@@ -27,16 +27,17 @@ class Stopwatch:
 
     @property
     def seconds(self) -> float:
-        """Until now, where something goes on."""
+        """Seconds so far, including a running activity."""
         return self._seconds + (time.monotonic() - self._began if self._inside else 0.0)
 
 
 @dataclass
 class Record:
-    """Of one request: ``queue`` runs while a call of it waits, ``backend`` while one is at a Triton or upstream.
+    """Facts about one request.
 
-    ``model`` is what a caller names, and ``quantity`` its work in the unit that it is priced by. ``refused_for`` is the
-    reason of a refusal that is no mistake of the request (``ApiError.reason``). ``tracer`` makes its spans.
+    ``queue`` runs while a call waits, ``backend`` while one is at a Triton or upstream. ``model`` is the caller's name
+    for it; ``quantity`` is its work in the priced unit. ``refused_for`` is the reason of a refusal that is not the
+    caller's mistake (``ApiError.reason``). ``tracer`` creates its spans.
     """
 
     tracer: Tracer = OFF
@@ -52,12 +53,12 @@ _current: ContextVar[Record] = ContextVar("record")
 
 
 def begin(tracer: Tracer = OFF) -> Record:
-    """That of the request which the running task, and those that it starts, belong to."""
+    """Begin the record of the running task and of the tasks that it starts."""
     record = Record(tracer)
     _current.set(record)
     return record
 
 
 def current() -> Record:
-    """That of the request under way; one of nobody's beside requests."""
+    """The current request's record; outside of requests, an unused one."""
     return _current.get(None) or Record()

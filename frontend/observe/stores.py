@@ -1,4 +1,4 @@
-"""How long Redis and the database take, and how often they fail."""
+"""Duration and failures of calls to Redis and the database."""
 
 import asyncio
 import time
@@ -7,16 +7,16 @@ from contextlib import contextmanager
 
 from frontend.observe.metrics import REDIS_ERRORS, REDIS_SECONDS
 
-# What leaves ``asking_redis`` where Redis does not answer.
+# Errors that ``asking_redis`` raises if Redis does not answer.
 REDIS_AWAY = (OSError, TimeoutError)
 
 
 @contextmanager
 def asking_redis(use: str) -> Iterator[None]:
-    """Around one question; whatever ends it but a cancellation is counted as a failure.
+    """Measure one call; count any error but a cancellation as a failure.
 
-    Errors of redis-py leave it as ``ConnectionError``: who asks need not know the library, which is long to import. A
-    cancellation always leaves it: before Python 3.12 ``asyncio.wait_for``, by which redis-py sends, can lose one.
+    Errors of redis-py become ``ConnectionError``, so that callers need not import that library. A cancellation always
+    propagates: before Python 3.12, ``asyncio.wait_for``, which redis-py uses, can lose one.
     """
     began, errors, cancelled = time.perf_counter(), REDIS_ERRORS.labels(use), _cancellations()
     try:
@@ -37,6 +37,6 @@ def asking_redis(use: str) -> Iterator[None]:
 
 
 def _cancellations() -> int:
-    """How often the task that asks was told to end."""
+    """How many cancellations the running task has received."""
     task = asyncio.current_task()
     return task.cancelling() if task is not None else 0

@@ -1,14 +1,14 @@
-"""What a metric is, for Prometheus and for docs/metrics.md, and the labels that there are."""
+"""Definitions of metrics, for Prometheus and for docs/metrics.md, and their labels."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from prometheus_client import Counter, Gauge, Histogram, disable_created_metrics
 
-# They would double the series of every counter, to say when its labels were first seen.
+# Created timestamps would double the series of every counter.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
-# What each label can be: nothing that a caller chooses.
+# The possible values of each label. Callers choose none.
 LABELS: Mapping[str, str] = {
     "error": "`unreached`, `late`, `broken` (the model's process died), `bad_answer`, `refused` (our request was "
     "wrong), `failed`",
@@ -32,7 +32,7 @@ LABELS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Row:
-    """One metric, as the page tells of it."""
+    """One metric, as docs/metrics.md lists it."""
 
     name: str
     type: str
@@ -43,22 +43,22 @@ class Row:
 
 @dataclass(frozen=True)
 class Group:
-    """Makes the metrics of one subject and keeps a row of each."""
+    """Creates the metrics of one subject and keeps a row for each."""
 
     title: str
     rows: list[Row] = field(default_factory=list)
 
     def counter(self, name: str, help: str, unit: str, *labels: str) -> Counter:
-        """What only grows; that of several workers is added up, the dead ones' too."""
+        """A value that only grows. Workers are summed, ended ones included."""
         self.rows.append(Row(name, "counter", unit, labels, help))
         return Counter(name, help, labels)
 
     def gauge(self, name: str, help: str, unit: str, *labels: str, workers: str = "livesum") -> Gauge:
-        """What is so now; ``workers`` says what several make of it: livesum, livemax or livemin."""
+        """A current value. ``workers`` says how to combine workers: livesum, livemax or livemin."""
         self.rows.append(Row(name, "gauge", unit, labels, help))
         return Gauge(name, help, labels, multiprocess_mode=workers)  # type: ignore[arg-type]
 
     def histogram(self, name: str, help: str, unit: str, *labels: str, buckets: Sequence[float]) -> Histogram:
-        """How often it was at most so much, and what it came to in all."""
+        """Counts of values up to each bucket, and their sum."""
         self.rows.append(Row(name, "histogram", unit, labels, help))
         return Histogram(name, help, labels, buckets=buckets)

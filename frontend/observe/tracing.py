@@ -1,4 +1,4 @@
-"""Spans of requests: how they are made."""
+"""The interface that creates spans."""
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -10,29 +10,29 @@ _NOTHING = nullcontext("")
 
 
 class Tracer:
-    """Makes spans, each a child of the one that the running task is in; this one makes none, ``OtlpTracer`` does."""
+    """Creates spans as children of the running task's span. This class creates none; ``OtlpTracer`` does."""
 
     def request(self, name: str, traceparent: str) -> AbstractContextManager[str]:
-        """The span of a request, within the trace that its caller named (W3C Trace Context); gives the trace's id."""
+        """The span of a request, in the trace that its caller named (W3C Trace Context); yields the trace id."""
         return _NOTHING
 
     def span(self, name: str) -> AbstractContextManager[object]:
-        """A part of what the running task does."""
+        """A span within the running task."""
         return _NOTHING
 
     def call(self, name: str, attributes: Attributes) -> AbstractContextManager[object]:
-        """The same, where another server does it."""
+        """A span for a call to another server."""
         return _NOTHING
 
     def note(self, attributes: Attributes, *, failed: bool) -> None:
-        """What the span that the running task is in came to."""
+        """Record the result on the current span."""
 
     def outgoing(self) -> dict[str, str]:
-        """The headers by which whoever is called knows that span; none where its trace is not kept."""
+        """The headers that pass the span to a called server; empty if the trace is not sampled."""
         return {}
 
     def close(self) -> None:
-        """Send what is left, for a moment; in a thread."""
+        """Export the remaining spans for a short time; call it in a thread."""
 
 
 OFF = Tracer()

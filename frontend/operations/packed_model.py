@@ -18,9 +18,9 @@ from frontend.text.tokens import Ids, TextTokenizer, pack, packed_inputs, work
 from frontend.tritons.inference import Trial
 from frontend.tritons.triton import bad_answer
 
-# Below this many characters a thread costs more than the tokenizing.
+# Fewest characters for which a thread pays off.
 _INLINE_CHARACTERS = 2000
-# Of model_repository/m3_embedder/1/blocks.py: smaller requests gain nothing.
+# Tokens; from model_repository/m3_embedder/1/blocks.py. Smaller requests gain nothing.
 _BLOCK = 768
 
 
@@ -56,7 +56,7 @@ class PackedModel:
         dispatcher.declare(self._model, Work(_BLOCK, settings.token_budget, divisible=True), trial)
 
     async def tokenize(self, function: Callable[[], list[Ids]], characters: int, context: RequestContext) -> list[Ids]:
-        """Run a tokenizer call: in a thread when the text is long, since the event loop never waits for it."""
+        """Tokenize, in a thread if the text is long, so that the event loop never blocks."""
         return function() if characters <= _INLINE_CHARACTERS else await self._threads.run(context, function)
 
     async def rows(self, texts: list[Ids], context: RequestContext) -> NDArray[np.float32]:

@@ -17,7 +17,7 @@ from frontend.usage.books import Books
 from frontend.usage.report import spent_a_day
 from frontend.usage.times import percentile
 
-# The rows of no more are added up at once.
+# Longest period in days that one request may add up.
 _MOST_DAYS = 366
 _PERCENTILES = (50, 95)
 
@@ -29,7 +29,7 @@ async def account(request: web.Request) -> web.Response:
     if caller.org is not None and (balance := await books.balance(caller.org)) is not None:
         spent = await spent_a_day(books, caller.org, time.time())
     limits = await request.app[LIMITER].look(caller)
-    # Mobile apps come with tokens.
+    # Mobile apps use tokens, not keys.
     operations = request.app[SETTINGS].operations
     hidden = {each.limit for each in ENDPOINTS if auth_of(each.path) != API_KEY or each.operation not in operations}
     return json_response(

@@ -15,14 +15,14 @@ from frontend.tritons.inference import State
 
 @dataclass(frozen=True)
 class Required:
-    """The models that must be there: every one of ``names``, or any one where there are no names to go by."""
+    """The models that readiness requires: each of ``names``, or any one if there are no names."""
 
     names: frozenset[str] = frozenset()
     any_one: bool = False
 
     @classmethod
     def of(cls, setting: str, served: Sequence[str]) -> "Required":
-        """Read the setting; ``SettingsError`` where it names a model that is not ``served``."""
+        """Parse the setting; ``SettingsError`` for a model that is not ``served``."""
         if setting in ("any", "none"):
             return cls(any_one=setting == "any")
         names = served if setting == "all" else [name.strip() for name in setting.split(",")]
@@ -45,12 +45,11 @@ REQUIRED = web.AppKey("required", Required)
 
 
 async def live(request: web.Request) -> web.Response:
-    """The process answers."""
     return json_response({"status": "live"})
 
 
 def _reason(app: web.Application, states: Mapping[str, State]) -> str:
-    """Why requests are to go elsewhere, or nothing."""
+    """Why requests must go elsewhere; empty if ready."""
     if app[SERVER_STATE].stopping:
         return "this frontend is shutting down"
     if not app[REQUIRED].met_by(states):

@@ -12,17 +12,16 @@ from frontend.observe.exposition import Format
 from frontend.observe.metrics import DRAINING, GROUP_ACCEPTING, GROUP_LEAVING, GROUP_RESTARTS
 from frontend.processes.background import forget_outcome, start_apart
 
-# Rendering takes no more than a tenth of a processor, however many ask.
+# Pause after a rendering, in multiples of its time: rendering takes at most a tenth of a processor.
 _REST = 9.0
-# What the text format is liked as.
+# Media types that select the text format.
 _TEXT_KINDS = ("text/plain", "text/*", "*/*")
 
 
 class MetricsPage:
-    """Renders in a thread, since hundreds of series take longer than the event loop may be held.
+    """Renders in a thread, since hundreds of series would block the event loop.
 
-    Who asks while that goes on shares the next rendering of a format with the others, so that nobody is told what was
-    before.
+    Requests during a rendering share the next one of their format, so that no answer is older than its request.
     """
 
     def __init__(self, render: Callable[[Format], bytes] = exposition.metrics) -> None:
@@ -32,11 +31,11 @@ class MetricsPage:
         self._rested_at = 0.0
 
     async def get(self, form: Format) -> bytes:
-        """Every metric as it is now, or is in a moment."""
+        """Every metric, in the next rendering."""
         if form not in self._next:
             self._next[form] = start_apart(self._render(form))
             self._next[form].add_done_callback(forget_outcome)
-        # Whoever hangs up must not take the answer from the others.
+        # A disconnect must not cancel the rendering for the other requests.
         return await asyncio.shield(self._next[form])
 
     async def _render(self, form: Format) -> bytes:
@@ -55,7 +54,7 @@ METRICS = web.AppKey("metrics", MetricsPage)
 
 
 def format_of(accept: str) -> Format:
-    """The format that an ``Accept`` header likes best; the text format where it likes none of them."""
+    """The format that an ``Accept`` header prefers; the text format if none matches."""
     best, most = exposition.TEXT, 0.0
     for part in accept.lower().split(","):
         kind, *pairs = (each.strip() for each in part.split(";"))
@@ -77,7 +76,7 @@ def _quality(text: str) -> float:
 
 async def metrics(request: web.Request) -> web.Response:
     """Every metric of this process, or of all workers, in Prometheus's text format or as OpenMetrics."""
-    # What is told to workers and not found out by them.
+    # Values that the parent reports to workers.
     state = request.app[SERVER_STATE]
     DRAINING.set(state.stopping)
     if state.workers is not None:

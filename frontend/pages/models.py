@@ -24,7 +24,6 @@ async def list_models(request: web.Request) -> web.Response:
 
 
 async def get_model(request: web.Request) -> web.Response:
-    """One of them."""
     name = request.match_info["name"]
     if name not in request.app[SETTINGS].served.model_names():
         raise NotFound(f"unknown model: {name[:64]}", param="model", code="model_not_found")

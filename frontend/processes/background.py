@@ -1,4 +1,4 @@
-"""Work that is done again and again beside the requests, and ends with the application."""
+"""Background work that repeats and ends with the application."""
 
 import asyncio
 import contextvars
@@ -14,7 +14,7 @@ _Result = TypeVar("_Result")
 
 
 class Repeating:
-    """Calls ``work`` every ``seconds``; an error that it does not expect is logged and ends nothing."""
+    """Calls ``work`` every ``seconds``. An unexpected error is logged and does not stop it."""
 
     def __init__(self, seconds: float, work: Callable[[], Awaitable[None]]) -> None:
         self._seconds, self._work = seconds, work
@@ -22,22 +22,22 @@ class Repeating:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin, after the first pause; within the event loop."""
+        """Start after the first pause; call it within the event loop."""
         self._task = start_apart(self._run())
 
     async def close(self) -> None:
-        """End, in the middle of the work if need be."""
+        """Stop, even in the middle of the work."""
         if self._task is not None:
             await cancel_all([self._task])
 
     async def finish(self) -> None:
-        """End when the work that has begun is done."""
+        """Stop after the current work."""
         async with self._working:
             await self.close()
 
     async def _run(self) -> None:
         task = asyncio.current_task()
-        # Work may lose the cancellation that ends it.
+        # The work may swallow the cancellation.
         while task is None or not task.cancelling():
             await asyncio.sleep(self._seconds)
             try:
@@ -53,20 +53,20 @@ def start_apart(work: Coroutine[Any, Any, _Result]) -> asyncio.Task[_Result]:
 
 
 async def cancel_all(tasks: Collection[asyncio.Task[Any]]) -> None:
-    """End tasks in the middle of their work, and wait until they have."""
+    """Cancel tasks and wait until they have ended."""
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def forget_outcome(task: asyncio.Task[Any]) -> None:
-    """A callback of a task whose callers may all have hung up: an error that nobody heard is none."""
+    """A task callback for tasks whose callers may all have disconnected. It ignores their errors."""
     if not task.cancelled():
         task.exception()
 
 
 async def measure_loop_delay() -> None:
-    """One timer: what it takes longer than it should, every request under way has waited too."""
+    """Measure the delay of one timer. Every request in flight has waited as long."""
     loop = asyncio.get_running_loop()
     due = loop.time() + _MEASURED_SECONDS
     await asyncio.sleep(_MEASURED_SECONDS)

@@ -1,4 +1,4 @@
-"""CPU work beside the event loop: in processes with limits of their own, or in threads."""
+"""CPU work outside the event loop: in processes with limits, or in threads."""
 
 import asyncio
 import functools
@@ -19,14 +19,14 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _OWN_MODULES = ("frontend.processes.task_process",)
-# A task whose process died has another try: something else may have killed it.
+# Attempts per task. Something else may have killed the first process.
 _TRIES = 2
-# So long a task waits for a process that is being started; the first of all imports what the tasks need.
+# Seconds that a task waits for a starting process. The first process imports the tasks' modules.
 _START_SECONDS = 30.0
 
 
 class TaskKilledError(Exception):
-    """The task took too long (``reason`` late), or too much memory: the input is to blame."""
+    """The task exceeded its time (``reason`` late) or its memory: the input is the cause."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -34,10 +34,9 @@ class TaskKilledError(Exception):
 
 
 def import_once(modules: Sequence[str]) -> None:
-    """Import what tasks need in the process that others are forked from, so that each starts in milliseconds.
+    """Import modules in the process from which others are forked, so that each starts in milliseconds.
 
-    To be called before the first of them starts. What a module starts when it is imported, a thread above all, would
-    be missing in them.
+    Call it before the first starts. Threads that a module starts on import would be missing in the forks.
     """
     multiprocessing.set_forkserver_preload([*_OWN_MODULES, *modules])
 
@@ -58,7 +57,7 @@ class Offload:
     ) -> None:
         self._name, self._workers, self._tasks, self._seconds = name, workers, tasks, seconds
         self._prepare = prepare
-        # A process that is ended keeps its thread for a moment, in which the next one starts.
+        # A killed process keeps its thread for a moment, while its successor starts.
         self._threads = ThreadPoolExecutor(2 * workers, thread_name_prefix=name)
         self._free: asyncio.Queue[TaskProcess] = asyncio.Queue()
         self._keepers: list[asyncio.Task[None]] = []
@@ -66,7 +65,7 @@ class Offload:
 
     @property
     def works(self) -> bool:
-        """False while all processes have died and no new one is ready."""
+        """False while no process lives."""
         return self._ready > 0 or not self._lost
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -76,7 +75,7 @@ class Offload:
         Cancelling ends the process too.
         """
         deaths = 0
-        # Of processes that were dead before they began the task there are no more than there are processes.
+        # Processes that died before they began the task: at most one per worker.
         for _ in range(_TRIES + self._workers):
             process = await self._take()
             try:
@@ -96,7 +95,7 @@ class Offload:
         raise BadGateway("a process of this service ended in the middle of its work, retry with backoff")
 
     async def close(self) -> None:
-        """End every process now."""
+        """Kill every process now."""
         await cancel_all(self._keepers)
         await asyncio.to_thread(self._threads.shutdown)
 
@@ -129,7 +128,7 @@ class Offload:
         return outcome
 
     async def _keep(self) -> None:
-        """Keep one process: when it has ended, start the next, behind a pause where one could not be started."""
+        """Keep one process alive: restart it when it ends, after a pause if a start failed."""
         loop, pauses = asyncio.get_running_loop(), Pauses()
         while True:
             try:
@@ -152,7 +151,7 @@ class Offload:
             self._lost |= process.reason == "died"
 
     def _drop(self, process: TaskProcess) -> None:
-        """Nobody is to take one that ended while it was free."""
+        """Remove a process that ended while idle."""
         for _ in range(self._free.qsize()):
             if (each := self._free.get_nowait()) is not process:
                 self._free.put_nowait(each)
@@ -179,11 +178,11 @@ class Threads:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="work")
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call ``function`` in a thread; it cannot be stopped."""
+        """Call ``function`` in a thread. It cannot be stopped."""
         return await asyncio.get_running_loop().run_in_executor(
             self._threads, functools.partial(function, *args, **kwargs)
         )
 
     async def close(self) -> None:
-        """Wait for what has begun."""
+        """Wait for the running calls."""
         await asyncio.to_thread(self._threads.shutdown)

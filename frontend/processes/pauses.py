@@ -1,4 +1,4 @@
-"""How long to wait before something is started again."""
+"""Pauses between restarts."""
 
 _LONGEST_PAUSE = 30.0
 _QUIET_SECONDS = 60.0
@@ -11,7 +11,7 @@ class Pauses:
         self._pause, self._last = 0.0, -_QUIET_SECONDS
 
     def next(self, now: float) -> float:
-        """Seconds to wait, where a start is needed at ``now`` (seconds of a clock that never goes back)."""
+        """Seconds to wait before a start at ``now``, in monotonic seconds."""
         soon = now - self._last < _QUIET_SECONDS
         self._pause = min(_LONGEST_PAUSE, max(1.0, 2 * self._pause)) if soon else 0.0
         self._last = now

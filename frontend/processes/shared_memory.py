@@ -1,6 +1,6 @@
-"""Bytes that this process and its workers both see, so that no copy of an upload or of its samples goes through a pipe.
+"""Memory that this process and its workers share, so that uploads and samples are never copied through a pipe.
 
-Each is an anonymous file in memory (memfd), which workers open by its path under /proc.
+Each is an anonymous file (memfd), which workers open by its path under /proc.
 """
 
 import mmap
@@ -30,29 +30,29 @@ class SharedBytes:
 
     @property
     def attached(self) -> "Attached":
-        """What a worker process is given."""
+        """The handle for a worker process."""
         return Attached(f"/proc/{os.getpid()}/fd/{self._file}", self.size)
 
     def write(self, data: bytes) -> None:
-        """Add to the end."""
+        """Append data."""
         left = memoryview(data)
         while left:
             left = left[os.write(self._file, left) :]
         self.size += len(data)
 
     def shrink(self, size: int) -> None:
-        """Give back what lies behind ``size``."""
+        """Release the bytes after ``size``."""
         os.ftruncate(self._file, size)
         self.size = size
 
     def read(self, count: int, start: int = 0) -> bytes:
-        """A copy of at most ``count`` bytes from ``start`` on."""
+        """A copy of at most ``count`` bytes from ``start``."""
         self._check()
         return os.pread(self._file, count, start)
 
     @contextmanager
     def use(self) -> Iterator[None]:
-        """Keep it while somebody else may close it."""
+        """Keep the memory within the block, even if its owner closes it."""
         self._check()
         self._uses += 1
         try:
@@ -61,12 +61,12 @@ class SharedBytes:
             self.close()
 
     def _check(self) -> None:
-        # The number of a file that was closed may be another's by now.
+        # After a close, the file's number may belong to another file.
         if not self._uses:
             raise ValueError("the memory has been given back")
 
     def close(self) -> None:
-        """End a use."""
+        """End one use."""
         self._uses -= 1
         if not self._uses:
             os.close(self._file)
@@ -74,7 +74,7 @@ class SharedBytes:
 
 @dataclass(frozen=True)
 class Attached:
-    """The same in a worker process."""
+    """The same memory in a worker process."""
 
     path: str
     size: int

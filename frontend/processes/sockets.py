@@ -1,4 +1,4 @@
-"""The sockets that all workers accept from."""
+"""The listening sockets of all workers."""
 
 import errno
 import socket
@@ -8,12 +8,15 @@ from frontend.config.reading import PREFIX, SettingsError
 from frontend.config.settings import Settings
 
 _TRIES, _TRY_SECONDS = 10, 0.1
-# What cannot change while they are open.
+# Settings that cannot change while the sockets are open.
 _FIXED = ("host", "port", "admin_host", "admin_port")
 
 
 class Sockets:
-    """Bound but not listening: callers are refused until the first worker accepts. ``OSError`` for a taken port."""
+    """Bound sockets that do not listen: callers are refused until the first worker accepts.
+
+    Raises ``OSError`` for a port in use.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._bound = [_bound(settings.host, settings.port)]
@@ -26,18 +29,18 @@ class Sockets:
 
     @property
     def descriptors(self) -> tuple[int, int]:
-        """Those of the API's socket and of the admin port's, or -1."""
+        """Descriptors of the API socket and the admin socket, or -1."""
         numbers = [each.fileno() for each in self._bound]
         return numbers[0], numbers[1] if len(numbers) > 1 else -1
 
     def close(self) -> None:
-        """Leave them to the workers; a second time changes nothing."""
+        """Close this process's copies; a second call changes nothing."""
         for each in self._bound:
             each.close()
 
 
 def check_same(old: Settings, new: Settings) -> None:
-    """``SettingsError`` where the sockets would have to be others."""
+    """Raise ``SettingsError`` if new settings need other sockets."""
     for name in _FIXED:
         if getattr(old, name) != getattr(new, name):
             raise SettingsError(f"{PREFIX}{name.upper()}: cannot change while the service runs")
@@ -55,6 +58,6 @@ def _bound(host: str, port: int) -> socket.socket:
             if not left or error.errno != errno.EADDRINUSE:
                 bound.close()
                 raise
-            # The workers of a parent that was killed let go of it in a moment.
+            # Workers of a killed parent release the port within a moment.
             time.sleep(_TRY_SECONDS)
     return bound

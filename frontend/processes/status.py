@@ -1,4 +1,4 @@
-"""Counts of the workers, which their parent shares with each of them."""
+"""Counts of workers, which the parent shares with each worker."""
 
 import os
 import struct
@@ -21,24 +21,23 @@ class WorkerCounts:
 
 
 class SharedStatus:
-    """An anonymous file in memory, by its descriptor: the parent writes, and every worker reads."""
+    """An anonymous file in memory, by its descriptor. The parent writes and every worker reads."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
 
     @classmethod
     def new(cls) -> "SharedStatus":
-        """An empty one."""
         return cls(os.memfd_create("quartet-workers", os.MFD_CLOEXEC))
 
     def write(self, counts: WorkerCounts) -> None:
-        """Share them with the workers."""
+        """Publish the counts to the workers."""
         os.pwrite(self.descriptor, _LAYOUT.pack(*astuple(counts)), 0)
 
     def read(self) -> WorkerCounts:
-        """What was written last; ``struct.error`` before the first time."""
+        """The last counts; ``struct.error`` before the first write."""
         return WorkerCounts(*_LAYOUT.unpack(os.pread(self.descriptor, _LAYOUT.size, 0)))
 
     def close(self) -> None:
-        """Give the descriptor back."""
+        """Close the descriptor."""
         os.close(self.descriptor)

@@ -1,4 +1,4 @@
-"""Abbreviations and ordinals written out: espeak-ng takes the dot behind one for the end of a sentence."""
+"""Writes abbreviations and ordinals out, since espeak-ng takes their dot for a sentence's end."""
 
 import re
 import tomllib
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# Characters that are looked at before and behind a dot.
+# Most characters that are inspected before and after a dot.
 _NEAR = 40
 
 
 @dataclass(frozen=True)
 class _Abbreviations:
-    """Those of a language, as ``abbreviations.toml`` has them."""
+    """A language's abbreviations, from ``abbreviations.toml``."""
 
     of_names: dict[str, str]
     of_numbers: dict[str, str]
@@ -82,7 +82,7 @@ def is_abbreviation(word: str, language: str) -> bool:
 
 
 def begins_sentence(following: str, language: str) -> bool:
-    """Whether a text begins with a capital and a word that sentences often begin with."""
+    """Whether a text begins with a capital and a common first word of sentences."""
     its = _LANGUAGES.get(language)
     return its is not None and _begins(following[:_NEAR], its)
 
@@ -100,7 +100,7 @@ def ends_with_initials(text: str) -> bool:
 _ORDINAL = re.compile(r"(?<![\w.,:])(\d{1,2}|[IVX]{2,6})\.(?=[^\S\n]+([^\W\d_]+))")
 _STREET = re.compile(r"(?<=[a-zäöüß])str\.(?=\s)")
 _ROMAN = {"I": 1, "V": 5, "X": 10}
-# espeak-ng reads it in English behind an apostrophe.
+# After an apostrophe, espeak-ng reads this word in English.
 _TODAY = re.compile(r"(?<=')aujourd'hui", re.IGNORECASE)
 
 

@@ -1,12 +1,12 @@
-"""Bring a text to the characters that espeak-ng knows how to read aloud."""
+"""Maps a text to characters that espeak-ng can read."""
 
 import re
 import unicodedata
 
-# What Unicode calls compatible with other characters, and means something of its own: fractions, powers, indices.
+# Unicode compatibility forms with a meaning of their own: fractions, powers and indices.
 _MEANINGFUL = ("<fraction>", "<super>", "<sub>")
 _KEPT = "…！？"
-# Some ligatures of Arabic stand for a whole sentence: a text may not grow by much.
+# Longest replacement of a ligature, in characters. Some Arabic ligatures stand for a whole sentence.
 _LONGEST_LIGATURE = 4
 _ALIKE = str.maketrans({**dict.fromkeys("`´‘’ʼ", "'"), "\N{HYPHEN}": "-", "\0": " "})
 _THOUSANDS = re.compile(r"(?<![\d'])\d{1,3}(?:'\d{3})+(?![\d'])")
@@ -25,7 +25,7 @@ def readable(text: str) -> str:
 def _plain(character: str) -> str:
     if character.isascii() or character in _KEPT:
         return character
-    # Soft hyphens, joiners and marks of direction are not seen, and would break words apart.
+    # Soft hyphens, joiners and direction marks are invisible and would split words.
     if unicodedata.category(character) == "Cf":
         return ""
     kind = unicodedata.decomposition(character).split(" ", 1)[0]

@@ -15,7 +15,7 @@ from frontend.text.sentences import split
 
 MOST_IDS = 400
 _START, _END, _PAD = "^", "$", "_"
-# Start, its pad and the end take three of them, and each symbol two.
+# Most symbols per call. Each takes two ids; the start, its pad and the end take three.
 _MOST_SYMBOLS = MOST_IDS // 2 - 2
 _NOT_SOUNDS = frozenset(" .,:;!?'\"()-^$_ˈˌ")
 _CLAUSE_ENDS = frozenset(",;:")
@@ -24,7 +24,7 @@ _SENTENCE_ENDS = frozenset(".!?")
 
 @dataclass(frozen=True)
 class Alphabet:
-    """What the phonemizer needs of a voice: its language, and of its JSON espeak-ng's name for it and its symbols."""
+    """A voice's language, and the espeak-ng name and symbols from its JSON."""
 
     language: str
     espeak_voice: str
@@ -33,7 +33,7 @@ class Alphabet:
 
 @dataclass(frozen=True)
 class Utterance:
-    """What the voice says at a time: a sentence, of which it ``ends`` one, or a part of a long one."""
+    """A sentence, or a part of a long one; ``ends`` marks the end of a sentence."""
 
     ids: list[int]
     ends: bool = True
@@ -41,12 +41,12 @@ class Utterance:
 
 @cache
 def load_phonemizer() -> EspeakPhonemizer:
-    """That of this worker process, with espeak-ng's data, so that the first text does not wait for it."""
+    """The phonemizer of this worker process, with espeak-ng's data loaded."""
     return EspeakPhonemizer()
 
 
 def phonemize(sentences: list[str], alphabet: Alphabet) -> list[Utterance]:
-    """Utterances of at most ``MOST_IDS`` phoneme ids; of what cannot be spoken there are none."""
+    """Utterances of at most ``MOST_IDS`` phoneme ids. Text that cannot be spoken gives none."""
     result: list[Utterance] = []
     for sentence in sentences:
         symbols = _as_one(load_phonemizer().phonemize(alphabet.espeak_voice, sentence))
@@ -56,12 +56,12 @@ def phonemize(sentences: list[str], alphabet: Alphabet) -> list[Utterance]:
 
 
 def phonemize_first(text: str, alphabet: Alphabet) -> list[Utterance]:
-    """Those of a text's first sentence."""
+    """Utterances of a text's first sentence."""
     return phonemize(split(text, alphabet.language)[:1], alphabet)
 
 
 def phonemize_rest(text: str, alphabet: Alphabet) -> list[Utterance]:
-    """Those of its other sentences."""
+    """Utterances of all sentences but the first."""
     return phonemize(split(text, alphabet.language)[1:], alphabet)
 
 
@@ -76,7 +76,7 @@ def _as_one(clauses: list[list[str]]) -> list[str]:
 
 
 def _parts(symbols: Sequence[str]) -> list[Sequence[str]]:
-    """Cut what is too long into parts of like lengths, behind a clause where one ends near, otherwise at a space."""
+    """Cut long sentences into parts of similar length, after a clause if one ends near, otherwise at a space."""
     count = -(-len(symbols) // _MOST_SYMBOLS)
     if count < 2:
         return [symbols]

@@ -1,4 +1,4 @@
-"""Split a text into sentences, as they are to be spoken: numbers, names and abbreviations do not end one."""
+"""Splits a text into sentences for speech. Numbers, names and abbreviations end none."""
 
 import re
 from collections.abc import Iterator
@@ -8,18 +8,18 @@ from frontend.text.characters import readable
 
 _END = re.compile(r"(?<=[.!?…])[\"'»”)\]]*\s+|(?<=[。！？])")
 _QUOTED = re.compile(r"[!?][\"'»”)\]]+\s*$")
-# A line of a letter that is broken at some width goes on in the next one; a shorter one is an item of a list.
+# Characters. A line at least this long is a wrapped line and continues; a shorter one is a list item.
 _BROKEN_LINE = 50
 _SPOKEN = re.compile(r"[^\s.,:;!?…\"'«»“”()\[\]\-–—]")
 _LONGEST_WORD = 50
 _LONG_WORD = re.compile(rf"\S{{{_LONGEST_WORD}}}(?=\S)")
-# espeak-ng writes beyond its memory where some hundred letters have dots.
+# espeak-ng writes out of bounds after some hundred dotted letters.
 _DOTTED = re.compile(r"(?<![^\W_])([^\W\d_])\.")
 _MOST_DOTTED = 20
 
 
 def split(text: str, language: str) -> list[str]:
-    """The sentences of a text in order, abbreviations written out; what has no letter or number is left away."""
+    """The sentences in order, with abbreviations written out. Sentences without letters or digits are dropped."""
     written = written_out(readable(text), language)
     sentences = (sentence for line in _lines(written) for sentence in _sentences(line, language))
     return [_harmless(sentence) for sentence in sentences if _SPOKEN.search(sentence)]
@@ -33,7 +33,7 @@ def _harmless(sentence: str) -> str:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Those of a text, joined where they are one line that was broken."""
+    """The lines of a text; wrapped lines are joined."""
     pending: list[str] = []
     for line in map(str.strip, text.splitlines()):
         if pending and not (len(pending[-1]) >= _BROKEN_LINE and line[:1].islower()):
@@ -53,7 +53,7 @@ def _sentences(line: str, language: str) -> Iterator[str]:
 
 
 def _is_open(text: str, following: str, language: str) -> bool:
-    """Whether a sentence goes on behind what looks like its end."""
+    """Whether a sentence continues after an apparent end."""
     if _QUOTED.search(text[-20:]):
         return following[:1].islower()
     return bool(following) and ends_with_initials(text.rstrip()) and not begins_sentence(following, language)

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-# A tokenizer keeps some 150 bytes for each character that it is given, so long strings go to it in parts, which end at
-# a space, and only until there are enough tokens.
+# Characters per part. A tokenizer needs about 150 bytes per character, so long texts go in parts that end at a space,
+# until there are enough tokens.
 _PART = 32_768
 _AT_ONCE = 8 * _PART
-# The last tokens of a part could be others if it went on.
+# Tokens at the end of a part that could change if the text continued.
 _SLACK = 64
-# Tokens of a text at which attention takes as long as everything else.
+# Tokens of a text for which attention takes as long as everything else.
 _SQUARE = 8192
 INPUTS = ("input_ids", "lengths")
 
@@ -104,7 +104,7 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def _filled(items: Iterable[_Item], size: Callable[[_Item], float], most: float) -> list[list[_Item]]:
-    """The items, in order, in groups of at most so much; one that is larger has a group of its own."""
+    """The items, in order, in groups of at most ``most``. A larger item has its own group."""
     groups: list[list[_Item]] = []
     filled = 0.0
     for item in items:
@@ -118,12 +118,12 @@ def _filled(items: Iterable[_Item], size: Callable[[_Item], float], most: float)
 
 
 def work(texts: list[Ids]) -> float:
-    """What texts cost a text model, in tokens; attention grows with the square of a text's length."""
+    """Cost of texts in tokens. Attention grows with the square of a text's length."""
     return sum(len(text) * (1 + len(text) / _SQUARE) for text in texts)
 
 
 def pack(texts: list[Ids], budget: float) -> list[list[Ids]]:
-    """Cut texts, in order, into requests of at most ``budget`` of work; a text alone may fill one."""
+    """Cut texts, in order, into requests of at most ``budget`` of work. One larger text fills a request."""
     return _filled(texts, lambda text: work([text]), budget)
 
 

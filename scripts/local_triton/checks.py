@@ -14,12 +14,12 @@ _STRANGE = re.compile(r"[^\w/.+=,@%-]", re.ASCII)
 
 
 class PreflightError(Exception):
-    """The embedded Triton cannot run here; the message says why and what to do."""
+    """The embedded Triton cannot run here. The message gives the reason and the remedy."""
 
 
 @dataclass(frozen=True)
 class Wheel:
-    """Where the parts of the installed ``nvidia-pytriton`` wheel lie."""
+    """Paths of the installed ``nvidia-pytriton`` wheel."""
 
     server: Path
     libraries: Path
@@ -63,7 +63,7 @@ def check_numpy(version: str | None = None) -> None:
 
 
 def check_stub(wheel: Wheel) -> None:
-    """The wheel holds a stub for each Python it knows."""
+    """Check that the wheel has a stub for this Python."""
     if not wheel.stub.is_file():
         raise PreflightError(
             f"the Triton wheel has no Python stub for Python {sysconfig.get_python_version()}; use 3.11 or 3.12"

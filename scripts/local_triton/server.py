@@ -23,12 +23,12 @@ _LOAD_SECONDS = 300
 _EXIT_SECONDS = 15
 _LOAD_THREADS = 4
 _LOOK_SECONDS = 1.0
-# A process that has ended is told from one that has not begun by so many looks in a row.
+# Checks in a row that must agree before a missing process counts as ended.
 _LOOKS = 5
 _SHARED_MEMORY = Path("/dev/shm")
 # What stands in Triton's log and is its own: lines with a level and a time, and tables.
 _OF_TRITON = re.compile(r"[IWEF]\d{4} |[+|]")
-# To this machine itself, whatever the environment says of proxies.
+# Opener without proxies, for loopback addresses.
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
@@ -38,8 +38,6 @@ class TritonFailedError(Exception):
 
 @dataclass(frozen=True)
 class Ports:
-    """Loopback ports of one Triton."""
-
     http: int = field(default_factory=checks.free_port)
     grpc: int = field(default_factory=checks.free_port)
     metrics: int = field(default_factory=checks.free_port)
@@ -66,7 +64,6 @@ class LocalTriton:
 
     @property
     def log(self) -> Path:
-        """Triton's own log file."""
         return self._work / "triton.log"
 
     def start(self) -> None:

@@ -4,7 +4,7 @@ import signal
 from collections.abc import Callable, Sequence
 from types import FrameType
 
-# As a shell counts a command that SIGINT ended.
+# Exit status of a shell for a command that SIGINT ended.
 INTERRUPTED = 130
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

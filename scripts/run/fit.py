@@ -19,11 +19,11 @@ from scripts.machine import cores, memory_bytes, processors
 
 CONFIG_NAME = "machine"
 _GB = 10**9
-# More threads than this make one window or one batch of texts hardly faster.
+# Most threads that speed up one window or one batch of texts.
 _MOST_THREADS = 16
 _MOST_VOICES = 8
 _MOST_WHISPERS = 4
-# What another instance of both real Whispers, and of all six real voices, takes.
+# Bytes of memory of one more instance of both real Whispers, and of all six real voices.
 _WHISPERS_BYTES = 5 * _GB
 _VOICES_BYTES = 1.4 * _GB
 # Where a config.pbtxt has each number, between what stands before and behind it.
@@ -64,7 +64,7 @@ class Fit:
         )
 
     def settings(self) -> dict[str, str]:
-        """The frontend's settings, by the names of their fields."""
+        """The frontend's settings, by field name."""
         return {
             "audio_workers": str(self.audio_workers),
             "text_workers": str(self.text_workers),
@@ -79,7 +79,7 @@ class Fit:
         )
 
     def write(self, repository: Path) -> None:
-        """Write what differs from the committed files, and take away what does not any more."""
+        """Write the files that differ from the committed ones, and delete the others."""
         for committed in sorted(repository.glob("*/config.pbtxt")):
             text = committed.read_text(encoding="utf-8")
             own = committed.parent / "configs" / f"{CONFIG_NAME}.pbtxt"

@@ -23,7 +23,7 @@ _EXACTLY = 'parameters { key: "arena_extend_strategy" value { string_value: "1" 
 
 
 class PlacementError(Exception):
-    """What was asked for cannot be; the message is one sentence."""
+    """The requested placement is impossible. The message is one sentence."""
 
 
 def write(repository: Path, places: Mapping[str, Sequence[int]], memory: Mapping[str, float]) -> list[str]:

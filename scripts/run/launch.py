@@ -1,4 +1,4 @@
-"""Start what runs, say how to use it, keep it going, and stop it."""
+"""Starts the servers, prints how to use them, keeps them running and stops them."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ _WATCH_SECONDS = 0.2
 
 
 def welcome(url: str, key: str, more: Path, seconds: float) -> str:
-    """The last lines on the screen: where it answers, what opens it, and a first command that can be pasted."""
+    """The final lines on screen: the address, the key, and a first command to paste."""
     # Where curl would ask a proxy; a shell that has read the file asks none.
     direct = "--noproxy 127.0.0.1 " if urllib.request.getproxies().keys() & {"http", "all"} else ""
     return f"""
@@ -52,7 +52,7 @@ def prepare(choice: Choice) -> Stack | None:
 def launch(stack: Stack, choice: Choice, signals: Sequence[signal.Signals] = SIGNALS) -> int:
     """Until one of ``signals``; answers the exit code, 1 where the models are not what they should be."""
     started, as_known = time.monotonic(), True
-    # Who asks a second time does not want to wait for requests under way.
+    # A second interrupt skips the wait for requests in flight.
     ending = Ending(stack.hurry, signals)
 
     def mend() -> None:

@@ -34,9 +34,9 @@ _GB = 10**9
 _SOURCES = ("demo", "hub", "folder")
 _VENV = Path(".venv")
 _PACKAGES = Need(_VENV, 3.5 * _GB, "packages and what their installer keeps")
-# What a choice of models takes to export and to run.
+# Memory in bytes to export and run a choice of models.
 _MEMORY = {"demo": 3 * _GB, "folder": 10 * _GB, "hub": 10 * _GB}
-# On two cores.
+# Duration on two cores.
 _MINUTES = {_PACKAGES.what: ", 1 to 5 minutes"}
 _DEMO_MINUTES = {"exports": ", made here in 2 to 5 minutes"}
 _PRECISIONS = {"run": ("auto", "int8", "bf16", "fp32"), "export": ("auto", "int8", "bf16", "fp32", "fp16")}
@@ -130,14 +130,14 @@ def check_models(choice: Choice) -> None:
 
 
 def port_of(text: str) -> int:
-    """A port that a server can be given."""
+    """Parse a port number."""
     if not (text.isascii() and text.isdigit() and 0 < int(text) < 65536):
         raise PreflightError(f"PORT={text}: must be a number from 1 to 65535")
     return int(text)
 
 
 def check_python() -> None:
-    """Debian takes what makes virtual environments out of Python."""
+    """Debian packages Python without virtual environments."""
     if not (_VENV / "bin" / "pip").exists() and not importlib.util.find_spec("ensurepip"):
         version = sysconfig.get_python_version()
         raise PreflightError(
@@ -146,12 +146,12 @@ def check_python() -> None:
 
 
 def missing(choice: Choice) -> list[str]:
-    """The models that were never exported from what is chosen."""
+    """The models of the choice that were never exported."""
     return stamp.missing(state.REPOSITORY, MODELS, choice.models)
 
 
 def check_machine(choice: Choice) -> None:
-    """Memory, and disk for what is not there yet."""
+    """Check memory, and disk space for what is missing."""
     need, memory = _MEMORY[choice.models], memory_bytes()
     if memory < need:
         wanted, found = f"{need / _GB:.0f} GB of memory", f"{memory / _GB:.1f} GB"

@@ -32,7 +32,7 @@ from scripts.run import fit
 from scripts.run.state import BUILD, REPOSITORY
 
 _READY_SECONDS = 60
-# Beyond what the frontend says that its end takes.
+# Seconds beyond the frontend's own shutdown time.
 _GRACE_SECONDS = 5
 _TOKEN_SECONDS = 30 * 86_400
 _API_KEY, _JWT_SECRET = f"{PREFIX}API_KEY", f"{PREFIX}JWT_SECRET"
@@ -164,7 +164,7 @@ class Stack:
         raise TritonFailedError(self.failure() or f"not ready within {_READY_SECONDS} s: {lacking}")
 
     def _lacking(self) -> str:
-        """What is not ready, or nothing."""
+        """What is not ready, or empty."""
         try:
             with DIRECT.open(f"{self.url}/health/ready", timeout=2) as answer:
                 body = answer.read()
@@ -177,7 +177,7 @@ class Stack:
         )
 
     def failure(self) -> str:
-        """What stopped by itself, or nothing."""
+        """What stopped unexpectedly, or empty."""
         if not self.triton.alive():
             return f"Triton stopped; its log is {self.triton.log}"
         if self._frontend is not None and self._frontend.poll() is not None:
@@ -220,7 +220,7 @@ class Stack:
         stop_child(frontend, self._settings.stop_seconds + _GRACE_SECONDS, signal.SIGINT)
 
     def hurry(self) -> None:
-        """While it stops: do not wait for requests under way."""
+        """During a stop: do not wait for requests in flight."""
         if self._frontend is not None:
             self._frontend.send_signal(signal.SIGINT)
 

@@ -12,7 +12,7 @@ from client.bulk.pace import Pace
 from client.bulk.progress import Tally
 from client.bulk.work import Worker
 from frontend.access import api_key
-from frontend.app_keys import HELD
+from frontend.app_keys import MEMORY_BUDGET
 from frontend.commands.database import with_registry
 from frontend.config.settings import Settings
 from tests.conftest import KEY, Client, running
@@ -56,10 +56,10 @@ async def test_several_bulk_keys_hold_no_more_than_one_key_may(settings: Setting
     settings = dataclasses.replace(settings, held_bytes=1_200_000, queue_hold_seconds=0.01)
     async with running(settings, triton) as client:
         waiting = [asyncio.create_task(ask(client, key)) for key in bulk[:2]]
-        await until(lambda: client.app[HELD]._total > 400_000)
+        await until(lambda: client.app[MEMORY_BUDGET]._total > 400_000)
         async with asyncio.timeout(10):
             assert await ask(client, bulk[2]) == 502
         waiting.append(asyncio.create_task(ask(client, KEY)))
-        await until(lambda: client.app[HELD]._total > 600_000)
+        await until(lambda: client.app[MEMORY_BUDGET]._total > 600_000)
         released.set()
         assert await asyncio.gather(*waiting) == [200, 200, 200]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from aiohttp import web
 
-from frontend.app_keys import HELD
+from frontend.app_keys import MEMORY_BUDGET
 from frontend.config.settings import Settings
 from frontend.http import connection as connections
 from tests.conftest import Client, running
@@ -73,7 +73,7 @@ async def test_a_body_without_end_that_nobody_asked_for_is_not_read_for_long(
 
 
 def _held(client: Client) -> int:
-    return client.app[HELD]._total
+    return client.app[MEMORY_BUDGET]._total
 
 
 async def test_an_answer_that_nobody_reads_is_given_up_with_its_connection(client: Client, triton: FakeTriton) -> None:

@@ -1,11 +1,11 @@
-"""POST /v1/chat/completions and /v1/responses, where an upstream is set."""
+"""POST /v1/chat/completions and /v1/responses, if an upstream is set."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Any, TypeVar
 
 from aiohttp import web
 
-from frontend.app_keys import BILLING, CHAT, CONTEXT, HOLDING, JSON_BODIES, SETTINGS, TEXT
+from frontend.app_keys import BILLING, CHAT, CONTEXT, JSON_BODIES, MEMORY_RESERVATION, SETTINGS, TEXT
 from frontend.catalogue.models import CHAT as MODEL
 from frontend.http.answers import deliver
 from frontend.http.json import INLINE_BYTES, read_bytes
@@ -19,30 +19,30 @@ _STREAMED = {"Content-Type": protocol.STREAM, "Cache-Control": "no-cache"}
 
 
 async def forward(request: web.Request) -> web.StreamResponse:
-    """The body goes to the upstream as it is, and the upstream's answer to the client."""
+    """Forward the body to the upstream and its answer to the client."""
     settings, context = request.app[SETTINGS], request[CONTEXT]
-    body = await read_bytes(request, settings, request[HOLDING])
-    wishes = await request.app[JSON_BODIES].parse(body, context, protocol.parse)
+    body = await read_bytes(request, settings, request[MEMORY_RESERVATION])
+    options = await request.app[JSON_BODIES].parse(body, context, protocol.parse)
     path = request.path.removeprefix("/v1")
-    adds_usage = protocol.adds_usage(path, wishes)
+    adds_usage = protocol.adds_usage(path, options)
     asking = await _beside(request, len(body), protocol.with_usage, body) if adds_usage else None
-    # No more tokens than bytes come from the request.
-    most = len(body) + (wishes.output_tokens or settings.chat_output_tokens)
+    # A request has at most as many tokens as bytes.
+    most = len(body) + (options.output_tokens or settings.chat_output_tokens)
     async with request[BILLING].reserve(MODEL, most) as bill:
-        async with request.app[CHAT].run(path, body, asking, context, streamed=wishes.stream) as (kind, pieces):
+        async with request.app[CHAT].run(path, body, asking, context, streamed=options.stream) as (kind, pieces):
             if kind == protocol.STREAM:
-                meter = StreamMeter(wishes.said, hides=adds_usage)
+                meter = StreamMeter(options.said, hides=adds_usage)
                 return await deliver(request, _STREAMED, _metered(pieces, meter, bill), bill)
             told = await _whole(request, pieces)
-        # It is not held while a slow caller reads.
+        # Release the memory before a slow caller reads the answer.
         del body, asking
         tokens, text = await _beside(request, len(told), tokens_of, told)
-        bill.settle(estimate(wishes.said + text) if tokens is None else tokens)
+        bill.settle(estimate(options.said + text) if tokens is None else tokens)
     return await deliver(request, JSON, told, bill)
 
 
 async def _beside(request: web.Request, size: int, function: Callable[[Any], T], data: Any) -> T:
-    """Call a function of so much data, in another process where it takes long."""
+    """Run a function of ``size`` bytes of data, in another process if it takes long."""
     if size <= INLINE_BYTES:
         return function(data)
     result: T = await request.app[TEXT].run(request[CONTEXT], function, data)
@@ -52,13 +52,13 @@ async def _beside(request: web.Request, size: int, function: Callable[[Any], T],
 async def _whole(request: web.Request, pieces: AsyncIterator[bytes]) -> bytes:
     data = bytearray()
     async for piece in pieces:
-        request[HOLDING].add(len(piece))
+        request[MEMORY_RESERVATION].add(len(piece))
         data += piece
     return bytes(data)
 
 
 async def _metered(pieces: AsyncIterator[bytes], meter: StreamMeter, bill: Bill) -> AsyncGenerator[bytes, None]:
-    """What of a stream goes on; when it ends, wherever that is, its bill is for what came."""
+    """The stream for the client. When it ends, for any reason, the bill covers what was received."""
     try:
         async for piece in pieces:
             if goes_on := meter.feed(piece):

@@ -1,14 +1,14 @@
-"""How many tokens an answer of the upstream cost: as it tells, or by its text where it does not."""
+"""Token counts of upstream answers, as reported or estimated from the text."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import orjson
 
-# Without a word of the upstream, a token for so many bytes of the text that was sent and that came.
+# Estimate: bytes of text per token, if the upstream reports no usage.
 _BYTES_PER_TOKEN = 4
 _LONGEST_EVENT = 1024 * 1024
-# Under these names, requests and answers have what people and models say.
+# Fields of requests and answers that contain text.
 _TEXTS = frozenset(
     ("content", "text", "input", "prompt", "instructions", "reasoning", "reasoning_content", "refusal", "arguments")
 )
@@ -16,7 +16,7 @@ _USAGE_PARTS = (("prompt_tokens", "completion_tokens"), ("input_tokens", "output
 
 
 def tokens_of(answer: bytes) -> tuple[int | None, int]:
-    """The usage that a whole answer tells, or None, and the bytes of text in it."""
+    """The usage that a complete answer reports, or None, and its bytes of text."""
     try:
         value = orjson.loads(answer)
     except ValueError:
@@ -25,17 +25,17 @@ def tokens_of(answer: bytes) -> tuple[int | None, int]:
 
 
 def estimate(size: int) -> int:
-    """Tokens in so many bytes of text."""
+    """Estimated tokens in ``size`` bytes of text."""
     return -(-size // _BYTES_PER_TOKEN)
 
 
 def text_bytes(value: Any) -> int:
-    """Bytes of what is said anywhere in a request or an answer."""
+    """Bytes of text anywhere in a request or answer."""
     return sum(len(text.encode("utf-8", "replace")) for text in _texts(value))
 
 
 def _texts(value: Any) -> Iterator[str]:
-    # Without recursion: nobody says how deep an answer is.
+    # Without recursion: the depth of an answer has no limit.
     left = [("", value)]
     while left:
         name, part = left.pop()
@@ -75,7 +75,7 @@ class StreamMeter:
 
     @property
     def tokens(self) -> int:
-        """What the answer has cost so far."""
+        """Tokens of the answer so far."""
         return estimate(self._text) if self._told is None else self._told
 
     def feed(self, piece: bytes) -> bytes:
@@ -91,7 +91,7 @@ class StreamMeter:
         return b"".join(line for line in lines if self._goes_on(line))
 
     def rest(self) -> bytes:
-        """What goes on where a stream ends within a line."""
+        """The remaining bytes if a stream ends within a line."""
         line = bytes(self._event)
         return line if self._goes_on(line) else b""
 

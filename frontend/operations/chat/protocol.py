@@ -1,4 +1,4 @@
-"""What goes to the upstream server, and what its refusals become."""
+"""Requests to the upstream server, and its refusals in the contract's form."""
 
 import json
 import math
@@ -18,12 +18,12 @@ COMPLETIONS = "/chat/completions"
 STREAM = "text/event-stream"
 _LONGEST_MESSAGE = 1000
 _LONGEST_WAIT = 60.0
-# What it says of a key or an account that is the operator's and not the caller's.
+# Upstream error codes about the operator's key or account, not the caller's.
 _OF_OUR_ACCOUNT = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "invalid_api_key"}
 _KINDS: dict[int, type[ApiError]] = {404: NotFound, 413: TooLarge, 429: RateLimited}
 _MOST_OUTPUT = ("max_completion_tokens", "max_output_tokens", "max_tokens")
 _MOST_CHOICES = 128
-# More is nobody's answer, and would not fit the database.
+# Most tokens that are plausible and fit the database.
 _MOST_TOKENS = 2**31
 _STREAM_OPTIONS = "stream_options"
 _INCLUDE_USAGE = "include_usage"
@@ -31,11 +31,11 @@ _TELL_USAGE = b'{"stream_options":{"include_usage":true},'
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """What of a request matters here: whether it wants a stream, and its usage; what it says, in bytes.
+class ChatOptions:
+    """The parts of a request that the server needs.
 
-    ``output_tokens`` is how many it lets be made. ``asks_for_usage`` is None where it says something else of it than
-    yes or no, which is the upstream's affair.
+    ``stream`` is whether the answer streams; ``said`` is the bytes of its text. ``output_tokens`` is its limit of
+    generated tokens. ``asks_for_usage`` is None if its value is not a boolean; the upstream then decides.
     """
 
     stream: bool
@@ -44,14 +44,14 @@ class Wishes:
     said: int
 
 
-def parse(values: Mapping[str, Any], served: Served) -> Wishes:
-    """Any JSON object will do: what else it says is the upstream's affair."""
+def parse(values: Mapping[str, Any], served: Served) -> ChatOptions:
+    """Accept any JSON object. The upstream checks everything else."""
     tokens = [value for name in _MOST_OUTPUT if (value := _count(values.get(name))) is not None]
     choices = min(_count(values.get("n")) or 1, _MOST_CHOICES)
     output = max(tokens) * choices if tokens else None
     options = values.get(_STREAM_OPTIONS, {})
     asks = (options.get(_INCLUDE_USAGE) or False) if isinstance(options, dict) else None
-    return Wishes(
+    return ChatOptions(
         values.get("stream") is True, asks if isinstance(asks, bool) else None, output, text_bytes(dict(values))
     )
 
@@ -60,9 +60,9 @@ def _count(value: Any) -> int | None:
     return min(value, _MOST_TOKENS) if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
-def adds_usage(path: str, wishes: Wishes) -> bool:
+def adds_usage(path: str, options: ChatOptions) -> bool:
     """Whether we ask for the usage, which completions tell in a stream only when asked; then it is not passed on."""
-    return path == COMPLETIONS and wishes.stream and wishes.asks_for_usage is False
+    return path == COMPLETIONS and options.stream and options.asks_for_usage is False
 
 
 def with_usage(body: bytes | bytearray) -> bytes:
@@ -104,20 +104,20 @@ def refusal(status: int, body: bytes, retry_after: str | None) -> ApiError:
 
 
 def _seconds(retry_after: str | None) -> int:
-    """When to come back: whole seconds from 1 to 60, of a number or a date; 1 where neither is given."""
+    """Seconds until a retry, from 1 to 60, from a number or a date; 1 if absent."""
     try:
         seconds = float(retry_after or "")
     except ValueError:
         date = parse_http_date(retry_after)
         seconds = 0.0 if date is None else date.timestamp() - time.time()
-    # A NaN is not larger than anything.
+    # This also replaces NaN, which compares as not larger.
     return math.ceil(min(_LONGEST_WAIT, max(1.0, seconds)))
 
 
 def _error(body: bytes) -> dict[str, str]:
-    """What an error says in words: as OpenAI's servers have it, or as others put it."""
+    """The error's text, in OpenAI's form or in common others."""
     try:
-        # Stricter than json: what it lets through can be written again.
+        # Stricter than json: its results can always be serialised again.
         value = orjson.loads(body)
     except ValueError:
         return {}

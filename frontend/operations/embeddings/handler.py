@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from frontend.app_keys import BILLING, CONTEXT, EMBEDDINGS, HOLDING, JSON_BODIES
+from frontend.app_keys import BILLING, CONTEXT, EMBEDDINGS, JSON_BODIES, MEMORY_RESERVATION
 from frontend.http.answers import deliver
 from frontend.http.rendering import JSON, render_json
 from frontend.operations.embeddings import protocol
@@ -11,13 +11,12 @@ from frontend.usage.bill import Bill
 
 async def _vectors(request: web.Request) -> tuple[bytes, Bill]:
     context = request[CONTEXT]
-    parsed = await request.app[JSON_BODIES].read(request, request[HOLDING], context, protocol.parse_openai)
+    parsed = await request.app[JSON_BODIES].read(request, request[MEMORY_RESERVATION], context, protocol.parse_openai)
     vectors, tokens, bill = await request.app[EMBEDDINGS].run(parsed, context, request[BILLING].reserve)
     return render_json(protocol.render_openai(vectors, tokens, parsed)), bill
 
 
 async def embed(request: web.Request) -> web.StreamResponse:
-    """Texts in, vectors out."""
     return await deliver(request, JSON, *await _vectors(request))
 
 

@@ -16,7 +16,7 @@ OUTPUT = "embedding"
 
 
 class EmbeddingPipeline:
-    """Embeds texts with the packed embedders of a Triton."""
+    """Embeds texts with packed embedders on Triton."""
 
     def __init__(self, settings: Settings, dispatcher: Dispatcher, threads: Pool) -> None:
         self._models = {
@@ -27,7 +27,7 @@ class EmbeddingPipeline:
     async def run(
         self, request: EmbeddingRequest, context: RequestContext, reserve: Reserves
     ) -> tuple[NDArray[np.float32], int, Bill]:
-        """Vectors float32 [texts, width] of length one, in order, the tokens of all, and what they cost."""
+        """Unit vectors float32 [texts, width] in order, the total tokens, and the bill."""
         texts, model = request.texts, self._models[request.model]
         ids = await model.tokenize(lambda: model.tokenizer.texts(texts), sum(map(len, texts)), context)
         tokens = sum(map(len, ids))

@@ -1,4 +1,4 @@
-"""From a query and documents to an order: tokenize the query once, pack the pairs, sort the scores."""
+"""Reranking: tokenize the query once, pack the pairs, sort the scores."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ OUTPUT = "score"
 
 
 class RerankPipeline:
-    """Scores pairs with the packed rerankers of a Triton."""
+    """Scores pairs with packed rerankers on Triton."""
 
     def __init__(self, settings: Settings, dispatcher: Dispatcher, threads: Pool) -> None:
         self._models = {

@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from frontend.app_keys import BILLING, CONTEXT, HOLDING, JSON_BODIES, SETTINGS, SPEECH, UNPAID
+from frontend.app_keys import BILLING, CONTEXT, JSON_BODIES, MEMORY_RESERVATION, SETTINGS, SPEECH, UNPAID
 from frontend.catalogue.voices import AUDIO_FORMATS
 from frontend.http.answers import deliver
 from frontend.http.json import Converts
@@ -14,7 +14,7 @@ _Parses = Converts[protocol.SpeechRequest]
 
 
 async def _speech(request: web.Request, parses: _Parses) -> tuple[dict[str, str], bytes, Bill]:
-    app, context, holding = request.app, request[CONTEXT], request[HOLDING]
+    app, context, holding = request.app, request[CONTEXT], request[MEMORY_RESERVATION]
     async with app[UNPAID].paced(context.key):
         parsed = await app[JSON_BODIES].read(request, holding, context, parses)
         audio, bill = await app[SPEECH].run(parsed, context, request[BILLING].reserve, holding)
@@ -22,17 +22,16 @@ async def _speech(request: web.Request, parses: _Parses) -> tuple[dict[str, str]
 
 
 async def speak(request: web.Request) -> web.StreamResponse:
-    """Text in, an audio file out."""
     return await deliver(request, *await _speech(request, protocol.parse_openai))
 
 
 async def speak_mobile(request: web.Request) -> web.StreamResponse:
-    """The same, in the words of the mobile API."""
+    """Speech for the mobile API."""
     return await deliver(request, *await _speech(request, protocol.parse_mobile))
 
 
 async def voices(request: web.Request) -> web.Response:
-    """The voices there are, and the default one of each language."""
+    """The voices, and each language's default."""
     return json_response(protocol.render_voices(request.app[SETTINGS].served))
 
 
@@ -41,7 +40,7 @@ async def voice_names(request: web.Request) -> web.Response:
     return json_response(protocol.render_names(request.app[SETTINGS].served))
 
 
-# Where aliases are set.
+# Only if aliases are set.
 NAMES = web.get("/v1/audio/voices", voice_names)
 ROUTES = [
     web.post("/v1/audio/speech", speak),

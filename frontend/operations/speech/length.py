@@ -1,4 +1,4 @@
-"""How much audio one request has made so far: a text of figures is spoken five times as long as one of words."""
+"""Limits the audio of one request. Spoken numbers are five times as long as words."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ class Length:
         self._samples, self._held = 0, expected
 
     def add(self, samples: int) -> None:
-        """Note more; 400 where that is too much, before the rest is spoken."""
+        """Add samples; raise 400 if the total is too long, before the rest is spoken."""
         self._samples += samples
         if self._samples > self._most * self._sample_rate:
             message = f"{self._param} makes more than {self._most:g} s of audio: send it in several requests"

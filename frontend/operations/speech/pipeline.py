@@ -1,4 +1,4 @@
-"""From text to an audio file: phonemize in a worker, sentences to Triton side by side, joined in order."""
+"""Text to an audio file: phonemize in a worker, speak sentences in parallel, join them in order."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.pool import Pool
 from frontend.errors import InvalidRequest
-from frontend.http.held import Holding
+from frontend.http.memory import MemoryReservation
 from frontend.operations.speech.length import Length
 from frontend.operations.speech.protocol import SpeechRequest
 from frontend.operations.speech.voices import PiperVoice
@@ -27,9 +27,9 @@ from frontend.usage.bill import Bill, Reserves
 
 INPUTS = ("input", "input_lengths", "scales")
 OUTPUT = "output"
-# A voice's work is counted in phoneme ids, and a call is an execution.
+# Work per call, in phoneme ids. A call is one execution.
 _WORK = Work(MOST_IDS)
-# What a slow speaker needs for a character, at 22,050 samples of two bytes a second.
+# Bytes per character for a slow speaker, at 22,050 samples per second of two bytes.
 _BYTES_PER_CHARACTER = 4000
 
 _Phonemizes = Callable[[str, Alphabet], list[Utterance]]
@@ -57,11 +57,11 @@ class SpeechPipeline:
 
     @property
     def robots(self) -> list[str]:
-        """The names of the voices that do not sound like people."""
+        """Names of the synthetic demo voices."""
         return [name for name, voice in self._voices.items() if voice.robot]
 
     async def run(
-        self, request: SpeechRequest, context: RequestContext, reserve: Reserves, holding: Holding
+        self, request: SpeechRequest, context: RequestContext, reserve: Reserves, holding: MemoryReservation
     ) -> tuple[bytes, Bill]:
         """The whole audio file, and what it costs."""
         async with reserve(request.model, len(request.text)) as bill:
@@ -79,7 +79,7 @@ class SpeechPipeline:
     ) -> bytes:
         name = request.text_field
         try:
-            # The first sentence is spoken while the others are phonemized.
+            # Speak the first sentence while the others are phonemized.
             halves = await gather_or_cancel(
                 self._say(voice, phonemize, request.text, context, stint, length)
                 for phonemize in (phonemize_first, phonemize_rest)
@@ -103,7 +103,7 @@ class SpeechPipeline:
         parts = await self._phonemizers.run_with((stint.taking_time(),), context, phonemize, text, voice.alphabet)
         work = sum(len(part.ids) for part in parts)
         self._dispatcher.queue(voice.model).refuse_late(context, work, self._settings.calls_at_once)
-        # The longest first: the last to be spoken, for which no other is left beside it, are then short ones.
+        # Longest first, so that the last sentences to run are short.
         order = sorted(range(len(parts)), key=lambda place: -len(parts[place].ids))
         calls = (self._utterance(voice, parts[place], context, length) for place in order)
         spoken = dict(zip(order, await gather_or_cancel(calls, lambda: self._settings.calls_at_once), strict=True))
@@ -125,7 +125,7 @@ class SpeechPipeline:
     async def _encode(
         self, spoken: list[tuple[Utterance, Samples]], voice: PiperVoice, response_format: str, context: RequestContext
     ) -> bytes:
-        """A file with pauses between its sentences; an utterance at a time, so that others have their turns."""
+        """Encode the file with pauses, one utterance at a time, so that other work can run in between."""
         file = AudioFile(response_format, voice.sample_rate, self._settings.mp3_kbps)
         pause = np.zeros(self._pause(voice), np.int16)
         for place, (part, audio) in enumerate(spoken, 1):

@@ -1,4 +1,4 @@
-"""Put the answers of a file's windows together: words, segments, text and language."""
+"""Joins the answers of a file's windows: words, segments, text and language."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -11,13 +11,13 @@ from frontend.text.abbreviations import is_abbreviation
 from frontend.tritons.triton import Arrays
 
 WORDS = ("word_start", "word_end", "word_text", "word_probability")
-# A segment ends with a sentence or before a pause of so many seconds.
+# A segment ends at a sentence's end or before a pause of this many seconds.
 _PAUSE = 0.6
 _CLOSING = "\"'”’»)]"
 _SENTENCE_ENDS = ("?", "!", "。", "？", "！", "…")
-# Behind a full stop somebody who begins a new sentence pauses so long; behind most abbreviations nobody does.
+# Seconds. A speaker pauses this long after a sentence, but not after most abbreviations.
 _BREATH = 0.1
-# Their words are written without spaces between them.
+# Languages written without spaces between words.
 _UNSPACED = frozenset({"zh", "ja", "th", "lo", "my", "yue", "bo", "km"})
 
 
@@ -49,7 +49,7 @@ def assemble(prepared: Prepared, answers: Sequence[Arrays], request: Transcripti
 
 
 def _words(window: SpokenWindow, arrays: Arrays) -> list[Word]:
-    """Times have the two digits behind the point, and probabilities the four, that answers show."""
+    """Words with times rounded to 2 digits and probabilities to 4, as answers show them."""
     found = []
     for start, end, text, probability in zip(*(arrays[name].reshape(-1).tolist() for name in WORDS), strict=True):
         first, last = window.times_of_file(start, end)
@@ -69,7 +69,7 @@ def _sentences(words: Sequence[Word], language: str) -> Iterator[Sequence[Word]]
 
 def _ends(word: Word, following: Word, language: str) -> bool:
     """Whether a segment ends between two words."""
-    # Of times with two digits behind the point.
+    # Times have 2 digits; rounding removes float noise.
     pause = round(following.start - word.end, 2)
     last = word.word.rstrip(_CLOSING)[-1:]
     if last == "." and is_abbreviation(word.word, language):

@@ -5,7 +5,7 @@ from typing import Any
 
 from aiohttp import web
 
-from frontend.app_keys import BILLING, CONTEXT, HOLDING, SETTINGS, TRANSCRIPTION, UNPAID
+from frontend.app_keys import BILLING, CONTEXT, MEMORY_RESERVATION, SETTINGS, TRANSCRIPTION, UNPAID
 from frontend.catalogue.models import Served
 from frontend.http.answers import deliver
 from frontend.http.form import Form, Shape, read_form
@@ -22,7 +22,7 @@ _Renders = Callable[[Transcription, TranscriptionRequest], dict[str, Any] | str]
 async def _transcript(
     request: web.Request, shape: Shape, parses: _Parses, renders: _Renders
 ) -> tuple[Mapping[str, str], bytes, Bill | None]:
-    app, context, holding = request.app, request[CONTEXT], request[HOLDING]
+    app, context, holding = request.app, request[CONTEXT], request[MEMORY_RESERVATION]
     async with app[UNPAID].paced(context.key):
         form = await read_form(request, app[SETTINGS], holding, shape)
         parsed = parses(form, app[SETTINGS].served)
@@ -32,13 +32,12 @@ async def _transcript(
 
 
 async def transcribe(request: web.Request) -> web.StreamResponse:
-    """A file in, its text out."""
     shape = protocol.openai_form(request.app[SETTINGS].served)
     return await deliver(request, *await _transcript(request, shape, protocol.parse_openai, protocol.render_openai))
 
 
 async def transcribe_mobile(request: web.Request) -> web.StreamResponse:
-    """The same, in the words of the mobile API."""
+    """Transcription for the mobile API."""
     shape = protocol.MOBILE_FORM
     return await deliver(request, *await _transcript(request, shape, protocol.parse_mobile, protocol.render_mobile))
 

@@ -1,4 +1,4 @@
-"""From a file to a transcript: decode and cut in a worker, windows to Triton, put together in order."""
+"""File to transcript: decode and cut in a worker, transcribe windows on Triton, join them in order."""
 
 import json
 from collections.abc import Set
@@ -26,7 +26,7 @@ from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.pool import Pool
 from frontend.errors import InvalidRequest, TooLarge, UnsupportedMedia
-from frontend.http.held import Holding
+from frontend.http.memory import MemoryReservation
 from frontend.operations.transcription.assembly import WORDS, assemble
 from frontend.operations.transcription.languages import token_code
 from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest, Word
@@ -43,25 +43,25 @@ _NOT_DECODED = "the audio could not be decoded"
 
 @dataclass(frozen=True)
 class Abilities:
-    """What a Whisper takes: a window of so many seconds, to which shorter ones are padded, and which languages."""
+    """A Whisper model's window in seconds, to which shorter ones are padded, and its languages."""
 
     window_seconds: float
     languages: Set[str] = frozenset()
 
     @classmethod
     def of(cls, repository: Path, model: str) -> "Abilities":
-        """Read from the exported model."""
+        """Read the abilities from the exported model."""
         path = repository / model / "1" / "whisper" / "quartet.json"
         settings = json.loads(path.read_text(encoding="utf-8"))
         return cls(float(settings["window_seconds"]), settings["languages"].keys())
 
     @property
     def work(self) -> Work:
-        """The work of the model is counted in seconds of audio."""
+        """The model's work, in seconds of audio."""
         return Work(self.window_seconds)
 
     def rules(self, settings: Settings) -> WindowRules:
-        """How files are read for it."""
+        """The rules for reading a file."""
         return WindowRules(
             silence_dbfs=settings.silence_dbfs,
             speech_probability=settings.speech_probability,
@@ -83,14 +83,14 @@ class TranscriptionPipeline:
             dispatcher.declare(model, its.work)
 
     async def run(
-        self, request: TranscriptionRequest, context: RequestContext, reserve: Reserves, holding: Holding
+        self, request: TranscriptionRequest, context: RequestContext, reserve: Reserves, holding: MemoryReservation
     ) -> tuple[Transcription, Bill | None]:
-        """The transcript of a file, and what it costs: one without speech is empty, free and never reaches Triton."""
+        """The transcript and its bill. A file without speech is empty, free and never reaches Triton."""
         model = self._models[request.model]
         code = token_code(request.language)
         if code and code not in self._abilities[model].languages:
             raise InvalidRequest(f"{request.model} does not know the language {request.language}", param="language")
-        # Nobody decodes for a model that is away.
+        # Do not decode if the model is unavailable.
         self._dispatcher.queue(model).refuse_away(context)
         with self._unpaid.work(context.key) as stint:
             return await self._transcribed(request, model, context, reserve, holding, stint)
@@ -101,7 +101,7 @@ class TranscriptionPipeline:
         model: str,
         context: RequestContext,
         reserve: Reserves,
-        holding: Holding,
+        holding: MemoryReservation,
         stint: Stint,
     ) -> tuple[Transcription, Bill | None]:
         samples = SharedBytes(room_for(self._settings.max_audio_seconds))
@@ -117,17 +117,17 @@ class TranscriptionPipeline:
         work = len(prepared.windows) * self._abilities[model].window_seconds
         self._dispatcher.queue(model).refuse_late(context, work, self._at_once(model))
         async with reserve(request.model, round(prepared.duration * 1000)) as bill:
-            # Short recordings go before the windows of long ones, which have more than one at a time of what is left.
+            # Short recordings go before the windows of long ones, which run several in parallel.
             its_context = replace(context, rank=int(len(prepared.windows) > 1))
             calls = (self._window(model, request, samples, window, its_context) for window in prepared.windows)
             answers = await gather_or_cancel(calls, lambda: self._at_once(model))
-            # Hours of words take longer than the event loop may be held.
+            # Hours of words would block the event loop.
             transcription = await self._threads.run(context, assemble, prepared, answers, request)
         stint.paid()
         return transcription, bill
 
     def _at_once(self, model: str) -> int:
-        """How many windows of a long recording may be under way now."""
+        """How many windows of a long recording may run now."""
         queue = self._dispatcher.queue(model)
         return (self._settings.windows_at_once or queue.bound) if queue.is_quiet else 1
 
@@ -155,7 +155,7 @@ class TranscriptionPipeline:
         except UnknownCodecError:
             raise _unsupported(f"{kind.content_type} with another codec inside", param) from None
         except UnknownFormatError:
-            # A file that begins like an accepted one is damaged rather than foreign.
+            # A file with an accepted start is damaged, not foreign.
             damaged = InvalidRequest(_NOT_DECODED, param=param)
             raise (damaged if kind.accepted else _unsupported(kind.content_type, param)) from None
         except BeyondLimitsError as error:
@@ -189,7 +189,7 @@ def _unsupported(content_type: str, param: str) -> UnsupportedMedia:
 
 
 def window_inputs(request: TranscriptionRequest, samples: SharedBytes, window: SpokenWindow) -> dict[str, NDArray[Any]]:
-    """What the model takes of a window of ``samples``, as the request wishes it to be heard."""
+    """The model's inputs for a window of ``samples``, with the request's options."""
     spoken = samples.read(SAMPLE_BYTES * (window.end - window.start), SAMPLE_BYTES * window.start)
     return {
         "audio": (np.frombuffer(spoken, np.int16) / np.float32(32768))[None],

@@ -1,4 +1,4 @@
-"""What requests to /admin/v1 have in common: their bodies, names and parts of lists."""
+"""Shared parts of /admin/v1: bodies, names and pages of lists."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from frontend.access.audit import Actor
 from frontend.access.names import LONGEST_NAME, check_name
 from frontend.access.paging import Page
 from frontend.access.registry import LONGEST_SECONDS, Registry
-from frontend.app_keys import BOOKS, CONTEXT, HOLDING, JSON_BODIES, REGISTRY, SETTINGS
+from frontend.app_keys import BOOKS, CONTEXT, JSON_BODIES, MEMORY_RESERVATION, REGISTRY, SETTINGS
 from frontend.catalogue.models import Served
 from frontend.errors import InvalidRequest, NotFound
 from frontend.http import fields
@@ -19,9 +19,9 @@ from frontend.http.address import address_of
 from frontend.http.rendering import json_response
 from frontend.usage.books import Books
 
-# What tells which part of a list is asked for.
+# Query parameters that select a page of a list.
 PAGE = ("limit", "after", "order")
-# Rows are put together within a few milliseconds.
+# Most rows per page, which take a few milliseconds to render.
 _MOST_ROWS = 500
 _LONGEST_NUMBER = 12
 
@@ -31,14 +31,14 @@ def _as_given(values: Mapping[str, Any], served: Served) -> dict[str, Any]:
 
 
 async def body(request: web.Request, known: Sequence[str]) -> dict[str, Any]:
-    """The values of a JSON body; 400 for one that is not ``known``."""
-    values = await request.app[JSON_BODIES].read(request, request[HOLDING], request[CONTEXT], _as_given)
+    """The values of a JSON body; 400 for an unknown name."""
+    values = await request.app[JSON_BODIES].read(request, request[MEMORY_RESERVATION], request[CONTEXT], _as_given)
     fields.refuse_unknown(values, known)
     return values
 
 
 def name(values: Mapping[str, Any], field: str, longest: int = LONGEST_NAME) -> str | None:
-    """What something is called, or None."""
+    """A name, or None if absent."""
     value = fields.text(values, field)
     return None if value is None else check_name(field, value, longest, field)
 
@@ -86,10 +86,10 @@ def _actor(request: web.Request) -> Actor:
 
 
 def registry(request: web.Request) -> Registry:
-    """The registry, for changes of whoever sends the request."""
+    """The registry, with the request's sender as the author of changes."""
     return request.app[REGISTRY].acting(_actor(request))
 
 
 def books(request: web.Request) -> Books:
-    """The same for wallets."""
+    """The wallets, likewise."""
     return request.app[BOOKS].acting(_actor(request))

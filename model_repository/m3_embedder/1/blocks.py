@@ -1,4 +1,4 @@
-"""Which texts are computed together."""
+"""Groups texts that are computed together."""
 
 from collections.abc import Iterator
 

@@ -11,7 +11,7 @@ from compilations import kept
 
 ENCODER, DECODER = "encoder.xml", "decoder.xml"
 _CPUINFO = Path("/proc/cpuinfo")
-# What the encoder hands to the decoder.
+# Name prefixes of the tensors that the encoder passes to the decoder.
 HANDED = ("keys.", "values.")
 
 
@@ -30,13 +30,13 @@ class Processor:
         has = sorted({flag for line in lines if line.startswith(("flags", "Features")) for flag in line.split()})
         can = self._core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
         self.handed = ov.Type.bf16 if "BF16" in can else ov.Type.f32
-        # OpenVINO would round what a decoder keeps of earlier tokens to 8 bits.
+        # By default, OpenVINO rounds the decoder's cached keys and values to 8 bits.
         arithmetic: dict[str, Any] = {"KV_CACHE_PRECISION": self.handed}
         if exact:
             arithmetic = {"INFERENCE_PRECISION_HINT": "f32", "KV_CACHE_PRECISION": "f32"}
         if set(has).isdisjoint(flags):
             arithmetic |= {"LP_TRANSFORMS_MODE": False, "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0}
-        # Threads that are bound to cores would stay there while other models' threads want the same ones.
+        # Pinned threads would compete with other models' threads for the same cores.
         running = {"ENABLE_CPU_PINNING": False, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": threads}
         self.settings = arithmetic | running
         self._compiles_for = repr((arithmetic, can, has))

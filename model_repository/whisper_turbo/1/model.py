@@ -76,13 +76,13 @@ class TritonPythonModel:
         responses = [None] * len(requests)
         windows, places = [], []
         for place, request in enumerate(requests):
-            # A caller who has gone costs nothing.
+            # Skip requests whose caller has disconnected.
             if request.is_cancelled():
                 responses[place] = _failure("cancelled", pb_utils.TritonError.CANCELLED)
                 continue
             window = _window(request)
             if not len(window.audio):
-                # Callers ask so whether this process lives.
+                # An empty window is a liveness check.
                 responses[place] = _response(Transcript(window.language, [], 0.0, 0.0))
                 continue
             windows.append(window)
@@ -99,8 +99,8 @@ class TritonPythonModel:
         except InvalidWindowError as error:
             if len(windows) == 1:
                 return [_failure(str(error), pb_utils.TritonError.INVALID_ARG)]
-            # One bad window must not fail its neighbours.
+            # One bad window must not fail the others.
             return [response for window in windows for response in self._answer([window])]
-        except Exception as error:  # The boundary: an exception that leaves here would carry file paths to clients.
+        except Exception as error:  # Boundary: an exception that leaves here would send file paths to clients.
             pb_utils.Logger.log_error(f"transcription failed: {error!r}")
             return [_failure("transcription failed", pb_utils.TritonError.INTERNAL) for _ in windows]

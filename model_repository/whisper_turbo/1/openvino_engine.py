@@ -17,14 +17,14 @@ from tokens import Tokens
 _BEST_OF = 5
 _FIRST_FRAMES = 50
 _NEVER = np.float32(-np.inf)
-# Keys and values that windows which are decoded together have in all, at most.
+# Most bytes of keys and values of windows that are decoded together.
 _MOST_BYTES = 512_000_000
 
 
 class OpenVinoEngine:
     """The graphs in ``folder``; ``heads`` are the alignment heads, as pairs of layer and head."""
 
-    # Several windows take longer together than one by one.
+    # Several windows take longer together than one at a time.
     encodes_together = False
 
     def __init__(
@@ -45,7 +45,7 @@ class OpenVinoEngine:
             raise ValueError(f"the beam of a search is less than {self._decoder.candidates} wide, not {beam_size}")
         self._heads = sorted(heads, key=lambda pair: pair[0])
         bias = np.zeros(self._decoder.vocabulary, np.float32)
-        # Behind the end token there are only special ones and times.
+        # After the end token there are only special tokens and timestamps.
         bias[[*tokens.suppressed, *range(tokens.end + 1, len(bias))]] = _NEVER
         self._later, self._first = bias, bias.copy()
         self._first[tokens.suppressed_first] = _NEVER
@@ -88,7 +88,7 @@ class OpenVinoEngine:
     def _decoded(self, best: Hypothesis, no_speech_prob: float, task: Float) -> Decoded:
         path = best.path()
         spoken = [its for its in path if its.token != self._tokens.end]
-        # The query of each token is known to the hypothesis that follows on it.
+        # The next hypothesis knows the query of each token.
         queries = [its.queries for its in path[1:] if its.queries is not None]
         return Decoded(
             [its.token for its in spoken],
@@ -125,7 +125,7 @@ class _Decoder:
         self._told = 0
         self.vocabulary: int = graph.output("logits").partial_shape[1].get_length()
         self.candidates: int = graph.output("candidates").partial_shape[1].get_length()
-        # Its first run takes ten times as long as others: no caller waits for it.
+        # The first run takes ten times as long. Do it before any caller waits.
         nothing = {}
         for port in graph.inputs:
             if port.any_name.startswith(HANDED):
@@ -164,7 +164,7 @@ class _Decoder:
 
 
 def _float32(array: NDArray[Any]) -> Float:
-    """Of bfloat16, which NumPy does not know, the bits are the upper half of a float32's."""
+    """Convert bfloat16, which NumPy lacks: its bits are the upper half of a float32."""
     if array.dtype == np.float32:
         return array
     return (array.view(np.uint16).astype(np.uint32) << 16).view(np.float32)

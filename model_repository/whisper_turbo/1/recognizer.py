@@ -24,7 +24,7 @@ from transcript import decode_pieces, place_words, unheard
 from windows import Attempt, InvalidWindowError, Job, Transcript, Window
 
 _FALLBACK_TEMPERATURES = (0.2, 0.4, 0.6, 0.8, 1.0)
-# A window is decoded in each language of so much probability, at most in so many.
+# A window is decoded in each language of at least this probability, up to a maximum number.
 _LIKELY_LANGUAGE = 0.05
 _MOST_LANGUAGES = 3
 _TOKENS_PER_SECOND = 25
@@ -73,7 +73,7 @@ class Recognizer:
             )
 
     def transcribe(self, windows: list[Window]) -> list[Transcript]:
-        """One transcript a window, in order."""
+        """One transcript per window, in order."""
         for window in windows:
             self._check(window)
         jobs = self._recognized(windows)
@@ -139,7 +139,7 @@ class Recognizer:
                 job.attempts.append(Attempt(its, self._tokens.decode(its.tokens)))
 
     def _most_tokens(self, seconds: float, prompt: int) -> int:
-        """How many tokens so much speech may give behind a prompt: a loop must end some time."""
+        """Most tokens for ``seconds`` of speech after a prompt. It bounds a repetition loop."""
         return min(int(_LEAST_TOKENS + _TOKENS_PER_SECOND * seconds), self._context // 2, self._context - prompt)
 
     def _place_words(self, jobs: list[Job]) -> None:
@@ -157,9 +157,9 @@ class Recognizer:
         for job, (start, end) in [(job, job.unheard) for job in jobs if job.unheard]:
             audio = job.window.audio[int(start * SAMPLE_RATE) : int(end * SAMPLE_RATE)]
             (again,) = self._recognized([replace(job.window, audio=audio, language=job.language)])
-            # Where nobody speaks Whisper is often sure of a word.
+            # On silence, Whisper is often sure of a word.
             if again.words and again.best.passes and not again.best.speechless:
-                # The end of the word before may reach into the stretch.
+                # The previous word's end may overlap the stretch.
                 before = [word.until(start) for word in job.words if word.start < start]
                 after = [word for word in job.words if word.start >= end]
                 job.words = [*before, *(word.later(start) for word in again.words), *after]

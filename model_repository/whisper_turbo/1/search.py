@@ -1,4 +1,4 @@
-"""Looks for the likeliest tokens of a window: by a beam, or by some samples of which the best is taken."""
+"""Finds the likeliest tokens of a window, by beam search or as the best of several samples."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ Extends = Callable[[list[Hypothesis], Step, int], Iterator[tuple[int, Hypothesis
 
 
 def likeliest_first(live: list[Hypothesis], step: Step, width: int) -> Iterator[tuple[int, Hypothesis]]:
-    """What may follow on any hypothesis, the likeliest of all first."""
+    """The candidates of all hypotheses, likeliest first."""
     logprobs = step.scores[:, : width + 1] - step.log_sum
     totals = logprobs + np.array([[its.total] for its in live], np.float32)
     for place in np.argsort(-totals, axis=None, kind="stable").tolist():
@@ -80,7 +80,7 @@ def samples(temperature: float, random: np.random.Generator) -> Extends:
     def drawn(live: list[Hypothesis], step: Step, width: int) -> Iterator[tuple[int, Hypothesis]]:
         for row in range(len(live)) if live[0].length else [0] * width:
             scores = step.logits[row] + step.bias
-            # The highest of scores with Gumbel noise is a sample of their softmax.
+            # Gumbel-max: the highest score with Gumbel noise is a sample of the softmax.
             token = int((scores / temperature + random.gumbel(size=len(scores))).argmax())
             yield row, live[row].followed(token, float(scores[token] - step.log_sum[row, 0]), step.queries[row])
 
@@ -119,7 +119,7 @@ class Search:
         return [row for row, _ in kept] + [0] * idle, [its.token for _, its in kept] + [self._end] * idle
 
     def best(self) -> Hypothesis:
-        """The one whose tokens are the likeliest on average."""
+        """The hypothesis with the highest mean log probability per token."""
         return max(self._ended or self._live, key=lambda its: its.total / its.length)
 
 
@@ -149,7 +149,7 @@ def search_together(
         going = [place for place, search in enumerate(searches) if not search.done]
         if not (going and left):
             return
-        # To leave windows out takes a copy of the others: worth it once half of them are done.
+        # Leaving windows out copies the others: it pays once half of them are done.
         kept = going if 2 * len(going) <= len(searches) else list(range(len(searches)))
         if len(kept) < len(searches):
             decoder.keep(kept)

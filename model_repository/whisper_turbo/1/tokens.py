@@ -1,4 +1,4 @@
-"""Whisper's tokens: those with a meaning, and text to and from the others."""
+"""Whisper's special tokens, and conversion between text and the others."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -30,7 +30,7 @@ class Tokens:
         return int(identity)
 
     def language_of(self, token: int) -> str:
-        """The code of a language's token."""
+        """The language code of a token."""
         return self._codes[token]
 
     def task(self, language: str) -> list[int]:
@@ -43,7 +43,7 @@ class Tokens:
         if not text:
             return []
         said = self._tokenizer.encode(" " + text, add_special_tokens=False).ids
-        # Who writes a token with a meaning must not give it that meaning.
+        # Special tokens in the caller's text must have no effect.
         return [self._earlier, *[token for token in said if token < self.end][-(most - 1) :]]
 
     def decode(self, tokens: Sequence[int]) -> str:

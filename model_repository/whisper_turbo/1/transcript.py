@@ -1,4 +1,4 @@
-"""From Whisper's tokens to words. Pure: no model, no Triton."""
+"""Converts Whisper's tokens to words, without a model or Triton."""
 
 import zlib
 from collections.abc import Callable, Sequence
@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 _PUNCTUATION_AFTER = "\"'.。,，!！?？:：”)]}、…»"
 # Behind a blank these open what follows.
 _OPENING = (' "', " '")
-# Written without spaces between words: each character counts as one.
+# Languages without spaces between words: each character is a word.
 _UNSPACED_LANGUAGES = frozenset({"zh", "ja", "th", "lo", "my", "yue"})
 # The alignment of the punctuation behind a word begins so many seconds before the word's sound has gone: the median
 # over 450 prompts in five languages is 0.07 to 0.24 s.
 _FADES = 0.06
-# Seconds that one token of text may take: speech behind it has none.
+# Longest time of one token, in seconds. Later speech counts as unrecognised.
 _LONGEST_TOKEN = 1.0
-# Detected speech without words for longer than this is decoded again.
+# Seconds. Longer detected speech without words is decoded again.
 _LONGEST_GAP = 2.0
 
 

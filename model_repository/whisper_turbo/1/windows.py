@@ -1,4 +1,4 @@
-"""What the recognizer is given, what it answers, and what it keeps of a window on the way."""
+"""The recognizer's input, output and intermediate results per window."""
 
 from dataclasses import dataclass, field
 
@@ -8,7 +8,7 @@ from features import SAMPLE_RATE
 from numpy.typing import NDArray
 from transcript import Word, compression_ratio
 
-# Less would overflow float32 scores that are divided by it, and sample what 0 finds anyway.
+# Lowest sampling temperature. Lower ones would overflow float32 scores, and find what 0 finds.
 _LEAST_TEMPERATURE = 0.001
 # Of OpenAI's Whisper: a transcript beyond these is decoded again, and one in which nobody speaks is none.
 _LEAST_LOGPROB = -1.0
@@ -33,8 +33,6 @@ class Window:
 
 @dataclass
 class Transcript:
-    """The answer to one window."""
-
     language: str
     words: list[Word]
     avg_logprob: float
@@ -43,7 +41,7 @@ class Transcript:
 
 @dataclass(frozen=True)
 class Attempt:
-    """A window as it was decoded once."""
+    """One decoding of a window."""
 
     decoded: Decoded
     text: str
@@ -54,17 +52,17 @@ class Attempt:
 
     @property
     def speechless(self) -> bool:
-        """Whether the model hears nobody speak, however sure it is of its text."""
+        """Whether the model detects no speech, however sure it is of the text."""
         return self.decoded.no_speech_prob > _NO_SPEECH
 
     @property
     def silent(self) -> bool:
-        """Whether nobody speaks in the window, as far as the model can tell."""
+        """Whether the window has no speech, as far as the model can tell."""
         return self.speechless and self.decoded.avg_logprob < _LEAST_LOGPROB
 
     @property
     def passes(self) -> bool:
-        """Whether it need not be decoded again."""
+        """Whether no further decoding is needed."""
         return self.silent or (self.decoded.avg_logprob >= _LEAST_LOGPROB and not self.repeats_itself)
 
 
@@ -80,7 +78,7 @@ class Job:
     prompt: list[int] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
     words: list[Word] = field(default_factory=list)
-    # From where to where in the window speech has no words, in seconds.
+    # Start and end of speech without words, in seconds of the window.
     unheard: tuple[float, float] | None = None
 
     @property
@@ -112,4 +110,4 @@ class Job:
 
 
 class InvalidWindowError(ValueError):
-    """A window that the caller got wrong; the message may be shown."""
+    """An invalid request. Callers may see the message."""

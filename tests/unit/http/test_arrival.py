@@ -7,8 +7,8 @@ from aiohttp import web
 
 from frontend.config.settings import Settings
 from frontend.http import arrival
-from frontend.http.held import Held, Holding
 from frontend.http.json import read_bytes
+from frontend.http.memory import MemoryBudget, MemoryReservation
 from tests.raw import Answer, ask, connection, head, post
 from tests.raw import answer as read_answer
 from tests.serving import serving
@@ -17,7 +17,7 @@ SETTINGS = Settings(body_seconds=3.0, max_body_bytes=50_000)
 
 
 async def _length(request: web.Request, settings: Settings = SETTINGS) -> web.Response:
-    with Holding(Held(1 << 30), "a") as holding:
+    with MemoryReservation(MemoryBudget(1 << 30), "a") as holding:
         return web.Response(text=str(len(await read_bytes(request, settings, holding))))
 
 

@@ -10,7 +10,7 @@ from frontend.errors import ApiError, InvalidRequest, TooLarge
 from frontend.http import form
 from frontend.http.arrival import CONTENT
 from frontend.http.form import Shape, read_form
-from frontend.http.held import Held, Holding
+from frontend.http.memory import MemoryBudget, MemoryReservation
 
 SHAPE = Shape("file", ("language", "prompt"), 1024 * 1024)
 FIELD = b'--x\r\nContent-Disposition: form-data; name="prompt"\r\n\r\n'
@@ -35,7 +35,7 @@ async def _read(*pieces: bytes, boundary: str = "x") -> tuple[list[tuple[str, st
     """The form's fields, its file, and the digest of what it says."""
     headers = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
     request = make_mocked_request("POST", "/", headers=headers, payload=cast(StreamReader, _Body(pieces)))
-    with Holding(Held(1 << 30), "a") as holding:
+    with MemoryReservation(MemoryBudget(1 << 30), "a") as holding:
         made = await read_form(request, Settings(), holding, SHAPE)
         return made.fields, made.file.read(made.file.size) if made.file else b"", request[CONTENT]
 

@@ -24,7 +24,7 @@ from frontend.dispatch.pool import Pool
 from frontend.dispatch.queue import Bounds
 from frontend.dispatch.scheduler import Rules
 from frontend.errors import BadAnswer, InvalidRequest
-from frontend.http.held import Held, Holding
+from frontend.http.memory import MemoryBudget, MemoryReservation
 from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.speech.protocol import SpeechRequest
 from frontend.operations.speech.voices import PiperVoice
@@ -99,7 +99,7 @@ async def _say(
     await dispatcher.add("triton", triton, {"piper_amy": 4})
     async with asyncio.timeout(5):
         context = RequestContext("key", 3, None, asyncio.get_running_loop().time() + 10)
-        with Holding(Held(10**9), "key") as holding:
+        with MemoryReservation(MemoryBudget(10**9), "key") as holding:
             asked = SpeechRequest(text, "amy", response_format, "tts-1")
             answer, _ = await pipeline.run(asked, context, MagicMock(), holding)
     await dispatcher.close()

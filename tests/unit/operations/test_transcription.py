@@ -19,7 +19,7 @@ from frontend.dispatch.pool import Pool
 from frontend.dispatch.queue import Bounds
 from frontend.dispatch.scheduler import Rules
 from frontend.errors import BadAnswer, InvalidRequest
-from frontend.http.held import Held, Holding
+from frontend.http.memory import MemoryBudget, MemoryReservation
 from frontend.operations.transcription import languages
 from frontend.operations.transcription.pipeline import Abilities, TranscriptionPipeline
 from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest
@@ -71,7 +71,7 @@ class Scene:
         pipeline = TranscriptionPipeline(self.settings, self.dispatcher, decoders, threads, self.unpaid)
         await self.dispatcher.add("triton", self.triton, {"whisper_turbo": 4})
         file, context = SharedBytes(), RequestContext("key", 3, None, asyncio.get_running_loop().time() + 10)
-        with Holding(Held(10**9), "key") as holding:
+        with MemoryReservation(MemoryBudget(10**9), "key") as holding:
             holding.closing.callback(file.close)
             file.write(sound)
             request = TranscriptionRequest(file, "stt-1", language=language)

@@ -1,4 +1,4 @@
-"""How many bytes are held for callers: bodies that arrive, decoded audio, answers that are not read yet."""
+"""Memory for callers' data: bodies, decoded audio, and answers not yet read."""
 
 from collections import Counter
 from collections.abc import Hashable
@@ -10,8 +10,8 @@ from frontend.observe.metrics import HELD_BYTES
 _RETRY_SECONDS = 5
 
 
-class Held:
-    """At most ``most`` bytes in all, half of them for one key."""
+class MemoryBudget:
+    """At most ``most`` bytes in total, half of them for one key."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -19,7 +19,7 @@ class Held:
         self._of: Counter[Hashable] = Counter()
 
     def add(self, key: Hashable, count: int) -> None:
-        """Hold more, or less; what is beyond the bounds is held too, for ``refuse_beyond`` to tell."""
+        """Add ``count`` bytes, which may be negative. This does not enforce the bounds; ``refuse_beyond`` does."""
         self._total += count
         self._of[key] += count
         if not self._of[key]:
@@ -27,32 +27,35 @@ class Held:
         HELD_BYTES.set(self._total)
 
     def refuse_beyond(self, key: Hashable, own: int) -> None:
-        """``Busy`` while too much is held, in all or for this key; a request's ``own`` never is."""
+        """Raise ``Busy`` if the bytes in total or of this key exceed the bound.
+
+        The request's ``own`` bytes never do alone.
+        """
         if self._of[key] > max(own, self._most // 2):
             raise Busy("too many of your requests are under way, retry later", retry_after=_RETRY_SECONDS)
         if self._total > max(own, self._most):
             raise Busy("too many requests are under way, retry later", retry_after=_RETRY_SECONDS)
 
 
-class Holding(AbstractContextManager["Holding"]):
-    """What is held for one request of a key, until it is closed."""
+class MemoryReservation(AbstractContextManager["MemoryReservation"]):
+    """The bytes reserved for one request, until it is closed."""
 
-    def __init__(self, held: Held, key: Hashable) -> None:
+    def __init__(self, held: MemoryBudget, key: Hashable) -> None:
         self._held, self._key = held, key
         self._count = 0
-        # What is to be closed with it.
+        # Resources that close with the reservation.
         self.closing = ExitStack()
 
     def __exit__(self, *error: object) -> None:
         self.closing.close()
-        self.keep(0)
+        self.resize(0)
 
     def add(self, count: int) -> None:
-        """Hold ``count`` more bytes; ``Busy`` where that is too much."""
-        self.keep(self._count + count)
+        """Reserve ``count`` more bytes; raise ``Busy`` if that exceeds a bound."""
+        self.resize(self._count + count)
         self._held.refuse_beyond(self._key, self._count)
 
-    def keep(self, count: int) -> None:
-        """Hold so many bytes from here on, whatever the bounds are: the work for them is done."""
+    def resize(self, count: int) -> None:
+        """Set the reservation to ``count`` bytes without a bound check, since the work is already done."""
         self._held.add(self._key, count - self._count)
         self._count = count

@@ -3,12 +3,16 @@
 import pytest
 
 from frontend.errors import BadGateway
-from frontend.http.held import Held, Holding
+from frontend.http.memory import MemoryBudget, MemoryReservation
 
 
 def test_beyond_the_bound_of_all_nobody_adds_to_what_is_held() -> None:
-    held = Held(100)
-    with Holding(held, "a") as first, Holding(held, "b") as second, Holding(held, "c") as third:
+    held = MemoryBudget(100)
+    with (
+        MemoryReservation(held, "a") as first,
+        MemoryReservation(held, "b") as second,
+        MemoryReservation(held, "c") as third,
+    ):
         first.add(50)
         second.add(40)
         with pytest.raises(BadGateway) as refused:
@@ -17,8 +21,12 @@ def test_beyond_the_bound_of_all_nobody_adds_to_what_is_held() -> None:
 
 
 def test_a_key_holds_half_at_most() -> None:
-    held = Held(100)
-    with Holding(held, "a") as first, Holding(held, "a") as second, Holding(held, "b") as other:
+    held = MemoryBudget(100)
+    with (
+        MemoryReservation(held, "a") as first,
+        MemoryReservation(held, "a") as second,
+        MemoryReservation(held, "b") as other,
+    ):
         first.add(40)
         with pytest.raises(BadGateway, match="your requests"):
             second.add(20)
@@ -26,39 +34,39 @@ def test_a_key_holds_half_at_most() -> None:
 
 
 def test_one_request_alone_may_be_as_large_as_it_is() -> None:
-    with Holding(Held(100), "a") as alone:
+    with MemoryReservation(MemoryBudget(100), "a") as alone:
         alone.add(500)
 
 
 def test_what_was_held_is_let_go_of_at_the_end() -> None:
-    held = Held(100)
+    held = MemoryBudget(100)
     for _ in range(3):
-        with Holding(held, "a") as first, Holding(held, "b") as second:
+        with MemoryReservation(held, "a") as first, MemoryReservation(held, "b") as second:
             first.add(50)
             second.add(50)
 
 
 def test_what_was_refused_is_not_held_on_to() -> None:
-    held = Held(100)
-    with Holding(held, "a") as first:
+    held = MemoryBudget(100)
+    with MemoryReservation(held, "a") as first:
         first.add(50)
-        with pytest.raises(BadGateway), Holding(held, "a") as second:
+        with pytest.raises(BadGateway), MemoryReservation(held, "a") as second:
             second.add(20)
-        with Holding(held, "b") as other:
+        with MemoryReservation(held, "b") as other:
             other.add(50)
 
 
 def test_an_answer_is_kept_though_it_is_beyond_the_bounds() -> None:
-    held = Held(100)
-    with Holding(held, "a") as first, Holding(held, "b") as second:
+    held = MemoryBudget(100)
+    with MemoryReservation(held, "a") as first, MemoryReservation(held, "b") as second:
         first.add(50)
-        second.keep(90)
-        second.keep(10)
+        second.resize(90)
+        second.resize(10)
         first.add(0)
 
 
 def test_what_belongs_to_a_request_is_closed_with_it() -> None:
     closed: list[bool] = []
-    with Holding(Held(100), "a") as holding:
+    with MemoryReservation(MemoryBudget(100), "a") as holding:
         holding.closing.callback(closed.append, True)
     assert closed
