@@ -1,6 +1,6 @@
-"""What frontends over the same Tritons tell each other: which models they use, and who loads a dead model anew.
+"""Frontends share Tritons: they exchange the models in use, and a lock to reload a dead model.
 
-Without Redis a number of frontends that was set is believed, and each waits for a random moment before it loads.
+Without Redis, the number of frontends is a setting, and each waits for a random time before a reload.
 """
 
 import asyncio
@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from redis.asyncio.lock import Lock
 
 _HASH, _LOCK = "quartet:dispatch", "quartet:lock"
+# The timeout of Redis, and the pause between heartbeats.
 _PATIENCE_SECONDS = 0.5
 _BEAT_SECONDS = 0.5
-# Beats until all others have heard what was told first in one: each may be a little late.
+# Heartbeats until all others have received a value; each of them may be late.
 _HEARD_BEATS = 3
-# Whoever has told nothing for two seconds is dead: with the beats of the others, its part is in use within three.
+# A frontend without a heartbeat for two seconds is dead. The others use its share within three.
 _TELL = """
 local time = redis.call('TIME')
 local now, told = time[1] + time[2] / 1000000, {}
@@ -42,21 +43,21 @@ for i = 1, #all, 2 do
 end
 return told
 """
-# Whoever is killed while it loads a model keeps the others away for so long.
+# A lock of a killed frontend ends after this.
 _LEASE_SECONDS = 10.0
 
 
-# What a frontend tells: by model that has calls, or had lately, the work of an execution; 0 where it measured none.
-# Bulk work does not make a model used.
+# The payload of a heartbeat: the work of an execution by model in use; 0 if it was not measured.
+# Bulk work does not count as use.
 Told = Mapping[str, float]
 
 
 @dataclass(frozen=True)
 class Part:
-    """What of a model is this frontend's: ``share`` of what may be in flight; with 0 one call may be.
+    """This frontend's share of a model's bound, from 0 to 1; with 0, one call may be in flight.
 
-    It is number ``number`` of ``count`` frontends. ``is_used_elsewhere`` says that others have calls that are no bulk
-    work, and ``batch`` how much work an execution has with the one that measures it, if that is another.
+    It is frontend ``number`` (from 0) of ``count``. ``is_used_elsewhere``: others have calls other than bulk work.
+    ``batch`` is the batch work that another frontend measured, if any.
     """
 
     share: float = 1.0
@@ -67,36 +68,36 @@ class Part:
 
 
 class FixedFrontends:
-    """A number of frontends that was set: each has an equal part. They wait up to ``seconds`` before they load."""
+    """A fixed number of frontends with equal shares. Each waits up to ``seconds`` before a reload."""
 
     def __init__(self, count: int, seconds: float = 0.0) -> None:
         self._count, self._seconds = count, seconds
-        # Nobody tells which number is whose.
+        # Numbers are random, because no frontend knows the others.
         self._number = random.randrange(count)
 
     def part(self, model: str) -> Part:
-        """An equal one."""
+        """An equal share."""
         return Part(1 / self._count, self._number, self._count)
 
     @asynccontextmanager
     async def lock(self, name: str) -> AsyncIterator[bool]:
-        """This frontend may always, after its pause."""
+        """Wait for a random time, then yield True."""
         await asyncio.sleep(random.random() * self._seconds)
         yield True
 
     async def start(self) -> None:
-        """There is nobody to hear of."""
+        """Do nothing."""
 
     async def close(self) -> None:
-        """Nobody hears of it."""
+        """Do nothing."""
 
 
 class SharedFrontends:
-    """Those that tell each other in Redis, twice a second, what ``tells`` gives.
+    """Frontends that exchange the payload of ``tells`` through Redis, twice per second.
 
-    ``changed`` hears of news. Those that use a model have equal parts of it; one that nobody uses is all frontends',
-    for bulk work. One that begins to use what another uses has a call at a time until the others have heard of it; so
-    no part is two frontends'. While Redis is away, the last parts hold; a frontend that has never reached it takes all.
+    ``changed`` is called after each heartbeat. The frontends that use a model have equal shares of it. All frontends
+    share an unused model, for bulk work. A frontend that starts to use a model has one call in flight until the others
+    know, so that shares never overlap. While Redis is away, the last shares stay; without any, it takes all.
     """
 
     def __init__(self, url: str, tells: Callable[[], Told], changed: Callable[[], None]) -> None:
@@ -109,21 +110,21 @@ class SharedFrontends:
         self._script = self.redis.register_script(_TELL)
         self.name = uuid.uuid4().hex
         self._tells, self._changed = tells, changed
-        # What frontends told last, by name; in how many beats this one has told that it uses a model, and anything.
+        # The last payloads by frontend; this frontend's heartbeats in a row, by model and in all.
         self._told: Mapping[str, Told] = {}
         self._beats: dict[str, int] = {}
         self._alive = 0
-        # Whether the last beat failed; and for how many beats after that others may be there that are not seen yet.
+        # Whether the last heartbeat failed; and heartbeats during which other frontends may still be missing.
         self._lost, self._wary = False, 0
         self._repeating = Repeating(_BEAT_SECONDS, self.beat)
 
     async def start(self) -> None:
-        """Tell once, then again and again."""
+        """Send a heartbeat, then more in the background."""
         await self.beat()
         self._repeating.start()
 
     async def close(self) -> None:
-        """Leave its part to the others."""
+        """Stop, and release this frontend's shares."""
         await self._repeating.close()
         with suppress(*REDIS_AWAY):
             await self._tell(b"")
@@ -131,11 +132,11 @@ class SharedFrontends:
 
     @property
     def count(self) -> int:
-        """How many frontends there are, by the last beat that Redis answered."""
+        """The number of frontends at the last heartbeat, at least 1."""
         return max(1, len(self._told))
 
     def part(self, model: str) -> Part:
-        """What of a model is this frontend's, by the last beat."""
+        """This frontend's share of a model at the last heartbeat."""
         names = sorted(self._told)
         if self.name not in names or (len(names) < 2 and not self._wary):
             return Part()
@@ -152,7 +153,7 @@ class SharedFrontends:
 
     @asynccontextmanager
     async def lock(self, name: str) -> AsyncIterator[bool]:
-        """Whether this frontend has the lock and no other; while Redis is away, each may."""
+        """Yield whether this frontend has the lock. While Redis is away, it is always True."""
         lock = self.redis.lock(f"{_LOCK}:{name}", timeout=_LEASE_SECONDS)
         try:
             with asking_redis("locks"):
@@ -173,7 +174,7 @@ class SharedFrontends:
                 await lock.release()
 
     async def beat(self) -> None:
-        """Tell the others, and hear of them."""
+        """Publish this frontend's payload and read the others'."""
         tells = self._tells()
         try:
             told = await self._tell(orjson.dumps(tells))
@@ -181,7 +182,7 @@ class SharedFrontends:
             self._lost = True
         else:
             if self._lost:
-                # Until all have told again, each sees a few: with the parts of these they would have too much.
+                # At first only some frontends are back. Shares among these alone would be too large.
                 self._lost, self._wary, self._alive, self._beats = False, _HEARD_BEATS + 1, 0, {}
             self._wary = max(0, self._wary - 1)
             self._told = {name.decode(): orjson.loads(words) for name, words in zip(told[::2], told[1::2], strict=True)}
