@@ -1,1 +1,1 @@
-"""Which call to a model goes next, to which Triton, and how many are in flight at once."""
+"""Scheduling: the order of calls to models, the choice of a Triton, and the bound on calls in flight."""

@@ -1,4 +1,4 @@
-"""Which call goes next, of all models, and to which Triton; without a clock, a lock or an event loop."""
+"""Admission: choose the next call over all models, and its Triton. It has no clock, lock or event loop."""
 
 import math
 from collections.abc import Collection, Iterable, Mapping
@@ -8,46 +8,46 @@ from frontend.dispatch.fair_share import Call
 from frontend.dispatch.load import EXECUTIONS, MOMENT, InFlight, TritonLoad
 from frontend.dispatch.scheduler import BULK, FIRST, Rules, Scheduler
 
-# For what does not count work: each call costs 1.
+# The work of a model without a unit of its own: each call costs 1.
 ONE_CALL = Work(1.0)
-# Executions of so many seconds hide the gap before the next one.
+# An execution longer than this (seconds) hides the gap before the next one.
 _LONG_SECONDS = 1.0
-# A mean over so many calls, of those that are half an execution at least: smaller ones do not tell how long one takes.
+# Length of a running mean, in calls; only calls of at least this share of an execution count.
 _CALLS, _TELLING = 5, 0.5
+# Length of the running mean of the cost, in calls.
 _USUAL_CALLS = 100
 
 
 class ModelCalls:
-    """The calls to one model: whose turn it is, how large an execution should be, and how long calls take.
+    """The calls to one model: their order, the batch work, and how long calls take.
 
-    ``share`` is this frontend's part of what may be in flight: 1 where it is the only one.
+    ``share`` is this frontend's share of the bound, above 0 and at most 1.
     """
 
     def __init__(self, model: str, rules: Rules, floors: Mapping[str, int], work: Work = ONE_CALL) -> None:
         self.model, self.scheduler, self.batch = model, Scheduler(rules, floors), BatchSize(work)
         self.share = 1.0
         self.tritons: dict[str, TritonLoad] = {}
-        # All models of these Tritons, this one among them.
+        # All models of these Tritons, including this one.
         self.neighbours: set[ModelCalls] = {self}
-        # Of all Tritons that take calls: how many they are, their instances, and the calls that they take at once.
+        # Over all Tritons that take calls: their number, their instances and the sum of their bounds.
         self.ready = self.instances = self._most = 0
-        # Its work so far, in units of the smallest execution, so that models with large executions get no more of the
-        # processors that they share.
+        # Work sent so far, in smallest executions. This unit gives models with large executions no more processor time.
         self.served = 0.0
         self._sent: dict[Call, TritonLoad] = {}
         self._in_flight = InFlight()
-        # The mean cost of all calls; and the mean seconds and cost of those that say something of whole executions.
+        # ``_usual`` is the mean cost of all calls; ``_seconds`` and ``_cost`` are means of calls near an execution.
         self._told = self._whole = 0
         self._usual = self._seconds = self._cost = 0.0
 
     @property
     def is_open(self) -> bool:
-        """Whether some Triton takes calls: who waits will be sent."""
+        """Whether at least one Triton takes calls."""
         return any(triton.models[self.model].is_in for triton in self.tritons.values())
 
     @property
     def alone(self) -> bool:
-        """Whether the next call waits here until an instance is idle: executions are long, and of a call or two."""
+        """Whether a call waits here until an instance is idle. True for long executions of one or two calls."""
         if not self.batch.is_small:
             return False
         if throughput := self.batch.throughput:
@@ -56,7 +56,7 @@ class ModelCalls:
 
     @property
     def per_triton(self) -> float:
-        """Calls that fill one Triton, by the mean work of a call; 0 where none takes calls."""
+        """The number of mean calls that fill one Triton; 0 if none takes calls."""
         if not self.ready:
             return 0.0
         executions = (1 if self.alone else EXECUTIONS) * self.instances
@@ -64,7 +64,7 @@ class ModelCalls:
         return max(1.0, at_once / self.ready)
 
     def configure(self) -> None:
-        """Its Tritons or this frontend's share of them have changed."""
+        """Compute the bound and the batch sizes again, after a change of the Tritons or of ``share``."""
         loads = [load for triton in self.tritons.values() if (load := triton.models[self.model]).is_in]
         self.ready, self.instances = len(loads), sum(load.instances for load in loads)
         self._most = sum(load.bound for load in loads)
@@ -74,7 +74,7 @@ class ModelCalls:
             self.batch.configure(self.share * self.instances, batch, gpu=gpu)
 
     def has_share(self, executions: float) -> bool:
-        """Whether one call more is within this frontend's part, which is one call at least."""
+        """Whether one more call fits into this frontend's share. One call always fits."""
         if self.share >= 1 or not self.scheduler.in_flight:
             return True
         most = self.share * EXECUTIONS * self.instances
@@ -82,7 +82,7 @@ class ModelCalls:
         return fits and self.scheduler.in_flight < self.scheduler.bound
 
     def next_instead(self, order: int, call: Call, now: float) -> tuple[int, Call] | None:
-        """Whose turn it is where the call that ``next`` named has no room; None where that is nobody else's."""
+        """The (order, call) to try if the call that ``Scheduler.next`` chose has no room; None if there is no other."""
         long = self.batch.executions(call.cost) > EXECUTIONS
         if order != FIRST and not long:
             return None
@@ -91,7 +91,7 @@ class ModelCalls:
         return turn if turn != (order, call) else None
 
     def begin(self, order: int, call: Call, name: str, now: float) -> None:
-        """A call is sent to the Triton of this name."""
+        """Count a call as sent to the Triton ``name``."""
         triton = self._sent[call] = self.tritons[name]
         call.backend, call.executions = name, self.batch.executions(call.cost)
         triton.begin(call, self.model, now)
@@ -99,16 +99,16 @@ class ModelCalls:
         self._in_flight.add(call, 1)
 
     def leave(self, call: Call, now: float) -> None:
-        """It has ended, or its caller has gone before it was sent. A second time changes nothing."""
+        """Remove a call that has ended or was abandoned. A second time changes nothing."""
         if (triton := self._sent.pop(call, None)) is not None:
             triton.end(call, self.model, now)
             self._in_flight.add(call, -1)
         self.scheduler.leave(call, now)
 
     def answered(self, call: Call, now: float) -> None:
-        """How long a call took that came to its end."""
+        """Measure a call that has an answer; call this before ``leave``."""
         busy = self.scheduler.waits > self.scheduler.waiting(BULK)
-        # What a model gets done beside others says nothing of its executions.
+        # Throughput on processors that other models use too says nothing about this model's executions.
         contended = self._sent[call].has_others(self.model)
         self.batch.note(call.cost, call.sent, now, busy=busy and not contended)
         self._told += 1
@@ -121,23 +121,23 @@ class ModelCalls:
 
     @property
     def rate(self) -> float:
-        """Work a second when there is enough to do; 0 where nothing tells."""
+        """Work per second under load; 0 if nothing was measured."""
         if not self._seconds:
             return self.batch.throughput
-        # Little's law: what is in flight, by how long it is.
+        # Little's law: work in flight, divided by the seconds of a call.
         executions = (1 if self.alone else EXECUTIONS) * self.share * self.instances
         at_once = min(self.scheduler.bound, executions / self.batch.executions(self._cost))
         rate = max(1.0, at_once) * self._cost / self._seconds
         return min(rate, self.batch.throughput or rate)
 
     def seconds_for(self, work: float, at_once: int) -> float:
-        """How long so much work takes in calls ``at_once`` side by side; 0 where nothing tells."""
+        """Seconds that ``work`` takes in ``at_once`` parallel calls; 0 if nothing was measured."""
         if not (rate := self.rate):
             return 0.0
         return max(work / rate, work * self._seconds / self._cost / at_once if self._cost else 0.0)
 
     def expected_wait(self, priority: int) -> float:
-        """Seconds that a new call would wait, by the work that goes before it."""
+        """Seconds that a new call would wait; infinite if no Triton takes calls."""
         if not self.is_open:
             return math.inf
         before = self.scheduler.work_before(priority)
@@ -147,7 +147,7 @@ class ModelCalls:
 
 
 class Admission:
-    """The models, and the Tritons that they are on."""
+    """All models, and the Tritons that serve them."""
 
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
@@ -156,7 +156,7 @@ class Admission:
         self._present = 0.0
 
     def triton(self, name: str, models: Iterable[str]) -> TritonLoad:
-        """The load of a Triton that has these models."""
+        """The load of the Triton ``name``, which serves ``models``; made at the first call."""
         if name not in self.tritons:
             self.tritons[name] = TritonLoad(models, self.rules.hold_seconds)
         its = {self.models[model] for model in models}
@@ -166,13 +166,13 @@ class Admission:
         return self.tritons[name]
 
     def forget(self, name: str) -> None:
-        """A Triton has gone, and has no calls in flight."""
+        """Remove a Triton that has no calls in flight."""
         self.tritons.pop(name, None)
         for its in self.models.values():
             its.tritons.pop(name, None)
 
     def grants(self, now: float, models: Collection[ModelCalls]) -> list[tuple[ModelCalls, Call]]:
-        """The calls to send now, in order: by priority, and of one priority the model that had the least work done."""
+        """Start the calls that may go now. Priority decides, then the least work sent by the model."""
         turns = {its: turn for its in models if its.scheduler.waits and (turn := its.scheduler.next(now)) is not None}
         kept: set[TritonLoad] = set()
         granted: list[tuple[ModelCalls, Call]] = []
@@ -180,7 +180,7 @@ class Admission:
             its = min(turns, key=lambda its: (turns[its][0], its.served))
             order, call = turns.pop(its)
             if (name := self._place(its, call, kept, now)) is None:
-                # Where an aged or a long call may not go, one of a higher priority or a shorter one may.
+                # If an aged or a long call has no room, a call of a higher priority or a shorter one may have.
                 if (turn := its.next_instead(order, call, now)) is not None:
                     turns[its] = turn
                 elif not kept.isdisjoint(its.tritons.values()):
@@ -195,7 +195,7 @@ class Admission:
         return granted
 
     def next_change(self, now: float, models: Collection[ModelCalls]) -> float:
-        """When a call may go that may not now, though none ends before; infinity where there is none."""
+        """The next time (loop seconds) at which time alone may let a call go; infinity if there is none."""
         times = [math.inf]
         for its in (its for its in models if its.scheduler.waits):
             times.append(its.scheduler.next_change(now))
@@ -204,9 +204,10 @@ class Admission:
         return min(time for time in times if time > now)
 
     def _place(self, its: ModelCalls, call: Call, kept: set[TritonLoad], now: float) -> str | None:
-        """A near Triton with room, without bulk work, with an idle instance, of the lowest place, and then in turn.
+        """The name of the best Triton with room, or None.
 
-        One that lacks processors alone is ``kept`` for this call: others would take the room that it waits for.
+        It prefers this zone, no bulk work, an idle instance, the lowest place, then the one that waited longest.
+        A Triton that lacks only processors goes into ``kept``: no other call may take that room.
         """
         executions, alone = its.batch.executions(call.cost), its.alone
         if not its.has_share(executions):

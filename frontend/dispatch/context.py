@@ -1,4 +1,4 @@
-"""What the queues know of the request that a call belongs to."""
+"""The request context: key, tier and deadline of a request."""
 
 import asyncio
 from collections.abc import Hashable
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass
 class RequestContext:
-    """A request of a ``key``, of ``priority`` 1 (company) to 4 (bulk); ``deadline`` is in the event loop's time.
+    """``priority`` is 1 (company) to 4 (bulk); ``deadline`` is in event loop seconds.
 
-    ``owner`` is the key or organisation that may have a floor. Of a key's calls those of the lowest ``rank`` go first.
+    ``owner`` is the key or organisation that may have a floor. Within a key, the lowest ``rank`` goes first.
     """
 
     key: Hashable
@@ -19,13 +19,12 @@ class RequestContext:
     rank: int = 0
 
     def restart(self, seconds: float) -> None:
-        """Move the deadline to so many seconds from now."""
+        """Set the deadline to ``seconds`` from now."""
         self.deadline = asyncio.get_running_loop().time() + seconds
 
     def extend(self, seconds: float) -> None:
-        """Move the deadline by so many seconds."""
         self.deadline += seconds
 
     def remaining(self) -> float:
-        """Seconds until the deadline, at least a moment."""
+        """Seconds until the deadline, at least 1 ms."""
         return max(0.001, self.deadline - asyncio.get_running_loop().time())

@@ -1,4 +1,4 @@
-"""One call to a model: wait for its turn, send it to a Triton, and to another one if it never arrived."""
+"""Calls to models: queue a call, send it to a Triton, and try once more if it did not arrive."""
 
 import asyncio
 import dataclasses
@@ -16,17 +16,17 @@ from frontend.peers.frontends import Frontends, Told
 from frontend.tritons.backend import Backend
 from frontend.tritons.inference import Capacity, InferenceServer, Inputs, Outputs, State, Trial
 
-# Places by owner, by model.
+# Calls in flight by owner, by model.
 Floors = Mapping[str, Mapping[str, int]]
-# A key's part of the workers of a frontend.
+# The largest share of a frontend's workers that one key gets.
 _KEY_SHARE = 0.5
 
 
 class Dispatcher:
-    """The queues of all models over all Tritons; made inside the event loop that uses it.
+    """The queues of all models over all Tritons. Make it inside the event loop that uses it.
 
-    One call to a Triton has ``call_seconds`` at most, whatever its request has. Tritons of this frontend's ``zone`` go
-    before others.
+    A call to a Triton takes at most ``call_seconds``, even if its request has a later deadline.
+    Tritons in this frontend's ``zone`` are preferred.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Dispatcher:
         self._backends: dict[str, Backend] = {}
 
     def declare(self, model: str, work: Work = ONE_CALL, trial: Trial | None = None) -> None:
-        """How the work of a model is counted and cut; its Tritons get calls after a ``trial`` that goes well."""
+        """Register a model and its unit of work. A Triton gets calls after it passes the ``trial``."""
         its = ModelCalls(model, self._rules, self._floors.get(model, {}), work)
         self._admission.models[model] = its
         self._queues[model] = ModelQueue(its, self._sender, self._bounds)
@@ -55,9 +55,9 @@ class Dispatcher:
             self._trials[model] = trial
 
     async def add(self, name: str, server: InferenceServer, models: Mapping[str, int], zone: str = "") -> None:
-        """Send calls to ``server`` too: at most so many of each of ``models`` at once, where that is not 0.
+        """Add a Triton; ``models`` gives the most calls in flight by model, 0 for no cap.
 
-        Returns when it has been tried out.
+        It returns after the first trials.
         """
         for model in models:
             MODEL_READY.labels(model)
@@ -72,14 +72,14 @@ class Dispatcher:
         await backend.start()
 
     async def remove(self, name: str) -> None:
-        """Send it no calls from here on; returns when those that it has are done, and its ``server`` is closed."""
+        """Stop sending calls to a Triton. It returns when its calls have ended and its client is closed."""
         backend = self._backends.pop(name)
         await backend.leave()
         if name not in self._backends:
             self._admission.forget(name)
 
     def fix(self, name: str, places: int) -> ModelQueue:
-        """The queue before what is no Triton's, with so many at once, of which a key has half at most."""
+        """Add a queue for local workers with ``places`` slots. One key gets at most half of them."""
         admission = Admission(dataclasses.replace(self._rules, key_share=_KEY_SHARE))
         its = admission.models[name] = ModelCalls(name, admission.rules, {})
         load = admission.triton(name, {name: places}).models[name]
@@ -96,7 +96,7 @@ class Dispatcher:
             await backend.close()
 
     def tells(self) -> Told:
-        """What other frontends should know of this one."""
+        """The work of an execution by model in use, for other frontends; 0 if it was not measured."""
         now = asyncio.get_running_loop().time()
         return {
             model: its.batch.work if its.batch.throughput else 0.0
@@ -105,15 +105,15 @@ class Dispatcher:
         }
 
     def demand(self, model: str) -> int:
-        """Calls of a model, or to workers, that wait or are in flight, without bulk work."""
+        """Calls of a model, or of workers, that wait or are in flight, without bulk work."""
         return self._queues[model].demand
 
     def per_triton(self, model: str) -> float:
-        """Calls of a model that fill one Triton."""
+        """The number of mean calls of a model that fill one Triton."""
         return self._admission.models[model].per_triton
 
     def states(self, models: Iterable[str]) -> dict[str, State]:
-        """The best that can be said of each of ``models``, over all Tritons."""
+        """The best state of each of ``models`` over all Tritons."""
         backends = self._backends.values()
         return {
             model: min((backend.state(model) for backend in backends), key=list(State).index, default=State.AWAY)
@@ -121,11 +121,10 @@ class Dispatcher:
         }
 
     def batch(self, model: str) -> float:
-        """How much work an execution of a model should have now, and so a call at most."""
+        """The batch work of a model, which is also the most work of a call."""
         return self._admission.models[model].batch.work
 
     def queue(self, model: str) -> ModelQueue:
-        """The queue before a model."""
         return self._queues[model]
 
     async def infer(
@@ -136,9 +135,10 @@ class Dispatcher:
         context: RequestContext,
         cost: float = 1.0,
     ) -> Outputs:
-        """Call a model when its turn has come, for ``cost`` of its work.
+        """Queue a call of ``cost``, send it and return the named outputs.
 
-        ``inputs`` are made only then, so that what waits takes no memory.
+        ``inputs`` is called when the call is sent, because waiting calls should hold no arrays. Raises ``Busy`` if the
+        call is refused, and what ``InferenceServer.infer`` raises.
         """
 
         async def call(name: str) -> Outputs:
@@ -158,7 +158,7 @@ class Dispatcher:
             return await queue.run(context, call, cost=cost, grace=grace)
 
     def share(self) -> None:
-        """Take this frontend's part of all models, as it is now."""
+        """Apply this frontend's current share of every model."""
         now = asyncio.get_running_loop().time()
         for model in self._admission.models:
             self._share(model, now)
@@ -184,7 +184,7 @@ class Dispatcher:
             its.batch.follow(part.batch)
         self._queues[model].show()
         tritons = sorted(its.tritons)
-        # Each frontend has other Tritons that it fills first, so that they do not meet on one while another idles.
+        # Each frontend starts at another Triton, so that frontends do not fill the same one first.
         first = part.number * len(tritons) // part.count
         for number, name in enumerate(tritons):
             triton = its.tritons[name]

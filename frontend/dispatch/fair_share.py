@@ -1,8 +1,8 @@
-"""Whose turn it is among the keys of one priority: each gets its share of the work, however it cuts its own.
+"""Fair share: the keys of one priority get equal work, regardless of the size of their calls.
 
-The algorithm is start-time fair queuing (Goyal, Vin and Cheng, "Start-time Fair Queuing", SIGCOMM 1996): a key's next
-call starts where its last one ended, in units of work, and the call that starts first goes first. A key that was
-away starts at the present, so that nothing can be saved up.
+The algorithm is start-time fair queuing (Goyal, Vin and Cheng, "Start-time Fair Queuing", SIGCOMM 1996). A key's next
+call starts where its last one ended, in units of work. The call with the lowest start goes first. A key that returns
+starts at the present, so that keys save nothing up.
 """
 
 import heapq
@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from operator import attrgetter
 
-# Keys that wait no more are remembered until so many have gathered.
+# The most idle keys to remember before they are pruned.
 _REMEMBERED = 1024
 
 
@@ -20,8 +20,8 @@ _REMEMBERED = 1024
 class Call:
     """A call to a model that waits or is in flight; ``cost`` is its work in the model's unit.
 
-    Of a key's calls those of the lowest ``rank`` go first. ``backend`` is where it is in flight, since ``sent``, as so
-    many executions.
+    Within a key, the lowest ``rank`` goes first. ``backend``, ``sent`` and ``executions`` are set when it is sent.
+    ``arrived`` and ``sent`` are loop seconds.
     """
 
     key: Hashable
@@ -37,11 +37,11 @@ class Call:
 
 
 class FairShare:
-    """The calls of one priority that wait; within a key the lowest rank goes first, then who came first."""
+    """The waiting calls of one priority. Within a key, the lowest rank goes first, then the oldest call."""
 
     def __init__(self) -> None:
         self._queues: dict[Hashable, OrderedDict[Call, None]] = {}
-        # Where the next call of a key starts, in work; and the one entry of a waiting key that counts in the heap.
+        # The start of a key's next call, in work; and the number of its one valid heap entry.
         self._starts: dict[Hashable, float] = {}
         self._entries: dict[Hashable, int] = {}
         self._heap: list[tuple[float, int, Hashable]] = []
@@ -52,11 +52,11 @@ class FairShare:
         self.cost = 0.0
 
     def waiting_of(self, key: Hashable) -> int:
-        """How many of a key's calls wait."""
+        """The number of waiting calls of a key."""
         return len(self._queues.get(key, ()))
 
     def add(self, call: Call) -> None:
-        """Wait behind the others of the call's key."""
+        """Queue a call behind the others of its key."""
         queue = self._queues.get(call.key)
         if queue is None:
             queue = self._queues[call.key] = OrderedDict()
@@ -66,7 +66,7 @@ class FairShare:
         self.cost += call.cost
 
     def remove(self, call: Call) -> None:
-        """It waits no more: its caller has gone, or it was granted."""
+        """Remove a call that was sent or abandoned."""
         queue = self._queues[call.key]
         del queue[call]
         self.count -= 1
@@ -76,7 +76,7 @@ class FairShare:
         self._forget()
 
     def first(self, may: Callable[[Call], bool]) -> Call | None:
-        """The call whose turn it is among those that ``may`` go; None where there is none."""
+        """The next call for which ``may`` is true; None if there is none."""
         passed: list[tuple[float, int, Hashable]] = []
         found = None
         while self._heap and found is None:
@@ -95,7 +95,7 @@ class FairShare:
         return found
 
     def took(self, call: Call) -> None:
-        """A call that waits here is granted: the next one of its key starts where its work ends."""
+        """Grant a waiting call: the next call of its key starts where its work ends."""
         self._present = max(self._present, self._starts[call.key])
         self._push(call.key, self._starts[call.key] + call.cost)
 
@@ -105,7 +105,7 @@ class FairShare:
         heapq.heappush(self._heap, (start, number, key))
 
     def _forget(self) -> None:
-        """Keys that the present has caught up with start there anyway, as all do when nobody waits."""
+        """Drop the starts of idle keys that are not after the present, which is where they would start."""
         if not self.count:
             self._starts.clear()
             self._heap.clear()
@@ -117,5 +117,5 @@ class FairShare:
         }
         self._heap = [entry for entry in self._heap if self._entries.get(entry[2]) == entry[1]]
         heapq.heapify(self._heap)
-        # Not again before there are twice as many: each time takes as long as there are keys.
+        # Each pruning visits every key, so the next one waits until there are twice as many.
         self._forget_at = 2 * len(self._starts) + _REMEMBERED

@@ -1,15 +1,14 @@
-"""What one Triton has in flight, and whether one call more would be good for it.
+"""The load of one Triton, and whether it has room for another call.
 
-Each instance of a model has two executions: one that runs, and one that is complete when it ends. Executions that are
-long and of few calls run one at a time: one more would wait in Triton as it waits in the frontend, where order can
-still change. A call that goes before all that are in flight may be one over the bound, and so in the next execution.
+Each instance of a model has two executions in flight: one runs, the other is ready when it ends. Long executions of
+few calls go one at a time, because the order can still change in the frontend. A call that goes before all calls in
+flight may exceed the bound by one, so that it is in the next execution.
 
 Models on processors share them, so their executions are counted together.
 
-Bulk work has the time that others leave. A Triton is idle when it has had no other call, of any model, for
-``idle_seconds`` (the idle class of a disk's scheduler, Linux's CFQ): a call that runs cannot be interrupted and would
-stand before the next one. So that bulk work goes on at all while others call, it has one call at a time in moments
-when there is no other, for 2 % of the time: so few of the others' calls meet one that their 95th percentile stays.
+Bulk work uses idle Tritons. A Triton is idle after ``idle_seconds`` without another call of any model, like the idle
+class of Linux's CFQ disk scheduler, because a running call cannot be interrupted. Under load, bulk work gets one call
+at a time and at most 2 % of the time, too little to move the 95th percentile of other tiers.
 """
 
 import math
@@ -21,16 +20,18 @@ from frontend.dispatch.fair_share import Call
 from frontend.dispatch.scheduler import BULK
 from frontend.tritons.inference import Capacity
 
+# The most executions in flight per instance.
 EXECUTIONS = 2
-# Of a batch of so many calls one place is left for a call that comes before the others.
+# In a batch of at least this many calls, one place stays free for a call that goes first.
 _LARGE_BATCH = 8
+# The share of time that bulk work gets while other calls come.
 _BULK_PART = 0.02
-# Sums of parts of executions come a rounding error over their bound.
+# The tolerance for rounding errors in sums of executions.
 MOMENT = 1e-9
 
 
 class InFlight:
-    """Calls by priority, and how many executions they are."""
+    """The number of calls by priority, and their executions."""
 
     def __init__(self) -> None:
         self.calls, self.executions = 0, 0.0
@@ -48,9 +49,9 @@ class InFlight:
 
 @dataclass
 class ModelLoad:
-    """One model of a Triton, which takes calls while it ``is_in``, and at most ``cap`` where that is set.
+    """One model of a Triton. It takes calls while ``is_in``, at most ``cap`` of them (0 for no cap).
 
-    Those of the lowest ``place`` go first, in turn.
+    Tritons with the lowest ``place`` are filled first, in rotation.
     """
 
     capacity: Capacity = Capacity()
@@ -63,25 +64,25 @@ class ModelLoad:
 
     @property
     def instances(self) -> int:
-        """How many executions it works on side by side; 0 while it takes no calls."""
+        """The number of instances; 0 while it takes no calls."""
         return self.capacity.instances if self.is_in else 0
 
     @property
     def bound(self) -> int:
-        """Calls in flight at most."""
+        """The most calls in flight."""
         batch = self.capacity.max_batch
         calls = EXECUTIONS * self.instances * (batch - 1 if batch >= _LARGE_BATCH else batch)
         return min(calls, self.cap) if self.cap else calls
 
     def has_room(self, call: Call, executions: float, *, alone: bool, now: float) -> bool:
-        """Whether one call more completes an execution; ``alone`` where none is to wait behind another."""
+        """Whether one more call fits. With ``alone``, it must not wait behind another call."""
         its = self.in_flight
         if not self.bound or not its.calls:
             return self.bound > 0
-        # What is longer than two executions and cannot be cut leaves one instance to others.
+        # Calls longer than two executions leave one instance to others.
         if executions > EXECUTIONS and self.long >= self.instances - 1:
             return False
-        # Executed together if they are sent together. Of several instances nobody knows which one is free.
+        # Calls sent at the same time share an execution. With several instances, the free one is not known.
         if alone and self.instances == 1 and now != self.began:
             return False
         each = 1 if alone else EXECUTIONS
@@ -106,7 +107,7 @@ class TritonLoad:
         self._idle_from = self._bulk_from = -math.inf
 
     def has_processors(self, call: Call, model: str, executions: float) -> bool:
-        """Whether the processors have room for one call more: always, where no other model has calls there."""
+        """Whether the processors have room for one more call; True if no other model has calls there."""
         its = self._on_processors
         if not self.has_others(model):
             return True
@@ -120,14 +121,14 @@ class TritonLoad:
         return not load.capacity.gpu and self._on_processors.calls > load.in_flight.calls
 
     def begin(self, call: Call, model: str, now: float) -> None:
-        """A call is sent there."""
+        """Count a call as sent."""
         load = self.models[model]
         load.began, call.on_processors = now, not load.capacity.gpu
         load.long += call.executions > EXECUTIONS
         self._count(call, model, 1)
 
     def end(self, call: Call, model: str, now: float) -> None:
-        """It has ended."""
+        """Count a call as ended."""
         self.models[model].long -= call.executions > EXECUTIONS
         self._count(call, model, -1)
         if call.priority == BULK:
@@ -136,14 +137,14 @@ class TritonLoad:
             self._idle_from = now + self._idle_seconds
 
     def level(self, model: str) -> int:
-        """Executions before a new one: Tritons with an idle instance are alike, and those where one would wait."""
+        """The rounds of executions before a new call; 0 if an instance is idle."""
         load = self.models[model]
         in_flight = load.in_flight if load.capacity.gpu else self._on_processors
         return in_flight.calls // max(1, load.instances)
 
     @property
     def has_bulk(self) -> bool:
-        """Whether bulk work is in flight, which others avoid."""
+        """Whether bulk work is in flight."""
         return self._all.of[BULK] > 0
 
     def is_idle(self, now: float) -> bool:
@@ -153,13 +154,13 @@ class TritonLoad:
         return now >= self._idle_from or (not self.has_bulk and now >= self._bulk_from)
 
     def next_idle(self, now: float) -> float:
-        """When to look again whether it is idle; what ends meanwhile is seen then too."""
+        """The time (loop seconds) to check again whether the Triton is idle."""
         if self._all.calls:
             return self._idle_from if self._idle_from > now else now + self._idle_seconds
         return min(self._idle_from, self._bulk_from)
 
     def used_elsewhere(self, now: float) -> None:
-        """Another frontend has calls there that are no bulk work."""
+        """Note that another frontend uses this Triton for other than bulk work."""
         self._idle_from = now + self._idle_seconds
 
     def _count(self, call: Call, model: str, sign: int) -> None:

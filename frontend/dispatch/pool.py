@@ -1,4 +1,4 @@
-"""Work beside the event loop, in an order: a queue by tier and key before processes or threads."""
+"""Worker processes and threads behind a queue by tier and key."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
@@ -11,18 +11,18 @@ from frontend.processes.offload import Offload, Threads
 
 P = ParamSpec("P")
 T = TypeVar("T")
-# What the work of some workers is called in a trace.
+# Span names in traces, if they differ from the queue's name.
 _SPANS = {"audio": "decode"}
 
 
 class Pool:
-    """``queue`` lets in as many as there are ``workers``."""
+    """``queue`` has one slot for each of the ``workers``."""
 
     def __init__(self, queue: ModelQueue, workers: Offload | Threads) -> None:
         self._queue, self._workers = queue, workers
 
     async def run(self, context: RequestContext, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call ``function`` when it is the caller's turn; a caller who goes leaves it the workers' grace."""
+        """Queue a call of ``function`` and return its result. A cancelled call may run on for the workers' grace."""
         return await self.run_with((), context, function, *args, **kwargs)
 
     async def run_with(
@@ -33,7 +33,7 @@ class Pool:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """The same, within the contexts ``used``, which last as long as the work and not only as its caller."""
+        """The same within the contexts ``used``, which last until the work ends, even if the caller is cancelled."""
 
         async def work(backend: str) -> T:
             with ExitStack() as stack:
@@ -46,9 +46,8 @@ class Pool:
 
     @property
     def works(self) -> bool:
-        """False while none of the workers is there."""
+        """Whether at least one worker is alive."""
         return self._workers.works
 
     async def close(self) -> None:
-        """End the workers."""
         await self._workers.close()

@@ -1,4 +1,4 @@
-"""The queues on the event loop: the admission decides, futures wait, nothing polls."""
+"""Queues on the event loop: the admission decides, calls wait on futures, and nothing polls."""
 
 import asyncio
 import math
@@ -30,6 +30,7 @@ _REFUSALS = {
     "away": "the model backend is temporarily unreachable, retry with backoff",
     "late": "the model is too busy to answer in time, retry later",
 }
+# The largest ``Retry-After``, in seconds.
 _LONGEST_RETRY = 300
 _TIERS = {level: tier for tier, level in LEVELS.items()}
 Answer = TypeVar("Answer")
@@ -37,14 +38,14 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class Bounds:
-    """How many calls may wait: of one key, and of one priority, so that a flood of one leaves room for the others."""
+    """The most waiting calls of one key and of one priority, so that a flood of one leaves room for others."""
 
     key: int = 256
     tier: int = 4096
 
 
 class Sender:
-    """Wakes the calls whose turn it is, of all queues of an ``admission``; made inside the event loop that uses it."""
+    """Sends the calls of all queues of an ``admission``. Make it inside the event loop that uses it."""
 
     def __init__(self, admission: Admission) -> None:
         self.admission = admission
@@ -53,14 +54,14 @@ class Sender:
         self._timer: asyncio.TimerHandle | None = None
 
     def enter(self, its: ModelCalls, call: Call) -> "asyncio.Future[None]":
-        """Done when the call may be sent."""
+        """Queue a call; the future is done when the call may be sent."""
         sent = self._waiting[call] = self._loop.create_future()
         its.scheduler.enter(call, call.arrived)
         self.send(its.neighbours)
         return sent
 
     def leave(self, its: ModelCalls, call: Call) -> None:
-        """It has ended, or waits no more."""
+        """Remove a call that has ended or was abandoned, and send what then fits."""
         self._waiting.pop(call, None)
         if call.backend:
             calls_in_flight(call.backend, its.model, _TIERS[call.priority]).dec()
@@ -68,7 +69,7 @@ class Sender:
         self.send(its.neighbours)
 
     def send(self, models: Collection[ModelCalls] | None = None) -> None:
-        """Send all calls to ``models``, else to any, that may be sent now; look again when time alone lets more."""
+        """Send the calls to ``models`` (default all) that may go now, and set a timer for the next change."""
         now, models = self._loop.time(), self.admission.models.values() if models is None else models
         for its, call in self.admission.grants(now, models):
             calls_in_flight(call.backend, its.model, _TIERS[call.priority]).inc()
@@ -86,7 +87,7 @@ class Sender:
 
 
 class ModelQueue:
-    """The queue before one model, or before the workers of a kind."""
+    """The queue of one model, or of one kind of workers."""
 
     def __init__(self, its: ModelCalls, sender: Sender, bounds: Bounds) -> None:
         self.model, self._its, self._sender, self._bounds = its.model, its, sender, bounds
@@ -97,17 +98,17 @@ class ModelQueue:
         self._shown = [QUEUE_WAITING.labels(self.model, _TIERS[level + 1]) for level in range(PRIORITIES)]
 
     async def close(self) -> None:
-        """End what callers have left to end by itself."""
+        """Cancel calls that still run after their callers were cancelled."""
         await cancel_all(list(self._tasks))
 
     @property
     def bound(self) -> int:
-        """How many calls may be in flight."""
+        """The most calls in flight."""
         return self._its.scheduler.bound
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing of rank 0 waits or is in flight, nor has lately."""
+        """Whether no call of rank 0 waits or is in flight, or did in the last two seconds."""
         return self._its.scheduler.is_quiet(self._loop.time())
 
     @property
@@ -117,10 +118,10 @@ class ModelQueue:
 
     @asynccontextmanager
     async def slot(self, context: RequestContext) -> AsyncIterator[str]:
-        """Wait for one's turn, hold a place, and give the name of the backend that it is on.
+        """Wait for a slot, keep it within the block, and yield the backend's name.
 
-        ``Busy`` at once where the queue is full or the wait would be longer than the deadline, and at the
-        deadline; its ``Retry-After`` is the wait that is expected now.
+        Raises ``Busy`` at once if the queue is full or the expected wait exceeds the deadline, else at the deadline.
+        ``Retry-After`` is the expected wait.
         """
         call = await self._enter(context, 1.0)
         try:
@@ -131,12 +132,12 @@ class ModelQueue:
             self._leave(call)
 
     def refuse_away(self, context: RequestContext) -> None:
-        """``Busy`` where no backend takes calls."""
+        """Raise ``Busy`` if no backend takes calls."""
         if not self._its.is_open:
             raise self._refusal("away", context)
 
     def refuse_late(self, context: RequestContext, work: float, at_once: int) -> None:
-        """``Busy`` where so much work, in calls ``at_once`` side by side, would not be done by the deadline."""
+        """Raise ``Busy`` if ``work``, in ``at_once`` parallel calls, would end after the deadline."""
         takes = self._its.seconds_for(work, at_once) if self._its.is_open else 0.0
         if takes and self._loop.time() + self._its.expected_wait(context.priority) + takes > context.deadline:
             refusal = f"this would take about {takes:.0f} s of work and has {context.remaining():.0f} s, retry later"
@@ -150,10 +151,10 @@ class ModelQueue:
         cost: float = 1.0,
         grace: Callable[[str], float] = lambda backend: math.inf,
     ) -> Answer:
-        """Wait for one's turn as above and do ``work``, which is told the backend.
+        """Wait for a slot as in ``slot``, then run ``work`` with the backend's name.
 
-        The place is held until the work has ended. Where its caller goes before, it has ``grace`` (of that backend)
-        seconds more and is then cancelled: whoever hangs up cannot make a backend look free that is not.
+        The slot is in use until the work ends. If the caller is cancelled, the work is cancelled ``grace`` (of that
+        backend) seconds later, because a backend is not free before its work stops.
         """
         call = await self._enter(context, cost)
         task = asyncio.ensure_future(self._work(call, work))
@@ -187,7 +188,7 @@ class ModelQueue:
                 if not sent.done():
                     await self._until(sent, context)
         except BaseException:
-            # A grant and a cancellation can meet in one turn of the loop: the scheduler knows which was first.
+            # A grant and a cancellation can meet in one iteration of the loop; the scheduler knows the first.
             self._leave(call)
             raise
         QUEUE_SECONDS.labels(self.model, _TIERS[context.priority]).observe(call.sent - call.arrived)
@@ -222,7 +223,7 @@ class ModelQueue:
         return Busy(message or _REFUSALS[reason], retry_after=max(1, min(math.ceil(wait), _LONGEST_RETRY)))
 
     def show(self) -> None:
-        """Tell the metrics of it."""
+        """Update the queue's metrics."""
         self._show_waiting()
         BATCH_WORK.labels(self.model).set(self._its.batch.work)
         THROUGHPUT.labels(self.model).set(self._its.rate)

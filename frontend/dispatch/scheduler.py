@@ -1,9 +1,9 @@
-"""Whose turn it is among the calls to one model, without a clock or an event loop: every method is told the time.
+"""The order of calls to one model, without a clock or an event loop: ``now`` is in loop seconds.
 
-Priorities go in order, and the keys of one share it by work. At most one call in ``aged_every`` goes because it has
-waited longest, once that is ``age_seconds``: without this bound a flood of old calls would turn the order round. An
-owner with a floor goes first until it has so many calls in flight, and others borrow its places only when it has been
-idle for ``hold_seconds``. A key has at most ``key_share`` of the places. Bulk, the last priority, does not age.
+Priorities go in order, and the keys of one priority share it by work. Ageing lets the oldest call go first once it has
+waited ``age_seconds``, at most one call in ``aged_every``: a flood of old calls would reverse the order otherwise. An
+owner below its floor goes first. Others use its slots only after it was idle for ``hold_seconds``. A key gets at most
+``key_share`` of the slots. Bulk, the last priority, does not age.
 """
 
 import math
@@ -15,15 +15,15 @@ from frontend.dispatch.fair_share import Call, FairShare
 
 PRIORITIES = 4
 BULK = PRIORITIES
-# The order of a call that goes for its age, or to an owner below its floor: before every priority.
+# The order of an aged call, or of a call below a floor: before every priority.
 FIRST = 0
-# Once no short recording has come for so long, a long one may have several windows in flight.
+# After this many seconds without a short recording, a long one may have several windows in flight.
 _QUIET_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What a queue promises."""
+    """The rules of a queue: times in seconds, ``aged_every`` in calls, ``key_share`` as a share of the slots."""
 
     age_seconds: float = 4.0
     aged_every: int = 5
@@ -32,15 +32,15 @@ class Rules:
 
 
 class Scheduler:
-    """The calls to one model; ``floors`` are places by owner, a key or an organisation.
+    """The calls to one model; ``floors`` are calls in flight by owner, a key or an organisation.
 
-    ``bound`` is how many calls may be in flight over all backends, and ``in_flight`` how many are.
+    ``bound`` is the most calls in flight over all backends, and ``in_flight`` their number now.
     """
 
     def __init__(self, rules: Rules, floors: Mapping[str, int] | None = None) -> None:
         self._rules, self._floors = rules, dict(floors or {})
         self.bound = self.in_flight = 0
-        # How many wait; and how many wait or are in flight, without bulk work.
+        # The number of waiting calls; and of waiting calls and calls in flight, without bulk work.
         self.waits = self.others = 0
         self._arrivals: OrderedDict[Call, None] = OrderedDict()
         self._bulk: OrderedDict[Call, None] = OrderedDict()
@@ -55,31 +55,31 @@ class Scheduler:
         self._seen: dict[str, float] = {}
 
     def waiting(self, priority: int) -> int:
-        """How many of one priority wait."""
+        """The number of waiting calls of one priority."""
         return self._priorities[priority - 1].count
 
     def waiting_of(self, key: Hashable) -> int:
-        """How many of a key's calls wait."""
+        """The number of waiting calls of a key."""
         return sum(calls.waiting_of(key) for calls in self._priorities)
 
     def work_before(self, priority: int) -> float:
-        """The work that waits and goes before a new call of ``priority``."""
+        """The waiting work that goes before a new call of ``priority``."""
         return sum(calls.cost for calls in self._priorities[:priority])
 
     def set_floors(self, floors: Mapping[str, int]) -> None:
-        """Other numbers for the owners that there are."""
+        """Change the floors of known owners."""
         self._floors.update(floors)
 
     def is_used(self, now: float) -> bool:
-        """Whether others than bulk wait or are in flight, or did within the time that makes a backend idle."""
+        """Whether calls other than bulk wait or are in flight, or did within ``hold_seconds``."""
         return self.others > 0 or now - self._used_at < self._rules.hold_seconds
 
     def is_quiet(self, now: float) -> bool:
-        """Whether no call of rank 0 waits or is in flight, or has in the last two seconds."""
+        """Whether no call of rank 0 waits or is in flight, or did in the last two seconds."""
         return not self._short and now - self._short_at > _QUIET_SECONDS
 
     def enter(self, call: Call, now: float) -> None:
-        """Wait behind the others of the call's key."""
+        """Queue a call behind the others of its key."""
         self._line(call)[call] = None
         self.waits += 1
         self._priorities[call.priority - 1].add(call)
@@ -90,7 +90,7 @@ class Scheduler:
             self._seen[call.owner] = now
 
     def leave(self, call: Call, now: float) -> None:
-        """It is done, or its caller has gone. A second time changes nothing."""
+        """Remove a call that has ended or was abandoned. A second time changes nothing."""
         if call in self._line(call):
             self._remove(call)
         elif call.backend:
@@ -103,10 +103,10 @@ class Scheduler:
             self._short, self._short_at = self._short - 1, now
 
     def next(self, now: float, *, by_age: bool = True, most: float = math.inf) -> tuple[int, Call] | None:
-        """Whose turn it is, after its order among the models: 0 for its age or floor, else its priority.
+        """The next call and its order among the models: 0 for age or floor, else its priority.
 
-        None where nobody waits who may go, or what is free is kept for owners of floors. Without ``by_age``, whose it
-        would be if none were aged; ``most`` is what it may cost.
+        None if no call may go, or if the free slots are kept for floors. ``by_age=False`` ignores ageing; ``most``
+        bounds the cost of a call that goes by priority.
         """
         if (call := self._below_floor()) is not None:
             return FIRST, call
@@ -122,7 +122,7 @@ class Scheduler:
         return None
 
     def begin(self, order: int, call: Call, now: float) -> None:
-        """The call that ``next`` named is sent."""
+        """Count the call that ``next`` returned as sent."""
         aged = order == FIRST and not self._is_below_floor(call.owner)
         self._since_aged = 0 if aged else self._since_aged + 1
         self._passed = 0
@@ -135,11 +135,11 @@ class Scheduler:
             self._owned[call.owner] += 1
 
     def passed_over(self, calls: int) -> None:
-        """So many calls to other models went first; after ``aged_every`` the oldest here may go for its age."""
+        """Count calls to other models that went first. After ``aged_every`` of them, the oldest here may go."""
         self._passed += calls
 
     def next_change(self, now: float) -> float:
-        """When places that are kept for owners of floors come free though nobody enters or leaves."""
+        """The time at which slots kept for a floor come free by themselves; infinity if there are none."""
         return min((self._seen[owner] + self._rules.hold_seconds for owner in self._holding(now)), default=math.inf)
 
     def _end(self, call: Call, now: float) -> None:
@@ -163,12 +163,12 @@ class Scheduler:
             del self._owners[call.owner][call]
 
     def _may(self, call: Call) -> bool:
-        """Whether the call's key has less than its share."""
+        """Whether the call's key is below its share."""
         share = self._rules.key_share
         return share >= 1 or self._in_flight_of.get(call.key, 0) < max(1, math.floor(self.bound * share))
 
     def _goes_for_its_age(self, oldest: Call, now: float) -> bool:
-        """One call in five does; and one after five to other models, where none here has a higher priority."""
+        """Whether ageing lets ``oldest`` go: one call in ``aged_every``, or after that many to other models."""
         every, before = self._rules.aged_every, self._priorities[: oldest.priority - 1]
         its_turn = self._since_aged + 1 >= every or (self._passed >= every and not any(its.count for its in before))
         return its_turn and now - oldest.arrived >= self._rules.age_seconds and self._may(oldest)
@@ -185,7 +185,7 @@ class Scheduler:
         return next((call for call in self._owners[owner] if self._may(call)), None)
 
     def _holding(self, now: float) -> list[str]:
-        """The owners that are active and have fewer calls in flight than their floor."""
+        """The active owners below their floor."""
         since = now - self._rules.hold_seconds
         return [owner for owner, seen in self._seen.items() if seen > since and self._is_below_floor(owner)]
 
