@@ -1,4 +1,4 @@
-"""Who changed what of keys, organisations and wallets: a row for each change, written in the change's transaction."""
+"""The audit log of keys, organisations and wallets. Each row is written in its change's transaction."""
 
 import asyncio
 import json
@@ -21,16 +21,14 @@ _LONGEST_ORIGIN = 128
 
 @dataclass(frozen=True)
 class Actor:
-    """Who makes a change: with the admin key from an ``origin``, a network address; or by command, as the user of the
-    operating system that the origin names.
-    """
+    """Who makes a change. ``origin`` is a network address for the admin key, else a user of the operating system."""
 
     kind: str
     origin: str
 
     @classmethod
     def of_process(cls) -> "Actor":
-        """Whoever runs this process."""
+        """The user of this process."""
         number = os.getuid()
         try:
             return cls(COMMAND_LINE, pwd.getpwuid(number).pw_name)
@@ -54,7 +52,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which changes: those from ``since`` (seconds since 1970) on that have these values, of which "" is any."""
+    """Changes from ``since`` (seconds since 1970) with these values; "" matches any."""
 
     since: int = 0
     actor: str = ""
@@ -63,13 +61,13 @@ class Wanted:
 
 
 async def note(connection: AsyncConnection, actor: Actor, action: str, target: str, **details: object) -> None:
-    """Write a change down; it stands or falls with the connection's transaction."""
+    """Write a change within the connection's transaction."""
     row = {"actor": actor.kind, "origin": actor.origin[:_LONGEST_ORIGIN], "action": action, "target": target}
     await connection.execute(sa.insert(AUDIT).values(**row, at=int(time.time()), details=json.dumps(details)))
 
 
 async def changes(connection: AsyncConnection, wanted: Wanted, page: Page) -> list[Change]:
-    """The changes that are wanted, in the page's order."""
+    """One page of the changes that match."""
     query = sa.select(AUDIT).where(AUDIT.c.at >= wanted.since)
     for column in (AUDIT.c.actor, AUDIT.c.action, AUDIT.c.target):
         if value := getattr(wanted, column.name):

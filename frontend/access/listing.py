@@ -1,4 +1,4 @@
-"""Keys and organisations as they are listed and searched."""
+"""Queries that list and search keys and organisations."""
 
 import asyncio
 import json
@@ -33,9 +33,7 @@ class KeyEntry:
 
 @dataclass(frozen=True)
 class Search:
-    """Which lines: those with ``text`` in a name or an organisation, or at the beginning of a key; those of one
-    organisation; those that hold (``active``).
-    """
+    """``text`` is part of a name or organisation, or starts a key; ``active`` leaves out expired and revoked keys."""
 
     text: str = ""
     org: str | None = None
@@ -56,7 +54,7 @@ EVERY_KEY = Search()
 
 
 def alive() -> list[sa.ColumnElement[bool]]:
-    """What holds of a secret that is neither revoked nor expired, nor its key."""
+    """SQL conditions for an active secret: neither it nor its key is revoked or expired."""
     now = int(time.time())
     return [
         KEYS.c.revoked_at.is_(None),
@@ -66,13 +64,13 @@ def alive() -> list[sa.ColumnElement[bool]]:
 
 
 def end(row: Any) -> int | None:
-    """When a secret ends, by itself or with its key."""
+    """The expiry of a secret or of its key, the earlier one, in seconds since 1970."""
     ends = [end for end in (row.expires_at, row.secret_expires_at) if end is not None]
     return min(ends, default=None)
 
 
 async def keys(connection: AsyncConnection, search: Search, page: Page) -> list[KeyEntry]:
-    """A line for each secret of each key that is searched for."""
+    """One entry for each secret of each key that matches."""
     columns = (KEYS.c.id, SECRETS.c.prefix, KEYS.c.name, KEYS.c.tier, KEYS.c.org, KEYS.c.limits)
     times = (
         SECRETS.c.created_at,
@@ -83,7 +81,7 @@ async def keys(connection: AsyncConnection, search: Search, page: Page) -> list[
     )
     query = sa.select(*columns, *times).join_from(SECRETS, KEYS).where(*search.conditions())
     found = await part(connection, query, page, (SECRETS.c.created_at, SECRETS.c.prefix))
-    # Thousands of rows take longer than the event loop may be held.
+    # Thousands of rows would block the event loop.
     return await asyncio.to_thread(lambda: list(map(_entry, found)))
 
 
