@@ -11,7 +11,7 @@ from frontend.observe.logs import log
 from frontend.processes.background import Repeating, cancel_all
 from frontend.tritons.inference import Capacity, InferenceServer, Inputs, Outputs, State, Trial
 from frontend.tritons.reloads import Lock, Reloads
-from frontend.tritons.shown import Shown, pool_of
+from frontend.tritons.shown import BackendMetrics, pool_of
 
 # Seconds between probes of a server and between checks of idle models; and the most of each per second of a frontend.
 _PROBE_SECONDS, _PROBES_A_SECOND = 0.25, 25
@@ -48,7 +48,7 @@ class Backend:
         self.name, self._server = name, server
         self._models, self._changed, self._trials, self._count = models, changed, trials, count
         self._in: set[str] = set()
-        self._shown = Shown(pool_of(name), models)
+        self._metrics = BackendMetrics(pool_of(name), models)
         self._running: Counter[str] = Counter()
         self._leaving, self._idle = False, asyncio.Event()
         self._capacity: dict[str, Capacity] = {}
@@ -83,13 +83,13 @@ class Backend:
                 await repeating.close()
             await cancel_all(list(self._trying.values()))
             await self._reloads.close()
-            self._shown.close()
+            self._metrics.close()
         finally:
             await self._server.close()
 
     def show(self, model: str, bound: int) -> None:
         """Update the metric of this frontend's bound here."""
-        self._shown.bound(model, bound)
+        self._metrics.bound(model, bound)
 
     async def leave(self) -> None:
         """Refuse new calls, wait for those in flight, then close."""
@@ -108,7 +108,7 @@ class Backend:
             raise Unreached("the model backend is going away, retry with backoff")
         self._running[model] += 1
         try:
-            with self._shown.call(model):
+            with self._metrics.call(model):
                 return await self._server.infer(model, inputs, outputs, seconds)
         except Unreached:
             self._out()
@@ -137,16 +137,16 @@ class Backend:
             async with asyncio.timeout(_PATIENCE_SECONDS):
                 ready = await self._server.ready_models(list(self._models))
         except Unreached:
-            self._shown.answers(False)
+            self._metrics.answers(False)
             self._out()
         except (BadGateway, TimeoutError):
-            self._shown.answers(False)
+            self._metrics.answers(False)
             self._misses += 1
             if self._misses >= _MISSES:
                 self._out()
         else:
             self._misses = 0
-            self._shown.answers(True)
+            self._metrics.answers(True)
             for model in self._models:
                 self._see(model, model in ready)
 
@@ -194,7 +194,7 @@ class Backend:
             self._trying[model] = asyncio.create_task(self._try_out(model))
             # A task that is cancelled before its first step runs no ``finally``.
             self._trying[model].add_done_callback(lambda task: self._trying.pop(model))
-        self._tell(model)
+        self._publish(model)
 
     async def _try_out(self, model: str) -> None:
         """Read the capacity of a new model and run its trial."""
@@ -215,13 +215,13 @@ class Backend:
         else:
             self._unfit.discard(model)
             self._fit.add(model)
-            self._tell(model)
+            self._publish(model)
 
     @staticmethod
     def _now() -> float:
         return asyncio.get_running_loop().time()
 
-    def _tell(self, model: str) -> None:
+    def _publish(self, model: str) -> None:
         capacity = self._capacity[model] if model in self._fit else None
         if (model in self._in) is (capacity is not None):
             return

@@ -39,7 +39,7 @@ def calls_in_flight(backend: str, model: str, tier: str) -> Gauge:
     return IN_FLIGHT.labels(pool_of(backend), model, tier)
 
 
-class Shown:
+class BackendMetrics:
     """The metrics of one Triton of ``pool``."""
 
     def __init__(self, pool: str, models: Iterable[str]) -> None:
