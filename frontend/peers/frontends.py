@@ -26,7 +26,7 @@ _BEAT_SECONDS = 0.5
 # Heartbeats until all others have received a value; each of them may be late.
 _HEARD_BEATS = 3
 # A frontend without a heartbeat for two seconds is dead. The others use its share within three.
-_TELL = """
+_PUBLISH = """
 local time = redis.call('TIME')
 local now, told = time[1] + time[2] / 1000000, {}
 if ARGV[2] == '' then return redis.call('HDEL', KEYS[1], ARGV[1]) end
@@ -49,7 +49,7 @@ _LEASE_SECONDS = 10.0
 
 # The payload of a heartbeat: the work of an execution by model in use; 0 if it was not measured.
 # Bulk work does not count as use.
-Told = Mapping[str, float]
+Snapshot = Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -100,18 +100,18 @@ class SharedFrontends:
     know, so that shares never overlap. While Redis is away, the last shares stay; without any, it takes all.
     """
 
-    def __init__(self, url: str, tells: Callable[[], Told], changed: Callable[[], None]) -> None:
+    def __init__(self, url: str, tells: Callable[[], Snapshot], changed: Callable[[], None]) -> None:
         # Long to import, and most frontends have no Redis.
         from redis.asyncio import Redis
 
         self.redis: Redis = Redis.from_url(
             url, socket_connect_timeout=_PATIENCE_SECONDS, socket_timeout=_PATIENCE_SECONDS
         )
-        self._script = self.redis.register_script(_TELL)
+        self._script = self.redis.register_script(_PUBLISH)
         self.name = uuid.uuid4().hex
         self._tells, self._changed = tells, changed
         # The last payloads by frontend; this frontend's heartbeats in a row, by model and in all.
-        self._told: Mapping[str, Told] = {}
+        self._snapshots: Mapping[str, Snapshot] = {}
         self._beats: dict[str, int] = {}
         self._alive = 0
         # Whether the last heartbeat failed; and heartbeats during which other frontends may still be missing.
@@ -127,28 +127,28 @@ class SharedFrontends:
         """Stop, and release this frontend's shares."""
         await self._repeating.close()
         with suppress(*REDIS_AWAY):
-            await self._tell(b"")
+            await self._publish(b"")
         await self.redis.aclose()
 
     @property
     def count(self) -> int:
         """The number of frontends at the last heartbeat, at least 1."""
-        return max(1, len(self._told))
+        return max(1, len(self._snapshots))
 
     def part(self, model: str) -> Part:
         """This frontend's share of a model at the last heartbeat."""
-        names = sorted(self._told)
+        names = sorted(self._snapshots)
         if self.name not in names or (len(names) < 2 and not self._wary):
             return Part()
-        users = [name for name in names if model in self._told[name]]
+        users = [name for name in names if model in self._snapshots[name]]
         others = [name for name in users if name != self.name]
         share = 0.0
         if self._beats.get(model, 0) >= _HEARD_BEATS:
             share = 1 / (len(others) + 1)
         elif not others and self._alive >= _HEARD_BEATS:
             share = 1 / len(names)
-        measured = [name for name in users if self._told[name][model]]
-        batch = self._told[measured[0]][model] if measured and measured[0] != self.name else None
+        measured = [name for name in users if self._snapshots[name][model]]
+        batch = self._snapshots[measured[0]][model] if measured and measured[0] != self.name else None
         return Part(share, names.index(self.name), len(names), bool(others), batch)
 
     @asynccontextmanager
@@ -177,7 +177,7 @@ class SharedFrontends:
         """Publish this frontend's payload and read the others'."""
         tells = self._tells()
         try:
-            told = await self._tell(orjson.dumps(tells))
+            told = await self._publish(orjson.dumps(tells))
         except REDIS_AWAY:
             self._lost = True
         else:
@@ -185,12 +185,14 @@ class SharedFrontends:
                 # At first only some frontends are back. Shares among these alone would be too large.
                 self._lost, self._wary, self._alive, self._beats = False, _HEARD_BEATS + 1, 0, {}
             self._wary = max(0, self._wary - 1)
-            self._told = {name.decode(): orjson.loads(words) for name, words in zip(told[::2], told[1::2], strict=True)}
+            self._snapshots = {
+                name.decode(): orjson.loads(words) for name, words in zip(told[::2], told[1::2], strict=True)
+            }
             self._alive += 1
             self._beats = {model: self._beats.get(model, 0) + 1 for model in tells}
             self._changed()
 
-    async def _tell(self, words: bytes) -> Any:
+    async def _publish(self, words: bytes) -> Any:
         with asking_redis("frontends"):
             return await self._script(keys=[_HASH], args=[self.name, words])
 
