@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from frontend.access.paging import Page, part
+from frontend.access.paging import Page, fetch_page
 from frontend.database.tables import AUDIT
 
 ADMIN_KEY, COMMAND_LINE = "admin key", "command line"
@@ -51,7 +51,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class AuditFilter:
     """Changes from ``since`` (seconds since 1970) with these values; "" matches any."""
 
     since: int = 0
@@ -66,13 +66,13 @@ async def note(connection: AsyncConnection, actor: Actor, action: str, target: s
     await connection.execute(sa.insert(AUDIT).values(**row, at=int(time.time()), details=json.dumps(details)))
 
 
-async def changes(connection: AsyncConnection, wanted: Wanted, page: Page) -> list[Change]:
+async def changes(connection: AsyncConnection, wanted: AuditFilter, page: Page) -> list[Change]:
     """One page of the changes that match."""
     query = sa.select(AUDIT).where(AUDIT.c.at >= wanted.since)
     for column in (AUDIT.c.actor, AUDIT.c.action, AUDIT.c.target):
         if value := getattr(wanted, column.name):
             query = query.where(column == value)
-    rows = await part(connection, query, page, (AUDIT.c.at, AUDIT.c.id))
+    rows = await fetch_page(connection, query, page, (AUDIT.c.at, AUDIT.c.id))
     return await asyncio.to_thread(lambda: list(map(_change, rows)))
 
 

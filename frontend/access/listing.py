@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from frontend.access import api_key
-from frontend.access.paging import Page, part
+from frontend.access.paging import Page, fetch_page
 from frontend.database.tables import KEYS, ORGS, SECRETS
 
 
@@ -32,7 +32,7 @@ class KeyEntry:
 
 
 @dataclass(frozen=True)
-class Search:
+class KeyFilter:
     """``text`` is part of a name or organisation, or starts a key; ``active`` leaves out expired and revoked keys."""
 
     text: str = ""
@@ -50,7 +50,7 @@ class Search:
         return [*found, *alive()] if self.active else found
 
 
-EVERY_KEY = Search()
+EVERY_KEY = KeyFilter()
 
 
 def alive() -> list[sa.ColumnElement[bool]]:
@@ -69,7 +69,7 @@ def end(row: Any) -> int | None:
     return min(ends, default=None)
 
 
-async def keys(connection: AsyncConnection, search: Search, page: Page) -> list[KeyEntry]:
+async def keys(connection: AsyncConnection, search: KeyFilter, page: Page) -> list[KeyEntry]:
     """One entry for each secret of each key that matches."""
     columns = (KEYS.c.id, SECRETS.c.prefix, KEYS.c.name, KEYS.c.tier, KEYS.c.org, KEYS.c.limits)
     times = (
@@ -80,7 +80,7 @@ async def keys(connection: AsyncConnection, search: Search, page: Page) -> list[
         KEYS.c.revoked_at,
     )
     query = sa.select(*columns, *times).join_from(SECRETS, KEYS).where(*search.conditions())
-    found = await part(connection, query, page, (SECRETS.c.created_at, SECRETS.c.prefix))
+    found = await fetch_page(connection, query, page, (SECRETS.c.created_at, SECRETS.c.prefix))
     # Thousands of rows would block the event loop.
     return await asyncio.to_thread(lambda: list(map(_entry, found)))
 
@@ -97,5 +97,5 @@ async def orgs(connection: AsyncConnection, text: str, page: Page) -> list[tuple
     query = sa.select(ORGS.c.name, ORGS.c.requests_per_minute, count)
     if text:
         query = query.where(ORGS.c.name.icontains(text, autoescape=True))
-    found = await part(connection, query, page, (ORGS.c.name,))
+    found = await fetch_page(connection, query, page, (ORGS.c.name,))
     return [(row.name, row.requests_per_minute, row.number) for row in found]

@@ -22,7 +22,7 @@ class Page:
 EVERYTHING = Page()
 
 
-async def part(
+async def fetch_page(
     connection: AsyncConnection, query: sa.Select[Any], page: Page, order: Sequence[sa.Column[Any]]
 ) -> sa.CursorResult[Any]:
     """Fetch one page of a query. The last column of ``order`` is a row's name.

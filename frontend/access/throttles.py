@@ -98,9 +98,9 @@ class UnbilledWorkThrottle:
             self._buckets.put(key, -stake)
 
     @contextmanager
-    def work(self, key: Hashable) -> Iterator["Stint"]:
+    def work(self, key: Hashable) -> Iterator["WorkTimer"]:
         """Count work for the key as unbilled until it is ``paid``. A server error takes it out again."""
-        stint = Stint(self._buckets, key)
+        stint = WorkTimer(self._buckets, key)
         try:
             yield stint
         except Exception as error:
@@ -109,7 +109,7 @@ class UnbilledWorkThrottle:
             raise
 
 
-class Stint:
+class WorkTimer:
     """The processor seconds of one request's work."""
 
     def __init__(self, buckets: LeakyBuckets, key: Hashable) -> None:

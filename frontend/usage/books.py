@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from frontend.access import audit
 from frontend.access.audit import Actor
 from frontend.access.names import MissingError, RegistryError
-from frontend.access.paging import Page, part
+from frontend.access.paging import Page, fetch_page
 from frontend.catalogue.models import PRICES
 from frontend.catalogue.prices import to_chf
 from frontend.database.engine import reading
@@ -164,7 +164,7 @@ class Books:
         async with self._reader.connect() as connection:
             await _check_org(connection, org)
             query = sa.select(TOPUPS).where(TOPUPS.c.org == org)
-            rows = await part(connection, query, page, (TOPUPS.c.at, TOPUPS.c.reference))
+            rows = await fetch_page(connection, query, page, (TOPUPS.c.at, TOPUPS.c.reference))
             return [TopUp(row.reference, row.amount, row.at) for row in rows]
 
     async def prune(self, before: int) -> int:
