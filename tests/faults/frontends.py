@@ -88,8 +88,8 @@ class _Shared(SharedFrontends):
 
     def __init__(self, url: str, late: float, tells: Callable[[], Snapshot], changed: Callable[[], None]) -> None:
         super().__init__(url, tells, changed)
-        assert _NOW in shared._TELL
-        self._late, self._timed = late, self.redis.register_script(shared._TELL.replace(_NOW, "{ARGV[3], ARGV[4]}"))
+        assert _NOW in shared._PUBLISH
+        self._late, self._timed = late, self.redis.register_script(shared._PUBLISH.replace(_NOW, "{ARGV[3], ARGV[4]}"))
         self._script = self._tell_at  # type: ignore[assignment]
 
     async def beat(self) -> None:

