@@ -35,5 +35,5 @@ class BoardFrontends(SharedFrontends):
         super().__init__(_NOWHERE, tells, changed)
         self.name, self._board = name, board
 
-    async def _tell(self, words: bytes) -> Any:
+    async def _publish(self, words: bytes) -> Any:
         return self._board.tell(self.name, words)

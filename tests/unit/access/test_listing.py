@@ -31,14 +31,14 @@ async def _names(registry: Registry, **search: Any) -> list[str]:
 
 
 async def test_keys_are_searched_by_name_organisation_and_beginning(registry: Registry) -> None:
-    keys = [await _create(registry, name, org=org) for name, org in (("KeyFilter 50%", "Acme"), ("speech", None))]
-    assert await _names(registry, text="search") == ["KeyFilter 50%"]
-    assert await _names(registry, text="cme") == ["KeyFilter 50%"]
+    keys = [await _create(registry, name, org=org) for name, org in (("Search 50%", "Acme"), ("speech", None))]
+    assert await _names(registry, text="search") == ["Search 50%"]
+    assert await _names(registry, text="cme") == ["Search 50%"]
     assert await _names(registry, text=api_key.prefix(keys[1])[:8]) == ["speech"]
     assert await _names(registry, text=keys[1]) == ["speech"]
-    assert await _names(registry, text="%") == ["KeyFilter 50%"]
+    assert await _names(registry, text="%") == ["Search 50%"]
     assert await _names(registry, text="_peech") == []
-    assert await _names(registry, org="Acme") == ["KeyFilter 50%"]
+    assert await _names(registry, org="Acme") == ["Search 50%"]
     assert await _names(registry, org="acme") == []
 
 
