@@ -1,4 +1,4 @@
-"""Who changed what of keys, organisations and wallets: a row for each change, written in the change's transaction."""
+"""The audit log of keys, organisations and wallets. Each row is written in its change's transaction."""
 
 import asyncio
 import json
@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from frontend.access.paging import Page, part
+from frontend.access.paging import Page, fetch_page
 from frontend.database.tables import AUDIT
 
 ADMIN_KEY, COMMAND_LINE = "admin key", "command line"
@@ -21,16 +21,14 @@ _LONGEST_ORIGIN = 128
 
 @dataclass(frozen=True)
 class Actor:
-    """Who makes a change: with the admin key from an ``origin``, a network address; or by command, as the user of the
-    operating system that the origin names.
-    """
+    """Who makes a change. ``origin`` is a network address for the admin key, else a user of the operating system."""
 
     kind: str
     origin: str
 
     @classmethod
     def of_process(cls) -> "Actor":
-        """Whoever runs this process."""
+        """The user of this process."""
         number = os.getuid()
         try:
             return cls(COMMAND_LINE, pwd.getpwuid(number).pw_name)
@@ -53,8 +51,8 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Which changes: those from ``since`` (seconds since 1970) on that have these values, of which "" is any."""
+class AuditFilter:
+    """Changes from ``since`` (seconds since 1970) with these values; "" matches any."""
 
     since: int = 0
     actor: str = ""
@@ -63,18 +61,18 @@ class Wanted:
 
 
 async def note(connection: AsyncConnection, actor: Actor, action: str, target: str, **details: object) -> None:
-    """Write a change down; it stands or falls with the connection's transaction."""
+    """Write a change within the connection's transaction."""
     row = {"actor": actor.kind, "origin": actor.origin[:_LONGEST_ORIGIN], "action": action, "target": target}
     await connection.execute(sa.insert(AUDIT).values(**row, at=int(time.time()), details=json.dumps(details)))
 
 
-async def changes(connection: AsyncConnection, wanted: Wanted, page: Page) -> list[Change]:
-    """The changes that are wanted, in the page's order."""
+async def changes(connection: AsyncConnection, wanted: AuditFilter, page: Page) -> list[Change]:
+    """One page of the changes that match."""
     query = sa.select(AUDIT).where(AUDIT.c.at >= wanted.since)
     for column in (AUDIT.c.actor, AUDIT.c.action, AUDIT.c.target):
         if value := getattr(wanted, column.name):
             query = query.where(column == value)
-    rows = await part(connection, query, page, (AUDIT.c.at, AUDIT.c.id))
+    rows = await fetch_page(connection, query, page, (AUDIT.c.at, AUDIT.c.id))
     return await asyncio.to_thread(lambda: list(map(_change, rows)))
 
 

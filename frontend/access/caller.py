@@ -1,4 +1,4 @@
-"""Who sends a request, and the header that says so."""
+"""The caller of a request, and its ``Authorization`` header."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -32,18 +32,18 @@ class Caller:
 
 
 class Identifies(Protocol):
-    """Knows callers by the token they send, of which the empty one is nobody's; 401 where it does not."""
+    """Finds the caller of a token. Raises ``Unauthorized`` (401) for an empty or unknown one."""
 
     async def identify(self, token: str) -> Caller: ...
 
 
 def refuse(message: str) -> Unauthorized:
-    """The refusal of a credential, the same for every fault in it: what exactly is wrong is nobody's business."""
+    """The 401 for a credential. Its message does not depend on the fault, so that it helps no attacker."""
     return Unauthorized(message, headers={"WWW-Authenticate": "Bearer"})
 
 
 def bearer_token(headers: list[str]) -> str:
-    """The token of the one ``Authorization: Bearer`` header; empty where there is none, or more than one."""
+    """The token of the single ``Authorization: Bearer`` header; empty if there is not exactly one."""
     if len(headers) != 1 or not headers[0].lower().startswith(_BEARER) or len(headers[0]) > _LONGEST_TOKEN:
         return ""
     return headers[0][len(_BEARER) :].strip()

@@ -1,4 +1,4 @@
-"""Where requests are counted: in this process, or in a Redis that all frontends share."""
+"""Request counters for rate limits, in this process or in a shared Redis."""
 
 import asyncio
 import time
@@ -18,9 +18,9 @@ _PATIENCE_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class Limit:
-    """``amount`` requests a minute of what ``key`` names: ("embeddings", "4f1c...") or ("org", "acme").
+    """``amount`` requests per minute for ``key``: ("embeddings", "4f1c...") or ("org", "acme").
 
-    With an ``amount`` of 0 nothing is counted, only looked at.
+    An ``amount`` of 0 reads the counter without counting.
     """
 
     amount: int
@@ -62,17 +62,17 @@ return answer
 
 
 class MemoryCounters:
-    """Counts in this process, and so for one frontend on its own; ``clock`` answers seconds since 1970."""
+    """Counters of one frontend; ``clock`` returns seconds since 1970."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         self._minute = 0
-        # A minute that ends hands its counts over whole, so that nothing has to be swept.
+        # The counts of the last minute are replaced as a whole, so no cleanup is needed.
         self._previous: dict[tuple[str, str], int] = {}
         self._current: dict[tuple[str, str], int] = {}
 
     async def take(self, limits: Sequence[Limit]) -> Taken:
-        """Count one request under every limit if all are open, and answer the counts as they are then."""
+        """Count one request under every limit if all are open; return whether it passed, and the counts."""
         minute, rest = divmod(self._clock(), 60.0)
         if minute != self._minute:
             self._previous = self._current if minute == self._minute + 1 else {}
@@ -90,11 +90,11 @@ class MemoryCounters:
 
 
 class RedisCounters:
-    """Counts in Redis. Requests that wait together go as one pipeline, so that a burst needs one connection."""
+    """Counters in Redis. Waiting requests share a pipeline, so that a burst needs one connection."""
 
     def __init__(self, redis: "Redis") -> None:
         self._redis = redis
-        # What goes next, and the task that sends it when what is under way has come back.
+        # The next batch, and the task that sends it after the current one.
         self._batch: list[Sequence[Limit]] = []
         self._sending: asyncio.Task[list[list[int]]] | None = None
 
@@ -106,7 +106,7 @@ class RedisCounters:
             self._sending = start_apart(self._send_after(self._sending))
             self._sending.add_done_callback(forget_outcome)
         assert self._sending is not None
-        # Whoever hangs up must not take the answer from the others.
+        # A disconnect must not cancel the others' answer.
         passed, elapsed, *pairs = (await asyncio.shield(self._sending))[place]
         found = zip(limits, pairs[::2], pairs[1::2], strict=True)
         counts = [Count(limit.amount, previous, current, elapsed) for limit, previous, current in found]

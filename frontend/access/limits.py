@@ -1,4 +1,4 @@
-"""How many requests a minute a caller may send to an endpoint, and what happens when Redis cannot say."""
+"""Rate limits: requests per minute of a caller at an endpoint, with a fallback for Redis outages."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,15 +14,15 @@ from frontend.peers.frontends import SharedFrontends
 from frontend.processes.background import Repeating
 
 _BEAT_SECONDS = 1.0
-# What a beat counts has no bound.
+# The counter of the heartbeat, without a real limit.
 _BEAT = Limit(2**31, ("frontends", "beat"))
 
 
 class SharedCounters:
-    """Counts in the Redis of ``frontends``; while that is away, each of them counts its own share of every limit.
+    """Counters in the Redis of ``frontends``. During an outage, each frontend counts its share of every limit.
 
-    A request that meets the outage loses at most 0.2 s, those after it none: only a beat each second asks Redis again.
-    ``refuse`` makes an outage refuse requests instead.
+    The first request of an outage loses at most 0.2 s. Later ones lose nothing, because only a heartbeat per second
+    tries Redis. With ``refuse``, an outage refuses requests instead.
     """
 
     def __init__(self, frontends: SharedFrontends, *, refuse: bool) -> None:
@@ -47,7 +47,7 @@ class SharedCounters:
                 return await self._shared.take(limits)
             except REDIS_AWAY as error:
                 self._note(error)
-        # Who only looks is answered all the same.
+        # Reads still get an answer.
         if self._refuse and any(limit.amount for limit in limits):
             raise BadGateway("requests cannot be counted for the moment, retry with backoff")
         return await self._local.take([self._share(limit) for limit in limits])
@@ -73,14 +73,14 @@ Counters = MemoryCounters | SharedCounters
 
 @dataclass(frozen=True)
 class Limiter:
-    """Decides over requests; ``limits`` by name, ``tiers`` where a tier has other numbers."""
+    """Applies rate limits; ``limits`` by name, ``tiers`` with the numbers that differ for a tier."""
 
     counters: Counters
     limits: Mapping[str, int]
     tiers: Mapping[str, Mapping[str, int]]
 
     async def take(self, caller: Caller, name: str) -> Mapping[str, str]:
-        """Count a request and answer its headers; ``RateLimited`` (429), with them too, where a limit is reached."""
+        """Count a request and return its headers. Raises ``RateLimited`` (429) with the headers at a limit."""
         passed, counts = await self.counters.take(self._of(caller, name))
         if passed:
             return _headers(min(counts, key=lambda count: count.remaining))

@@ -1,4 +1,4 @@
-"""Keys and organisations as they are listed and searched."""
+"""Queries that list and search keys and organisations."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from frontend.access import api_key
-from frontend.access.paging import Page, part
+from frontend.access.paging import Page, fetch_page
 from frontend.database.tables import KEYS, ORGS, SECRETS
 
 
@@ -32,10 +32,8 @@ class KeyEntry:
 
 
 @dataclass(frozen=True)
-class Search:
-    """Which lines: those with ``text`` in a name or an organisation, or at the beginning of a key; those of one
-    organisation; those that hold (``active``).
-    """
+class KeyFilter:
+    """``text`` is part of a name or organisation, or starts a key; ``active`` leaves out expired and revoked keys."""
 
     text: str = ""
     org: str | None = None
@@ -52,11 +50,11 @@ class Search:
         return [*found, *alive()] if self.active else found
 
 
-EVERY_KEY = Search()
+EVERY_KEY = KeyFilter()
 
 
 def alive() -> list[sa.ColumnElement[bool]]:
-    """What holds of a secret that is neither revoked nor expired, nor its key."""
+    """SQL conditions for an active secret: neither it nor its key is revoked or expired."""
     now = int(time.time())
     return [
         KEYS.c.revoked_at.is_(None),
@@ -66,13 +64,13 @@ def alive() -> list[sa.ColumnElement[bool]]:
 
 
 def end(row: Any) -> int | None:
-    """When a secret ends, by itself or with its key."""
+    """The expiry of a secret or of its key, the earlier one, in seconds since 1970."""
     ends = [end for end in (row.expires_at, row.secret_expires_at) if end is not None]
     return min(ends, default=None)
 
 
-async def keys(connection: AsyncConnection, search: Search, page: Page) -> list[KeyEntry]:
-    """A line for each secret of each key that is searched for."""
+async def keys(connection: AsyncConnection, search: KeyFilter, page: Page) -> list[KeyEntry]:
+    """One entry for each secret of each key that matches."""
     columns = (KEYS.c.id, SECRETS.c.prefix, KEYS.c.name, KEYS.c.tier, KEYS.c.org, KEYS.c.limits)
     times = (
         SECRETS.c.created_at,
@@ -82,8 +80,8 @@ async def keys(connection: AsyncConnection, search: Search, page: Page) -> list[
         KEYS.c.revoked_at,
     )
     query = sa.select(*columns, *times).join_from(SECRETS, KEYS).where(*search.conditions())
-    found = await part(connection, query, page, (SECRETS.c.created_at, SECRETS.c.prefix))
-    # Thousands of rows take longer than the event loop may be held.
+    found = await fetch_page(connection, query, page, (SECRETS.c.created_at, SECRETS.c.prefix))
+    # Thousands of rows would block the event loop.
     return await asyncio.to_thread(lambda: list(map(_entry, found)))
 
 
@@ -99,5 +97,5 @@ async def orgs(connection: AsyncConnection, text: str, page: Page) -> list[tuple
     query = sa.select(ORGS.c.name, ORGS.c.requests_per_minute, count)
     if text:
         query = query.where(ORGS.c.name.icontains(text, autoescape=True))
-    found = await part(connection, query, page, (ORGS.c.name,))
+    found = await fetch_page(connection, query, page, (ORGS.c.name,))
     return [(row.name, row.requests_per_minute, row.number) for row in found]

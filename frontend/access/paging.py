@@ -1,4 +1,4 @@
-"""A part of a list that may be long."""
+"""Pages of long lists."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from frontend.access.names import MissingError
 
 @dataclass(frozen=True)
 class Page:
-    """So many rows, or all; those behind the one that is called ``after``, or from the beginning."""
+    """At most ``limit`` rows (None for all), after the row named ``after`` or from the start."""
 
     limit: int | None = None
     after: str | int | None = None
@@ -22,11 +22,12 @@ class Page:
 EVERYTHING = Page()
 
 
-async def part(
+async def fetch_page(
     connection: AsyncConnection, query: sa.Select[Any], page: Page, order: Sequence[sa.Column[Any]]
 ) -> sa.CursorResult[Any]:
-    """The rows of a query in an order, of which the last column is a row's name; ``MissingError`` where none has that
-    of ``page.after``.
+    """Fetch one page of a query. The last column of ``order`` is a row's name.
+
+    Raises ``MissingError`` if no row is named ``page.after``.
     """
     if page.after is not None:
         named = sa.select(*order).where(order[-1] == page.after)

@@ -12,9 +12,9 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from frontend.access import api_key, audit, listing
-from frontend.access.audit import Actor, Change, Wanted
+from frontend.access.audit import Actor, AuditFilter, Change
 from frontend.access.caller import Caller
-from frontend.access.listing import EVERY_KEY, KeyEntry, Search
+from frontend.access.listing import EVERY_KEY, KeyEntry, KeyFilter
 from frontend.access.names import LONGEST_NAME, MissingError, RegistryError, check_name, check_org
 from frontend.access.paging import EVERYTHING, Page
 from frontend.database.engine import reading
@@ -97,12 +97,12 @@ class Registry:
             told = {**values, "limits": dict(limits)} if limits else values
             await self._note(connection, "key.change", api_key.prefix(named), id=key_id, **told)
 
-    async def entries(self, search: Search = EVERY_KEY, page: Page = EVERYTHING) -> list[KeyEntry]:
+    async def entries(self, search: KeyFilter = EVERY_KEY, page: Page = EVERYTHING) -> list[KeyEntry]:
         """The secrets of the keys that are searched for."""
         async with self._reader.connect() as connection:
             return await listing.keys(connection, search, page)
 
-    async def changes(self, wanted: Wanted, page: Page) -> list[Change]:
+    async def changes(self, wanted: AuditFilter, page: Page) -> list[Change]:
         """What was changed, by whoever and wherever."""
         async with self._reader.connect() as connection:
             return await audit.changes(connection, wanted, page)

@@ -1,4 +1,4 @@
-"""Slows who makes much of what nobody pays for: wrong keys, and work that leads to no answer."""
+"""Leaky buckets, one per key or address, that throttle wrong keys and unbilled work."""
 
 import asyncio
 import math
@@ -10,26 +10,26 @@ from http import HTTPStatus
 
 from frontend.errors import ApiError, RateLimited
 
-# So many buckets at once; those that nothing was put in for longest are forgotten.
+# The most buckets; the least recently used ones are dropped.
 _MOST_NAMES = 10_000
-# A wrong key is told so after this at the latest.
+# The longest delay of the answer to a wrong key, in seconds.
 _LONGEST_PAUSE = 5.0
-# More mistakes than these nobody makes who has the admin key.
+# A holder of the admin key does not mistype it more often than this, per minute.
 _GUESSES_A_MINUTE = 10
-# A request that would wait longer for its turn is refused.
+# The longest wait of a throttled request, in seconds; beyond it, the request is refused.
 _PATIENCE_SECONDS = 30.0
-# What a request that had to wait is taken to cost while it runs, so that those behind it do not run beside it.
+# The provisional cost of a delayed request, in seconds, so that delayed requests of one key run one at a time.
 _STAKE_SECONDS = 2.0
-# What is in a bucket may become less meanwhile.
+# The pause between looks at a bucket, in seconds; its level may fall meanwhile.
 _LOOK_SECONDS = 0.25
-# Processor time leaks out of a key's bucket this slowly.
+# Processor seconds that leak out of a key's bucket per second.
 _LEAK_A_SECOND = 0.2
 
 
 class LeakyBuckets:
-    """A bucket a name, in some unit: ``capacity`` fits into each, and ``leak`` runs out of it each second.
+    """One bucket per name: ``capacity`` fits into each, and ``leak`` runs out per second, in any unit.
 
-    It is kept as the time at which it is empty, as in the generic cell rate algorithm (ITU-T I.371).
+    A bucket is stored as the time at which it is empty, as in the generic cell rate algorithm (ITU-T I.371).
     """
 
     def __init__(self, capacity: float, leak: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -37,7 +37,7 @@ class LeakyBuckets:
         self._empty_at: OrderedDict[Hashable, float] = OrderedDict()
 
     def put(self, name: Hashable, amount: float) -> None:
-        """Put more in, also beyond what fits; a negative amount is taken out, and no more than there is."""
+        """Add an amount, even beyond the capacity. A negative amount empties the bucket at most."""
         now = self._clock()
         empty_at = max(now, self._empty_at.pop(name, now)) + amount / self._leak
         if empty_at > now:
@@ -46,14 +46,14 @@ class LeakyBuckets:
                 self._empty_at.popitem(last=False)
 
     def wait(self, name: Hashable) -> float:
-        """Seconds until no more is in the bucket than fits."""
+        """Seconds until the bucket is no fuller than its capacity."""
         return max(0.0, self._empty_at.get(name, 0.0) - self._clock() - self._capacity / self._leak)
 
 
 class WrongKeys:
-    """Answers to wrong keys come later and later to an address that sends many; ``a_minute`` of 0 is no bound.
+    """Delays answers to an address that sends over ``a_minute`` wrong keys per minute; 0 for no limit.
 
-    Guesses of the admin key have a bound of their own.
+    Wrong admin keys have their own limit.
     """
 
     def __init__(self, a_minute: int) -> None:
@@ -61,22 +61,22 @@ class WrongKeys:
         self._guesses = LeakyBuckets(_GUESSES_A_MINUTE, _GUESSES_A_MINUTE / 60)
 
     async def pause(self, address: str) -> None:
-        """Note one, and let its answer wait."""
+        """Count a wrong key and delay its answer."""
         if self._wrong is not None:
             self._wrong.put(address, 1)
             await asyncio.sleep(min(_LONGEST_PAUSE, self._wrong.wait(address)))
 
     def note_guess(self, address: str) -> None:
-        """Note a wrong admin key; ``RateLimited`` for one beyond the bound, which is not noted and puts nothing off."""
+        """Count a wrong admin key. Raises ``RateLimited`` beyond the limit, without counting it."""
         if wait := self._guesses.wait(address):
             raise _refusal("too many wrong admin keys from this address", wait)
         self._guesses.put(address, 1)
 
 
 class UnbilledWorkThrottle:
-    """Whoever makes more work that led to no answer than work that is paid waits, one request at a time.
+    """Throttles keys with more unbilled than billed work to one request at a time.
 
-    ``seconds`` of it are free.
+    ``seconds`` of unbilled processor time are free.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -84,7 +84,7 @@ class UnbilledWorkThrottle:
 
     @asynccontextmanager
     async def paced(self, key: Hashable) -> AsyncIterator[None]:
-        """A request of the key, when it may begin; ``RateLimited`` where that is too far off."""
+        """Wait until a request of the key may begin. Raises ``RateLimited`` if the wait is too long."""
         stake = 0.0
         while wait := self._buckets.wait(key):
             if wait > _PATIENCE_SECONDS:
@@ -98,9 +98,9 @@ class UnbilledWorkThrottle:
             self._buckets.put(key, -stake)
 
     @contextmanager
-    def work(self, key: Hashable) -> Iterator["Stint"]:
-        """Work for the key, unbilled until it is ``paid``; where a fault of ours ends it, the key has none of it."""
-        stint = Stint(self._buckets, key)
+    def work(self, key: Hashable) -> Iterator["WorkTimer"]:
+        """Count work for the key as unbilled until it is ``paid``. A server error takes it out again."""
+        stint = WorkTimer(self._buckets, key)
         try:
             yield stint
         except Exception as error:
@@ -109,15 +109,15 @@ class UnbilledWorkThrottle:
             raise
 
 
-class Stint:
-    """A piece of work for a key, and the time that all of it takes."""
+class WorkTimer:
+    """The processor seconds of one request's work."""
 
     def __init__(self, buckets: LeakyBuckets, key: Hashable) -> None:
         self._buckets, self._key, self._seconds = buckets, key, 0.0
 
     @contextmanager
     def taking_time(self) -> Iterator[None]:
-        """What is done meanwhile is put into the bucket when it has ended."""
+        """Add the seconds of the block to the bucket at its end."""
         started = time.monotonic()
         try:
             yield
@@ -127,11 +127,11 @@ class Stint:
             self._buckets.put(self._key, seconds)
 
     def paid(self) -> None:
-        """The caller has got what it pays for: this is taken out, and as much of what else is in."""
+        """Take the work out, and the same amount of other unbilled work."""
         self.take_out(2)
 
     def take_out(self, times: int) -> None:
-        """So many times what was put in."""
+        """Take out the work of this request, ``times`` over."""
         self._buckets.put(self._key, -times * self._seconds)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from frontend.access.audit import ADMIN_KEY, COMMAND_LINE, Wanted
+from frontend.access.audit import ADMIN_KEY, COMMAND_LINE, AuditFilter
 from frontend.access.paging import Page
 from frontend.access.registry import Registry
 from frontend.commands.arguments import positive
@@ -33,7 +33,7 @@ def add_parsers(commands: Any) -> None:
 
 async def _run(engine: AsyncEngine, arguments: argparse.Namespace) -> Iterable[str]:
     since = beginning(arguments.since) if arguments.since else 0
-    wanted = Wanted(since, arguments.actor or "", arguments.action or "", arguments.target or "")
+    wanted = AuditFilter(since, arguments.actor or "", arguments.action or "", arguments.target or "")
     rows = [("when (UTC)", "who", "from", "what", "of", "details")]
     for change in await Registry(engine).changes(wanted, Page(arguments.limit, newest_first=True)):
         at = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(change.at))

@@ -1,4 +1,4 @@
-"""Commands that a checkout of Quartet has beside the frontend: an installed package does not carry what they start."""
+"""Commands that need a checkout of Quartet, because an installed package lacks their scripts."""
 
 import os
 import sys

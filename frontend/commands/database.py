@@ -1,4 +1,4 @@
-"""Runs a command on the database of the settings, at this version's tables."""
+"""Run a command on the database in the settings, migrated to this version."""
 
 import argparse
 import asyncio
@@ -24,7 +24,7 @@ def with_database(settings: Settings, work: Callable[[AsyncEngine], Awaitable[_A
             await migrate(engine)
             return await work(engine)
         except asyncio.CancelledError:
-            # Who interrupts a command is not to be told what that does to the database's driver.
+            # An interrupt should print no errors of the database driver.
             asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
             raise
         finally:
@@ -34,10 +34,7 @@ def with_database(settings: Settings, work: Callable[[AsyncEngine], Awaitable[_A
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> None:
-    """Do what a command's ``work`` does with the database, and print the lines that it answers.
-
-    In a folder that is not the product's, a relative address would make a database that nobody reads.
-    """
+    """Run a command's ``work`` and print its lines. Raises ``DatabaseUrlError`` if the SQLite file is missing."""
     if not getattr(arguments, "create_database", False):
         check_there(settings.database)
     for line in with_database(settings, lambda engine: arguments.work(engine, arguments)):

@@ -1,4 +1,4 @@
-"""Whether what the settings name can be reached, asked side by side, each in a line; nothing is changed."""
+"""Check in parallel whether the services in the settings can be reached. It changes nothing."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -23,14 +23,14 @@ _SECONDS = 5.0
 
 
 class _LackingError(Exception):
-    """It is reached and does not have what is wanted of it."""
+    """A service answers but lacks something."""
 
 
 _FAILURES = (*DATABASE_FAILURES, RedisError, aiohttp.ClientError, ValueError, OSError, Unresolved, _LackingError)
 
 
 async def reach(settings: Settings) -> list[tuple[str, bool]]:
-    """Ask everything; a line of each, and whether it is reached, within five seconds, and has what is wanted of it."""
+    """Check every service; return a line and whether it is good for each, within five seconds."""
     asked: list[tuple[str, Callable[[], Awaitable[str]]]] = [("database", partial(_database, settings))]
     if settings.redis:
         asked.append(("redis", partial(_redis, settings.redis)))

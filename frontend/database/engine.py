@@ -15,22 +15,22 @@ from frontend.database.same_file import SameFile
 from frontend.database.watch import watch
 
 _DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg"}
-# What a database raises that is away, locked or gone in the middle.
+# The errors of a database that is away, locked or lost during a statement.
 DATABASE_FAILURES = (SQLAlchemyError, OSError, TimeoutError)
 _AUTOCOMMIT = "AUTOCOMMIT"
 _BUSY_SECONDS = 5.0
 _RETRY_SECONDS = 0.01
 _POSTGRES_SECONDS = 5.0
-# Where a connection's file is kept, beside what the driver keeps of it.
+# The key of a connection's file in the pool's record.
 _FILE = "quartet_file"
 
 
 class DatabaseUrlError(ValueError):
-    """The address of the database cannot be used; the message says why and holds no password."""
+    """The database URL cannot be used. The message says why and has no password."""
 
 
 def parse_url(url: str) -> URL:
-    """``sqlite:///file`` or ``postgresql://user:password@host/name``, with the driver that we use."""
+    """Parse ``sqlite:///file`` or ``postgresql://user:password@host/name``. Raises ``DatabaseUrlError``."""
     try:
         parsed = make_url(url)
     except ArgumentError:
@@ -44,7 +44,7 @@ def parse_url(url: str) -> URL:
 
 
 def absolute(url: str) -> str:
-    """The same address in any folder: an SQLite file by its whole path."""
+    """The URL with an absolute path of an SQLite file."""
     parsed = make_url(url)
     if parsed.get_backend_name() != "sqlite" or not parsed.database:
         return url
@@ -52,7 +52,7 @@ def absolute(url: str) -> str:
 
 
 def check_there(url: str) -> None:
-    """``DatabaseUrlError`` where the file of SQLite, which opening makes on demand, is not there."""
+    """Raise ``DatabaseUrlError`` if the SQLite file is missing; opening it would create it."""
     parsed = parse_url(url)
     path = Path(str(parsed.database)).absolute()
     if parsed.get_backend_name() == "sqlite" and not path.is_file():
@@ -60,10 +60,10 @@ def check_there(url: str) -> None:
 
 
 def open_engine(url: str, connections: int = 4) -> AsyncEngine:
-    """An engine for an address; the file of SQLite is made on demand, of Postgres so many ``connections`` are had.
+    """Open an engine. An SQLite file is created on demand; Postgres gets a pool of ``connections``.
 
-    A transaction (``engine.begin()``) of SQLite takes the write lock at once, since one that only asks for it later
-    can fail without waiting; what only reads goes by ``reading``.
+    A transaction (``engine.begin()``) of SQLite takes the write lock at once, because taking it later can fail
+    without waiting. Use ``reading`` for reads.
     """
     parsed = parse_url(url)
     if parsed.get_backend_name() == "postgresql":
@@ -92,7 +92,7 @@ def open_engine(url: str, connections: int = 4) -> AsyncEngine:
 
 
 def reading(engine: AsyncEngine) -> AsyncEngine:
-    """The same engine for what only reads: a connection of it begins no transaction, and so waits for no writer."""
+    """The same engine for reads. Its connections begin no transaction and so wait for no writer."""
     return engine.execution_options(isolation_level=_AUTOCOMMIT)
 
 
@@ -107,9 +107,9 @@ def _prepare_sqlite(connection: SqliteConnection, record: object) -> None:
 
 
 def _keep_to_the_file(engine: Engine, path: Path) -> None:
-    """Nothing is written to a file that was deleted or replaced while it was open, and none is made in its place.
+    """Refuse to write to a file that was deleted or replaced while open, and to create a new one.
 
-    One that has come in its place, from a backup, is opened as it is.
+    A file restored from a backup is opened.
     """
     opened = False
 

@@ -1,4 +1,4 @@
-"""Brings the database to the tables of this version, once, whoever starts first."""
+"""Migrate the database to this version's tables, once, by the first frontend that starts."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 _SCRIPTS = Path(__file__).parent / "migrations"
-# Any number will do, as long as nothing else in the database locks the same.
+# The Postgres advisory lock; any number that nothing else uses.
 _LOCK = 7_021_955_313
 
 
@@ -46,7 +46,10 @@ def _upgrade(connection: Connection) -> None:
 
 
 async def migrate(engine: AsyncEngine) -> None:
-    """Run what is missing, in one transaction; frontends that start together wait for each other."""
+    """Run missing migrations in one transaction. Frontends that start together wait for each other.
+
+    Raises ``MigrationError``.
+    """
     try:
         async with engine.begin() as connection:
             await connection.run_sync(_upgrade)

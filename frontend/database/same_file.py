@@ -1,4 +1,4 @@
-"""Whether an open file is still the one that its path names: one that was deleted takes writes without a word."""
+"""Detect an open file that was deleted or replaced: writes to it would be lost without an error."""
 
 import os
 from pathlib import Path
@@ -11,7 +11,7 @@ class SameFile:
         self._path, self._identity = path, _identity(path)
 
     def check(self) -> None:
-        """``OSError`` where the path names another file by now, or none."""
+        """Raise ``OSError`` if the path now names another file, or none."""
         if _identity(self._path) != self._identity:
             raise OSError(f"{self._path} is another file than the one that was opened")
 

@@ -1,4 +1,4 @@
-"""How long statements take, and what fails."""
+"""Metrics of database statements and failures."""
 
 import time
 from typing import Any
@@ -7,12 +7,12 @@ from sqlalchemy import Dialect, Engine, ExceptionContext, event
 
 from frontend.observe.metrics import DATABASE_ERRORS, DATABASE_SECONDS
 
-# Where a statement's beginning is kept, beside what the driver keeps of it.
+# The key of a statement's start time in the connection's record.
 _BEGAN = "quartet_began"
 
 
 def watch(engine: Engine) -> None:
-    """Tell the metrics of every statement, and of every failure, a connection that cannot be made among them."""
+    """Count every statement and every failure of an engine, including failed connections."""
     event.listen(engine, "do_connect", _connect)
     event.listen(engine, "before_cursor_execute", _begin)
     event.listen(engine, "after_cursor_execute", _end)

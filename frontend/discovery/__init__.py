@@ -1,1 +1,1 @@
-"""Which Tritons there are at this moment."""
+"""Discovery of Tritons by name."""

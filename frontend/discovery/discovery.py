@@ -1,4 +1,4 @@
-"""Which Tritons a pool has at this moment: each address is one, is sent calls as it comes, and none when it goes."""
+"""Discovery: resolve a pool's names, add a Triton for each new address, and remove those that are gone."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -11,24 +11,24 @@ from frontend.observe.logs import log
 from frontend.processes.background import Repeating, cancel_all
 from frontend.tritons.inference import InferenceServer
 
-# A name that has had addresses must be without any so often in a row before that is believed: a DNS server that has
-# just begun knows nothing. Waiting costs nothing, since the probes find out by themselves who is away.
+# Empty DNS answers in a row until a name loses its addresses. A DNS server that just started may know none yet.
+# The probes find dead Tritons meanwhile.
 _EMPTY_ANSWERS = 3
 
-# Makes the client of one address, with ``Tls`` where the pool has it; ``OSError`` where a file of that is missing.
+# Makes the client of an address, with ``Tls`` if the pool has it. Raises ``OSError`` if a TLS file cannot be read.
 Connect = Callable[..., InferenceServer]
 
 
 @dataclass(frozen=True)
 class _Answer:
-    """The addresses of a place, and how often in a row it has had none since."""
+    """The addresses of a place, and the number of empty answers since."""
 
     addresses: Sequence[str] = ()
     empty: int = 0
 
 
 class Discovery:
-    """Looks for the addresses of one pool every ``seconds``; ``models`` are calls at once by model, 0 is for Triton."""
+    """Resolves one pool every ``seconds``; ``models`` gives the most calls in flight by model, 0 for no cap."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Discovery:
     ) -> None:
         self._pool, self._models, self._dispatcher = pool, models, dispatcher
         self._resolver, self._connect = resolver, connect
-        # The Tritons, by number and port, and the place that led to each.
+        # The place by IP address and port of each Triton.
         self._members: dict[str, Place] = {}
         self._places = pool.read()
         self._answers: dict[Place, _Answer] = {}
@@ -50,18 +50,18 @@ class Discovery:
         self._looking = Repeating(seconds, self.look)
 
     async def start(self) -> None:
-        """Find those that are there and wait until they have been tried out; then look again and again."""
+        """Resolve once, wait for the trials, then resolve in the background."""
         await self.look()
         await asyncio.gather(*self._tasks)
         self._looking.start()
 
     async def close(self) -> None:
-        """Look no more, and wait for no calls of those that are going."""
+        """Stop at once, without waiting for calls of removed Tritons."""
         await self._looking.close()
         await cancel_all(list(self._tasks))
 
     async def look(self) -> None:
-        """Send calls to those that have come, and none to those that have gone."""
+        """Resolve the names, add new Tritons and remove those that are gone."""
         self._places = await self._read()
         answers = await asyncio.gather(*map(self._ask, self._places))
         self._answers = dict(zip(self._places, answers, strict=True))
@@ -78,7 +78,7 @@ class Discovery:
             self._add(address, place)
 
     def _add(self, address: str, place: Place) -> None:
-        """A new one, where its client can be made."""
+        """Add a Triton, if its client can be made."""
         tls = self._pool.tls(place.host)
         try:
             server = self._connect(address, tls) if tls else self._connect(address)
@@ -99,7 +99,7 @@ class Discovery:
         task.add_done_callback(self._tasks.discard)
 
     async def _read(self) -> list[Place]:
-        """The places that the pool names, itself or in a file; the last ones where that cannot be read."""
+        """The pool's places, from the settings or its file; the last ones if the file cannot be read."""
         try:
             places = await asyncio.to_thread(self._pool.read) if self._pool.file else self._places
         except (OSError, ValueError) as error:
@@ -109,7 +109,7 @@ class Discovery:
         return places
 
     async def _ask(self, place: Place) -> _Answer:
-        """The addresses of a place; the last ones where nobody could say, or where they are gone of a sudden."""
+        """The addresses of a place; the last ones if DNS fails or has just become empty."""
         last = self._answers.get(place, _Answer())
         try:
             addresses = await self._resolver.addresses(place.host)
@@ -122,7 +122,7 @@ class Discovery:
         return _Answer(addresses)
 
     def _fails(self, what: str, details: str) -> None:
-        """Say it once until it succeeds."""
+        """Log a failure once until it is over."""
         if what not in self._failing:
             self._failing.add(what)
             fields = {"pool": self._pool.name, "source": what, "details": details}

@@ -1,4 +1,4 @@
-"""Names to addresses, as they are at this moment: no answer is kept, whatever its time to live."""
+"""Resolve names to IP addresses, without a cache: the time to live is ignored."""
 
 from pathlib import Path
 
@@ -9,24 +9,25 @@ import dns.resolver
 
 from frontend.config.pools import Place
 
+# The timeout of a query.
 _SECONDS = 2.0
-# What passes every network in one piece; what is larger comes over TCP.
+# The largest UDP answer, in bytes, that no network fragments; larger ones come over TCP.
 _DATAGRAM = 1232
 _HOSTS = Path("/etc/hosts")
 
 
 class Unresolved(Exception):  # noqa: N818 - it is a failure to ask, not an answer
-    """Nobody could say which addresses a name has."""
+    """No DNS server answered."""
 
 
 class Resolver:
-    """Asks ``server`` (address:port), or the servers of /etc/resolv.conf with its search list, after /etc/hosts."""
+    """Reads /etc/hosts, then asks ``server`` (address:port) or the servers of /etc/resolv.conf."""
 
     def __init__(self, server: str = "") -> None:
         try:
             self._resolver = dns.asyncresolver.Resolver(configure=not server)
         except dns.resolver.NoResolverConfiguration:
-            # Numbers need none, and names are told to be unknown.
+            # IP addresses need no server, and names fail as unresolved.
             self._resolver = dns.asyncresolver.Resolver(configure=False)
         self._resolver.use_edns(0, payload=_DATAGRAM)
         if server:
@@ -34,9 +35,9 @@ class Resolver:
             self._resolver.nameservers, self._resolver.port = [asked.host], asked.port
 
     async def addresses(self, host: str) -> list[str]:
-        """The addresses of a host, none where the name has none; ``Unresolved`` where nobody could say.
+        """The IP addresses of a host, sorted; empty if it has none. Raises ``Unresolved`` if no server answers.
 
-        Version 6 counts only where there is no version 4: both lead to the same server.
+        IPv6 addresses are used only if there is no IPv4 address, because both are the same server.
         """
         if dns.inet.is_address(host):
             return [host]
@@ -54,7 +55,7 @@ class Resolver:
 
 
 def _of_hosts(host: str) -> list[str]:
-    """What the hosts file says, version 4 alone where it has both."""
+    """The addresses in the hosts file; IPv4 only, if it has both."""
     try:
         lines = _HOSTS.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):

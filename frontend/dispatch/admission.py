@@ -36,7 +36,7 @@ class ModelCalls:
         self.served = 0.0
         self._sent: dict[Call, TritonLoad] = {}
         self._in_flight = InFlight()
-        # ``_usual`` is the mean cost of all calls. ``_seconds`` and ``_cost`` are means of calls near a whole execution.
+        # ``_usual`` is the mean cost of all calls; ``_seconds`` and ``_cost`` are means of calls near an execution.
         self._told = self._whole = 0
         self._usual = self._seconds = self._cost = 0.0
 

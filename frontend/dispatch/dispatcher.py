@@ -12,7 +12,7 @@ from frontend.dispatch.queue import Bounds, ModelQueue, Sender
 from frontend.dispatch.scheduler import Rules
 from frontend.errors import Unreached
 from frontend.observe.metrics import BATCH_FILL, IN_FLIGHT_BOUND, MODEL_READY
-from frontend.peers.frontends import Frontends, Told
+from frontend.peers.frontends import Frontends, Snapshot
 from frontend.tritons.backend import Backend
 from frontend.tritons.inference import Capacity, InferenceServer, Inputs, Outputs, State, Trial
 
@@ -95,7 +95,7 @@ class Dispatcher:
         for backend in self._backends.values():
             await backend.close()
 
-    def tells(self) -> Told:
+    def tells(self) -> Snapshot:
         """The work of an execution by model in use, for other frontends; 0 if it was not measured."""
         now = asyncio.get_running_loop().time()
         return {

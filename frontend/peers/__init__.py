@@ -1,1 +1,1 @@
-"""What frontends over the same Tritons tell each other."""
+"""Frontends that share the same Tritons."""

@@ -1,4 +1,4 @@
-"""The Tritons that calls go to: which of their models can take calls now, and how many."""
+"""One Triton under probes: which models are ready, and their capacity."""
 
 import asyncio
 import logging
@@ -11,16 +11,16 @@ from frontend.observe.logs import log
 from frontend.processes.background import Repeating, cancel_all
 from frontend.tritons.inference import Capacity, InferenceServer, Inputs, Outputs, State, Trial
 from frontend.tritons.reloads import Lock, Reloads
-from frontend.tritons.shown import Shown, pool_of
+from frontend.tritons.shown import BackendMetrics, pool_of
 
-# How often each server is asked, and a model that has no calls whether its process lives: less often where there are
-# many, so that all of them together take no more of this frontend than so many questions a second.
+# Seconds between probes of a server and between checks of idle models; and the most of each per second of a frontend.
 _PROBE_SECONDS, _PROBES_A_SECOND = 0.25, 25
 _WATCH_SECONDS, _WATCHES_A_SECOND = 2.0, 4
+# The timeout of a probe.
 _PATIENCE_SECONDS = 0.5
-# One late answer may be a busy machine's; a frozen server is out after two, in a second and a half.
+# Failed probes in a row until a server is out. One may be a busy machine; two take about 1.5 s.
 _MISSES = 2
-# How long a start waits for models to be tried out, and how soon one is tried again that failed, or gave wrong numbers.
+# The longest wait for trials at the start; the pause after a failed trial; the pause after wrong numbers.
 _START_SECONDS = 5.0
 _AGAIN_SECONDS = 1.0
 _UNFIT_SECONDS = 30.0
@@ -29,11 +29,10 @@ Changed = Callable[[str, str, Capacity | None, int], None]
 
 
 class Backend:
-    """One server under probes; ``changed`` hears (model, backend, capacity, cap) when that changes, None if it is out.
+    """One server under probes. It calls ``changed(model, backend, capacity, cap)``; capacity is None if it is out.
 
-    ``models`` are those it serves, with the most calls that each may have at once, 0 for no such cap.
-    ``count`` says how many servers there are in all. A model gets calls when its trial, if there is one among
-    ``trials``, went well since it came.
+    ``models`` gives the most calls in flight by model, 0 for no cap. ``count`` returns the number of all servers.
+    A model gets calls after it passes its trial, if ``trials`` has one.
     """
 
     def __init__(
@@ -49,11 +48,11 @@ class Backend:
         self.name, self._server = name, server
         self._models, self._changed, self._trials, self._count = models, changed, trials, count
         self._in: set[str] = set()
-        self._shown = Shown(pool_of(name), models)
+        self._metrics = BackendMetrics(pool_of(name), models)
         self._running: Counter[str] = Counter()
         self._leaving, self._idle = False, asyncio.Event()
         self._capacity: dict[str, Capacity] = {}
-        # Misses in a row; models that may have calls; that gave wrong numbers; when those that failed are due again.
+        # Failed probes in a row; models that passed; models with wrong numbers; times of the next trials.
         self._misses = 0
         self._fit: set[str] = set()
         self._unfit: set[str] = set()
@@ -64,7 +63,7 @@ class Backend:
         self._repeating = (Repeating(0.0, self._next_probe), Repeating(0.0, self._next_watch))
 
     async def start(self) -> None:
-        """Probe once and wait for what that finds to be tried out; then probe again and again."""
+        """Probe once, wait for the first trials, then probe in the background."""
         self._first = asyncio.create_task(self.probe())
         await asyncio.wait([self._first])
         if self._trying:
@@ -75,7 +74,7 @@ class Backend:
             repeating.start()
 
     async def close(self) -> None:
-        """End the probes, and then what is under way."""
+        """Stop probes, trials and reloads, and close the connection."""
         self._leaving = True
         try:
             if self._first is not None:
@@ -84,16 +83,16 @@ class Backend:
                 await repeating.close()
             await cancel_all(list(self._trying.values()))
             await self._reloads.close()
-            self._shown.close()
+            self._metrics.close()
         finally:
             await self._server.close()
 
     def show(self, model: str, bound: int) -> None:
-        """Tell the metrics how many calls this frontend may have in flight here."""
-        self._shown.bound(model, bound)
+        """Update the metric of this frontend's bound here."""
+        self._metrics.bound(model, bound)
 
     async def leave(self) -> None:
-        """Take no calls from here on, let those end that are under way, and then close it."""
+        """Refuse new calls, wait for those in flight, then close."""
         self._leaving = True
         self._out()
         try:
@@ -104,12 +103,12 @@ class Backend:
             await self.close()
 
     async def infer(self, model: str, inputs: Inputs, outputs: Sequence[str], seconds: float) -> Outputs:
-        """The named outputs of one run; what its failure tells of the server is noted."""
+        """Run a model and return the named outputs. A failure updates the backend's state."""
         if self._leaving:
             raise Unreached("the model backend is going away, retry with backoff")
         self._running[model] += 1
         try:
-            with self._shown.call(model):
+            with self._metrics.call(model):
                 return await self._server.infer(model, inputs, outputs, seconds)
         except Unreached:
             self._out()
@@ -131,38 +130,38 @@ class Backend:
         await self.watch()
 
     async def probe(self) -> None:
-        """Ask for every model, and tell what has changed; not by a channel that is to be closed."""
+        """Check all models and report changes. It does nothing once the backend is leaving."""
         if self._leaving:
             return
         try:
             async with asyncio.timeout(_PATIENCE_SECONDS):
                 ready = await self._server.ready_models(list(self._models))
         except Unreached:
-            self._shown.answers(False)
+            self._metrics.answers(False)
             self._out()
         except (BadGateway, TimeoutError):
-            self._shown.answers(False)
+            self._metrics.answers(False)
             self._misses += 1
             if self._misses >= _MISSES:
                 self._out()
         else:
             self._misses = 0
-            self._shown.answers(True)
+            self._metrics.answers(True)
             for model in self._models:
                 self._see(model, model in ready)
 
     async def watch(self) -> None:
-        """Find models that nobody calls and whose process died: Triton may go on saying that they are ready."""
+        """Find idle models whose process died. Triton may still report them as ready."""
         idle = [model for model in self._models if not self._running[model] and model not in self._reloads]
         try:
             for model in await self._server.ailing(idle):
                 self._broken(model)
         except BadGateway:
-            # The probes say more of a server that is away.
+            # The probes handle a server that is away.
             return
 
     def state(self, model: str) -> State:
-        """What can be said of a model here."""
+        """The state of a model on this backend."""
         if model in self._in:
             return State.READY
         if model in self._reloads:
@@ -170,11 +169,11 @@ class Backend:
         return State.UNFIT if model in self._unfit else State.AWAY
 
     def grace(self, model: str) -> float:
-        """Seconds that a call of a model has whose caller is gone: what cannot be stopped keeps its slot to its end."""
+        """Seconds until an abandoned call is cancelled. It is infinite if the model cannot stop a call."""
         return 0.0 if model in self._capacity and self._capacity[model].stops else math.inf
 
     def _out(self) -> None:
-        """The next call would not reach the server either; the probes put it back."""
+        """Take all models out; the probes bring them back."""
         for model in self._models:
             self._see(model, False)
 
@@ -193,12 +192,12 @@ class Backend:
                 trying.cancel()
         elif model not in self._fit and trying is None and self._due.get(model, 0.0) <= self._now():
             self._trying[model] = asyncio.create_task(self._try_out(model))
-            # One that is cancelled before its first step runs nothing of its own.
+            # A task that is cancelled before its first step runs no ``finally``.
             self._trying[model].add_done_callback(lambda task: self._trying.pop(model))
-        self._tell(model)
+        self._publish(model)
 
     async def _try_out(self, model: str) -> None:
-        """Learn what the server takes of a model that has come, and whether its numbers are right there."""
+        """Read the capacity of a new model and run its trial."""
         try:
             self._capacity[model] = await self._server.capacity(model)
             if model in self._trials:
@@ -216,13 +215,13 @@ class Backend:
         else:
             self._unfit.discard(model)
             self._fit.add(model)
-            self._tell(model)
+            self._publish(model)
 
     @staticmethod
     def _now() -> float:
         return asyncio.get_running_loop().time()
 
-    def _tell(self, model: str) -> None:
+    def _publish(self, model: str) -> None:
         capacity = self._capacity[model] if model in self._fit else None
         if (model in self._in) is (capacity is not None):
             return

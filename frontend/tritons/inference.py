@@ -1,4 +1,4 @@
-"""What a server of models is to those who call it."""
+"""The interface of an inference server."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,10 +15,9 @@ Outputs = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class Capacity:
-    """What the configuration of a model says: its instances, and how many calls one of their batches takes.
+    """What a backend can take of a model: instances, and the most calls of a batch.
 
-    ``gpu`` says that it does not share the machine's processors with other models; ``stops`` that it leaves off soon
-    where a call is cancelled, and does not compute it to its end.
+    ``gpu``: it does not share processors with other models. ``stops``: it stops soon if a call is cancelled.
     """
 
     instances: int = 1
@@ -29,14 +28,14 @@ class Capacity:
 
 @dataclass(frozen=True)
 class Trial:
-    """A small call whose answer shows whether a model's numbers are right on the machine that it runs on."""
+    """A small call that shows whether a model computes correctly on its machine."""
 
     inputs: Inputs
     outputs: Sequence[str]
 
 
 class State(StrEnum):
-    """What can be said of a model."""
+    """The state of a model, best first."""
 
     READY = "ready"
     LOADING = "loading"
@@ -51,13 +50,13 @@ class InferenceServer(Reloadable, Protocol):
         """The named outputs of one run."""
 
     async def ready_models(self, models: Sequence[str]) -> set[str]:
-        """Those of ``models`` that can take calls; ``Unreached`` where nobody listens."""
+        """The ``models`` that are ready. Raises ``Unreached`` if no server listens."""
 
     async def capacity(self, model: str) -> Capacity:
-        """What it takes of a model at once."""
+        """The capacity for a model."""
 
     async def try_out(self, model: str, trial: Trial) -> None:
-        """``BadAnswer`` where the numbers of a model are wrong."""
+        """Run a trial. Raises ``BadAnswer`` if the model computes wrong numbers."""
 
     async def close(self) -> None:
-        """End what is under way."""
+        """Cancel calls in flight and close the connection."""

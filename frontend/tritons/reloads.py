@@ -1,4 +1,4 @@
-"""Models that died are loaded anew: again and again after growing pauses, and by one frontend at a time."""
+"""Reload models whose process died, with growing pauses, and from one frontend at a time."""
 
 import asyncio
 from collections import defaultdict
@@ -13,28 +13,28 @@ from frontend.processes.background import cancel_all, start_apart
 from frontend.processes.pauses import Pauses
 from frontend.tritons.shown import pool_of
 
-# How often a frontend looks whether another one has loaded the model.
+# The pause between checks whether another frontend has loaded the model.
 _LOOK_SECONDS = 1.0
-# What has been unloaded a moment ago is loaded again, also when this frontend ends.
+# How long ``close`` waits, so that a model just unloaded is loaded again.
 _GAP_SECONDS = 1.0
 
 
-# By the name of a model on a server: whether this frontend may load it, for as long as the block takes.
+# Takes ``backend/model``; yields whether this frontend may load the model within the block.
 Lock = Callable[[str], AbstractAsyncContextManager[bool]]
 
 
 class Reloadable(Protocol):
-    """A server whose models can be loaded anew; raises ``Unreached`` where it is away, ``BadGateway`` if it fails."""
+    """A server that can reload models. Raises ``Unreached`` if it is away, ``BadGateway`` if it fails."""
 
     async def ailing(self, models: Sequence[str]) -> set[str]:
-        """Those of ``models`` whose process has died or whose last load has failed."""
+        """The ``models`` whose process has died or whose last load has failed."""
 
     async def reload(self, model: str) -> None:
         """Unload a model and load it again."""
 
 
 class Reloads:
-    """The models of the server ``name`` that are being loaded anew."""
+    """The reloads in progress of the backend ``name``."""
 
     def __init__(self, name: str, server: Reloadable, lock: Lock) -> None:
         self._name, self._server, self._lock = name, server, lock
@@ -45,12 +45,12 @@ class Reloads:
         return model in self._tasks
 
     def begin(self, model: str) -> None:
-        """See to it that a model is well again, unless that goes on already."""
+        """Start to reload a model, unless that is in progress."""
         if model not in self._tasks:
             self._tasks[model] = start_apart(self._until_well(model))
 
     async def close(self) -> None:
-        """Leave no model unloaded, and wait for none to be loaded."""
+        """Stop, but leave no model unloaded."""
         tasks = list(self._tasks.values())
         if tasks:
             await asyncio.wait(tasks, timeout=_GAP_SECONDS)
@@ -69,7 +69,7 @@ class Reloads:
             del self._tasks[model]
 
     async def _is_well(self, model: str) -> bool:
-        """Look, and load it anew if it is not well and nobody else does so."""
+        """Reload the model if it is dead and this frontend has the lock; return whether it works."""
         async with self._lock(f"{self._name}/{model}") as mine:
             try:
                 if not mine:

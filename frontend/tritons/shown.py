@@ -1,4 +1,4 @@
-"""What the metrics tell of one Triton: it is part of the sums of its pool, and leaves them when it goes."""
+"""The metrics of one Triton, summed per pool and removed when it leaves."""
 
 import time
 from collections import Counter
@@ -30,17 +30,17 @@ _FAILED = "failed"
 
 
 def pool_of(name: str) -> str:
-    """The pool of a Triton, which is called ``pool/address``."""
+    """The pool of a backend; the backend's name is ``pool/address``."""
     return name.partition("/")[0]
 
 
 def calls_in_flight(backend: str, model: str, tier: str) -> Gauge:
-    """The calls of a tier that are in flight at this Triton's pool."""
+    """The gauge of a tier's calls in flight in this backend's pool."""
     return IN_FLIGHT.labels(pool_of(backend), model, tier)
 
 
-class Shown:
-    """One of the Tritons of ``pool``, from its start to its end."""
+class BackendMetrics:
+    """The metrics of one Triton of ``pool``."""
 
     def __init__(self, pool: str, models: Iterable[str]) -> None:
         self._pool, self._up = pool, False
@@ -55,25 +55,25 @@ class Shown:
                 MODEL_RELOADS.labels(pool, model, outcome)
 
     def close(self) -> None:
-        """It is no more."""
+        """Remove this Triton from the sums."""
         BACKENDS.labels(self._pool).dec()
         self.answers(False)
         for model in self._bounds:
             self.bound(model, 0)
 
     def answers(self, up: bool) -> None:
-        """What its last probe came to."""
+        """Set whether the last probe succeeded."""
         BACKENDS_UP.labels(self._pool).inc(up - self._up)
         self._up = up
 
     def bound(self, model: str, calls: int) -> None:
-        """How many calls of a model it may have in flight."""
+        """Set the most calls of a model in flight."""
         IN_FLIGHT_BOUND.labels(self._pool, model).inc(calls - self._bounds[model])
         self._bounds[model] = calls
 
     @contextmanager
     def call(self, model: str) -> Iterator[None]:
-        """Around a call: how long it took, or why it came to nothing."""
+        """Measure the call in the block: its seconds, or its error."""
         began = time.monotonic()
         try:
             record = current()

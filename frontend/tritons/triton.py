@@ -1,4 +1,4 @@
-"""The one place that speaks to Triton; its errors become ours here and go no further."""
+"""The Triton client. It turns Triton's errors into the frontend's errors."""
 
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
@@ -20,9 +20,9 @@ from frontend.tritons.inference import Capacity, Trial
 
 _LARGEST_MESSAGE = 2**31 - 1
 _CHANNEL = [
-    # Tritons are in the frontend's own network, and their addresses in no list of what needs no proxy.
+    # Tritons are in the frontend's own network, so no proxy is used.
     ("grpc.enable_http_proxy", 0),
-    # Given arguments replace the client's own, so the message sizes stand here too.
+    # These arguments replace the client's own, which include the message sizes.
     ("grpc.max_send_message_length", _LARGEST_MESSAGE),
     ("grpc.max_receive_message_length", _LARGEST_MESSAGE),
     # After an outage the default backoff would keep a healthy Triton waiting for seconds.
@@ -32,12 +32,13 @@ _CHANNEL = [
 _UNREACHABLE = "the model backend is temporarily unreachable, retry with backoff"
 _LATE = "the model backend did not answer in time, retry with backoff"
 
-# What Triton and gRPC say of a call that no model has seen.
+# Parts of messages for calls that reached no model.
 _NEVER_ARRIVED = ("failed to connect", "is stopping", "is shutting down")
 _SERVER_AWAY = (str(grpc.StatusCode.UNAVAILABLE), str(grpc.StatusCode.DEADLINE_EXCEEDED))
 _DEAD_PROCESS = "is not healthy"
+# The timeout of a probe.
 _PROBE_SECONDS = 0.5
-# For what is not in a hurry: Triton takes a second to say that a process is dead.
+# The timeout of other management calls; Triton takes a second to report a dead process.
 _PULSE_SECONDS = 5.0
 _TRIAL_SECONDS = 10.0
 _RELOAD_SECONDS = 300.0
@@ -47,9 +48,9 @@ _Answer = TypeVar("_Answer")
 
 
 class Triton:
-    """One Triton server at one address, over one connection; made inside the event loop that uses it.
+    """One Triton server at one address, over one connection. Make it inside the event loop that uses it.
 
-    With ``tls`` its certificate must have the name that stands there. ``OSError`` where a file of it cannot be read.
+    With ``tls``, the certificate must have the name ``tls.name``. Raises ``OSError`` if a TLS file cannot be read.
     """
 
     def __init__(self, address: str, tls: Tls | None = None) -> None:
@@ -60,14 +61,14 @@ class Triton:
             key, certificate = (path and path.read_bytes() for path in (tls.key, tls.certificate))
             credentials = grpc.ssl_channel_credentials(tls.ca.read_bytes(), key, certificate)
         self._client = grpc_client.InferenceServerClient(address, creds=credentials, channel_args=options)
-        # The client asks for the models that are ready one by one alone; equal channels share a connection.
+        # The client has no call for all ready models at once. Equal channels share a connection.
         self._channel = (
             grpc.aio.secure_channel(address, credentials, options)
             if credentials
             else grpc.aio.insecure_channel(address, options)
         )
         self._index = service_pb2_grpc.GRPCInferenceServiceStub(self._channel).RepositoryIndex
-        # By model whose instances are processes of their own: how many there are, and inputs without elements.
+        # By Python model: the number of its processes, and inputs without elements.
         self._processes: dict[str, tuple[int, list[grpc_client.InferInput]]] = {}
 
     async def close(self) -> None:
@@ -77,10 +78,10 @@ class Triton:
     async def infer(
         self, model: str, inputs: Mapping[str, NDArray[Any]], outputs: Sequence[str], seconds: float
     ) -> Arrays:
-        """Run a model on arrays and answer the named outputs; strings are arrays of ``bytes`` objects.
+        """Run a model and return the named outputs; strings are arrays of ``bytes`` objects (dtype object).
 
-        Raises ``BadGateway`` when Triton is away, late or fails, and ``Internal`` when it calls our request wrong.
-        Cancelling the task cancels the call. Triton is told the request that the call belongs to, and its trace.
+        Raises ``BadGateway`` if Triton is away, late or fails, and ``Internal`` if it rejects the request as invalid.
+        Cancelling the task cancels the call. The call carries the request id and the trace.
         """
         given = [_tensor(name, array) for name, array in inputs.items()]
         wanted = [grpc_client.InferRequestedOutput(name) for name in outputs]
@@ -99,7 +100,7 @@ class Triton:
         return checked(model, {name: result.as_numpy(name) for name in outputs})
 
     async def ready_models(self, models: Sequence[str]) -> set[str]:
-        """Those of ``models`` that can take calls now; ``Unreached`` if nobody listens, ``BadGateway`` if late."""
+        """The ``models`` that are ready. Raises ``Unreached`` if no server listens, ``BadGateway`` if it is late."""
         try:
             index = await self._index(service_pb2.RepositoryIndexRequest(ready=True), timeout=_PROBE_SECONDS)
         except grpc.aio.AioRpcError as error:
@@ -107,9 +108,9 @@ class Triton:
         return {entry.name for entry in index.models if entry.state == "READY"} & set(models)
 
     async def capacity(self, model: str) -> Capacity:
-        """What its configuration lets it take at once. Models in Python look whether calls were cancelled."""
+        """A model's capacity, by its configuration. Only Python models stop when a call is cancelled."""
         config = (await _answered(self._client.get_model_config(model, client_timeout=_PULSE_SECONDS))).config
-        # So many on each GPU; Triton lists them where the file leaves that to it.
+        # The count is per GPU. Triton lists the GPUs if the file names none.
         instances = max(1, sum(group.count * max(1, len(group.gpus)) for group in config.instance_group))
         gpu = any(group.kind == ModelInstanceGroup.KIND_GPU for group in config.instance_group)
         in_python = config.backend == "python" or config.runtime == "model.py"
@@ -119,13 +120,13 @@ class Triton:
         return Capacity(instances, max(1, config.max_batch_size), gpu, stops=in_python)
 
     async def try_out(self, model: str, trial: Trial) -> None:
-        """``BadAnswer`` where a model's numbers are none."""
+        """Run a trial. Raises ``BadAnswer`` if an output is missing or not finite."""
         await self.infer(model, trial.inputs, trial.outputs, _TRIAL_SECONDS)
 
     async def ailing(self, models: Sequence[str]) -> set[str]:
-        """Those of ``models`` whose process has died, by a call of nothing, or whose last load has failed.
+        """The ``models`` whose process has died or whose last load has failed. An empty call tests a process.
 
-        What was unloaded, or is on its way in or out, is in another's hands.
+        Models that are unloaded, loading or unloading are left out.
         """
         index = await _answered(self._client.get_model_repository_index(client_timeout=_PULSE_SECONDS))
         known = [entry for entry in index.models if entry.name in models]
@@ -133,13 +134,13 @@ class Triton:
         failed = {
             entry.name for entry in known if entry.state == "UNAVAILABLE" and entry.reason not in ("", "unloaded")
         }
-        # Of a model without processes the index has said all that there is.
+        # For a model without processes, the index is enough.
         asked = [model for model in loaded if model in self._processes]
         pulses = await asyncio.gather(*(self._lives(model) for model in asked))
         return (failed - loaded) | {model for model, lives in zip(asked, pulses, strict=True) if not lives}
 
     async def _lives(self, model: str) -> bool:
-        """Whether a model that is loaded can take calls, and each of its processes answers: they have turns."""
+        """Whether a loaded model is ready and all its processes answer. Triton sends calls to them in rotation."""
         try:
             if not await self._client.is_model_ready(model, client_timeout=_PULSE_SECONDS):
                 return False
@@ -156,7 +157,7 @@ class Triton:
         return True
 
     async def reload(self, model: str) -> None:
-        """Unload a model and load it again, which starts a process that died anew."""
+        """Unload a model and load it again, which restarts its processes."""
         await _answered(self._client.unload_model(model, client_timeout=_RELOAD_SECONDS))
         await _answered(self._client.load_model(model, client_timeout=_RELOAD_SECONDS))
 
@@ -168,7 +169,7 @@ def _tensor(name: str, array: NDArray[Any]) -> grpc_client.InferInput:
 
 
 def _empty(tensor: Any, config: Any) -> grpc_client.InferInput:
-    """An input of a configuration without elements, where its shape can be so."""
+    """An input without elements, if its configured shape allows that."""
     shape = [0 if size == -1 else size for size in tensor.dims]
     dtype = triton_to_np_dtype(DataType.Name(tensor.data_type).removeprefix("TYPE_").replace("STRING", "BYTES"))
     filler = b"" if dtype is np.object_ else 0
@@ -188,7 +189,7 @@ def _away(details: str | None) -> BadGateway:
 
 
 def _translate(model: str, error: InferenceServerException) -> BadGateway | Internal:
-    """Triton's status to ours. Its words may hold file paths: they go to the log alone."""
+    """The frontend's error for Triton's. Triton's message may have file paths, so only the log gets it."""
     status = error.status() or ""
     log.warning("Triton failed", extra={"fields": {"model": model, "status": status, "details": error.message()}})
     if status == str(grpc.StatusCode.INVALID_ARGUMENT):
@@ -199,7 +200,7 @@ def _translate(model: str, error: InferenceServerException) -> BadGateway | Inte
 
 
 def checked(model: str, arrays: Mapping[str, NDArray[Any] | None]) -> Arrays:
-    """The arrays, or ``BadGateway`` where one is missing or holds what is no number."""
+    """The arrays. Raises ``BadAnswer`` if one is missing or not finite."""
     whole: Arrays = {}
     for name, array in arrays.items():
         if array is None or (array.dtype.kind == "f" and not np.isfinite(array).all()):
@@ -209,11 +210,11 @@ def checked(model: str, arrays: Mapping[str, NDArray[Any] | None]) -> Arrays:
 
 
 def bad_answer(model: str, details: str) -> BadAnswer:
-    """What a tensor that cannot be right becomes; the details go to the log alone."""
+    """The error for a wrong tensor. Only the log gets the details."""
     log.error("bad tensor", extra={"fields": {"model": model, "details": details}})
     return BadAnswer("the model backend gave a bad answer, retry with backoff")
 
 
 def text_tensor(value: str) -> NDArray[np.object_]:
-    """A string as Triton's BYTES tensor [1, 1]."""
+    """A string as a BYTES tensor of shape [1, 1]."""
     return np.array([[value.encode("utf-8")]], np.object_)

@@ -1,4 +1,4 @@
-"""What is asked of usage and wallets from outside: top-ups, balances, and consumption by day, model and key."""
+"""Queries of usage and wallets: top-ups, balances, and consumption by day, model and key."""
 
 import asyncio
 import copy
@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from frontend.access import audit
 from frontend.access.audit import Actor
 from frontend.access.names import MissingError, RegistryError
-from frontend.access.paging import Page, part
+from frontend.access.paging import Page, fetch_page
 from frontend.catalogue.models import PRICES
 from frontend.catalogue.prices import to_chf
 from frontend.database.engine import reading
@@ -36,9 +36,9 @@ from frontend.usage.wallets import lock, set_free
 
 _DAY = 86_400
 _KEPT_SECONDS = 30 * _DAY
-# So few that nobody waits long for the table.
+# Rows per transaction, so that other writers wait briefly.
 _PRUNED_AT_ONCE = 5_000
-# Sums of it stay far from what a database's integers hold.
+# The largest balance, in micro-CHF. Sums of it fit a database's integers.
 _MOST_IN_A_WALLET = 10**15
 # What consumption can be summed up by.
 GROUPS = ("day", "operation", "model", "key", "org")
@@ -50,7 +50,7 @@ _BALANCE = WALLETS.c.balance + sa.func.coalesce(_RESERVED.scalar_subquery(), 0)
 
 @dataclass(frozen=True)
 class TopUp:
-    """What was put into a wallet, in micro-CHF, in seconds since 1970."""
+    """A top-up: ``amount`` in micro-CHF, ``at`` in seconds since 1970."""
 
     reference: str
     amount: int
@@ -59,7 +59,7 @@ class TopUp:
 
 @dataclass(frozen=True)
 class Sum:
-    """Consumption of one group: its names in the order that was asked for, each unit for itself, and micro-CHF."""
+    """Consumption of one group; ``group`` has the requested names in order, ``amount`` is in micro-CHF."""
 
     group: tuple[str, ...]
     requests: int
@@ -79,7 +79,7 @@ class Ended:
 
 
 class KeyName(NamedTuple):
-    """What a key is called, and how the newest of its secrets begins, since two may be called the same."""
+    """A key's name and the prefix of its newest secret, because names are not unique."""
 
     name: str
     prefix: str
@@ -87,7 +87,7 @@ class KeyName(NamedTuple):
 
 @dataclass(frozen=True)
 class Scope:
-    """Whose consumption: an organisation's, a key's, or without either everybody's; days are YYYY-MM-DD, both in."""
+    """Days (YYYY-MM-DD, inclusive) and an organisation or key; without either, all consumption."""
 
     first: str
     last: str
@@ -96,28 +96,28 @@ class Scope:
 
 
 class Books:
-    """Usage and wallets behind one engine. Changes are written down as in the registry of keys."""
+    """Usage and wallets behind one engine. Changes go to the audit log."""
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine, self._reader, self._actor = engine, reading(engine), Actor.of_process()
         self._askers, self._asker = Askers(), ""
 
     def acting(self, actor: Actor) -> "Books":
-        """The same for the changes of somebody else."""
+        """A copy that writes ``actor`` to the audit log."""
         acting = copy.copy(self)
         acting._actor = actor
         return acting
 
     def asked_by(self, asker: str) -> "Books":
-        """The same for the sums that a key asks for, who has its turn among others."""
+        """A copy whose sums wait in the queue of ``asker``."""
         asked = copy.copy(self)
         asked._asker = asker
         return asked
 
     async def top_up(self, org: str, amount: int, reference: str | None) -> int:
-        """Add ``amount`` micro-CHF to a wallet, which is made at its first; answers the balance.
+        """Add ``amount`` micro-CHF to a wallet, made at the first top-up; return the balance in micro-CHF.
 
-        Repeating it under the same ``reference`` changes nothing; another top-up under it is a ``RegistryError``.
+        The same top-up with the same ``reference`` changes nothing. Raises ``RegistryError`` for a different one.
         """
         if amount < 1:
             raise RegistryError("a top-up must be more than nothing", "amount")
@@ -147,7 +147,7 @@ class Books:
         await audit.note(connection, self._actor, "wallet.top_up", org, **told)
 
     async def balance(self, org: str) -> int | None:
-        """Micro-CHF that are not charged yet, reserved ones with them; None where there is no wallet."""
+        """The balance in micro-CHF, including reservations; None if there is no wallet."""
         return (await self.balances([org])).get(org)
 
     async def balances(self, orgs: Sequence[str] | None = None) -> dict[str, int]:
@@ -160,11 +160,11 @@ class Books:
             return {row[0]: int(row[1]) for row in rows}
 
     async def top_ups(self, org: str, page: Page) -> list[TopUp]:
-        """What was put into a wallet."""
+        """One page of an organisation's top-ups. Raises ``MissingError`` if the organisation is unknown."""
         async with self._reader.connect() as connection:
             await _check_org(connection, org)
             query = sa.select(TOPUPS).where(TOPUPS.c.org == org)
-            rows = await part(connection, query, page, (TOPUPS.c.at, TOPUPS.c.reference))
+            rows = await fetch_page(connection, query, page, (TOPUPS.c.at, TOPUPS.c.reference))
             return [TopUp(row.reference, row.amount, row.at) for row in rows]
 
     async def prune(self, before: int) -> int:
@@ -196,7 +196,7 @@ class Books:
         async with self._askers.turn(self._asker), self._reader.connect() as connection:
             limit = None if most is None else most + 1
             found = await connection.execute(query.group_by(*groups).order_by(*groups).limit(limit))
-            # Thousands of rows take longer than the event loop may be held.
+            # Thousands of rows would block the event loop.
             answer = await asyncio.to_thread(_sums, found, len(by))
         if most is not None and len(answer) > most:
             raise RegistryError(f"there are more than {most} sums: ask for fewer days, or group by less")

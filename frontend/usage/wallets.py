@@ -1,6 +1,6 @@
-"""Money of organisations that pay in advance: a row a wallet, and a row for each part that is reserved of one.
+"""Wallets of organisations that prepay: one row per wallet, and one row per reservation.
 
-Every change locks a wallet's row first, and wallets in the order of their names, so that nobody waits in a circle.
+Every change locks the wallet's row first. Wallets are locked in the order of their names, which avoids deadlocks.
 """
 
 import asyncio
@@ -18,34 +18,34 @@ from frontend.errors import BadGateway, InsufficientQuota
 from frontend.observe.logs import log
 from frontend.processes.background import start_apart
 
-# How long after its request's deadline a reservation ends by itself: a charge reaches the database long before.
+# Seconds from a request's deadline to the expiry of its reservation; its charge arrives long before.
 _KEPT_SECONDS = 3_600
 _RETRY_SECONDS = 0.1
-# A statement takes no more names than some ten thousand, and while the database is away they become many.
+# The most reservations in a statement; an outage of the database collects more.
 _RELEASED_AT_ONCE = 500
-# How long a request waits for what others have reserved and may not need.
+# The longest wait for reservations of other requests to end, in seconds.
 _COMES_BACK_SECONDS = 1.0
 _RETRY_AFTER = "60"
 
 
 async def lock(connection: AsyncConnection, org: str) -> int | None:
-    """What nobody has reserved of a wallet, in micro-CHF, for this transaction alone; None where there is no wallet."""
+    """Lock a wallet and return its free micro-CHF; None if there is no wallet."""
     query = sa.select(WALLETS.c.balance).where(WALLETS.c.org == org).with_for_update()
     free: int | None = await connection.scalar(query)
     return free
 
 
 async def set_free(connection: AsyncConnection, org: str, free: int) -> None:
-    """Write down what nobody has reserved of a locked wallet."""
+    """Set the free micro-CHF of a locked wallet."""
     await connection.execute(sa.update(WALLETS).where(WALLETS.c.org == org).values(balance=free))
 
 
 async def settle(
     connection: AsyncConnection, which: sa.ColumnElement[bool], costs: Mapping[str, int] | None = None
 ) -> None:
-    """End the reservations that a condition tells, and take ``costs`` (micro-CHF by organisation) out of wallets.
+    """End the reservations that match ``which``, and charge ``costs`` (micro-CHF by organisation) to wallets.
 
-    A wallet pays down to nothing; what it lacks then is told in the log.
+    A wallet pays down to 0; the log has the rest.
     """
     costs = costs or {}
     orgs = await connection.scalars(sa.select(RESERVATIONS.c.org).where(which).distinct())
@@ -61,7 +61,7 @@ async def settle(
 
 @dataclass(eq=False)
 class _Ask:
-    """One reservation that somebody waits for."""
+    """A reservation that a request waits for."""
 
     amount: int
     expires_at: int
@@ -71,7 +71,7 @@ class _Ask:
 
 @dataclass
 class _Desk:
-    """What is to be done at one wallet; ``reserved`` of it by all when it was last found too small."""
+    """The pending work of one wallet; ``reserved`` is the sum of reservations when it was last too small."""
 
     asks: list[_Ask] = field(default_factory=list)
     released: list[str] = field(default_factory=list)
@@ -80,25 +80,22 @@ class _Desk:
 
 
 class Wallets:
-    """Reserves for ``holder`` before the work.
-
-    What comes while a transaction is under way goes into the next one together, for each organisation apart.
-    """
+    """Reserves money for ``holder``. Requests of an organisation that come during a transaction share the next one."""
 
     def __init__(self, engine: AsyncEngine, holder: str) -> None:
         self._engine, self._holder, self._closing = engine, holder, False
         self._desks: dict[str, _Desk] = {}
 
     async def close(self) -> None:
-        """Wait for what the database is being asked."""
+        """Wait for the transactions in progress."""
         self._closing = True
         await asyncio.gather(*(desk.task for desk in self._desks.values() if desk.task), return_exceptions=True)
 
     async def reserve(self, org: str, amount: int, deadline: float) -> str:
-        """Set ``amount`` micro-CHF aside and answer the reservation's name, empty where the work costs nothing.
+        """Reserve ``amount`` micro-CHF and return the reservation's id, empty if ``amount`` is 0.
 
-        Raises ``InsufficientQuota`` where the wallet has less, ``BadGateway`` where nobody can tell until ``deadline``
-        (loop time).
+        Raises ``InsufficientQuota`` if the wallet has less, and ``BadGateway`` if the database does not answer by
+        ``deadline`` (loop seconds).
         """
         if not amount:
             return ""
@@ -130,13 +127,13 @@ class Wallets:
             raise BadGateway("the wallet cannot be read for the moment, retry with backoff") from None
 
     def release(self, org: str, reservation: str) -> None:
-        """Give up what was reserved: there was no answer. Who reserves after that finds it free."""
+        """End a reservation without a charge."""
         desk = self._desks[org]
         desk.released.append(reservation)
         self._see_to(org, desk)
 
     async def end_expired(self) -> None:
-        """Give back what frontends had reserved that are lost with their disks."""
+        """End expired reservations, of frontends that are lost with their disks."""
         async with self._engine.begin() as connection:
             await settle(connection, RESERVATIONS.c.expires_at < int(time.time()))
 
@@ -145,7 +142,7 @@ class Wallets:
             desk.task = start_apart(self._work(org, desk))
 
     async def _work(self, org: str, desk: _Desk) -> None:
-        """Until nothing is left to do at a wallet."""
+        """Run transactions until a wallet has no pending work."""
         uncertain: list[str] = []
         while desk.asks or desk.released:
             asks, desk.asks = [ask for ask in desk.asks if not ask.granted.done()], []
@@ -168,7 +165,7 @@ class Wallets:
                     ask.granted.set_result(ask in granted)
 
     async def _grant(self, connection: AsyncConnection, org: str, desk: _Desk, asks: Sequence[_Ask]) -> set[_Ask]:
-        """Reserve what the wallet covers, in the order in which it was asked for."""
+        """Reserve what the wallet covers, first come, first served."""
         free = (await lock(connection, org) or 0) if asks else 0
         granted = set()
         for ask in asks:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from frontend.peers.frontends import SharedFrontends, Told
+from frontend.peers.frontends import SharedFrontends, Snapshot
 
 # As the script of frontend/peers/frontends.py forgets a frontend.
 _DEAD_SECONDS = 2.0
@@ -31,9 +31,9 @@ class Board:
 class BoardFrontends(SharedFrontends):
     """The product's own over a board; ``name`` is the frontend's, so that a run can be repeated."""
 
-    def __init__(self, board: Board, name: str, tells: Callable[[], Told], changed: Callable[[], None]) -> None:
+    def __init__(self, board: Board, name: str, tells: Callable[[], Snapshot], changed: Callable[[], None]) -> None:
         super().__init__(_NOWHERE, tells, changed)
         self.name, self._board = name, board
 
-    async def _tell(self, words: bytes) -> Any:
+    async def _publish(self, words: bytes) -> Any:
         return self._board.tell(self.name, words)

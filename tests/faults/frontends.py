@@ -29,7 +29,7 @@ from frontend.dispatch.fair_share import Call
 from frontend.dispatch.queue import Bounds
 from frontend.dispatch.scheduler import Rules
 from frontend.peers import frontends as shared
-from frontend.peers.frontends import SharedFrontends, Told
+from frontend.peers.frontends import SharedFrontends, Snapshot
 from frontend.tritons.backend import Backend
 from frontend.tritons.inference import Capacity, InferenceServer
 from tests.clocks import VirtualLoop
@@ -86,10 +86,10 @@ class Outcome:
 class _Shared(SharedFrontends):
     """For Redis it is as late as for the loop, and a beat may be late."""
 
-    def __init__(self, url: str, late: float, tells: Callable[[], Told], changed: Callable[[], None]) -> None:
+    def __init__(self, url: str, late: float, tells: Callable[[], Snapshot], changed: Callable[[], None]) -> None:
         super().__init__(url, tells, changed)
-        assert _NOW in shared._TELL
-        self._late, self._timed = late, self.redis.register_script(shared._TELL.replace(_NOW, "{ARGV[3], ARGV[4]}"))
+        assert _NOW in shared._PUBLISH
+        self._late, self._timed = late, self.redis.register_script(shared._PUBLISH.replace(_NOW, "{ARGV[3], ARGV[4]}"))
         self._script = self._tell_at  # type: ignore[assignment]
 
     async def beat(self) -> None:

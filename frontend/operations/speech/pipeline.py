@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from frontend.access.throttles import Stint, UnbilledWorkThrottle
+from frontend.access.throttles import UnbilledWorkThrottle, WorkTimer
 from frontend.audio.encode import ENCODERS, AudioFile, Samples, to_int16
 from frontend.catalogue.voices import AUDIO_FORMATS
 from frontend.config.reading import SettingsError
@@ -75,7 +75,7 @@ class SpeechPipeline:
             return file, bill
 
     async def _file(
-        self, request: SpeechRequest, voice: PiperVoice, context: RequestContext, stint: Stint, length: Length
+        self, request: SpeechRequest, voice: PiperVoice, context: RequestContext, stint: WorkTimer, length: Length
     ) -> bytes:
         name = request.text_field
         try:
@@ -97,7 +97,7 @@ class SpeechPipeline:
         phonemize: _Phonemizes,
         text: str,
         context: RequestContext,
-        stint: Stint,
+        stint: WorkTimer,
         length: Length,
     ) -> list[tuple[Utterance, Samples]]:
         parts = await self._phonemizers.run_with((stint.taking_time(),), context, phonemize, text, voice.alphabet)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from frontend.access.throttles import Stint, UnbilledWorkThrottle
+from frontend.access.throttles import UnbilledWorkThrottle, WorkTimer
 from frontend.audio.decode import (
     BeyondLimitsError,
     DamagedAudioError,
@@ -102,7 +102,7 @@ class TranscriptionPipeline:
         context: RequestContext,
         reserve: Reserves,
         holding: MemoryReservation,
-        stint: Stint,
+        stint: WorkTimer,
     ) -> tuple[Transcription, Bill | None]:
         samples = SharedBytes(room_for(self._settings.max_audio_seconds))
         holding.closing.callback(samples.close)
@@ -137,7 +137,7 @@ class TranscriptionPipeline:
         samples: SharedBytes,
         rules: WindowRules,
         context: RequestContext,
-        stint: Stint,
+        stint: WorkTimer,
     ) -> Prepared:
         file, param = request.file, request.file_field
         kind = recognise(file.read)

@@ -6,7 +6,7 @@ from typing import Any
 from aiohttp import web
 
 from frontend.access import api_key
-from frontend.access.listing import Search
+from frontend.access.listing import KeyFilter
 from frontend.access.names import LONGEST_ORG
 from frontend.access.registry import LONGEST_SECONDS, ROTATION_OVERLAP_SECONDS
 from frontend.config.reading import SettingsError
@@ -39,7 +39,7 @@ async def list_keys(request: web.Request) -> web.Response:
     text, org = name(request.query, "search"), name(request.query, "org", LONGEST_ORG)
     active = fields.choice(request.query, "state", ("active", "all"), "all") == "active"
     asked = page(request)
-    found = await registry(request).entries(Search(text or "", org, active), asked)
+    found = await registry(request).entries(KeyFilter(text or "", org, active), asked)
     return rows(asked, [vars(entry) for entry in found])
 
 

@@ -4,7 +4,7 @@ import dataclasses
 
 from aiohttp import web
 
-from frontend.access.audit import Wanted
+from frontend.access.audit import AuditFilter
 from frontend.access.names import LONGEST_ORG
 from frontend.app_keys import SETTINGS
 from frontend.config.tables import TIERS, USUAL_TIER
@@ -37,7 +37,7 @@ def _since(request: web.Request) -> int:
 async def audit(request: web.Request) -> web.Response:
     """Who changed what, the newest first; ``actor``, ``action`` and ``target`` narrow it down."""
     given = {field: name(request.query, field) or "" for field in ("actor", "action", "target")}
-    wanted = Wanted(_since(request), **given)
+    wanted = AuditFilter(_since(request), **given)
     after = number(request.query, "after", 1, _LARGEST_ID)
     asked = dataclasses.replace(page(request, "desc"), after=after)
     return rows(asked, [vars(change) for change in await registry(request).changes(wanted, asked)])

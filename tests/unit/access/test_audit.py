@@ -10,14 +10,14 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access import api_key, audit
-from frontend.access.audit import ADMIN_KEY, COMMAND_LINE, Actor, Change, Wanted
+from frontend.access.audit import ADMIN_KEY, COMMAND_LINE, Actor, AuditFilter, Change
 from frontend.access.names import RegistryError
 from frontend.access.paging import Page
 from frontend.access.registry import Registry
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 
-ANYTHING, NEWEST = Wanted(), Page(100, newest_first=True)
+ANYTHING, NEWEST = AuditFilter(), Page(100, newest_first=True)
 ANNA = Actor(ADMIN_KEY, "10.0.0.7")
 
 
@@ -128,10 +128,10 @@ async def test_changes_are_narrowed_down(registry: Registry, engine: AsyncEngine
     await Registry(engine).create_org("zenith", None)
     await registry.change_org("acme", 5)
     wanted = {
-        Wanted(target="acme"): ["org.change", "org.create"],
-        Wanted(actor=COMMAND_LINE): ["org.create"],
-        Wanted(action="org.change"): ["org.change"],
-        Wanted(since=int(time.time()) + 3600): [],
+        AuditFilter(target="acme"): ["org.change", "org.create"],
+        AuditFilter(actor=COMMAND_LINE): ["org.create"],
+        AuditFilter(action="org.change"): ["org.change"],
+        AuditFilter(since=int(time.time()) + 3600): [],
     }
     found = {each: [change.action for change in await registry.changes(each, NEWEST)] for each in wanted}
     assert found == wanted
@@ -143,7 +143,7 @@ async def test_changes_are_wanted_from_a_second_on_with_those_of_that_second(
 ) -> None:
     await registry.create_org("acme", None)
     at = (await _last(registry)).at
-    assert len(await registry.changes(Wanted(since=at + later), NEWEST)) == found
+    assert len(await registry.changes(AuditFilter(since=at + later), NEWEST)) == found
 
 
 async def test_an_origin_is_cut_where_it_is_longer_than_any_address(registry: Registry) -> None:

@@ -55,7 +55,7 @@ async def test_redis_may_be_away_at_the_start() -> None:
 async def test_a_share_is_never_nothing(own_redis: RedisServer) -> None:
     async with shared(own_redis.url) as counters:
         own_redis.kill()
-        counters._frontends._told = dict.fromkeys("abc", {})
+        counters._frontends._snapshots = dict.fromkeys("abc", {})
         assert await passed([counters], [limit_of(2, "a")], 10) == 1
 
 

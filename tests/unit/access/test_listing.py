@@ -6,8 +6,8 @@ from sqlalchemy import update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access import api_key
-from frontend.access.audit import Wanted
-from frontend.access.listing import EVERY_KEY, Search
+from frontend.access.audit import AuditFilter
+from frontend.access.listing import EVERY_KEY, KeyFilter
 from frontend.access.names import MissingError
 from frontend.access.paging import Page
 from frontend.access.registry import Registry
@@ -27,7 +27,7 @@ async def _create(registry: Registry, name: str, **values: Any) -> str:
 
 
 async def _names(registry: Registry, **search: Any) -> list[str]:
-    return sorted(entry.name for entry in await registry.entries(Search(**search)))
+    return sorted(entry.name for entry in await registry.entries(KeyFilter(**search)))
 
 
 async def test_keys_are_searched_by_name_organisation_and_beginning(registry: Registry) -> None:
@@ -107,7 +107,7 @@ async def test_parts_of_the_log_follow_each_other(registry: Registry) -> None:
     found: list[str] = []
     after: int | None = None
     for _ in range(3):
-        part = await registry.changes(Wanted(), Page(2, after, newest_first=True))
+        part = await registry.changes(AuditFilter(), Page(2, after, newest_first=True))
         found += [change.target for change in part]
         after = part[-1].id
     assert found == [*(f"org {number}" for number in (4, 3, 2, 1, 0)), "Acme"]

@@ -36,7 +36,7 @@ class Fleet:
     """Frontends in a Redis of their own; each beat comes when a test says so, half a second after the last."""
 
     def __init__(self, url: str, patch: pytest.MonkeyPatch) -> None:
-        self._url, self._patch, self._script = url, patch, module._TELL
+        self._url, self._patch, self._script = url, patch, module._PUBLISH
         assert _NOW in self._script
         self._now = 1_000.0
         self.frontends: list[Frontend] = []
@@ -57,7 +57,7 @@ class Fleet:
                 frontend._script = frontend.redis.register_script(self._script.replace(_NOW, clock))
                 await frontend.beat()
                 # Never do two have the same part.
-                assert sum(each.share for each in self.frontends if each._told) <= 1 + 1e-9
+                assert sum(each.share for each in self.frontends if each._snapshots) <= 1 + 1e-9
 
     def shares(self) -> list[float]:
         return [frontend.share for frontend in self.frontends]
@@ -170,7 +170,7 @@ async def test_who_leaves_is_forgotten_at_once(fleet: Fleet) -> None:
     fleet.join(m=1.0), fleet.join(m=1.0)
     await fleet.beat(count=_HEARD)
     leaving = fleet.frontends.pop()
-    await leaving._tell(b"")
+    await leaving._publish(b"")
     await fleet.beat()
     assert fleet.shares() == [1]
 

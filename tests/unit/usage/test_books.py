@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access import api_key
-from frontend.access.audit import ADMIN_KEY, Actor, Wanted
+from frontend.access.audit import ADMIN_KEY, Actor, AuditFilter
 from frontend.access.names import RegistryError
 from frontend.access.paging import EVERYTHING, Page
 from frontend.access.registry import Registry
@@ -66,7 +66,7 @@ async def test_what_is_reserved_belongs_to_the_balance(engine: AsyncEngine, book
 
 async def _noted(engine: AsyncEngine) -> list[tuple[str, str, dict[str, Any]]]:
     """What was done of what, the organisations of the fixture left out."""
-    changes = await Registry(engine).changes(Wanted(), EVERYTHING)
+    changes = await Registry(engine).changes(AuditFilter(), EVERYTHING)
     return [(each.action, each.target, dict(each.details)) for each in changes if each.action != "org.create"]
 
 
