@@ -35,6 +35,8 @@ export function openForm({ title, about = [], fields = [], submit, danger = fals
     go.disabled = true;
     try {
       const { done, focus } = await send(Object.fromEntries(new FormData(form)));
+      // Signing out has closed it meanwhile: nothing of the key is shown any more.
+      if (!dialog.isConnected) return;
       dialog.close();
       byId("done").textContent = done;
       (focus ?? sameButton(opener, panel)).focus();
