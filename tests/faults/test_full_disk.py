@@ -6,7 +6,7 @@ import os
 import subprocess
 from collections import Counter
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import aiohttp
@@ -48,8 +48,24 @@ class _Full:
     disk: _Disk
     session: aiohttp.ClientSession
     told: Counter[str]
+    under_way: set[object] = field(default_factory=set)
 
     async def call(self) -> str:
+        call = object()
+        self.under_way.add(call)
+        try:
+            return await self._answered()
+        finally:
+            self.under_way.discard(call)
+
+    async def until_answered(self) -> None:
+        """Wait for the calls that are under way now."""
+        calls = set(self.under_way)
+        async with asyncio.timeout(20):
+            while calls & self.under_way:  # noqa: ASYNC110 - each turn asks
+                await asyncio.sleep(0.02)
+
+    async def _answered(self) -> str:
         async with self.session.post(f"{self.frontend.address}/v1/embeddings", json={"input": "a"}) as response:
             answer = await response.json()
             outcome = "charged" if response.status == 200 else f"{response.status} {answer['error']['message']}"
@@ -92,6 +108,7 @@ async def test_nobody_who_is_answered_is_missed_and_nobody_is_cut_off(full: _Ful
         for _ in range(2):
             await asyncio.to_thread(full.disk.fill, _LITTLE)
             await full.until_ready(503)
+            await full.until_answered()
             await asyncio.to_thread(full.disk.fill, 0)
             await asyncio.sleep(0.5)
             full.disk.empty()
