@@ -15,6 +15,8 @@ from client.api import CommandError
 
 # Lines per entry of a JSONL file's index.
 INDEXED = 1024
+# Most bytes of a line, so that a file without line ends is not read into memory.
+_LONGEST_LINE = 64 * 1024 * 1024
 # Lines that are checked for a field. If none has it, the file has no such field.
 _LOOKED_AT = 100
 
@@ -124,7 +126,9 @@ class Lines:
         self._index = array("Q")
         self.count, self.mark, start = 0, mark_of(path), 0
         with path.open("rb") as file:
-            for line in file:
+            for line in iter(lambda: file.readline(_LONGEST_LINE), b""):
+                if len(line) == _LONGEST_LINE and not line.endswith(b"\n"):
+                    raise CommandError(f"{path}: line {self.count + 1} is longer than {_LONGEST_LINE} bytes")
                 if self.count % INDEXED == 0:
                     self._index.append(start)
                 self.count, start = self.count + 1, start + len(line)

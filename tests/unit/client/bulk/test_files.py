@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from client.api import CommandError
+from client.bulk import inputs
 from client.bulk.inputs import Item
 from client.bulk.outputs import LineFile
 from client.bulk.parquet import ParquetParts
@@ -62,6 +63,15 @@ def test_a_column_of_parquet_files_is_read(api: Api, tmp_path: Path, rows: tuple
     source = tmp_path / "in" if len(rows) > 1 else tmp_path / "in" / "0.parquet"
     assert run(job(api, source, tmp_path / "out.jsonl", column="body"))
     assert [line["embedding"][0] for line in lines(tmp_path / "out.jsonl")] == [1.0 + n for n in range(sum(rows))]
+
+
+def test_a_file_without_line_ends_is_not_read_into_memory(
+    api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inputs, "_LONGEST_LINE", 100)
+    (tmp_path / "in.jsonl").write_text('{"text": "a"}\n' + "x" * 200)
+    with pytest.raises(CommandError, match="line 2 is longer than 100 bytes"):
+        run(job(api, tmp_path / "in.jsonl", tmp_path / "out.jsonl"))
 
 
 def test_a_column_that_is_not_there_is_a_sentence(api: Api, tmp_path: Path) -> None:
