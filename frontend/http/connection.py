@@ -1,8 +1,11 @@
 """Our RequestHandler: aiohttp's, with paced parsing, header timeouts and a draining shutdown.
 
-This is the only module that uses a private name of aiohttp, ``_messages``: parsed requests that no handler has begun.
-We count them, so that none is lost when a caller closes its writing side or the process ends. We also replace a request
-that the parser refused there, so that the application answers an unknown method with 405 and a long token with 401.
+This is the only module that uses private names of aiohttp:
+
+- ``_messages``: parsed requests that no handler has begun. We count them, so that none is lost when a caller closes its
+  writing side or the process ends. We also replace a request that the parser refused there, so that the application
+  answers an unknown method with 405 and a long token with 401.
+- ``_buffer_paused``: too many of them wait. Reading must then stay paused, or pipelined requests would fill the memory.
 """
 
 import asyncio
@@ -10,13 +13,10 @@ import fcntl
 import socket
 import struct
 import termios
-import time
-from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
-from typing import cast
+from typing import Any, cast
 
 from aiohttp import StreamReader, web
 from aiohttp.http import RawRequestMessage
@@ -26,6 +26,7 @@ from frontend.config.settings import Settings
 from frontend.errors import BadGateway, Internal, InvalidRequest
 from frontend.http.admission import Admission
 from frontend.http.origins import readable
+from frontend.http.parse_queue import ParseQueue
 from frontend.http.rendering import refusal, refusal_bytes
 from frontend.http.state import ServerState
 from frontend.http.unparsed import METHODS, page_of, synthesize_request
@@ -38,8 +39,8 @@ KNOWN = web.RequestKey("known", bool)
 _LINGER_SECONDS = 5.0
 # aiohttp stops parsing a body when this many bytes wait to be read, or a sixteenth as many chunks.
 _READ_BYTES = 1024
-# Seconds per turn of the event loop that parse bodies, over all connections.
-_PARSE_SECONDS = 0.002
+# Most bytes that are parsed at once.
+_PIECE_BYTES = 8 * 1024
 # Most bytes of a request's start that are kept for inspection if the parser refuses it.
 _LONGEST_HEAD = 32 * 1024
 _RETRY_SECONDS = 5
@@ -62,30 +63,6 @@ def ends_connection(request: web.BaseRequest) -> bool:
 
 def came_to_admin(request: web.BaseRequest) -> bool:
     return isinstance(request.protocol, Connection) and request.protocol.port.is_admin
-
-
-class ParseQueue:
-    """Connections with unparsed body bytes. They take turns, for a short time per turn of the event loop."""
-
-    def __init__(self) -> None:
-        self._waiting: deque[Callable[[], None]] = deque()
-        self._is_due = False
-
-    def add(self, resume: Callable[[], None]) -> None:
-        self._waiting.append(resume)
-        if not self._is_due:
-            self._is_due = True
-            asyncio.get_running_loop().call_soon(self._run)
-
-    def _run(self) -> None:
-        ends = time.perf_counter() + _PARSE_SECONDS
-        try:
-            while self._waiting and time.perf_counter() < ends:
-                self._waiting.popleft()()
-        finally:
-            self._is_due = bool(self._waiting)
-            if self._is_due:
-                asyncio.get_running_loop().call_soon(self._run)
 
 
 @dataclass(frozen=True)
@@ -115,6 +92,9 @@ class Connection(web.RequestHandler):
         self._settings = settings
         self._address = ""
         self._admitted = False
+        # Bytes that wait for their turn to be parsed; and whether aiohttp wants no more of a body for now.
+        self._unparsed = bytearray()
+        self._body_paused = False
         # The first bytes of the current request.
         self._head = bytearray()
         # Whether the parser refused them, with the path and the origin of that request.
@@ -151,6 +131,7 @@ class Connection(web.RequestHandler):
             self._admitted = False
             self.port.admission.leave(self._address, half_closed=self._half_closed)
         self._first_request.cancel()
+        self._unparsed.clear()
         super().connection_lost(exc)
 
     async def shutdown(self, timeout: float | None = 15.0) -> None:  # noqa: ASYNC109 - as aiohttp calls it
@@ -164,15 +145,35 @@ class Connection(web.RequestHandler):
     def close_if_idle(self, *, patient: bool) -> None:
         """Close the connection if no request has begun. ``patient`` spares a connection with a partial request."""
         wire = self.transport
-        idle = not self._unanswered and self._last_body.is_eof()
+        idle = not self._unanswered and self._last_body.is_eof() and not self._unparsed
         if wire is not None and idle and not _unread_bytes(wire) and not (patient and self._head):
             self.force_close()
 
     def data_received(self, data: bytes) -> None:
-        """Parse new bytes.
+        """Parse new bytes in pieces, when it is this connection's turn; no more are read until then."""
+        if not data:
+            # aiohttp resumes the parser.
+            self._parse(data)
+            return
+        queue, waits = self.port.parse_queue, bool(self._unparsed)
+        self._unparsed += data
+        if not waits:
+            # More of a request does not count as a beginning, however slowly it comes.
+            (queue.go_on if self._head else queue.begin)(self._parse_piece)
+        if self._unparsed and self.transport is not None:
+            self.transport.pause_reading()
 
-        If the parser refuses a request that the API answers itself, a substitute request goes on.
-        """
+    def _parse_piece(self) -> None:
+        piece = bytes(self._unparsed[:_PIECE_BYTES])
+        del self._unparsed[:_PIECE_BYTES]
+        self._parse(piece)
+        if self._unparsed:
+            self.port.parse_queue.go_on(self._parse_piece)
+        elif self.transport is not None and not self._body_paused and not self._buffer_paused:
+            self.transport.resume_reading()
+
+    def _parse(self, data: bytes) -> None:
+        """Parse. If the parser refuses a request that the API answers itself, a substitute request goes on."""
         if self._broken:
             return
         # Without data, aiohttp resumes the parser. The clock for more data starts here.
@@ -189,7 +190,7 @@ class Connection(web.RequestHandler):
                 self._replace_last()
 
     def _replace_last(self) -> None:
-        head = bytes(self._head)
+        head = bytes(self._head + self._unparsed)[:_LONGEST_HEAD]
         self._broken = True
         self._asked_by = page_of(head)
         if (request := synthesize_request(head)) is not None:
@@ -197,16 +198,24 @@ class Connection(web.RequestHandler):
             rest = StreamReader(self, _READ_BYTES, loop=self._event_loop)
             self._messages[-1] = (request, rest if request.method in METHODS else EMPTY_PAYLOAD)
 
+    def pause_reading(self) -> None:
+        self._body_paused = True
+        super().pause_reading()
+
     def resume_reading(self, resume_parser: bool = True) -> None:
         """Resume parsing in a later turn of the event loop.
 
         A reader that discards a body would otherwise never yield.
         """
-        self.port.parse_queue.add(partial(self._resume, resume_parser))
+        self.port.parse_queue.go_on(partial(self._resume, resume_parser))
 
     def _resume(self, resume_parser: bool) -> None:
-        if self.transport is not None:
-            super().resume_reading(resume_parser)
+        if self.transport is None:
+            return
+        self._body_paused = False
+        super().resume_reading(resume_parser)
+        if self._unparsed and self.transport is not None:
+            self.transport.pause_reading()
 
     def eof_received(self) -> bool:  # type: ignore[override]
         """The caller closed its writing side. Returns whether the connection stays open for the answer."""
@@ -230,6 +239,11 @@ class Connection(web.RequestHandler):
     def _end_linger(self, body: StreamReader) -> None:
         if not body.is_eof():
             self.force_close()
+
+    def log_exception(self, *args: Any, **kw: Any) -> None:
+        """Log a fault of ours. A connection that ends while the rest of a body is discarded is none."""
+        if self.transport is not None:
+            super().log_exception(*args, **kw)
 
     def handle_error(
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None

@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 import json
+import logging
 import time
 from pathlib import Path
 
@@ -70,6 +71,22 @@ async def test_a_body_without_end_that_nobody_asked_for_is_not_read_for_long(
         assert (await read_answer(reader)).status == 200
         with pytest.raises(ConnectionError):
             await _send_on(writer)
+
+
+async def test_what_aiohttp_meets_on_a_connection_that_has_ended_is_no_fault_in_the_log(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert client.server.runner is not None
+    server = client.server.runner.server
+    assert server is not None
+    async with connection(client.server.port):
+        await until(lambda: server.connections)
+        (served,) = server.connections
+        served.log_exception("here")
+        served.force_close()
+        await until(lambda: served.transport is None)
+        served.log_exception("gone")
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == ["here"]
 
 
 def _held(client: Client) -> int:

@@ -12,10 +12,11 @@ from aiohttp import web
 from frontend.http import connection, runner
 from tests.conftest import ROOT
 
-PRIVATE = {"_messages"}
+PRIVATE = {"_buffer_paused", "_messages"}
 # Overridden to be called.
 METHODS = """
-    connection_lost connection_made data_received eof_received finish_response handle_error resume_reading shutdown
+    connection_lost connection_made data_received eof_received finish_response handle_error pause_reading resume_reading
+    shutdown
 """
 MODULES = sorted((ROOT / "frontend").rglob("*.py"))
 OURS, RUNNER = (Path(inspect.getfile(module)) for module in (connection, runner))

@@ -1,40 +1,113 @@
-"""Bodies of many connections are parsed in turn, a short time in each turn of the event loop."""
+"""Many connections are parsed in turn, a short time in each turn of the event loop."""
 
 import asyncio
 import time
+from collections.abc import Callable
 from functools import partial
-from typing import Any
 
-from frontend.http.connection import ParseQueue
+import pytest
+
+from frontend.http.parse_queue import ParseQueue
 
 
-async def test_others_have_the_event_loop_between_many_connections() -> None:
-    queue, parsed, seen = ParseQueue(), [], []
+class Sender:
+    """A connection with so many pieces for its parser, each of which takes a millisecond."""
 
-    def parse(number: int) -> None:
-        time.sleep(0.002)
-        parsed.append(number)
+    def __init__(self, queue: ParseQueue, name: str, pieces: int, parsed: list[str]) -> None:
+        self._queue, self._name, self._pieces, self._parsed = queue, name, pieces, parsed
+        queue.begin(self._parse)
 
-    for number in range(10):
-        queue.add(partial(parse, number))
-    while len(parsed) < 10:
+    def _parse(self) -> None:
+        self._parsed.append(self._name)
+        time.sleep(0.001)
+        self._pieces -= 1
+        if self._pieces:
+            self._queue.go_on(self._parse)
+
+
+async def _turns_until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(5):
+        while not holds():  # noqa: ASYNC110 - a turn of the event loop each time
+            await asyncio.sleep(0)
+
+
+async def test_what_takes_long_to_parse_stands_before_nobody() -> None:
+    parsed: list[str] = []
+    queue = ParseQueue()
+    for number in range(50):
+        Sender(queue, f"long {number}", 40, parsed)
+    await _turns_until(lambda: len(parsed) >= 200)
+    before = len(parsed)
+    Sender(queue, "short", 1, parsed)
+    await _turns_until(lambda: "short" in parsed)
+    assert parsed.index("short") == before
+
+
+async def test_everybody_is_parsed_to_the_end() -> None:
+    parsed: list[str] = []
+    queue = ParseQueue()
+    for name in ("a", "b", "c"):
+        Sender(queue, name, 10, parsed)
+    await _turns_until(lambda: len(parsed) >= 30)
+    assert {name: parsed.count(name) for name in "abc"} == {"a": 10, "b": 10, "c": 10}
+
+
+async def test_parsing_leaves_the_event_loop_to_others_after_some_milliseconds() -> None:
+    parsed: list[str] = []
+    queue = ParseQueue()
+    for _ in range(2):
+        Sender(queue, "long", 50, parsed)
+    turns = []
+    while len(parsed) < 100:
+        before = len(parsed)
         await asyncio.sleep(0)
-        seen.append(len(parsed))
-    assert parsed == list(range(10))
-    assert max(after - before for before, after in zip([0, *seen], seen, strict=False)) <= 2
+        turns.append(len(parsed) - before)
+    assert max(turns) <= 4
+
+
+async def test_many_that_begin_leave_the_event_loop_to_others_too() -> None:
+    parsed: list[str] = []
+    queue = ParseQueue()
+    for _ in range(50):
+        Sender(queue, "short", 1, parsed)
+    assert len(parsed) <= 4
+    await _turns_until(lambda: len(parsed) == 50)
+
+
+async def test_a_flood_of_short_requests_does_not_stop_a_long_one() -> None:
+    parsed: list[str] = []
+    queue = ParseQueue()
+    Sender(queue, "long", 5, parsed)
+    for _ in range(200):
+        Sender(queue, "short", 1, parsed)
+    await _turns_until(lambda: parsed.count("long") == 5)
+    assert parsed.count("short") < 100
+
+
+async def test_what_comes_while_nobody_waits_is_parsed_at_once() -> None:
+    parsed: list[str] = []
+    Sender(ParseQueue(), "first", 1, parsed)
+    assert parsed == ["first"]
+
+
+async def test_a_connection_that_goes_on_does_so_in_another_turn() -> None:
+    parsed: list[str] = []
+    ParseQueue().go_on(partial(parsed.append, "reader"))
+    assert parsed == []
+    await asyncio.sleep(0)
+    assert parsed == ["reader"]
 
 
 async def test_a_connection_that_fails_keeps_no_other_from_its_turn() -> None:
-    queue, parsed, faults = ParseQueue(), [], []
-
     def fail() -> None:
         raise ConnectionError
 
-    def note(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        faults.append(context["exception"])
-
-    asyncio.get_running_loop().set_exception_handler(note)
-    queue.add(fail)
-    queue.add(lambda: parsed.append("next"))
-    await asyncio.sleep(0.01)
-    assert (parsed, [type(fault) for fault in faults]) == (["next"], [ConnectionError])
+    parsed: list[str] = []
+    queue = ParseQueue()
+    with pytest.raises(ConnectionError):
+        queue.begin(fail)
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: parsed.append("failed"))
+    queue.go_on(fail)
+    queue.go_on(partial(parsed.append, "next"))
+    await _turns_until(lambda: len(parsed) == 2)
+    assert parsed == ["failed", "next"]
