@@ -23,9 +23,7 @@ _AVOIDED = {
     r"\bwhere none\b": "if there is no",
     r"\bin the place of\b": "instead of",
     r"\bthe usual one\b": "the default",
-    r"\bhas no say\b": "does not decide",
     r"\bheld to\b|\bhold to\b": "checked against",
-    r"\bby itself alone\b": "alone",
 }
 
 

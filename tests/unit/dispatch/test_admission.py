@@ -14,6 +14,15 @@ def _places(calls: list[Call]) -> str:
     return "".join(call.backend for call in calls)
 
 
+def test_a_triton_of_the_own_zone_goes_first_while_it_has_room() -> None:
+    scene = Scene()
+    scene.triton("a", m=ONE)
+    scene.triton("b", m=ONE)
+    scene.admission.tritons["a"].near = False
+    scene.enter_all(5, "m")
+    assert _places(scene.sent()) == "bbaa"
+
+
 def test_nobody_goes_behind_bulk_work_where_another_triton_has_none() -> None:
     scene = Scene()
     for name in "ab":
