@@ -96,3 +96,7 @@ async def test_a_clock_that_jumps_locks_nobody_out() -> None:
 
 def test_a_window_without_requests_has_nothing_to_wait_for() -> None:
     assert Count(10, previous=0, current=0, elapsed_us=30_000_000).reset == 0
+
+
+def test_nothing_remains_of_a_limit_that_was_lowered_below_what_is_used() -> None:
+    assert Count(limit=1, previous=0, current=5, elapsed_us=1).remaining == 0
