@@ -13,8 +13,8 @@ from lab.capacity.callers import Outcome
 from lab.capacity.service import Outcomes, peak
 from scripts.benchmark.common.output import head, line
 from scripts.capacity import report
+from scripts.capacity.__main__ import add_arguments, choices_of, traffic_of
 from scripts.capacity.fits import Fits
-from scripts.capacity.options import add_choices, add_traffic, choices_of, traffic_of
 from scripts.capacity.sizing import Choices, Sizes, size
 from scripts.capacity.traffic import OPERATIONS, Traffic
 
@@ -80,8 +80,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m lab.capacity", description="Simulate a plan at its peak.")
     commands = parser.add_subparsers(required=True)
     one = commands.add_parser("peak", help="the plan of 'make capacity', simulated")
-    add_traffic(one)
-    add_choices(one)
+    add_arguments(one)
     one.add_argument("--seconds", type=float, default=300.0)
     one.set_defaults(do=_peak)
     four = commands.add_parser("sizes", help="four numbers of users, for docs/capacity.md")

@@ -14,6 +14,10 @@ from scripts.capacity.traffic import IDS_PER_CHARACTER, MODEL_OF, SENTENCE_CHARA
 _TEXT_TOKENS, _PAIR_TOKENS = 100.0, 160.0
 # Of the logarithm of sizes: a tenth of all are less than half, and a tenth more than twice, of the middle.
 _SPREAD = 0.55
+# Shares of all calls: those in bursts of calls within a second, and those of each tier.
+_BURSTY, _BURST_CALLS = 0.1, 20
+_TIERS = (0.1, 0.3, 0.6)
+_USERS_PER_KEY = 1000.0
 
 
 @dataclass(frozen=True)
@@ -54,21 +58,21 @@ class Arrival:
 def arrivals(traffic: Traffic, seconds: float, seed: int, window: float) -> Iterator[Arrival]:
     """Poisson arrivals at the peak's rate with bursts in them, by time; ``window`` is that of speech, in seconds."""
     rng, at, shares = random.Random(seed), 0.0, traffic.shares
-    all_keys = max(1, round(traffic.users / traffic.users_per_key))
-    keys = {tier: max(1, round(all_keys * part)) for tier, part in enumerate(traffic.tiers, 1)}
-    bursts = traffic.bursty / traffic.burst
-    events = 1 - traffic.bursty + bursts
+    all_keys = max(1, round(traffic.users / _USERS_PER_KEY))
+    keys = {tier: max(1, round(all_keys * part)) for tier, part in enumerate(_TIERS, 1)}
+    bursts = _BURSTY / _BURST_CALLS
+    events = 1 - _BURSTY + bursts
     late: list[Arrival] = []
     while (at := at + rng.expovariate(traffic.peak_rate * events)) < seconds:
         late.sort(key=lambda arrival: -arrival.at)
         while late and late[-1].at <= at:
             yield late.pop()
-        tier = rng.choices((1, 2, 3), traffic.tiers)[0]
+        tier = rng.choices((1, 2, 3), _TIERS)[0]
         key = 1000 * rng.randrange(keys[tier]) + tier
         operation = rng.choices(list(shares), [share.part for share in shares.values()])[0]
         ask = functools.partial(_request, rng, operation, shares[operation].size, window)
         if rng.random() < bursts / events:
-            late += [Arrival(at + rng.random(), ask(), key, tier) for _ in range(traffic.burst)]
+            late += [Arrival(at + rng.random(), ask(), key, tier) for _ in range(_BURST_CALLS)]
         else:
             yield Arrival(at, ask(), key, tier)
     yield from sorted(late, key=lambda arrival: arrival.at)
