@@ -1,10 +1,10 @@
-"""Threads and instances that suit this machine, in the place of the committed ones, which are for two processors.
+"""Fits threads and instances to this machine; the committed configurations are for two processors.
 
     python -m scripts.run.fit --repository model_repository
 
-writes ``configs/machine.pbtxt`` beside each ``config.pbtxt`` that this machine wants otherwise. Triton takes it under
-``--model-config-name=machine``, and ``config.pbtxt`` where there is none. ``FIT=threads=4,voices=2`` in the environment
-says numbers otherwise.
+writes ``configs/machine.pbtxt`` next to each ``config.pbtxt`` that does not fit. Triton reads it with
+``--model-config-name=machine``, and ``config.pbtxt`` if it is missing. ``FIT=threads=4,voices=2`` in the environment
+overrides numbers.
 """
 
 import argparse
@@ -26,14 +26,14 @@ _MOST_WHISPERS = 4
 # Bytes of memory of one more instance of both real Whispers, and of all six real voices.
 _WHISPERS_BYTES = 5 * _GB
 _VOICES_BYTES = 1.4 * _GB
-# Where a config.pbtxt has each number, between what stands before and behind it.
+# Patterns of the numbers in a config.pbtxt, with the text before and after.
 _THREADS = r'(key: "intra_threads" value { string_value: ")\d+(")'
 _INSTANCES = r"(instance_group \[ { count: )\d+( )"
 
 
 @dataclass(frozen=True)
 class Fit:
-    """``threads`` of a text or Whisper run, instances of each Whisper and voice, and the frontend's workers."""
+    """``threads`` per run of a text model or Whisper, instances of Whispers and voices, and the frontend's workers."""
 
     processors: int
     threads: int
@@ -45,13 +45,13 @@ class Fit:
 
     @classmethod
     def of(cls, processors: int, memory: int, cores: int | None = None) -> "Fit":
-        """For so many processors, of which some are left to the frontend, and bytes of memory.
+        """Fit to a number of processors, some of which are left to the frontend, and bytes of memory.
 
-        ``cores`` are those that one run may use; all processors are where nothing is said.
+        ``cores`` (default: all processors) bounds the threads of one run.
         """
         ours = processors if processors <= 2 else processors - processors // 4
         threads = min(ours, _MOST_THREADS, cores or processors)
-        # A quarter of the memory for instances beyond the first is little enough beside the models themselves.
+        # Additional instances may take a quarter of the memory.
         spare = memory / 4
         return cls(
             processors=processors,
@@ -108,19 +108,19 @@ def _replaced(text: str, pattern: str, value: int) -> str:
 
 
 def of_this_machine(environ: Mapping[str, str]) -> Fit:
-    """For what this process may use, but for numbers that ``FIT`` says otherwise, as ``threads=4,voices=2``.
+    """Fit to what this process may use. ``FIT`` overrides numbers, as in ``threads=4,voices=2``.
 
-    Raises ``PreflightError`` for what is no such number.
+    Raises ``PreflightError`` if ``FIT`` is invalid.
     """
     fitted = Fit.of(processors(), memory_bytes(), cores())
     known = {each.name for each in fields(fitted)} - {"processors"}
-    said: dict[str, int] = {}
+    overrides: dict[str, int] = {}
     for part in environ.get("FIT", "").replace(",", " ").split():
         name, _, value = part.partition("=")
         if name not in known or not value.isdecimal() or not int(value):
             raise PreflightError(f"FIT={part}: must be like threads=4, one of {', '.join(sorted(known))}")
-        said[name] = int(value)
-    return replace(fitted, **said)
+        overrides[name] = int(value)
+    return replace(fitted, **overrides)
 
 
 def main() -> None:

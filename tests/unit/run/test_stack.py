@@ -151,8 +151,8 @@ def test_a_start_that_fails_ends_no_key(tmp_path: Path) -> None:
 
 def test_the_secret_of_mobile_tokens_goes_on_unless_another_is_set() -> None:
     kept = {"QUARTET_JWT_SECRET": "k" * 32}
-    assert Stack(1, {}, kept=kept).environment()["QUARTET_JWT_SECRET"] == "k" * 32
-    assert Stack(1, {"QUARTET_JWT_SECRET": "s" * 32}, kept=kept).jwt_secret == "s" * 32
+    assert Stack(1, {}, previous=kept).environment()["QUARTET_JWT_SECRET"] == "k" * 32
+    assert Stack(1, {"QUARTET_JWT_SECRET": "s" * 32}, previous=kept).jwt_secret == "s" * 32
 
 
 def test_what_the_file_of_a_secret_says_is_not_said_twice(tmp_path: Path) -> None:
