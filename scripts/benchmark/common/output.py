@@ -1,4 +1,4 @@
-"""What is written of a measurement: the machine it was made on, its numbers, a table and a plot."""
+"""Writes a measurement: its machine, its numbers, a table and a plot."""
 
 import json
 import platform
@@ -26,7 +26,7 @@ def _commit() -> str:
 
 
 def machine() -> dict[str, Any]:
-    """What numbers were measured on: processor, memory, system, commit and packages."""
+    """The machine of a measurement: processor, memory, system, commit and packages."""
     return {
         "cpu": _cpu(),
         "cores": processors(),
@@ -58,12 +58,12 @@ def write(stem: Path, table: str, numbers: dict[str, Any]) -> None:
 
 @contextmanager
 def plot(path: Path, height: float = 5) -> Iterator[Any]:
-    """Axes nine inches wide and ``height`` high, written to ``path`` as the block ends."""
-    # Imported where one is drawn: most of a benchmark does without, and only those who want plots need it installed.
+    """Axes nine inches wide and ``height`` inches high, written to ``path`` when the block ends."""
+    # Imported here, because it is optional.
     import matplotlib as mpl
 
     mpl.use("Agg")
-    # Neither a date nor random names: a plot that says the same is the same file.
+    # Without dates and random names, the same plot is the same file.
     mpl.rcParams["svg.hashsalt"] = "quartet"
     from matplotlib import pyplot
 

@@ -1,4 +1,4 @@
-"""What samples of calls, and rounds of a measurement, come to."""
+"""Summaries of calls, and of rounds of a measurement."""
 
 import statistics
 from collections import Counter
@@ -14,7 +14,7 @@ _PERCENTILES = (50, 90, 95, 99)
 
 @dataclass(frozen=True)
 class Summary:
-    """Of a run's calls: ``latency`` has seconds of those that succeeded, ``errors`` counts the others by status."""
+    """The calls of a run: ``latency`` has seconds of successful calls, ``errors`` counts the others by status."""
 
     calls: int
     seconds: float
@@ -28,7 +28,7 @@ class Summary:
         return sum(self.errors.values())
 
     def percentile(self, name: str) -> float:
-        """Seconds of ``p50``, ``p90``, ``p95`` or ``p99``; infinite where no call succeeded."""
+        """Seconds of ``p50``, ``p90``, ``p95`` or ``p99``; infinite if no call succeeded."""
         return self.latency.get(name, float("inf"))
 
 
@@ -39,7 +39,7 @@ def span(samples: Sequence[Sample]) -> float:
 
 
 def summary(samples: Sequence[Sample]) -> Summary:
-    """Throughput counts what succeeded, over the span of all."""
+    """Summarise calls. Throughput is that of successful calls over the span of all."""
     good, seconds = [sample for sample in samples if sample.status == 200], span(samples)
     times = np.array([sample.seconds for sample in good])
     latency = {f"p{p}": round(float(np.percentile(times, p)), 5) for p in _PERCENTILES} if good else {}
@@ -57,7 +57,7 @@ def summary(samples: Sequence[Sample]) -> Summary:
 
 @dataclass(frozen=True)
 class Spread:
-    """A figure of several rounds: the median, the least and the most."""
+    """Median, minimum and maximum over several rounds."""
 
     median: float
     least: float
@@ -70,7 +70,7 @@ class Spread:
 
     @classmethod
     def of_ratios(cls, ones: Iterable[float], others: Iterable[float]) -> "Spread":
-        """One by the other within each round, since the machine differs from one round to the next."""
+        """Ratios within each round, because the machine's speed differs between rounds."""
         return cls.of(one / other for one, other in zip(ones, others, strict=True))
 
     def __format__(self, form: str) -> str:

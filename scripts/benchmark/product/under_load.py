@@ -1,7 +1,7 @@
 """Every operation under three shapes of load: python -m scripts.benchmark --operations speech --callers 16
 
-Without ``--url`` it starts the product itself, with limits out of the way. With it, any server that speaks OpenAI's
-protocol can be measured; ``--model operation=name`` names its models.
+Without ``--url`` it starts the product, without rate limits. With it, it measures any server with OpenAI's protocol;
+``--model operation=name`` names its models.
 """
 
 import argparse
@@ -30,7 +30,7 @@ _HEAD = ("operation", "load", "calls/s", "units/s", "p50 ms", "p95 ms", "p99 ms"
 
 @dataclass(frozen=True)
 class Run:
-    """An operation under one shape of load, and what Triton counted meanwhile."""
+    """An operation under one shape of load, with Triton's counts."""
 
     operation: str
     shape: str
@@ -46,12 +46,12 @@ class Run:
         return summary(self.samples)
 
     def numbers(self) -> dict[str, Any]:
-        """What the JSON file has of it."""
+        """The entry of the JSON file."""
         named = {"operation": self.operation, "shape": self.shape, "unit": self.unit, "triton": self.triton}
         return {**named, **asdict(self.summary)}
 
     def line(self) -> str:
-        """Its line of the table."""
+        """The line of the table."""
         its = self.summary
         busiest: dict[str, float] = max(self.triton.values(), key=lambda model: model["requests"], default={})
         return output.line(
@@ -69,7 +69,7 @@ class Run:
 
 
 def write(folder: Path, runs: Sequence[Run]) -> str:
-    """``results.json``, ``results.md`` and ``latency.png`` in ``folder``; answers the table."""
+    """Write ``results.json``, ``results.md`` and ``latency.png`` to ``folder``; return the table."""
     table = "\n".join([output.head(_HEAD), *(run.line() for run in runs)])
     output.write(folder / "results", table, {"results": [run.numbers() for run in runs]})
     _plot(folder / "latency.png", runs)
@@ -77,7 +77,7 @@ def write(folder: Path, runs: Sequence[Run]) -> str:
 
 
 def _plot(path: Path, runs: Sequence[Run]) -> None:
-    """The share of calls answered within a time, one line a run."""
+    """Plot the share of calls answered within a time, one line per run."""
     with output.plot(path) as axes:
         for run in runs:
             times = np.sort([1000 * sample.seconds for sample in run.samples if sample.status == 200])

@@ -78,7 +78,7 @@ def test_who_gets_a_torch_with_cuda_is_told(tmp_path: Path, capsys: pytest.Captu
     (tmp_path / "requirements.txt").write_text("torch==1.0\n")
     _put("uv", _NOWHERE)
     _last_line_of_install(tmp_path)
-    assert "CUDA's libraries come with it" in capsys.readouterr().out
+    assert "it comes with CUDA's libraries" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("code", ["exit 1", None], ids=["uv fails", "no uv"])

@@ -95,7 +95,7 @@ def test_a_triton_that_has_stopped_is_an_error_of_no_model(control: _Control, tm
     assert failed == {}
 
 
-@pytest.mark.usefixtures("quick_looks")
+@pytest.mark.usefixtures("short_polls")
 def test_the_model_whose_process_died_is_named_and_the_others_load(control: _Control, tmp_path: Path) -> None:
     """Two stubs, with the names of their models as Triton gives them; the first dies while both load."""
     triton = LocalTriton(tmp_path, tmp_path, Ports(http=control.server_port))
@@ -126,11 +126,11 @@ def test_it_is_asked_without_the_proxy_of_the_environment(
 
 
 @pytest.fixture
-def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "_LOOK_SECONDS", 0.2)
+def short_polls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "_POLL_SECONDS", 0.2)
 
 
-@pytest.mark.usefixtures("quick_looks")
+@pytest.mark.usefixtures("short_polls")
 def test_a_models_process_that_dies_is_told_with_what_it_said(control: _Control, tmp_path: Path) -> None:
     triton = LocalTriton(tmp_path, tmp_path, Ports(http=control.server_port))
     # A child that its parent never asks about, as Triton does not of a stub.

@@ -7,7 +7,7 @@ import pytest
 from frontend.catalogue.models import MODELS, Served
 from frontend.catalogue.voices import VOICES
 from scripts.benchmark.product.model_control import Knobs
-from scripts.benchmark.product.tune import Tried, asked, combinations, parser, row, table
+from scripts.benchmark.product.tune import Tried, api_names, combinations, parser, row, table
 
 
 def _tried(p95: float, rate: float, errors: int = 0) -> Tried:
@@ -22,15 +22,15 @@ def test_a_model_that_cannot_batch_has_no_delay_and_no_batch_size() -> None:
 
 @pytest.mark.parametrize("model", Served.of().triton_models)
 def test_every_model_is_asked_by_a_name_of_the_api(model: str) -> None:
-    operation, name, voice = asked(model)
+    operation, name, voice = api_names(model)
     own = VOICES[voice].triton_model if voice else MODELS[name].triton_model
     assert (own, MODELS[name].operation) == (model, operation)
 
 
 def test_a_target_is_held_only_without_errors() -> None:
-    assert _tried(0.9, 10).holds(1.0)
-    assert not _tried(1.1, 10).holds(1.0)
-    assert not _tried(0.9, 10, errors=1).holds(1.0)
+    assert _tried(0.9, 10).meets(1.0)
+    assert not _tried(1.1, 10).meets(1.0)
+    assert not _tried(0.9, 10, errors=1).meets(1.0)
 
 
 def test_those_that_hold_the_target_come_first_and_the_fastest_before() -> None:
