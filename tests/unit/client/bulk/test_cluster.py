@@ -54,7 +54,7 @@ def test_every_recording_is_done_once(api: Api, ray: FakeRay, recordings: Path, 
     assert ray.left == 2
 
 
-def test_a_recording_that_takes_long_holds_up_no_other_stretch(
+def test_a_recording_that_takes_long_holds_up_no_other_range(
     api: Api, ray: FakeRay, recordings: Path, tmp_path: Path
 ) -> None:
     """The first one, until all others have been sent."""
@@ -115,20 +115,20 @@ def test_an_interrupt_is_told(
     assert "interrupted: the same command goes on" in capsys.readouterr().out
 
 
-def _stretch(first: int) -> dict[str, list[bytes]]:
-    return {"stretch": [orjson.dumps({"first": first, "failed": []})]}
+def _range(first: int) -> dict[str, list[bytes]]:
+    return {"range": [orjson.dumps({"first": first, "failed": []})]}
 
 
-def test_a_stretch_that_a_second_actor_is_given_is_there_once(api: Api, recordings: Path, tmp_path: Path) -> None:
+def test_a_range_that_a_second_actor_is_given_is_there_once(api: Api, recordings: Path, tmp_path: Path) -> None:
     wanted = job(api, recordings, tmp_path / "out.parquet", "transcribe")
 
     actors = [RayActor(wanted, "token") for _ in range(2)]
-    first, second = (json.loads(actor(_stretch(16))["told"][0])["tally"] for actor in actors)
+    first, second = (json.loads(actor(_range(16))["result"][0])["tally"] for actor in actors)
     assert (first["done"], first["before"], second["done"], second["before"]) == (16, 0, 0, 16)
     assert [row["item"] for row in _rows(wanted.output)] == list(range(16, 32))
 
 
 def test_a_node_without_the_input_says_so(api: Api, tmp_path: Path) -> None:
     actor = RayActor(job(api, tmp_path / "gone", tmp_path / "out.parquet"), "token")
-    said = json.loads(actor(_stretch(0))["told"][0])
+    said = json.loads(actor(_range(0))["result"][0])
     assert said == {"ended": f"{tmp_path / 'gone'}: there is no such file or folder"}

@@ -107,7 +107,7 @@ def test_a_server_that_is_away_is_waited_for(api: Api, texts: Path, output: Path
 def test_a_server_that_stays_away_is_told_once(
     api: Api, texts: Path, output: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(work, "_UNTOLD_SECONDS", 0.0)
+    monkeypatch.setattr(work, "_QUIET_SECONDS", 0.0)
     refusals = iter([Refusal(502, "unreachable", retry_after=0)] * 7)
     api.refuse = lambda asked: next(refusals, None)
     assert run(job(api, texts, output))
