@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,7 @@ from client.recordings import recordings
 from scripts.export_models.whisper.served import recognizer_module
 from tests.unit.whisper.engines import ctranslate_engine, features_of
 
-
-@pytest.fixture(scope="module")
-def code() -> ModuleType:
-    return recognizer_module("ctranslate_engine")
+code = recognizer_module("ctranslate_engine")
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +74,7 @@ def model() -> Model:
 
 
 @pytest.fixture
-def making(code: ModuleType, exported: Path, model: Model, monkeypatch: pytest.MonkeyPatch) -> Making:
+def making(exported: Path, model: Model, monkeypatch: pytest.MonkeyPatch) -> Making:
     """Engines of that model."""
 
     def made(_: str, **settings: Any) -> Model:
@@ -105,12 +102,6 @@ def test_at_a_temperature_the_best_of_five_samples_is_taken(making: Making, mode
     ((_, _, settings),) = model.asked
     assert (settings["beam_size"], settings["num_hypotheses"], settings["sampling_topk"]) == (1, 5, 0)
     assert settings["sampling_temperature"] == 0.5
-
-
-@pytest.mark.parametrize(("prompt", "longest"), [(4, 2 * 49), (200, 199 + 49)])
-def test_ctranslate2_is_told_how_much_may_come(making: Making, model: Model, prompt: int, longest: int) -> None:
-    making().decode(_windows(1), [[1] * prompt], 49, 0.0)
-    assert model.asked[0][2]["max_length"] == longest
 
 
 def test_the_text_is_without_its_end_and_as_likely_as_with_it(making: Making, model: Model, tokens: Any) -> None:

@@ -1,6 +1,5 @@
 import json
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -44,25 +43,9 @@ def _names(tokens: Any, ids: list[int]) -> list[str]:
     return [tokens._tokenizer.id_to_token(token) for token in ids]
 
 
-def test_a_transcript_begins_with_its_language_the_task_and_that_no_times_are_wanted(tokens: Any) -> None:
-    begin = ["<|startoftranscript|>", "<|it|>", "<|transcribe|>", "<|notimestamps|>"]
-    assert _names(tokens, tokens.task("it")) == begin
-
-
-def test_a_language_that_the_model_does_not_know_is_refused(module: ModuleType, tokens: Any) -> None:
-    with pytest.raises(module.InvalidWindowError, match=r"<\|xx\|>"):
-        tokens.task("xx")
-
-
 def test_a_language_has_its_code(tokens: Any) -> None:
     assert [tokens.language_of(token) for token in tokens.languages[:3]] == ["en", "zh", "de"]
     assert all(tokens.task(tokens.language_of(token))[1] == token for token in tokens.languages)
-
-
-def test_a_context_stands_behind_the_token_that_begins_it(tokens: Any, original: Any) -> None:
-    ids = tokens.earlier(" Anna and Marco ", 100)
-    assert _names(tokens, ids[:1]) == ["<|startofprev|>"]
-    assert original.decode(ids[1:]) == " Anna and Marco"
 
 
 def test_of_a_long_context_the_end_is_kept(tokens: Any) -> None:
