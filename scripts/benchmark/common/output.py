@@ -57,20 +57,18 @@ def write(stem: Path, table: str, numbers: dict[str, Any]) -> None:
 
 
 @contextmanager
-def plot(path: Path, height: float = 5) -> Iterator[Any]:
-    """Axes nine inches wide and ``height`` inches high, written to ``path`` when the block ends."""
+def plot(path: Path) -> Iterator[Any]:
+    """Axes that are written to ``path`` when the block ends."""
     # Imported here, because it is optional.
     import matplotlib as mpl
 
     mpl.use("Agg")
-    # Without dates and random names, the same plot is the same file.
-    mpl.rcParams["svg.hashsalt"] = "quartet"
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(figsize=(9, height))
+    figure, axes = pyplot.subplots(figsize=(9, 5))
     try:
         yield axes
         figure.tight_layout()
-        figure.savefig(path, dpi=120, metadata={"Date": None})
+        figure.savefig(path, dpi=120)
     finally:
         pyplot.close(figure)
