@@ -87,7 +87,7 @@ async def test_requests_that_were_sent_together_halve_the_number_once() -> None:
     assert pace.limit == 8.0
 
 
-async def test_no_more_are_under_way_than_may_be() -> None:
+async def test_no_more_requests_are_in_flight_than_the_limit() -> None:
     pace, running, most = Pace(3), 0, 0
 
     async def send() -> None:
@@ -102,7 +102,7 @@ async def test_no_more_are_under_way_than_may_be() -> None:
     assert most == 3
 
 
-async def test_who_waits_when_a_run_is_stopped_is_not_sent() -> None:
+async def test_a_waiting_request_is_not_sent_after_a_stop() -> None:
     pace = Pace(1)
 
     async def send() -> None:
@@ -152,7 +152,7 @@ def test_the_end_tells_what_was_done_and_how_fast() -> None:
     assert progress.summary().endswith(" tokens a second")
 
 
-def test_what_was_before_the_work_is_told_apart_and_is_in_no_rate() -> None:
+def test_the_start_before_the_work_is_separate_and_in_no_rate() -> None:
     progress = Progress(10, "tokens")
     progress._began -= 100.0
     progress.begin(10.0)
