@@ -6,7 +6,7 @@ from scripts.capacity.fits import Fits
 from tests.unit.capacity.test_sizing import product
 
 
-def test_what_was_measured_has_every_operation() -> None:
+def test_the_measured_fits_have_every_operation() -> None:
     its = Fits.load()
     assert {"m3_embedder", "m3_reranker", "piper_amy", "whisper_turbo"} <= its.models.keys()
     assert its.requests.keys() == {"embeddings", "rerank", "speech", "transcriptions"}

@@ -36,18 +36,18 @@ def test_a_clip_takes_as_long_as_the_window_it_is_padded_to() -> None:
     assert rate_of(product(), "transcriptions", 10.0) == pytest.approx(5)
 
 
-def test_what_a_request_takes_of_a_frontend_is_the_sum_of_its_work() -> None:
+def test_the_frontends_time_for_a_request_is_the_sum_of_its_parts() -> None:
     assert frontend_seconds(product(), "embeddings", 100.0) == pytest.approx(0.011)
 
 
-def test_tritons_are_what_is_busy_by_what_may_be() -> None:
+def test_tritons_are_the_busy_ones_divided_by_the_allowed_share() -> None:
     # 10 calls a second of 0.2 s each keep 2 busy; at 70 % that is 2.86.
     sizes = size(product(), one("embeddings", 100.0, 10.0))
     assert sizes.needs[0].busy == pytest.approx(2)
     assert {pool.name: pool.tritons for pool in sizes.pools} == {"text": 3, "voices": 1, "whisper": 1}
 
 
-def test_with_zones_what_is_left_suffices() -> None:
+def test_without_one_zone_the_other_tritons_are_enough() -> None:
     sizes = size(product(), one("embeddings", 100.0, 10.0), Choices(zones=3))
     assert [pool.tritons for pool in sizes.pools] == [5, 2, 2]
     assert sizes.pools[0].tritons * 2 / 3 * 0.7 >= sizes.needs[0].busy

@@ -75,7 +75,7 @@ def test_a_model_that_does_not_load_is_an_error(control: _Control, tmp_path: Pat
         LocalTriton(tmp_path, tmp_path, Ports(http=control.server_port)).load(["broken"])
 
 
-def test_the_others_load_where_the_caller_hears_of_those_that_do_not(control: _Control, tmp_path: Path) -> None:
+def test_other_models_load_if_the_caller_handles_failures(control: _Control, tmp_path: Path) -> None:
     triton = LocalTriton(tmp_path, tmp_path, Ports(http=control.server_port))
     triton._process = start_child(["sleep", "60"], os.environ, triton.log)
     failed: dict[str, TritonFailedError] = {}
@@ -116,7 +116,7 @@ def test_the_model_whose_process_died_is_named_and_the_others_load(control: _Con
     assert "slow" in control.loaded
 
 
-def test_it_is_asked_without_the_proxy_of_the_environment(
+def test_requests_to_triton_bypass_the_proxy_of_the_environment(
     control: _Control, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{free_port()}")
@@ -131,7 +131,7 @@ def short_polls(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("short_polls")
-def test_a_models_process_that_dies_is_told_with_what_it_said(control: _Control, tmp_path: Path) -> None:
+def test_the_error_of_a_dead_process_has_its_last_line(control: _Control, tmp_path: Path) -> None:
     triton = LocalTriton(tmp_path, tmp_path, Ports(http=control.server_port))
     # A child that its parent never asks about, as Triton does not of a stub.
     stub = "until [ -e loading ]; do sleep 0.05; done; echo bash: line 1: /a: not found; echo I1125 loading"
@@ -158,7 +158,7 @@ def test_a_triton_that_answers_too_late_did_not_stop(control: _Control, tmp_path
 
 
 @pytest.mark.parametrize(("at_once", "status"), [(False, 0), (True, -signal.SIGKILL)])
-def test_it_is_waited_for_unless_it_shall_end_at_once(at_once: bool, status: int, tmp_path: Path) -> None:
+def test_a_stop_waits_for_triton_unless_it_is_at_once(at_once: bool, status: int, tmp_path: Path) -> None:
     triton = LocalTriton(tmp_path, tmp_path)
     # Takes a moment to end, as a Triton does that loads a model.
     script = "trap 'sleep 1; exit 0' TERM; touch trapped; while :; do sleep 0.05; done"
@@ -177,7 +177,7 @@ def _runs(process: str) -> bool:
         return False
 
 
-async def test_what_a_child_left_behind_ends_with_it(tmp_path: Path) -> None:
+async def test_the_process_group_of_a_child_ends_with_it(tmp_path: Path) -> None:
     child = start_child(["sh", "-c", "sleep 600 & echo $!"], os.environ, tmp_path / "log")
     child.wait()
     left = (tmp_path / "log").read_text().strip()

@@ -31,21 +31,21 @@ def test_a_token_starts_where_the_heads_look_for_it(begins: list[int], task: int
     assert alignment.token_starts(queries[None], keys[None], task).tolist() == begins
 
 
-def test_heads_are_believed_on_average() -> None:
+def test_the_heads_are_averaged() -> None:
     begins, others = [0, 10, 40, 55, 90], [0, 20, 30, 70, 80]
     (queries, keys), (_, other_keys) = _head(begins, 4), _head(others, 4)
     heads = np.stack([queries] * 3), np.stack([keys, keys, other_keys])
     assert alignment.token_starts(*heads, 4) == pytest.approx(begins, abs=1)
 
 
-def test_what_attends_very_strongly_gives_no_infinities() -> None:
+def test_very_large_attention_gives_no_infinities() -> None:
     begins = [0, 10, 40, 55, 90]
     queries, keys = _head(begins, 4)
     assert alignment.token_starts(queries[None] * 1e4, keys[None], 4).tolist() == begins
 
 
 @pytest.mark.parametrize(("tokens", "frames"), [(4, 60), (30, 60), (30, 10), (4, 1)])
-def test_tokens_start_one_behind_the_other_within_the_window(tokens: int, frames: int) -> None:
+def test_tokens_start_in_order_within_the_window(tokens: int, frames: int) -> None:
     random = np.random.default_rng(0)
     queries, keys = (random.normal(size=(6, count, 64)).astype(np.float32) for count in (tokens, frames))
     starts = alignment.token_starts(queries, keys, 4)

@@ -28,7 +28,7 @@ def test_each_window_has_its_own_output_of_the_encoder(encoded: list[Any]) -> No
     assert not np.array_equal(encoded[0].output, encoded[1].output)
 
 
-def test_a_text_of_nothing_has_no_word_to_place(ctranslate: Any, tokens: Any, encoded: list[Any]) -> None:
+def test_an_empty_text_has_no_words(ctranslate: Any, tokens: Any, encoded: list[Any]) -> None:
     nothing = recognizer_module("engines").Decoded([], -0.1, 0.0)
     (aligned,) = ctranslate.align(encoded[:1], tokens.task("en"), [nothing], [4.0])
     assert (aligned.starts.tolist(), list(aligned.probabilities)) == ([0.0], [])
@@ -111,9 +111,7 @@ def test_the_text_is_without_its_end_and_as_likely_as_with_it(making: Making, mo
     assert decoded.avg_logprob == -0.25
 
 
-def test_words_are_aligned_behind_the_task_and_where_the_windows_have_sound(
-    making: Making, model: Model, tokens: Any
-) -> None:
+def test_words_are_aligned_after_the_task_within_the_sound(making: Making, model: Model, tokens: Any) -> None:
     """CTranslate2 adds itself that no times are wanted, and counts frames of a hundredth of a second."""
     decoded = [recognizer_module("engines").Decoded(its, -1.0, 0.0) for its in ([5], [6, 7])]
     making().align(_windows(2), tokens.task("de"), decoded, [1.0, 8.01])

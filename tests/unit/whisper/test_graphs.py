@@ -41,20 +41,20 @@ def test_a_graph_is_compiled_for_the_next_start(graph: Path) -> None:
     assert (_kept(first), _kept(second)) == (False, True)
 
 
-def test_a_graph_whose_weights_have_changed_is_compiled_anew(graph: Path) -> None:
+def test_a_graph_with_other_weights_is_compiled_again(graph: Path) -> None:
     graphs.Processor(1, _FLAGS).compiled(graph)
     compiled = graphs.Processor(1, _FLAGS).compiled(_written(graph, 3.0))
     assert not _kept(compiled)
     assert compiled(np.ones(1, np.float32))[0].tolist() == [3]
 
 
-def test_a_graph_is_compiled_anew_for_other_arithmetic(graph: Path) -> None:
+def test_a_graph_is_compiled_again_for_other_arithmetic(graph: Path) -> None:
     graphs.Processor(1, _FLAGS).compiled(graph)
     assert not _kept(graphs.Processor(1, _FLAGS, exact=True).compiled(graph))
     assert not _kept(graphs.Processor(1, ["amx_of_next_year"]).compiled(graph))
 
 
-def test_a_graph_is_compiled_anew_for_another_processor(
+def test_a_graph_is_compiled_again_for_another_processor(
     graph: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     graphs.Processor(1, _FLAGS).compiled(graph)
@@ -63,18 +63,18 @@ def test_a_graph_is_compiled_anew_for_another_processor(
     assert not _kept(graphs.Processor(1, _FLAGS).compiled(graph))
 
 
-def test_what_is_quickly_compiled_takes_no_room(graph: Path) -> None:
+def test_a_graph_that_compiles_quickly_is_not_cached(graph: Path) -> None:
     graphs.Processor(1, _FLAGS).compiled(graph)
     graphs.Processor(1, _FLAGS).compiled(graph, keep=False)
     assert not graph.with_suffix(".compiled").exists()
 
 
-def test_a_graph_is_compiled_where_nothing_can_be_kept(graph: Path) -> None:
+def test_a_graph_is_compiled_if_the_cache_cannot_be_made(graph: Path) -> None:
     graph.with_suffix(".compiled").touch()
     assert not _kept(graphs.Processor(1, _FLAGS).compiled(graph))
 
 
-def test_a_graph_is_compiled_where_what_is_kept_can_be_neither_used_nor_removed(
+def test_a_graph_is_compiled_if_the_cache_can_be_neither_read_nor_removed(
     graph: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     processor = graphs.Processor(1, _FLAGS)
@@ -93,7 +93,7 @@ def test_a_graph_is_compiled_where_what_is_kept_can_be_neither_used_nor_removed(
 
 
 @pytest.mark.parametrize("bfloat16", [True, False])
-def test_keys_and_values_are_handed_over_in_what_the_processor_computes_in(
+def test_keys_and_values_have_the_processors_precision(
     exported: Path, monkeypatch: pytest.MonkeyPatch, bfloat16: bool
 ) -> None:
     has = ["FP32", "BF16"] if bfloat16 else ["FP32"]
@@ -106,7 +106,7 @@ def test_keys_and_values_are_handed_over_in_what_the_processor_computes_in(
 
 
 @pytest.mark.parametrize(("exact", "bits"), [(False, {16, 32}), (True, {32})])
-def test_what_a_decoder_keeps_of_earlier_tokens_has_the_precision_in_which_it_computes(
+def test_the_cached_keys_and_values_have_the_precision_of_the_computation(
     graph: Path, exact: bool, bits: set[int]
 ) -> None:
     compiled = graphs.Processor(1, _FLAGS, exact=exact).compiled(graph)
@@ -141,13 +141,13 @@ def _compile(folder: Path, name: str, *, damaged: bool = False) -> None:
             path.touch(mode=0o400)
 
 
-def test_what_is_new_takes_the_place_of_what_was_kept(folder: Path) -> None:
+def test_a_new_compilation_replaces_the_old_one(folder: Path) -> None:
     _compile(folder, "1.blob")
     _compile(folder, "2.blob")
     assert [path.name for path in folder.iterdir()] == ["2.blob"]
 
 
-def test_what_is_found_stays(folder: Path) -> None:
+def test_a_cached_graph_stays(folder: Path) -> None:
     _compile(folder, "1.blob")
     _compile(folder, "1.blob")
     assert [path.name for path in folder.iterdir()] == ["1.blob"]
@@ -168,13 +168,13 @@ def _lock(folder: Path) -> None:
         os.close(descriptor)
 
 
-def test_one_compiles_at_a_time(folder: Path) -> None:
+def test_one_process_compiles_at_a_time(folder: Path) -> None:
     with compilations.kept(folder), pytest.raises(BlockingIOError):
         _lock(folder)
     _lock(folder)
 
 
-def test_nobody_waits_for_ever_for_one_that_is_frozen(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_for_a_frozen_process_ends(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compilations, "_WAIT_SECONDS", 0.0)
     with compilations.kept(folder), pytest.raises(TimeoutError), compilations.kept(folder):
         pass

@@ -75,7 +75,7 @@ def test_a_window_is_decoded_until_it_is_sure(
     ],
     ids=["in between", "the first", "the only one that does not repeat itself"],
 )
-def test_where_nothing_is_sure_the_best_attempt_is_answered(
+def test_without_a_passing_attempt_the_best_one_is_returned(
     scripted: ScriptedEngine, answer: Callable[[float], Said], best: float
 ) -> None:
     scripted.answer = lambda window, language, temperature: answer(temperature)
@@ -86,7 +86,7 @@ def test_where_nothing_is_sure_the_best_attempt_is_answered(
 
 
 @pytest.mark.parametrize("temperature", [0.001, 0.2, 1.0])
-def test_who_gave_a_temperature_has_what_it_gives(scripted: ScriptedEngine, temperature: float) -> None:
+def test_a_given_temperature_is_the_only_one(scripted: ScriptedEngine, temperature: float) -> None:
     scripted.answer = lambda window, language, temperature: Said("as asked", BAD)
     (transcript,) = scripted.hear({"temperature": temperature})
     assert _text(transcript) == "as asked"
@@ -99,7 +99,7 @@ def test_a_temperature_too_low_to_sample_at_is_none(scripted: ScriptedEngine, te
     assert scripted.temperatures == [0.0]
 
 
-def test_the_doubtful_alone_are_decoded_again(scripted: ScriptedEngine) -> None:
+def test_only_doubtful_windows_are_decoded_again(scripted: ScriptedEngine) -> None:
     scripted.answer = lambda window, language, temperature: Said("hello", BAD if window and temperature < 0.4 else GOOD)
     scripted.hear({}, {}, {"temperature": 0.3}, {})
     calls = [(call.windows, call.temperature) for call in scripted.calls]
@@ -120,7 +120,7 @@ def test_silent_windows_are_not_aligned(scripted: ScriptedEngine) -> None:
     assert [seconds for _, _, seconds in scripted.aligned] == [[1.0]]
 
 
-def test_a_prompt_stands_before_the_task(scripted: ScriptedEngine) -> None:
+def test_a_prompt_comes_before_the_task(scripted: ScriptedEngine) -> None:
     scripted.hear({"prompt": " Anna and Marco "})
     whole = "<|startofprev|> Anna and Marco<|startoftranscript|><|en|><|transcribe|><|notimestamps|>"
     assert scripted.calls[0].prompts == [scripted.ids(whole)]
@@ -134,7 +134,7 @@ def test_a_long_prompt_has_half_of_the_context(scripted: ScriptedEngine) -> None
     assert len(given) == 224 + 4
 
 
-def test_prompts_of_one_length_are_decoded_together_whatever_their_language(scripted: ScriptedEngine) -> None:
+def test_prompts_of_one_length_are_decoded_together_in_all_languages(scripted: ScriptedEngine) -> None:
     scripted.hear({}, {"language": "de"}, {"prompt": "Anna"}, {"seconds": 2.0}, {"prompt": "Marco"})
     assert [call.windows for call in scripted.calls] == [[0, 1, 3], [2, 4]]
     assert [scripted.language_of(prompt) for prompt in scripted.calls[0].prompts] == ["en", "de", "en"]
@@ -195,7 +195,7 @@ def test_words_have_the_times_and_probabilities_of_their_tokens(scripted: Script
     assert words == [(" one", 0.0, 0.5, 0.5), (" two", 0.5, 0.9, 0.5)]
 
 
-def test_languages_that_nobody_gave_are_detected_together(scripted: ScriptedEngine) -> None:
+def test_missing_languages_are_detected_together(scripted: ScriptedEngine) -> None:
     transcripts = scripted.hear({"language": ""}, {}, {"language": ""})
     assert [transcript.language for transcript in transcripts] == ["fr", "en", "fr"]
     assert scripted.asked_for_languages == [[0, 2]]
@@ -236,7 +236,7 @@ def test_the_language_is_that_of_the_likeliest_transcript(
     assert transcript.avg_logprob == pytest.approx(logprobs[language])
 
 
-def test_what_is_doubtful_is_decoded_again_in_its_language_alone(scripted: ScriptedEngine) -> None:
+def test_a_doubtful_window_is_decoded_again_only_in_its_language(scripted: ScriptedEngine) -> None:
     scripted.ranking = {"fr": 0.6, "it": 0.4}
     scripted.answer = lambda window, language, temperature: Said("hello", BAD - (language == "it") * (not temperature))
     (transcript,) = scripted.hear({"language": ""})
@@ -255,7 +255,7 @@ def _times(transcript: Any) -> list[tuple[str, Any, Any]]:
     return [(word.text, pytest.approx(word.start), pytest.approx(word.end)) for word in transcript.words]
 
 
-def test_speech_without_words_is_heard_again_by_itself(scripted: ScriptedEngine) -> None:
+def test_speech_without_words_is_decoded_again(scripted: ScriptedEngine) -> None:
     _script(
         scripted,
         Said("One. Two", starts=[0.0, 0.5, 4.0, 4.5]),
@@ -271,7 +271,7 @@ def test_speech_without_words_is_heard_again_by_itself(scripted: ScriptedEngine)
     assert scripted.aligned[1][2] == [3.5]
 
 
-def test_a_word_that_takes_too_long_is_heard_again_with_what_it_hides(scripted: ScriptedEngine) -> None:
+def test_a_word_that_takes_too_long_is_decoded_again(scripted: ScriptedEngine) -> None:
     _script(
         scripted,
         Said("one two three", starts=[0.0, 0.5, 4.0, 4.5]),
@@ -295,7 +295,7 @@ def test_a_word_that_takes_too_long_is_heard_again_with_what_it_hides(scripted: 
     ],
     ids=["before the first word", "behind the last"],
 )
-def test_speech_at_an_end_of_the_window_is_heard_again(
+def test_speech_at_an_end_of_the_window_is_decoded_again(
     scripted: ScriptedEngine, starts: list[float], times: list[tuple[str, float, float]]
 ) -> None:
     _script(scripted, Said("one two", starts=starts), Said("then", starts=[0.0, 1.0]))
@@ -303,7 +303,7 @@ def test_speech_at_an_end_of_the_window_is_heard_again(
     assert _times(transcript) == times
 
 
-def test_several_stretches_are_heard_again_with_what_lies_between_them(scripted: ScriptedEngine) -> None:
+def test_several_stretches_are_decoded_again_as_one(scripted: ScriptedEngine) -> None:
     _script(
         scripted,
         Said("One. two. three", starts=[0.0, 0.5, 3.0, 3.5, 6.0, 6.5]),
@@ -319,21 +319,21 @@ def test_several_stretches_are_heard_again_with_what_lies_between_them(scripted:
     [Said("more", BAD), Said(LOOP), Said("", GOOD), Said("you", GOOD, QUIET), Said("you", BAD, QUIET)],
     ids=["unsure", "a loop", "nothing", "sure of a word in silence", "silence"],
 )
-def test_what_is_no_better_the_second_time_changes_nothing(scripted: ScriptedEngine, again: Said) -> None:
+def test_a_second_transcript_that_is_no_better_changes_nothing(scripted: ScriptedEngine, again: Said) -> None:
     _script(scripted, Said("One. two three", starts=[0.0, 0.5, 3.0, 6.0, 6.5]), again)
     (transcript,) = scripted.hear({"seconds": 7.0})
     assert [word.text for word in transcript.words] == [" One.", " two", " three"]
     assert len(scripted.encoded) == 2
 
 
-def test_what_was_heard_again_is_not_heard_a_third_time(scripted: ScriptedEngine) -> None:
+def test_a_stretch_is_not_decoded_a_third_time(scripted: ScriptedEngine) -> None:
     gap = Said("One. Two", starts=[0.0, 0.5, 4.0, 4.5])
     _script(scripted, gap, gap)
     scripted.hear({"seconds": 5.0})
     assert len(scripted.encoded) == 2
 
 
-def test_the_windows_beside_one_that_is_heard_again_keep_their_own_words(scripted: ScriptedEngine) -> None:
+def test_other_windows_keep_their_words_when_one_is_decoded_again(scripted: ScriptedEngine) -> None:
     _script(
         scripted,
         Said("hello"),
@@ -345,7 +345,7 @@ def test_the_windows_beside_one_that_is_heard_again_keep_their_own_words(scripte
     assert [_text(transcript) for transcript in transcripts] == ["hello", "One. again Two", "hello"]
 
 
-def test_what_was_detected_is_the_language_in_which_it_is_heard_again(scripted: ScriptedEngine) -> None:
+def test_the_detected_language_is_used_when_decoding_again(scripted: ScriptedEngine) -> None:
     _script(scripted, Said("Uno. due", starts=[0.0, 0.5, 4.0, 4.5]), Said("e", starts=[0.0, 1.0]))
     (transcript,) = scripted.hear({"seconds": 5.0, "language": ""})
     assert transcript.language == "fr"
@@ -366,7 +366,7 @@ def test_an_invalid_window_is_rejected_before_any_is_encoded(
     assert scripted.encoded == []
 
 
-def test_what_was_exported_for_a_processor_is_refused_on_a_gpu(module: ModuleType, exported: Path) -> None:
+def test_an_export_for_processors_is_refused_on_a_gpu(module: ModuleType, exported: Path) -> None:
     with pytest.raises(ValueError, match="--precision fp16"):
         module.Recognizer(exported, device="cuda")
 
@@ -400,7 +400,7 @@ def _words(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.lower()))
 
 
-def test_few_words_of_people_are_heard_wrongly(heard: list[tuple[Recorded, Any]]) -> None:
+def test_the_word_error_rate_of_people_is_low(heard: list[tuple[Recorded, Any]]) -> None:
     said, found = zip(*((_words(recorded.text), _words(_text(its))) for recorded, its in heard), strict=True)
     assert jiwer.wer(list(said), list(found)) < 0.06
 
@@ -450,14 +450,14 @@ def test_silence_costs_no_word_and_adds_none(
     assert _words(_text(transcript)) == _words(" ".join(each.text for each in people))
 
 
-def test_a_model_without_graphs_is_heard_by_ctranslate2(module: ModuleType, converted: Path) -> None:
+def test_a_model_without_graphs_runs_by_ctranslate2(module: ModuleType, converted: Path) -> None:
     recorded = _recorded("en", "ss-noservice")
     (transcript,) = module.Recognizer(converted).transcribe([module.Window(recorded.samples(), language="en")])
     assert _words(_text(transcript)) == _words(recorded.text)
     assert transcript.words[-1].end > 4.0
 
 
-def test_the_encoders_output_may_be_looked_at(module: ModuleType, recognizer: Any, engine: Any) -> None:
+def test_the_recognizer_returns_the_encoder_output(module: ModuleType, recognizer: Any, engine: Any) -> None:
     audio = noise().audio
     (encoded,) = engine.encode(features_of(audio))
     assert np.array_equal(recognizer.encoder_output(module.Window(audio)), encoded.output[0])

@@ -108,20 +108,20 @@ def test_each_token_has_the_queries_of_the_one_before_it() -> None:
     assert [its.queries.item() for its in best.path()] == [0, 1, 2, 3, 4, 5]
 
 
-def test_of_two_sentences_the_likelier_one_is_that_whose_tokens_are_likelier_on_average() -> None:
+def test_sentences_compare_by_the_mean_of_their_tokens() -> None:
     """The short one is likelier as a whole: 0.4 beside 0.6 * 0.6 = 0.36."""
     sentences = {"": {"a": 0.6, ".": 0.4}, "a": {"b": 0.6, "c": 0.4}, "ab": only("abc.")["abc"]}
     (best,), _ = _searched([sentences], width=2)
     assert _said(best) == "ab."
 
 
-def test_a_sentence_that_has_ended_is_kept_while_others_go_on() -> None:
+def test_an_ended_sentence_is_kept_while_others_continue() -> None:
     sentences = {"": {"a": 0.6, "b": 0.4}, "a": {".": 1.0}, "b": {"c": 1.0}, "bc": {"d": 0.4, "e": 0.3, "a": 0.3}}
     (best,), _ = _searched([sentences], width=2)
     assert _said(best) == "a."
 
 
-def test_a_search_is_done_when_as_many_sentences_have_ended_as_it_is_wide() -> None:
+def test_a_search_is_done_when_as_many_sentences_have_ended_as_its_width() -> None:
     sentences = {"": {"a": 0.6, "b": 0.4}}
     (best,), teller = _searched([sentences], width=2)
     assert (_said(best), teller.steps) == ("a.", 1)
@@ -140,7 +140,7 @@ def test_a_beam_goes_on_until_enough_sentences_have_ended() -> None:
     assert _said(best) == "bcd."
 
 
-def test_nothing_may_be_said() -> None:
+def test_a_sentence_may_be_empty() -> None:
     (best,), teller = _searched([{}])
     assert (_said(best), teller.steps) == (".", 0)
 
@@ -166,7 +166,7 @@ def test_windows_that_are_searched_together_have_their_own_sentences(width: int)
 
 
 @pytest.mark.parametrize("width", [1, 2])
-def test_windows_are_left_out_once_half_of_them_are_done(width: int) -> None:
+def test_windows_are_removed_when_half_of_them_are_done(width: int) -> None:
     windows = [only("ab."), only("abcde."), only("b."), only("edcbaedcba."), only("c.")]
     best, teller = _searched(windows, width)
     # The third to be done is the first window; of the two that are left the next one is half.
@@ -174,12 +174,12 @@ def test_windows_are_left_out_once_half_of_them_are_done(width: int) -> None:
     assert [_said(each) for each in best] == ["ab.", "abcde.", "b.", "edcbaedcba.", "c."]
 
 
-def test_windows_stay_while_less_than_half_of_them_are_done() -> None:
+def test_windows_stay_while_less_than_half_are_done() -> None:
     _, teller = _searched([only("a."), only("abcde."), only("abcde.")])
     assert teller.kept == []
 
 
-def test_a_beam_goes_on_from_the_right_rows_where_windows_were_left_out() -> None:
+def test_a_beam_continues_from_the_right_rows_after_windows_were_removed() -> None:
     """In the last window each step prefers what follows on the second row."""
     turns: Sentences = {
         "": {"a": 0.55, "b": 0.45},
@@ -197,7 +197,7 @@ def test_a_beam_goes_on_from_the_right_rows_where_windows_were_left_out() -> Non
     assert (_said(best[2]), best[2].total) == (_said(alone), pytest.approx(alone.total))
 
 
-def test_the_decoder_is_not_asked_once_all_are_done() -> None:
+def test_the_decoder_is_not_called_when_all_are_done() -> None:
     _, teller = _searched([only("a."), only("abc."), only("ab.")])
     assert teller.steps == 3
 
@@ -237,7 +237,7 @@ def test_samples_of_different_lengths_are_finished_each_by_itself() -> None:
 
 
 @pytest.mark.parametrize("sampled", [False, True])
-def test_what_the_bias_rules_out_is_never_said(sampled: bool) -> None:
+def test_tokens_ruled_out_by_the_bias_never_occur(sampled: bool) -> None:
     bias = NO_BIAS.copy()
     bias[TOKENS.index("a")] = -np.inf
     drawn = search.samples(1.0, np.random.default_rng(0)) if sampled else None

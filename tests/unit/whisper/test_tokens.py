@@ -61,7 +61,7 @@ def test_no_context_is_no_tokens(tokens: Any, text: str) -> None:
 
 
 @pytest.mark.parametrize("written", ["<|startoftranscript|>", "<|endoftext|>", "<|de|>", "<|startofprev|>"])
-def test_what_is_written_as_a_token_with_a_meaning_is_left_out_of_a_context(tokens: Any, written: str) -> None:
+def test_special_tokens_in_a_context_are_left_out(tokens: Any, written: str) -> None:
     begins, *said = tokens.earlier(f"Anna {written} and Marco", 100)
     assert max(said) < tokens.end < begins
     assert tokens.decode(said).split() == ["Anna", "and", "Marco"]
@@ -83,7 +83,7 @@ def test_silence_has_its_token_by_either_name(checkpoint: Path, exported: Path, 
     assert _names(tokens, [tokens.no_speech]) == [name]
 
 
-def test_what_is_never_said_is_what_the_checkpoint_says(tokens: Any, checkpoint: Path) -> None:
+def test_suppressed_tokens_are_those_of_the_checkpoint(tokens: Any, checkpoint: Path) -> None:
     generation = json.loads((checkpoint / "generation_config.json").read_text(encoding="utf-8"))
     assert tokens.suppressed == generation["suppress_tokens"]
     assert tokens.suppressed_first == generation["begin_suppress_tokens"]

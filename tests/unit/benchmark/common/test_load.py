@@ -74,9 +74,7 @@ async def test_every_call_is_sent_once_whatever_the_callers(server: Server) -> N
 
 
 @pytest.mark.parametrize(("answer", "units"), [({}, 10.0), ({"usage": {"prompt_tokens": 7, "total_tokens": 7}}, 7.0)])
-async def test_the_tokens_that_an_answer_tells_are_counted(
-    server: Server, answer: dict[str, object], units: float
-) -> None:
+async def test_the_unit_of_work_is_the_answers_tokens(server: Server, answer: dict[str, object], units: float) -> None:
     server.answer = answer
     (sample,) = await load.burst(server.client, [CALL])
     assert sample.units == units

@@ -15,7 +15,7 @@ def test_percentiles_are_of_the_calls_that_succeeded() -> None:
     assert its.latency["max"] == 1.0
 
 
-def test_where_no_call_succeeded_every_latency_is_infinite() -> None:
+def test_without_a_successful_call_every_latency_is_infinite() -> None:
     assert summary([Sample(0.0, 1.0, 502, 1)]).percentile("p95") == float("inf")
 
 

@@ -27,17 +27,17 @@ def _seen(*looks: tuple[float, float]) -> Batches:
     return Batches([read(_TEXT.format(free=free, fill=fill), "m3_embedder") for free, fill in looks])
 
 
-def test_series_of_a_model_are_summed_and_others_left() -> None:
+def test_the_series_of_a_model_are_summed() -> None:
     its = _seen((3, 10))
     assert (its.in_flight, its.bound, its.work) == (4, 12, 1536)
 
 
-def test_calls_in_flight_are_those_of_all_looks_and_batches_as_full_as_what_was_sent_between_them() -> None:
+def test_calls_in_flight_are_the_mean_of_all_polls_and_fill_is_between_first_and_last() -> None:
     its = _seen((3, 10), (5, 14), (4, 18))
     assert (its.in_flight, its.fill(executions=10)) == (5, 0.8)
 
 
-def test_nothing_is_said_where_there_was_nothing_to_see() -> None:
+def test_without_polls_there_are_no_figures() -> None:
     its = Batches()
     assert (its.in_flight, its.bound, its.work, its.fill(1)) == (None, None, None, None)
     assert _seen((3, 10), (3, 12)).fill(executions=0) is None

@@ -21,27 +21,27 @@ def test_a_model_that_cannot_batch_has_no_delay_and_no_batch_size() -> None:
 
 
 @pytest.mark.parametrize("model", Served.of().triton_models)
-def test_every_model_is_asked_by_a_name_of_the_api(model: str) -> None:
+def test_every_model_has_names_in_the_api(model: str) -> None:
     operation, name, voice = api_names(model)
     own = VOICES[voice].triton_model if voice else MODELS[name].triton_model
     assert (own, MODELS[name].operation) == (model, operation)
 
 
-def test_a_target_is_held_only_without_errors() -> None:
+def test_a_target_is_met_only_without_errors() -> None:
     assert _tried(0.9, 10).meets(1.0)
     assert not _tried(1.1, 10).meets(1.0)
     assert not _tried(0.9, 10, errors=1).meets(1.0)
 
 
-def test_those_that_hold_the_target_come_first_and_the_fastest_before() -> None:
+def test_combinations_that_meet_the_target_come_first_fastest_first() -> None:
     slow, fast, late = _tried(0.5, 10), _tried(0.9, 20), _tried(2, 99)
     assert table([slow, late, fast], 1.0).splitlines()[2:] == [row(its, 1.0) for its in (fast, slow, late)]
 
 
-def test_a_row_tells_the_knobs_and_what_they_gave() -> None:
+def test_a_row_has_the_settings_and_their_result() -> None:
     assert row(_tried(0.25, 1234), 1.0) == "| 0 | 8 | 1 | 2 | 250 | 1234 words | 3.50 | - | - | - | - | yes |"
 
 
-def test_a_row_tells_how_full_the_device_was_where_the_metrics_are_read() -> None:
+def test_a_row_has_batch_figures_if_the_metrics_were_read() -> None:
     tried = dataclasses.replace(_tried(0.25, 1234), in_flight=5.25, bound=12.0, batch_work=1536.0, batch_fill=0.875)
     assert row(tried, 1.0) == "| 0 | 8 | 1 | 2 | 250 | 1234 words | 3.50 | 5.2 | 12 | 1536 | 88% | yes |"
