@@ -56,11 +56,7 @@ $(VENV)/installed-clients: $(VENV)/base tests/clients/requirements.txt tests/cli
 	@$(INSTALL) clients
 	@touch $@
 
-$(VENV)/installed-bench: $(VENV)/installed scripts/benchmark/requirements.txt
-	@$(INSTALL) bench
-	@touch $@
-
-$(VENV)/installed-lab: $(VENV)/installed-tests $(VENV)/installed-bench lab/requirements.txt
+$(VENV)/installed-lab: $(VENV)/installed-tests lab/requirements.txt
 	@$(INSTALL) lab
 	@touch $@
 
@@ -137,12 +133,12 @@ test: check-python ## lint, export the demo models, and every test, those agains
 	@$(BIN)/python -m pytest -m alone $$(grep -rl --include='test_*.py' 'mark\.alone' tests)
 
 bench: check-export ## measure every operation under load; BENCH="--operations embeddings --callers 16 --seconds 20"
-	@$(MAKE) --no-print-directory $(VENV)/installed-bench
+	@$(MAKE) --no-print-directory install
 	@$(EXPORT)
 	@$(BIN)/python -m scripts.benchmark $(BENCH)
 
 tune: check-export ## sweep a model's settings for a latency target; TUNE="--model m3_embedder --p95 1.0"
-	@$(MAKE) --no-print-directory $(VENV)/installed-bench
+	@$(MAKE) --no-print-directory install
 	@$(EXPORT)
 	@$(BIN)/python -m scripts.benchmark.product.tune $(TUNE)
 

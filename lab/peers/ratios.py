@@ -1,7 +1,7 @@
 """Sides in turn, round after round: what each did in a second, what it heard wrong, and how much slower it was."""
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tqdm import tqdm
@@ -9,10 +9,31 @@ from tqdm import tqdm
 from lab.peers.sides import Case, Side
 from lab.peers.word_errors import Errors, Heard, errors
 from scripts.benchmark.common import output
-from scripts.benchmark.common.summary import Spread
 
 PRODUCT = "Quartet"
 _HEARD = ("words wrong", "start of a prompt's first word, off by")
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Median, minimum and maximum over several rounds."""
+
+    median: float
+    least: float
+    most: float
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> "Spread":
+        its = list(values)
+        return cls(statistics.median(its), min(its), max(its))
+
+    @classmethod
+    def of_ratios(cls, ones: Iterable[float], others: Iterable[float]) -> "Spread":
+        """Ratios within each round, because the machine's speed differs between rounds."""
+        return cls.of(one / other for one, other in zip(ones, others, strict=True))
+
+    def __format__(self, form: str) -> str:
+        return f"{self.median:{form}} ({self.least:{form}} to {self.most:{form}})"
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,6 @@ PARTS = {
         ),
     ),
     "tests": Part("what tests need", ("tests/requirements.txt",), ("tests/requirements-nodeps.txt",)),
-    "bench": Part("what benchmarks need", ("scripts/benchmark/requirements.txt",)),
     "lab": Part("what the lab needs", ("lab/requirements.txt",)),
     "clients": Part("clients to test with", alone=("tests/clients/requirements.txt",), folder=_VENV / "clients"),
     **{

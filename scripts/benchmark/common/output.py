@@ -1,10 +1,9 @@
-"""Writes a measurement: its machine, its numbers, a table and a plot."""
+"""Writes a measurement: its machine, its numbers and a table."""
 
 import json
 import platform
 import subprocess
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,21 +53,3 @@ def write(stem: Path, table: str, numbers: dict[str, Any]) -> None:
     whole = json.dumps({"machine": machine(), **numbers}, indent=2)
     stem.with_suffix(".json").write_text(f"{whole}\n", encoding="utf-8")
     stem.with_suffix(".md").write_text(f"{table}\n", encoding="utf-8")
-
-
-@contextmanager
-def plot(path: Path) -> Iterator[Any]:
-    """Axes that are written to ``path`` when the block ends."""
-    # Imported here, because it is optional.
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(9, 5))
-    try:
-        yield axes
-        figure.tight_layout()
-        figure.savefig(path, dpi=120)
-    finally:
-        pyplot.close(figure)

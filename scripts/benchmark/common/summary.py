@@ -1,8 +1,7 @@
-"""Summaries of calls, and of rounds of a measurement."""
+"""Summaries of calls."""
 
-import statistics
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,25 +52,3 @@ def summary(samples: Sequence[Sample]) -> Summary:
         latency=latency,
         errors={str(status): n for status, n in Counter(s.status for s in samples if s.status != 200).items()},
     )
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Median, minimum and maximum over several rounds."""
-
-    median: float
-    least: float
-    most: float
-
-    @classmethod
-    def of(cls, values: Iterable[float]) -> "Spread":
-        its = list(values)
-        return cls(statistics.median(its), min(its), max(its))
-
-    @classmethod
-    def of_ratios(cls, ones: Iterable[float], others: Iterable[float]) -> "Spread":
-        """Ratios within each round, because the machine's speed differs between rounds."""
-        return cls.of(one / other for one, other in zip(ones, others, strict=True))
-
-    def __format__(self, form: str) -> str:
-        return f"{self.median:{form}} ({self.least:{form}} to {self.most:{form}})"

@@ -155,19 +155,6 @@ def table(found: list[Tried], p95: float) -> str:
     return "\n".join([_HEAD, *(row(tried, p95) for tried in best)])
 
 
-def _plot(path: Path, found: list[Tried], p95: float) -> None:
-    with output.plot(path) as axes:
-        colours = ["tab:green" if tried.meets(p95) else "tab:gray" for tried in found]
-        axes.scatter([1000 * tried.p95 for tried in found], [tried.units_a_second for tried in found], c=colours)
-        for tried in found:
-            axes.annotate("/".join(tried.knobs.words()), (1000 * tried.p95, tried.units_a_second), fontsize=7)
-        axes.axvline(1000 * p95, color="black", linewidth=0.8)
-        axes.set(
-            xlabel="p95 in milliseconds", ylabel=f"{found[0].unit} a second", title="delay/batch/instances/threads"
-        )
-        axes.grid(True, alpha=0.3)
-
-
 def _numbers(text: str) -> list[int]:
     return [int(number) for number in text.split(",")]
 
@@ -204,7 +191,6 @@ def main() -> int:
     stem, shown = arguments.out / arguments.model, table(found, arguments.p95)
     numbers = {"model": arguments.model, "p95": arguments.p95, "tried": [asdict(tried) for tried in found]}
     output.write(stem, shown, numbers)
-    _plot(stem.with_suffix(".png"), found, arguments.p95)
     print(f"\n{shown}\n\nwritten to {arguments.out}")
     return 0
 
