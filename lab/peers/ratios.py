@@ -1,4 +1,4 @@
-"""Sides in turn, round after round: what each did in a second, what it heard wrong, and how much slower it was."""
+"""Runs sides in turn, round after round, and compares their rates and word errors."""
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,7 +38,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Row:
-    """One side: what it did in a second, the seconds of its rounds, and what it heard wrong in the last one."""
+    """One side: its units per second, the seconds of its rounds, and the word errors of the last one."""
 
     case: str
     side: str
@@ -53,7 +53,7 @@ class Row:
 
 
 def compare(case: Case, sides: Mapping[str, Side], runs: int) -> list[Row]:
-    """Every side once to warm up, then ``runs`` rounds with the sides in turn."""
+    """Run every side once to warm up, then ``runs`` rounds with the sides in turn."""
     seconds: dict[str, list[float]] = {name: [] for name in sides}
     heard: dict[str, list[Heard]] = {}
     for turn in tqdm(range(runs + 1), desc=case.name, unit="round"):
@@ -75,7 +75,7 @@ def compare(case: Case, sides: Mapping[str, Side], runs: int) -> list[Row]:
 
 
 def times_as_fast(row: Row, rows: Sequence[Row]) -> dict[str, Spread]:
-    """What the product's sides are to a side within a round; where words are heard, the quickest that is as right."""
+    """The speed-up of the product's sides over a side; for transcripts, of the fastest one with no more errors."""
     products = [its for its in rows if its.product]
     if row.errors is None:
         return {its.side: Spread.of_ratios(row.seconds, its.seconds) for its in products}
@@ -85,7 +85,7 @@ def times_as_fast(row: Row, rows: Sequence[Row]) -> dict[str, Spread]:
 
 
 def table(found: Sequence[Row]) -> str:
-    """A Markdown table a case, one side a line."""
+    """A Markdown table per case, one line per side."""
     lines: list[str] = []
     for case in dict.fromkeys(row.case for row in found):
         its = [row for row in found if row.case == case]
