@@ -3,13 +3,20 @@
     python -m scripts.run.fit --repository model_repository
 
 writes ``configs/machine.pbtxt`` next to each ``config.pbtxt`` that does not fit. Triton reads it with
-``--model-config-name=machine``, and ``config.pbtxt`` if it is missing. ``FIT=threads=4,voices=2`` in the environment
-overrides numbers.
+``--model-config-name=machine``, and ``config.pbtxt`` if it is missing.
+
+    python -m scripts.run.fit --repository /models/current --into /tmp/repository
+
+leaves the repository alone and writes into another folder, with links to the models: containers with different
+processors can share one read-only repository. ``FIT=threads=4,voices=2`` in the environment overrides numbers.
+``PROCESSORS`` overrides the number of processors: on Kubernetes a pod without a limit sees those of its node.
 """
 
 import argparse
+import json
 import os
 import re
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -18,6 +25,8 @@ from scripts.local_triton.checks import PreflightError
 from scripts.machine import cores, memory_bytes, processors
 
 CONFIG_NAME = "machine"
+# Models without a configuration of this name, the voices, run on the processors of a GPU's machine.
+_GPU_CONFIG_NAME = "gpu"
 _GB = 10**9
 # Most threads that speed up one window or one batch of texts.
 _MOST_THREADS = 16
@@ -89,11 +98,34 @@ class Fit:
                 own.parent.mkdir(exist_ok=True)
                 own.write_text(fitted, encoding="utf-8")
 
+    def link(self, repository: Path, folder: Path) -> None:
+        """Fill ``folder`` with links to the models of ``repository``, and with configurations that fit.
+
+        A model that could not be exported is left out, so that Triton starts with the others.
+        """
+        shutil.rmtree(folder, ignore_errors=True)
+        for committed in sorted(repository.glob("*/config.pbtxt")):
+            if _failed(committed.parent):
+                continue
+            model = folder / committed.parent.name
+            (model / "configs").mkdir(parents=True)
+            for path in (*committed.parent.iterdir(), *committed.parent.glob("configs/*.pbtxt")):
+                if path.name != "configs":
+                    (model / path.relative_to(committed.parent)).symlink_to(path)
+            for name in (CONFIG_NAME, _GPU_CONFIG_NAME):
+                if not (own := model / "configs" / f"{name}.pbtxt").exists():
+                    own.write_text(self._fitted(model.name, committed.read_text(encoding="utf-8")), encoding="utf-8")
+
     def _fitted(self, model: str, text: str) -> str:
         if model.startswith("piper_"):
             return _replaced(text, _INSTANCES, self.voices)
         fitted = _replaced(text, _THREADS, self.threads)
         return _replaced(fitted, _INSTANCES, self.whispers) if model.startswith("whisper_") else fitted
+
+
+def _failed(model: Path) -> bool:
+    stamp = model / "1" / "exported.json"
+    return stamp.is_file() and bool(json.loads(stamp.read_text(encoding="utf-8"))["failed"])
 
 
 def _within(least: int, wanted: int, *most: int) -> int:
@@ -112,7 +144,10 @@ def of_this_machine(environ: Mapping[str, str]) -> Fit:
 
     Raises ``PreflightError`` if ``FIT`` is invalid.
     """
-    fitted = Fit.of(processors(), memory_bytes(), cores())
+    ours = environ.get("PROCESSORS", "")
+    if not (ours or "0").isdecimal():
+        raise PreflightError(f"PROCESSORS={ours}: must be a whole number")
+    fitted = Fit.of(int(ours or 0) or processors(), memory_bytes(), cores())
     known = {each.name for each in fields(fitted)} - {"processors"}
     overrides: dict[str, int] = {}
     for part in environ.get("FIT", "").replace(",", " ").split():
@@ -126,12 +161,16 @@ def of_this_machine(environ: Mapping[str, str]) -> Fit:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Fit the models' configurations to this machine.")
     parser.add_argument("--repository", type=Path, default=Path("model_repository"))
-    repository = parser.parse_args().repository
+    parser.add_argument("--into", type=Path, help="a folder for links and configurations, instead of the repository")
+    options = parser.parse_args()
     try:
         fit = of_this_machine(os.environ)
     except PreflightError as error:
         parser.error(str(error))
-    fit.write(repository)
+    if options.into:
+        fit.link(options.repository.resolve(), options.into)
+    else:
+        fit.write(options.repository)
     print(fit)
 
 
