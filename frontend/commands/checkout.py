@@ -10,7 +10,6 @@ ROOT = Path(__file__).parents[2]
 # The module that each is, and what it does.
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "compare": ("scripts.compare", "what int8 changes on your own texts (in a checkout)"),
-    "gpu-check": ("scripts.gpu_check", "verify and measure a running product on a GPU (in a checkout)"),
 }
 _NONE = 2
 

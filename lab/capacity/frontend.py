@@ -1,4 +1,4 @@
-"""A frontend: the product's dispatcher and queues, and in the place of its pipelines' work the time that it takes."""
+"""A frontend: the product's dispatcher and queues, with the time of its pipelines instead of their work."""
 
 import asyncio
 import functools
@@ -22,20 +22,20 @@ from lab.capacity.machine import Machine
 from lab.capacity.triton import Connection, SimulatedTriton, inputs_of
 from scripts.capacity.fits import Fits, Line, ModelFit
 
-# As operations/packed_model.py and operations/speech/pipeline.py have them: a block of the graphs, and phoneme ids.
+# As in operations/packed_model.py and operations/speech/pipeline.py: tokens per block, and most phoneme ids.
 _BLOCK = 768
 _SENTENCES = Work(MOST_IDS)
 
 
 def work_of(fit: ModelFit, settings: Settings) -> Work:
-    """How the product counts and cuts the work of a model."""
+    """The product's unit and split of a model's work."""
     if fit.window_seconds:
         return Abilities(fit.window_seconds).work
     return Work(_BLOCK, settings.token_budget, divisible=True) if fit.unit == "tokens" else _SENTENCES
 
 
 class Frontend:
-    """One of those that share ``board``, with the product's default settings; made inside the event loop it uses."""
+    """A frontend that shares ``board``, with default settings. It must be made inside its event loop."""
 
     def __init__(self, name: str, fits: Fits, machine: Machine, board: Board, zone: str) -> None:
         self._settings = settings = Settings()
@@ -56,18 +56,18 @@ class Frontend:
         await self._frontends.start()
 
     async def close(self) -> None:
-        """Leave the others; what is under way ends."""
+        """Leave the others after the calls in flight."""
         await self.dispatcher.close()
         await self._frontends.close()
 
     async def found(self, name: str, triton: SimulatedTriton, zone: str) -> None:
-        """Calls go to this Triton too."""
+        """Add a Triton."""
         await self.dispatcher.add(name, Connection(triton, self._on_event_loop), dict.fromkeys(triton.fits, 0), zone)
 
     async def answer(self, request: Request, key: int, tier: int) -> None:
-        """Return when the answer to a key of a tier, 1 to 3, would go out; raises the product's own errors."""
+        """Return when the answer to a key of a tier (1 to 3) would be sent; raises the product's errors."""
         fit = self._fits.requests[request.operation]
-        # Half of what the event loop does is for the request, the other half for its calls.
+        # Half of the event loop's time is for the request, the other half for its calls.
         half = fit.loop.seconds(request.units, request.count) / 4
         await self._on_event_loop(half)
         context = RequestContext(key, tier, None, 0.0)
@@ -82,9 +82,9 @@ class Frontend:
         await asyncio.sleep(fit.wire)
 
     async def _read(self, request: Request, context: RequestContext) -> None:
-        """As operations/packed_model.py: tokenize, cut into pieces, call."""
+        """As operations/packed_model.py: tokenize, split, call."""
         await self._beside(self._threads, self._fits.requests[request.operation].threads, request, context)
-        # Of ids, only how many there are is asked.
+        # Only the number of ids matters.
         texts = cast(list[Ids], [range(int(length)) for length in request.parts])
         pieces = pack(texts, self.dispatcher.batch(request.model))
         await self._infer(request, [work(piece) for piece in pieces], context, self._settings.calls_at_once)
@@ -102,7 +102,7 @@ class Frontend:
         await self._infer(request, longest_first, context, self._settings.calls_at_once, part=1 / halves)
 
     async def _transcribe(self, request: Request, context: RequestContext) -> None:
-        """As operations/transcription/pipeline.py: decode and cut, windows, put together."""
+        """As operations/transcription/pipeline.py: decode and cut, call, join."""
         fit, settings = self._fits.requests[request.operation], self._settings
         await self._beside(self._audio, fit.workers, request, context)
         context.extend(settings.audio_second_seconds * request.units)
@@ -112,7 +112,7 @@ class Frontend:
     async def _infer(
         self, request: Request, costs: Sequence[float], context: RequestContext, at_once: int, part: float = 1.0
     ) -> None:
-        """Calls of so much work each, which are a part of a request's; refused where they would end too late."""
+        """Make calls of these costs, which are a part of a request; refuse them if they would end too late."""
         fit, model = self._fits.requests[request.operation], request.model
         self.dispatcher.queue(model).refuse_late(context, sum(costs), at_once)
         loop = fit.loop.seconds(request.units, request.count) / 2 * part / len(costs)
@@ -124,7 +124,7 @@ class Frontend:
     async def _beside(
         self, queue: ModelQueue, line: Line, request: Request, context: RequestContext, part: float = 1.0
     ) -> None:
-        """A part of the work of processes or threads, when it is the caller's turn."""
+        """Do a part of the work of processes or threads, in the order of their queue."""
         seconds = line.seconds(request.units, request.count) * part
 
         async def busy(_: str) -> Any:

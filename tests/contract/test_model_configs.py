@@ -15,14 +15,13 @@ from frontend.operations.rerank import pipeline as rerank
 from frontend.operations.speech import pipeline as speech
 from frontend.operations.transcription import pipeline as transcription
 from frontend.text import tokens
-from scripts.run import gpus
 from tests.conftest import ROOT
 
 TRITON_MODELS = Served.of().triton_models
 TEXT = {model.operation: model.triton_model for model in MODELS.values() if model.max_tokens}
 REPOSITORY = ROOT / "model_repository"
-# Those that are written for the GPUs of this machine name them.
-OF_OTHERS = {*REPOSITORY.glob("*/configs/*.pbtxt")} - {*REPOSITORY.glob(f"*/configs/{gpus.CONFIG_NAME}.pbtxt")}
+# An operator may have written others, which name the GPUs of this machine.
+OF_OTHERS = {*REPOSITORY.glob("*/configs/*.pbtxt")} - {*REPOSITORY.glob("*/configs/gpus.pbtxt")}
 CONFIGS = sorted([*REPOSITORY.glob("*/config.pbtxt"), *OF_OTHERS])
 PIPER = [name for name in TRITON_MODELS if name.startswith("piper_")]
 

@@ -12,7 +12,7 @@ import pytest
 
 from client.verify.facts import Facts, load
 from frontend.config.reading import PREFIX
-from scripts.run.known_answers import told
+from scripts.run.known_answers import variables
 from scripts.run.preflight import Choice
 from scripts.run.stack import Stack
 from tests.conftest import ROOT
@@ -27,7 +27,7 @@ def _verify(values: Mapping[str, str], *arguments: str) -> subprocess.CompletedP
     return subprocess.run(
         [sys.executable, "-m", "client", "verify", *arguments],
         cwd=ROOT,
-        env={**os.environ, **told(Choice("run"), MODELS), **values},
+        env={**os.environ, **variables(Choice("run"), MODELS), **values},
         capture_output=True,
         text=True,
         check=False,

@@ -14,7 +14,6 @@ import uvloop
 import yaml
 
 from frontend.config.reading import PREFIX
-from scripts.observability import dashboard
 from scripts.run.stack import Stack
 from tests.conftest import KEY
 from tests.frontends import prepare, running
@@ -25,7 +24,8 @@ from tests.triton.load import work
 pytestmark = pytest.mark.triton
 
 _RULES = [rule for group in yaml.safe_load(RULES.read_text(encoding="utf-8"))["groups"] for rule in group["rules"]]
-_PANELS = [panel for panel in json.loads(dashboard.FILE.read_text(encoding="utf-8"))["panels"] if "targets" in panel]
+_DASHBOARD = json.loads((OBSERVABILITY / "grafana" / "dashboards" / "quartet.json").read_text(encoding="utf-8"))
+_PANELS = [panel for panel in _DASHBOARD["panels"] if "targets" in panel]
 _QUERIES = [
     *((rule["record"], rule["expr"]) for rule in _RULES if "record" in rule),
     *((panel["title"], target["expr"]) for panel in _PANELS for target in panel["targets"]),
@@ -116,9 +116,3 @@ def test_metrics_are_as_prometheus_wants_them(stack: Stack) -> None:
         text = answer.read()
     done = subprocess.run([binary("promtool"), "check", "metrics"], input=text, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
-
-
-def test_the_dashboard_is_that_of_its_panels() -> None:
-    assert dashboard.FILE.read_text(encoding="utf-8") == dashboard.dashboard(), (
-        "run 'python -m scripts.observability.dashboard'"
-    )

@@ -1,4 +1,4 @@
-"""Three shapes of load, against a small server whose times are known."""
+"""Requests, shapes of load against a small server whose times are known, and summaries."""
 
 import asyncio
 import time
@@ -9,7 +9,9 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from scripts.benchmark.common import load
-from scripts.benchmark.common.inputs import Call
+from scripts.benchmark.common.inputs import Call, calls
+from scripts.benchmark.common.load import Sample
+from scripts.benchmark.common.summary import summary
 
 CALL = Call("/embeddings", 10, {"input": "a"})
 
@@ -74,9 +76,39 @@ async def test_every_call_is_sent_once_whatever_the_callers(server: Server) -> N
 
 
 @pytest.mark.parametrize(("answer", "units"), [({}, 10.0), ({"usage": {"prompt_tokens": 7, "total_tokens": 7}}, 7.0)])
-async def test_the_tokens_that_an_answer_tells_are_counted(
-    server: Server, answer: dict[str, object], units: float
-) -> None:
+async def test_the_unit_of_work_is_the_answers_tokens(server: Server, answer: dict[str, object], units: float) -> None:
     server.answer = answer
     (sample,) = await load.burst(server.client, [CALL])
     assert sample.units == units
+
+
+@pytest.mark.parametrize("operation", ["embeddings", "rerank", "speech"])
+def test_calls_are_the_same_for_the_same_seed(operation: str) -> None:
+    assert calls(operation, 5, seed=3) == calls(operation, 5, seed=3) != calls(operation, 5, seed=4)
+
+
+def test_texts_are_of_mixed_lengths() -> None:
+    lengths = [len(text.split()) for call in calls("embeddings", 50, 1) for text in (call.body or {})["input"]]
+    assert min(lengths) < 20
+    assert max(lengths) > 300
+
+
+def test_clips_last_5_to_15_seconds() -> None:
+    (call,) = calls("transcriptions", 1, 1)
+    assert 5 <= call.units <= 15
+    assert len(call.file or b"") == 44 + 2 * round(call.units * 16_000)
+
+
+def test_errors_do_not_count_as_throughput() -> None:
+    its = summary([Sample(0.0, 2.0, 200, 10), Sample(1.0, 3.0, 200, 10), Sample(1.0, 1.0, 502, 10)])
+    assert (its.units_a_second, its.calls_a_second, its.errors, its.failed) == (5, 0.5, {"502": 1}, 1)
+
+
+def test_percentiles_are_of_the_calls_that_succeeded() -> None:
+    its = summary([Sample(0.0, number / 100, 200, 1) for number in range(1, 101)] + [Sample(0.0, 9.0, 502, 1)])
+    assert its.percentile("p50") == pytest.approx(0.505)
+    assert its.latency["max"] == 1.0
+
+
+def test_without_a_successful_call_every_latency_is_infinite() -> None:
+    assert summary([Sample(0.0, 1.0, 502, 1)]).percentile("p95") == float("inf")

@@ -1,7 +1,4 @@
-"""Recordings of people, and what they say: real speech to hold to account whatever hears.
-
-They lie in ``recordings/``, a folder a language; ``recordings/ATTRIBUTION.md`` tells whose they are.
-"""
+"""Recordings of people with transcripts, one folder per language. ``ATTRIBUTION.md`` names their owners."""
 
 import json
 import re
@@ -15,12 +12,12 @@ from numpy.typing import NDArray
 
 SAMPLE_RATE = 16_000
 _WORD = re.compile(r"[^\W_]+")
-_FOLDER = Path(__file__).parent / "recordings"
+_FOLDER = Path(__file__).parent
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """One recording of ``seconds``: who speaks says ``text`` and nothing else, in the ``language`` of that code."""
+    """One recording of ``seconds``, in which a person says ``text`` in the language of that code."""
 
     language: str
     name: str
@@ -46,11 +43,13 @@ def read_g722(path: Path) -> NDArray[np.int16]:
 
 
 def recordings(*languages: str, most: int | None = None) -> list[Recorded]:
-    """Those of the ``languages``, or of all: ``most`` of each, or all, in the order of ``transcripts.json``."""
-    told = json.loads((_FOLDER / "transcripts.json").read_text(encoding="utf-8"))
-    return [Recorded(language, **each) for language in languages or told for each in told[language][:most]]
+    """Recordings of the given languages (default: all), at most ``most`` each, in the order of ``transcripts.json``."""
+    transcripts = json.loads((_FOLDER / "transcripts.json").read_text(encoding="utf-8"))
+    return [
+        Recorded(language, **each) for language in languages or transcripts for each in transcripts[language][:most]
+    ]
 
 
 def words(text: str) -> list[str]:
-    """In lower case, without punctuation, parted at apostrophes and hyphens."""
+    """The words in lower case, without punctuation, split at apostrophes and hyphens."""
     return _WORD.findall(unicodedata.normalize("NFKC", text).lower())
