@@ -11,8 +11,7 @@ import uvloop
 from aiohttp import web
 
 from frontend.http.runner import Runner
-from frontend.processes.status import SharedStatus
-from frontend.processes.worker import Descriptors, Start
+from frontend.processes.worker import Descriptors, SharedStatus, Start
 
 _ENDING = (signal.SIGTERM, signal.SIGINT)
 

@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from frontend.processes.status import SharedStatus
+from frontend.processes.worker import SharedStatus
 
 
 class ServerState:

@@ -1,10 +1,13 @@
-"""The parent of workers: what becomes of one that dies is mended, counted and forgotten."""
+"""The parent of the workers restarts, counts and ends them; its sockets, shared counts and pauses."""
 
 import json
 import os
 import signal
+import socket
+import struct
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,7 +17,10 @@ from typing import Any
 import pytest
 
 from frontend.config.settings import Settings
-from frontend.processes.worker import Descriptors, Worker
+from frontend.processes.pauses import Pauses
+from frontend.processes.sockets import bind
+from frontend.processes.worker import Descriptors, SharedStatus, Worker, WorkerCounts
+from scripts.local_triton.checks import free_port
 from tests.conftest import ROOT
 
 _PARENT = """
@@ -23,27 +29,25 @@ from frontend.config.settings import Settings
 from frontend.processes.workers import Workers
 sys.exit(Workers(Settings(port=0), [sys.executable, "-c", sys.argv[1]], Settings).run())
 """
-# Says that it accepts, then a few times a second what it was told, and whose gauges there are; SIGUSR1 ends it as one
-# that cannot start.
+# Reports that it accepts. Then it prints the parent's counts a few times a second, and a counter and a gauge that it
+# increased once. SIGUSR1 ends it as a worker that cannot start.
 _WORKER = """
 import dataclasses, json, os, signal, struct, sys, time
-from pathlib import Path
-from frontend.observe import METRICS_FOLDER
-from frontend.observe.metrics import CONNECTIONS
-from frontend.processes.status import SharedStatus
-from frontend.processes.worker import Start
+from frontend.observe.metrics import CONNECTIONS, CONNECTIONS_REFUSED
+from frontend.processes.worker import SharedStatus, Start
 signal.signal(signal.SIGUSR1, lambda *_: os._exit(2))
 start = Start.read(int(sys.argv[1]))
-CONNECTIONS.set(7)
+CONNECTIONS.inc()
+CONNECTIONS_REFUSED.inc()
+values = {"counter": CONNECTIONS_REFUSED._value.get(), "gauge": CONNECTIONS._value.get()}
 os.write(start.descriptors.started, b"%d " % os.getpid())
 while os.getppid() > 1:
     time.sleep(0.1)
-    gauges = [int(path.stem.split("_")[-1]) for path in Path(os.environ[METRICS_FOLDER]).glob("gauge_live*")]
     try:
         counts = SharedStatus(start.descriptors.status).read()
     except struct.error:
         continue
-    print(json.dumps({"pid": os.getpid(), "gauges": gauges, **dataclasses.asdict(counts)}), flush=True)
+    print(json.dumps({"pid": os.getpid(), **values, **dataclasses.asdict(counts)}), flush=True)
 """
 
 
@@ -53,21 +57,22 @@ class _Parent:
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self.process = process
 
-    def told_by_another_than(self, pid: int) -> dict[str, Any]:
-        """What a worker that accepts says next."""
+    def report_of_another_than(self, pid: int) -> dict[str, Any]:
+        """The next report of a worker while it accepts."""
         assert self.process.stdout is not None
         deadline = time.monotonic() + 60
         for line in self.process.stdout:
-            told: dict[str, Any] = json.loads(line)
-            if told["pid"] != pid and told["accepting"]:
-                return told
+            report: dict[str, Any] = json.loads(line)
+            if report["pid"] != pid and report["accepting"]:
+                return report
             assert time.monotonic() < deadline
         raise AssertionError("the parent has ended")
 
-    def kill_a_worker(self, number: signal.Signals = signal.SIGKILL) -> int:
-        pid = int(self.told_by_another_than(0)["pid"])
+    def report_after_a_death(self, number: signal.Signals = signal.SIGKILL) -> dict[str, Any]:
+        """The next report after the worker was killed."""
+        pid = int(self.report_of_another_than(0)["pid"])
         os.kill(pid, number)
-        return pid
+        return self.report_of_another_than(pid)
 
 
 @contextmanager
@@ -84,27 +89,23 @@ def parent() -> Iterator[_Parent]:
         yield running
 
 
-def test_a_worker_that_was_killed_is_started_again_and_counted(parent: _Parent) -> None:
-    assert parent.told_by_another_than(parent.kill_a_worker())["restarts"] == 1
+def test_a_killed_worker_is_restarted_and_does_not_count_as_accepting_meanwhile(parent: _Parent) -> None:
+    report = parent.report_after_a_death()
+    assert [report[name] for name in ("wanted", "accepting", "failing", "restarts")] == [1, 1, 0, 1]
 
 
-def test_what_a_killed_worker_held_is_in_no_gauge(parent: _Parent) -> None:
-    killed = parent.kill_a_worker()
-    assert killed not in parent.told_by_another_than(killed)["gauges"]
+def test_a_killed_worker_leaves_its_counters_and_not_its_gauges(parent: _Parent) -> None:
+    report = parent.report_after_a_death()
+    assert (report["counter"], report["gauge"]) == (2, 1)
 
 
-def test_a_killed_worker_does_not_accept_until_the_next_one_does(parent: _Parent) -> None:
-    told = parent.told_by_another_than(parent.kill_a_worker())
-    assert (told["wanted"], told["accepting"], told["failing"]) == (1, 1, 0)
+def test_a_worker_that_has_run_is_restarted_whatever_its_exit_code(parent: _Parent) -> None:
+    assert parent.report_after_a_death(signal.SIGUSR1)["restarts"] == 1
 
 
 def test_a_worker_that_cannot_start_ends_its_parent_at_the_first_start() -> None:
     with _parent_of("import sys; sys.exit(2)") as parent:
         assert parent.process.wait(60) == 2
-
-
-def test_a_worker_that_has_run_is_started_again_whatever_it_ends_with(parent: _Parent) -> None:
-    assert parent.told_by_another_than(parent.kill_a_worker(signal.SIGUSR1))["restarts"] == 1
 
 
 def _wait_for(holds: Callable[[], bool]) -> None:
@@ -121,9 +122,44 @@ def _runs(pid: int) -> bool:
         return False
 
 
-def test_what_a_worker_has_started_ends_with_it(tmp_path: Path) -> None:
+def test_the_child_processes_of_a_worker_end_with_it(tmp_path: Path) -> None:
     note = tmp_path / "child"
     code = f"import subprocess; open({str(note)!r}, 'w').write(str(subprocess.Popen(['sleep', '60']).pid))"
-    worker = Worker([sys.executable, "-c", code], Settings(), Descriptors(*[-1] * 5), str(tmp_path))
-    _wait_for(lambda: worker.ended() is not None)
+    worker = Worker([sys.executable, "-c", code], Settings(), Descriptors(*[-1] * 5), str(tmp_path), 0)
+    _wait_for(lambda: worker.exit_code() is not None)
     _wait_for(lambda: not _runs(int(note.read_text(encoding="utf-8"))))
+
+
+def test_workers_read_the_counts_that_the_parent_wrote_last() -> None:
+    status = SharedStatus.new()
+    with pytest.raises(struct.error):
+        status.read()
+    for counts in (WorkerCounts(3), WorkerCounts(3, accepting=2, leaving=1, restarts=70_000, failing=1)):
+        status.write(counts)
+        assert SharedStatus(status.descriptor).read() == counts
+    os.close(status.descriptor)
+
+
+def test_both_ports_are_bound_and_refuse_callers_until_a_worker_listens() -> None:
+    for bound in bind(Settings(port=0, admin_port=free_port())):
+        with bound, socket.socket() as caller:
+            assert caller.connect_ex(bound.getsockname()) != 0
+
+
+def test_a_port_that_is_released_within_a_moment_is_bound() -> None:
+    taken = socket.create_server(("127.0.0.1", 0))
+    releasing = threading.Timer(0.25, taken.close)
+    releasing.start()
+    (bound,) = bind(Settings(host="127.0.0.1", port=taken.getsockname()[1]))
+    bound.close()
+    releasing.join()
+
+
+def test_pauses_between_restarts_grow_up_to_30_seconds() -> None:
+    pauses = Pauses()
+    assert [pauses.next(float(second)) for second in range(8)] == [0, 1, 2, 4, 8, 16, 30, 30]
+
+
+def test_a_restart_after_a_quiet_minute_has_no_pause() -> None:
+    pauses = Pauses()
+    assert [pauses.next(second) for second in (0.0, 1.0, 61.0)] == [0, 1, 0]
