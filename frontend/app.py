@@ -53,8 +53,8 @@ from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.transcription import handler as transcription
 from frontend.operations.transcription.pipeline import TranscriptionPipeline
 from frontend.pages import health, metrics
-from frontend.pages.missing import missing_middleware
 from frontend.pages.routes import QUERIES, routes
+from frontend.pages.site import missing_middleware
 from frontend.peers.frontends import FixedFrontends, Frontends, SharedFrontends
 from frontend.processes.background import Repeating, measure_loop_delay
 from frontend.processes.offload import Offload, Threads, import_once

@@ -15,14 +15,14 @@ from frontend.tritons.inference import State
 
 @dataclass(frozen=True)
 class Required:
-    """The models that readiness requires: each of ``names``, or any one if there are no names."""
+    """The models that readiness requires: each of ``names``, or with ``any_one`` at least one."""
 
     names: frozenset[str] = frozenset()
     any_one: bool = False
 
     @classmethod
     def of(cls, setting: str, served: Sequence[str]) -> "Required":
-        """Parse the setting; ``SettingsError`` for a model that is not ``served``."""
+        """Parse the setting. Raises ``SettingsError`` for a model that is not ``served``."""
         if setting in ("any", "none"):
             return cls(any_one=setting == "any")
         names = served if setting == "all" else [name.strip() for name in setting.split(",")]
@@ -32,9 +32,10 @@ class Required:
         return cls(frozenset(names))
 
     def met_by(self, states: Mapping[str, State]) -> bool:
-        """Whether requests can be served. A model with wrong numbers is no outage: its export does not fit the machine.
+        """Whether requests can be served.
 
-        It fails readiness even where any one model is enough, so that no such release takes the place of a good one.
+        An unfit model always fails readiness: its export computes wrong numbers on this machine. Otherwise a rolling
+        update would go on with such a release.
         """
         if self.any_one:
             return State.READY in states.values() and State.UNFIT not in states.values()
@@ -60,11 +61,7 @@ def _reason(app: web.Application, states: Mapping[str, State]) -> str:
 
 
 async def ready(request: web.Request) -> web.Response:
-    """This process can serve: the models are there that the settings ask for, the processes for audio and text
-    live, and charges can be written down.
-
-    ``workers`` are those of all together, which share a port.
-    """
+    """Whether this process can serve: required models, task processes and charges work. ``workers`` counts all workers."""
     app = request.app
     states, workers = app[DISPATCHER].states(app[SETTINGS].served.triton_models), app[SERVER_STATE].workers
     reason = _reason(app, states)
