@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access.registry import Registry
 from frontend.config.settings import Settings
-from frontend.database.engine import check_there, open_engine
+from frontend.database.engine import check_exists, open_engine
 from frontend.database.migrate import migrate
 
 _Answer = TypeVar("_Answer")
@@ -36,7 +36,7 @@ def with_database(settings: Settings, work: Callable[[AsyncEngine], Awaitable[_A
 def run(arguments: argparse.Namespace, settings: Settings) -> None:
     """Run a command's ``work`` and print its lines. Raises ``DatabaseUrlError`` if the SQLite file is missing."""
     if not getattr(arguments, "create_database", False):
-        check_there(settings.database)
+        check_exists(settings.database)
     for line in with_database(settings, lambda engine: arguments.work(engine, arguments)):
         print(line)
 

@@ -61,7 +61,7 @@ def _reason(app: web.Application, states: Mapping[str, State]) -> str:
 
 
 async def ready(request: web.Request) -> web.Response:
-    """Whether this process can serve: required models, task processes and charges work. ``workers`` counts all workers."""
+    """Whether this process can serve: required models, task processes and charges work."""
     app = request.app
     states, workers = app[DISPATCHER].states(app[SETTINGS].served.triton_models), app[SERVER_STATE].workers
     reason = _reason(app, states)

@@ -26,9 +26,8 @@ async def list_orgs(request: web.Request) -> web.Response:
     """List organisations. ``balance`` is null without a wallet."""
     search, requested = name(request.query, "search"), page(request)
     found = await registry(request).orgs(search or "", requested)
-    balances = {
-        org: to_chf(amount) for org, amount in (await books(request).balances([row[0] for row in found])).items()
-    }
+    amounts = await books(request).balances([org for org, _, _ in found])
+    balances = {org: to_chf(amount) for org, amount in amounts.items()}
     entries = [{**_org(org, limit), "keys": keys, "balance": balances.get(org)} for org, limit, keys in found]
     return rows(requested, entries)
 
@@ -55,9 +54,8 @@ async def list_top_ups(request: web.Request) -> web.Response:
     """List the credits of a wallet, newest first."""
     requested = page(request, "desc")
     found = await books(request).top_ups(in_path(request, "name"), requested)
-    return rows(
-        requested, [{"reference": each.reference, "amount": to_chf(each.amount), "at": each.at} for each in found]
-    )
+    entries = [{"reference": each.reference, "amount": to_chf(each.amount), "at": each.at} for each in found]
+    return rows(requested, entries)
 
 
 async def top_up(request: web.Request) -> web.Response:

@@ -221,8 +221,8 @@ async def test_a_model_whose_trial_is_cancelled_before_it_begins_comes_back(
     server.up.discard("embedder")
     await heard.until(embedder=False, whisper=True)
     # It comes and goes within one turn of the event loop.
-    backend._see("embedder", True)
-    backend._see("embedder", False)
+    backend._note_readiness("embedder", True)
+    backend._note_readiness("embedder", False)
     server.up.add("embedder")
     await heard.until(embedder=True, whisper=True)
 
