@@ -55,8 +55,8 @@ SECRETS = Table(
 )
 
 # One row per charge. Amounts are in micro-CHF. A price is for one unit; a quantity counts milliseconds, characters or
-# tokens. A retry of a request has the same identity. One that comes too late or too often is charged again, with the next
-# ordinal. ``answers`` counts the answers that a charge has paid for.
+# tokens. A retry of a request has the same identity. If it comes too late or too often, it is charged again, with the
+# next ordinal. ``answers`` counts the answers that a charge has paid for.
 USAGE_EVENTS = Table(
     "usage_events",
     metadata,
