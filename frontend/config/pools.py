@@ -53,7 +53,7 @@ class PoolSetting:
     """The Tritons at ``address``, or at the lines of ``file``. Without ``models`` they serve all models.
 
     ``concurrency`` gives the most calls in flight at one Triton, by model. ``ca`` enables TLS, ``certificate`` and
-    ``key`` enable mutual TLS. The Tritons' certificate must have ``server_name``, or by default the host of the address.
+    ``key`` enable mutual TLS. The Tritons' certificate must have ``server_name``, or else the host of the address.
     """
 
     name: Annotated[str, AfterValidator(_not_in_table)] = ""

@@ -10,8 +10,7 @@ from aiohttp import web
 
 from frontend.config.settings import Settings
 from frontend.http.server import serve
-from frontend.processes.status import SharedStatus, WorkerCounts
-from frontend.processes.worker import Descriptors, Start
+from frontend.processes.worker import Descriptors, SharedStatus, Start, WorkerCounts
 
 
 async def _hello(request: web.Request) -> web.Response:

@@ -16,7 +16,6 @@ from frontend.errors import BadGateway
 from frontend.observe import METRICS_FOLDER, METRICS_NUMBER
 from frontend.processes import offload
 from frontend.processes.offload import Offload, TaskKilledError, Threads, import_once
-from tests.conftest import ROOT
 from tests.deaths import die
 from tests.eventually import until
 from tests.samples import Change, total
@@ -166,7 +165,7 @@ async def test_a_process_cannot_open_many_files(pool: Offload) -> None:
 
 async def test_the_error_of_a_function_passes_through(pool: Offload) -> None:
     with pytest.raises(TypeError):
-        await pool.run(add, 1, "a")  # type: ignore[arg-type]
+        await pool.run(add, 1, "a")
 
 
 async def test_a_thread_returns_the_result_of_the_function() -> None:
@@ -197,5 +196,5 @@ async def _use_preloaded_modules() -> None:
 def test_processes_begin_with_the_preloaded_modules_and_count_in_no_file_of_a_worker(tmp_path: Path) -> None:
     code = f"import asyncio; from {__name__} import _use_preloaded_modules as run; asyncio.run(run())"
     environ = {**os.environ, METRICS_FOLDER: str(tmp_path), METRICS_NUMBER: "5"}
-    subprocess.run([sys.executable, "-c", code], env=environ, cwd=ROOT, check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code], env=environ, cwd=Path(__file__).parents[3], check=True, timeout=60)
     assert {path.stem.rpartition("_")[2] for path in tmp_path.iterdir()} == {"5"}

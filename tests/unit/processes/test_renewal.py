@@ -46,9 +46,8 @@ class Scene:
         return self.started[-1]
 
     def next(self, current: Settings = OLD, *, old: bool = True, room: bool = True, times: int = 1) -> object:
-        for _ in range(times):
-            worker = self.renewal.next(old, room, current)
-        return worker
+        """The result of the last of so many calls."""
+        return [self.renewal.next(old, room, current) for _ in range(times)][-1]
 
     def begin(self) -> Starting:
         """Request a restart and return the first new worker."""
