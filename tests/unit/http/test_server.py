@@ -24,7 +24,7 @@ def _open_files() -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
-def test_a_worker_tells_that_it_accepts_and_ends_with_its_parent() -> None:
+def test_a_worker_reports_that_it_accepts_and_ends_with_its_parent() -> None:
     app = web.Application()
     app.router.add_get("/", _hello)
     (alive, parent), (told, started) = os.pipe(), os.pipe()
@@ -44,13 +44,13 @@ def test_a_worker_tells_that_it_accepts_and_ends_with_its_parent() -> None:
         other.start()
         status = SharedStatus.new()
         status.write(WorkerCounts(1))
-        # The server closes its own.
+        # The server closes this socket.
         shared = Descriptors(os.dup(listening.fileno()), -1, alive, started, status.descriptor)
         serve(app, Start(Settings(), shared))
         other.join()
     for end in (alive, told, started, status.descriptor):
         os.close(end)
     assert answers == [b"%d\n" % os.getpid(), b"hello"]
-    # Each connection is a file: as many as the system lets a process have.
+    # Each connection needs a file, so the limit is raised to the maximum.
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     assert soft == hard
