@@ -1,7 +1,7 @@
-"""Spans over OTLP, by OpenTelemetry's SDK: gathered in a bounded queue and sent by a thread, dropped where it is full.
+"""Spans over OTLP, by OpenTelemetry's SDK. A thread sends them from a bounded queue; a full queue drops them.
 
-Its instrumentation of aiohttp and gRPC is not used: the one names spans by paths, with the keys that stand in some, and
-knows no caller who hangs up; the other would trace every probe, four a second of each Triton.
+OpenTelemetry's instrumentation of aiohttp is not used: it names spans by paths, which may contain keys, and does not
+record disconnects. That of gRPC would trace every probe, four per second of each Triton.
 """
 
 import logging
@@ -25,6 +25,7 @@ from frontend.observe.logs import Outage
 from frontend.observe.metrics import SPANS_LOST
 from frontend.observe.tracing import Attributes, Tracer
 
+# Most spans in the queue and in one export, and milliseconds between exports.
 _MOST_SPANS = 4096
 _BATCH = 512
 _PAUSE_MS = 1000

@@ -94,14 +94,14 @@ class FixedFrontends:
 
 
 class SharedFrontends:
-    """Frontends that exchange the snapshot of ``tells`` through Redis, twice per second.
+    """Frontends that exchange their snapshots through Redis, twice per second.
 
     ``changed`` is called after each heartbeat. The frontends that use a model have equal shares of it. All frontends
     share an unused model, for bulk work. A frontend that starts to use a model has one call in flight until the others
     know, so that shares never overlap. While Redis is away, the last shares stay; without any, it takes all.
     """
 
-    def __init__(self, url: str, tells: Callable[[], Snapshot], changed: Callable[[], None]) -> None:
+    def __init__(self, url: str, snapshot: Callable[[], Snapshot], changed: Callable[[], None]) -> None:
         # The import takes long, and most frontends have no Redis.
         from redis.asyncio import Redis
 
@@ -110,13 +110,13 @@ class SharedFrontends:
         )
         self._script = self.redis.register_script(_PUBLISH)
         self.name = uuid.uuid4().hex
-        self._tells, self._changed = tells, changed
+        self._snapshot, self._changed = snapshot, changed
         # The last snapshots by frontend; this frontend's heartbeats in a row, by model and in all.
         self._snapshots: Mapping[str, Snapshot] = {}
         self._beats: dict[str, int] = {}
         self._alive = 0
-        # Whether the last heartbeat failed; and heartbeats during which other frontends may still be missing.
-        self._lost, self._wary = False, 0
+        # Whether the last heartbeat failed, and heartbeats for which other frontends may be missing after an outage.
+        self._failed, self._incomplete_beats = False, 0
         self._repeating = Repeating(_BEAT_SECONDS, self.beat)
 
     async def start(self) -> None:
@@ -139,7 +139,7 @@ class SharedFrontends:
     def part(self, model: str) -> Part:
         """This frontend's share of a model at the last heartbeat."""
         names = sorted(self._snapshots)
-        if self.name not in names or (len(names) < 2 and not self._wary):
+        if self.name not in names or (len(names) < 2 and not self._incomplete_beats):
             return Part()
         users = [name for name in names if model in self._snapshots[name]]
         others = [name for name in users if name != self.name]
@@ -176,16 +176,16 @@ class SharedFrontends:
 
     async def beat(self) -> None:
         """Publish this frontend's snapshot and read the others'."""
-        own = self._tells()
+        own = self._snapshot()
         try:
             living = await self._publish(orjson.dumps(own))
         except REDIS_AWAY:
-            self._lost = True
+            self._failed = True
         else:
-            if self._lost:
+            if self._failed:
                 # At first only some frontends are back. Shares among these alone would be too large.
-                self._lost, self._wary, self._alive, self._beats = False, _HEARD_BEATS + 1, 0, {}
-            self._wary = max(0, self._wary - 1)
+                self._failed, self._incomplete_beats, self._alive, self._beats = False, _HEARD_BEATS + 1, 0, {}
+            self._incomplete_beats = max(0, self._incomplete_beats - 1)
             self._snapshots = {
                 name.decode(): orjson.loads(text) for name, text in zip(living[::2], living[1::2], strict=True)
             }
