@@ -25,7 +25,7 @@ from frontend.operations.embeddings import handler as embeddings
 from frontend.operations.rerank import handler as rerank
 from frontend.operations.speech import handler as speech
 from frontend.operations.transcription import handler as transcription
-from frontend.pages import health, metrics
+from frontend.pages import metrics
 from frontend.pages.routes import QUERIES, routes
 from frontend.pages.site import missing_middleware
 from frontend.parts import run_parts
@@ -64,7 +64,6 @@ def create_app(settings: Settings, connect: Connect = Triton) -> web.Application
         if export.way:
             MODEL_EXPORT.labels(model, export.way, ",".join(export.skipped_ways)).set(1)
     app[metrics.METRICS] = metrics.MetricsPage()
-    app[health.REQUIRED] = health.Required.of(settings.ready_models, settings.served.triton_models)
     app.cleanup_ctx.append(partial(run_parts, connect=connect))
     app.on_response_prepare.extend([add_headers, refuse_uncharged])
     for operation in settings.operations:

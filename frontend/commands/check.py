@@ -20,7 +20,6 @@ from frontend.database.engine import DatabaseUrlError, parse_url
 from frontend.operations.packed_model import load_tokenizer
 from frontend.operations.speech.voices import PiperVoice
 from frontend.operations.transcription.pipeline import Abilities
-from frontend.pages.health import Required
 
 _PROBLEMS = 2
 # What the readers of a model's files raise for missing or damaged files.
@@ -38,7 +37,7 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
 
     With ``--reach``, print a line for each service too.
     """
-    checks = (_required, _database, _keys, _tritons, _floors, _models, _charges)
+    checks = (_database, _keys, _tritons, _floors, _models, _charges)
     problems = [problem for check in checks for problem in check(settings)]
     for problem in problems:
         print(problem, file=sys.stderr)
@@ -58,13 +57,6 @@ def _exports(settings: Settings) -> Iterator[str]:
     for line, export in zip(lines, found.values(), strict=True):
         yield line
         yield from (f"  skipped {each}" for each in export.skipped)
-
-
-def _required(settings: Settings) -> Iterator[str]:
-    try:
-        Required.of(settings.ready_models, settings.served.triton_models)
-    except SettingsError as error:
-        yield str(error)
 
 
 def _database(settings: Settings) -> Iterator[str]:

@@ -56,7 +56,7 @@ class Settings(Fields):
             settings = TypeAdapter(cls).validate_python(values)
         except ValidationError as error:
             raise reading.refusal(faults_of(error), sources) from None
-        if faults := list(settings._faults()) or list(faults_of_aliases(settings.served)):
+        if faults := list(settings._faults()) or list(settings._faults_of_served()):
             raise reading.refusal(faults, sources)
         return settings
 
@@ -86,6 +86,22 @@ class Settings(Fields):
                 read()
             except ValueError as error:
                 yield name, str(error)
+
+    def _faults_of_served(self) -> Iterator[tuple[str, str]]:
+        """Faults of settings that name served models or voices."""
+        yield from faults_of_aliases(self.served)
+        models = self.served.triton_models
+        for name in self.required_models:
+            if name not in models:
+                yield "ready_models", f"there is no model {name!r}; there are {', '.join(models)}"
+
+    @cached_property
+    def required_models(self) -> Sequence[str]:
+        """The models that ``/health/ready`` requires, if it requires particular ones."""
+        if self.ready_models in ("any", "none"):
+            return ()
+        names = [name.strip() for name in self.ready_models.split(",")]
+        return self.served.triton_models if names == ["all"] else names
 
     @cached_property
     def served(self) -> Served:

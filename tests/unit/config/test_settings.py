@@ -27,6 +27,7 @@ from tests.unit.config.conftest import File
         ("QUARTET_CONFIG", "/nowhere/quartet.toml"),
         ("QUARTET_MODELS", "stt-1,whisper"),
         ("QUARTET_VOICES", "alloy"),
+        ("QUARTET_READY_MODELS", "whisper"),
         ("QUARTET_TRUSTED_PROXIES", "nginx"),
         ("QUARTET_CORS_ORIGINS", "app.example.com"),
         ("QUARTET_CORS_ORIGINS", "https://app.example.com/"),
