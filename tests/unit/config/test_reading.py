@@ -69,23 +69,25 @@ def test_a_file_of_a_secret_overrides_the_settings_file(tmp_path: Path, file: Fi
     assert Settings.from_env(environ).jwt_secret == "x" * 40
 
 
-@pytest.mark.parametrize(("content", "reason"), [(b" \n", "is empty"), (b"\xff", "not UTF-8"), (b"short", "32 bytes")])
-def test_an_invalid_file_of_a_secret_is_refused(tmp_path: Path, content: bytes, reason: str) -> None:
-    with pytest.raises(SettingsError, match=f"QUARTET_JWT_SECRET.*{reason}"):
-        Settings.from_env({"QUARTET_JWT_SECRET_FILE": _secret(tmp_path, content)})
-
-
-def test_a_missing_file_of_a_secret_is_refused() -> None:
-    with pytest.raises(SettingsError, match="QUARTET_ADMIN_KEY_FILE: /nowhere/key: No such file"):
-        Settings.from_env({"QUARTET_ADMIN_KEY_FILE": "/nowhere/key"})
-
-
-def test_a_secret_and_its_file_cannot_be_set_together(tmp_path: Path) -> None:
-    environ = {"QUARTET_JWT_SECRET": SECRET, "QUARTET_JWT_SECRET_FILE": _secret(tmp_path, SECRET.encode())}
-    with pytest.raises(SettingsError, match="QUARTET_JWT_SECRET is set too"):
-        Settings.from_env(environ)
-
-
-def test_a_setting_that_is_no_secret_has_no_file() -> None:
-    with pytest.raises(SettingsError, match="QUARTET_PORT_FILE: there is no such setting"):
-        Settings.from_env({"QUARTET_PORT_FILE": "/etc/port"})
+@pytest.mark.parametrize(
+    ("environ", "content", "message"),
+    [
+        ({"QUARTET_JWT_SECRET_FILE": "{file}"}, b" \n", "QUARTET_JWT_SECRET_FILE: .*is empty"),
+        ({"QUARTET_JWT_SECRET_FILE": "{file}"}, b"\xff", "QUARTET_JWT_SECRET_FILE: .*not UTF-8"),
+        ({"QUARTET_JWT_SECRET_FILE": "{file}"}, b"short", "QUARTET_JWT_SECRET_FILE: .*32 bytes"),
+        ({"QUARTET_ADMIN_KEY_FILE": "/nowhere/key"}, b"", "QUARTET_ADMIN_KEY_FILE: /nowhere/key: No such file"),
+        (
+            {"QUARTET_JWT_SECRET": SECRET, "QUARTET_JWT_SECRET_FILE": "{file}"},
+            SECRET.encode(),
+            "QUARTET_JWT_SECRET is set too",
+        ),
+        ({"QUARTET_PORT_FILE": "/etc/port"}, b"", "QUARTET_PORT_FILE: there is no such setting"),
+    ],
+    ids=["empty", "no text", "short", "missing", "twice", "no secret"],
+)
+def test_an_invalid_file_of_a_secret_is_refused(
+    tmp_path: Path, environ: dict[str, str], content: bytes, message: str
+) -> None:
+    file = _secret(tmp_path, content)
+    with pytest.raises(SettingsError, match=message):
+        Settings.from_env({name: value.format(file=file) for name, value in environ.items()})

@@ -78,6 +78,10 @@ alloy = "amy"
 @pytest.mark.parametrize(
     ("text", "start"),
     [
+        ("prot = 1", "prot:"),
+        ("port = [1]", "port:"),
+        ("port = ", "QUARTET_CONFIG: .*quartet.toml"),
+        ("redis_outage = 'panic'", "redis_outage:"),
         ("limits = 1", "limits:"),
         ("[limits]\nembedding = 1", "limits.embedding:"),
         ("[limits]\nembeddings = 0", "limits.embeddings:"),
@@ -121,6 +125,6 @@ alloy = "amy"
         ("[aliases]\nspeech_format = 'opus'", "aliases.speech_format:"),
     ],
 )
-def test_an_invalid_table_is_refused_by_name(file: File, text: str, start: str) -> None:
+def test_an_invalid_value_or_table_is_refused_by_name(file: File, text: str, start: str) -> None:
     with pytest.raises(SettingsError, match=f"^{start}"):
         Settings.from_env(file(text))
