@@ -84,8 +84,7 @@ async def _tritons(settings: Settings, pool: PoolSetting, place: Place) -> str:
     addresses = await Resolver(settings.dns).addresses(place.host)
     if not addresses:
         raise _LackingError("the name has no address")
-    counts = await asyncio.gather(*(_triton(settings, pool, place, address) for address in addresses))
-    ready = min(counts)
+    ready = min(await asyncio.gather(*(_triton(settings, pool, place, address) for address in addresses)))
     return f"reached; {ready} models are ready" + (f" at {len(addresses)} addresses" if len(addresses) > 1 else "")
 
 

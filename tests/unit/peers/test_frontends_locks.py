@@ -66,6 +66,15 @@ async def test_without_redis_every_frontend_gets_the_lock(
         redis_server.start()
 
 
-async def test_a_single_frontend_gets_the_lock_at_once() -> None:
-    async with asyncio.timeout(1), FixedFrontends(1).lock("whisper") as mine:
-        assert mine
+async def test_frontends_without_redis_get_the_lock_and_several_wait_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    monkeypatch.setattr("frontend.peers.frontends.asyncio.sleep", sleep)
+    for count in (1, 2):
+        async with FixedFrontends(count).lock("whisper") as mine:
+            assert mine
+    assert len(pauses) == 1
+    assert 0 <= pauses[0] <= module._STAGGER_SECONDS

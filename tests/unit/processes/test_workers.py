@@ -146,6 +146,11 @@ def test_both_ports_are_bound_and_refuse_callers_until_a_worker_listens() -> Non
             assert caller.connect_ex(bound.getsockname()) != 0
 
 
+def test_a_taken_port_is_an_error() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(OSError, match="in use"):
+        bind(Settings(port=taken.getsockname()[1]))
+
+
 def test_a_port_that_is_released_within_a_moment_is_bound() -> None:
     taken = socket.create_server(("127.0.0.1", 0))
     releasing = threading.Timer(0.25, taken.close)
