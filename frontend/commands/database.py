@@ -42,5 +42,5 @@ def run(arguments: argparse.Namespace, settings: Settings) -> None:
 
 
 def with_registry(settings: Settings, work: Callable[[Registry], Awaitable[_Answer]]) -> _Answer:
-    """The same for what concerns keys and organisations."""
+    """Open the database and do ``work`` with its registry."""
     return with_database(settings, lambda engine: work(Registry(engine)))
