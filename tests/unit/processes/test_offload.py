@@ -26,14 +26,6 @@ def _pid_after(seconds: float) -> int:
     return os.getpid()
 
 
-def _wait_if_first(folder: str) -> str:
-    """Create a folder named after the process, and wait if it is the first."""
-    os.mkdir(os.path.join(folder, str(os.getpid())))
-    if len(os.listdir(folder)) == 1:
-        time.sleep(60)
-    return "done"
-
-
 def _write(path: str) -> None:
     with open(path, "w") as file:
         file.write("x")
@@ -104,13 +96,6 @@ async def test_a_task_succeeds_although_all_processes_died_idle() -> None:
         os.kill(pid, signal.SIGKILL)
     assert await pool.run(add, 1, 1) == 2
     await pool.close()
-
-
-async def test_a_task_whose_process_was_killed_runs_in_another(pool: Offload, tmp_path: Path) -> None:
-    task = asyncio.create_task(pool.run(_wait_if_first, str(tmp_path)))
-    await until(lambda: os.listdir(tmp_path))
-    os.kill(int(os.listdir(tmp_path)[0]), signal.SIGKILL)
-    assert await task == "done"
 
 
 async def test_the_death_of_a_process_does_not_harm_the_task_of_another() -> None:
