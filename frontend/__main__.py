@@ -85,23 +85,18 @@ def _work(start: Start) -> None:
     serve(create_app(start.settings), start)
 
 
-def _run(arguments: argparse.Namespace) -> int:
-    if arguments.command == "serve":
-        return _serve()
-    if arguments.command == "worker":
-        _work(Start.read(arguments.start))
-        return 0
-    return int(arguments.run(arguments, _read()) or 0)
-
-
-def _run_any() -> int:
-    """Run any command; print each error as one line."""
+def _run() -> int:
+    """Run any other command; print each error as one line."""
     from frontend.access.names import RegistryError
     from frontend.database.engine import DatabaseUrlError
     from frontend.database.migrate import MigrationError
 
+    arguments = _parser().parse_args()
     try:
-        return _run(_parser().parse_args())
+        if arguments.command == "worker":
+            _work(Start.read(arguments.start))
+            return 0
+        return int(arguments.run(arguments, _read()) or 0)
     except DatabaseUrlError as error:
         print(f"QUARTET_DATABASE: {error}", file=sys.stderr)
     except (MigrationError, RegistryError) as error:
@@ -117,7 +112,7 @@ def main() -> int:
         if sys.argv[1:] and sys.argv[1] in checkout.COMMANDS:
             return checkout.start(sys.argv[1], sys.argv[2:])
         # The parent of the workers runs as long as they do, so it imports nothing else.
-        return _serve() if sys.argv[1:] == ["serve"] else _run_any()
+        return _serve() if sys.argv[1:] == ["serve"] else _run()
     except SettingsError as error:
         print(error, file=sys.stderr)
     except OSError as error:
