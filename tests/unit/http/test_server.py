@@ -27,13 +27,13 @@ def _open_files() -> Iterator[None]:
 def test_a_worker_reports_that_it_accepts_and_ends_with_its_parent() -> None:
     app = web.Application()
     app.router.add_get("/", _hello)
-    (alive, parent), (told, started) = os.pipe(), os.pipe()
+    (alive, parent), (reading, started) = os.pipe(), os.pipe()
     answers: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = f"http://127.0.0.1:{listening.getsockname()[1]}"
 
         def live_and_die() -> None:
-            answers.append(os.read(told, 100))
+            answers.append(os.read(reading, 100))
             try:
                 with urllib.request.urlopen(address, timeout=20) as response:
                     answers.append(response.read())
@@ -48,7 +48,7 @@ def test_a_worker_reports_that_it_accepts_and_ends_with_its_parent() -> None:
         shared = Descriptors(os.dup(listening.fileno()), -1, alive, started, status.descriptor)
         serve(app, Start(Settings(), shared))
         other.join()
-    for end in (alive, told, started, status.descriptor):
+    for end in (alive, reading, started, status.descriptor):
         os.close(end)
     assert answers == [b"%d\n" % os.getpid(), b"hello"]
     # Each connection needs a file, so the limit is raised to the maximum.
