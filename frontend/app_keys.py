@@ -1,4 +1,4 @@
-"""Typed keys for the parts of the application."""
+"""Typed keys of the application's parts."""
 
 from collections.abc import Mapping
 
@@ -39,7 +39,7 @@ BOOKS = web.AppKey("books", Books)
 RECORDER = web.AppKey("recorder", Recorder)
 OUTCOMES = web.AppKey("outcomes", Outcomes)
 UNPAID = web.AppKey("unpaid", UnbilledWorkThrottle)
-MEMORY_BUDGET = web.AppKey("held", MemoryBudget)
+MEMORY_BUDGET = web.AppKey("memory_budget", MemoryBudget)
 JSON_BODIES = web.AppKey("json_bodies", JsonBodies)
 AUDIO = web.AppKey("audio", Pool)
 TEXT = web.AppKey("text", Pool)

@@ -23,7 +23,7 @@ from frontend.observe.metrics import (
 )
 from frontend.observe.record import current
 from frontend.processes.background import cancel_all, forget_outcome
-from frontend.tritons.shown import calls_in_flight
+from frontend.tritons.metrics import calls_in_flight
 
 _REFUSALS = {
     "full": "too many calls are waiting for the model, retry later",

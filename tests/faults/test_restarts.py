@@ -88,7 +88,7 @@ async def test_settings_are_read_anew_and_refused_as_a_whole(frontend: Served, e
     for line, reason in (
         ("threads = 0", "threads: must be greater than or equal to 1, not '0'"),
         ('host = "0.0.0.0"', "QUARTET_HOST: cannot change"),
-        ('ready_models = "nothing"', "a worker does not start with them"),
+        ('jwt_jwks = "http://keys"', "a worker does not start with them"),
     ):
         _write(path, "^", f"{line}\n")
         frontend.tell(signal.SIGHUP)

@@ -96,7 +96,7 @@ async def test_a_request_that_loses_two_processes_may_come_again(
 async def test_a_frontend_whose_processes_are_gone_is_not_ready_until_they_are_back(
     settings: Settings, triton: FakeTriton, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("frontend.app.load_phonemizer", die)
+    monkeypatch.setattr("frontend.parts.load_phonemizer", die)
     # For which the end of the frontend waits too.
     monkeypatch.setattr("frontend.processes.offload._START_SECONDS", 1.0)
     async with running(settings, triton) as client:

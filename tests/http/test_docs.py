@@ -6,8 +6,7 @@ from frontend.catalogue.aliases import Aliases
 from frontend.catalogue.endpoints import LIMITS
 from frontend.config.settings import Settings
 from frontend.errors import ApiError
-from frontend.pages.docs import rendered
-from frontend.pages.guide import guide
+from frontend.pages.docs import guide, rendered
 from frontend.pages.openapi import document
 from tests.conftest import Client
 

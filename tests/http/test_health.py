@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 from frontend.catalogue.models import Served
-from frontend.config.reading import SettingsError
 from frontend.config.settings import Settings
-from frontend.pages.health import Required
 from frontend.tritons.triton import Arrays
 from tests.conftest import Client, running
 from tests.fakes import FakeTriton
@@ -82,11 +80,6 @@ async def test_which_models_must_be_there_is_a_setting(settings: Settings, setti
     settings = dataclasses.replace(settings, ready_models=setting)
     async with running(settings, PartOfATriton(lacking=[VOICE])) as client:
         assert (await _ready(client))[0] == status
-
-
-def test_a_model_that_there_is_not_cannot_be_waited_for() -> None:
-    with pytest.raises(SettingsError, match="QUARTET_READY_MODELS: there is no model 'whisper'"):
-        Required.of("whisper", TRITON_MODELS)
 
 
 @pytest.mark.parametrize(("setting", "status"), [("any", 503), ("whisper_turbo", 200), (EMBEDDER, 503)])

@@ -1,21 +1,16 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from prometheus_client import Metric
-from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics_families
-from prometheus_client.parser import text_string_to_metric_families as text_families
 
 from frontend.access.registry import Registry
 from frontend.catalogue.version import VERSION
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.errors import ApiError, BadGateway, BrokenModel, Internal, Late, Unreached
-from frontend.observe import exposition
-from frontend.observe.exposition import Format
 from frontend.pages.metrics import MetricsPage
 from frontend.usage.books import Books
 from tests.charges import COST, ORG_KEY, TEXT, charges, other_key, speak
@@ -28,9 +23,6 @@ from tests.speech import encode, say, transcribe
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 # Of those with an application of their own.
 _APART = pytest.mark.asyncio(loop_scope="function")
-
-PLAIN = "text/plain; version=0.0.4; charset=utf-8"
-OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 
 async def test_a_loop_that_is_held_up_is_seen(client: Client) -> None:
@@ -50,75 +42,34 @@ async def test_the_page_has_the_labels_of_a_request_the_version_and_no_time_of_a
     assert [name for name in ("_created", "coffee", "BREW") if name in text] == []
 
 
-@pytest.mark.parametrize(
-    ("accept", "kind"),
-    [
-        (None, PLAIN),
-        ("", PLAIN),
-        ("*/*", PLAIN),
-        ("text/html,application/xml;q=0.9,*/*;q=0.8", PLAIN),
-        ("text/plain", PLAIN),
-        ("text/plain;version=1.0.0", PLAIN),
-        ("application/json", PLAIN),
-        ("application/openmetrics-text", OPENMETRICS),
-        ("Application/OpenMetrics-Text; Version=1.0.0; charset=utf-8", OPENMETRICS),
-        ("application/openmetrics-text;version=2.0.0", PLAIN),
-        ("application/openmetrics-text;q=0.2,text/plain;q=0.4", PLAIN),
-        ("application/openmetrics-text;q=0,text/plain;q=0", PLAIN),
-        ("application/openmetrics-text;q=high", PLAIN),
-        (
-            "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,"
-            "application/openmetrics-text;version=0.0.1;q=0.5,text/plain;version=1.0.0;q=0.4,*/*;q=0.1",
-            OPENMETRICS,
-        ),
-    ],
-)
-async def test_they_come_in_the_format_that_is_asked_for(client: Client, accept: str | None, kind: str) -> None:
-    response = await client.get("/metrics", headers={} if accept is None else {"Accept": accept})
-    assert response.headers["Content-Type"] == kind
-    assert ((await response.text()).endswith("# EOF\n")) == (kind == OPENMETRICS)
-
-
-async def test_both_formats_have_the_same_samples(client: Client) -> None:
-    openmetrics = await client.get("/metrics", headers={"Accept": "application/openmetrics-text"})
-    text = await client.get("/metrics")
-    openmetrics_names = _names(openmetrics_families(await openmetrics.text()))  # type: ignore[no-untyped-call]
-    assert _names(text_families(await text.text())) == openmetrics_names
-
-
-def _names(families: Iterable[Metric]) -> set[str]:
-    return {sample.name for family in families for sample in family.samples}
+async def test_they_come_in_the_text_format_that_every_prometheus_reads(client: Client) -> None:
+    response = await client.get("/metrics", headers={"Accept": "application/openmetrics-text"})
+    assert response.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
 
 
 async def test_many_who_ask_share_a_rendering_that_began_after_they_asked() -> None:
     began = 0
 
-    def render(form: Format) -> bytes:
+    def render() -> bytes:
         nonlocal began
         began += 1
         time.sleep(0.05)
         return b"%d" % began
 
     page = MetricsPage(render)
-    first = asyncio.create_task(page.get(exposition.TEXT))
+    first = asyncio.create_task(page.get())
     await asyncio.sleep(0.02)
-    answers = await asyncio.gather(first, *(page.get(exposition.TEXT) for _ in range(100)))
+    answers = await asyncio.gather(first, *(page.get() for _ in range(100)))
     assert answers == [b"1", *[b"2"] * 100]
 
 
 async def test_a_rendering_that_fails_leaves_the_next_one_to_work() -> None:
     answers: list[bytes] = []
-    page = MetricsPage(lambda form: answers.pop())
+    page = MetricsPage(answers.pop)
     with pytest.raises(IndexError):
-        await page.get(exposition.TEXT)
+        await page.get()
     answers.append(b"all")
-    assert await page.get(exposition.TEXT) == b"all"
-
-
-async def test_who_asks_for_another_format_gets_that() -> None:
-    page = MetricsPage(lambda form: form.content_type.encode())
-    text, openmetrics = await asyncio.gather(page.get(exposition.TEXT), page.get(exposition.OPENMETRICS))
-    assert (text.decode(), openmetrics.decode()) == (PLAIN, OPENMETRICS)
+    assert await page.get() == b"all"
 
 
 EMBED, RERANK = "/v1/embeddings", "/v1/rerank"

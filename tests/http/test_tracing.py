@@ -144,9 +144,10 @@ async def test_spans_for_which_there_is_no_room_are_dropped(settings: Settings, 
 
 def test_nothing_that_makes_or_sends_spans_is_imported_where_there_is_no_endpoint() -> None:
     code = (
-        "import asyncio, sys; from frontend import app, app_keys; from frontend.config.settings import Settings; "
+        "import asyncio, sys; from contextlib import AsyncExitStack; from frontend import app, app_keys, parts; "
+        "from frontend.config.settings import Settings; "
         "from frontend.observe.tracing import OFF; made = app.create_app(Settings()); "
-        "asyncio.run(anext(app._tracing(made))); assert made[app_keys.TRACER] is OFF; "
+        "asyncio.run(parts._tracing(made, AsyncExitStack())); assert made[app_keys.TRACER] is OFF; "
         "sys.exit(bool({'opentelemetry.sdk.trace', 'opentelemetry.exporter'} & sys.modules.keys()))"
     )
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
