@@ -1,4 +1,4 @@
-"""The arguments of the command, which each model's own process is given too."""
+"""The arguments of the command; the process of each model gets them too."""
 
 import argparse
 from collections.abc import Sequence
@@ -22,6 +22,6 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--only", dest="models", choices=plan.MODELS, action="append", metavar="MODEL")
     parser.add_argument("--force", action="store_true", help="export again what is there already")
     parser.add_argument("--check", action="store_true", help="only say whether the source has what an export needs")
-    given = parser.parse_args(arguments)
-    given.models = given.models or list(plan.MODELS)
-    return given
+    options = parser.parse_args(arguments)
+    options.models = options.models or list(plan.MODELS)
+    return options

@@ -8,7 +8,6 @@ import onnxruntime as ort
 import pytest
 
 from scripts.export_models.checkpoints import SourceError
-from scripts.export_models.progress import SILENT
 from scripts.export_models.voices.export import VoiceError, config_text, ways
 from scripts.export_models.ways import first_that_passes
 from tests.unit.export_models.voices.conftest import DESCRIPTION
@@ -17,7 +16,7 @@ from tests.unit.export_models.voices.conftest import DESCRIPTION
 @pytest.fixture(scope="module")
 def exported(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("exported")
-    exported = first_that_passes(ways("piper_amy", source, folder), SILENT)
+    exported = first_that_passes(ways("piper_amy", source, folder))
     assert (exported.way, [check.passed for check in exported.checks]) == ("rewritten", [True, True])
     return folder
 
@@ -65,7 +64,7 @@ def test_a_voice_that_a_pass_does_not_fit_is_served_as_it_is(source: Path, tmp_p
     upsampling.input[1] = "computed"
     onnx.save(model, tmp_path / "voice.onnx")
     shutil.copy(DESCRIPTION, tmp_path / "voice.onnx.json")
-    exported = first_that_passes(ways("piper_amy", tmp_path / "voice.onnx", tmp_path / "out"), SILENT)
+    exported = first_that_passes(ways("piper_amy", tmp_path / "voice.onnx", tmp_path / "out"))
     assert exported.way == "original"
     assert exported.skipped == ["rewritten: the pass 'pictures' rewrote 75 of the voice's 76 convolutions"]
     assert len(onnx.load(tmp_path / "out" / "1" / "model.onnx").graph.node) == len(model.graph.node)
@@ -76,4 +75,4 @@ def test_a_damaged_voice_is_exported_in_no_way(source: Path, tmp_path: Path) -> 
     damaged.write_bytes(source.read_bytes()[:-1000])
     (tmp_path / "voice.onnx.json").write_bytes(DESCRIPTION.read_bytes())
     with pytest.raises(SourceError, match=r"rewritten: .* \| original: "):
-        first_that_passes(ways("piper_amy", damaged, tmp_path / "out"), SILENT)
+        first_that_passes(ways("piper_amy", damaged, tmp_path / "out"))

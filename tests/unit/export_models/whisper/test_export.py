@@ -9,7 +9,6 @@ from safetensors.torch import load_file, save_file
 from client.recordings import recordings
 from scripts.export_models.checkpoints import SourceError
 from scripts.export_models.parity import Check
-from scripts.export_models.progress import SILENT
 from scripts.export_models.ways import first_that_passes
 from scripts.export_models.whisper import checks
 from scripts.export_models.whisper import export as whisper_export
@@ -108,7 +107,7 @@ def test_a_whisper_that_int8_spoils_is_exported_in_fp32(tmp_path: Path, monkeypa
     window = Spoken(spoken.language, spoken.text, spoken.samples())
     monkeypatch.setattr(checks, "spoken_windows", lambda _: [window])
     ways = whisper_export.ways("whisper_turbo", _spoiled_by_int8(tmp_path / "source"), tmp_path / "out", "auto")
-    exported = first_that_passes(ways, SILENT)
+    exported = first_that_passes(ways)
     assert exported.way == "fp32"
     assert [reason.partition(": ")[0] for reason in exported.skipped] == ["int8", "int8 by CTranslate2"]
     assert all("more words wrong than the original's is " in reason for reason in exported.skipped)
