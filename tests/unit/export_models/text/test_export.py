@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 import torch
 from numpy.typing import NDArray
@@ -15,9 +16,10 @@ from scripts.export_models.parity import Check
 from scripts.export_models.progress import ALONE, Conditions, Progress
 from scripts.export_models.text import checks, models
 from scripts.export_models.text import export as text_export
-from scripts.export_models.text.calibration import calibrate
+from scripts.export_models.text.encoder import Precision
 from scripts.export_models.text.export import TextExport
 from scripts.export_models.text.model_folder import session
+from scripts.export_models.text.models import Trained
 from scripts.export_models.ways import Exported, first_that_passes
 from tests import lookalikes
 from tests.processors import exact_int8
@@ -62,16 +64,10 @@ def _text_model(scale: float = 1.0, outlier: float = 0.0) -> TextExport:
         vector: NDArray[np.float32] = torch.nn.functional.normalize(hidden, dim=0).numpy() * scale
         return vector
 
-    return TextExport(
-        "m3_embedder",
-        lambda precision, found, progress: models.embedder(
-            models.checkpoint_of(model, found, progress), precision, "cls"
-        ),
-        lambda progress: calibrate(model, TEXTS, progress),
-        reference,
-        TEXTS,
-        TEXTS,
-    )
+    def build(trained: Trained, precision: Precision) -> onnx.ModelProto:
+        return models.embedder(trained, precision, "cls")
+
+    return TextExport("m3_embedder", model, build, reference, TEXTS, TEXTS, TEXTS)
 
 
 @pytest.fixture
@@ -87,7 +83,7 @@ def _written(target: Path) -> str:
 
 def _exported(source: Path, model: TextExport, precision: str, conditions: Conditions = ALONE) -> Exported:
     ways = text_export.ways_of(lambda: model, source, source / "out", precision, conditions)
-    return first_that_passes(ways, conditions.progress)
+    return first_that_passes(ways)
 
 
 def _checks(source: Path, model: TextExport, precision: str, conditions: Conditions = ALONE) -> list[Check]:
@@ -126,7 +122,7 @@ def test_a_channel_that_is_a_thousand_times_as_large_as_others_is_not_served_in_
 def test_a_strict_int8_that_loses_too_much_is_an_error(source: Path) -> None:
     ways = text_export.ways_of(lambda: _text_model(outlier=1000.0), source, source / "out", "int8")
     with pytest.raises(SourceError, match="no way to export it passes: int8: int8: 1 - cosine is "):
-        first_that_passes(ways, ALONE.progress, strict=True)
+        first_that_passes(ways, strict=True)
 
 
 def test_bf16_is_held_to_what_bfloat16_loses(source: Path) -> None:
