@@ -1,4 +1,4 @@
-"""A model as a function from its inputs to its first output."""
+"""ONNX Runtime sessions as functions from the inputs to the first output."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +12,7 @@ Infer = Callable[[Arrays], NDArray[np.float32]]
 
 
 def here(model: Path, threads: int) -> Infer:
-    """``model`` in this process."""
+    """Load a model's file."""
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     loaded = ort.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])

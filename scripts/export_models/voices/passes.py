@@ -1,7 +1,7 @@
-"""The passes over a voice's graph, in their order: each puts in place of some nodes others that give the same sound.
+"""The passes over a voice's graph, in order. Each replaces nodes by others that give the same sound.
 
-Each counts, before it begins, what there is for it to rewrite, in plainer terms than it rewrites by. A voice that one
-of them does not match any more is refused: it would be slower than the benchmarks say, and nobody would hear it.
+Before a pass begins, it counts what it should rewrite, by a simpler rule than the one it rewrites by. If it rewrites
+fewer, the voice is refused: it would sound right but be slower than the benchmarks say.
 """
 
 from collections.abc import Callable
@@ -17,23 +17,22 @@ from scripts.export_models.voices import pictures, stretches, upsampling
 
 @dataclass(frozen=True)
 class Pass:
-    """One rewriting of a graph in place.
+    """Rewrites a graph in place.
 
-    ``found`` counts the ``places`` of a graph that the passes before have left, none of which may be missing or remain;
-    ``rewrite`` answers how many it has rewritten.
+    ``found`` counts the ``parts`` to rewrite, ``rewrite`` returns how many it has rewritten. Both must be equal.
     """
 
     name: str
-    places: str
+    parts: str
     found: Callable[[onnx.ModelProto], int]
     rewrite: Callable[[onnx.ModelProto], int]
 
     def run(self, model: onnx.ModelProto) -> None:
-        """Rewrite a vocoder's graph; ``SourceError`` where any place is not as the pass knows them."""
+        """Rewrite a vocoder's graph; raises ``SourceError`` if a part does not match."""
         found = self.found(model)
         rewritten = self.rewrite(model)
         if not found or rewritten != found:
-            raise SourceError(f"the pass {self.name!r} rewrote {rewritten} of the voice's {found} {self.places}")
+            raise SourceError(f"the pass {self.name!r} rewrote {rewritten} of the voice's {found} {self.parts}")
 
 
 PASSES = (
@@ -44,7 +43,7 @@ PASSES = (
 
 
 def rewrite(model: onnx.ModelProto, progress: Progress = SILENT) -> None:
-    """Run all passes over a voice in place; one without convolutions, as the demo's are, has nothing for them."""
+    """Run all passes over a voice in place, unless it has no convolutions, like the demo's."""
     if any(node.op_type in CONVOLUTIONS for node in model.graph.node):
         for each in progress.over(PASSES, "rewriting"):
             each.run(model)
