@@ -17,10 +17,6 @@ def test_its_aliases_are_taken(tmp_path: Path) -> None:
     assert Settings.from_env({"QUARTET_CONFIG": str(path)}).aliases.models["whisper-1"] == "stt-1"
 
 
-def test_the_proxys_configuration_is_the_one_that_is_run() -> None:
-    assert f"```yaml\n{(APPS / 'litellm.yaml').read_text(encoding='utf-8')}```" in DOCUMENT
-
-
 def test_what_it_says_was_run_is_pinned_in_that_version() -> None:
     pins = {pin for file in (APPS / "requirements").iterdir() for pin in file.read_text(encoding="utf-8").split()}
     run = re.findall(r"\b((?:lang|llama|haystack|jina|whisper-)[a-z-]+) (\d+(?:\.\d+)+)", DOCUMENT)
