@@ -28,7 +28,7 @@ CHECKPOINTS = {
 MODELS = tuple(CHECKPOINTS)
 # Raise it with each change of what an export writes, so that the next start exports again: with changes of the code
 # here, of the calibration texts, of the demo's voices, and of the libraries that write files.
-EXPORT_VERSION = 2
+EXPORT_VERSION = 3
 # Exit codes: no model could be exported; some could not.
 NONE_LEFT, SOME_FAILED = 2, 3
 # Bytes of memory for the export of a text model, without mapped files. M3 takes 5.8 GB.
