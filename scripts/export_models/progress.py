@@ -1,9 +1,8 @@
-"""How an export reports its progress, and on how many threads it works."""
+"""How an export reports its progress."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -46,14 +45,3 @@ class Progress:
 
 
 SILENT = Progress()
-
-
-@dataclass(frozen=True)
-class Conditions:
-    """Threads to compute on, and where progress is reported."""
-
-    threads: int = 1
-    progress: Progress = SILENT
-
-
-ALONE = Conditions()

@@ -20,10 +20,9 @@ from scripts.export_models import plan, sources, stamp
 from scripts.export_models.checkpoints import SourceError, voice_files
 from scripts.export_models.options import parse
 from scripts.export_models.parity import table
-from scripts.export_models.progress import Conditions, Progress
+from scripts.export_models.progress import Progress
 from scripts.export_models.stamp import Stamp
 from scripts.export_models.ways import Exported, Way, first_that_passes
-from scripts.machine import processors
 
 
 class _Reports(Progress):
@@ -48,18 +47,18 @@ def _export(options: argparse.Namespace, model: str, progress: Progress) -> Expo
 
 def _ways(options: argparse.Namespace, model: str, progress: Progress, folder: Path) -> list[Way]:
     """The ways to export a model of the checkpoint in ``folder``; each kind of model imports its own libraries."""
-    conditions, target = Conditions(processors(), progress), options.repository / model
+    target = options.repository / model
     if voice := plan.voice_of(model):
         from scripts.export_models.voices import export as voices
 
-        return voices.ways(model, voice_files(folder, voice)[0], target, conditions)
+        return voices.ways(model, voice_files(folder, voice)[0], target, progress)
     if plan.CHECKPOINTS[model].kind == "whisper":
         from scripts.export_models.whisper import export as whisper
 
-        return whisper.ways(model, folder, target / "1", options.precision, conditions)
+        return whisper.ways(model, folder, target / "1", options.precision, progress)
     from scripts.export_models.text import export as text
 
-    return text.ways(model, folder, target / "1", options.precision, conditions)
+    return text.ways(model, folder, target / "1", options.precision, progress)
 
 
 def main(arguments: list[str]) -> None:

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scripts.export_models.parity import Check
-from scripts.export_models.sessions import Infer
 
 # Of compared texts, in tokens.
 _LENGTHS = (3, 4, 7, 16, 60, 129, 500, 2048, 8192)
@@ -32,16 +31,6 @@ FP16 = Limits("fp16", cosine=1e-4, score=5e-3, order=1e-2)
 
 Ids = list[NDArray[np.int32]]
 Run = Callable[[Ids], NDArray[np.float32]]
-
-
-def packed(infer: Infer) -> Run:
-    """A session of a packed graph as a function from the token ids of texts to one row per text."""
-
-    def run(texts: Ids) -> NDArray[np.float32]:
-        lengths = np.array([len(text) for text in texts], np.int32)
-        return infer({"input_ids": np.concatenate(texts), "lengths": lengths})
-
-    return run
 
 
 def of_every_length(tokenizer: Any, longest: int, *, pair: bool) -> Ids:

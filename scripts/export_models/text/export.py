@@ -18,13 +18,14 @@ from frontend.catalogue.models import EMBEDDINGS
 from scripts.export_models.checkpoints import SourceError, read_json
 from scripts.export_models.parity import Check, not_checked
 from scripts.export_models.precisions import text_precisions
-from scripts.export_models.progress import ALONE, Conditions
+from scripts.export_models.progress import SILENT, Progress
 from scripts.export_models.text import calibration, checks, fp16, model_folder, models
 from scripts.export_models.text.checks import Ids
 from scripts.export_models.text.encoder import Precision
 from scripts.export_models.text.models import Trained
 from scripts.export_models.text.promised import PROMISES, check_promise, usable_positions
 from scripts.export_models.ways import Way
+from scripts.machine import processors
 
 Build = Callable[[Trained, Precision], onnx.ModelProto]
 Reference = Callable[[NDArray[np.int32]], NDArray[np.float32]]
@@ -47,20 +48,20 @@ class TextExport:
     held_out: Ids
 
 
-def ways(name: str, source: Path, target: Path, precision: str, conditions: Conditions = ALONE) -> list[Way]:
+def ways(name: str, source: Path, target: Path, precision: str, progress: Progress = SILENT) -> list[Way]:
     """The ways to write a text model's graph, tokenizer and settings into ``target``, beginning with ``precision``."""
     check_promise(name, source)
-    return ways_of(lambda: _model(name, source), source, target, precision, conditions)
+    return ways_of(lambda: _model(name, source), source, target, precision, progress)
 
 
 def ways_of(
-    model: Callable[[], TextExport], source: Path, target: Path, precision: str, conditions: Conditions = ALONE
+    model: Callable[[], TextExport], source: Path, target: Path, precision: str, progress: Progress = SILENT
 ) -> list[Way]:
     """The ways to export a ``model``, which is loaded when the first way begins."""
     loaded = cache(model)
 
     def way(precision: Precision) -> Way:
-        return Way(precision, lambda: _export(loaded(), source, target, precision, conditions))
+        return Way(precision, lambda: _export(loaded(), source, target, precision, progress))
 
     return [way(cast("Precision", each)) for each in text_precisions(precision)]
 
@@ -82,8 +83,7 @@ def write(name: str, graph: onnx.ModelProto, precision: Precision, source: Path,
     shutil.copy(source / "tokenizer.json", target / "tokenizer.json")
 
 
-def _export(model: TextExport, source: Path, target: Path, precision: Precision, conditions: Conditions) -> list[Check]:
-    progress = conditions.progress
+def _export(model: TextExport, source: Path, target: Path, precision: Precision, progress: Progress) -> list[Check]:
     int8 = precision == "int8"
     calibrated = calibration.calibrate(model.original.base_model, model.calibration, progress) if int8 else {}
     trained = models.checkpoint_of(model.original, calibrated, progress)
@@ -93,9 +93,9 @@ def _export(model: TextExport, source: Path, target: Path, precision: Precision,
     texts = model.of_every_length if precision == "fp32" else model.held_out
     wanted = np.stack([model.reference(text) for text in progress.over(texts, "computing the original's answers")])
     if precision == "fp16":
-        found = fp16.parity(model.name, target / "model.onnx", texts, wanted, conditions.threads)
+        found = fp16.parity(model.name, target / "model.onnx", texts, wanted, processors())
         return [*found, not_checked(model.name, "fp16: on CUDA itself")]
-    run = model_folder.session(target, conditions.threads)
+    run = model_folder.session(target, processors())
     alone = checks.batch_invariant(model.name, run, model.of_every_length)
     if precision == "fp32":
         return [alone, checks.exact(model.name, run, texts, wanted)]

@@ -1,4 +1,4 @@
-"""The passes over a whole voice: each finds what it is for, and says so where it does not."""
+"""The passes over a whole voice."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def _said(model: onnx.ModelProto) -> np.ndarray[tuple[int, ...], np.dtype[np.flo
     return answer
 
 
-def test_the_sound_is_the_same_behind_each_pass(source: Path) -> None:
+def test_no_pass_changes_the_sound(source: Path) -> None:
     model = onnx.load(source)
     before = _said(model)
     for each in PASSES:
@@ -30,7 +30,7 @@ def test_the_sound_is_the_same_behind_each_pass(source: Path) -> None:
         assert np.abs(_said(model) - before).max() < 1e-6, each.name
 
 
-def test_each_pass_finds_all_that_a_voice_has_for_it(source: Path) -> None:
+def test_each_pass_rewrites_all_parts_of_a_voice(source: Path) -> None:
     model = onnx.load(source)
     found = {}
     for each in PASSES:

@@ -1,4 +1,4 @@
-"""Whisper base in ``transformers``, and a recording of a person as what it is given."""
+"""Whisper base in ``transformers``, and a recording of a person as its input."""
 
 from typing import Any
 
