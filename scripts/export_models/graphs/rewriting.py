@@ -9,7 +9,7 @@ from onnx import helper, numpy_helper
 
 from scripts.export_models.graphs.builder import Graph
 
-CONVOLUTIONS = {"Conv", "ConvTranspose"}
+CONVOLUTIONS = frozenset({"Conv", "ConvTranspose"})
 ELEMENTWISE = {"Add", "Sub", "Mul", "Div", "LeakyRelu", "Relu", "Tanh", "Sigmoid"}
 
 # Builds the nodes that replace a node, given the weights of its graph; None if it stays.

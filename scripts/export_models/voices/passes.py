@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import onnx
 
 from scripts.export_models.checkpoints import SourceError
-from scripts.export_models.graphs.rewriting import CONVOLUTIONS
+from scripts.export_models.graphs.rewriting import CONVOLUTIONS, nodes_of
 from scripts.export_models.progress import SILENT, Progress
 from scripts.export_models.voices import pictures, stretches, upsampling
 
@@ -19,13 +19,17 @@ from scripts.export_models.voices import pictures, stretches, upsampling
 class Pass:
     """Rewrites a graph in place.
 
-    ``found`` counts the ``parts`` to rewrite, ``rewrite`` returns how many it has rewritten. Both must be equal.
+    ``parts`` says what the nodes of these ``kinds`` are. ``rewrite`` returns how many it has rewritten: it must be all.
     """
 
     name: str
     parts: str
-    found: Callable[[onnx.ModelProto], int]
+    kinds: frozenset[str]
     rewrite: Callable[[onnx.ModelProto], int]
+
+    def found(self, model: onnx.ModelProto) -> int:
+        """The number of nodes to rewrite."""
+        return len(nodes_of(model, *self.kinds))
 
     def run(self, model: onnx.ModelProto) -> None:
         """Rewrite a vocoder's graph; raises ``SourceError`` if a part does not match."""
@@ -36,9 +40,9 @@ class Pass:
 
 
 PASSES = (
-    Pass("pictures", "convolutions", pictures.found, pictures.as_pictures),
-    Pass("stretches", "upsampling stages", stretches.found, stretches.in_stretches),
-    Pass("upsampling", "transposed convolutions", upsampling.found, upsampling.interleaved),
+    Pass("pictures", "convolutions", CONVOLUTIONS, pictures.as_pictures),
+    Pass("stretches", "upsampling stages", frozenset({"ConvTranspose"}), stretches.in_stretches),
+    Pass("upsampling", "transposed convolutions", frozenset({"ConvTranspose"}), upsampling.interleaved),
 )
 
 

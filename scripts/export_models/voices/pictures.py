@@ -19,7 +19,6 @@ from scripts.export_models.graphs.rewriting import (
     attributes_of,
     constants_of,
     drop_unused,
-    nodes_of,
     read_by,
     replace_nodes,
 )
@@ -28,11 +27,6 @@ _AXES = "convolutions_axes"
 _HEIGHT = 2
 # Attributes with a number for each dimension, and the number for the new dimension.
 _BY_DIMENSION = {"kernel_shape": 1, "dilations": 1, "strides": 1, "output_padding": 0}
-
-
-def found(model: onnx.ModelProto) -> int:
-    """The number of convolutions."""
-    return len(nodes_of(model, *CONVOLUTIONS))
 
 
 def as_pictures(model: onnx.ModelProto) -> int:

@@ -20,7 +20,6 @@ from scripts.export_models.graphs.rewriting import (
     attributes_of,
     channels_of,
     constants_of,
-    nodes_of,
     read_by,
     replace_nodes,
 )
@@ -30,11 +29,6 @@ from scripts.export_models.voices.upsampling import steps
 _SAMPLES = 4096
 _TIME = 3
 _UPSAMPLING = "ConvTranspose"
-
-
-def found(model: onnx.ModelProto) -> int:
-    """The number of stages: each begins with a transposed convolution."""
-    return len(nodes_of(model, _UPSAMPLING))
 
 
 def in_stretches(model: onnx.ModelProto) -> int:

@@ -11,16 +11,11 @@ import onnx
 from numpy.typing import NDArray
 
 from scripts.export_models.graphs.builder import Graph
-from scripts.export_models.graphs.rewriting import attributes_of, nodes_of, replace_each
+from scripts.export_models.graphs.rewriting import attributes_of, replace_each
 
 _TIME = 2
 
 Array = NDArray[np.float32]
-
-
-def found(model: onnx.ModelProto) -> int:
-    """The number of transposed convolutions."""
-    return len(nodes_of(model, "ConvTranspose"))
 
 
 def interleaved(model: onnx.ModelProto) -> int:
