@@ -31,6 +31,8 @@ MODELS = tuple(CHECKPOINTS)
 EXPORT_VERSION = 3
 # Exit codes: no model could be exported; some could not.
 NONE_LEFT, SOME_FAILED = 2, 3
+# The exit code of --stale if a model is out of date.
+STALE = 1
 # Bytes of memory for the export of a text model, without mapped files. M3 takes 5.8 GB.
 TEXT_MEMORY = 8_000_000_000
 # On one processor, a rough estimate: per checkpoint, and per GB of its weights.
