@@ -90,9 +90,8 @@ class Frontend:
         await self._infer(request, [work(piece) for piece in pieces], context, self._settings.calls_at_once)
 
     async def _speak(self, request: Request, context: RequestContext) -> None:
-        """As operations/speech/pipeline.py: the first sentence is spoken while the others are phonemized."""
-        halves = [half for half in (request.parts, request.rest) if half]
-        await gather_or_cancel(self._say(request, half, len(halves), context) for half in halves)
+        """As operations/speech/pipeline.py: phonemize, say the sentences in parallel, encode."""
+        await self._say(request, [*request.parts, *request.rest], 1, context)
         await self._beside(self._threads, self._fits.requests[request.operation].threads, request, context)
 
     async def _say(self, request: Request, sentences: Sequence[float], halves: int, context: RequestContext) -> None:

@@ -43,7 +43,7 @@ _KINDS = pytest.mark.parametrize(
     ("pool", "asks", "function"),
     [
         ("audio", _audio, "frontend.operations.transcription.pipeline.prepare"),
-        ("text", _speech, "frontend.operations.speech.pipeline.phonemize_first"),
+        ("text", _speech, "frontend.operations.speech.pipeline.phonemize"),
         ("text", _json, "frontend.http.json.convert"),
     ],
 )

@@ -1,7 +1,5 @@
 """Text to an audio file: phonemize in a worker, speak sentences in parallel, join them in order."""
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,7 +19,7 @@ from frontend.operations.speech.protocol import SpeechRequest
 from frontend.operations.speech.voices import PiperVoice
 from frontend.processes.gather import gather_or_cancel
 from frontend.processes.offload import TaskKilledError
-from frontend.text.phonemes import MOST_IDS, Alphabet, Utterance, phonemize_first, phonemize_rest
+from frontend.text.phonemes import MOST_IDS, Utterance, phonemize
 from frontend.tritons.triton import bad_answer
 from frontend.usage.bill import Bill, Reserves
 
@@ -31,8 +29,6 @@ OUTPUT = "output"
 _WORK = Work(MOST_IDS)
 # Bytes per character for a slow speaker, at 22,050 samples per second of two bytes.
 _BYTES_PER_CHARACTER = 4000
-
-_Phonemizes = Callable[[str, Alphabet], list[Utterance]]
 
 
 class SpeechPipeline:
@@ -69,38 +65,30 @@ class SpeechPipeline:
             holding.add(expected)
             most = self._settings.max_speech_seconds
             length = Length(most, voice.sample_rate, request.text_field, expected, holding.add)
-            with self._unpaid.work(context.key) as stint:
-                file = await self._file(request, voice, context, stint, length)
-                stint.paid()
+            with self._unpaid.work(context.key) as timer:
+                file = await self._file(request, voice, context, timer, length)
+                timer.paid()
             return file, bill
 
     async def _file(
-        self, request: SpeechRequest, voice: PiperVoice, context: RequestContext, stint: WorkTimer, length: Length
+        self, request: SpeechRequest, voice: PiperVoice, context: RequestContext, timer: WorkTimer, length: Length
     ) -> bytes:
         name = request.text_field
         try:
-            # Speak the first sentence while the others are phonemized.
-            halves = await gather_or_cancel(
-                self._say(voice, phonemize, request.text, context, stint, length)
-                for phonemize in (phonemize_first, phonemize_rest)
+            parts = await self._phonemizers.run_with(
+                (timer.taking_time(),), context, phonemize, request.text, voice.alphabet
             )
         except TaskKilledError:
             raise InvalidRequest(f"{name} could not be turned into sounds", param=name) from None
-        spoken = [part for half in halves for part in half]
-        if not spoken:
+        if not parts:
             raise InvalidRequest(f"{name} holds nothing that can be spoken", param=name)
+        spoken = await self._say(voice, parts, context, length)
         return await self._encode(spoken, voice, request.response_format, context)
 
     async def _say(
-        self,
-        voice: PiperVoice,
-        phonemize: _Phonemizes,
-        text: str,
-        context: RequestContext,
-        stint: WorkTimer,
-        length: Length,
+        self, voice: PiperVoice, parts: list[Utterance], context: RequestContext, length: Length
     ) -> list[tuple[Utterance, Samples]]:
-        parts = await self._phonemizers.run_with((stint.taking_time(),), context, phonemize, text, voice.alphabet)
+        """The samples of each utterance, in order."""
         work = sum(len(part.ids) for part in parts)
         self._dispatcher.queue(voice.model).refuse_late(context, work, self._settings.calls_at_once)
         # Longest first, so that the last sentences to run are short.

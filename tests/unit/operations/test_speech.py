@@ -30,7 +30,7 @@ from frontend.operations.speech.protocol import SpeechRequest
 from frontend.operations.speech.voices import PiperVoice
 from frontend.peers.frontends import FixedFrontends
 from frontend.processes.offload import TaskKilledError, Threads
-from frontend.text.phonemes import Utterance, phonemize_first
+from frontend.text.phonemes import Utterance
 from frontend.text.sentences import split
 from frontend.tritons.triton import Arrays
 from tests.conftest import ROOT
@@ -39,22 +39,13 @@ from tests.fakes import FakeTriton
 _CLAUSE = re.compile(r"[^,]+,?")
 
 
-class SlowPhonemizer:
-    """Gives each sentence as many ids as it has letters; all but the first wait until something was spoken."""
-
-    def __init__(self, spoken: asyncio.Event) -> None:
-        self._spoken = spoken
-        self.asked: list[list[str]] = []
+class Phonemizer:
+    """Gives each sentence as many ids as it has letters; a sentence goes on after a comma."""
 
     async def run(self, function: Callable[..., Any], text: str, alphabet: Any) -> Any:
-        first = function is phonemize_first
-        parts = split(text, alphabet.language)[:1] if first else split(text, alphabet.language)[1:]
-        self.asked.append(parts)
-        if not first:
-            await self._spoken.wait()
-        # A sentence goes on behind a comma.
+        sentences = split(text, alphabet.language)
         return [
-            Utterance([1] * len(part), not part.endswith(",")) for whole in parts for part in _CLAUSE.findall(whole)
+            Utterance([1] * len(part), not part.endswith(",")) for whole in sentences for part in _CLAUSE.findall(whole)
         ]
 
     async def close(self) -> None:
@@ -62,16 +53,11 @@ class SlowPhonemizer:
 
 
 class LongTones(FakeTriton):
-    """Says each sentence as a tone of as many samples as it has ids, and when it was called first."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.called = asyncio.Event()
+    """Says each sentence as a tone of as many samples as it has ids."""
 
     async def infer(
         self, model: str, inputs: Mapping[str, NDArray[Any]], outputs: Sequence[str], seconds: float
     ) -> Arrays:
-        self.called.set()
         await super().infer(model, inputs, outputs, seconds)
         return {"output": np.ones((1, 1, 1, inputs["input"].shape[1]), np.float32)}
 
@@ -85,7 +71,7 @@ async def _say(
     triton: LongTones,
     text: str,
     response_format: str = "wav",
-    phonemizer: SlowPhonemizer | None = None,
+    phonemizer: Phonemizer | None = None,
     unpaid: UnbilledWorkThrottle | None = None,
     **values: Any,
 ) -> bytes:
@@ -93,7 +79,7 @@ async def _say(
     settings = Settings(**{"model_repository": ROOT / "model_repository", **values})
     dispatcher = Dispatcher(Rules(), Bounds(), FixedFrontends(1))
     threads = Threads(1)
-    phonemizers = Pool(dispatcher.fix("text", 4), cast(Any, phonemizer or SlowPhonemizer(triton.called)))
+    phonemizers = Pool(dispatcher.fix("text", 4), cast(Any, phonemizer or Phonemizer()))
     encoders = Pool(dispatcher.fix("threads", 2), threads)
     pipeline = SpeechPipeline(settings, dispatcher, phonemizers, encoders, unpaid or UnbilledWorkThrottle(1000))
     await dispatcher.add("triton", triton, {"piper_amy": 4})
@@ -115,16 +101,9 @@ def _tones(answer: bytes) -> list[int]:
     return [int(length) for length in np.diff(edges)[::2]]
 
 
-async def test_the_first_sentence_is_spoken_before_the_rest_is_phonemized(triton: LongTones) -> None:
-    phonemizer = SlowPhonemizer(triton.called)
-    await _say(triton, "One. Three more. Five.", phonemizer=phonemizer)
-    assert phonemizer.asked == [["One."], ["Three more.", "Five."]]
-    assert [inputs["input"].shape[1] for _, inputs in triton.calls] == [4, 11, 5]
-
-
-async def test_of_the_others_the_longest_is_spoken_first_and_all_are_heard_in_order(triton: LongTones) -> None:
+async def test_the_longest_sentence_is_spoken_first_and_all_are_heard_in_order(triton: LongTones) -> None:
     answer = await _say(triton, "One. Five. Three more. Seventy.")
-    assert [inputs["input"].shape[1] for _, inputs in triton.calls] == [4, 11, 8, 5]
+    assert [inputs["input"].shape[1] for _, inputs in triton.calls] == [11, 8, 5, 4]
     assert _tones(answer) == [4, 5, 11, 8]
 
 
@@ -187,7 +166,7 @@ async def test_a_text_with_a_sentence_that_has_no_samples_is_no_answer() -> None
         await _say(Halting(), "Seventy. One. Five.")
 
 
-class Killed(SlowPhonemizer):
+class Killed(Phonemizer):
     """Takes a while and is killed."""
 
     async def run(self, function: Callable[..., Any], text: str, alphabet: Any) -> Any:
@@ -198,7 +177,7 @@ class Killed(SlowPhonemizer):
 async def test_a_process_that_is_killed_over_a_text_is_owed_for(triton: LongTones) -> None:
     unpaid = UnbilledWorkThrottle(0.001)
     with pytest.raises(InvalidRequest, match="turned into sounds"):
-        await _say(triton, "One. Five.", phonemizer=Killed(triton.called), unpaid=unpaid)
+        await _say(triton, "One. Five.", phonemizer=Killed(), unpaid=unpaid)
     assert unpaid._buckets.wait("key") > 0.5
 
 

@@ -3,7 +3,7 @@ import time
 import pytest
 from piper.phoneme_ids import DEFAULT_PHONEME_ID_MAP, phonemes_to_ids
 
-from frontend.text.phonemes import MOST_IDS, Alphabet, Utterance, phonemize, phonemize_first, phonemize_rest
+from frontend.text.phonemes import MOST_IDS, Alphabet, Utterance, phonemize
 from frontend.text.sentences import split
 
 
@@ -81,7 +81,7 @@ COMMA, SPACE = DEFAULT_PHONEME_ID_MAP[","][0], DEFAULT_PHONEME_ID_MAP[" "][0]
 
 
 def _said(text: str) -> list[list[int]]:
-    return [part.ids for part in phonemize([text], ENGLISH)]
+    return [part.ids for part in phonemize(text, ENGLISH)]
 
 
 def test_ids_are_those_of_pipers_own_function() -> None:
@@ -94,7 +94,7 @@ def test_a_pad_follows_the_start() -> None:
 
 @pytest.mark.parametrize("text", ["", "...", " - ", "?!"])
 def test_what_cannot_be_spoken_gives_nothing(text: str) -> None:
-    assert phonemize([text], ENGLISH) == []
+    assert phonemize(text, ENGLISH) == []
 
 
 def test_double_brackets_are_no_phoneme_codes() -> None:
@@ -104,12 +104,12 @@ def test_double_brackets_are_no_phoneme_codes() -> None:
 
 @pytest.mark.parametrize("sentence", ["J. K. Rowling wrote it.", "The U.S. Army came.", 'He said "Go!" and left.'])
 def test_what_espeak_takes_for_several_sentences_is_one(sentence: str) -> None:
-    (utterance,) = phonemize([sentence], ENGLISH)
+    (utterance,) = phonemize(sentence, ENGLISH)
     assert [place for place, symbol in enumerate(utterance.ids) if symbol in PAUSES] == [len(utterance.ids) - 3]
 
 
 def test_the_last_part_of_a_sentence_ends_it() -> None:
-    parts = phonemize(["bananas " * 60, "Hello."], ENGLISH)
+    parts = phonemize("bananas " * 60 + "apples. Hello.", ENGLISH)
     assert [part.ends for part in parts] == [*[False] * (len(parts) - 2), True, True]
     assert len(parts) > 3
 
@@ -144,17 +144,11 @@ def test_a_word_without_an_end_is_cut() -> None:
 
 def test_an_unknown_symbol_is_left_out() -> None:
     small = Alphabet("en", "en-us", {"^": [1], "_": [0], "$": [2], "h": [20]})
-    assert phonemize(["Hello."], small) == [Utterance([1, 0, 20, 0, 2])]
-
-
-def test_a_text_is_phonemized_in_two_parts() -> None:
-    text = "One. Mr. Two went. Three."
-    assert phonemize_first(text, ENGLISH) == phonemize(["One."], ENGLISH)
-    assert phonemize_rest(text, ENGLISH) == phonemize(["mister Two went.", "Three."], ENGLISH)
+    assert phonemize("Hello.", small) == [Utterance([1, 0, 20, 0, 2])]
 
 
 @pytest.mark.parametrize("letter", ["w.", "é.", "ж.", "w.w.w. ", "1.w.", "你."])
 def test_thousands_of_letters_with_dots_are_spoken(letter: str) -> None:
     """espeak-ng writes beyond its memory and dies of some hundred."""
     text = (letter * 2_500)[:5_000]
-    assert phonemize_first(text, ENGLISH) or phonemize_rest(text, ENGLISH)
+    assert phonemize(text, ENGLISH)
