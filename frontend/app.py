@@ -60,9 +60,9 @@ from frontend.processes.background import Repeating, measure_loop_delay
 from frontend.processes.offload import Offload, Threads, import_once
 from frontend.text.phonemes import load_phonemizer
 from frontend.tritons.triton import Triton
-from frontend.usage.books import Books
-from frontend.usage.ledger import Repeats
+from frontend.usage.ledger import IdempotencyWindow
 from frontend.usage.outcomes import Outcomes
+from frontend.usage.queries import UsageQueries
 from frontend.usage.recorder import Recorder
 
 _FRONTENDS: web.AppKey[Frontends] = web.AppKey("frontends")
@@ -136,7 +136,7 @@ async def _usage(app: web.Application) -> AsyncIterator[None]:
     async with AsyncExitStack() as closing:
         engine = open_engine(settings.database, settings.database_connections)
         closing.push_async_callback(engine.dispose)
-        repeats = Repeats(settings.repeat_seconds, settings.repeat_answers)
+        repeats = IdempotencyWindow(settings.repeat_seconds, settings.repeat_answers)
         recorder = Recorder(engine, settings.usage_folder, repeats)
         closing.push_async_callback(recorder.close)
         await recorder.start()
@@ -145,7 +145,7 @@ async def _usage(app: web.Application) -> AsyncIterator[None]:
         outcomes.start()
         app[keys.RECORDER] = recorder
         app[keys.OUTCOMES] = outcomes
-        app[keys.BOOKS] = Books(engine)
+        app[keys.USAGE] = UsageQueries(engine)
         yield
 
 

@@ -23,8 +23,8 @@ from frontend.operations.rerank.pipeline import RerankPipeline
 from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.transcription.pipeline import TranscriptionPipeline
 from frontend.usage.bill import Billing
-from frontend.usage.books import Books
 from frontend.usage.outcomes import Outcomes
+from frontend.usage.queries import UsageQueries
 from frontend.usage.recorder import Recorder
 
 ADMIN: web.AppKey[Identifies] = web.AppKey("admin")
@@ -35,7 +35,7 @@ EXPORTS: web.AppKey[Mapping[str, Export]] = web.AppKey("exports")
 LIMITER = web.AppKey("limiter", Limiter)
 DISPATCHER = web.AppKey("dispatcher", Dispatcher)
 REGISTRY = web.AppKey("registry", Registry)
-BOOKS = web.AppKey("books", Books)
+USAGE = web.AppKey("usage", UsageQueries)
 RECORDER = web.AppKey("recorder", Recorder)
 OUTCOMES = web.AppKey("outcomes", Outcomes)
 UNPAID = web.AppKey("unpaid", UnbilledWorkThrottle)

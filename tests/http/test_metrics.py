@@ -17,7 +17,7 @@ from frontend.errors import ApiError, BadGateway, BrokenModel, Internal, Late, U
 from frontend.observe import exposition
 from frontend.observe.exposition import Format
 from frontend.pages.metrics import MetricsPage
-from frontend.usage.books import Books
+from frontend.usage.queries import UsageQueries
 from tests.charges import COST, ORG_KEY, TEXT, charges, other_key, speak
 from tests.conftest import Client, running
 from tests.eventually import until
@@ -207,7 +207,7 @@ async def test_refusals_are_counted_by_reason(
     engine = open_engine(settings.database)
     await Registry(engine).create_org("acme", None)
     await add_key(Registry(engine), ORG_KEY, org="acme", limits={"rerank": 1})
-    await Books(engine).top_up("acme", COST - 1, None)
+    await UsageQueries(engine).top_up("acme", COST - 1, None)
     await engine.dispose()
     triton.up = reason != "queue"
     async with running(settings, triton) as client:

@@ -11,8 +11,8 @@ from frontend.access.registry import Registry
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 from frontend.database.tables import RESERVATIONS
-from frontend.usage.books import Books
-from frontend.usage.ledger import Ledger, Repeats
+from frontend.usage.ledger import IdempotencyWindow, Ledger
+from frontend.usage.queries import UsageQueries
 from frontend.usage.spool import Spool, UsageEvent
 
 Makes = Callable[..., UsageEvent]
@@ -29,8 +29,8 @@ async def engine(empty_database: str) -> AsyncIterator[AsyncEngine]:
 
 
 @pytest.fixture
-async def books(engine: AsyncEngine) -> Books:
-    return Books(engine)
+async def queries(engine: AsyncEngine) -> UsageQueries:
+    return UsageQueries(engine)
 
 
 def event(
@@ -44,7 +44,7 @@ def event(
 
 async def write(engine: AsyncEngine, *events: UsageEvent) -> None:
     """Put answers into the ledger, as a frontend does that had no others before."""
-    await Ledger(engine, uuid.uuid4().hex, Repeats()).write(list(enumerate(events, 1)))
+    await Ledger(engine, uuid.uuid4().hex, IdempotencyWindow()).write(list(enumerate(events, 1)))
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.database.tables import USAGE_DAYS, USAGE_EVENTS, USAGE_SPOOLS
-from frontend.usage.books import Books
-from frontend.usage.ledger import Ledger, Placed, Repeats
+from frontend.usage.ledger import IdempotencyWindow, Ledger, Placed
+from frontend.usage.queries import UsageQueries
 from frontend.usage.spool import UsageEvent
 from frontend.usage.wallets import Wallets
 from tests.unit.usage.conftest import event, reserved
@@ -25,20 +25,20 @@ async def _total(engine: AsyncEngine) -> tuple[int, int]:
 
 
 @pytest.fixture
-async def books(engine: AsyncEngine, books: Books) -> Books:
+async def queries(engine: AsyncEngine, queries: UsageQueries) -> UsageQueries:
     """Where acme has 100."""
-    await books.top_up("acme", 100, None)
-    return books
+    await queries.top_up("acme", 100, None)
+    return queries
 
 
 @pytest.fixture
-async def reservation(engine: AsyncEngine, books: Books) -> str:
+async def reservation(engine: AsyncEngine, queries: UsageQueries) -> str:
     """Of 60, which the holder has reserved."""
     return await Wallets(engine, "holder").reserve("acme", 60, asyncio.get_running_loop().time() + 5)
 
 
 def _ledger(engine: AsyncEngine, holder: str = "holder") -> Ledger:
-    return Ledger(engine, holder, Repeats(seconds=600, answers=3))
+    return Ledger(engine, holder, IdempotencyWindow(seconds=600, answers=3))
 
 
 def _placed(*events: UsageEvent, start: int = 1) -> list[Placed]:
@@ -115,32 +115,36 @@ async def test_a_day_is_that_of_utc_wherever_the_machine_is(engine: AsyncEngine)
         assert list(await connection.scalars(select(USAGE_DAYS.c.day))) == ["1970-01-01"]
 
 
-async def test_a_charge_ends_its_reservation(engine: AsyncEngine, books: Books, reservation: str) -> None:
+async def test_a_charge_ends_its_reservation(engine: AsyncEngine, queries: UsageQueries, reservation: str) -> None:
     await _ledger(engine).write(_placed(event("a", 25, reservation), event("b", 5)))
-    assert (await reserved(engine), await books.balance("acme")) == ([], 70)
+    assert (await reserved(engine), await queries.balance("acme")) == ([], 70)
 
 
 async def test_a_repeat_costs_nothing_and_ends_its_reservation(
-    engine: AsyncEngine, books: Books, reservation: str
+    engine: AsyncEngine, queries: UsageQueries, reservation: str
 ) -> None:
     await _ledger(engine).write(_placed(event("a", 25), event("a", 25, reservation)))
-    assert (await reserved(engine), await books.balance("acme")) == ([], 75)
+    assert (await reserved(engine), await queries.balance("acme")) == ([], 75)
 
 
-async def test_a_charge_that_comes_again_is_paid_once(engine: AsyncEngine, books: Books, reservation: str) -> None:
+async def test_a_charge_that_comes_again_is_paid_once(
+    engine: AsyncEngine, queries: UsageQueries, reservation: str
+) -> None:
     for _ in range(3):
         await _ledger(engine).write(_placed(event("a", 25, reservation)))
-    assert await books.balance("acme") == 75
+    assert await queries.balance("acme") == 75
 
 
-async def test_a_charge_that_no_wallet_pays_is_only_recorded(engine: AsyncEngine, books: Books) -> None:
+async def test_a_charge_that_no_wallet_pays_is_only_recorded(engine: AsyncEngine, queries: UsageQueries) -> None:
     await _ledger(engine).write(_placed(event("a", 25, prepaid=False)))
-    assert (await books.balance("acme"), await _total(engine)) == (100, (1, 25))
+    assert (await queries.balance("acme"), await _total(engine)) == (100, (1, 25))
 
 
-async def test_a_charge_leaves_what_others_have_reserved(engine: AsyncEngine, books: Books, reservation: str) -> None:
+async def test_a_charge_leaves_what_others_have_reserved(
+    engine: AsyncEngine, queries: UsageQueries, reservation: str
+) -> None:
     await _ledger(engine, "late").write(_placed(event("a", 25, "ended by itself"), event("b", 25)))
-    assert (await reserved(engine), await books.balance("acme")) == ([60], 60)
+    assert (await reserved(engine), await queries.balance("acme")) == ([60], 60)
 
 
 async def test_writers_of_the_same_requests_in_any_order_do_not_deadlock_and_agree(engine: AsyncEngine) -> None:
@@ -159,10 +163,10 @@ async def test_writers_of_the_same_requests_in_any_order_do_not_deadlock_and_agr
     assert sum(await _answers(engine)) == 240
 
 
-async def test_a_holder_that_ends_leaves_nothing(engine: AsyncEngine, books: Books, reservation: str) -> None:
+async def test_a_holder_that_ends_leaves_nothing(engine: AsyncEngine, queries: UsageQueries, reservation: str) -> None:
     ledger = _ledger(engine)
     await ledger.write(_placed(event("a", 25)))
     await ledger.end()
-    assert (await reserved(engine), await books.balance("acme")) == ([], 75)
+    assert (await reserved(engine), await queries.balance("acme")) == ([], 75)
     async with engine.connect() as connection:
         assert list(await connection.scalars(select(USAGE_SPOOLS.c.holder))) == []

@@ -14,8 +14,8 @@ from frontend.access.names import RegistryError
 from frontend.access.paging import EVERYTHING, Page
 from frontend.access.registry import Registry
 from frontend.database.tables import SECRETS, USAGE_EVENTS
-from frontend.usage import books as module
-from frontend.usage.books import Books, Scope, Sum
+from frontend.usage import queries as module
+from frontend.usage.queries import UsageFilter, UsageQueries, UsageTotal
 from frontend.usage.wallets import Wallets
 from tests.eventually import until
 from tests.unit.usage.conftest import event, write
@@ -24,44 +24,44 @@ ANNA = Actor(ADMIN_KEY, "10.0.0.7")
 _EVER = ("1970-01-01", "2999-12-31")
 
 
-async def test_there_is_no_balance_before_the_first_top_up(books: Books) -> None:
-    assert await books.balance("acme") is None
+async def test_there_is_no_balance_before_the_first_top_up(queries: UsageQueries) -> None:
+    assert await queries.balance("acme") is None
 
 
-async def test_top_ups_add_up_and_one_that_is_repeated_counts_once(books: Books) -> None:
-    assert [await books.top_up("acme", 100, name) for name in ("one", "one", "two")] == [100, 100, 200]
+async def test_top_ups_add_up_and_one_that_is_repeated_counts_once(queries: UsageQueries) -> None:
+    assert [await queries.top_up("acme", 100, name) for name in ("one", "one", "two")] == [100, 100, 200]
 
 
-async def test_top_ups_at_the_same_time_all_count(books: Books) -> None:
-    await asyncio.gather(*(books.top_up("acme", 10, str(number)) for number in range(8)))
-    assert await books.balances() == {"acme": 80}
+async def test_top_ups_at_the_same_time_all_count(queries: UsageQueries) -> None:
+    await asyncio.gather(*(queries.top_up("acme", 10, str(number)) for number in range(8)))
+    assert await queries.balances() == {"acme": 80}
 
 
 @pytest.mark.parametrize(("org", "amount"), [("acme", 70), ("zenith", 100)])
-async def test_a_reference_names_one_top_up(books: Books, org: str, amount: int) -> None:
-    await books.top_up("acme", 100, "one")
+async def test_a_reference_names_one_top_up(queries: UsageQueries, org: str, amount: int) -> None:
+    await queries.top_up("acme", 100, "one")
     with pytest.raises(RegistryError, match="one"):
-        await books.top_up(org, amount, "one")
+        await queries.top_up(org, amount, "one")
 
 
 @pytest.mark.parametrize(("org", "amount"), [("nobody", 100), ("acme", 0), ("acme", -5)])
-async def test_a_top_up_needs_an_organisation_and_an_amount(books: Books, org: str, amount: int) -> None:
+async def test_a_top_up_needs_an_organisation_and_an_amount(queries: UsageQueries, org: str, amount: int) -> None:
     with pytest.raises(RegistryError):
-        await books.top_up(org, amount, None)
+        await queries.top_up(org, amount, None)
 
 
-async def test_a_wallet_holds_a_billion_at_most(books: Books) -> None:
-    await books.top_up("acme", 10**15, "all")
+async def test_a_wallet_holds_a_billion_at_most(queries: UsageQueries) -> None:
+    await queries.top_up("acme", 10**15, "all")
     with pytest.raises(RegistryError, match="billion"):
-        await books.top_up("acme", 1, "more")
-    assert (await books.top_up("acme", 10**15, "all"), type(await books.balance("acme"))) == (10**15, int)
+        await queries.top_up("acme", 1, "more")
+    assert (await queries.top_up("acme", 10**15, "all"), type(await queries.balance("acme"))) == (10**15, int)
 
 
-async def test_what_is_reserved_belongs_to_the_balance(engine: AsyncEngine, books: Books) -> None:
-    await books.top_up("acme", 100, None)
+async def test_what_is_reserved_belongs_to_the_balance(engine: AsyncEngine, queries: UsageQueries) -> None:
+    await queries.top_up("acme", 100, None)
     for amount in (10, 20):
         await Wallets(engine, "holder").reserve("acme", amount, asyncio.get_running_loop().time() + 5)
-    assert (await books.balance("acme"), await books.top_up("acme", 5, None)) == (100, 105)
+    assert (await queries.balance("acme"), await queries.top_up("acme", 5, None)) == (100, 105)
 
 
 async def _noted(engine: AsyncEngine) -> list[tuple[str, str, dict[str, Any]]]:
@@ -70,56 +70,56 @@ async def _noted(engine: AsyncEngine) -> list[tuple[str, str, dict[str, Any]]]:
     return [(each.action, each.target, dict(each.details)) for each in changes if each.action != "org.create"]
 
 
-async def test_a_top_up_is_written_down_once(engine: AsyncEngine, books: Books) -> None:
+async def test_a_top_up_is_written_down_once(engine: AsyncEngine, queries: UsageQueries) -> None:
     for _ in range(2):
-        await books.top_up("acme", 25_500_000, "invoice")
+        await queries.top_up("acme", 25_500_000, "invoice")
     assert await _noted(engine) == [("wallet.top_up", "acme", {"amount": "25.50", "reference": "invoice"})]
 
 
 async def test_the_deletion_of_charges_is_written_down_once(
-    engine: AsyncEngine, books: Books, monkeypatch: pytest.MonkeyPatch
+    engine: AsyncEngine, queries: UsageQueries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_PRUNED_AT_ONCE", 1)
     await write(engine, event("a", at=0), event("b", at=1))
     for _ in range(2):
-        await books.prune(5)
+        await queries.prune(5)
     assert await _noted(engine) == [("usage.prune", "", {"before": 5})]
 
 
-async def test_top_ups_come_in_parts_also_among_those_of_one_second(books: Books) -> None:
+async def test_top_ups_come_in_parts_also_among_those_of_one_second(queries: UsageQueries) -> None:
     for number in range(5):
-        await books.top_up("acme", 1 + number, f"invoice {number}")
+        await queries.top_up("acme", 1 + number, f"invoice {number}")
     found: list[str] = []
     for _ in range(4):
-        part = await books.top_ups("acme", Page(2, found[-1] if found else None, newest_first=True))
+        part = await queries.top_ups("acme", Page(2, found[-1] if found else None, newest_first=True))
         found += [each.reference for each in part]
     assert sorted(found) == [f"invoice {number}" for number in range(5)]
-    assert await books.top_ups("zenith", Page()) == []
+    assert await queries.top_ups("zenith", Page()) == []
 
 
-async def test_balances_are_told_of_some(books: Books) -> None:
+async def test_balances_are_told_of_some(queries: UsageQueries) -> None:
     for org in ("acme", "zenith"):
-        await books.top_up(org, 100, None)
-    assert await books.balances(["zenith", "nobody"]) == {"zenith": 100}
+        await queries.top_up(org, 100, None)
+    assert await queries.balances(["zenith", "nobody"]) == {"zenith": 100}
 
 
-async def test_consumption_is_summed_up_by_what_is_asked_for(engine: AsyncEngine, books: Books) -> None:
+async def test_consumption_is_summed_up_by_what_is_asked_for(engine: AsyncEngine, queries: UsageQueries) -> None:
     await write(engine, event("a", 3), event("b", 4, at=86_400), event("c", 9, org="zenith"))
-    assert await books.usage(Scope(*_EVER, org="acme"), ["day"]) == [
-        Sum(("1970-01-01",), 1, 0, 1, 0, 3),
-        Sum(("1970-01-02",), 1, 0, 1, 0, 4),
+    assert await queries.usage(UsageFilter(*_EVER, org="acme"), ["day"]) == [
+        UsageTotal(("1970-01-01",), 1, 0, 1, 0, 3),
+        UsageTotal(("1970-01-02",), 1, 0, 1, 0, 4),
     ]
 
 
-async def test_consumption_is_summed_up_by_organisation(engine: AsyncEngine, books: Books) -> None:
+async def test_consumption_is_summed_up_by_organisation(engine: AsyncEngine, queries: UsageQueries) -> None:
     await write(engine, event("a", 3), event("b", 4, org=None, prepaid=False), event("c", 9, org="zenith"))
-    sums = await books.usage(Scope(*_EVER), ["org"])
+    sums = await queries.usage(UsageFilter(*_EVER), ["org"])
     assert [(each.group, each.amount) for each in sums] == [(("",), 4), (("acme",), 3), (("zenith",), 9)]
 
 
 @pytest.mark.parametrize("owner", ["org", "key_id"])
 async def test_the_consumption_of_one_is_found_without_looking_through_everybodys(
-    engine: AsyncEngine, books: Books, owner: str
+    engine: AsyncEngine, queries: UsageQueries, owner: str
 ) -> None:
     is_sqlite = engine.dialect.name == "sqlite"
     explain = "EXPLAIN QUERY PLAN" if is_sqlite else "EXPLAIN"
@@ -132,59 +132,62 @@ async def test_the_consumption_of_one_is_found_without_looking_through_everybody
     assert any(f"usage_days_{owner}_day" in line for line in told)
 
 
-async def test_consumption_of_days_outside_is_left_out(engine: AsyncEngine, books: Books) -> None:
+async def test_consumption_of_days_outside_is_left_out(engine: AsyncEngine, queries: UsageQueries) -> None:
     await write(engine, event("a", 3), event("b", 4, at=86_400))
-    assert await books.usage(Scope("1970-01-02", "1970-01-02"), ["operation"]) == [Sum(("speech",), 1, 0, 1, 0, 4)]
+    assert await queries.usage(UsageFilter("1970-01-02", "1970-01-02"), ["operation"]) == [
+        UsageTotal(("speech",), 1, 0, 1, 0, 4)
+    ]
 
 
-async def test_what_is_counted_in_one_unit_is_not_added_to_another(engine: AsyncEngine, books: Books) -> None:
+async def test_what_is_counted_in_one_unit_is_not_added_to_another(engine: AsyncEngine, queries: UsageQueries) -> None:
     work = {"tts-1": "speech", "stt-1": "transcriptions", "embed-m3": "embeddings", "rerank-v2-m3": "rerank"}
     events = [
         replace(event(model, org=None), model=model, operation=operation, quantity=10**place)
         for place, (model, operation) in enumerate([*work.items(), ("chat", "chat")])
     ]
     await write(engine, *events)
-    assert await books.usage(Scope(*_EVER), ["key"]) == [Sum(("key",), 5, 10, 1, 11_100, 25)]
+    assert await queries.usage(UsageFilter(*_EVER), ["key"]) == [UsageTotal(("key",), 5, 10, 1, 11_100, 25)]
 
 
-async def test_more_sums_than_wanted_are_refused(engine: AsyncEngine, books: Books) -> None:
+async def test_more_sums_than_wanted_are_refused(engine: AsyncEngine, queries: UsageQueries) -> None:
     await write(engine, event("a", at=0), event("b", at=100_000))
-    assert len(await books.usage(Scope(*_EVER), ["day"], 2)) == 2
+    assert len(await queries.usage(UsageFilter(*_EVER), ["day"], 2)) == 2
     with pytest.raises(RegistryError, match="more than 1"):
-        await books.usage(Scope(*_EVER), ["day"], 1)
+        await queries.usage(UsageFilter(*_EVER), ["day"], 1)
 
 
-async def test_who_asks_for_many_sums_leaves_connections_to_others(
-    engine: AsyncEngine, books: Books, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("askers", "at_once"), [("abcdefgh", 2), ("aaaa", 1)])
+async def test_two_reports_run_at_once_but_one_for_each_asker(
+    engine: AsyncEngine, queries: UsageQueries, monkeypatch: pytest.MonkeyPatch, askers: str, at_once: int
 ) -> None:
     await write(engine, event("one"))
-    begun, goes_on, put_together = [], threading.Event(), module._sums
+    begun, goes_on, put_together = [], threading.Event(), module._totals
 
-    def slow(rows: Any, groups: int) -> list[Sum]:
+    def slow(rows: Any, groups: int) -> list[UsageTotal]:
         begun.append(rows)
         goes_on.wait(20)
         return put_together(rows, groups)
 
-    monkeypatch.setattr(module, "_sums", slow)
-    asking = [asyncio.create_task(books.asked_by(f"key {n}").usage(Scope(*_EVER), ["day"])) for n in range(8)]
-    await until(lambda: len(begun) == 2)
-    assert await books.balance("acme") is None
-    assert len(begun) == 2
+    monkeypatch.setattr(module, "_totals", slow)
+    reports = [asyncio.create_task(queries.asked_by(one).usage(UsageFilter(*_EVER), ["day"])) for one in askers]
+    await until(lambda: len(begun) == at_once)
+    assert await queries.balance("acme") is None
+    assert len(begun) == at_once
     goes_on.set()
-    assert len(await asyncio.gather(*asking)) == len(begun) == 8
+    assert len(await asyncio.gather(*reports)) == len(begun) == len(askers)
 
 
-async def test_an_organisation_sees_the_names_of_its_own_keys_alone(engine: AsyncEngine, books: Books) -> None:
+async def test_an_organisation_sees_the_names_of_its_own_keys_alone(engine: AsyncEngine, queries: UsageQueries) -> None:
     registry = Registry(engine)
     key = await registry.create("search", "free", "acme", {}, None)
     (found,) = (await registry.find([api_key.digest(key)])).values()
     for org in ("acme", None):
-        assert await books.key_names([found.id, "phone-1"], org) == {found.id: ("search", api_key.prefix(key))}
+        assert await queries.key_names([found.id, "phone-1"], org) == {found.id: ("search", api_key.prefix(key))}
     await registry.change(api_key.prefix(key), {"org": "zenith", "name": "what zenith calls it"}, {})
-    assert await books.key_names([found.id], "acme") == {}
+    assert await queries.key_names([found.id], "acme") == {}
 
 
-async def test_a_key_is_told_by_the_newest_of_its_secrets(engine: AsyncEngine, books: Books) -> None:
+async def test_a_key_is_told_by_the_newest_of_its_secrets(engine: AsyncEngine, queries: UsageQueries) -> None:
     registry = Registry(engine)
     old = await registry.create("search", "free", "acme", {}, None)
     new = await registry.rotate(old, 60)
@@ -194,21 +197,21 @@ async def test_a_key_is_told_by_the_newest_of_its_secrets(engine: AsyncEngine, b
             for key, at in ((first, 1), (last, 2)):
                 own = SECRETS.c.digest == api_key.digest(key)
                 await connection.execute(sa.update(SECRETS).where(own).values(created_at=at))
-        assert await books.key_names([found.id]) == {found.id: ("search", api_key.prefix(last))}
+        assert await queries.key_names([found.id]) == {found.id: ("search", api_key.prefix(last))}
 
 
 async def test_old_charges_are_deleted_and_their_sums_stay(
-    engine: AsyncEngine, books: Books, monkeypatch: pytest.MonkeyPatch
+    engine: AsyncEngine, queries: UsageQueries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_PRUNED_AT_ONCE", 2)
     old = [event(str(number), prepaid=False, at=number) for number in range(5)]
     await write(engine, *old, event("kept", prepaid=False, at=5))
-    assert await books.prune(5) == 5
-    assert await books.usage(Scope(*_EVER), []) == [Sum((), 6, 0, 6, 0, 30)]
+    assert await queries.prune(5) == 5
+    assert await queries.usage(UsageFilter(*_EVER), []) == [UsageTotal((), 6, 0, 6, 0, 30)]
     async with engine.connect() as connection:
         assert list(await connection.scalars(sa.select(USAGE_EVENTS.c.id))) == ["kept"]
 
 
-async def test_charges_that_may_come_again_are_kept(books: Books) -> None:
+async def test_charges_that_may_come_again_are_kept(queries: UsageQueries) -> None:
     with pytest.raises(RegistryError, match="30 days"):
-        await books.prune(int(time.time()) - 29 * 86_400)
+        await queries.prune(int(time.time()) - 29 * 86_400)

@@ -14,7 +14,7 @@ from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 from frontend.database.tables import RESERVATIONS, WALLETS
 from frontend.errors import BadGateway, InsufficientQuota
-from frontend.usage.books import Books
+from frontend.usage.queries import UsageQueries
 from frontend.usage.wallets import Wallets, settle
 from tests.databases import PostgresServer
 from tests.unit.usage.conftest import reserved
@@ -25,9 +25,9 @@ def _soon(seconds: float = 5.0) -> float:
 
 
 @pytest.fixture
-async def wallets(engine: AsyncEngine, books: Books) -> AsyncIterator[Wallets]:
+async def wallets(engine: AsyncEngine, queries: UsageQueries) -> AsyncIterator[Wallets]:
     """Of a frontend, where acme has 100."""
-    await books.top_up("acme", 100, None)
+    await queries.top_up("acme", 100, None)
     opened = Wallets(engine, "holder")
     yield opened
     await opened.close()
@@ -87,10 +87,10 @@ async def test_what_was_released_in_a_long_outage_comes_back_part_by_part(
 
 @pytest.mark.parametrize(("cost", "left"), [(60, 40), (20, 80), (100, 0), (101, 0)])
 async def test_a_wallet_pays_what_the_work_cost_down_to_nothing(
-    engine: AsyncEngine, books: Books, wallets: Wallets, caplog: pytest.LogCaptureFixture, cost: int, left: int
+    engine: AsyncEngine, queries: UsageQueries, wallets: Wallets, caplog: pytest.LogCaptureFixture, cost: int, left: int
 ) -> None:
     await _pay(engine, await wallets.reserve("acme", 60, _soon()), cost)
-    assert (await books.balance("acme"), await reserved(engine)) == (left, [])
+    assert (await queries.balance("acme"), await reserved(engine)) == (left, [])
     assert [record.message for record in caplog.records] == ["charged beyond a wallet"] * (cost > 100)
 
 
@@ -102,16 +102,16 @@ async def test_one_who_finds_too_little_gets_what_comes_back(engine: AsyncEngine
     await waiting
 
 
-async def test_a_top_up_ends_a_refusal(books: Books, wallets: Wallets) -> None:
+async def test_a_top_up_ends_a_refusal(queries: UsageQueries, wallets: Wallets) -> None:
     assert not await _granted(wallets.reserve("acme", 110, _soon()))
-    await books.top_up("acme", 10, None)
+    await queries.top_up("acme", 10, None)
     assert await _granted(wallets.reserve("acme", 110, _soon()))
 
 
 async def test_two_hundred_callers_of_two_frontends_get_what_sixteen_cost(
-    empty_database: str, engine: AsyncEngine, books: Books
+    empty_database: str, engine: AsyncEngine, queries: UsageQueries
 ) -> None:
-    await books.top_up("acme", 16 * 7, None)
+    await queries.top_up("acme", 16 * 7, None)
     other = open_engine(empty_database)
     frontends = [Wallets(engine, "one"), Wallets(other, "two")]
     calls = (_granted(frontends[number % 2].reserve("acme", 7, _soon(30))) for number in range(200))
@@ -201,7 +201,7 @@ async def rows_apart(postgres: PostgresServer) -> AsyncIterator[AsyncEngine]:
     await migrate(engine)
     for org in ("acme", "zenith"):
         await Registry(engine).create_org(org, None)
-        await Books(engine).top_up(org, 100, None)
+        await UsageQueries(engine).top_up(org, 100, None)
     yield engine
     await engine.dispose()
 
