@@ -1,5 +1,7 @@
 """Text to an audio file: phonemize in a worker, speak sentences in parallel, join them in order."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,7 +16,6 @@ from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.pool import Pool
 from frontend.errors import InvalidRequest
 from frontend.http.memory import MemoryReservation
-from frontend.operations.speech.length import Length
 from frontend.operations.speech.protocol import SpeechRequest
 from frontend.operations.speech.voices import PiperVoice
 from frontend.processes.gather import gather_or_cancel
@@ -31,8 +32,32 @@ _WORK = Work(MOST_IDS)
 _BYTES_PER_CHARACTER = 4000
 
 
+class LengthLimit:
+    """Limits the audio of one request to ``most`` seconds, because spoken numbers are five times as long as words.
+
+    ``param`` is the parameter with the text. ``reserve`` gets the bytes beyond the ``expected`` ones.
+    """
+
+    def __init__(
+        self, most: float, sample_rate: int, param: str, expected: int, reserve: Callable[[int], None]
+    ) -> None:
+        self._most, self._sample_rate, self._param, self._reserve = most, sample_rate, param, reserve
+        self._samples, self._reserved = 0, expected
+
+    def add(self, samples: int) -> None:
+        """Add samples. Raises ``InvalidRequest`` if the total is too long, before the rest is spoken."""
+        self._samples += samples
+        if self._samples > self._most * self._sample_rate:
+            message = f"{self._param} makes more than {self._most:g} s of audio: send it in several requests"
+            raise InvalidRequest(message, param=self._param)
+        # A sample has two bytes.
+        if (beyond := 2 * self._samples - self._reserved) > 0:
+            self._reserved += beyond
+            self._reserve(beyond)
+
+
 class SpeechPipeline:
-    """Says texts with the Piper voices of a Triton; ``phonemizers`` are processes, ``encoders`` threads."""
+    """Says texts with the Piper voices on Triton. ``phonemizers`` are processes, ``encoders`` threads."""
 
     def __init__(
         self,
@@ -59,19 +84,24 @@ class SpeechPipeline:
     async def run(
         self, request: SpeechRequest, context: RequestContext, reserve: Reserves, holding: MemoryReservation
     ) -> tuple[bytes, Bill]:
-        """The whole audio file, and what it costs."""
+        """The whole audio file, and its bill."""
         async with reserve(request.model, len(request.text)) as bill:
             voice, expected = self._voices[request.voice], _BYTES_PER_CHARACTER * len(request.text)
             holding.add(expected)
             most = self._settings.max_speech_seconds
-            length = Length(most, voice.sample_rate, request.text_field, expected, holding.add)
+            length = LengthLimit(most, voice.sample_rate, request.text_field, expected, holding.add)
             with self._unpaid.work(context.key) as timer:
                 file = await self._file(request, voice, context, timer, length)
                 timer.paid()
             return file, bill
 
     async def _file(
-        self, request: SpeechRequest, voice: PiperVoice, context: RequestContext, timer: WorkTimer, length: Length
+        self,
+        request: SpeechRequest,
+        voice: PiperVoice,
+        context: RequestContext,
+        timer: WorkTimer,
+        length: LengthLimit,
     ) -> bytes:
         name = request.text_field
         try:
@@ -86,7 +116,7 @@ class SpeechPipeline:
         return await self._encode(spoken, voice, request.response_format, context)
 
     async def _say(
-        self, voice: PiperVoice, parts: list[Utterance], context: RequestContext, length: Length
+        self, voice: PiperVoice, parts: list[Utterance], context: RequestContext, length: LengthLimit
     ) -> list[tuple[Utterance, Samples]]:
         """The samples of each utterance, in order."""
         work = sum(len(part.ids) for part in parts)
@@ -97,7 +127,9 @@ class SpeechPipeline:
         spoken = dict(zip(order, await gather_or_cancel(calls, lambda: self._settings.calls_at_once), strict=True))
         return [(part, spoken[place]) for place, part in enumerate(parts)]
 
-    async def _utterance(self, voice: PiperVoice, part: Utterance, context: RequestContext, length: Length) -> Samples:
+    async def _utterance(
+        self, voice: PiperVoice, part: Utterance, context: RequestContext, length: LengthLimit
+    ) -> Samples:
         ids = part.ids
         arrays = await self._dispatcher.infer(voice.model, lambda: voice.inputs(ids), [OUTPUT], context, len(ids))
         audio: NDArray[np.float32] = arrays[OUTPUT].reshape(-1)

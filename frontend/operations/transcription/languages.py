@@ -6,10 +6,10 @@ id is it ja jv ka kk km kn ko la lb ln lo lt lv mg mi mk ml mn mr ms mt my ne nl
 sd si sk sl sn so sq sr su sv sw ta te tg th tk tl tr tt uk ur uz vi yi yo yue zh
 """
 LANGUAGES = frozenset(_CODES.split())
-# Where Whisper's tokens have another code: that of Javanese was withdrawn in 2001.
+# Whisper's tokens use the code of Javanese that ISO withdrew in 2001.
 _IN_TOKENS = {"jv": "jw"}
 _FROM_TOKENS = {code: iso for iso, code in _IN_TOKENS.items()}
-# What a request may say: Whisper's own codes too.
+# The codes that a request may use, including Whisper's own.
 CODES = LANGUAGES | _FROM_TOKENS.keys()
 
 
@@ -19,5 +19,5 @@ def iso_code(code: str) -> str:
 
 
 def token_code(iso: str) -> str:
-    """What Whisper calls it."""
+    """Whisper's code of a language."""
     return _IN_TOKENS.get(iso, iso)

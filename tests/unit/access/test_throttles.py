@@ -105,11 +105,11 @@ async def _work(
     failure: Exception | None = None,
 ) -> None:
     async with unpaid.paced("a"):
-        with unpaid.work("a") as stint:
-            with stint.taking_time():
+        with unpaid.work("a") as timer:
+            with timer.taking_time():
                 await sleeper.sleep(seconds)
             if paid:
-                stint.paid()
+                timer.paid()
             if failure is not None:
                 raise failure
 
