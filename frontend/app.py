@@ -26,9 +26,9 @@ from frontend.database.migrate import migrate
 from frontend.discovery.discovery import Connect, Discovery
 from frontend.discovery.resolver import Resolver
 from frontend.dispatch.dispatcher import Dispatcher
-from frontend.dispatch.pool import Pool
 from frontend.dispatch.queue import Bounds
 from frontend.dispatch.scheduler import Rules
+from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.http.json import JsonBodies
 from frontend.http.memory import MemoryBudget
 from frontend.middleware.auth import auth_middleware
@@ -91,7 +91,7 @@ async def _frontends(app: web.Application) -> AsyncIterator[None]:
     settings = app[keys.SETTINGS]
     if settings.redis:
         app[_FRONTENDS] = SharedFrontends(
-            settings.redis, lambda: app[keys.DISPATCHER].tells(), lambda: app[keys.DISPATCHER].share()
+            settings.redis, lambda: app[keys.DISPATCHER].snapshot(), lambda: app[keys.DISPATCHER].share()
         )
     else:
         app[_FRONTENDS] = FixedFrontends(settings.frontends, _APART_SECONDS if settings.frontends > 1 else 0.0)
@@ -180,9 +180,9 @@ async def _dispatch(app: web.Application) -> AsyncIterator[None]:
     audio = Offload("audio", settings.audio_workers, tasks=_AUDIO_TASKS, seconds=_AUDIO_SECONDS, prepare=load_detector)
     text = Offload("text", settings.text_workers, tasks=_TEXT_TASKS, seconds=_TEXT_SECONDS, prepare=load_phonemizer)
     app[keys.DISPATCHER] = dispatcher
-    app[keys.AUDIO] = Pool(dispatcher.fix("audio", settings.audio_workers), audio)
-    app[keys.TEXT] = Pool(dispatcher.fix("text", settings.text_workers), text)
-    app[keys.THREADS] = Pool(dispatcher.fix("threads", settings.threads), Threads(settings.threads))
+    app[keys.AUDIO] = WorkerQueue(dispatcher.add_local_queue("audio", settings.audio_workers), audio)
+    app[keys.TEXT] = WorkerQueue(dispatcher.add_local_queue("text", settings.text_workers), text)
+    app[keys.THREADS] = WorkerQueue(dispatcher.add_local_queue("threads", settings.threads), Threads(settings.threads))
     yield
     for pool in (app[keys.AUDIO], app[keys.TEXT], app[keys.THREADS]):
         await pool.close()
@@ -200,7 +200,7 @@ async def _operations(app: web.Application) -> AsyncIterator[None]:
     app[keys.EMBEDDINGS] = EmbeddingPipeline(settings, dispatcher, threads)
     app[keys.RERANK] = RerankPipeline(settings, dispatcher, threads)
     if settings.chat_upstream:
-        dispatcher.fix(CHAT, max(1, settings.chat_concurrency // settings.workers))
+        dispatcher.add_local_queue(CHAT, max(1, settings.chat_concurrency // settings.workers))
         app[keys.CHAT] = ChatPipeline(settings, dispatcher)
     yield
     if settings.chat_upstream:

@@ -10,7 +10,7 @@ from frontend.access.registry import Registry
 from frontend.access.throttles import UnbilledWorkThrottle, WrongKeys
 from frontend.catalogue.exports import Export
 from frontend.dispatch.dispatcher import Dispatcher
-from frontend.dispatch.pool import Pool
+from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.http.answers import CONTEXT as CONTEXT
 from frontend.http.answers import MEMORY_RESERVATION as MEMORY_RESERVATION
 from frontend.http.answers import SETTINGS as SETTINGS
@@ -41,9 +41,9 @@ OUTCOMES = web.AppKey("outcomes", Outcomes)
 UNPAID = web.AppKey("unpaid", UnbilledWorkThrottle)
 MEMORY_BUDGET = web.AppKey("held", MemoryBudget)
 JSON_BODIES = web.AppKey("json_bodies", JsonBodies)
-AUDIO = web.AppKey("audio", Pool)
-TEXT = web.AppKey("text", Pool)
-THREADS = web.AppKey("threads", Pool)
+AUDIO = web.AppKey("audio", WorkerQueue)
+TEXT = web.AppKey("text", WorkerQueue)
+THREADS = web.AppKey("threads", WorkerQueue)
 TRACER: web.AppKey[Tracer] = web.AppKey("tracer")
 BILLING = web.RequestKey("billing", Billing)
 CALLER = web.RequestKey("caller", Caller)

@@ -12,7 +12,7 @@ from frontend.config.settings import Settings
 from frontend.dispatch.batch_size import Work
 from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
-from frontend.dispatch.pool import Pool
+from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.processes.gather import gather_or_cancel
 from frontend.text.tokens import Ids, TextTokenizer, pack, packed_inputs, work
 from frontend.tritons.inference import Trial
@@ -43,7 +43,7 @@ class PackedModel:
     def __init__(
         self,
         dispatcher: Dispatcher,
-        threads: Pool,
+        threads: WorkerQueue,
         model: Model,
         output: str,
         width: tuple[int, ...],
@@ -53,7 +53,7 @@ class PackedModel:
         self._model, self._output, self._width = model.triton_model, output, width
         self.tokenizer = load_tokenizer(settings.model_repository, model)
         trial = Trial(packed_inputs(self.tokenizer.texts(["a"])), [output])
-        dispatcher.declare(self._model, Work(_BLOCK, settings.token_budget, divisible=True), trial)
+        dispatcher.register_model(self._model, Work(_BLOCK, settings.token_budget, divisible=True), trial)
 
     async def tokenize(self, function: Callable[[], list[Ids]], characters: int, context: RequestContext) -> list[Ids]:
         """Tokenize, in a thread if the text is long, so that the event loop never blocks."""

@@ -40,16 +40,18 @@ class Frontend:
     def __init__(self, name: str, fits: Fits, machine: Machine, board: Board, zone: str) -> None:
         self._settings = settings = Settings()
         self._machine, self._fits = machine, fits
-        self._frontends = BoardFrontends(board, name, lambda: self.dispatcher.tells(), lambda: self.dispatcher.share())
+        self._frontends = BoardFrontends(
+            board, name, lambda: self.dispatcher.snapshot(), lambda: self.dispatcher.share()
+        )
         rules = Rules(settings.queue_age_seconds, hold_seconds=settings.queue_hold_seconds)
         bounds = Bounds(settings.queue_per_key, settings.queue_per_tier)
         self.dispatcher = Dispatcher(rules, bounds, self._frontends, None, settings.request_seconds, zone)
-        self._audio = self.dispatcher.fix("audio", settings.audio_workers)
-        self._text = self.dispatcher.fix("text", settings.text_workers)
-        self._threads = self.dispatcher.fix("threads", settings.threads)
+        self._audio = self.dispatcher.add_local_queue("audio", settings.audio_workers)
+        self._text = self.dispatcher.add_local_queue("text", settings.text_workers)
+        self._threads = self.dispatcher.add_local_queue("threads", settings.threads)
         self._event_loop = asyncio.Lock()
         for model, fit in fits.models.items():
-            self.dispatcher.declare(model, work_of(fit, settings))
+            self.dispatcher.register_model(model, work_of(fit, settings))
 
     async def start(self) -> None:
         """Join the others."""

@@ -13,7 +13,7 @@ from frontend.config.settings import Settings
 from frontend.dispatch.batch_size import Work
 from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
-from frontend.dispatch.pool import Pool
+from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.errors import InvalidRequest
 from frontend.http.memory import MemoryReservation
 from frontend.operations.speech.protocol import SpeechRequest
@@ -63,8 +63,8 @@ class SpeechPipeline:
         self,
         settings: Settings,
         dispatcher: Dispatcher,
-        phonemizers: Pool,
-        encoders: Pool,
+        phonemizers: WorkerQueue,
+        encoders: WorkerQueue,
         unpaid: UnbilledWorkThrottle,
     ) -> None:
         self._settings, self._dispatcher, self._unpaid = settings, dispatcher, unpaid
@@ -74,7 +74,7 @@ class SpeechPipeline:
             raise SettingsError(f"the catalogue's audio format {min(lacking)!r} has no encoder")
         self._voices = {voice.name: PiperVoice.load(voice, repository) for voice in settings.served.voices}
         for voice in self._voices.values():
-            dispatcher.declare(voice.model, _WORK)
+            dispatcher.register_model(voice.model, _WORK)
 
     @property
     def robots(self) -> list[str]:

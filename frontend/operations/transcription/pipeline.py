@@ -24,7 +24,7 @@ from frontend.config.settings import Settings
 from frontend.dispatch.batch_size import Work
 from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
-from frontend.dispatch.pool import Pool
+from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.errors import InvalidRequest, TooLarge, UnsupportedMedia
 from frontend.http.memory import MemoryReservation
 from frontend.operations.transcription.assembly import WORDS, assemble
@@ -73,7 +73,12 @@ class TranscriptionPipeline:
     """Transcribes whole files with the Whisper models on Triton. ``decoders`` are processes."""
 
     def __init__(
-        self, settings: Settings, dispatcher: Dispatcher, decoders: Pool, threads: Pool, unpaid: UnbilledWorkThrottle
+        self,
+        settings: Settings,
+        dispatcher: Dispatcher,
+        decoders: WorkerQueue,
+        threads: WorkerQueue,
+        unpaid: UnbilledWorkThrottle,
     ) -> None:
         self._settings, self._dispatcher, self._decoders, self._threads = settings, dispatcher, decoders, threads
         self._unpaid = unpaid

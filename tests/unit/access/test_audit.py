@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access import api_key, audit
-from frontend.access.audit import ADMIN_KEY, COMMAND_LINE, Actor, AuditFilter, Change
+from frontend.access.audit import ADMIN_KEY, COMMAND_LINE, Actor, AuditEntry, AuditFilter
 from frontend.access.names import RegistryError
 from frontend.access.paging import Page
 from frontend.access.registry import Registry
@@ -34,7 +34,7 @@ def registry(engine: AsyncEngine) -> Registry:
     return Registry(engine).acting(ANNA)
 
 
-async def _last(registry: Registry) -> Change:
+async def _last(registry: Registry) -> AuditEntry:
     return (await registry.changes(ANYTHING, NEWEST))[0]
 
 

@@ -33,7 +33,7 @@ async def test_exactly_the_limit_passes_over_three_frontends(
     redis_server: RedisServer, limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # On a machine with much else to do Redis is no less there.
-    monkeypatch.setattr("frontend.access.counters._PATIENCE_SECONDS", 10)
+    monkeypatch.setattr("frontend.access.counters._TIMEOUT_SECONDS", 10)
     async with shared(redis_server.url) as first, shared(redis_server.url) as second, shared(redis_server.url) as third:
         limits = [limit_of(limit, uuid.uuid4().hex)]
         assert await passed([first, second, third], limits, 10 * limit) == limit

@@ -152,15 +152,15 @@ async def test_a_key_that_is_used_is_told_of_once_a_while(known: KnownKeys, regi
         await known.identify(KEY)
     with pytest.raises(Unauthorized):
         await known.identify(api_key.new_key())
-    await known._tell_used()
-    await known._tell_used()
+    await known._write_used()
+    await known._write_used()
     assert registry.used == [api_key.digest(KEY)]
 
 
 async def test_what_could_not_be_told_is_told_the_next_time(known: KnownKeys, registry: FakeRegistry) -> None:
     await known.identify(KEY)
     registry.failure = OSError("away")
-    await known._tell_used()
+    await known._write_used()
     registry.failure = None
     await known.close()
     assert registry.used == [api_key.digest(KEY)]

@@ -33,7 +33,7 @@ class Scene:
         triton = self.admission.triton(name, models)
         for model, capacity in models.items():
             load = triton.models[model]
-            load.capacity, load.is_in = capacity, True
+            load.capacity, load.takes_calls = capacity, True
             self.admission.models[model].configure()
 
     def enter(

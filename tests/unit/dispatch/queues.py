@@ -21,20 +21,20 @@ class Queue(ModelQueue):
 
     def __init__(self, rules: Rules, bounds: Bounds, floors: Mapping[str, int]) -> None:
         self.admission = Admission(rules)
-        self.its = self.admission.models["m"] = ModelCalls("m", rules, floors)
+        self.calls = self.admission.models["m"] = ModelCalls("m", rules, floors)
         self.sender = Sender(self.admission)
-        super().__init__(self.its, self.sender, bounds)
+        super().__init__(self.calls, self.sender, bounds)
 
     def set_places(self, backend: str, places: int) -> None:
         """So many calls at once, none where it is out."""
         load = self.admission.triton(backend, ["m"]).models["m"]
-        load.is_in, load.cap, load.capacity = places > 0, places, Capacity(max(1, places), gpu=True)
-        self.its.configure()
+        load.takes_calls, load.cap, load.capacity = places > 0, places, Capacity(max(1, places), gpu=True)
+        self.calls.configure()
         self.sender.send()
 
     @property
     def in_flight(self) -> int:
-        return self.its.scheduler.in_flight
+        return self.calls.scheduler.in_flight
 
 
 def queue_of(

@@ -66,7 +66,7 @@ def test_tritons_of_one_place_have_calls_in_turn() -> None:
 def test_a_triton_that_is_out_gets_no_calls() -> None:
     scene = Scene()
     scene.triton("a", m=ONE)
-    scene.admission.tritons["a"].models["m"].is_in = False
+    scene.admission.tritons["a"].models["m"].takes_calls = False
     scene.enter("m")
     assert scene.sent() == []
     assert not scene.admission.models["m"].is_open
@@ -77,7 +77,7 @@ def test_a_triton_that_comes_back_counts_the_calls_that_it_still_has() -> None:
     scene.triton("a", m=ONE)
     scene.enter_all(2, "m")
     scene.sent()
-    scene.admission.tritons["a"].models["m"].is_in = False
+    scene.admission.tritons["a"].models["m"].takes_calls = False
     scene.triton("a", m=ONE)
     scene.enter("m")
     assert scene.sent() == []

@@ -142,7 +142,7 @@ async def test_a_cap_is_divided_among_the_frontends_and_each_has_one_call(first:
 
 async def test_workers_have_no_more_calls_than_there_are_of_them() -> None:
     made = Dispatcher(Rules(), Bounds(), FixedFrontends(1))
-    queue = made.fix("threads", 4)
+    queue = made.add_local_queue("threads", 4)
     # However short their calls are.
     await queue.run(_asking(), lambda name: asyncio.sleep(0))
     contexts = [RequestContext(key, tier, None, _asking().deadline) for key in "abc" for tier in (3, 3, 1)]
@@ -157,7 +157,7 @@ async def test_workers_have_no_more_calls_than_there_are_of_them() -> None:
 async def _two_instances(server: FakeTriton, *, stops: bool = False) -> Dispatcher:
     server.takes = Capacity(2, 16, stops=stops)
     made = Dispatcher(Rules(), Bounds(), FixedFrontends(1))
-    made.declare("embedder", Work(100, 1000, divisible=True))
+    made.register_model("embedder", Work(100, 1000, divisible=True))
     await made.add("first", server, {"embedder": 0})
     return made
 
@@ -197,12 +197,12 @@ async def test_calls_of_any_length_count_as_what_a_model_wants(first: FakeTriton
 async def test_others_are_told_which_models_are_used(
     dispatcher: Dispatcher, first: FakeTriton, second: FakeTriton
 ) -> None:
-    assert dispatcher.tells() == {}
+    assert dispatcher.snapshot() == {}
     async with _under_way([_call(dispatcher)], first, second):
         # No size was measured yet.
-        assert dispatcher.tells() == {"embedder": 0.0}
+        assert dispatcher.snapshot() == {"embedder": 0.0}
     # It was used a moment ago.
-    assert dispatcher.tells() == {"embedder": 0.0}
+    assert dispatcher.snapshot() == {"embedder": 0.0}
 
 
 async def test_a_model_that_was_not_declared_has_no_queue(dispatcher: Dispatcher) -> None:

@@ -16,7 +16,7 @@ def _add(shares: FairShare, key: Hashable, cost: float = 1.0) -> Call:
 def _take(shares: FairShare) -> Call:
     call = shares.first(lambda call: True)
     assert call is not None
-    shares.took(call)
+    shares.granted(call)
     shares.remove(call)
     return call
 

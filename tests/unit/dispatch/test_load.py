@@ -15,7 +15,7 @@ def _call(executions: float = 1.0, priority: int = FREE) -> Call:
 def _triton(**models: Capacity) -> TritonLoad:
     triton = TritonLoad(models, idle_seconds=5)
     for model, capacity in models.items():
-        triton.models[model].capacity, triton.models[model].is_in = capacity, True
+        triton.models[model].capacity, triton.models[model].takes_calls = capacity, True
     return triton
 
 

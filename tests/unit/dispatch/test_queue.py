@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from frontend.dispatch.pool import Pool
 from frontend.dispatch.queue import Bounds
 from frontend.dispatch.scheduler import Rules
+from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.errors import BadGateway
 from frontend.processes.offload import Threads
 from tests.unit.dispatch.queues import asking, queue_of, waiting
@@ -64,7 +64,7 @@ async def test_a_refusal_names_the_expected_wait_within_bounds(
     monkeypatch: pytest.MonkeyPatch, wait: float, retry_after: int
 ) -> None:
     queue = queue_of(bounds=Bounds(key=0))
-    monkeypatch.setattr(queue.its, "expected_wait", lambda priority: wait)
+    monkeypatch.setattr(queue.calls, "expected_wait", lambda priority: wait)
     with pytest.raises(BadGateway) as refused:
         await queue.slot(asking()).__aenter__()
     assert refused.value.headers["Retry-After"] == str(retry_after)
@@ -114,7 +114,7 @@ async def test_callers_who_leave_at_any_moment_leak_no_place() -> None:
 
 async def test_a_floor_can_grow_while_calls_wait() -> None:
     queue = queue_of(2, rules=Rules(hold_seconds=60), floors={"acme": 0})
-    queue.its.scheduler.set_floors({"acme": 1})
+    queue.calls.scheduler.set_floors({"acme": 1})
     async with queue.slot(asking("a", owner="acme")):
         pass
     async with queue.slot(asking("b")):
@@ -219,13 +219,13 @@ async def test_a_deadline_that_is_extended_is_later() -> None:
 
 async def test_a_thread_whose_caller_has_gone_keeps_its_place_until_it_ends() -> None:
     queue, goes_on = queue_of(1), threading.Event()
-    pool = Pool(queue, Threads(1))
+    pool = WorkerQueue(queue, Threads(1))
     gone = asyncio.create_task(pool.run(asking(), goes_on.wait))
     await asyncio.sleep(0.05)
     gone.cancel()
     next_one = asyncio.create_task(pool.run(asking(), lambda: "done"))
     await asyncio.sleep(1.3)
-    assert (queue.in_flight, queue.its.scheduler.waits) == (1, 1)
+    assert (queue.in_flight, queue.calls.scheduler.waits) == (1, 1)
     goes_on.set()
     assert await next_one == "done"
     with pytest.raises(asyncio.CancelledError):

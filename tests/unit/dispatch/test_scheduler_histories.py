@@ -32,7 +32,7 @@ class Histories(RuleBasedStateMachine):
         self.seen: dict[str, float] = {}
         self.aged_before = 99
 
-    def _held(self) -> int:
+    def _kept_slots(self) -> int:
         held = 0
         for owner, floor in self.floors.items():
             if self.seen.get(owner, -99) > self.now - 5:
@@ -83,7 +83,7 @@ class Histories(RuleBasedStateMachine):
             for t in self.waiting
             if t.owner and sum(r.owner == t.owner for r in self.running) < self.floors[str(t.owner)]
         ]
-        free, held = self._free(), self._held()
+        free, held = self._free(), self._kept_slots()
         call = granted(self.scheduler, self.now)
         if call is None:
             # Work conserving: a place stays free only if nobody waits or a floor holds it.

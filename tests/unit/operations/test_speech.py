@@ -20,9 +20,9 @@ from frontend.catalogue.voices import VOICES
 from frontend.config.settings import Settings
 from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
-from frontend.dispatch.pool import Pool
 from frontend.dispatch.queue import Bounds
 from frontend.dispatch.scheduler import Rules
+from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.errors import BadAnswer, InvalidRequest
 from frontend.http.memory import MemoryBudget, MemoryReservation
 from frontend.operations.speech.pipeline import SpeechPipeline
@@ -79,8 +79,8 @@ async def _say(
     settings = Settings(**{"model_repository": ROOT / "model_repository", **values})
     dispatcher = Dispatcher(Rules(), Bounds(), FixedFrontends(1))
     threads = Threads(1)
-    phonemizers = Pool(dispatcher.fix("text", 4), cast(Any, phonemizer or Phonemizer()))
-    encoders = Pool(dispatcher.fix("threads", 2), threads)
+    phonemizers = WorkerQueue(dispatcher.add_local_queue("text", 4), cast(Any, phonemizer or Phonemizer()))
+    encoders = WorkerQueue(dispatcher.add_local_queue("threads", 2), threads)
     pipeline = SpeechPipeline(settings, dispatcher, phonemizers, encoders, unpaid or UnbilledWorkThrottle(1000))
     await dispatcher.add("triton", triton, {"piper_amy": 4})
     async with asyncio.timeout(5):

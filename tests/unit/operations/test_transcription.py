@@ -15,9 +15,9 @@ from frontend.access.throttles import UnbilledWorkThrottle
 from frontend.config.settings import Settings
 from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
-from frontend.dispatch.pool import Pool
 from frontend.dispatch.queue import Bounds
 from frontend.dispatch.scheduler import Rules
+from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.errors import BadAnswer, InvalidRequest
 from frontend.http.memory import MemoryBudget, MemoryReservation
 from frontend.operations.transcription import languages
@@ -67,7 +67,9 @@ class Scene:
     unpaid: UnbilledWorkThrottle = field(default_factory=lambda: UnbilledWorkThrottle(0.0001))
 
     async def transcribe(self, sound: bytes, language: str = "") -> Transcription:
-        decoders, threads = (Pool(self.dispatcher.fix(name, 2), self.threads) for name in ("audio", "threads"))
+        decoders, threads = (
+            WorkerQueue(self.dispatcher.add_local_queue(name, 2), self.threads) for name in ("audio", "threads")
+        )
         pipeline = TranscriptionPipeline(self.settings, self.dispatcher, decoders, threads, self.unpaid)
         await self.dispatcher.add("triton", self.triton, {"whisper_turbo": 4})
         file, context = SharedBytes(), RequestContext("key", 3, None, asyncio.get_running_loop().time() + 10)

@@ -63,7 +63,7 @@ async def test_a_pools_tritons_and_bounds_are_summed_up_and_leave_with_it() -> N
 
 async def test_how_full_a_call_is_is_its_work_by_that_of_an_execution() -> None:
     dispatcher, server = Dispatcher(Rules(), Bounds(), FixedFrontends(1)), FakeTriton()
-    dispatcher.declare(_MODEL, Work(512, 16384, divisible=True))
+    dispatcher.register_model(_MODEL, Work(512, 16384, divisible=True))
     await dispatcher.add("filled", server, {_MODEL: 4})
     summed, counted = (Change(f"quartet_batch_fill_ratio_{name}", model=_MODEL) for name in ("sum", "count"))
     inputs = {"lengths": np.array([[128]], np.int32)}
