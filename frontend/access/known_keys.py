@@ -93,8 +93,16 @@ class KnownKeys:
         for digest in [digest for digest, known in self._known.items() if known.used < oldest]:
             del self._known[digest]
         with self._outage.noting(DATABASE_FAILURES):
+            digests = list(self._known)
             async with asyncio.timeout(_REREAD_SECONDS):
-                await self._read_again(list(self._known))
+                for start in range(0, len(digests), _BATCH):
+                    some = digests[start : start + _BATCH]
+                    found = await self._registry.find(some)
+                    for digest in some:
+                        if digest in found:
+                            self._known[digest].caller = found[digest]
+                        else:
+                            del self._known[digest]
 
     async def _write_used(self) -> None:
         used, self._used = list(self._used), set()
@@ -104,13 +112,3 @@ class KnownKeys:
         except DATABASE_FAILURES:
             # The refresh logs the outage. Try again the next time.
             self._used.update(used)
-
-    async def _read_again(self, digests: list[str]) -> None:
-        for start in range(0, len(digests), _BATCH):
-            some = digests[start : start + _BATCH]
-            found = await self._registry.find(some)
-            for digest in some:
-                if digest in found:
-                    self._known[digest].caller = found[digest]
-                else:
-                    del self._known[digest]

@@ -104,14 +104,6 @@ class Dispatcher:
             if calls.scheduler.is_used(now)
         }
 
-    def demand(self, model: str) -> int:
-        """Calls of a model, or of workers, that wait or are in flight, without bulk work."""
-        return self._queues[model].demand
-
-    def per_triton(self, model: str) -> float:
-        """The number of mean calls of a model that fill one Triton."""
-        return self._admission.models[model].per_triton
-
     def states(self, models: Iterable[str]) -> dict[str, State]:
         """The best state of each of ``models`` over all Tritons."""
         backends = self._backends.values()

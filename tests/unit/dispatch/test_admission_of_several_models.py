@@ -13,7 +13,7 @@ def _two_models(capacity: Capacity = PROCESSORS) -> Scene:
     scene.triton("a", one=capacity, other=capacity)
     for its in scene.admission.models.values():
         # Their executions are short.
-        its._whole, its._seconds, its._cost = 5, 0.1, 4.0
+        its._large_answers, its._seconds, its._cost = 5, 0.1, 4.0
     return scene
 
 

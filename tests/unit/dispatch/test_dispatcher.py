@@ -172,7 +172,7 @@ async def test_an_abandoned_call_is_cancelled_where_that_stops_it(first: FakeTri
     await asyncio.gather(call, return_exceptions=True)
     await asyncio.sleep(0.01)
     assert first.ended == ended
-    assert made.demand("embedder") == 1 - ended
+    assert made.queue("embedder").demand == 1 - ended
     await made.close()
 
 
@@ -190,7 +190,7 @@ async def test_a_call_whose_triton_is_removed_before_it_begins_is_answered_by_an
 async def test_calls_of_any_length_count_as_what_a_model_wants(first: FakeTriton) -> None:
     made = await _two_instances(first)
     async with _under_way((made.infer("embedder", dict, ["out"], _asking(), cost) for cost in (3, 5000)), first):
-        assert made.demand("embedder") == 2
+        assert made.queue("embedder").demand == 2
     await made.close()
 
 
