@@ -16,13 +16,13 @@ def test_anything_else_is_no_key(change: str) -> None:
     assert not api_key.well_formed(change)
 
 
-def test_a_slip_of_one_character_is_noticed() -> None:
+def test_the_checksum_catches_a_wrong_character() -> None:
     key = api_key.new_key()
     slipped = key[:10] + ("a" if key[10] != "a" else "b") + key[11:]
     assert not api_key.well_formed(slipped)
 
 
-def test_what_is_stored_does_not_hold_the_key() -> None:
+def test_the_digest_does_not_contain_the_key() -> None:
     key = api_key.new_key()
     assert len(api_key.digest(key)) == 64
     assert api_key.digest(key) not in key

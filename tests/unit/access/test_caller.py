@@ -6,7 +6,7 @@ from frontend.access.caller import bearer_token
 @pytest.mark.parametrize(
     "headers", [[], [""], ["Basic abc"], ["key"], ["Bearer a", "Bearer a"], ["Bearer " + "x" * 9000]]
 )
-def test_anything_but_one_bearer_token_is_nobodys(headers: list[str]) -> None:
+def test_anything_but_one_bearer_token_is_empty(headers: list[str]) -> None:
     assert bearer_token(headers) == ""
 
 

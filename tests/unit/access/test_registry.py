@@ -79,7 +79,7 @@ async def test_a_second_rotation_does_not_lengthen_the_first(registry: Registry)
     assert (found.expires_at or 0) <= time.time() + 10
 
 
-async def test_a_second_rotation_without_overlap_ends_what_the_first_let_go_on(registry: Registry) -> None:
+async def test_a_rotation_without_overlap_ends_all_old_secrets(registry: Registry) -> None:
     old = await _create(registry)
     new = await registry.rotate(api_key.prefix(old), 1000)
     await registry.rotate(api_key.prefix(new), 0)
@@ -122,7 +122,7 @@ async def test_organisations_are_listed_with_their_keys(registry: Registry) -> N
     assert await registry.orgs() == [("acme", 50, 1)]
 
 
-async def test_what_does_not_exist_is_refused(registry: Registry) -> None:
+async def test_changes_of_unknown_keys_and_organisations_are_refused(registry: Registry) -> None:
     for refused in (
         registry.rotate("qk_nothing", 0),
         registry.revoke("qk_nothing"),
@@ -137,12 +137,12 @@ async def test_what_does_not_exist_is_refused(registry: Registry) -> None:
 @pytest.mark.parametrize(
     "name", ["", " ", "a/b", "a\0b", "a\nb", "\x1b", " acme", "acme ", "\u2028", "\u202ea", "a" * 65]
 )
-async def test_what_is_no_name_of_an_organisation_is_refused(registry: Registry, name: str) -> None:
+async def test_an_invalid_organisation_name_is_refused(registry: Registry, name: str) -> None:
     with pytest.raises(RegistryError, match="printable"):
         await registry.create_org(name, None)
 
 
-async def test_a_key_of_an_organisation_without_a_name_belongs_to_none(registry: Registry, engine: AsyncEngine) -> None:
+async def test_an_organisation_with_an_empty_name_counts_as_none(registry: Registry, engine: AsyncEngine) -> None:
     async with engine.begin() as connection:
         await connection.execute(insert(ORGS).values(name="", created_at=0))
     found = await _caller(registry, await _create(registry, org=""))

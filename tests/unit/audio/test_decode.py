@@ -55,7 +55,7 @@ def test_a_codec_that_is_not_listed_is_refused_in_any_container(kind: str) -> No
 
 
 @pytest.mark.parametrize("kind", ["m4a", "flac", "ogg-opus"])
-def test_a_file_cut_short_is_an_error_of_ours(kind: str) -> None:
+def test_a_truncated_file_raises_our_own_error(kind: str) -> None:
     with pytest.raises((DamagedAudioError, UnknownFormatError)):
         decoded(encode(TONE, kind)[:200])
 
@@ -199,7 +199,7 @@ def test_the_rate_and_the_channels_may_change_within_an_mp3() -> None:
     assert np.abs(np.fft.rfft(samples[-9_000:-1_000])).argmax() == 660
 
 
-def test_of_ogg_with_another_shape_behind_it_the_first_is_kept() -> None:
+def test_a_second_ogg_stream_of_another_shape_is_ignored() -> None:
     assert abs(len(decoded(_joined("OGG"))) - len(TONE)) < 1_000
 
 
@@ -227,7 +227,7 @@ _SIZES = {"right": None, "too large": 0x7FFFFFFF, "unknown": 0xFFFFFFFF}
 
 @pytest.mark.parametrize("size", _SIZES)
 @pytest.mark.parametrize("tail", _TAILS)
-def test_a_wav_is_read_whatever_is_behind_its_samples(tail: str, size: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_wav_is_read_with_anything_after_its_samples(tail: str, size: str, capfd: pytest.CaptureFixture[str]) -> None:
     wav = bytearray(encode(TONE, "wav"))
     if (told := _SIZES[size]) is not None:
         place = wav.index(b"data") + 4
@@ -243,7 +243,7 @@ def test_a_second_chunk_of_samples_is_heard_behind_the_first() -> None:
     assert len(samples) == len(TONE) + 2
 
 
-def test_a_wav_is_read_whatever_letters_its_title_has() -> None:
+def test_a_wav_with_a_title_in_an_old_encoding_is_read() -> None:
     """Recorders of old write titles in the letters of their country, which are no UTF-8."""
     wav = bytearray(encode(TONE, "wav"))
     title = b"INFOINAM\x06\0\0\0Gr\xfc\xdfe\0"
@@ -253,7 +253,7 @@ def test_a_wav_is_read_whatever_letters_its_title_has() -> None:
 
 
 @pytest.mark.parametrize("share", [0.5, 0.999])
-def test_of_a_wav_with_a_size_too_small_so_much_is_heard(share: float) -> None:
+def test_a_wav_with_too_small_a_size_is_read_up_to_it(share: float) -> None:
     wav = bytearray(encode(TONE, "wav"))
     place = wav.index(b"data") + 4
     wav[place : place + 4] = struct.pack("<I", 2 * int(len(TONE) * share))

@@ -124,7 +124,7 @@ def test_a_short_pause_within_a_window_stays_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("pause", [1.0, 60.0, 3600.0])
-def test_a_window_goes_on_behind_a_pause_however_long_it_was(pause: float) -> None:
+def test_a_window_continues_after_a_pause_of_any_length(pause: float) -> None:
     probabilities = _frames((1, 0.9), (pause, 0.1), (1, 0.9))
     (window,) = cut_windows(probabilities, 0.5, len(probabilities) * FRAME, 8.0)
     assert len(window.pieces) == 2

@@ -135,7 +135,7 @@ class Minutes(LongTones):
         return {"output": np.ones((1, 1, 1, 60 * 22_050), np.float32)}
 
 
-async def test_a_text_that_makes_too_much_audio_is_refused_before_all_of_it_is_spoken() -> None:
+async def test_a_text_with_too_much_audio_is_refused_early() -> None:
     triton = Minutes()
     with pytest.raises(InvalidRequest, match=r"^input makes more than 150 s of audio: send it in several requests$"):
         await _say(triton, "A sentence. " * 40, max_speech_seconds=150.0, calls_at_once=1)
@@ -174,14 +174,14 @@ class Killed(Phonemizer):
         raise TaskKilledError("late")
 
 
-async def test_a_process_that_is_killed_over_a_text_is_owed_for(triton: LongTones) -> None:
+async def test_a_text_that_kills_its_process_counts_as_unbilled(triton: LongTones) -> None:
     unpaid = UnbilledWorkThrottle(0.001)
     with pytest.raises(InvalidRequest, match="turned into sounds"):
         await _say(triton, "One. Five.", phonemizer=Killed(), unpaid=unpaid)
     assert unpaid._buckets.wait("key") > 0.5
 
 
-async def test_what_is_spoken_is_not_owed_for(triton: LongTones) -> None:
+async def test_speech_counts_as_billed(triton: LongTones) -> None:
     unpaid = UnbilledWorkThrottle(0.001)
     await _say(triton, "One. Five.", unpaid=unpaid)
     assert unpaid._buckets.wait("key") == 0
@@ -199,7 +199,7 @@ def _repository(folder: Path, **values: Any) -> Path:
 
 
 @pytest.mark.parametrize(("speakers", "told"), [(1, False), (2, True)])
-async def test_a_voice_of_several_speakers_is_told_to_take_the_first(
+async def test_a_voice_with_several_speakers_uses_the_first(
     triton: LongTones, tmp_path: Path, speakers: int, told: bool
 ) -> None:
     repository = _repository(tmp_path, num_speakers=speakers)
@@ -209,7 +209,7 @@ async def test_a_voice_of_several_speakers_is_told_to_take_the_first(
     assert not told or inputs["sid"].tolist() == [0]
 
 
-async def test_a_sentence_goes_out_with_its_length_and_the_voices_scales(triton: LongTones, tmp_path: Path) -> None:
+async def test_inputs_have_the_length_and_the_scales_of_the_voice(triton: LongTones, tmp_path: Path) -> None:
     scales = {"noise_scale": 0.25, "length_scale": 1.5, "noise_w": 0.75}
     repository = _repository(tmp_path, inference=scales, audio={"sample_rate": 16_000})
     answer = await _say(triton, "One.", model_repository=repository)
@@ -220,6 +220,6 @@ async def test_a_sentence_goes_out_with_its_length_and_the_voices_scales(triton:
         assert file.getframerate() == 16_000
 
 
-def test_a_voice_that_leaves_its_scales_out_has_pipers(tmp_path: Path) -> None:
+def test_missing_scales_are_those_of_piper(tmp_path: Path) -> None:
     voice = PiperVoice.load(VOICES["amy"], _repository(tmp_path, inference={}))
     assert voice.scales == (0.667, 1.0, 0.8)

@@ -97,7 +97,7 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
     await scene.threads.close()
 
 
-async def test_a_window_costs_as_much_as_a_whole_one_however_short_it_is(scene: Scene) -> None:
+async def test_every_window_costs_a_whole_window(scene: Scene) -> None:
     await scene.transcribe(encode(np.concatenate([SPEECH] * 4), "wav"))
     seconds = [inputs["audio"].shape[1] / 16_000 for _, inputs in scene.triton.calls]
     assert min(seconds) < WINDOW_SECONDS / 2
@@ -118,7 +118,7 @@ async def test_the_window_of_a_short_recording_goes_before_those_of_a_long_one(s
     assert scene.dispatcher.ranks[0] < min(scene.dispatcher.ranks[1:])
 
 
-async def test_what_is_transcribed_is_not_owed_for(scene: Scene) -> None:
+async def test_a_transcription_counts_as_billed(scene: Scene) -> None:
     await scene.transcribe(encode(SPEECH, "wav"))
     assert scene.unpaid._buckets.wait("key") == 0
 
@@ -139,15 +139,13 @@ async def test_what_is_transcribed_is_not_owed_for(scene: Scene) -> None:
         ("no_speech_prob", lambda array: None),
     ],
 )
-async def test_an_answer_without_one_of_everything_is_bad(
-    scene: Scene, name: str, change: Callable[[Any], Any]
-) -> None:
+async def test_an_answer_of_the_wrong_shape_is_bad(scene: Scene, name: str, change: Callable[[Any], Any]) -> None:
     scene.triton.spoil = lambda arrays: {**arrays, name: change(arrays[name])}
     with pytest.raises(BadAnswer):
         await scene.transcribe(encode(SPEECH, "wav"))
 
 
-def test_what_a_model_can_do_is_read_from_its_export(tmp_path: Path) -> None:
+def test_abilities_are_read_from_the_export(tmp_path: Path) -> None:
     assert Abilities.of(_repository(tmp_path), "whisper_large_v3") == Abilities(WINDOW_SECONDS, LANGUAGES.keys())
 
 
@@ -157,7 +155,7 @@ async def test_a_language_that_only_other_whispers_know_is_refused_before_the_fi
     assert refused.value.param == "language"
 
 
-def test_files_are_read_by_the_settings_and_the_length_of_a_window() -> None:
+def test_window_rules_come_from_the_settings_and_the_model() -> None:
     rules = Abilities(8.0).rules(Settings(silence_dbfs=-40.0, speech_probability=0.25))
     assert (rules.silence_dbfs, rules.speech_probability, rules.window_seconds) == (-40.0, 0.25, 8.0)
 

@@ -34,7 +34,7 @@ def test_sentences_end_where_a_reader_would_end_them(language: str, text: str, e
     assert split(text, language) == expected
 
 
-def test_a_line_that_was_broken_at_some_width_goes_on_in_the_next_one() -> None:
+def test_a_wrapped_line_continues_in_the_next_one() -> None:
     text = "The quick brown fox that everybody knows jumps over the\nlazy dog, who sleeps."
     assert split(text, "en") == [text.replace("\n", " ")]
 
@@ -45,7 +45,7 @@ def test_a_line_is_long_enough_to_have_been_broken_from_50_characters_on(length:
 
 
 @pytest.mark.parametrize(("letters", "dots"), [(20, 20), (21, 0)])
-def test_of_more_than_20_letters_with_dots_in_a_sentence_the_dots_are_left_away(letters: int, dots: int) -> None:
+def test_more_than_20_dotted_letters_lose_their_dots(letters: int, dots: int) -> None:
     (sentence,) = split("x. " * letters + "end", "en")
     assert (sentence.count("x"), sentence.count(".")) == (letters, dots)
 
@@ -93,7 +93,7 @@ def test_a_pad_follows_the_start() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "...", " - ", "?!"])
-def test_what_cannot_be_spoken_gives_nothing(text: str) -> None:
+def test_text_without_sounds_gives_nothing(text: str) -> None:
     assert phonemize(text, ENGLISH) == []
 
 
@@ -103,7 +103,7 @@ def test_double_brackets_are_no_phoneme_codes() -> None:
 
 
 @pytest.mark.parametrize("sentence", ["J. K. Rowling wrote it.", "The U.S. Army came.", 'He said "Go!" and left.'])
-def test_what_espeak_takes_for_several_sentences_is_one(sentence: str) -> None:
+def test_a_sentence_that_espeak_splits_stays_one(sentence: str) -> None:
     (utterance,) = phonemize(sentence, ENGLISH)
     assert [place for place, symbol in enumerate(utterance.ids) if symbol in PAUSES] == [len(utterance.ids) - 3]
 

@@ -53,9 +53,7 @@ def billing(recorder: PurseRecorder) -> Billing:
     return _billing(recorder)
 
 
-async def test_money_is_held_back_from_before_the_work_until_the_end_of_the_request(
-    recorder: PurseRecorder, billing: Billing
-) -> None:
+async def test_money_is_reserved_until_the_end_of_the_request(recorder: PurseRecorder, billing: Billing) -> None:
     free = []
     with billing:
         async with billing.reserve("chat", 30):
@@ -64,7 +62,7 @@ async def test_money_is_held_back_from_before_the_work_until_the_end_of_the_requ
     assert (free, recorder.free, recorder.charges) == ([70, 70], 100, [])
 
 
-async def test_work_that_fails_lets_its_money_go_at_once(recorder: PurseRecorder, billing: Billing) -> None:
+async def test_failed_work_releases_its_money_at_once(recorder: PurseRecorder, billing: Billing) -> None:
     with billing:
         with pytest.raises(BadGateway):
             async with billing.reserve("chat", 30):
@@ -87,7 +85,7 @@ async def test_a_bill_is_charged_once(recorder: PurseRecorder, billing: Billing)
     assert ([event.amount for event in recorder.charges], recorder.free) == ([30], 70)
 
 
-async def test_what_was_let_go_is_not_charged(recorder: PurseRecorder, billing: Billing) -> None:
+async def test_a_released_bill_is_not_charged(recorder: PurseRecorder, billing: Billing) -> None:
     async with billing.reserve("chat", 30) as bill:
         bill.release()
         bill.charge()
@@ -95,7 +93,9 @@ async def test_what_was_let_go_is_not_charged(recorder: PurseRecorder, billing: 
 
 
 @pytest.mark.parametrize(("made", "paid"), [(10, 10), (50, 50)])
-async def test_a_wallet_pays_what_was_made(recorder: PurseRecorder, billing: Billing, made: int, paid: int) -> None:
+async def test_a_wallet_pays_the_final_quantity(
+    recorder: PurseRecorder, billing: Billing, made: int, paid: int
+) -> None:
     async with billing.reserve("chat", 30) as bill:
         bill.settle(made)
         bill.charge()
@@ -117,7 +117,7 @@ async def test_a_request_has_one_bill(billing: Billing) -> None:
             billing.reserve("chat", 1)
 
 
-async def test_a_bill_comes_before_the_answer(billing: Billing) -> None:
+async def test_nothing_can_be_reserved_after_the_answer_has_begun(billing: Billing) -> None:
     billing.answer_begins(200, is_charged=False)
     with pytest.raises(UnchargedError):
         billing.reserve("chat", 1)
@@ -125,7 +125,7 @@ async def test_a_bill_comes_before_the_answer(billing: Billing) -> None:
 
 @pytest.mark.parametrize("status", [200, 304])
 @pytest.mark.parametrize("failed", [False, True])
-async def test_no_answer_is_free_whose_work_was_begun(billing: Billing, status: int, failed: bool) -> None:
+async def test_an_uncharged_answer_after_work_raises(billing: Billing, status: int, failed: bool) -> None:
     async with billing.reserve("chat", 1) as bill:
         if failed:
             bill.release()

@@ -46,7 +46,7 @@ def _placed(*events: UsageEvent, start: int = 1) -> list[Placed]:
     return list(enumerate(events, start))
 
 
-async def test_a_charge_is_written_once_however_often_its_spool_brings_it(engine: AsyncEngine) -> None:
+async def test_a_charge_that_a_spool_sends_again_is_written_once(engine: AsyncEngine) -> None:
     ledger = _ledger(engine)
     for _ in range(5):
         await ledger.write(_placed(event("a"), event("b")))
@@ -109,7 +109,7 @@ def _in_zurich() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_in_zurich")
-async def test_a_day_is_that_of_utc_wherever_the_machine_is(engine: AsyncEngine) -> None:
+async def test_days_are_in_utc(engine: AsyncEngine) -> None:
     await _ledger(engine).write(_placed(event("a", at=_DAY - 1800)))
     async with engine.connect() as connection:
         assert list(await connection.scalars(select(USAGE_DAYS.c.day))) == ["1970-01-01"]
@@ -127,9 +127,7 @@ async def test_a_repeat_costs_nothing_and_ends_its_reservation(
     assert (await reserved(engine), await queries.balance("acme")) == ([], 75)
 
 
-async def test_a_charge_that_comes_again_is_paid_once(
-    engine: AsyncEngine, queries: UsageQueries, reservation: str
-) -> None:
+async def test_a_repeated_write_takes_money_once(engine: AsyncEngine, queries: UsageQueries, reservation: str) -> None:
     for _ in range(3):
         await _ledger(engine).write(_placed(event("a", 25, reservation)))
     assert await queries.balance("acme") == 75
@@ -140,14 +138,14 @@ async def test_a_charge_that_no_wallet_pays_is_only_recorded(engine: AsyncEngine
     assert (await queries.balance("acme"), await _total(engine)) == (100, (1, 25))
 
 
-async def test_a_charge_leaves_what_others_have_reserved(
+async def test_a_charge_does_not_touch_other_reservations(
     engine: AsyncEngine, queries: UsageQueries, reservation: str
 ) -> None:
     await _ledger(engine, "late").write(_placed(event("a", 25, "ended by itself"), event("b", 25)))
     assert (await reserved(engine), await queries.balance("acme")) == ([60], 60)
 
 
-async def test_writers_of_the_same_requests_in_any_order_do_not_deadlock_and_agree(engine: AsyncEngine) -> None:
+async def test_concurrent_writers_of_the_same_requests_do_not_deadlock(engine: AsyncEngine) -> None:
     names = [f"{number}" for number in range(60)]
 
     async def write(seed: int) -> None:

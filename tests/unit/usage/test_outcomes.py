@@ -22,7 +22,7 @@ async def _told(queries: UsageQueries, **scope: str) -> dict[str, dict[str, int]
     return {each.operation: {name: count for name, count in each.counts.items() if count} for each in found}
 
 
-async def test_what_frontends_count_adds_up(engine: AsyncEngine, queries: UsageQueries, empty_database: str) -> None:
+async def test_counts_of_two_frontends_add_up(engine: AsyncEngine, queries: UsageQueries, empty_database: str) -> None:
     other = open_engine(empty_database)
     frontends = [Outcomes(engine), Outcomes(other)]
     for frontend, times in zip(frontends, ([0.1] * 9, [30.0]), strict=True):
@@ -44,7 +44,7 @@ async def test_what_frontends_count_adds_up(engine: AsyncEngine, queries: UsageQ
     await other.dispose()
 
 
-async def test_a_key_and_an_organisation_see_their_own_alone(engine: AsyncEngine, queries: UsageQueries) -> None:
+async def test_a_key_or_organisation_sees_only_its_own_outcomes(engine: AsyncEngine, queries: UsageQueries) -> None:
     frontend = Outcomes(engine)
     frontend.count(_ACME, "speech", "answered", 1.0)
     frontend.count(_ALONE, "speech", "mistaken", 1.0)
@@ -61,7 +61,7 @@ async def test_other_days_are_left_out(engine: AsyncEngine, queries: UsageQuerie
     assert await queries.outcomes(UsageFilter("1970-01-01", "1999-12-31", key_id="two")) == []
 
 
-async def test_what_the_database_does_not_take_waits_and_is_bounded(
+async def test_counts_wait_during_an_outage_in_bounded_memory(
     engine: AsyncEngine, queries: UsageQueries, broken: Callable[[], None], mended: Callable[[], None]
 ) -> None:
     frontend, lost = Outcomes(engine), Change("quartet_outcomes_lost_total")
@@ -78,7 +78,7 @@ async def test_what_the_database_does_not_take_waits_and_is_bounded(
     assert (await _told(queries), lost.by) == ({"speech": {"answered": 6}}, 4)
 
 
-async def test_what_is_lost_at_the_end_is_told(engine: AsyncEngine, broken: Callable[[], None]) -> None:
+async def test_lost_counts_are_in_a_metric(engine: AsyncEngine, broken: Callable[[], None]) -> None:
     frontend, lost = Outcomes(engine), Change("quartet_outcomes_lost_total")
     frontend.count(_ALONE, "speech", "failed", 1.0)
     broken()

@@ -28,7 +28,7 @@ async def test_there_is_no_balance_before_the_first_top_up(queries: UsageQueries
     assert await queries.balance("acme") is None
 
 
-async def test_top_ups_add_up_and_one_that_is_repeated_counts_once(queries: UsageQueries) -> None:
+async def test_a_repeated_top_up_counts_once(queries: UsageQueries) -> None:
     assert [await queries.top_up("acme", 100, name) for name in ("one", "one", "two")] == [100, 100, 200]
 
 
@@ -57,7 +57,7 @@ async def test_a_wallet_holds_a_billion_at_most(queries: UsageQueries) -> None:
     assert (await queries.top_up("acme", 10**15, "all"), type(await queries.balance("acme"))) == (10**15, int)
 
 
-async def test_what_is_reserved_belongs_to_the_balance(engine: AsyncEngine, queries: UsageQueries) -> None:
+async def test_the_balance_includes_reservations(engine: AsyncEngine, queries: UsageQueries) -> None:
     await queries.top_up("acme", 100, None)
     for amount in (10, 20):
         await Wallets(engine, "holder").reserve("acme", amount, asyncio.get_running_loop().time() + 5)
@@ -70,13 +70,13 @@ async def _noted(engine: AsyncEngine) -> list[tuple[str, str, dict[str, Any]]]:
     return [(each.action, each.target, dict(each.details)) for each in changes if each.action != "org.create"]
 
 
-async def test_a_top_up_is_written_down_once(engine: AsyncEngine, queries: UsageQueries) -> None:
+async def test_a_top_up_is_logged_once(engine: AsyncEngine, queries: UsageQueries) -> None:
     for _ in range(2):
         await queries.top_up("acme", 25_500_000, "invoice")
     assert await _noted(engine) == [("wallet.top_up", "acme", {"amount": "25.50", "reference": "invoice"})]
 
 
-async def test_the_deletion_of_charges_is_written_down_once(
+async def test_a_deletion_of_charges_is_logged_once(
     engine: AsyncEngine, queries: UsageQueries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_PRUNED_AT_ONCE", 1)
@@ -86,7 +86,7 @@ async def test_the_deletion_of_charges_is_written_down_once(
     assert await _noted(engine) == [("usage.prune", "", {"before": 5})]
 
 
-async def test_top_ups_come_in_parts_also_among_those_of_one_second(queries: UsageQueries) -> None:
+async def test_top_ups_of_the_same_second_are_paged(queries: UsageQueries) -> None:
     for number in range(5):
         await queries.top_up("acme", 1 + number, f"invoice {number}")
     found: list[str] = []
@@ -97,13 +97,13 @@ async def test_top_ups_come_in_parts_also_among_those_of_one_second(queries: Usa
     assert await queries.top_ups("zenith", Page()) == []
 
 
-async def test_balances_are_told_of_some(queries: UsageQueries) -> None:
+async def test_balances_of_given_organisations_are_returned(queries: UsageQueries) -> None:
     for org in ("acme", "zenith"):
         await queries.top_up(org, 100, None)
     assert await queries.balances(["zenith", "nobody"]) == {"zenith": 100}
 
 
-async def test_consumption_is_summed_up_by_what_is_asked_for(engine: AsyncEngine, queries: UsageQueries) -> None:
+async def test_usage_is_grouped_by_the_requested_columns(engine: AsyncEngine, queries: UsageQueries) -> None:
     await write(engine, event("a", 3), event("b", 4, at=86_400), event("c", 9, org="zenith"))
     assert await queries.usage(UsageFilter(*_EVER, org="acme"), ["day"]) == [
         UsageTotal(("1970-01-01",), 1, 0, 1, 0, 3),
@@ -111,16 +111,14 @@ async def test_consumption_is_summed_up_by_what_is_asked_for(engine: AsyncEngine
     ]
 
 
-async def test_consumption_is_summed_up_by_organisation(engine: AsyncEngine, queries: UsageQueries) -> None:
+async def test_usage_is_grouped_by_organisation(engine: AsyncEngine, queries: UsageQueries) -> None:
     await write(engine, event("a", 3), event("b", 4, org=None, prepaid=False), event("c", 9, org="zenith"))
     sums = await queries.usage(UsageFilter(*_EVER), ["org"])
     assert [(each.group, each.amount) for each in sums] == [(("",), 4), (("acme",), 3), (("zenith",), 9)]
 
 
 @pytest.mark.parametrize("owner", ["org", "key_id"])
-async def test_the_consumption_of_one_is_found_without_looking_through_everybodys(
-    engine: AsyncEngine, queries: UsageQueries, owner: str
-) -> None:
+async def test_usage_of_one_owner_uses_an_index(engine: AsyncEngine, queries: UsageQueries, owner: str) -> None:
     is_sqlite = engine.dialect.name == "sqlite"
     explain = "EXPLAIN QUERY PLAN" if is_sqlite else "EXPLAIN"
     query = f"SELECT sum(amount) FROM usage_days WHERE {owner} = 'acme' AND day BETWEEN '1' AND '2'"
@@ -132,14 +130,14 @@ async def test_the_consumption_of_one_is_found_without_looking_through_everybody
     assert any(f"usage_days_{owner}_day" in line for line in told)
 
 
-async def test_consumption_of_days_outside_is_left_out(engine: AsyncEngine, queries: UsageQueries) -> None:
+async def test_usage_of_other_days_is_left_out(engine: AsyncEngine, queries: UsageQueries) -> None:
     await write(engine, event("a", 3), event("b", 4, at=86_400))
     assert await queries.usage(UsageFilter("1970-01-02", "1970-01-02"), ["operation"]) == [
         UsageTotal(("speech",), 1, 0, 1, 0, 4)
     ]
 
 
-async def test_what_is_counted_in_one_unit_is_not_added_to_another(engine: AsyncEngine, queries: UsageQueries) -> None:
+async def test_quantities_in_different_units_are_not_added(engine: AsyncEngine, queries: UsageQueries) -> None:
     work = {"tts-1": "speech", "stt-1": "transcriptions", "embed-m3": "embeddings", "rerank-v2-m3": "rerank"}
     events = [
         replace(event(model, org=None), model=model, operation=operation, quantity=10**place)
@@ -177,7 +175,7 @@ async def test_two_reports_run_at_once_but_one_for_each_asker(
     assert len(await asyncio.gather(*reports)) == len(begun) == len(askers)
 
 
-async def test_an_organisation_sees_the_names_of_its_own_keys_alone(engine: AsyncEngine, queries: UsageQueries) -> None:
+async def test_an_organisation_sees_only_its_own_key_names(engine: AsyncEngine, queries: UsageQueries) -> None:
     registry = Registry(engine)
     key = await registry.create("search", "free", "acme", {}, None)
     (found,) = (await registry.find([api_key.digest(key)])).values()
@@ -187,7 +185,7 @@ async def test_an_organisation_sees_the_names_of_its_own_keys_alone(engine: Asyn
     assert await queries.key_names([found.id], "acme") == {}
 
 
-async def test_a_key_is_told_by_the_newest_of_its_secrets(engine: AsyncEngine, queries: UsageQueries) -> None:
+async def test_a_key_name_has_the_prefix_of_the_newest_secret(engine: AsyncEngine, queries: UsageQueries) -> None:
     registry = Registry(engine)
     old = await registry.create("search", "free", "acme", {}, None)
     new = await registry.rotate(old, 60)

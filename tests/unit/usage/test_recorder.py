@@ -60,7 +60,7 @@ async def test_at_the_end_everything_is_written_and_no_file_is_left(engine: Asyn
     assert (await _written(engine), list((tmp_path / "usage").iterdir())) == (["a", "b", "c"], [])
 
 
-async def test_what_is_reserved_goes_back_at_the_end(
+async def test_reservations_end_when_the_recorder_closes(
     engine: AsyncEngine, queries: UsageQueries, tmp_path: Path
 ) -> None:
     await queries.top_up("acme", 100, None)
@@ -71,7 +71,7 @@ async def test_what_is_reserved_goes_back_at_the_end(
     assert (await queries.balance("acme"), await reserved(engine)) == (70, [])
 
 
-async def test_a_request_that_is_repeated_costs_its_wallet_nothing_more(
+async def test_a_repeated_request_costs_the_wallet_nothing_more(
     engine: AsyncEngine, queries: UsageQueries, tmp_path: Path
 ) -> None:
     await queries.top_up("acme", 100, None)
@@ -84,7 +84,7 @@ async def test_a_request_that_is_repeated_costs_its_wallet_nothing_more(
     assert await queries.balance("acme") == 70
 
 
-async def test_what_a_dead_one_left_is_settled_at_the_start(
+async def test_charges_of_a_dead_frontend_are_settled_at_the_start(
     engine: AsyncEngine, queries: UsageQueries, tmp_path: Path
 ) -> None:
     await queries.top_up("acme", 100, None)
@@ -154,7 +154,7 @@ async def test_no_work_begins_on_an_unwritable_spool(recorder: Recorder, caplog:
     assert _may_begin(recorder) == (True, True)
 
 
-async def test_no_work_begins_when_the_file_of_charges_was_deleted(
+async def test_no_work_begins_after_the_spool_file_was_deleted(
     recorder: Recorder, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     for path in (tmp_path / "usage").iterdir():
@@ -183,7 +183,7 @@ async def test_charges_wait_on_disk_while_the_database_file_is_gone(
     await engine.dispose()
 
 
-async def test_a_spool_that_cannot_be_made_is_told_in_a_sentence(
+async def test_an_unwritable_spool_raises_a_clear_error(
     engine: AsyncEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*arguments: object, **options: object) -> None:

@@ -53,9 +53,7 @@ async def _free(engine: AsyncEngine) -> int:
         return int(await connection.scalar(sa.select(WALLETS.c.balance).where(WALLETS.c.org == "acme")) or 0)
 
 
-async def test_what_costs_nothing_is_granted_to_an_empty_wallet_without_the_database(
-    engine: AsyncEngine, broken: Callable[[], None]
-) -> None:
+async def test_free_work_needs_no_database(engine: AsyncEngine, broken: Callable[[], None]) -> None:
     broken()
     assert await Wallets(engine, "holder").reserve("acme", 0, _soon()) == ""
 
@@ -64,18 +62,18 @@ async def test_without_a_wallet_nothing_is_granted(engine: AsyncEngine) -> None:
     assert not await _granted(Wallets(engine, "holder").reserve("acme", 1, _soon()))
 
 
-async def test_what_is_released_can_be_reserved_at_once(wallets: Wallets) -> None:
+async def test_released_money_can_be_reserved_at_once(wallets: Wallets) -> None:
     for _ in range(3):
         wallets.release("acme", await wallets.reserve("acme", 100, _soon()))
 
 
-async def test_what_is_reserved_cannot_be_reserved_again(engine: AsyncEngine, wallets: Wallets) -> None:
+async def test_reserved_money_cannot_be_reserved_again(engine: AsyncEngine, wallets: Wallets) -> None:
     await wallets.reserve("acme", 91, _soon())
     assert [await _granted(wallets.reserve("acme", amount, _soon())) for amount in (10, 9)] == [False, True]
     assert (await reserved(engine), await _free(engine)) == ([9, 91], 0)
 
 
-async def test_what_was_released_in_a_long_outage_comes_back_part_by_part(
+async def test_reservations_are_released_in_batches(
     engine: AsyncEngine, wallets: Wallets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("frontend.usage.wallets._RELEASED_AT_ONCE", 2)
@@ -86,7 +84,7 @@ async def test_what_was_released_in_a_long_outage_comes_back_part_by_part(
 
 
 @pytest.mark.parametrize(("cost", "left"), [(60, 40), (20, 80), (100, 0), (101, 0)])
-async def test_a_wallet_pays_what_the_work_cost_down_to_nothing(
+async def test_a_wallet_pays_the_cost_down_to_zero(
     engine: AsyncEngine, queries: UsageQueries, wallets: Wallets, caplog: pytest.LogCaptureFixture, cost: int, left: int
 ) -> None:
     await _pay(engine, await wallets.reserve("acme", 60, _soon()), cost)
@@ -94,7 +92,7 @@ async def test_a_wallet_pays_what_the_work_cost_down_to_nothing(
     assert [record.message for record in caplog.records] == ["charged beyond a wallet"] * (cost > 100)
 
 
-async def test_one_who_finds_too_little_gets_what_comes_back(engine: AsyncEngine, wallets: Wallets) -> None:
+async def test_a_waiting_request_gets_money_that_is_released(engine: AsyncEngine, wallets: Wallets) -> None:
     reservation = await wallets.reserve("acme", 100, _soon())
     waiting = asyncio.create_task(wallets.reserve("acme", 90, _soon()))
     await asyncio.sleep(0.2)
@@ -108,7 +106,7 @@ async def test_a_top_up_ends_a_refusal(queries: UsageQueries, wallets: Wallets) 
     assert await _granted(wallets.reserve("acme", 110, _soon()))
 
 
-async def test_two_hundred_callers_of_two_frontends_get_what_sixteen_cost(
+async def test_two_frontends_never_grant_more_than_a_wallet_has(
     empty_database: str, engine: AsyncEngine, queries: UsageQueries
 ) -> None:
     await queries.top_up("acme", 16 * 7, None)
@@ -120,7 +118,7 @@ async def test_two_hundred_callers_of_two_frontends_get_what_sixteen_cost(
     await other.dispose()
 
 
-async def test_callers_who_hang_up_at_any_moment_hold_nothing(engine: AsyncEngine, wallets: Wallets) -> None:
+async def test_cancelled_reservations_leave_nothing_reserved(engine: AsyncEngine, wallets: Wallets) -> None:
     draw = random.Random(7)
 
     async def hang_up() -> None:
@@ -143,7 +141,7 @@ async def test_while_the_database_is_away_a_caller_waits_until_the_deadline(
         await wallets.reserve("acme", 100, _soon(0.3))
 
 
-async def test_a_database_that_comes_back_is_noticed_by_those_who_wait(
+async def test_waiting_requests_continue_when_the_database_returns(
     wallets: Wallets, broken: Callable[[], None], mended: Callable[[], None]
 ) -> None:
     reservation = await wallets.reserve("acme", 100, _soon())
@@ -155,7 +153,7 @@ async def test_a_database_that_comes_back_is_noticed_by_those_who_wait(
     await waiting
 
 
-async def test_a_commit_that_nobody_heard_of_reserves_once(
+async def test_a_commit_without_an_answer_reserves_once(
     engine: AsyncEngine, wallets: Wallets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begin = type(engine).begin
@@ -182,7 +180,7 @@ async def test_an_end_while_the_database_is_away_waits_for_nothing(
         await wallets.close()
 
 
-async def test_what_a_lost_frontend_reserved_comes_back_an_hour_after_its_deadline(
+async def test_reservations_of_a_lost_frontend_end_an_hour_after_the_deadline(
     engine: AsyncEngine, wallets: Wallets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await wallets.reserve("acme", 60, _soon(100))
@@ -206,7 +204,7 @@ async def rows_apart(postgres: PostgresServer) -> AsyncIterator[AsyncEngine]:
     await engine.dispose()
 
 
-async def test_an_organisation_whose_wallet_is_slow_holds_up_no_other(rows_apart: AsyncEngine) -> None:
+async def test_a_slow_wallet_delays_no_other(rows_apart: AsyncEngine) -> None:
     wallets = Wallets(rows_apart, "holder")
     async with rows_apart.begin() as connection:
         await connection.execute(sa.select(WALLETS).where(WALLETS.c.org == "acme").with_for_update())
