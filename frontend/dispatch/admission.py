@@ -99,7 +99,7 @@ class ModelCalls:
         self._in_flight.add(call, 1)
 
     def leave(self, call: Call, now: float) -> None:
-        """Remove a call that has ended or was abandoned. A second time changes nothing."""
+        """Remove a call that has ended or was abandoned."""
         if (triton := self._sent.pop(call, None)) is not None:
             triton.end(call, self.name, now)
             self._in_flight.add(call, -1)

@@ -90,13 +90,11 @@ class Scheduler:
             self._seen[call.owner] = now
 
     def leave(self, call: Call, now: float) -> None:
-        """Remove a call that has ended or was abandoned. A second time changes nothing."""
+        """Remove a call that has ended or was abandoned."""
         if call in self._by_arrival(call):
             self._remove(call)
-        elif call.backend:
-            self._end(call, now)
         else:
-            return
+            self._end(call, now)
         if call.priority != BULK:
             self.others, self._used_at = self.others - 1, now
         if not call.rank:
@@ -149,7 +147,6 @@ class Scheduler:
 
     def _end(self, call: Call, now: float) -> None:
         self.in_flight -= 1
-        call.backend = ""
         self._in_flight_of[call.key] -= 1
         if not self._in_flight_of[call.key]:
             del self._in_flight_of[call.key]

@@ -64,6 +64,5 @@ def granted(scheduler: Scheduler, now: float = 0.0) -> Call | None:
     if scheduler.in_flight >= scheduler.bound or (turn := scheduler.next(now)) is None:
         return None
     order, call = turn
-    call.backend = "a"
     scheduler.begin(order, call, now)
     return call

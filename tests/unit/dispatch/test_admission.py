@@ -93,16 +93,6 @@ def test_a_call_that_ends_after_its_triton_left_is_removed() -> None:
     assert scene.admission.models["m"].scheduler.in_flight == 0
 
 
-def test_leaving_twice_frees_one_slot() -> None:
-    scene = Scene()
-    scene.triton("a", m=ONE)
-    its, calls = scene.admission.models["m"], scene.enter_all(2, "m")
-    scene.sent()
-    for _ in range(2):
-        its.leave(calls[0], 0.0)
-    assert (its.scheduler.in_flight, scene.admission.tritons["a"].models["m"].in_flight.calls) == (1, 1)
-
-
 def test_half_a_share_is_half_of_the_bound() -> None:
     scene = Scene()
     scene.triton("a", m=Capacity(4, 1, gpu=True))
