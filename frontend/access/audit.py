@@ -21,7 +21,7 @@ _LONGEST_ORIGIN = 128
 
 @dataclass(frozen=True)
 class Actor:
-    """Who makes a change. ``origin`` is a network address for the admin key, else a user of the operating system."""
+    """The author of a change. ``origin`` is a network address for the admin key, else the user of the process."""
 
     kind: str
     origin: str

@@ -1,4 +1,4 @@
-"""How each model was exported: read from ``exported.json``, which the export writes beside the model's files."""
+"""How each model was exported, from ``exported.json`` in the folder of its files."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -11,9 +11,9 @@ _FILE = "exported.json"
 
 @dataclass(frozen=True)
 class Export:
-    """The ``way`` in which a model was exported, and why each way before it was ``skipped``: ``int8: its reason``.
+    """The ``way`` (precision) in which a model was exported, and why better ones were ``skipped``: ``int8: reason``.
 
-    Of a model that no way could export, ``failed`` says why. All are empty where nobody wrote down how it was exported.
+    ``failed`` is the reason if no way worked. All are empty without a file.
     """
 
     way: str = ""
@@ -22,12 +22,12 @@ class Export:
 
     @property
     def skipped_ways(self) -> tuple[str, ...]:
-        """The names of the ways that were skipped, in the order in which they were tried."""
+        """The names of the skipped ways, in the order in which they were tried."""
         return tuple(each.partition(": ")[0] for each in self.skipped)
 
 
 def read_export(repository: Path, model: str) -> Export:
-    """The export of a Triton model; empty where there is no file, or one that says something else."""
+    """The export of a Triton model; empty without a valid file."""
     try:
         found = json.loads((repository / model / "1" / _FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -25,7 +25,7 @@ _BLOCK = 768
 
 
 def load_tokenizer(repository: Path, model: Model) -> TextTokenizer:
-    """A model's tokenizer as it was exported; ``SettingsError`` where it does not keep what callers are told."""
+    """The exported tokenizer of a model. Raises ``SettingsError`` if its limit differs from the catalogue's."""
     tokenizer = TextTokenizer(repository / model.triton_model / "1")
     if tokenizer.max_tokens != model.max_tokens:
         found = f"{model.triton_model} takes {tokenizer.max_tokens} tokens of a text"
@@ -34,10 +34,10 @@ def load_tokenizer(repository: Path, model: Model) -> TextTokenizer:
 
 
 class PackedModel:
-    """One packed text model of a Triton: ``output`` has a row of ``width`` for each text; ``threads`` tokenize.
+    """One packed text model on Triton. ``output`` has a row of ``width`` for each text; ``threads`` tokenize.
 
-    Its work is counted in tokens. A text of one letter tries it: an int8 graph gives no numbers on a processor that
-    would get them wrong.
+    Its work is counted in tokens. The trial is a text of one letter: an int8 graph fails it on a processor that
+    computes int8 wrongly.
     """
 
     def __init__(

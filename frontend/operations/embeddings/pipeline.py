@@ -1,4 +1,4 @@
-"""From texts to vectors: tokenize, pack, one row a text."""
+"""Texts to vectors: tokenize, pack, one row per text."""
 
 import numpy as np
 from numpy.typing import NDArray

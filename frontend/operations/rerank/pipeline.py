@@ -27,7 +27,7 @@ class RerankPipeline:
     async def run(
         self, request: RerankRequest, context: RequestContext, reserve: Reserves
     ) -> tuple[list[tuple[int, float]], int, Bill]:
-        """(index, score) of the best documents, at most ``top_n``, the tokens of all pairs, and what that costs."""
+        """(index, score) of the best documents, at most ``top_n``; the tokens of all pairs; and the bill."""
         model, characters = self._models[request.model], len(request.query) + sum(map(len, request.documents))
         pairs = await model.tokenize(
             lambda: model.tokenizer.pairs(request.query, request.documents), characters, context

@@ -1,4 +1,4 @@
-"""Transcription requests and answers, and how the developer and the mobile endpoint write them."""
+"""Transcription requests and answers of the developer and the mobile endpoints."""
 
 import json
 import math
