@@ -16,6 +16,7 @@ from frontend.access.paging import Page
 from frontend.access.registry import Registry
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
+from tests.unit.access.conftest import create_key
 
 ANYTHING, NEWEST = AuditFilter(), Page(100, newest_first=True)
 ANNA = Actor(ADMIN_KEY, "10.0.0.7")
@@ -38,12 +39,6 @@ async def _last(registry: Registry) -> AuditEntry:
     return (await registry.changes(ANYTHING, NEWEST))[0]
 
 
-async def _create(registry: Registry, **values: Any) -> str:
-    return await registry.create(
-        **{"name": "search", "tier": "pro", "org": None, "limits": {}, "expires_at": 9, **values}
-    )
-
-
 _CHANGES: list[tuple[Callable[[Registry, str], Awaitable[object]], str, dict[str, Any]]] = [
     (lambda registry, key: registry.rotate(key, 60), "key.rotate", {"overlap": 60}),
     (lambda registry, key: registry.revoke(key), "key.revoke", {}),
@@ -59,7 +54,7 @@ _CHANGES: list[tuple[Callable[[Registry, str], Awaitable[object]], str, dict[str
 async def test_a_change_of_a_key_is_logged_without_the_key(
     registry: Registry, change: Callable[[Registry, str], Awaitable[object]], action: str, details: dict[str, Any]
 ) -> None:
-    key = await _create(registry)
+    key = await create_key(registry)
     made = await _last(registry)
     answer = await change(registry, key)
     last = await _last(registry)
@@ -75,11 +70,11 @@ async def test_a_new_key_is_logged_with_its_values(registry: Registry) -> None:
     await registry.create_org("acme", 50)
     made_org = await _last(registry)
     assert (made_org.action, made_org.target, made_org.details) == ("org.create", "acme", {"requests_per_minute": 50})
-    key = await _create(registry, org="acme", limits={"speech": 5})
+    key = await create_key(registry, tier="pro", org="acme", limits={"speech": 5}, expires_at=9)
     made = await _last(registry)
     details = dict(made.details)
     assert (made.action, made.target, len(details.pop("id"))) == ("key.create", api_key.prefix(key), 32)
-    assert details == {"name": "search", "tier": "pro", "org": "acme", "limits": {"speech": 5}, "expires_at": 9}
+    assert details == {"name": "test", "tier": "pro", "org": "acme", "limits": {"speech": 5}, "expires_at": 9}
     await registry.change_org("acme", None)
     assert (await _last(registry)).details == {"requests_per_minute": None}
 
@@ -90,7 +85,7 @@ async def test_refused_changes_are_not_logged(registry: Registry) -> None:
         registry.create_org("acme", None),
         registry.revoke("qk_nothing"),
         registry.change_org("nobody", 1),
-        _create(registry, org="nobody"),
+        create_key(registry, org="nobody"),
     ):
         with pytest.raises(RegistryError):
             await refused
@@ -100,7 +95,7 @@ async def test_refused_changes_are_not_logged(registry: Registry) -> None:
 async def test_a_change_that_cannot_be_written_down_is_not_made(
     registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    key = await _create(registry)
+    key = await create_key(registry)
 
     async def fail(*arguments: object, **details: object) -> None:
         raise OSError("the disk is full")

@@ -12,6 +12,7 @@ from frontend.access.names import MissingError
 from frontend.access.paging import Page
 from frontend.access.registry import Registry
 from frontend.database.tables import SECRETS
+from tests.unit.access.conftest import create_key
 
 
 @pytest.fixture
@@ -21,17 +22,12 @@ async def registry(engine: AsyncEngine) -> Registry:
     return made
 
 
-async def _create(registry: Registry, name: str, **values: Any) -> str:
-    given = {"tier": "free", "org": None, "limits": {}, "expires_at": None, **values}
-    return await registry.create(name, **given)
-
-
 async def _names(registry: Registry, **search: Any) -> list[str]:
     return sorted(entry.name for entry in await registry.entries(KeyFilter(**search)))
 
 
 async def test_keys_are_searched_by_name_organisation_and_beginning(registry: Registry) -> None:
-    keys = [await _create(registry, name, org=org) for name, org in (("Search 50%", "Acme"), ("speech", None))]
+    keys = [await create_key(registry, name=name, org=org) for name, org in (("Search 50%", "Acme"), ("speech", None))]
     assert await _names(registry, text="search") == ["Search 50%"]
     assert await _names(registry, text="cme") == ["Search 50%"]
     assert await _names(registry, text=api_key.prefix(keys[1])[:8]) == ["speech"]
@@ -44,7 +40,7 @@ async def test_keys_are_searched_by_name_organisation_and_beginning(registry: Re
 
 async def test_the_active_filter_leaves_out_revoked_and_expired_keys(registry: Registry) -> None:
     now = int(time.time())
-    keys = {name: await _create(registry, name, expires_at=end) for name, end in _ends(now).items()}
+    keys = {name: await create_key(registry, name=name, expires_at=end) for name, end in _ends(now).items()}
     await registry.revoke(keys["revoked"])
     await registry.rotate(keys["rotated"], 0)
     assert await _names(registry, active=True) == ["ends later", "plain", "rotated"]
@@ -58,7 +54,7 @@ def _ends(now: int) -> dict[str, int | None]:
 @pytest.mark.parametrize("newest_first", [False, True])
 async def test_keys_of_the_same_second_are_paged(registry: Registry, newest_first: bool) -> None:
     for number in range(7):
-        await _create(registry, f"key {number}")
+        await create_key(registry, name=f"key {number}")
     whole = [entry.prefix for entry in await registry.entries(EVERY_KEY, Page(None, None, newest_first))]
     found: list[str] = []
     for _ in range(4):
@@ -83,7 +79,7 @@ async def test_an_unknown_after_is_refused(registry: Registry) -> None:
 
 
 async def test_the_last_use_of_a_secret_is_listed(registry: Registry, engine: AsyncEngine) -> None:
-    used, other = [await _create(registry, name) for name in ("used", "other")]
+    used, other = [await create_key(registry, name=name) for name in ("used", "other")]
     await registry.note_used([api_key.digest(used)])
     (first,) = [entry.last_used_at for entry in await registry.entries() if entry.prefix == api_key.prefix(used)]
     assert first is not None
@@ -92,7 +88,7 @@ async def test_the_last_use_of_a_secret_is_listed(registry: Registry, engine: As
 
 
 async def test_the_use_of_a_key_is_written_once_a_minute(registry: Registry, engine: AsyncEngine) -> None:
-    digest, now = api_key.digest(await _create(registry, "used")), int(time.time())
+    digest, now = api_key.digest(await create_key(registry, name="used")), int(time.time())
     for before, written in ((now - 50, False), (now - 70, True)):
         async with engine.begin() as connection:
             await connection.execute(update(SECRETS).values(last_used_at=before))

@@ -1,5 +1,4 @@
 import time
-from typing import Any
 
 import pytest
 from sqlalchemy import insert, select
@@ -10,16 +9,12 @@ from frontend.access.caller import Caller
 from frontend.access.names import RegistryError
 from frontend.access.registry import Registry
 from frontend.database.tables import KEYS, ORGS, SECRETS
+from tests.unit.access.conftest import create_key
 
 
 @pytest.fixture
 def registry(engine: AsyncEngine) -> Registry:
     return Registry(engine)
-
-
-async def _create(registry: Registry, **values: Any) -> str:
-    given = {"name": "test", "tier": "free", "org": None, "limits": {}, "expires_at": None, **values}
-    return await registry.create(**given)
 
 
 async def _is_found(registry: Registry, key: str) -> bool:
@@ -33,31 +28,31 @@ async def _caller(registry: Registry, key: str) -> Caller:
 async def test_a_key_is_found_with_everything_it_was_given(registry: Registry) -> None:
     await registry.create_org("acme", 300)
     end = int(time.time()) + 60
-    key = await _create(registry, tier="company", org="acme", limits={"embeddings": 500}, expires_at=end)
+    key = await create_key(registry, tier="company", org="acme", limits={"embeddings": 500}, expires_at=end)
     found = await _caller(registry, key)
     assert (found.tier, found.org, found.org_limit, found.limits) == ("company", "acme", 300, {"embeddings": 500})
     assert found.expires_at == end
 
 
 async def test_a_key_may_have_a_name_of_128_characters(registry: Registry) -> None:
-    assert (await _caller(registry, await _create(registry, name="x" * 128))).name == "x" * 128
+    assert (await _caller(registry, await create_key(registry, name="x" * 128))).name == "x" * 128
     with pytest.raises(RegistryError, match="1 to 128 printable"):
-        await _create(registry, name="x" * 129)
+        await create_key(registry, name="x" * 129)
 
 
 async def test_the_key_itself_is_not_in_the_database(registry: Registry, engine: AsyncEngine) -> None:
-    key = await _create(registry)
+    key = await create_key(registry)
     async with engine.connect() as connection:
         rows = [*(await connection.execute(select(KEYS))), *(await connection.execute(select(SECRETS)))]
     assert key not in str(rows)
 
 
 async def test_an_expired_key_is_not_found(registry: Registry) -> None:
-    assert not await _is_found(registry, await _create(registry, expires_at=int(time.time()) - 1))
+    assert not await _is_found(registry, await create_key(registry, expires_at=int(time.time()) - 1))
 
 
 async def test_a_rotated_key_has_two_secrets_and_one_id(registry: Registry) -> None:
-    old = await _create(registry)
+    old = await create_key(registry)
     new = await registry.rotate(api_key.prefix(old), 60)
     first, second = await _caller(registry, old), await _caller(registry, new)
     assert first.id == second.id
@@ -66,13 +61,13 @@ async def test_a_rotated_key_has_two_secrets_and_one_id(registry: Registry) -> N
 
 
 async def test_a_rotation_without_overlap_ends_the_old_secret(registry: Registry) -> None:
-    old = await _create(registry)
+    old = await create_key(registry)
     await registry.rotate(api_key.prefix(old), 0)
     assert not await _is_found(registry, old)
 
 
 async def test_a_second_rotation_does_not_lengthen_the_first(registry: Registry) -> None:
-    old = await _create(registry)
+    old = await create_key(registry)
     new = await registry.rotate(api_key.prefix(old), 10)
     await registry.rotate(api_key.prefix(new), 1000)
     found = await _caller(registry, old)
@@ -80,35 +75,35 @@ async def test_a_second_rotation_does_not_lengthen_the_first(registry: Registry)
 
 
 async def test_a_rotation_without_overlap_ends_all_old_secrets(registry: Registry) -> None:
-    old = await _create(registry)
+    old = await create_key(registry)
     new = await registry.rotate(api_key.prefix(old), 1000)
     await registry.rotate(api_key.prefix(new), 0)
     assert not await _is_found(registry, old)
 
 
 async def test_the_old_secret_of_a_key_that_ends_later_ends_with_the_overlap(registry: Registry) -> None:
-    old = await _create(registry, expires_at=int(time.time()) + 1000)
+    old = await create_key(registry, expires_at=int(time.time()) + 1000)
     await registry.rotate(api_key.prefix(old), 60)
     found = await _caller(registry, old)
     assert (found.expires_at or 0) <= time.time() + 60
 
 
 async def test_revoking_ends_every_secret_of_a_key(registry: Registry) -> None:
-    old = await _create(registry)
+    old = await create_key(registry)
     new = await registry.rotate(api_key.prefix(old), 60)
     await registry.revoke(api_key.prefix(old))
     assert not await _is_found(registry, new)
 
 
 async def test_a_change_keeps_what_it_does_not_name(registry: Registry) -> None:
-    key = await _create(registry, tier="pro", limits={"embeddings": 5, "rerank": 6})
+    key = await create_key(registry, tier="pro", limits={"embeddings": 5, "rerank": 6})
     await registry.change(api_key.prefix(key), {"name": "other"}, {"embeddings": None, "speech": 7})
     found = await _caller(registry, key)
     assert (found.name, found.tier, found.limits) == ("other", "pro", {"rerank": 6, "speech": 7})
 
 
 async def test_every_secret_is_listed(registry: Registry) -> None:
-    old = await _create(registry, name="search")
+    old = await create_key(registry, name="search")
     new = await registry.rotate(api_key.prefix(old), 60)
     entries = await registry.entries()
     assert {entry.prefix for entry in entries} == {api_key.prefix(old), api_key.prefix(new)}
@@ -117,7 +112,7 @@ async def test_every_secret_is_listed(registry: Registry) -> None:
 
 async def test_organisations_are_listed_with_their_keys(registry: Registry) -> None:
     await registry.create_org("acme", None)
-    await _create(registry, org="acme")
+    await create_key(registry, org="acme")
     await registry.change_org("acme", 50)
     assert await registry.orgs() == [("acme", 50, 1)]
 
@@ -128,7 +123,7 @@ async def test_changes_of_unknown_keys_and_organisations_are_refused(registry: R
         registry.revoke("qk_nothing"),
         registry.change("qk_nothing", {}, {}),
         registry.change_org("nobody", 1),
-        _create(registry, org="nobody"),
+        create_key(registry, org="nobody"),
     ):
         with pytest.raises(RegistryError):
             await refused
@@ -145,7 +140,7 @@ async def test_an_invalid_organisation_name_is_refused(registry: Registry, name:
 async def test_an_organisation_with_an_empty_name_counts_as_none(registry: Registry, engine: AsyncEngine) -> None:
     async with engine.begin() as connection:
         await connection.execute(insert(ORGS).values(name="", created_at=0))
-    found = await _caller(registry, await _create(registry, org=""))
+    found = await _caller(registry, await create_key(registry, org=""))
     assert found.org is None
 
 
