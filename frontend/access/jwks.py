@@ -4,7 +4,6 @@ import asyncio
 import codecs
 import time
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -44,7 +43,11 @@ def parse(data: bytes) -> dict[str, jwt.PyJWK]:
     keys: dict[str, jwt.PyJWK] = {}
     for place, entry in enumerate(entries):
         try:
-            kid, key = _key(entry)
+            key, kid = jwt.PyJWK(entry), entry.get("kid", "")
+            if key.algorithm_name not in ALGORITHMS or entry.get("use", "sig") != "sig" or "d" in entry:
+                raise ValueError("it is no public key for signatures")
+            if not isinstance(kid, str):
+                raise TypeError("its kid is not a string")
             keys[kid] = key
         except Exception as error:
             # PyJWT and cryptography raise many types of errors for bad entries.
@@ -53,20 +56,6 @@ def parse(data: bytes) -> dict[str, jwt.PyJWK]:
     if not keys:
         raise ValueError("no key that can be used")
     return keys
-
-
-def _key(entry: Any) -> tuple[str, jwt.PyJWK]:
-    if not isinstance(entry, dict):
-        raise TypeError("it is not an object")
-    if entry.get("kty") not in ("RSA", "EC", "OKP") or entry.get("use", "sig") != "sig" or "d" in entry:
-        raise ValueError("it is no public key for signatures")
-    kid = entry.get("kid", "")
-    if not isinstance(kid, str):
-        raise TypeError("its kid is not a string")
-    key = jwt.PyJWK(entry)
-    if key.algorithm_name not in ALGORITHMS:
-        raise ValueError(f"its algorithm is none of {', '.join(ALGORITHMS)}")
-    return kid, key
 
 
 class Jwks:

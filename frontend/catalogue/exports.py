@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 _FILE = "exported.json"
 
@@ -32,19 +31,9 @@ def read_export(repository: Path, model: str) -> Export:
         found = json.loads((repository / model / "1" / _FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return Export()
-    if not isinstance(found, dict):
-        return Export()
-    return Export(_text(found.get("way")), _texts(found.get("skipped")), _text(found.get("failed")))
+    return Export(found.get("way", ""), tuple(found.get("skipped", ())), found.get("failed", ""))
 
 
 def read_exports(repository: Path, models: Iterable[str]) -> Mapping[str, Export]:
     """The exports of several Triton models, by name."""
     return {model: read_export(repository, model) for model in models}
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    return tuple(map(_text, value)) if isinstance(value, list) else ()

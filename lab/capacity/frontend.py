@@ -12,7 +12,6 @@ from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.queue import Bounds, ModelQueue
 from frontend.dispatch.scheduler import Rules
-from frontend.operations.transcription.pipeline import Abilities
 from frontend.processes.gather import gather_or_cancel
 from frontend.text.phonemes import MOST_IDS
 from frontend.text.tokens import Ids, pack, work
@@ -30,7 +29,7 @@ _SENTENCES = Work(MOST_IDS)
 def work_of(fit: ModelFit, settings: Settings) -> Work:
     """How the product counts and cuts the work of a model."""
     if fit.window_seconds:
-        return Abilities(fit.window_seconds).work
+        return Work(fit.window_seconds)
     return Work(_BLOCK, settings.token_budget, divisible=True) if fit.unit == "tokens" else _SENTENCES
 
 

@@ -55,11 +55,6 @@ class Abilities:
         settings = json.loads(path.read_text(encoding="utf-8"))
         return cls(float(settings["window_seconds"]), settings["languages"].keys())
 
-    @property
-    def work(self) -> Work:
-        """The model's work, in seconds of audio."""
-        return Work(self.window_seconds)
-
     def rules(self, settings: Settings) -> WindowRules:
         """The rules for reading a file."""
         return WindowRules(
@@ -85,7 +80,8 @@ class TranscriptionPipeline:
         self._models = {name: model.triton_model for name, model in settings.served.by_id(TRANSCRIPTIONS).items()}
         self._abilities = {model: Abilities.of(settings.model_repository, model) for model in self._models.values()}
         for model, abilities in self._abilities.items():
-            dispatcher.register_model(model, abilities.work)
+            # Work is counted in seconds of audio.
+            dispatcher.register_model(model, Work(abilities.window_seconds))
 
     async def run(
         self, request: TranscriptionRequest, context: RequestContext, reserve: Reserves, holding: MemoryReservation

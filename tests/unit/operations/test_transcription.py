@@ -102,6 +102,8 @@ async def test_every_window_costs_a_whole_window(scene: Scene) -> None:
     seconds = [inputs["audio"].shape[1] / 16_000 for _, inputs in scene.triton.calls]
     assert min(seconds) < WINDOW_SECONDS / 2
     assert scene.dispatcher.costs == [WINDOW_SECONDS] * len(seconds)
+    # One window is the smallest execution.
+    assert scene.dispatcher.batch("whisper_turbo") == WINDOW_SECONDS
 
 
 async def test_a_window_is_no_longer_than_the_model_says(scene: Scene) -> None:
@@ -158,11 +160,6 @@ async def test_a_language_that_only_other_whispers_know_is_refused_before_the_fi
 def test_window_rules_come_from_the_settings_and_the_model() -> None:
     rules = Abilities(8.0).rules(Settings(silence_dbfs=-40.0, speech_probability=0.25))
     assert (rules.silence_dbfs, rules.speech_probability, rules.window_seconds) == (-40.0, 0.25, 8.0)
-
-
-def test_an_execution_is_one_window_at_least_and_a_call_is_not_cut() -> None:
-    work = Abilities(8.0).work
-    assert (work.least, work.divisible) == (8.0, False)
 
 
 def test_javanese_has_its_iso_code_and_whispers_and_every_other_language_has_one() -> None:
