@@ -6,6 +6,9 @@ from piper.phoneme_ids import DEFAULT_PHONEME_ID_MAP, phonemes_to_ids
 from frontend.text.phonemes import MOST_IDS, Alphabet, Utterance, phonemize
 from frontend.text.sentences import split
 
+# A line that is long enough to have been wrapped.
+_WRAPPED = "The quick brown fox that everybody knows jumps over the"
+
 
 @pytest.mark.parametrize(
     ("language", "text", "expected"),
@@ -24,6 +27,9 @@ from frontend.text.sentences import split
         ("de", "Es waren 12. (Alle kamen.)", ["Es waren 12.", "(Alle kamen.)"]),
         ("en", "東京は大きい。大阪も！そう？", ["東京は大きい。", "大阪も！", "そう？"]),
         ("en", "No end\n\nnew paragraph", ["No end", "new paragraph"]),
+        ("en", f"{_WRAPPED}\nlazy dog, who sleeps.", [f"{_WRAPPED} lazy dog, who sleeps."]),
+        ("en", "x" * 50, ["x" * 50]),
+        ("en", "word " * 900 + "end.", ["word " * 900 + "end."]),
         ("en", "Eggs\nmilk\r\nBread", ["Eggs", "milk", "Bread"]),
         ("en", "Wait !!! What??? Really?!", ["Wait !", "What?", "Really?"]),
         ("en", '!!! ... ??? "..."', []),
@@ -32,11 +38,6 @@ from frontend.text.sentences import split
 )
 def test_sentences_end_where_a_reader_would_end_them(language: str, text: str, expected: list[str]) -> None:
     assert split(text, language) == expected
-
-
-def test_a_wrapped_line_continues_in_the_next_one() -> None:
-    text = "The quick brown fox that everybody knows jumps over the\nlazy dog, who sleeps."
-    assert split(text, "en") == [text.replace("\n", " ")]
 
 
 @pytest.mark.parametrize(("length", "sentences"), [(50, 1), (49, 2)])
@@ -48,15 +49,6 @@ def test_a_line_is_long_enough_to_have_been_broken_from_50_characters_on(length:
 def test_more_than_20_dotted_letters_lose_their_dots(letters: int, dots: int) -> None:
     (sentence,) = split("x. " * letters + "end", "en")
     assert (sentence.count("x"), sentence.count(".")) == (letters, dots)
-
-
-def test_a_word_of_50_letters_stays_whole() -> None:
-    assert split("x" * 50, "en") == ["x" * 50]
-
-
-def test_a_sentence_of_any_length_is_one() -> None:
-    text = "word " * 900 + "end."
-    assert split(text, "en") == [text]
 
 
 def test_a_word_of_any_length_is_cut() -> None:
