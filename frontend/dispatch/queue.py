@@ -224,8 +224,7 @@ class ModelQueue:
         return Busy(message or _REFUSALS[reason], retry_after=max(1, min(math.ceil(wait), _LONGEST_RETRY)))
 
     def show(self) -> None:
-        """Update the queue's metrics."""
-        self._show_waiting()
+        """Update the metrics of batches and throughput."""
         BATCH_WORK.labels(self.model).set(self._calls.batch.work)
         THROUGHPUT.labels(self.model).set(self._calls.rate)
         IN_FLIGHT_PER_TRITON.labels(self.model).set(self._calls.per_triton)

@@ -1,4 +1,4 @@
-"""Requests are counted in memory, or in a real Redis: shared, atomic, and waited for once when it hangs."""
+"""Counters in memory and in a real Redis."""
 
 import asyncio
 import time
@@ -57,7 +57,7 @@ async def test_a_request_counts_in_redis_under_all_limits_or_under_none(redis_se
 
 
 async def _used_of(counters: Counters, limits: list[Limit], requests: int) -> int:
-    """Requests in the window after so many more."""
+    """The requests in the window after ``requests`` more."""
     for _ in range(requests):
         await counters.take(limits)
     _, counts = await counters.take([replace(limit, amount=0) for limit in limits])
@@ -88,7 +88,7 @@ async def test_counts_in_redis_stay_while_they_are_in_the_window_and_no_longer(r
 
 
 class _Pipeline:
-    """What a Redis, or a proxy before it, may answer to one call."""
+    """A pipeline of Redis with a given answer or error."""
 
     def __init__(self, outcome: Any) -> None:
         self._outcome = outcome

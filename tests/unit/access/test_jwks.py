@@ -24,7 +24,7 @@ ENTRIES = {name: _entry(name) for name in ("old", "new")}
 
 
 class Issuer:
-    """A place that publishes keys, counts how often it is asked, and can be away."""
+    """A server of a key set that counts requests and can fail."""
 
     def __init__(self) -> None:
         self.kids, self.asked, self.status, self.padding = ["old"], 0, 200, ""

@@ -13,7 +13,7 @@ from frontend.observe.logs import NO_REQUEST, request_id
 
 
 class FakeRegistry(Registry):
-    """Keys in a dictionary; counts how often it is asked, can fail and can hang."""
+    """Keys in a dictionary. It counts queries, and can fail or hang."""
 
     def __init__(self) -> None:
         self.callers: dict[str, Caller] = {}

@@ -1,4 +1,4 @@
-"""How many requests pass, also while Redis is away."""
+"""Limits by caller, and limits during an outage of Redis."""
 
 import uuid
 from dataclasses import replace

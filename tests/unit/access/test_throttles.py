@@ -56,7 +56,7 @@ def test_at_most_ten_thousand_buckets_are_stored() -> None:
 
 
 class Sleeper(Clock):
-    """A clock that moves by what is slept alone."""
+    """A clock that only moves while a coroutine sleeps."""
 
     def __init__(self) -> None:
         self.slept: list[float] = []

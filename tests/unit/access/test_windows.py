@@ -1,4 +1,4 @@
-"""Properties of the sliding window, against plain arithmetic and against the library 'limits' itself."""
+"""Properties of the sliding window, compared with arithmetic and with the library limits."""
 
 from unittest.mock import patch
 
@@ -20,7 +20,7 @@ COUNTS = st.integers(1, 1000).flatmap(
 
 
 def _after(count: Count, seconds: int) -> Count:
-    """The same counter later, when nothing more was counted."""
+    """The same counter some seconds later, without more requests."""
     minutes, elapsed = divmod(count.elapsed_us + seconds * 1_000_000, WINDOW_US)
     previous, current = [(count.previous, count.current), (count.current, 0), (0, 0)][minutes]
     return Count(count.limit, previous, current, max(1, elapsed))

@@ -9,7 +9,7 @@ from tests.speech import AlwaysSure, say
 
 
 def _frames(audio: NDArray[np.float32]) -> NDArray[np.int16]:
-    """Samples from -1 to 1 as frames, the last one filled with zeros."""
+    """Samples from -1 to 1 as frames; the last one is padded with zeros."""
     samples = np.zeros(-(-len(audio) // FRAME) * FRAME, np.int16)
     samples[: len(audio)] = audio * 32767
     return samples.reshape(-1, FRAME)
@@ -57,7 +57,7 @@ def test_quiet_stretches_are_skipped(conversation: NDArray[np.int16]) -> None:
 def test_the_detector_runs_half_a_second_around_sounds(
     monkeypatch: pytest.MonkeyPatch, loud: list[int], asked: tuple[int, int]
 ) -> None:
-    """In blocks of 16 frames: that of the sound, and one on each side."""
+    """In blocks of 16 frames: the block of the sound, and one on each side."""
     frames = np.zeros((400, FRAME), np.int16)
     frames[loud, 7] = 200
     sure = AlwaysSure()

@@ -20,7 +20,7 @@ PIECES = SpokenWindow(((0.0, 10.0), (2.0, 20.0), (4.5, 40.0)), 0, 80_000)
 
 
 class Preparing:
-    """Prepares files of at most so many seconds."""
+    """Prepares files."""
 
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
@@ -120,7 +120,7 @@ def test_the_duration_is_that_of_the_whole_file(preparing: Preparing) -> None:
 
 
 def test_a_file_of_the_greatest_length_is_taken_to_its_last_sample(preparing: Preparing) -> None:
-    """The detector's frames go on behind it."""
+    """The last frame of the detector is longer than the file."""
     assert len(SPEECH) % 512
     (window,) = preparing(SPEECH, len(SPEECH) / 16_000).windows
     assert len(SPEECH) - 1_000 < window.end <= len(SPEECH)
@@ -132,7 +132,7 @@ def test_speech_quieter_than_silence_is_none(preparing: Preparing, peak: float, 
 
 
 def test_audio_below_the_silence_threshold_is_skipped(preparing: Preparing, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three seconds at -52 dBFS, which a detector that is sure of everything would take for speech."""
+    """Three seconds at -52 dBFS, with a detector that takes everything for speech."""
     monkeypatch.setattr(detector, "load_detector", AlwaysSure)
     tone = np.sin(2 * np.pi * 440 * np.arange(48_000) / 16_000).astype(np.float32)
     (window,) = preparing(np.concatenate([tone * np.float32(0.0025), tone[:16_000]])).windows

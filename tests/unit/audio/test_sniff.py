@@ -28,7 +28,7 @@ def _of(data: bytes) -> Kind:
 
 
 def _tagged(data: bytes, padding: int = 10_000) -> bytes:
-    """With an ID3 tag before it, which may be longer than what is looked at first."""
+    """The data after an ID3 tag, which may be longer than the first read."""
     size = bytes(padding >> shift & 0x7F for shift in (21, 14, 7, 0))
     return b"ID3\4\0\0" + size + bytes(padding) + data
 

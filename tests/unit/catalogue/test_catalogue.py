@@ -1,4 +1,4 @@
-"""What is offered: paths, models and voices, prices, and how models were exported."""
+"""The catalogue: paths, models, voices, prices and exports."""
 
 from pathlib import Path
 

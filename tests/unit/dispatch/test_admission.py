@@ -1,4 +1,4 @@
-"""Which call goes next, of all models, and to which Triton."""
+"""The next call of all models, and its Triton."""
 
 import math
 

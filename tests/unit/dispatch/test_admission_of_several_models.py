@@ -1,4 +1,4 @@
-"""Which call goes next where several models have processors in common."""
+"""The next call if several models share processors."""
 
 import pytest
 

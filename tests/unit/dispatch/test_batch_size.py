@@ -1,4 +1,4 @@
-"""How large executions are, how long a call would wait and how long work takes, by what was measured of the device."""
+"""Batch work, expected waits and times of work, by measurements."""
 
 import math
 from collections.abc import Callable
@@ -12,24 +12,24 @@ PACKED = Work(100, 6400, divisible=True)
 
 
 def _together(work: float) -> float:
-    """Seconds of an execution on a device that does more together, up to 1,600 of work."""
+    """Seconds of an execution on a device that batches well, up to 1,600 of work."""
     return 0.5 * max(1.0, work / 1600)
 
 
 def _one_by_one(work: float) -> float:
-    """Seconds on a device that needs as long for each part."""
+    """Seconds of an execution on a device that gains nothing from batches."""
     return work / 1000
 
 
 class Device:
-    """Works on one execution after the other, of full calls, while more wait."""
+    """A device that runs one execution after another while calls wait."""
 
     def __init__(self, size: BatchSize, seconds: Callable[[float], float], calls: int = 1) -> None:
         self.size, self.seconds, self._calls, self.now = size, seconds, calls, 0.0
         self.sizes: list[float] = []
 
     def run(self, seconds: float, *, busy: bool = True) -> float:
-        """The size in the end."""
+        """Run for some seconds, and return the final size."""
         until = self.now + seconds
         while self.now < until:
             began, work = self.now, self.size.work

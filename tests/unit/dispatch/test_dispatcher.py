@@ -1,4 +1,4 @@
-"""Calls over several Tritons: where they go, and what a failure does."""
+"""Calls over several Tritons, and failures."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterable
@@ -43,7 +43,7 @@ async def dispatcher(first: FakeTriton, second: FakeTriton) -> AsyncIterator[Dis
 
 @asynccontextmanager
 async def _under_way(calls: Iterable[Coroutine[Any, Any, Any]], *servers: FakeTriton) -> AsyncIterator[None]:
-    """Within it the servers that have been given these calls answer none."""
+    """Start calls, and let the servers answer none of them within the block."""
     for server in servers:
         server.going.clear()
     tasks = [asyncio.create_task(call) for call in calls]

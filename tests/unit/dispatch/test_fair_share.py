@@ -1,4 +1,4 @@
-"""Keys of a priority share it by work."""
+"""Keys of one priority get equal work."""
 
 import time
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Whether one call more would be good for a Triton, by what it has in flight."""
+"""Whether a Triton has room for one more call."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def _has_room(load: ModelLoad, call: Call, *, alone: bool = False, now: float = 
 
 
 def _fill(triton: TritonLoad, model: str, call: Call, *, alone: bool = False, now: float = 0.0) -> int:
-    """How many calls like this one go one after the other."""
+    """Send equal calls until there is no room, and return their number."""
     sent = 0
     while _has_room(triton.models[model], call, alone=alone, now=now):
         triton.begin(_call(call.executions, call.priority), model, now)

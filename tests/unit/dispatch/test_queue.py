@@ -1,4 +1,4 @@
-"""The queue on an event loop: deadlines, refusals, callers who leave, and the work that has a place."""
+"""The queue on an event loop: deadlines, refusals, cancelled callers, work in a slot."""
 
 import asyncio
 import random

@@ -1,4 +1,4 @@
-"""What the order of a queue promises, rule by rule."""
+"""The rules of the order of a queue."""
 
 from collections.abc import Mapping
 
@@ -24,7 +24,7 @@ def _enter(
 
 
 def _order(scheduler: Scheduler, now: float = 0.0) -> list[str]:
-    """The keys in the order in which they are sent when one leaves after the other."""
+    """The keys in the order in which their calls are sent, one at a time."""
     keys = []
     while (call := granted(scheduler, now)) is not None:
         keys.append(str(call.key))

@@ -1,4 +1,4 @@
-"""How the words of windows become one transcript."""
+"""Words of windows become one transcript."""
 
 from collections.abc import Iterator
 
@@ -29,7 +29,7 @@ def asked(file: SharedBytes) -> TranscriptionRequest:
 
 
 def _answer(*said: str | float, language: str = "en") -> Arrays:
-    """A window in which words of two fifths of a second follow each other; a number is a pause before the next one."""
+    """The answer for a window with words of 0.4 s each. A number is a pause in seconds."""
     clock, starts, words = 0.0, [], []
     for each in said:
         if isinstance(each, str):
@@ -88,7 +88,7 @@ def test_a_segment_ends_before_a_long_pause(
 
 @pytest.mark.parametrize(("word", "pause"), [(" One.", 0.1), (" One", 0.6)])
 def test_a_pause_of_exactly_the_limit_ends_a_segment(asked: TranscriptionRequest, word: str, pause: float) -> None:
-    """As it is told, with two digits behind the point: 0.3 - 0.2 is less than 0.1 in floating point."""
+    """Times are rounded to two digits, because 0.3 - 0.2 is less than 0.1 in floating point."""
     frames = [frame / 50 for frame in range(300)]
     assert {len(_segments(asked, before, word, pause, " two")) for before in frames} == {2}
 
@@ -199,7 +199,7 @@ def test_half_a_character_does_not_fail_the_answer(asked: TranscriptionRequest) 
 
 
 def test_a_word_that_ends_before_it_starts_does_not_fail_the_answer(asked: TranscriptionRequest) -> None:
-    """Not even where a pause was left out in between."""
+    """Also if a pause was removed in between."""
     answer = _answer(2.5, " one")
     answer["word_end"] -= np.float32(2)
     window = SpokenWindow(((0.0, 5.0), (2.0, 20.0)), 0, 128_000)

@@ -1,4 +1,4 @@
-"""What goes to an upstream, what its refusals become, and what its answers cost."""
+"""Requests to the upstream, its errors, and the cost of its answers."""
 
 import json
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""The order in which a text is phonemized and spoken."""
+"""Texts become audio: order, pauses, limits and inputs."""
 
 import asyncio
 import io
@@ -40,7 +40,7 @@ _CLAUSE = re.compile(r"[^,]+,?")
 
 
 class Phonemizer:
-    """Gives each sentence as many ids as it has letters; a sentence goes on after a comma."""
+    """Fakes phonemes: one id per letter. A sentence continues after a comma."""
 
     async def run(self, function: Callable[..., Any], text: str, alphabet: Any) -> Any:
         sentences = split(text, alphabet.language)
@@ -53,7 +53,7 @@ class Phonemizer:
 
 
 class LongTones(FakeTriton):
-    """Says each sentence as a tone of as many samples as it has ids."""
+    """Returns one sample per id."""
 
     async def infer(
         self, model: str, inputs: Mapping[str, NDArray[Any]], outputs: Sequence[str], seconds: float
@@ -75,7 +75,7 @@ async def _say(
     unpaid: UnbilledWorkThrottle | None = None,
     **values: Any,
 ) -> bytes:
-    """What amy says; ``values`` are settings."""
+    """The audio of a text; ``values`` are settings."""
     settings = Settings(**{"model_repository": ROOT / "model_repository", **values})
     dispatcher = Dispatcher(Rules(), Bounds(), FixedFrontends(1))
     threads = Threads(1)
@@ -94,7 +94,7 @@ async def _say(
 
 
 def _tones(answer: bytes) -> list[int]:
-    """The lengths in samples of what lies between pauses."""
+    """The lengths of the tones between pauses, in samples."""
     with wave.open(io.BytesIO(answer)) as file:
         samples = np.frombuffer(file.readframes(file.getnframes()), "<i2")
     edges = np.flatnonzero(np.diff(np.concatenate([[0], samples != 0, [0]]).astype(int)))
@@ -126,7 +126,7 @@ async def test_the_bit_rate_of_mp3_is_a_setting(triton: LongTones, kbps: int) ->
 
 
 class Minutes(LongTones):
-    """Says each sentence for a minute."""
+    """Returns a minute for each sentence."""
 
     async def infer(
         self, model: str, inputs: Mapping[str, NDArray[Any]], outputs: Sequence[str], seconds: float
@@ -152,7 +152,7 @@ async def test_audio_as_long_as_may_be_is_spoken(triton: LongTones) -> None:
 
 
 class Halting(LongTones):
-    """Has no samples for a sentence of four letters."""
+    """Returns no samples for a sentence of four letters."""
 
     async def infer(
         self, model: str, inputs: Mapping[str, NDArray[Any]], outputs: Sequence[str], seconds: float
@@ -167,7 +167,7 @@ async def test_a_text_with_a_sentence_that_has_no_samples_is_no_answer() -> None
 
 
 class Killed(Phonemizer):
-    """Takes a while and is killed."""
+    """Fails like a killed process."""
 
     async def run(self, function: Callable[..., Any], text: str, alphabet: Any) -> Any:
         await asyncio.sleep(0.2)
@@ -188,7 +188,7 @@ async def test_speech_counts_as_billed(triton: LongTones) -> None:
 
 
 def _repository(folder: Path, **values: Any) -> Path:
-    """The six voices' settings with some others."""
+    """A repository of the six voices with changed settings."""
     for name in VOICES:
         source = ROOT / "model_repository" / f"piper_{name}" / "1" / "voice.json"
         target = folder / f"piper_{name}" / "1" / "voice.json"

@@ -1,4 +1,4 @@
-"""What the model is asked of each window of a file, in which language, and which of its answers are bad."""
+"""Requests to the model, their order, and bad answers."""
 
 import asyncio
 import json
@@ -36,7 +36,7 @@ LANGUAGES = {"en": 50259, "jw": 50356}
 
 
 class Noting(Dispatcher):
-    """Notes how much work of the model each call is said to be, and how it ranks."""
+    """Records the cost and the rank of each call."""
 
     def __init__(self) -> None:
         super().__init__(Rules(), Bounds(), FixedFrontends(1))
@@ -58,7 +58,7 @@ class Noting(Dispatcher):
 
 @dataclass
 class Scene:
-    """A pipeline whose files are decoded by a thread, before a fake Triton."""
+    """A pipeline with threads and a fake Triton."""
 
     settings: Settings
     dispatcher: Noting

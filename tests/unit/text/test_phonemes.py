@@ -90,7 +90,7 @@ def test_text_without_sounds_gives_nothing(text: str) -> None:
 
 
 def test_double_brackets_are_no_phoneme_codes() -> None:
-    """espeak-ng's command line takes these for "hello"."""
+    """espeak-ng's command line reads these as phonemes."""
     assert _said("[[h@l'oU]]") == _said("h@l'oU")
 
 
@@ -141,6 +141,6 @@ def test_an_unknown_symbol_is_left_out() -> None:
 
 @pytest.mark.parametrize("letter", ["w.", "é.", "ж.", "w.w.w. ", "1.w.", "你."])
 def test_thousands_of_letters_with_dots_are_spoken(letter: str) -> None:
-    """espeak-ng writes beyond its memory and dies of some hundred."""
+    """espeak-ng writes out of bounds after some hundred of these."""
     text = (letter * 2_500)[:5_000]
     assert phonemize(text, ENGLISH)

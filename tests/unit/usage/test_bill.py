@@ -15,7 +15,7 @@ _PREPAID = Caller("key", "name", org="acme", prepaid=True)
 
 
 class PurseRecorder:
-    """Notes charges, and has one purse that is its wallets too."""
+    """A fake recorder with one wallet."""
 
     def __init__(self, free: int = 100) -> None:
         self.free, self.reserved = free, dict[str, int]()

@@ -26,14 +26,14 @@ async def _total(engine: AsyncEngine) -> tuple[int, int]:
 
 @pytest.fixture
 async def queries(engine: AsyncEngine, queries: UsageQueries) -> UsageQueries:
-    """Where acme has 100."""
+    """The wallet of acme has 100."""
     await queries.top_up("acme", 100, None)
     return queries
 
 
 @pytest.fixture
 async def reservation(engine: AsyncEngine, queries: UsageQueries) -> str:
-    """Of 60, which the holder has reserved."""
+    """A reservation of 60 by the holder."""
     return await Wallets(engine, "holder").reserve("acme", 60, asyncio.get_running_loop().time() + 5)
 
 
@@ -42,7 +42,7 @@ def _ledger(engine: AsyncEngine, holder: str = "holder") -> Ledger:
 
 
 def _placed(*events: UsageEvent, start: int = 1) -> list[Placed]:
-    """Charges as a spool gives them, from a place on."""
+    """Charges with places as a spool returns them."""
     return list(enumerate(events, start))
 
 
@@ -60,7 +60,7 @@ async def test_another_spool_counts_for_itself(engine: AsyncEngine) -> None:
 
 
 async def _answers(engine: AsyncEngine) -> list[int]:
-    """How many answers each charge has paid for, in the order of the charges of a request."""
+    """The number of answers that each charge paid for."""
     async with engine.connect() as connection:
         columns = USAGE_EVENTS.c
         return list(await connection.scalars(select(columns.answers).order_by(columns.identity, columns.ordinal)))
@@ -100,7 +100,7 @@ async def test_sums_by_day_count_a_charge_once(engine: AsyncEngine) -> None:
 
 @pytest.fixture
 def _in_zurich() -> Iterator[None]:
-    """Half an hour before midnight, UTC, the next day has begun there."""
+    """A time zone in which the next day begins before midnight in UTC."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TZ", "CET-1")
         time.tzset()

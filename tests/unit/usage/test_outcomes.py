@@ -17,7 +17,7 @@ _ACME, _ALONE = Caller("one", "one", org="acme"), Caller("two", "two")
 
 
 async def _told(queries: UsageQueries, **scope: str) -> dict[str, dict[str, int]]:
-    """Of each operation, what there is more than nothing of."""
+    """Outcomes by operation, without zeros."""
     found = await queries.outcomes(UsageFilter(*_EVER, **scope))
     return {each.operation: {name: count for name, count in each.counts.items() if count} for each in found}
 

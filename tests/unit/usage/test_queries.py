@@ -65,7 +65,7 @@ async def test_the_balance_includes_reservations(engine: AsyncEngine, queries: U
 
 
 async def _noted(engine: AsyncEngine) -> list[tuple[str, str, dict[str, Any]]]:
-    """What was done of what, the organisations of the fixture left out."""
+    """(action, target, details) of all changes, without those of the fixture."""
     changes = await Registry(engine).changes(AuditFilter(), EVERYTHING)
     return [(each.action, each.target, dict(each.details)) for each in changes if each.action != "org.create"]
 

@@ -39,7 +39,6 @@ def _soon() -> float:
 
 @pytest.fixture
 async def recorder(engine: AsyncEngine, tmp_path: Path) -> AsyncIterator[Recorder]:
-    """One that runs."""
     started = Recorder(engine, tmp_path / "usage", IdempotencyWindow())
     await started.start()
     yield started
@@ -47,7 +46,7 @@ async def recorder(engine: AsyncEngine, tmp_path: Path) -> AsyncIterator[Recorde
 
 
 async def _pay(recorder: Recorder) -> None:
-    """One answer that costs acme 30."""
+    """Charge one answer that costs acme 30."""
     recorder.charge(event("a", 30, await recorder.wallets.reserve("acme", 30, _soon())))
 
 
@@ -123,7 +122,7 @@ async def test_an_end_while_the_database_is_away_leaves_charges_for_the_next_sta
 
 
 def _may_begin(recorder: Recorder) -> tuple[bool, bool]:
-    """Whether work may begin, as the recorder and as its metric say."""
+    """Whether work may begin, by the recorder and by its metric."""
     return recorder.can_charge, USAGE_UNWRITABLE._value.get() == 0
 
 

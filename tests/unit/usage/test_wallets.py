@@ -26,7 +26,7 @@ def _soon(seconds: float = 5.0) -> float:
 
 @pytest.fixture
 async def wallets(engine: AsyncEngine, queries: UsageQueries) -> AsyncIterator[Wallets]:
-    """Of a frontend, where acme has 100."""
+    """The wallets of a frontend. That of acme has 100."""
     await queries.top_up("acme", 100, None)
     opened = Wallets(engine, "holder")
     yield opened
@@ -42,13 +42,13 @@ async def _granted(call: Awaitable[str]) -> bool:
 
 
 async def _pay(engine: AsyncEngine, reservation: str, cost: int) -> None:
-    """As the ledger does with a charge."""
+    """Settle a reservation as the ledger does."""
     async with engine.begin() as connection:
         await settle(connection, RESERVATIONS.c.id == reservation, Counter(acme=cost))
 
 
 async def _free(engine: AsyncEngine) -> int:
-    """What can be reserved of acme's wallet."""
+    """The money in acme's wallet that is not reserved."""
     async with engine.connect() as connection:
         return int(await connection.scalar(sa.select(WALLETS.c.balance).where(WALLETS.c.org == "acme")) or 0)
 
@@ -194,7 +194,7 @@ async def test_reservations_of_a_lost_frontend_end_an_hour_after_the_deadline(
 
 @pytest.fixture
 async def rows_apart(postgres: PostgresServer) -> AsyncIterator[AsyncEngine]:
-    """A database in which a transaction holds up nobody but those who want the same rows; two wallets of 100."""
+    """PostgreSQL, which locks rows and not the whole database, with two wallets of 100."""
     engine = open_engine(postgres.new_database())
     await migrate(engine)
     for org in ("acme", "zenith"):
