@@ -186,7 +186,7 @@ class UsageQueries:
         """
         if before > time.time() - _KEPT_SECONDS:
             raise RegistryError(
-                f"charges of the last {_KEPT_SECONDS // _DAY} days stay: a frontend may bring them again"
+                f"charges of the last {_KEPT_SECONDS // _DAY} days stay: a frontend may send them again"
             )
         old = sa.select(USAGE_EVENTS.c.id).where(USAGE_EVENTS.c.at < before).limit(_PRUNED_AT_ONCE)
         deleted = 0
