@@ -130,8 +130,9 @@ def test_a_long_sentence_is_not_cut_at_a_comma_near_its_beginning() -> None:
     assert min(len(first), len(second)) > 0.8 * max(len(first), len(second))
 
 
-def test_a_word_without_an_end_is_cut() -> None:
-    assert max(map(len, _said("banana" * 200))) <= MOST_IDS
+@pytest.mark.parametrize("word", ["banana" * 200, "9" * 400])
+def test_a_word_without_an_end_is_cut(word: str) -> None:
+    assert max(map(len, _said(word))) <= MOST_IDS
 
 
 def test_an_unknown_symbol_is_left_out() -> None:
