@@ -28,5 +28,5 @@ async def own_redis(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[R
 
 async def create_key(registry: Registry, **values: Any) -> str:
     """Create a key with these values and defaults for the others."""
-    defaults = {"name": "test", "tier": "free", "org": None, "limits": {}, "expires_at": None}
+    defaults: dict[str, Any] = {"name": "test", "tier": "free", "org": None, "limits": {}, "expires_at": None}
     return await registry.create(**{**defaults, **values})
