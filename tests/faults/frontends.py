@@ -117,13 +117,13 @@ class Frontend:
 
     def __init__(self, url: str, size: Size, tritons: Iterable[str]) -> None:
         self._size, self._loop = size, asyncio.get_running_loop()
-        self.shared = _Shared(url, size.late, lambda: self._dispatcher.tells(), lambda: self._dispatcher.share())
+        self.shared = _Shared(url, size.late, lambda: self._dispatcher.snapshot(), lambda: self._dispatcher.share())
         self._dispatcher = Dispatcher(Rules(), Bounds(), self.shared)
         self.models = [f"model {number}" for number in range(size.models)]
         self.wants = dict.fromkeys(self.models, 0)
         self._calls: dict[str, list[Call]] = {model: [] for model in self.models}
         for model in self.models:
-            self._dispatcher.declare(model)
+            self._dispatcher.register_model(model)
         self.see(tritons)
 
     def its(self, model: str) -> ModelCalls:
@@ -149,7 +149,7 @@ class Frontend:
                 name, server, places, self._dispatcher._changed, self.shared.lock, {}, lambda: len(backends)
             )
             for load in admission.triton(name, places).models.values():
-                load.capacity, load.is_in = Capacity(self._size.instances, self._size.batch), True
+                load.capacity, load.takes_calls = Capacity(self._size.instances, self._size.batch), True
         self._dispatcher.share()
 
     def end(self) -> None:

@@ -11,7 +11,7 @@ import pytest_asyncio
 from frontend.access.registry import Registry
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
-from frontend.usage.books import Books
+from frontend.usage.queries import UsageQueries
 from tests.charges import ORG_KEY
 from tests.conftest import Client, running, settings_in
 from tests.fakes import FakeTriton, add_key
@@ -64,12 +64,12 @@ def client(request: pytest.FixtureRequest, triton: FakeTriton) -> Client:
 
 
 @pytest.fixture
-async def books(settings: Settings) -> AsyncIterator[Books]:
+async def books(settings: Settings) -> AsyncIterator[UsageQueries]:
     """The ledger beside the application, with a key of an organisation."""
     engine = open_engine(settings.database)
     await Registry(engine).create_org("acme", None)
     await add_key(Registry(engine), ORG_KEY, org="acme")
-    yield Books(engine)
+    yield UsageQueries(engine)
     await engine.dispose()
 
 

@@ -16,7 +16,7 @@ from frontend.app_keys import RECORDER
 from frontend.config.settings import Settings
 from frontend.http import connection as connections
 from frontend.http.runner import Runner
-from frontend.usage.books import Books
+from frontend.usage.queries import UsageQueries
 from frontend.usage.spool import Spool
 from tests.charges import COST, ORG_KEY, charges, speak
 from tests.conftest import Client
@@ -71,7 +71,7 @@ async def test_an_answer_that_we_break_off_is_free(client: Client, settings: Set
 
 
 async def test_an_answer_that_cannot_be_charged_breaks_off(
-    client: Client, books: Books, monkeypatch: pytest.MonkeyPatch, triton: FakeTriton
+    client: Client, books: UsageQueries, monkeypatch: pytest.MonkeyPatch, triton: FakeTriton
 ) -> None:
     await books.top_up("acme", COST, None)
 
@@ -82,5 +82,5 @@ async def test_an_answer_that_cannot_be_charged_breaks_off(
         patched.setattr(Spool, "add", full)
         with pytest.raises(ClientError):
             await speak(client, key=ORG_KEY)
-    await client.app[RECORDER]._look()
+    await client.app[RECORDER]._check()
     assert (await speak(client, key=ORG_KEY))[0] == 200

@@ -11,7 +11,7 @@ from frontend.app_keys import RECORDER
 from frontend.catalogue.models import PRICES
 from frontend.config.settings import Settings
 from frontend.errors import BadGateway
-from frontend.usage.books import Books
+from frontend.usage.queries import UsageQueries
 from frontend.usage.spool import Spool
 from tests.charges import COST, ORG_KEY, TEXT, charges, speak
 from tests.conftest import Client, running
@@ -77,7 +77,7 @@ async def test_a_failed_one_costs_nothing(client: Client, settings: Settings, tr
     assert await charges(client, settings) == []
 
 
-async def test_a_wallet_pays_to_the_micro_chf(client: Client, books: Books) -> None:
+async def test_a_wallet_pays_to_the_micro_chf(client: Client, books: UsageQueries) -> None:
     await books.top_up("acme", 1_000, None)
     for _ in range(3):
         assert (await speak(client, key=ORG_KEY))[0] == 200
@@ -85,7 +85,7 @@ async def test_a_wallet_pays_to_the_micro_chf(client: Client, books: Books) -> N
     assert await books.balance("acme") == 1_000 - 3 * COST
 
 
-async def test_a_spent_wallet_is_429_in_the_contracts_words(client: Client, books: Books) -> None:
+async def test_a_spent_wallet_is_429_in_the_contracts_words(client: Client, books: UsageQueries) -> None:
     await books.top_up("acme", COST, None)
     assert (await speak(client, key=ORG_KEY))[0] == 200
     status, error = await speak(client, key=ORG_KEY)
@@ -93,20 +93,20 @@ async def test_a_spent_wallet_is_429_in_the_contracts_words(client: Client, book
     assert error["message"] == "the balance does not cover this request"
 
 
-async def test_a_spent_wallet_keeps_the_model_idle(client: Client, books: Books, triton: FakeTriton) -> None:
+async def test_a_spent_wallet_keeps_the_model_idle(client: Client, books: UsageQueries, triton: FakeTriton) -> None:
     await books.top_up("acme", 1, None)
     await speak(client, key=ORG_KEY)
     assert triton.calls == []
 
 
-async def test_a_wallet_is_never_overdrawn_by_callers_at_once(client: Client, books: Books) -> None:
+async def test_a_wallet_is_never_overdrawn_by_callers_at_once(client: Client, books: UsageQueries) -> None:
     await books.top_up("acme", 16 * COST + 4, None)
     answers = await asyncio.gather(*(speak(client, key=ORG_KEY) for _ in range(60)))
     await client.close()
     assert (sum(status == 200 for status, _ in answers), await books.balance("acme")) == (16, 4)
 
 
-async def test_what_failed_is_free_for_others(client: Client, books: Books, triton: FakeTriton) -> None:
+async def test_what_failed_is_free_for_others(client: Client, books: UsageQueries, triton: FakeTriton) -> None:
     await books.top_up("acme", COST, None)
     triton.failure = BadGateway("no")
     assert (await speak(client, key=ORG_KEY))[0] == 502
@@ -114,7 +114,7 @@ async def test_what_failed_is_free_for_others(client: Client, books: Books, trit
     assert (await speak(client, key=ORG_KEY))[0] == 200
 
 
-async def test_who_has_no_wallet_is_only_recorded(client: Client, settings: Settings, books: Books) -> None:
+async def test_who_has_no_wallet_is_only_recorded(client: Client, settings: Settings, books: UsageQueries) -> None:
     await speak(client, key=ORG_KEY)
     (row,) = await charges(client, settings)
     assert (row["org"], row["prepaid"], await books.balance("acme")) == ("acme", False, None)
@@ -140,9 +140,9 @@ async def test_work_whose_charge_could_not_be_written_down_is_refused_before_it_
 
     with monkeypatch.context() as patched:
         patched.setattr(Spool, "check", full)
-        await recorder._look()
+        await recorder._check()
         assert (await call(), await ready(), triton.calls) == (502, 503, [])
-    await recorder._look()
+    await recorder._check()
     assert (await call(), await ready(), len(triton.calls)) == (200, 200, 1)
     assert len(await charges(client, settings)) == 1
 
@@ -172,7 +172,7 @@ async def test_a_charge_pays_for_three_answers_to_its_request(client: Client, se
     assert sum(row["amount"] for row in rows) == 4 * COST
 
 
-async def test_a_wallet_pays_for_what_a_charge_does_not(client: Client, books: Books) -> None:
+async def test_a_wallet_pays_for_what_a_charge_does_not(client: Client, books: UsageQueries) -> None:
     await books.top_up("acme", 1_000, None)
     for _ in range(5):
         await speak(client, key=ORG_KEY, **{"X-Request-Id": "order-66"})

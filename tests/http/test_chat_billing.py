@@ -7,7 +7,7 @@ import aiohttp
 import pytest
 
 from frontend.config.settings import Settings
-from frontend.usage.books import Books
+from frontend.usage.queries import UsageQueries
 from tests.charges import ORG_KEY, charges
 from tests.conftest import Client
 from tests.upstream import PATH, Upstream, chat
@@ -126,7 +126,7 @@ async def test_a_refusal_is_free(client: Client, settings: Settings) -> None:
     assert await _tokens(client, settings) == []
 
 
-async def test_a_wallet_reserves_what_may_be_made_and_pays_what_was(client: Client, books: Books) -> None:
+async def test_a_wallet_reserves_what_may_be_made_and_pays_what_was(client: Client, books: UsageQueries) -> None:
     headers = {"Authorization": f"Bearer {ORG_KEY}"}
     await books.top_up("acme", 1_000, None)
     assert (await client.post(PATH, json=chat("hi"), headers=headers)).status == 429
@@ -136,7 +136,7 @@ async def test_a_wallet_reserves_what_may_be_made_and_pays_what_was(client: Clie
     assert await books.balance("acme") == 1_000 - 2 * 33
 
 
-async def test_a_wallet_pays_for_the_whole_of_an_answer_without_a_limit(client: Client, books: Books) -> None:
+async def test_a_wallet_pays_for_the_whole_of_an_answer_without_a_limit(client: Client, books: UsageQueries) -> None:
     headers = {"Authorization": f"Bearer {ORG_KEY}"}
     await books.top_up("acme", 10_000, None)
     assert (await client.post(PATH, json=chat("dear"), headers=headers)).status == 200
@@ -145,7 +145,7 @@ async def test_a_wallet_pays_for_the_whole_of_an_answer_without_a_limit(client: 
 
 
 @pytest.mark.parametrize("most", [2**31, 2**40, 10**300])
-async def test_a_limit_beyond_all_answers_is_reserved(client: Client, books: Books, most: int) -> None:
+async def test_a_limit_beyond_all_answers_is_reserved(client: Client, books: UsageQueries, most: int) -> None:
     headers = {"Authorization": f"Bearer {ORG_KEY}"}
     await books.top_up("acme", 10_000, None)
     assert (await client.post(PATH, json=chat("hi", max_tokens=most), headers=headers)).status == 429

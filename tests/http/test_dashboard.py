@@ -16,8 +16,7 @@ from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.errors import BadGateway
 from frontend.http import connection as connections
-from frontend.usage import askers
-from frontend.usage.books import Books
+from frontend.usage.queries import UsageQueries
 from frontend.usage.spool import UsageEvent
 from tests.charges import other_key
 from tests.clocks import LimitsClock
@@ -41,7 +40,7 @@ async def ledger(limits_clock: LimitsClock, settings: Settings) -> AsyncIterator
     engine = open_engine(settings.database)
     registry = Registry(engine)
     await registry.create_org("acme", 50)
-    await Books(engine).top_up("acme", 7_000_000, None)
+    await UsageQueries(engine).top_up("acme", 7_000_000, None)
     await add_key(registry, ORG_KEY, org="acme", tier="company", limits={"speech": 9})
     await add_key(registry, OTHER_KEY, org="acme")
     events = [
@@ -112,7 +111,7 @@ async def test_usage_comes_as_a_file_that_spreadsheets_do_not_run(client: Client
 
 async def _outcomes(client: Client, key: str = KEY) -> dict[str, dict[str, Any]]:
     """Of each operation, all that is more than nothing, when it has been written down."""
-    await client.app[OUTCOMES]._bring()
+    await client.app[OUTCOMES]._write_all()
     first, last = (datetime.date.today() + datetime.timedelta(days=days) for days in (-2, 2))
     rows = (await _ask(client, f"outcomes?first={first}&last={last}", key))["data"]
     return {row.pop("operation"): {name: value for name, value in row.items() if value} for row in rows}
@@ -144,7 +143,7 @@ async def test_a_busy_service_and_an_empty_wallet_refuse_and_failed_nobody(
 ) -> None:
     engine = open_engine(settings.database)
     await Registry(engine).create_org("poor", None)
-    await Books(engine).top_up("poor", 1, None)
+    await UsageQueries(engine).top_up("poor", 1, None)
     await engine.dispose()
     key = {"Authorization": f"Bearer {await other_key(settings, org='poor')}"}
     await client.post("/v1/audio/speech", json={"input": "two", "voice": "amy"}, headers=key)
@@ -188,11 +187,3 @@ async def test_the_account_tells_what_its_wallet_spends_a_day(client: Client, se
     await engine.dispose()
     assert (await _ask(client, "account", ORG_KEY))["spent_a_day"] == "2.00"
     assert (await _ask(client, "account"))["spent_a_day"] is None
-
-
-async def test_a_key_that_asks_for_too_many_reports_at_once_is_told_to_wait(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(askers, "_MOST_OF_ONE", 0)
-    async with client.get("/dashboard/data/usage") as response:
-        assert (response.status, response.headers["Retry-After"]) == (429, "1")

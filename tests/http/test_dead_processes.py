@@ -43,7 +43,7 @@ _KINDS = pytest.mark.parametrize(
     ("pool", "asks", "function"),
     [
         ("audio", _audio, "frontend.operations.transcription.pipeline.prepare"),
-        ("text", _speech, "frontend.operations.speech.pipeline.phonemize_first"),
+        ("text", _speech, "frontend.operations.speech.pipeline.phonemize"),
         ("text", _json, "frontend.http.json.convert"),
     ],
 )
@@ -78,7 +78,7 @@ async def test_a_request_whose_process_is_killed_is_answered(
     assert (await asks(client)).status == 200
     _signal(signal.SIGSTOP)
     asked = asyncio.ensure_future(asks(client))
-    await until(lambda: client.app[DISPATCHER].demand(pool))
+    await until(lambda: client.app[DISPATCHER].queue(pool).demand)
     await asyncio.sleep(0.1)
     _signal(signal.SIGKILL)
     assert (await asked).status == 200
@@ -113,7 +113,7 @@ async def test_a_frontend_whose_processes_are_gone_is_not_ready_until_they_are_b
 async def _waits(client: Client) -> None:
     """Until a call waits for the one thread, which another has."""
     for _ in range(1000):
-        if client.app[DISPATCHER].demand("threads") == 2:
+        if client.app[DISPATCHER].queue("threads").demand == 2:
             return
         await asyncio.sleep(0.01)
     raise AssertionError

@@ -12,7 +12,7 @@ from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.errors import ApiError, BadGateway, BrokenModel, Internal, Late, Unreached
 from frontend.pages.metrics import MetricsPage
-from frontend.usage.books import Books
+from frontend.usage.queries import UsageQueries
 from tests.charges import COST, ORG_KEY, TEXT, charges, other_key, speak
 from tests.conftest import Client, running
 from tests.eventually import until
@@ -158,7 +158,7 @@ async def test_refusals_are_counted_by_reason(
     engine = open_engine(settings.database)
     await Registry(engine).create_org("acme", None)
     await add_key(Registry(engine), ORG_KEY, org="acme", limits={"rerank": 1})
-    await Books(engine).top_up("acme", COST - 1, None)
+    await UsageQueries(engine).top_up("acme", COST - 1, None)
     await engine.dispose()
     triton.up = reason != "queue"
     async with running(settings, triton) as client:

@@ -44,7 +44,7 @@ async def _without_bill(request: web.Request) -> web.StreamResponse:
 
 
 async def _let_go(request: web.Request) -> web.StreamResponse:
-    request[BILL].let_go()
+    request[BILL].release()
     return web.Response(body=_SECRET)
 
 
