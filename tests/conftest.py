@@ -1,5 +1,6 @@
 """Shared set-up: a clean environment, the application with a fake Triton, and the whole product with a real one."""
 
+import dataclasses
 import logging
 import os
 import shutil
@@ -128,16 +129,23 @@ def settings_in(folder: Path, **values: Any) -> Settings:
 
 
 @pytest.fixture
-def settings(database: Path, tmp_path: Path) -> Settings:
+def settings(database: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Settings:
+    """Of an application that a test has for itself, with the values of its ``settings`` marks."""
     shutil.copy(database, tmp_path / "quartet.sqlite3")
-    return settings_in(tmp_path)
+    marks = reversed(list(request.node.iter_markers("settings")))
+    values = {name: value for mark in marks for name, value in mark.kwargs.items()}
+    return dataclasses.replace(settings_in(tmp_path), **values)
+
+
+def bearer(key: str) -> dict[str, str]:
+    """The header of a request with an API key or a token."""
+    return {"Authorization": f"Bearer {key}"}
 
 
 @pytest.fixture
 def mobile(settings: Settings) -> dict[str, str]:
     """The header of a mobile token."""
-    token = Tokens(settings.jwt_audience, settings.jwt_issuer, JWT_SECRET).issue("phone-1", 600)
-    return {"Authorization": f"Bearer {token}"}
+    return bearer(Tokens(settings.jwt_audience, settings.jwt_issuer, JWT_SECRET).issue("phone-1", 600))
 
 
 @pytest.fixture
@@ -148,7 +156,7 @@ def triton() -> FakeTriton:
 def running(settings: Settings, triton: FakeTriton, key: str = KEY) -> Client:
     """The application over HTTP, with a key in every request; to be entered."""
     app = create_app(settings, connect=lambda address: triton)
-    return TestClient(ProductServer(app, settings), headers={"Authorization": f"Bearer {key}"})
+    return TestClient(ProductServer(app, settings), headers=bearer(key))
 
 
 @pytest.fixture

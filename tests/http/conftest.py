@@ -15,7 +15,7 @@ from frontend.usage.books import Books
 from tests.charges import ORG_KEY
 from tests.conftest import Client, running, settings_in
 from tests.fakes import FakeTriton, add_key
-from tests.http.administration import ADMIN_KEY
+from tests.http.calls import ADMIN_KEY
 from tests.upstream import Upstream
 
 
