@@ -1,6 +1,5 @@
-"""Answers that have no body, on the bytes of the connection: behind one that had some, all others would be misread."""
+"""Answers without a body, read as bytes: if one had a body, all later answers of its connection would be misread."""
 
-import dataclasses
 import re
 from collections.abc import AsyncIterator
 
@@ -13,9 +12,10 @@ from frontend.catalogue.endpoints import ADMIN_KEY, MOBILE_TOKEN, auth_of
 from frontend.config.settings import Settings
 from tests.conftest import KEY, Client, ProductServer
 from tests.fakes import FakeTriton
-from tests.http import administration
+from tests.http import calls
 from tests.raw import connection, head
 
+pytestmark = pytest.mark.settings(admin_key=calls.ADMIN_KEY, chat_upstream="http://127.0.0.1:1/v1")
 _IN_PATH = re.compile(r"\{[^}]+\}")
 
 
@@ -34,17 +34,16 @@ async def _raw(port: int | None, method: str, path: str, token: str) -> tuple[by
 @pytest.fixture
 async def whole(settings: Settings, triton: FakeTriton) -> AsyncIterator[Client]:
     """Everything that can be switched on, with routes that answer any status."""
-    own = dataclasses.replace(settings, admin_key=administration.ADMIN_KEY, chat_upstream="http://127.0.0.1:1/v1")
-    app = create_app(own, connect=lambda address: triton)
+    app = create_app(settings, connect=lambda address: triton)
     app.add_routes([web.get(f"{start}/with/{{status}}", _with_status) for start in ("/v1", "/api/v1", "/open")])
-    async with TestClient(ProductServer(app, own)) as connected:
+    async with TestClient(ProductServer(app, settings)) as connected:
         yield connected
 
 
 async def test_head_is_answered_as_get_is_and_without_a_body_on_every_path(
     whole: Client, mobile: dict[str, str]
 ) -> None:
-    tokens = {ADMIN_KEY: administration.ADMIN_KEY, MOBILE_TOKEN: mobile["Authorization"].removeprefix("Bearer ")}
+    tokens = {ADMIN_KEY: calls.ADMIN_KEY, MOBILE_TOKEN: mobile["Authorization"].removeprefix("Bearer ")}
     paths = {route.resource.canonical for route in whole.app.router.routes() if route.resource}
     for path in sorted(_IN_PATH.sub("stt-1", path) for path in paths if "{status}" not in path):
         token = tokens.get(auth_of(path) or "", KEY)
@@ -63,7 +62,7 @@ def _compared(headers: bytes) -> list[bytes]:
 
 @pytest.mark.parametrize("start", ["/v1", "/api/v1", "/open"])
 @pytest.mark.parametrize("status", [204, 304])
-async def test_a_status_without_a_body_has_none_whatever_its_handler_says(
+async def test_a_204_or_304_has_no_body_whatever_its_handler_returns(
     whole: Client, mobile: dict[str, str], start: str, status: int
 ) -> None:
     token = mobile["Authorization"].removeprefix("Bearer ") if start == "/api/v1" else KEY

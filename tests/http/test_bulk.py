@@ -1,23 +1,22 @@
 """Bulk work over the product itself."""
 
 import asyncio
-import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 
 from client.bulk.job import Job
 from client.bulk.pace import Pace
 from client.bulk.progress import Tally
 from client.bulk.work import Worker
-from frontend.access import api_key
 from frontend.app_keys import MEMORY_BUDGET
-from frontend.commands.database import with_registry
 from frontend.config.settings import Settings
-from tests.conftest import KEY, Client, running
+from tests.charges import other_key
+from tests.conftest import KEY, Client, bearer
 from tests.eventually import until
-from tests.fakes import FakeTriton, add_key
+from tests.fakes import FakeTriton
 
 
 async def _run(client: Client, operation: str, source: Path, output: Path, options: Mapping[str, str]) -> Tally:
@@ -42,24 +41,23 @@ async def test_texts_become_speech_and_recordings_text(client: Client, tmp_path:
     assert pq.read_table(tmp_path / "heard.parquet")["id"].to_pylist() == ["0.mp3", "1.mp3", "2.mp3"]
 
 
-async def test_several_bulk_keys_hold_no_more_than_one_key_may(settings: Settings, triton: FakeTriton) -> None:
-    bulk, released = [api_key.new_key() for _ in range(3)], asyncio.Event()
-    for key in bulk:
-        await asyncio.to_thread(with_registry, settings, lambda registry: add_key(registry, key, tier="bulk"))  # noqa: B023
+@pytest.mark.settings(held_bytes=1_200_000, queue_hold_seconds=0.01)
+async def test_several_bulk_keys_hold_no_more_memory_than_one_key_may(
+    client: Client, settings: Settings, triton: FakeTriton
+) -> None:
+    bulk, released = [await other_key(settings, tier="bulk") for _ in range(3)], asyncio.Event()
     body = {"input": ["word " * 2_000] * 5}
 
-    async def ask(client: Client, key: str) -> int:
-        async with client.post("/v1/embeddings", json=body, headers={"Authorization": f"Bearer {key}"}) as answer:
+    async def ask(key: str) -> int:
+        async with client.post("/v1/embeddings", json=body, headers=bearer(key)) as answer:
             return answer.status
 
     triton.wait = released.wait
-    settings = dataclasses.replace(settings, held_bytes=1_200_000, queue_hold_seconds=0.01)
-    async with running(settings, triton) as client:
-        waiting = [asyncio.create_task(ask(client, key)) for key in bulk[:2]]
-        await until(lambda: client.app[MEMORY_BUDGET]._total > 400_000)
-        async with asyncio.timeout(10):
-            assert await ask(client, bulk[2]) == 502
-        waiting.append(asyncio.create_task(ask(client, KEY)))
-        await until(lambda: client.app[MEMORY_BUDGET]._total > 600_000)
-        released.set()
-        assert await asyncio.gather(*waiting) == [200, 200, 200]
+    waiting = [asyncio.create_task(ask(key)) for key in bulk[:2]]
+    await until(lambda: client.app[MEMORY_BUDGET]._total > 400_000)
+    async with asyncio.timeout(10):
+        assert await ask(bulk[2]) == 502
+    waiting.append(asyncio.create_task(ask(KEY)))
+    await until(lambda: client.app[MEMORY_BUDGET]._total > 600_000)
+    released.set()
+    assert await asyncio.gather(*waiting) == [200, 200, 200]
