@@ -33,6 +33,7 @@ class FakeTriton(Triton):
         self.calls: list[tuple[str, dict[str, NDArray[Any]]]] = []
         self.failure: ApiError | None = None
         self.up = True
+        self.lacking: set[str] = set()
         self.spoil: Callable[[Arrays], Arrays] = lambda arrays: arrays
         # What each call waits for.
         self.wait: Callable[[], Awaitable[object]] = partial(asyncio.sleep, 0)
@@ -41,7 +42,7 @@ class FakeTriton(Triton):
         return
 
     async def ready_models(self, models: Sequence[str]) -> set[str]:
-        return set(models) if self.up else set()
+        return set(models) - self.lacking if self.up else set()
 
     async def capacity(self, model: str) -> Capacity:
         return Capacity(_SLOTS)

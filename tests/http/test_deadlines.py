@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from frontend.config.settings import Settings
-from tests.conftest import running
+from tests.conftest import Client, running
 from tests.fakes import FakeTriton
 from tests.speech import encode, say, transcribe
 
@@ -18,15 +18,14 @@ _SPEECH = say("Good morning everybody, this is a test.")
 SHORT, LONG = (encode(np.concatenate([_SPEECH] * times), "wav") for times in (2, 48))
 
 
-async def test_what_a_body_takes_to_come_is_not_taken_from_the_work(settings: Settings, triton: FakeTriton) -> None:
+@pytest.mark.settings(request_seconds=1.0)
+async def test_the_time_that_a_body_takes_to_arrive_does_not_count(client: Client) -> None:
     async def slowly() -> AsyncIterator[bytes]:
         for piece in (b'{"input": "hel', b'lo"', b"}"):
             yield piece
             await asyncio.sleep(0.6)
 
-    async with running(dataclasses.replace(settings, request_seconds=1.0), triton) as client:
-        response = await client.post("/v1/embeddings", data=slowly())
-        assert response.status == 200
+    assert (await client.post("/v1/embeddings", data=slowly())).status == 200
 
 
 @pytest.mark.parametrize(("for_a_second", "status"), [(0.0, 502), (1.0, 200)])
@@ -40,12 +39,13 @@ async def test_a_request_has_more_time_for_more_audio(
         assert (await transcribe(client, LONG)).status == status
 
 
-async def test_what_cannot_be_done_in_time_is_refused_before_it_begins(settings: Settings, triton: FakeTriton) -> None:
+@pytest.mark.settings(request_seconds=11.0, audio_second_seconds=0.0)
+async def test_work_that_would_end_after_the_deadline_is_refused_before_it_begins(
+    client: Client, triton: FakeTriton
+) -> None:
     triton.wait = partial(asyncio.sleep, 3.0)
-    brief = dataclasses.replace(settings, request_seconds=11.0, audio_second_seconds=0.0)
-    async with running(brief, triton) as client:
-        assert (await transcribe(client, SHORT)).status == 200
-        refused = await transcribe(client, LONG)
-        assert refused.status == 502
-        assert "would take about" in (await refused.json())["error"]["message"]
-        assert len(triton.calls) == 1
+    assert (await transcribe(client, SHORT)).status == 200
+    refused = await transcribe(client, LONG)
+    assert refused.status == 502
+    assert "would take about" in (await refused.json())["error"]["message"]
+    assert len(triton.calls) == 1

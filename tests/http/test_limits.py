@@ -8,16 +8,16 @@ from frontend.access import api_key
 from frontend.config.settings import Settings
 from tests.charges import other_key
 from tests.clocks import LimitsClock
-from tests.conftest import Client
+from tests.conftest import Client, bearer
+from tests.http.calls import EMBED
 
-EMBED = "/v1/embeddings"
 HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 
 
 @pytest.fixture
 async def limited(limits_clock: LimitsClock, settings: Settings, client: Client) -> dict[str, str]:
     """The header of a key that may embed five times a minute."""
-    return {"Authorization": f"Bearer {await other_key(settings, limits={'embeddings': 5})}"}
+    return bearer(await other_key(settings, limits={"embeddings": 5}))
 
 
 async def _ask(client: Client, headers: dict[str, str], body: Any = None) -> Any:
@@ -48,19 +48,19 @@ async def test_a_request_that_is_refused_for_its_body_has_counted(client: Client
 
 
 @pytest.mark.parametrize("path", [EMBED, "/v1/rerank", "/v1/audio/speech", "/v1/audio/transcriptions"])
-async def test_every_throttled_endpoint_tells_its_limit(client: Client, path: str) -> None:
+async def test_every_limited_endpoint_sends_its_limit(client: Client, path: str) -> None:
     answer = await client.post(path, json={})
     assert answer.status == 400
     assert all(name in answer.headers for name in HEADERS)
 
 
 @pytest.mark.parametrize("path", ["/v1/models", "/v1/models/stt-1", "/health/live", "/v1/nothing", EMBED])
-async def test_other_paths_tell_none(client: Client, path: str) -> None:
+async def test_other_paths_send_no_limit(client: Client, path: str) -> None:
     answer = await client.get(path)
     assert not any(name in answer.headers for name in HEADERS)
 
 
-async def test_a_wrong_key_learns_no_limit(client: Client) -> None:
-    refusal = await _ask(client, {"Authorization": f"Bearer {api_key.new_key()}"})
+async def test_a_refusal_of_a_wrong_key_has_no_limit(client: Client) -> None:
+    refusal = await _ask(client, bearer(api_key.new_key()))
     assert refusal.status == 401
     assert not any(name in refusal.headers for name in HEADERS)
