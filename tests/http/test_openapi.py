@@ -156,7 +156,7 @@ def _objects(value: Any) -> Iterator[dict[str, Any]]:
         yield value
 
 
-def test_an_enum_holds_strings_alone_and_none_is_empty(settings: Settings) -> None:
+def test_every_enum_holds_non_empty_strings_alone(settings: Settings) -> None:
     enums = [each["enum"] for each in _objects(document(settings)) if isinstance(each.get("enum"), list)]
     assert enums
     assert [value for enum in enums for value in enum if not isinstance(value, str) or not value] == []

@@ -1,28 +1,22 @@
-"""What happens around a request: invitations, deadlines, refusals while the client still sends."""
+"""What happens around a request: 100 Continue, deadlines, refusals while the client still sends."""
 
 import asyncio
-import dataclasses
 import http.client
 from functools import partial
 
 import pytest
 
-from frontend.config.settings import Settings
 from tests.conftest import KEY, Client
 from tests.eventually import until
 from tests.fakes import FakeTriton
+from tests.http.calls import EMBED, runner_of
 from tests.raw import answer as read_answer
 from tests.raw import ask, connection, head
+from tests.speech import TRANSCRIBE
 
-EMBED = "/v1/embeddings"
-TRANSCRIBE = "/v1/audio/transcriptions"
+pytestmark = pytest.mark.settings(header_seconds=0.3, body_seconds=3.0)
 FORM = "Content-Type: multipart/form-data; boundary=x"
 JSON = b'{"input": "a"}'
-
-
-@pytest.fixture
-def settings(settings: Settings) -> Settings:
-    return dataclasses.replace(settings, header_seconds=0.3, body_seconds=3.0)
 
 
 async def test_a_body_is_invited_when_key_and_size_are_right(client: Client) -> None:
@@ -99,12 +93,10 @@ async def test_a_connection_stays_open_after_its_first_answer(client: Client) ->
             await asyncio.sleep(0.5)
 
 
-async def test_a_request_under_way_is_finished_when_the_server_ends(client: Client, triton: FakeTriton) -> None:
+async def test_a_request_in_flight_is_answered_when_the_server_ends(client: Client, triton: FakeTriton) -> None:
     triton.wait = partial(asyncio.sleep, 1)
     asked = asyncio.create_task(client.post(EMBED, json={"input": "a"}))
     await until(lambda: bool(triton.calls))
-    runner = client.server.runner
-    assert runner is not None
-    ended = asyncio.create_task(runner.cleanup())
+    ended = asyncio.create_task(runner_of(client).cleanup())
     assert (await asked).status == 200
     await ended

@@ -1,12 +1,11 @@
-"""What aiohttp's parser refuses, and what the contract says to it."""
+"""Requests that aiohttp's parser refuses get the answers of the contract."""
 
 import pytest
 
 from tests.conftest import Client
+from tests.http.calls import EMBED, EMBEDDED
 from tests.raw import answer as read_answer
-from tests.raw import ask, connection, head, post
-
-EMBED = "/v1/embeddings"
+from tests.raw import ask, connection, head
 
 
 @pytest.mark.parametrize(
@@ -42,7 +41,7 @@ async def test_a_method_that_no_route_has_is_405_and_says_which_are_right(client
 
 async def test_a_method_that_no_route_has_is_405_on_a_connection_in_use(client: Client) -> None:
     async with connection(client.server.port) as (reader, writer):
-        writer.write(post(EMBED, b'{"input": "a"}'))
+        writer.write(EMBEDDED)
         assert (await read_answer(reader)).status == 200
         writer.write(head("BREW", "/v1/models"))
         refusal = await read_answer(reader)

@@ -13,7 +13,6 @@ from client.verify.questions import Questions, RefusedError
 from client.verify.record import record
 from frontend.config.settings import Settings
 from frontend.errors import ApiError, BadGateway, RateLimited
-from frontend.tritons.triton import Arrays
 from scripts.local_triton.checks import free_port
 from tests.conftest import KEY, Client, running
 from tests.fakes import FakeTriton
@@ -27,21 +26,10 @@ QUESTIONS = Facts(
 )
 
 
-class Pauses:
-    """Notes what is waited for, and does not wait."""
-
-    def __init__(self) -> None:
-        self.seconds: list[float] = []
-        self.then: Callable[[], None] = lambda: None
-
-    async def __call__(self, seconds: float) -> None:
-        self.seconds.append(seconds)
-        self.then()
-
-
 @pytest.fixture
-def pauses() -> Pauses:
-    return Pauses()
+def pauses() -> list[float]:
+    """Seconds that were to be waited; nobody waits."""
+    return []
 
 
 def _url(client: Client) -> str:
@@ -49,8 +37,11 @@ def _url(client: Client) -> str:
 
 
 @pytest.fixture
-async def api(client: Client, pauses: Pauses) -> AsyncIterator[Questions]:
-    async with Questions(_url(client), KEY, pauses) as entered:
+async def api(client: Client, pauses: list[float]) -> AsyncIterator[Questions]:
+    async def pause(seconds: float) -> None:
+        pauses.append(seconds)
+
+    async with Questions(_url(client), KEY, pause) as entered:
         yield entered
 
 
@@ -85,7 +76,7 @@ async def test_speech_is_heard_with_its_words(api: Questions) -> None:
     ],
     ids=["voice", "model", "text"],
 )
-async def test_what_is_not_served_is_told_from_what_is_refused(
+async def test_a_refusal_says_whether_a_model_or_voice_is_missing(
     api: Questions, ask: Callable[[Questions], Awaitable[object]], missing: bool
 ) -> None:
     with pytest.raises(RefusedError, match="400: ") as refused:
@@ -93,85 +84,65 @@ async def test_what_is_not_served_is_told_from_what_is_refused(
     assert refused.value.missing == missing
 
 
-async def test_an_operation_that_is_not_served_is_told_so(settings: Settings, triton: FakeTriton) -> None:
+async def test_an_operation_that_is_not_served_gets_no_verdict(settings: Settings, triton: FakeTriton) -> None:
     alone, asked = replace(settings, models="embed-m3"), Facts("", rankings=[Ranking("a", ["b"])])
     async with running(alone, triton) as client, Questions(_url(client), KEY) as api:
         rows = await check(api, asked, "", ["rerank"])
     assert [(row.fact, row.ok) for row in rows] == [("rerank", None)]
 
 
-async def test_a_server_without_its_models_is_asked_again(api: Questions, triton: FakeTriton, pauses: Pauses) -> None:
-    triton.failure = BadGateway("away")
+def _fail(triton: FakeTriton, *errors: ApiError) -> None:
+    """Answer calls with these errors, one after another, and then well."""
+    left: list[ApiError | None] = [None, *reversed(errors)]
 
-    def mend() -> None:
-        triton.failure = None
+    async def wait() -> None:
+        triton.failure = left.pop()
 
-    pauses.then = mend
+    triton.wait = wait
+
+
+_AWAY, _LATER = BadGateway("away"), RateLimited("later")
+
+
+@pytest.mark.parametrize(
+    ("errors", "count"),
+    [([_AWAY], 1), ([_LATER] * 5, 5), ([*[_LATER] * 5, *[_AWAY] * 3], 8)],
+    ids=["models are away", "too many questions", "which are no attempts of a server without its models"],
+)
+async def test_a_question_is_repeated_until_it_is_answered(
+    api: Questions, triton: FakeTriton, pauses: list[float], errors: list[ApiError], count: int
+) -> None:
+    _fail(triton, *errors)
     assert (await api.embed(["a"]))[1] == 3
-    assert len(pauses.seconds) == 1
+    assert len(pauses) == count
 
 
-async def test_a_server_that_stays_without_them_fails(api: Questions, triton: FakeTriton) -> None:
-    triton.failure = BadGateway("away")
+async def test_a_server_that_stays_without_its_models_fails(api: Questions, triton: FakeTriton) -> None:
+    triton.failure = _AWAY
     with pytest.raises(RefusedError, match="502: "):
         await api.embed(["a"])
 
 
-async def test_a_server_that_has_had_too_many_questions_is_asked_until_it_answers(
-    api: Questions, triton: FakeTriton, pauses: Pauses
-) -> None:
-    left = [RateLimited("later")] * 5
-
-    def mend() -> None:
-        triton.failure = left.pop() if left else None
-
-    pauses.then = mend
-    mend()
-    assert (await api.embed(["a"]))[1] == 3
-    assert len(pauses.seconds) == 5
-
-
-async def test_nobody_waits_for_longer_than_a_minute_before_a_question_is_asked_again(
-    api: Questions, triton: FakeTriton, pauses: Pauses
-) -> None:
-    triton.failure = RateLimited("later", headers={"Retry-After": "3600"})
-
-    def mend() -> None:
-        triton.failure = None
-
-    pauses.then = mend
+async def test_no_pause_is_longer_than_a_minute(api: Questions, triton: FakeTriton, pauses: list[float]) -> None:
+    _fail(triton, RateLimited("later", headers={"Retry-After": "3600"}))
     await api.embed(["a"])
-    assert pauses.seconds == [60.0]
-
-
-async def test_too_many_questions_are_no_attempt_of_those_that_a_busy_server_has(
-    api: Questions, triton: FakeTriton, pauses: Pauses
-) -> None:
-    left: list[ApiError] = [*[BadGateway("away")] * 3, *[RateLimited("later")] * 5]
-
-    def mend() -> None:
-        triton.failure = left.pop() if left else None
-
-    pauses.then = mend
-    mend()
-    assert (await api.embed(["a"]))[1] == 3
-    assert len(pauses.seconds) == 8
+    assert pauses == [60.0]
 
 
 @pytest.mark.parametrize("key", ["wrong", ""])
-async def test_a_wrong_key_is_no_answer(client: Client, key: str) -> None:
+async def test_a_wrong_key_is_an_error_with_the_address(client: Client, key: str) -> None:
     async with Questions(_url(client), key) as api:
         with pytest.raises(match="http://127.0.0.1"):
             await api.models()
 
 
-async def test_a_server_that_is_not_there_is_no_answer() -> None:
+async def test_an_address_without_a_server_is_an_error() -> None:
     async with Questions(f"http://127.0.0.1:{free_port()}/v1", KEY) as api:
         with pytest.raises(match="Cannot connect"):
             await api.models()
 
 
-async def test_answers_are_recorded_and_what_does_not_hold_is_left_out(api: Questions) -> None:
+async def test_answers_are_recorded_without_facts_that_do_not_hold(api: Questions) -> None:
     recorded = await record(api, QUESTIONS, "fp32")
     (recording,) = recorded.recordings
     assert recording.tokens == [4, 6]
@@ -183,15 +154,13 @@ async def test_answers_are_recorded_and_what_does_not_hold_is_left_out(api: Ques
 
 
 @pytest.mark.parametrize(("texts", "limit"), [(["a", "b"], 1e-9), (["a", "a much longer text"], 5e-6)])
-async def test_what_hardly_tells_texts_apart_is_held_more_closely(
-    api: Questions, texts: list[str], limit: float
-) -> None:
+async def test_vectors_that_differ_little_get_a_closer_limit(api: Questions, texts: list[str], limit: float) -> None:
     """The fake embeds a text as its number of tokens."""
     recorded = await record(api, replace(QUESTIONS, texts=[Text(text) for text in texts]), "fp32")
     assert recorded.recordings[0].limits["vector"] == pytest.approx(limit)
 
 
-async def test_a_precision_is_recorded_beside_another_and_in_the_place_of_itself(api: Questions) -> None:
+async def test_a_precision_is_recorded_beside_others_and_replaces_itself(api: Questions) -> None:
     first = await record(api, QUESTIONS, "fp32")
     both = await record(api, await record(api, first, "int8"), "int8")
     assert [each.precision for each in both.recordings] == ["fp32", "int8"]
@@ -199,12 +168,9 @@ async def test_a_precision_is_recorded_beside_another_and_in_the_place_of_itself
 
 async def test_a_server_that_changes_its_answers_is_not_recorded(api: Questions, triton: FakeTriton) -> None:
     rng = np.random.default_rng(0)
-
-    def spoil(arrays: Arrays) -> Arrays:
-        if "embedding" in arrays:
-            arrays["embedding"] = rng.normal(size=arrays["embedding"].shape).astype(np.float32)
-        return arrays
-
-    triton.spoil = spoil
+    triton.spoil = lambda arrays: {
+        name: rng.normal(size=array.shape).astype(np.float32) if name == "embedding" else array
+        for name, array in arrays.items()
+    }
     with pytest.raises(RefusedError, match="another answer to the same question"):
         await record(api, QUESTIONS, "fp32")
