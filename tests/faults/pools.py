@@ -5,7 +5,6 @@ when it is ready, and gets calls; another is taken out of the name and told to s
 """
 
 import asyncio
-import os
 import sys
 import tempfile
 from collections.abc import AsyncIterator
@@ -17,8 +16,9 @@ import aiohttp
 
 from frontend.config.reading import PREFIX
 from scripts.local_triton.checks import free_port
-from tests.conftest import KEY, ROOT
-from tests.eventually import until, until_ready
+from tests.conftest import KEY, bearer
+from tests.eventually import until
+from tests.faults.served import FRONTEND, Served
 from tests.frontends import prepare
 from tests.names import DnsServer, dns_server
 from tests.tritons import GrpcTriton
@@ -28,7 +28,6 @@ _CALLERS = 8
 _CALL_SECONDS = 0.02
 # Longer than the frontend needs to see that one has gone.
 _LIVES_ON = 3.0
-_HEADERS = {"Authorization": f"Bearer {KEY}"}
 
 
 @dataclass
@@ -55,22 +54,18 @@ class Outcome:
 
 
 class Pool:
-    """The name, the Tritons that are in it, and the frontend that knows nothing else."""
+    """The name, its Tritons, all on one ``port``, and the frontend at ``url``, which knows the name alone."""
 
-    def __init__(self, dns: DnsServer, url: str, session: aiohttp.ClientSession) -> None:
-        self._dns, self._url, self._session = dns, url, session
-        self._port = free_port()
+    def __init__(self, dns: DnsServer, port: int, url: str, session: aiohttp.ClientSession) -> None:
+        self._dns, self._port, self._url, self._session = dns, port, url, session
         self._tritons: list[GrpcTriton] = []
         self._spare = [f"127.0.0.{number}" for number in range(2, 100)]
         self.outcome = Outcome()
 
-    @property
-    def port(self) -> int:
-        """The one port of all of them."""
-        return self._port
-
     async def ask(self) -> None:
-        async with self._session.post(f"{self._url}/v1/embeddings", json={"input": "a"}, headers=_HEADERS) as response:
+        async with self._session.post(
+            f"{self._url}/v1/embeddings", json={"input": "a"}, headers=bearer(KEY)
+        ) as response:
             await response.read()
             self.outcome.statuses[response.status] = self.outcome.statuses.get(response.status, 0) + 1
 
@@ -129,35 +124,25 @@ class Pool:
             await triton.stop()
 
 
-@asynccontextmanager
-async def _frontend(folder: Path, values: dict[str, str], port: int) -> AsyncIterator[None]:
-    prepared = await asyncio.to_thread(prepare, folder)
-    own = {"PORT": str(port), "LOG_LEVEL": "ERROR", "MODELS": "embed-m3", **values}
-    environ = {**os.environ, **prepared, **{PREFIX + name: value for name, value in own.items()}}
-    process = await asyncio.create_subprocess_exec(sys.executable, "-m", "frontend", "serve", cwd=ROOT, env=environ)
-    try:
-        yield
-    finally:
-        process.terminate()
-        await process.wait()
-
-
 async def come_and_go(folder: Path, rounds: int) -> Outcome:
     """200 calls over two Tritons; then in each round one comes and one goes, while callers ask."""
-    port = free_port()
-    url = f"http://127.0.0.1:{port}"
-    async with dns_server() as (dns, address), aiohttp.ClientSession() as session:
-        pool = Pool(dns, url, session)
+    async with dns_server() as (dns, address), aiohttp.ClientSession(headers=bearer(KEY)) as session:
+        port = free_port()
+        own = {"TRITON": f"{_NAME}:{port}", "DNS": address, "MODELS": "embed-m3"}
+        environ = {**await asyncio.to_thread(prepare, folder), **{PREFIX + name: own[name] for name in own}}
+        frontend = Served(environ, folder / "log", FRONTEND)
+        pool = Pool(dns, port, frontend.url, session)
         await pool.come()
         await pool.come()
-        settings = {"TRITON": f"{_NAME}:{pool.port}", "DNS": address}
-        async with _frontend(folder, settings, port):
-            await until_ready(url, 60)
+        try:
+            await frontend.start()
             await pool.split(200)
             async with pool.load():
                 for number in range(rounds):
                     await pool.come_and_serve()
                     await pool.go(_LIVES_ON if number % 2 else 0.0)
+        finally:
+            await frontend.stop()
         await pool.stop()
     return pool.outcome
 

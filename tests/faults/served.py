@@ -43,12 +43,17 @@ class Served:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
+    @property
+    def admin_url(self) -> str:
+        return f"http://127.0.0.1:{self.admin_port}"
+
     async def start(self) -> None:
         """Until it is ready."""
-        await asyncio.to_thread(self._start)
+        await asyncio.to_thread(self.spawn)
         await until(self.is_whole, 90)
 
-    def _start(self) -> None:
+    def spawn(self) -> None:
+        """Start it and do not wait."""
         with self.log.open("ab") as output:
             command = [sys.executable, "-m", *self._module]
             self.process = subprocess.Popen(command, cwd=ROOT, env=self._environ, stderr=output, stdout=output)
@@ -64,12 +69,17 @@ class Served:
     def look(self) -> Look | None:
         """What it says of itself, or None where nobody answers."""
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.admin_port}/health/ready", timeout=10) as answer:
+            with urllib.request.urlopen(f"{self.admin_url}/health/ready", timeout=10) as answer:
                 return Look(answer.status, json.load(answer))
         except urllib.error.HTTPError as error:
             return Look(error.code, json.load(error))
         except OSError:
             return None
+
+    def said(self, name: str) -> int:
+        """A number that readiness has of the workers, or -1 where nobody answers."""
+        look = self.look()
+        return -1 if look is None else int(look.body["workers"][name])
 
     def workers(self) -> set[int]:
         """The processes that it has started."""

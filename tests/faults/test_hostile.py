@@ -41,7 +41,7 @@ def frontend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Frontend]:
         yield started
 
 
-def test_there_are_enough_of_them() -> None:
+def test_there_are_150_cases_at_least() -> None:
     assert len(CASES) >= 150
 
 
@@ -83,22 +83,22 @@ async def _send_all(frontend: Frontend) -> None:
             await ask(frontend.port, data)
 
 
-async def _settled(frontend: Frontend, files: int) -> int:
-    """Open files, once the connections that were refused have been closed."""
-    for _ in range(100):
-        if _open_files(frontend) <= files:
-            break
-        await asyncio.sleep(0.1)
-    return _open_files(frontend)
+async def _settled(frontend: Frontend) -> int:
+    """Open files, once refused connections have been closed and the number stays."""
+    before, files = -1, _open_files(frontend)
+    while files != before:
+        await asyncio.sleep(0.5)
+        before, files = files, _open_files(frontend)
+    return files
 
 
 async def test_memory_processes_and_open_files_are_where_they_were(frontend: Frontend) -> None:
     # The first round fills what is filled once: pools of memory, caches, workers. All cases were sent before it.
     await _send_all(frontend)
-    await asyncio.sleep(3)
-    memory, processes, files = _memory(frontend), len(_processes(frontend)), _open_files(frontend)
+    files = await _settled(frontend)
+    memory, processes = _memory(frontend), len(_processes(frontend))
     await _send_all(frontend)
-    assert await _settled(frontend, files) <= files
+    assert await _settled(frontend) <= files
     assert len(_processes(frontend)) == processes
     assert _memory(frontend) - memory < 30_000_000
 

@@ -91,6 +91,11 @@ async def test_a_429_of_the_upstream_says_when_to_come_back(client: Client) -> N
     assert (await client.post(PATH, json=chat("429"))).headers["Retry-After"] == "7"
 
 
+async def test_a_refusal_that_is_no_json_is_not_passed_on(client: Client) -> None:
+    response = await client.post(PATH, json=chat("nonsense"))
+    assert (response.status, "<html>" in await response.text()) == (400, False)
+
+
 @pytest.mark.parametrize(("said", "streamed"), [("whole", True), ("page", True), ("page", False)])
 async def test_an_answer_in_another_format_than_requested_is_502_and_free(
     client: Client, settings: Settings, said: str, streamed: bool
