@@ -110,7 +110,8 @@ async def _requests_with_secrets(client: Client, keys: Iterable[str], wav: bytes
         yield await client.delete(f"/admin/v1/keys/{key}", headers=bearer(_ADMIN_KEY)), key
     for data in (f"{_SECRET} nonsense\r\n\r\n".encode(), head("BREW" + _SECRET, EMBED), head("GET", EMBED, _SECRET)):
         yield await ask(client.server.port, data), data
-    yield await asyncio.sleep(0.05), "the end"
+    await asyncio.sleep(0.05)
+    yield "the end"
 
 
 @pytest.mark.parametrize("failure", [None, BadGateway("no")], ids=["answered", "failed"])

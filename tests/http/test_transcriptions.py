@@ -15,7 +15,7 @@ SPEECH = say("Good morning everybody, this is a test.")
 WAV = encode(SPEECH, "wav")
 
 
-async def _verbose(client: Client, file: bytes = WAV, **fields: Any) -> Any:
+async def _verbose(client: Client, file: bytes = WAV, /, **fields: Any) -> Any:
     """The answer as ``verbose_json``."""
     return await (await transcribe(client, file, response_format="verbose_json", **fields)).json()
 
