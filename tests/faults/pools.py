@@ -14,7 +14,6 @@ from pathlib import Path
 
 import aiohttp
 
-from frontend.config.reading import PREFIX
 from scripts.local_triton.checks import free_port
 from tests.conftest import KEY, bearer
 from tests.eventually import until
@@ -127,7 +126,7 @@ async def come_and_go(folder: Path, rounds: int) -> Outcome:
     async with dns_server() as (dns, address), aiohttp.ClientSession(headers=bearer(KEY)) as session:
         port = free_port()
         own = {"TRITON": f"{_NAME}:{port}", "DNS": address, "MODELS": "embed-m3"}
-        environ = {**await asyncio.to_thread(prepare, folder), **{PREFIX + name: own[name] for name in own}}
+        environ = await asyncio.to_thread(prepare, folder, **own)
         frontend = Served(environ, folder / "log", FRONTEND)
         pool = Pool(dns, port, frontend.url, session)
         await pool.come()

@@ -8,7 +8,6 @@ while its frontend ends, and a worker that is killed takes no more with it than 
 
 import argparse
 import asyncio
-import json
 import os
 import shutil
 import signal
@@ -25,11 +24,10 @@ import aiohttp
 import psutil
 
 from frontend.catalogue.models import Served as Catalogue
-from frontend.config.reading import PREFIX
 from scripts.local_triton.checks import free_port
 from scripts.local_triton.server import LocalTriton
 from scripts.run import fit
-from tests.conftest import KEY, ROOT
+from tests.conftest import KEY, ROOT, bearer
 from tests.eventually import until
 from tests.fake_workers import SECONDS
 from tests.faults.callers import Callers
@@ -72,8 +70,8 @@ def proxy(folder: Path, frontends: list[Served]) -> Iterator[str]:
 
 def _spoken(url: str) -> bytes:
     """A short sentence."""
-    body = json.dumps({"input": "Good morning Anna.", "voice": "amy"}).encode()
-    request = urllib.request.Request(f"{url}/v1/audio/speech", body, {"Authorization": f"Bearer {KEY}"})
+    body = b'{"input": "Good morning Anna.", "voice": "amy"}'
+    request = urllib.request.Request(f"{url}/v1/audio/speech", body, bearer(KEY))
     with urllib.request.urlopen(request, timeout=60) as answer:
         return bytes(answer.read())
 
@@ -121,8 +119,8 @@ async def behind_a_proxy(folder: Path, requests: int, restarts: int) -> bool:
         triton.start()
         closing.callback(triton.stop, at_once=True)
         triton.load(Catalogue.of().triton_models)
-        own = {"TRITON": f"127.0.0.1:{triton.ports.grpc}", "REDIS": redis.url, "WORKERS": "2"}
-        environ = {**await asyncio.to_thread(prepare, folder), **{f"{PREFIX}{name}": own[name] for name in own}}
+        address = f"127.0.0.1:{triton.ports.grpc}"
+        environ = await asyncio.to_thread(prepare, folder, TRITON=address, REDIS=redis.url, WORKERS=2)
         frontends = [Served(environ, folder / f"log{number}", FRONTEND) for number in range(2)]
         for frontend in frontends:
             closing.callback(frontend.kill)
@@ -149,7 +147,7 @@ async def ask(session: aiohttp.ClientSession, frontend: Served, text: str) -> in
 
 async def through_a_drain(frontend: Served, seconds: float) -> bool:
     """Whether a request of so many ``seconds`` is answered while its frontend ends."""
-    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {KEY}"}) as session:
+    async with aiohttp.ClientSession(headers=bearer(KEY)) as session:
         began = time.monotonic()
         asked = asyncio.create_task(ask(session, frontend, LONG))
         await asyncio.sleep(min(1.0, seconds / 2))
@@ -167,9 +165,8 @@ def _held(pid: int, port: int) -> int:
 
 async def of_a_killed_worker(frontend: Served, requests: int) -> bool:
     """Whether a worker that is killed takes along exactly what it was working on, and new requests are answered."""
-    async with aiohttp.ClientSession(
-        headers={"Authorization": f"Bearer {KEY}"}, connector=aiohttp.TCPConnector(force_close=True)
-    ) as session:
+    connector = aiohttp.TCPConnector(force_close=True)
+    async with aiohttp.ClientSession(headers=bearer(KEY), connector=connector) as session:
         slow = [asyncio.create_task(ask(session, frontend, LONG)) for _ in range(requests)]
         await asyncio.sleep(0.5)
         victim = max(frontend.workers(), key=lambda pid: _held(pid, frontend.port))
@@ -188,8 +185,8 @@ async def _alone(folder: Path) -> bool:
         redis = RedisServer(folder)
         redis.start()
         closing.callback(redis.kill)
-        own = {f"{PREFIX}REDIS": redis.url, f"{PREFIX}WORKERS": "2", SECONDS: "40"}
-        frontend = Served({**await asyncio.to_thread(prepare, folder), **own}, folder / "log")
+        environ = await asyncio.to_thread(prepare, folder, REDIS=redis.url, WORKERS=2)
+        frontend = Served({**environ, SECONDS: "40"}, folder / "log")
         closing.callback(frontend.kill)
         await frontend.start()
         killed = await of_a_killed_worker(frontend, 20)

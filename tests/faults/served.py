@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from frontend.config.reading import PREFIX
 from scripts.local_triton.checks import free_port
 from tests.conftest import ROOT
 from tests.eventually import until
+from tests.frontends import named
 
 FRONTEND = ("frontend", "serve")
 FAKE = ("tests.fake_workers",)
@@ -34,8 +34,8 @@ class Served:
 
     def __init__(self, environ: dict[str, str], log: Path, module: tuple[str, ...] = FAKE) -> None:
         self.port, self.admin_port = free_port(), free_port()
-        own = {"PORT": self.port, "ADMIN_PORT": self.admin_port, "LOG_LEVEL": "WARNING"}
-        self._environ = {**os.environ, **{f"{PREFIX}{name}": str(value) for name, value in own.items()}, **environ}
+        own = named(PORT=self.port, ADMIN_PORT=self.admin_port, LOG_LEVEL="WARNING")
+        self._environ = {**os.environ, **own, **environ}
         self._module, self.log = module, log
         self.process: subprocess.Popen[bytes] | None = None
 

@@ -17,21 +17,21 @@ from sqlalchemy import func, select
 
 from frontend.access import api_key
 from frontend.access.registry import Registry
-from frontend.catalogue.endpoints import LIMITS
-from frontend.config.reading import CONFIG_FILE, PREFIX
+from frontend.config.reading import CONFIG_FILE
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 from frontend.database.tables import RESERVATIONS, USAGE_DAYS, USAGE_EVENTS
 from frontend.usage.books import Books
 from scripts.local_triton.checks import free_port
-from tests.conftest import ROOT
+from tests.conftest import ROOT, bearer
 from tests.fakes import add_key
+from tests.frontends import named
 
 ORG, TOP_UP = "acme", 1_000_000_000
 _FRONTENDS = 3
 _CALLERS = 12
 _RETRY_SECONDS = 0.05
-_CONFIG = "[prices.embed-m3]\nmillion_tokens = 3\n[prices.rerank-v2-m3]\nmillion_tokens = 7\n[limits]\n"
+_PRICES = "[prices.embed-m3]\nmillion_tokens = 3\n[prices.rerank-v2-m3]\nmillion_tokens = 7\n"
 _FAILURES = (aiohttp.ClientError, ConnectionError, TimeoutError)
 
 
@@ -46,7 +46,7 @@ class Fleet:
     async def start(self, port: int) -> None:
         """Start one and wait until it answers."""
         command = (sys.executable, "-m", "tests.fake_frontend")
-        environ = {**os.environ, **self.environ, f"{PREFIX}PORT": str(port), f"{PREFIX}LOG_LEVEL": "ERROR"}
+        environ = {**os.environ, **self.environ, **named(PORT=port, LOG_LEVEL="ERROR")}
         process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, env=environ, stdout=asyncio.subprocess.PIPE)
         self.processes[port] = process
         assert process.stdout is not None
@@ -83,7 +83,7 @@ class Clients:
     """Callers who want ``requests`` answers in all."""
 
     def __init__(self, fleet: Fleet, key: str, requests: int) -> None:
-        self._fleet, self._headers = fleet, {"Authorization": f"Bearer {key}"}
+        self._fleet, self._headers = fleet, bearer(key)
         self._numbers = iter(range(requests))
         self.delivered: list[Delivered] = []
 
@@ -146,10 +146,9 @@ async def storm(database: str, folder: Path, requests: int, kills: int) -> Outco
     await registry.create_org(ORG, None)
     await add_key(registry, key, org=ORG)
     await books.top_up(ORG, TOP_UP, None)
-    limits = "\n".join(f"{name} = 1_000_000" for name in LIMITS)
-    (folder / "quartet.toml").write_text(_CONFIG + limits, encoding="utf-8")
-    environ = {CONFIG_FILE: str(folder / "quartet.toml"), f"{PREFIX}DATABASE": database}
-    fleet = Fleet({**environ, f"{PREFIX}USAGE_FOLDER": str(folder / "usage")})
+    (folder / "quartet.toml").write_text(_PRICES, encoding="utf-8")
+    own = named(DATABASE=database, USAGE_FOLDER=folder / "usage")
+    fleet = Fleet({CONFIG_FILE: str(folder / "quartet.toml"), **own})
     await asyncio.gather(*map(fleet.start, fleet.ports))
     clients = Clients(fleet, key, requests)
     calling = asyncio.create_task(clients.run())

@@ -15,7 +15,7 @@ from sqlalchemy import func, select
 
 from frontend.database.engine import open_engine
 from frontend.database.tables import USAGE_EVENTS
-from tests.conftest import KEY
+from tests.conftest import KEY, bearer
 from tests.frontends import Frontend, prepare, running
 
 # A file system of its own, which the process and nobody else sees.
@@ -91,7 +91,7 @@ async def full(tmp_path: Path) -> AsyncIterator[_Full]:
     environ = await asyncio.to_thread(prepare, tmp_path)
     with running(environ, within=command) as frontend:
         disk = _Disk(Path(f"/proc/{frontend.process.pid}/root{tmp_path}/usage"))
-        async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {KEY}"}) as session:
+        async with aiohttp.ClientSession(headers=bearer(KEY)) as session:
             yield _Full(frontend, disk, session, Counter())
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from frontend.config.reading import PREFIX
 from tests.faults import cases_audio, cases_http, cases_keys
 from tests.frontends import Frontend, prepare, running
 from tests.raw import ask, head
@@ -35,9 +34,8 @@ TELLING = ("/home", "/usr", "/tmp", "/work", "packages", "Traceback", "Errno", "
 
 @pytest.fixture(scope="module")
 def frontend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Frontend]:
-    own = {"BODY_SECONDS": "2", "AUDIO_WORKERS": "1", "MAX_AUDIO_SECONDS": "600", "UNPAID_SECONDS": "1000"}
-    environ = prepare(tmp_path_factory.mktemp("hostile"))
-    with running(environ | {PREFIX + name: value for name, value in own.items()}) as started:
+    own = {"BODY_SECONDS": 2, "AUDIO_WORKERS": 1, "MAX_AUDIO_SECONDS": 600, "UNPAID_SECONDS": 1000}
+    with running(prepare(tmp_path_factory.mktemp("hostile"), **own)) as started:
         yield started
 
 

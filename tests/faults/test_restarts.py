@@ -12,14 +12,14 @@ from typing import Any
 import psutil
 import pytest
 
-from frontend.config.reading import CONFIG_FILE, PREFIX
+from frontend.config.reading import CONFIG_FILE
 from tests.conftest import KEY
 from tests.eventually import until
 from tests.fake_workers import SECONDS
 from tests.faults.callers import Callers
 from tests.faults.restarts import LONG, of_a_killed_worker, through_a_drain
 from tests.faults.served import Served
-from tests.frontends import prepare
+from tests.frontends import named, prepare
 from tests.raw import connection, post
 from tests.redis import RedisServer
 
@@ -27,8 +27,7 @@ from tests.redis import RedisServer
 @pytest.fixture
 async def environ(tmp_path: Path) -> dict[str, str]:
     # Long enough for a busy machine to see that it stops.
-    own = {f"{PREFIX}STOP_DELAY_SECONDS": "3", SECONDS: "2"}
-    return {**await asyncio.to_thread(prepare, tmp_path), **own}
+    return {**await asyncio.to_thread(prepare, tmp_path, STOP_DELAY_SECONDS=3), SECONDS: "2"}
 
 
 @pytest.fixture
@@ -108,8 +107,7 @@ async def test_settings_are_read_anew_and_refused_as_a_whole(frontend: Served, e
 async def test_a_killed_worker_costs_what_it_was_working_on_and_a_drain_nothing(
     environ: dict[str, str], tmp_path: Path, redis_server: RedisServer
 ) -> None:
-    own = {f"{PREFIX}REDIS": redis_server.url, f"{PREFIX}WORKERS": "2"}
-    frontend = Served({**environ, **own}, tmp_path / "log")
+    frontend = Served(environ | named(REDIS=redis_server.url, WORKERS=2), tmp_path / "log")
     try:
         await frontend.start()
         assert await of_a_killed_worker(frontend, 16)

@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 
 from frontend.database.engine import open_engine
 from frontend.database.tables import USAGE_EVENTS
-from tests.conftest import KEY
+from tests.conftest import KEY, bearer
 from tests.databases import PostgresServer
 from tests.faults.storm import storm
 from tests.frontends import Frontend, prepare, running
@@ -60,7 +60,7 @@ async def test_while_the_database_is_away_no_request_fails_and_no_charge_is_lost
         async with session.post(f"{frontend.address}/v1/embeddings", json={"input": "a"}) as response:
             statuses.append(response.status)
 
-    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {KEY}"}) as session:
+    async with aiohttp.ClientSession(headers=bearer(KEY)) as session:
         await call(session)
         with away:
             for _ in range(int(_AWAY_SECONDS * 20)):

@@ -24,7 +24,7 @@ EMBED = "/v1/embeddings"
 
 @pytest.fixture(scope="module")
 def environ(tmp_path_factory: pytest.TempPathFactory, redis_server: RedisServer) -> dict[str, str]:
-    return {**prepare(tmp_path_factory.mktemp("three")), f"{PREFIX}REDIS": redis_server.url}
+    return prepare(tmp_path_factory.mktemp("three"), REDIS=redis_server.url)
 
 
 @pytest.fixture(scope="module")

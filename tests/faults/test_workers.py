@@ -13,11 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from frontend.config.reading import PREFIX
 from tests.conftest import KEY, ROOT, bearer
 from tests.eventually import until
 from tests.faults.served import FRONTEND, Served
-from tests.frontends import prepare
+from tests.frontends import named, prepare
 from tests.redis import RedisServer
 
 WORKERS = 3
@@ -72,10 +71,8 @@ def _without(models: Path) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def environ(tmp_path_factory: pytest.TempPathFactory, redis_server: RedisServer, models: Path) -> dict[str, str]:
     """Of a frontend that is ready without a Triton."""
-    own = {"REDIS": redis_server.url, "MODEL_REPOSITORY": str(models), "WORKERS": str(WORKERS)}
-    own |= {"STOP_DELAY_SECONDS": "0", "READY_MODELS": "none"}
-    prepared = prepare(tmp_path_factory.mktemp("workers"))
-    return {**prepared, **{f"{PREFIX}{name}": value for name, value in own.items()}}
+    own = {"REDIS": redis_server.url, "MODEL_REPOSITORY": models, "WORKERS": WORKERS, "READY_MODELS": "none"}
+    return prepare(tmp_path_factory.mktemp("workers"), **own, STOP_DELAY_SECONDS=0)
 
 
 @pytest.fixture
@@ -137,8 +134,8 @@ async def test_workers_end_when_their_parent_was_killed(frontend: Served) -> Non
 async def test_a_frontend_that_cannot_start_says_so_in_a_line(
     frontend: Served, environ: dict[str, str], wrong: str
 ) -> None:
-    own = {"port": {"PORT": str(frontend.port)}, "models": {"MODEL_REPOSITORY": "/nowhere", "PORT": "0"}}[wrong]
-    environ = {**os.environ, **environ, **{f"{PREFIX}{name}": value for name, value in own.items()}}
+    own = named(PORT=frontend.port) if wrong == "port" else named(MODEL_REPOSITORY="/nowhere", PORT=0)
+    environ = {**os.environ, **environ, **own}
     command = [sys.executable, "-m", "frontend", "serve"]
     done = await asyncio.to_thread(
         subprocess.run, command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from client.verify.facts import Facts, load
-from frontend.config.reading import PREFIX
 from scripts.run.known_answers import told
 from scripts.run.preflight import Choice
 from scripts.run.stack import Stack
 from tests.conftest import ROOT
 from tests.faults.known_answers import other_tokenizer, phonemes_moved
 from tests.faults.served import FRONTEND, Served
+from tests.frontends import named
 
 pytestmark = pytest.mark.triton
 MODELS = ROOT / "model_repository"
@@ -47,9 +47,8 @@ async def mistaken(stack: Stack, tmp_path: Path) -> AsyncIterator[Served]:
             shutil.copy(path, tmp_path / path.relative_to(MODELS))
     other_tokenizer(tmp_path)
     phonemes_moved(tmp_path)
-    own = {"MODEL_REPOSITORY": tmp_path, "USAGE_FOLDER": tmp_path / "usage", "DATABASE": stack._settings.database}
-    environ = {**stack.environment(), **{f"{PREFIX}{name}": str(value) for name, value in own.items()}}
-    served = Served(environ, tmp_path / "log", FRONTEND)
+    own = named(MODEL_REPOSITORY=tmp_path, USAGE_FOLDER=tmp_path / "usage", DATABASE=stack._settings.database)
+    served = Served({**stack.environment(), **own}, tmp_path / "log", FRONTEND)
     try:
         await served.start()
         yield served
@@ -84,7 +83,7 @@ def _one_sentence() -> Facts:
 async def test_a_frontend_with_other_files_does_not_answer_so(mistaken: Served, stack: Stack, tmp_path: Path) -> None:
     facts = tmp_path / "facts.json"
     facts.write_bytes(_one_sentence().to_json())
-    there = {**stack.environment(), f"{PREFIX}URL": mistaken.url}
+    there = {**stack.environment(), **named(URL=mistaken.url)}
     done = _verify(there, "--facts", str(facts), "--only", "embeddings", "--only", "speech")
     assert done.returncode == 1
     wrong = _wrong(done)

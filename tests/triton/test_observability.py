@@ -41,7 +41,7 @@ def prometheus(
 ) -> Iterator[Prometheus]:
     """Under load, over the product, its Triton, and a frontend that has a Redis."""
     folder, over = tmp_path_factory.mktemp("prometheus"), threading.Event()
-    environ = {**prepare(folder), f"{PREFIX}REDIS": redis_server.url}
+    environ = prepare(folder, REDIS=redis_server.url)
 
     def load(address: str, key: str) -> None:
         while not over.is_set():

@@ -10,7 +10,6 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from frontend.config.reading import PREFIX
 from scripts.local_triton.server import LocalTriton
 from scripts.run.state import REPOSITORY
 from tests.conftest import KEY, bearer
@@ -46,8 +45,7 @@ class Pair:
             triton.start()
             triton.load([MODEL])
         addresses = ",".join(f"127.0.0.1:{triton.ports.grpc}" for triton in self.tritons)
-        own = {"TRITON": addresses, "REQUEST_SECONDS": str(DEADLINE), "STOP_DELAY_SECONDS": "0"}
-        environ = {**prepare(folder), **{PREFIX + name: value for name, value in own.items()}}
+        environ = prepare(folder, TRITON=addresses, REQUEST_SECONDS=DEADLINE, STOP_DELAY_SECONDS=0)
         self.frontend = Served(environ, folder / "log", FRONTEND)
         self.frontend.spawn()
 
