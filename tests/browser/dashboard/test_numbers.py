@@ -57,7 +57,7 @@ async def test_each_unit_has_a_column_of_its_own(page: Page) -> None:
     assert [row[2:] for row in await totals(page)] == [units] * 3
 
 
-async def test_keys_of_one_name_are_told_apart_by_how_they_begin(page: Page, accounts: dict[str, Account]) -> None:
+async def test_keys_of_one_name_are_shown_with_their_prefix(page: Page, accounts: dict[str, Account]) -> None:
     await choose(page, "key")
     prefixes = {name: f"({api_key.prefix(account.key)}…)" for name, account in accounts.items()}
     wanted = {f"search {prefixes['first']}", f"search {prefixes['second']}", f"{MARKUP} {prefixes['third']}"}
@@ -65,7 +65,7 @@ async def test_keys_of_one_name_are_told_apart_by_how_they_begin(page: Page, acc
     assert set(await page.locator("#legend li").all_inner_texts()) == wanted
 
 
-async def test_days_are_shown_where_they_are_asked_for(page: Page, books: Books) -> None:
+async def test_days_are_shown_on_demand(page: Page, books: Books) -> None:
     assert await page.locator("#by-day tr").count() == 0
     await page.get_by_text("Day by day").click()
     await expect(page.locator("#by-day tbody tr")).to_have_count(30 * len(MODELS))
@@ -97,7 +97,7 @@ async def test_other_days_are_asked_for(page: Page, books: Books) -> None:
     assert await page.locator("[aria-pressed=true]").count() == 0
 
 
-async def test_how_requests_ended_is_told_by_operation(page: Page) -> None:
+async def test_outcomes_are_shown_by_operation(page: Page) -> None:
     row = page.locator("#outcomes tr")
     assert await row.locator("th, td").all_inner_texts() == [
         *("Text to speech", "10", "2", "1,234", "5", "6"),

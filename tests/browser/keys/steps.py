@@ -4,6 +4,7 @@ import aiohttp
 from playwright.async_api import Page
 
 from tests.browser.test_pages import MARKUP
+from tests.conftest import bearer
 
 ADMIN_KEY = "an admin key of 32 bytes or more."
 ORG = MARKUP.replace("/", "")[:64].strip()
@@ -11,9 +12,8 @@ ORG = MARKUP.replace("/", "")[:64].strip()
 
 async def made_by_another(url: str, name: str) -> dict[str, str]:
     """A key of acme that is made beside the page, as the administration answers it."""
-    headers = {"Authorization": f"Bearer {ADMIN_KEY}"}
     async with (
-        aiohttp.ClientSession(headers=headers) as session,
+        aiohttp.ClientSession(headers=bearer(ADMIN_KEY)) as session,
         session.post(f"{url}/admin/v1/keys", json={"name": name, "org": "acme"}) as answer,
     ):
         made_key: dict[str, str] = await answer.json()
