@@ -46,7 +46,7 @@ def named(**settings: object) -> dict[str, str]:
     return {f"{PREFIX}{name}": str(value) for name, value in settings.items()}
 
 
-def prepare(folder: Path, database: str = "", **settings: object) -> dict[str, str]:
+def prepare(folder: Path, database: str = "", /, **settings: object) -> dict[str, str]:
     """Put ``KEY`` into a database, the folder's unless one is given, and limits that are out of the way into a file.
 
     Returns the environment for both and for ``settings``.

@@ -1,27 +1,32 @@
-"""What ends, renews or kills workers costs nobody an answer."""
+"""Restarts of workers cost nobody an answer; ``python -m lab.probes.restarts`` measures it at full size."""
 
 import asyncio
 import json
+import os
 import re
 import signal
+import time
 import urllib.request
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import psutil
 import pytest
 
 from frontend.config.reading import CONFIG_FILE
-from tests.conftest import KEY
+from tests.conftest import KEY, bearer
 from tests.eventually import until
 from tests.fake_workers import SECONDS
 from tests.faults.callers import Callers
-from tests.faults.restarts import LONG, of_a_killed_worker, through_a_drain
 from tests.faults.served import Served
 from tests.frontends import named, prepare
 from tests.raw import connection, post
 from tests.redis import RedisServer
+
+# Embedded in ``SECONDS``.
+LONG = "word " * 100
 
 
 @pytest.fixture
@@ -82,7 +87,7 @@ def _offered(frontend: Served) -> Any:
         return json.load(answer)
 
 
-async def test_settings_are_read_anew_and_refused_as_a_whole(frontend: Served, environ: dict[str, str]) -> None:
+async def test_settings_are_reloaded_or_refused_as_a_whole(frontend: Served, environ: dict[str, str]) -> None:
     path, workers = Path(environ[CONFIG_FILE]), frontend.workers()
     for line, reason in (
         ("threads = 0", "threads: must be greater than or equal to 1, not '0'"),
@@ -102,6 +107,51 @@ async def test_settings_are_read_anew_and_refused_as_a_whole(frontend: Served, e
     assert look is not None
     assert look.body["models"].keys() == {"m3_embedder"}
     assert _offered(frontend)["aliases"]["models"] == {"bge": "embed-m3"}
+
+
+async def ask(session: aiohttp.ClientSession, frontend: Served, text: str) -> int | str:
+    """The status of an answer, or why there is none."""
+    try:
+        async with session.post(f"{frontend.url}/v1/embeddings", json={"input": text}) as response:
+            await response.read()
+            return response.status
+    except aiohttp.ClientError as error:
+        return repr(error)
+
+
+async def through_a_drain(frontend: Served, seconds: float) -> bool:
+    """Whether a request of so many ``seconds`` is answered while its frontend ends."""
+    async with aiohttp.ClientSession(headers=bearer(KEY)) as session:
+        began = time.monotonic()
+        asked = asyncio.create_task(ask(session, frontend, LONG))
+        await asyncio.sleep(min(1.0, seconds / 2))
+        code = await frontend.stop(seconds=seconds + 30)
+        status = await asked
+    print(f"a request of {seconds:g} s through a drain: {status} after {time.monotonic() - began:.1f} s, exit {code}")
+    return (status, code) == (200, 0)
+
+
+def _held(pid: int, port: int) -> int:
+    """The callers that a worker is connected with."""
+    found = psutil.Process(pid).net_connections("tcp")
+    return sum(each.status == psutil.CONN_ESTABLISHED and each.laddr.port == port for each in found)
+
+
+async def of_a_killed_worker(frontend: Served, requests: int) -> bool:
+    """Whether a worker that is killed takes along exactly what it was working on, and new requests are answered."""
+    connector = aiohttp.TCPConnector(force_close=True)
+    async with aiohttp.ClientSession(headers=bearer(KEY), connector=connector) as session:
+        slow = [asyncio.create_task(ask(session, frontend, LONG)) for _ in range(requests)]
+        await asyncio.sleep(0.5)
+        victim = max(frontend.workers(), key=lambda pid: _held(pid, frontend.port))
+        held = _held(victim, frontend.port)
+        os.kill(victim, signal.SIGKILL)
+        others = [await ask(session, frontend, "a") for _ in range(5 * requests)]
+        statuses = await asyncio.gather(*slow)
+        await until(frontend.is_whole, 60)
+    lost = requests - statuses.count(200)
+    print(f"a worker of two is killed: of {requests} requests under way it had {held}, and {lost} are lost")
+    return others.count(200) == len(others) and lost == held
 
 
 async def test_a_killed_worker_costs_what_it_was_working_on_and_a_drain_nothing(
