@@ -133,14 +133,6 @@ async def test_a_charge_pays_for_three_answers_to_its_request(client: Client, se
     assert sum(row["amount"] for row in rows) == 4 * COST
 
 
-async def test_a_wallet_pays_for_what_a_charge_does_not(client: Client, books: Books) -> None:
-    await books.top_up("acme", 1_000, None)
-    for _ in range(5):
-        await speak(client, key=ORG_KEY, **{"X-Request-Id": "order-66"})
-    await client.close()
-    assert await books.balance("acme") == 1_000 - 2 * COST
-
-
 async def test_the_same_id_for_another_request_is_charged(client: Client, settings: Settings) -> None:
     for text in ("One.", "Two."):
         await speak(client, text, **{"X-Request-Id": "order-66"})

@@ -1,9 +1,6 @@
 """What callers notice of processes that die and of threads that are all busy."""
 
 import asyncio
-import multiprocessing
-import os
-import signal
 import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -36,38 +33,18 @@ async def _json(client: Client) -> Any:
 
 
 pytestmark = pytest.mark.settings(audio_workers=1, text_workers=1, threads=1, queue_per_key=1)
-_KINDS = pytest.mark.parametrize(
-    ("pool", "asks", "function"),
+
+
+@pytest.mark.parametrize(
+    ("asks", "function"),
     [
-        ("audio", _audio, "frontend.operations.transcription.pipeline.prepare"),
-        ("text", _speech, "frontend.operations.speech.pipeline.phonemize_first"),
-        ("text", _json, "frontend.http.json.convert"),
+        (_audio, "frontend.operations.transcription.pipeline.prepare"),
+        (_speech, "frontend.operations.speech.pipeline.phonemize_first"),
+        (_json, "frontend.http.json.convert"),
     ],
 )
-
-
-def _signal(number: signal.Signals) -> None:
-    for process in multiprocessing.active_children():
-        assert process.pid is not None
-        os.kill(process.pid, number)
-
-
-@_KINDS
-async def test_a_request_whose_process_is_killed_is_answered(
-    client: Client, pool: str, asks: _Asks, function: str
-) -> None:
-    assert (await asks(client)).status == 200
-    _signal(signal.SIGSTOP)
-    asked = asyncio.ensure_future(asks(client))
-    await until(lambda: client.app[DISPATCHER].demand(pool))
-    await asyncio.sleep(0.1)
-    _signal(signal.SIGKILL)
-    assert (await asked).status == 200
-
-
-@_KINDS
 async def test_a_request_that_kills_two_processes_is_502_with_retry_after(
-    client: Client, monkeypatch: pytest.MonkeyPatch, pool: str, asks: _Asks, function: str
+    client: Client, monkeypatch: pytest.MonkeyPatch, asks: _Asks, function: str
 ) -> None:
     monkeypatch.setattr(function, die)
     response = await asks(client)

@@ -9,7 +9,6 @@ from aiohttp import FormData
 
 from frontend.access import throttles
 from frontend.config.settings import Settings
-from frontend.errors import BadGateway
 from tests.conftest import Client, running
 from tests.fakes import FakeTriton
 from tests.http.calls import refusal
@@ -119,17 +118,6 @@ async def test_a_key_that_sends_much_audio_without_speech_is_slowed_and_others_a
     assert (refused.status, error["type"]) == (429, "rate_limit_exceeded")
     assert int(refused.headers["Retry-After"]) > 0
     assert other.status == 200
-
-
-@pytest.mark.settings(unpaid_seconds=0.001)
-async def test_after_an_outage_no_key_is_slowed_for_audio_that_was_decoded_in_vain(
-    client: Client, triton: FakeTriton, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(throttles, "_PATIENCE_SECONDS", 0.0)
-    triton.failure = BadGateway("away")
-    assert {(await transcribe(client, WAV)).status for _ in range(5)} == {502}
-    triton.failure = None
-    assert (await transcribe(client, WAV)).status == 200
 
 
 async def test_nothing_is_decoded_for_a_model_that_no_triton_has(settings: Settings, triton: FakeTriton) -> None:
