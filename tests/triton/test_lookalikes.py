@@ -1,6 +1,5 @@
 """Look-alikes of the real checkpoints go through 'export --source folder' and answer on a real Triton."""
 
-import os
 import shutil
 import signal
 from collections.abc import Iterator
@@ -11,7 +10,6 @@ import pytest
 import torch
 import tritonclient.grpc as grpc_client
 from transformers import AutoModel, AutoTokenizer
-from tritonclient.utils import InferenceServerException
 
 from scripts.export_models import __main__ as export
 from scripts.export_models.checkpoints import EMBEDDER, WHISPER_LARGE
@@ -20,7 +18,7 @@ from scripts.local_triton.server import LocalTriton
 from tests import lookalikes
 from tests.conftest import ROOT
 from tests.speech import say
-from tests.triton.conftest import processes, send, tensor, texts
+from tests.triton.conftest import send, tensor, texts
 
 pytestmark = pytest.mark.triton
 # The other Whisper and the other voices are of the same layout.
@@ -93,20 +91,6 @@ def test_a_whisper_of_real_layout_detects_decodes_and_aligns(triton: LocalTriton
     assert len(answer.as_numpy("language")[0, 0]) == 2
     counts = {answer.as_numpy(f"word_{field}").shape for field in ("start", "end", "text", "probability")}
     assert len(counts) == 1
-
-
-def test_unload_and_load_bring_a_dead_stub_back(triton: LocalTriton) -> None:
-    stubs = processes(triton, "m3_reranker")
-    assert len(stubs) == 2
-    for stub in stubs:
-        os.kill(stub, signal.SIGKILL)
-    pair = texts([0, 5, 2, 2, 6, 2])
-    with grpc_client.InferenceServerClient(f"127.0.0.1:{triton.ports.grpc}") as client:
-        with pytest.raises(InferenceServerException):
-            client.infer("m3_reranker", pair)
-        triton.unload("m3_reranker")
-        triton.load(["m3_reranker"])
-        assert client.infer("m3_reranker", pair).as_numpy("score").shape == (1, 1)
 
 
 def test_a_second_export_redoes_nothing(repository: Path, folder: Path) -> None:
