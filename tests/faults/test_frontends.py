@@ -12,7 +12,7 @@ async def _simulated(url: str) -> Outcome:
     return await Simulation(url, Size(6, tritons=5, models=2)).run(quiet=10.0, deaths=3, stormy=30.0)
 
 
-def test_the_bound_holds_whoever_comes_and_goes_and_little_is_left(redis_server: RedisServer) -> None:
+def test_the_bound_holds_while_frontends_and_tritons_come_and_go(redis_server: RedisServer) -> None:
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         seen = runner.run(_simulated(redis_server.url))
     assert seen.looks

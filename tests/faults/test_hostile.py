@@ -90,7 +90,7 @@ async def _settled(frontend: Frontend) -> int:
     return files
 
 
-async def test_memory_processes_and_open_files_are_where_they_were(frontend: Frontend) -> None:
+async def test_hostile_requests_leave_no_memory_processes_or_open_files(frontend: Frontend) -> None:
     # The first round fills what is filled once: pools of memory, caches, workers. All cases were sent before it.
     await _send_all(frontend)
     files = await _settled(frontend)
@@ -101,6 +101,6 @@ async def test_memory_processes_and_open_files_are_where_they_were(frontend: Fro
     assert _memory(frontend) - memory < 30_000_000
 
 
-async def test_a_good_request_is_answered_after_all_of_them(frontend: Frontend) -> None:
+async def test_a_good_request_is_answered_after_hostile_ones(frontend: Frontend) -> None:
     assert (await ask(frontend.port, head("GET", "/v1/models"))).status == 200
     assert (await ask(frontend.port, cases_audio.upload(cases_audio.speech("wav")))).status == 200

@@ -48,7 +48,7 @@ def _is_stopping(frontend: Served) -> bool:
     return look is not None and look.status == 503
 
 
-async def test_no_request_is_lost_while_workers_are_renewed_and_while_others_go_elsewhere(frontend: Served) -> None:
+async def test_no_request_is_lost_while_workers_are_renewed_or_a_frontend_stops(frontend: Served) -> None:
     callers = Callers(frontend.url, KEY, 6)
     calling = asyncio.create_task(callers.run())
     await until(lambda: callers.answered.total() > 20)

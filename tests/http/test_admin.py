@@ -72,7 +72,7 @@ async def test_an_organisation_is_topped_up_once_for_a_reference(admin: Client) 
     ]
 
 
-async def test_an_organisations_limit_can_be_taken_away(admin: Client) -> None:
+async def test_the_limit_of_an_organisation_can_be_removed(admin: Client) -> None:
     await ask(admin, "POST", "/orgs", name="acme", requests_per_minute=50)
     assert await ask(admin, "PATCH", "/orgs/acme") == {"name": "acme", "requests_per_minute": None}
 

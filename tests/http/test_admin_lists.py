@@ -8,7 +8,7 @@ from tests.conftest import Client
 from tests.http.calls import ask
 
 
-async def test_the_parameter_that_does_not_fit_what_is_stored_is_named(admin: Client) -> None:
+async def test_a_parameter_that_conflicts_with_the_database_is_named(admin: Client) -> None:
     await ask(admin, "POST", "/orgs", name="acme")
     await ask(admin, "POST", "/orgs/acme/topups", amount="1", reference="invoice 7")
     wrong: list[tuple[str, int, dict[str, str], str]] = [

@@ -22,7 +22,7 @@ from tests.http.calls import SPOKEN, logged, runner_of, speak_long
 from tests.raw import connection
 
 
-async def test_a_caller_who_hangs_up_before_the_answer_is_not_charged(
+async def test_a_caller_that_disconnects_before_the_answer_is_not_charged(
     client: Client, settings: Settings, triton: FakeTriton, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # This one is quick: it is not to be taken for a caller who only writes no more.
@@ -46,7 +46,7 @@ async def _half_read(client: Client, triton: FakeTriton) -> AsyncIterator[None]:
         yield
 
 
-async def test_a_caller_who_hangs_up_in_the_middle_of_an_answer_pays(
+async def test_a_caller_that_disconnects_during_an_answer_pays(
     client: Client, settings: Settings, triton: FakeTriton, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "quartet")

@@ -40,9 +40,7 @@ async def whole(settings: Settings, triton: FakeTriton) -> AsyncIterator[Client]
         yield connected
 
 
-async def test_head_is_answered_as_get_is_and_without_a_body_on_every_path(
-    whole: Client, mobile: dict[str, str]
-) -> None:
+async def test_head_is_answered_like_get_without_a_body_on_every_path(whole: Client, mobile: dict[str, str]) -> None:
     tokens = {ADMIN_KEY: calls.ADMIN_KEY, MOBILE_TOKEN: mobile["Authorization"].removeprefix("Bearer ")}
     paths = {route.resource.canonical for route in whole.app.router.routes() if route.resource}
     for path in sorted(_IN_PATH.sub("stt-1", path) for path in paths if "{status}" not in path):

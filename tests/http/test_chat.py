@@ -87,7 +87,7 @@ async def test_a_refusal_becomes_one_of_the_contract(
     assert [path for path, _, _ in upstream.received] == [PATH]
 
 
-async def test_a_429_of_the_upstream_says_when_to_come_back(client: Client) -> None:
+async def test_a_429_of_the_upstream_keeps_its_retry_after(client: Client) -> None:
     assert (await client.post(PATH, json=chat("429"))).headers["Retry-After"] == "7"
 
 
@@ -125,7 +125,7 @@ async def test_an_upstream_that_is_away_is_502(client: Client, upstream: Upstrea
     assert int(response.headers["Retry-After"]) >= 1
 
 
-async def test_a_caller_who_hangs_up_ends_the_call_upstream(client: Client, upstream: Upstream) -> None:
+async def test_a_disconnect_ends_the_call_upstream(client: Client, upstream: Upstream) -> None:
     response = await client.post(PATH, json=chat("wait", stream=True))
     await response.content.readany()
     response.close()

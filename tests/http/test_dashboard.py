@@ -60,7 +60,7 @@ async def _ask(client: Client, path: str, key: str = KEY) -> Any:
 
 
 @pytest.mark.parametrize("path", ["account", "usage", "outcomes"])
-async def test_it_needs_a_key(client: Client, path: str) -> None:
+async def test_the_dashboard_needs_a_key(client: Client, path: str) -> None:
     async with client.get(f"/dashboard/data/{path}", headers={"Authorization": "Bearer x"}) as response:
         assert response.status == 401
 
@@ -75,7 +75,7 @@ async def test_a_key_of_an_organisation_sees_all_of_its_usage(client: Client) ->
     assert (row["requests"], row["amount"]) == (2, "0.00032")
 
 
-async def test_nobody_asks_for_the_usage_of_others(client: Client) -> None:
+async def test_the_usage_of_another_organisation_cannot_be_requested(client: Client) -> None:
     async with client.get("/dashboard/data/usage?org=acme") as response:
         assert (response.status, (await response.json())["error"]["param"]) == (400, "org")
 
@@ -92,7 +92,7 @@ async def test_limits_of_what_a_key_cannot_call_are_left_out(client: Client) -> 
     assert names == {"transcriptions", "speech", "embeddings", "rerank"}
 
 
-async def test_a_request_shows_in_what_is_left(client: Client) -> None:
+async def test_a_request_lowers_the_remaining_limits(client: Client) -> None:
     await client.post("/v1/embeddings", json={"input": "a"}, headers={"Authorization": f"Bearer {ORG_KEY}"})
     account = await _ask(client, "account", ORG_KEY)
     left = {limit["name"]: limit["limit"] - limit["remaining"] for limit in account["limits"]}
@@ -139,7 +139,7 @@ async def test_requests_are_counted_by_how_they_ended(client: Client, triton: Fa
     assert await _outcomes(client) == {}
 
 
-async def test_a_busy_service_and_an_empty_wallet_refuse_and_failed_nobody(
+async def test_refusals_for_load_or_balance_are_no_failures(
     client: Client, triton: FakeTriton, settings: Settings
 ) -> None:
     engine = open_engine(settings.database)
@@ -155,7 +155,7 @@ async def test_a_busy_service_and_an_empty_wallet_refuse_and_failed_nobody(
     assert counted == {"speech": {"refused": 1}, "embeddings": {"refused": 1}}
 
 
-async def test_who_hangs_up_is_counted_so(client: Client, triton: FakeTriton) -> None:
+async def test_a_disconnect_is_counted_as_an_outcome(client: Client, triton: FakeTriton) -> None:
     triton.wait, left = asyncio.Event().wait, Change("quartet_requests_total", operation="embeddings", status="499")
     async with connection(client.server.port) as (_, writer):
         writer.write(post("/v1/embeddings", b'{"input": "a"}'))
@@ -180,7 +180,7 @@ async def test_more_days_than_a_year_has_are_refused(client: Client, days: str) 
         assert (response.status, (await response.json())["error"]["param"]) == (400, "first")
 
 
-async def test_the_account_tells_what_its_wallet_spends_a_day(client: Client, settings: Settings) -> None:
+async def test_the_account_has_the_daily_spending_of_its_wallet(client: Client, settings: Settings) -> None:
     engine = open_engine(settings.database)
     key_id = await _key_id(Registry(engine), ORG_KEY)
     event = UsageEvent("d", "d", key_id, "acme", "speech", "tts-1", 3, "u", 5, 2_000_000, False, int(time.time()))
@@ -190,9 +190,7 @@ async def test_the_account_tells_what_its_wallet_spends_a_day(client: Client, se
     assert (await _ask(client, "account"))["spent_a_day"] is None
 
 
-async def test_a_key_that_asks_for_too_many_reports_at_once_is_told_to_wait(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_too_many_reports_of_a_key_at_once_are_429(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(askers, "_MOST_OF_ONE", 0)
     async with client.get("/dashboard/data/usage") as response:
         assert (response.status, response.headers["Retry-After"]) == (429, "1")

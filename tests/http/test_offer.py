@@ -103,7 +103,7 @@ async def _start(settings: Settings) -> None:
         await runner.cleanup()
 
 
-async def test_what_is_served_works_though_nothing_else_was_exported(alone: Settings) -> None:
+async def test_a_deployment_needs_no_export_of_other_models(alone: Settings) -> None:
     async with running(alone, FakeTriton()) as client:
         assert await _status(client, "/v1/embeddings") == 200
         assert [model["id"] for model in (await (await client.get("/v1/models")).json())["data"]] == ["embed-m3"]

@@ -40,7 +40,7 @@ def test_the_document_is_valid_openapi() -> None:
     [Settings(), CHAT, Settings(aliases=Aliases(models={"whisper-1": "stt-1"}))],
     ids=["", "chat", "aliases"],
 )
-def test_the_document_has_every_route_and_no_other(settings: Settings) -> None:
+def test_the_openapi_document_has_every_route_and_no_other(settings: Settings) -> None:
     routes = {
         (route.method.lower(), route.resource.canonical)
         for route in create_app(settings).router.routes()
@@ -49,7 +49,7 @@ def test_the_document_has_every_route_and_no_other(settings: Settings) -> None:
     assert routes == {(method, path) for path, item in document(settings)["paths"].items() for method in item}
 
 
-def test_every_type_of_error_is_in_it() -> None:
+def test_the_openapi_document_has_every_type_of_error() -> None:
     def kinds(kind: type[ApiError]) -> set[str]:
         return {kind.type}.union(*map(kinds, kind.__subclasses__()))
 
@@ -66,7 +66,7 @@ def test_every_operation_names_its_refusals() -> None:
             assert wanted <= set(operation["responses"]), path
 
 
-async def test_it_is_served_without_a_key(client: Client, settings: Settings) -> None:
+async def test_the_openapi_document_needs_no_key(client: Client, settings: Settings) -> None:
     response = await client.get("/openapi.json", headers={"Authorization": ""})
     assert (await response.json()) == document(settings)
 

@@ -21,7 +21,7 @@ from tests.raw import ask, connection, head
         b"A" * 65 + b" / HTTP/1.1\r\n\r\n",
     ],
 )
-async def test_what_is_no_http_is_400_in_the_shape_of_the_contract(client: Client, data: bytes) -> None:
+async def test_malformed_http_is_400_in_the_shape_of_the_contract(client: Client, data: bytes) -> None:
     refusal = await ask(client.server.port, data)
     assert refusal.status == 400
     assert refusal.error["type"] == "invalid_request_error"

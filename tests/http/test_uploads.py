@@ -21,7 +21,7 @@ QUIET = encode(np.zeros(1600, np.float32), "wav")
 
 
 @pytest.mark.parametrize("kind", CONTAINERS)
-async def test_every_container_is_taken_whatever_it_is_called(client: Client, kind: str) -> None:
+async def test_every_container_is_accepted_under_any_file_name(client: Client, kind: str) -> None:
     response = await transcribe(client, encode(SPEECH, kind), name="note.txt")
     assert (await response.json()) == {"text": "hello there"}
 

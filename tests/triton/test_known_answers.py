@@ -85,7 +85,7 @@ async def mistaken(stack: Stack, tmp_path: Path) -> AsyncIterator[Served]:
 
 # Whispers that share processors with others take many times as long.
 @pytest.mark.timeout(900)
-def test_the_demo_answers_as_it_is_known_to(stack: Stack) -> None:
+def test_the_demo_gives_its_known_answers(stack: Stack) -> None:
     done = _verify(stack.environment())
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.endswith("facts hold, 0 do not\n")

@@ -80,7 +80,7 @@ def test_every_alert_reads_metrics_that_there_are(prometheus: Prometheus) -> Non
     assert {name for name in names if not prometheus.ask(f"count({name})")} == set()
 
 
-def test_no_alert_fires_over_a_product_that_is_well(prometheus: Prometheus) -> None:
+def test_no_alert_fires_for_a_healthy_product(prometheus: Prometheus) -> None:
     assert {labels["alertname"] for labels, _ in prometheus.ask('ALERTS{alertstate="firing"}')} == set()
 
 
@@ -111,7 +111,7 @@ def test_every_alert_has_a_test() -> None:
     assert fired == {rule["alert"] for rule in _RULES if "alert" in rule}
 
 
-def test_metrics_are_as_prometheus_wants_them(stack: Stack) -> None:
+def test_metrics_pass_promtool(stack: Stack) -> None:
     with urllib.request.urlopen(f"{stack.url}/metrics", timeout=10) as answer:
         text = answer.read()
     done = subprocess.run([binary("promtool"), "check", "metrics"], input=text, capture_output=True, check=False)

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 @pytest.mark.parametrize("group", ["model", "operation", "key"])
-async def test_the_numbers_are_the_ledgers(page: Page, books: Books, group: str) -> None:
+async def test_the_dashboard_shows_the_numbers_of_the_ledger(page: Page, books: Books, group: str) -> None:
     await choose(page, group)
     sums = sorted(await books.usage(ACME, [group]), key=lambda each: -each.amount)
     assert await exact(page, "#totals tbody") == [each.amount for each in sums]
@@ -36,7 +36,7 @@ async def test_the_account_has_its_balance_and_limits(page: Page) -> None:
     assert any(re.fullmatch(r"organisation\s+50 of 50\s*", line) for line in limits)
 
 
-async def test_the_file_has_the_ledgers_numbers(page: Page, books: Books, tmp_path: Path) -> None:
+async def test_the_csv_has_the_numbers_of_the_ledger(page: Page, books: Books, tmp_path: Path) -> None:
     await choose(page, "operation")
     async with page.expect_download() as downloading:
         await page.get_by_role("button", name="Download CSV").click()
@@ -88,7 +88,7 @@ async def test_a_button_asks_for_its_days(page: Page, books: Books, name: str, f
     await expect(page.locator("#cost")).to_have_attribute("title", f"{amount / 1e6:,.6f} CHF")
 
 
-async def test_other_days_are_asked_for(page: Page, books: Books) -> None:
+async def test_days_can_be_typed(page: Page, books: Books) -> None:
     for field in ("From", "To"):
         await page.get_by_label(field, exact=True).fill("2026-11-10")
         await page.get_by_label(field, exact=True).dispatch_event("change")
@@ -132,7 +132,7 @@ async def test_the_axis_shows_nothing_between_whole_requests_and_micro_chf(
     assert [label for label in labels if re.fullmatch(r"[\d.]+", label)][-len(wanted) :] == wanted
 
 
-async def test_less_than_a_cent_does_not_read_as_nothing(page: Page, url: str, accounts: dict[str, Account]) -> None:
+async def test_less_than_a_cent_is_shown_as_such(page: Page, url: str, accounts: dict[str, Account]) -> None:
     await opened(page, url, accounts["little"].key)
     assert (await totals(page))[0][1] == "< 0.01"
     assert await page.locator("#cost").inner_text() == "< 0.01 CHF"

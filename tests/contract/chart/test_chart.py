@@ -36,22 +36,22 @@ SWITCHES: Sequence[Sequence[str]] = (
 
 
 @pytest.mark.parametrize("values", [[], [ONE_SERVER], [CLUSTER]], ids=["laptop", "one server", "cluster"])
-def test_the_values_that_it_comes_with_are_good(helm: Helm, values: list[str]) -> None:
+def test_the_values_of_the_chart_pass_the_checks(helm: Helm, values: list[str]) -> None:
     helm.lint(*values)
     assert checks.faults(helm.render(*values)) == []
 
 
 @pytest.mark.parametrize("version", ["1.35", "1.37"])
-def test_it_is_good_for_each_version_of_kubernetes(helm: Helm, version: str) -> None:
+def test_the_chart_fits_each_version_of_kubernetes(helm: Helm, version: str) -> None:
     assert list(kinds(helm.render(CLUSTER, version=version), version)) == []
 
 
 @pytest.mark.parametrize("switches", SWITCHES, ids=lambda switches: switches[0])
-def test_every_switch_gives_what_is_good(helm: Helm, switches: Sequence[str]) -> None:
+def test_every_switch_passes_the_checks(helm: Helm, switches: Sequence[str]) -> None:
     assert checks.faults(helm.render(*(f"--set={switch}" for switch in switches))) == []
 
 
-def test_without_operators_there_is_nothing_of_theirs(helm: Helm) -> None:
+def test_without_operators_no_object_is_theirs(helm: Helm) -> None:
     made = {manifest["kind"] for manifest in helm.render(operators=False)}
     assert not made & {"ServiceMonitor", "PrometheusRule", "ScaledObject"}
 
@@ -70,7 +70,7 @@ def test_without_operators_there_is_nothing_of_theirs(helm: Helm) -> None:
         "redis.url=redis://x",
     ],
 )
-def test_a_value_that_is_misspelt_or_cannot_be_is_refused(helm: Helm, value: str) -> None:
+def test_an_unknown_or_invalid_value_is_refused(helm: Helm, value: str) -> None:
     with pytest.raises(HelmError, match="values don't meet the specifications of the schema"):
         helm.render(f"--set={value}")
 
@@ -149,7 +149,9 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("check", "file", "find", "put"), FAULTS, ids=[f"{fault[2]}" for fault in FAULTS])
-def test_a_fault_is_found(helm: Helm, tmp_path: Path, check: checks.Check, file: str, find: str, put: str) -> None:
+def test_a_check_finds_its_fault(
+    helm: Helm, tmp_path: Path, check: checks.Check, file: str, find: str, put: str
+) -> None:
     chart = tmp_path / "quartet"
     shutil.copytree(CHART, chart)
     text = (chart / file).read_text(encoding="utf-8")

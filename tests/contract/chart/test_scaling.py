@@ -60,7 +60,7 @@ def query(helm: Helm) -> str:
         "the last Triton has gone",
     ],
 )
-def test_the_query_tells_how_many_tritons_the_calls_fill(
+def test_the_query_computes_how_many_tritons_the_calls_fill(
     query: str, tmp_path: Path, series: Mapping[str, int], filled: float | None
 ) -> None:
     case = {

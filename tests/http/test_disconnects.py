@@ -112,7 +112,7 @@ async def test_a_client_that_closes_before_its_request_is_whole_gets_none(client
     assert await _until_the_end(client.server.port, data) == b""
 
 
-async def test_a_client_that_closes_its_writing_side_later_has_hung_up(client: Client, triton: FakeTriton) -> None:
+async def test_a_client_that_closes_its_writing_side_later_gets_no_answer(client: Client, triton: FakeTriton) -> None:
     triton.wait = asyncio.Event().wait
     async with connection(client.server.port) as (reader, writer):
         writer.write(EMBEDDED)
