@@ -149,7 +149,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("check", "file", "find", "put"), FAULTS, ids=[f"{fault[2]}" for fault in FAULTS])
-def test_a_check_finds_its_fault(
+def test_each_check_finds_a_fault(
     helm: Helm, tmp_path: Path, check: checks.Check, file: str, find: str, put: str
 ) -> None:
     chart = tmp_path / "quartet"
