@@ -60,18 +60,9 @@ class Helm:
         """
         known = [f"--api-versions={operator}" for operator in OPERATORS] if operators else []
         given = [f"--set={value}" if "=" in value else f"--values={value}" for value in values]
-        command = [
-            "template",
-            "demo",
-            str(self.chart),
-            "--namespace=ai",
-            f"--kube-version={version}",
-            *known,
-            _REGISTRY,
-        ]
-        return [
-            document for document in yaml.load_all(self._run(*command, *known, *given), yaml.CSafeLoader) if document
-        ]
+        cluster = ["--namespace=ai", f"--kube-version={version}", *known]
+        rendered = self._run("template", "demo", str(self.chart), *cluster, _REGISTRY, *given)
+        return [document for document in yaml.load_all(rendered, yaml.CSafeLoader) if document]
 
     def _run(self, *arguments: str) -> str:
         done = subprocess.run([self.binary, *arguments], capture_output=True, text=True, check=False)
