@@ -8,12 +8,11 @@ import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from frontend.access import api_key
-from frontend.access.registry import Registry
 from tests.browser.barriers import barriers
 from tests.browser.conftest import Seen, panel, press, show
-from tests.browser.served import database_of, open_with_key, served
+from tests.browser.served import open_with_key, served_with_key
 from tests.conftest import settings_in
-from tests.fakes import FakeTriton, add_key
+from tests.fakes import FakeTriton
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -32,11 +31,8 @@ def triton() -> FakeTriton:
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def url(tmp_path_factory: pytest.TempPathFactory, triton: FakeTriton) -> AsyncIterator[str]:
     """The address of the application, with ``KEY`` of an organisation called as markup."""
-    settings = settings_in(tmp_path_factory.mktemp("pages"))
-    async with database_of(settings) as engine:
-        await Registry(engine).create_org("<b onclick=hurt()>acme", None)
-        await add_key(Registry(engine), KEY, org="<b onclick=hurt()>acme")
-    async with served(settings, triton) as address:
+    folder = tmp_path_factory.mktemp("pages")
+    async with served_with_key(settings_in(folder), KEY, "<b onclick=hurt()>acme", triton) as address:
         yield address
 
 

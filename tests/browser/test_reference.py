@@ -9,14 +9,12 @@ import pytest_asyncio
 from playwright.async_api import Locator, Page, expect
 
 from frontend.access import api_key
-from frontend.access.registry import Registry
 from frontend.config.settings import Settings
 from frontend.pages.openapi import document
 from tests.browser.barriers import barriers
 from tests.browser.conftest import Seen
-from tests.browser.served import database_of, open_with_key, served
+from tests.browser.served import open_with_key, served_with_key
 from tests.conftest import settings_in
-from tests.fakes import add_key
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -38,9 +36,7 @@ _EXAMPLES = {
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def url(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
     settings = settings_in(tmp_path_factory.mktemp("reference"), chat_upstream="http://127.0.0.1:1/v1")
-    async with database_of(settings) as engine:
-        await add_key(Registry(engine), KEY)
-    async with served(settings) as address:
+    async with served_with_key(settings, KEY, "acme") as address:
         yield address
 
 
