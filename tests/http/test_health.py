@@ -33,8 +33,8 @@ def _without_numbers(arrays: Arrays) -> Arrays:
 
 
 async def _ready(client: Client) -> tuple[int, Any]:
-    response = await client.get("/health/ready")
-    return response.status, await response.json()
+    async with client.get("/health/ready") as response:
+        return response.status, await response.json()
 
 
 async def test_a_process_lives_whatever_its_models_do(settings: Settings) -> None:
