@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from tests.faults import cases_audio, cases_http, cases_keys
+from tests.faults import cases_audio, cases_http
 from tests.frontends import Frontend, prepare, running
 from tests.raw import ask, head
 
@@ -23,8 +23,8 @@ TYPES = {
 CASES = {
     **cases_http.http(),
     **cases_http.json_bodies(),
-    **cases_keys.keys(),
-    **cases_keys.tokens(),
+    **cases_http.keys(),
+    **cases_http.tokens(),
     **cases_audio.forms(),
     **cases_audio.files(),
 }
