@@ -46,9 +46,9 @@ def head(method: str, path: str, *lines: str, key: str = KEY) -> bytes:
     ).encode()
 
 
-def post(path: str, body: bytes, *lines: str) -> bytes:
+def post(path: str, body: bytes, *lines: str, key: str = KEY) -> bytes:
     """A whole request with a body."""
-    return head("POST", path, f"Content-Length: {len(body)}", *lines) + body
+    return head("POST", path, f"Content-Length: {len(body)}", *lines, key=key) + body
 
 
 async def answer(reader: asyncio.StreamReader) -> Answer:

@@ -7,7 +7,8 @@ from functools import cache
 import av
 import numpy as np
 
-from tests.faults.cases_http import TRANSCRIBE, Cases, post
+from tests.faults.cases_http import TRANSCRIBE, Cases
+from tests.raw import post
 from tests.speech import encode, encode_tracks, say
 
 FILE = 'Content-Disposition: form-data; name="file"; filename="a.wav"'

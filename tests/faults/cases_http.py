@@ -13,15 +13,11 @@ import jwt
 
 from frontend.access import api_key
 from tests.conftest import JWT_SECRET, KEY
-from tests.raw import head
+from tests.raw import head, post
 
 EMBED, RERANK, SPEECH = "/v1/embeddings", "/v1/rerank", "/v1/audio/speech"
 TRANSCRIBE = "/v1/audio/transcriptions"
 Cases = dict[str, tuple[bytes, int]]
-
-
-def post(path: str, body: bytes, *lines: str, key: str = KEY) -> bytes:
-    return head("POST", path, f"Content-Length: {len(body)}", *lines, key=key) + body
 
 
 def http() -> Cases:

@@ -16,9 +16,9 @@ from frontend.config.reading import PREFIX
 from frontend.database.engine import open_engine
 from frontend.database.tables import KEYS, USAGE_DAYS
 from tests.faults.cases_audio import FILE, field, form, part, upload
-from tests.faults.cases_http import EMBED, RERANK, SPEECH, TRANSCRIBE, post
+from tests.faults.cases_http import EMBED, RERANK, SPEECH, TRANSCRIBE
 from tests.frontends import Frontend, prepare, running
-from tests.raw import head
+from tests.raw import head, post
 
 pytestmark = pytest.mark.alone
 
