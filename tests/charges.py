@@ -1,4 +1,4 @@
-"""A caller of an organisation, and what the application has charged."""
+"""A key of an organisation, calls that cost money, and the charges of the application."""
 
 import sqlite3
 from typing import Any, NoReturn
@@ -43,7 +43,7 @@ async def charges(client: Client, settings: Settings) -> list[dict[str, Any]]:
 
 
 async def speak(client: Client, text: str = TEXT, *, key: str = KEY, **headers: str) -> tuple[int, Any]:
-    """The status and, where it is no audio, the error."""
+    """The status, and the audio or the error."""
     said = {"input": text, "voice": "amy"}
     async with client.post("/v1/audio/speech", json=said, headers=bearer(key) | headers) as response:
         return response.status, (await response.read() if response.status == 200 else (await response.json())["error"])

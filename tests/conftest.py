@@ -32,11 +32,11 @@ from tests.databases import PostgresServer
 from tests.fakes import FakeTriton, add_key
 from tests.redis import RedisServer
 
-# What tests start and ask is on this machine.
+# Everything that tests call is on this machine.
 spare_this_machine(os.environ)
-# They are for processors: CUDA shows no GPU of this machine to them and to what they start.
+# Tests and the processes that they start see no GPU.
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
-# These machines are noisy: how long an example takes says nothing.
+# Machines are noisy: the time of an example means nothing.
 hypothesis.settings.register_profile("quartet", deadline=None)
 hypothesis.settings.load_profile("quartet")
 ROOT = Path(__file__).parents[1]
@@ -63,7 +63,7 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         if name.startswith(PREFIX):
             monkeypatch.delenv(name)
     yield
-    # Command lines that tests call silence the logs of libraries.
+    # Commands that tests call silence the logs of libraries.
     logging.disable(logging.NOTSET)
 
 
@@ -92,7 +92,7 @@ def postgres() -> Iterator[PostgresServer]:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def empty_database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The address of a database without tables, of each kind in turn."""
+    """The address of a database without tables, once SQLite and once Postgres."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/empty.sqlite3"
     server: PostgresServer = request.getfixturevalue("postgres")
@@ -109,7 +109,7 @@ def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServ
 
 @pytest.fixture
 def limits_clock() -> Iterator[LimitsClock]:
-    """To be asked for before whatever counts requests is made."""
+    """Request it before the application, which reads the clock as it starts."""
     clock = LimitsClock()
     yield clock
     clock.close()
@@ -169,7 +169,7 @@ async def client(settings: Settings, triton: FakeTriton) -> AsyncIterator[Client
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """Triton with the demo models and the frontend, as 'make run' starts them."""
     folder = tmp_path_factory.mktemp("stack")
-    # The tests call it more often than the contract's limits allow.
+    # The tests call it more often than the limits of the contract allow.
     limits = "\n".join(f"{name} = 1_000_000" for name in LIMITS)
     text = f"wrong_keys_a_minute = 0\nunpaid_seconds = 1000\n[limits]\n{limits}\n"
     (folder / "quartet.toml").write_text(text, encoding="utf-8")

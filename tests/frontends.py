@@ -23,13 +23,13 @@ MOBILE_TOKEN = Tokens("quartet-mobile", "quartet", JWT_SECRET).issue("phone-1", 
 
 @dataclass
 class Frontend:
-    """A running one: ``KEY`` and ``MOBILE_TOKEN`` are known to it and may do anything."""
+    """A running frontend, without limits for ``KEY`` and ``MOBILE_TOKEN``."""
 
     address: str
     process: subprocess.Popen[str]
 
     def held_ms(self) -> float:
-        """For how long the event loop of one that watches was held at most since the last time."""
+        """The longest time for which the event loop was blocked since the last call, of a frontend with ``--watch``."""
         self.process.send_signal(signal.SIGUSR1)
         assert self.process.stdout is not None
         return float(self.process.stdout.readline())

@@ -70,7 +70,7 @@ def seen() -> Seen:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def tab(browser: Browser, seen: Seen) -> AsyncIterator[Page]:
-    """A tab of its own, watched from its first request on."""
+    """A tab for the tests of a file, watched from its first request on."""
     page = await browser.new_page()
     # The files that the page makes addresses of: its policy lets it play them, and not fetch them.
     await page.add_init_script(

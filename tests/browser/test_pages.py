@@ -1,4 +1,4 @@
-"""The pages in Debian's Chromium before a fake Triton: who can use them, what markup does, what is told of trouble."""
+"""The pages in Debian's Chromium before a fake Triton: accessibility, markup, progress and errors."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -17,7 +17,7 @@ from tests.fakes import FakeTriton
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 KEY = api_key.new_key()
-# Each of them would say so.
+# Each of them would set ``window.hurt``.
 MARKUP = "<img src=x onerror='window.hurt = 1'><script>window.hurt = 1;\"><b>"
 
 _FILE = {"name": f"{MARKUP}.wav", "mimeType": "audio/wav", "buffer": b"RIFF"}
@@ -136,7 +136,7 @@ async def test_the_start_page_says_which_model_is_away(tab: Page, url: str) -> N
     await expect(tab.locator("#state")).to_have_text("Not ready: required models are not ready")
     await expect(row).to_contain_text("away: no Triton answers for it")
     await expect(tab.get_by_role("row", name="tts-1-hd")).to_contain_text("(piper_amy)")
-    # Where health has a port of its own.
+    # As if health were on the admin port.
     await tab.route("**/health/ready", lambda route: route.fulfill(status=404, json={}))
     await tab.goto(f"{url}/")
     await expect(row).to_be_visible()

@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.triton, pytest.mark.asyncio(loop_scope="session")]
 ANSWER_MS = 60_000
 # Quotes, a backslash, markup and what shells read.
 BAD_NAME = """it's <b>"$HOME" \\ `ls`.wav"""
-# Drops files of so many MiB.
+# Drops files, by pairs of a name and a size in MiB.
 _DROP = """(names) => {
   const dataTransfer = new DataTransfer();
   for (let place = 0; place < names.length; place += 2) {
@@ -263,7 +263,7 @@ async def test_the_shown_request_gives_the_same_answer(page: Page, stack: Stack,
     shown = [await page.locator(f"#{panel}-{language}").text_content() for panel in ("transcriptions", "rerank")]
     (tmp_path / BAD_NAME).write_bytes(encode(SPOKEN.samples(), "wav"))
     environ = {**os.environ, "QUARTET_API_KEY": stack.api_key}
-    # Both tell names that JavaScript takes once in a block.
+    # Both declare names that JavaScript allows once in a block.
     first, second = [str(text) for text in shown]
     command = [*_RUNS[language], f"{first}\n{{\n{second}\n}}" if language == "JavaScript" else f"{first}\n{second}"]
     done = await asyncio.to_thread(

@@ -235,7 +235,7 @@ def test_the_export_script_fills_an_empty_volume(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the frontend's image installs of this checkout, in a folder of its own."""
+    """A folder with what the frontend's image installs of this checkout."""
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("target")
     for name in ("pyproject.toml", "README.md"):
         shutil.copy(ROOT / name, source)

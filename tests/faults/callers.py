@@ -1,4 +1,4 @@
-"""Callers who use every operation without a pause, through the official OpenAI client, and repeat nothing."""
+"""Callers that use every operation without a pause or a retry, through the official OpenAI client."""
 
 import asyncio
 import itertools
@@ -9,7 +9,7 @@ import httpx2
 import openai
 
 _EMBED, _RERANK, _SPEAK, _HEAR = "embeddings", "rerank", "speech", "transcriptions"
-# Tiny inputs; of 20 calls, so many are of each operation.
+# Operations of each 20 calls.
 _MIX = (_HEAR, _SPEAK, *[_RERANK] * 6, *[_EMBED] * 12)
 
 

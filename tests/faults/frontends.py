@@ -35,9 +35,9 @@ _MANY = 50
 
 @dataclass(frozen=True)
 class Size:
-    """Every Triton has so many ``instances`` of each model, with batches of ``batch`` calls.
+    """Numbers of frontends, Tritons and models, of ``instances`` per Triton, and of calls in a ``batch``.
 
-    A beat of a frontend comes up to ``late`` seconds late.
+    A frontend publishes its demand up to ``late`` seconds late.
     """
 
     frontends: int
@@ -66,7 +66,7 @@ class Outcome:
 
 
 class _Shared(SharedFrontends):
-    """For Redis it is as late as for the loop, and a beat may be late."""
+    """Redis has the time of the event loop, and demand may be published late."""
 
     def __init__(self, url: str, late: float, tells: Callable[[], Snapshot], changed: Callable[[], None]) -> None:
         super().__init__(url, tells, changed)
@@ -79,7 +79,7 @@ class _Shared(SharedFrontends):
         await super().beat()
 
     async def die(self) -> None:
-        """It tells nothing more, not even that it leaves."""
+        """It publishes nothing more, not even that it leaves."""
         await self._repeating.close()
         await self.redis.aclose()
 
@@ -175,7 +175,7 @@ class Simulation:
         self._wants: Callable[[], int] = lambda: 0
 
     async def run(self, quiet: float, deaths: int, stormy: float) -> Outcome:
-        """Let all join; change demands for so many seconds, begin at once, die so often, and then everything."""
+        """Let all join, change demands for ``quiet`` seconds, begin at once, kill ``deaths``, then do all together."""
         await asyncio.gather(*(self._join() for _ in range(self._size.frontends)))
         await self._watch(_SETTLE_SECONDS)
         self._wants = lambda: random.choice((0, 0, 1, 2, 3, 5, _MANY))

@@ -30,7 +30,7 @@ class Look:
 
 
 class Served:
-    """``module`` in a process of its own, which is started and stopped any number of times on the same ports."""
+    """``module`` as a process, which can be started and stopped any number of times on the same ports."""
 
     def __init__(self, environ: dict[str, str], log: Path, module: tuple[str, ...] = FAKE) -> None:
         self.port, self.admin_port = free_port(), free_port()
@@ -59,7 +59,7 @@ class Served:
             self.process = subprocess.Popen(command, cwd=ROOT, env=self._environ, stderr=output, stdout=output)
 
     def is_whole(self) -> bool:
-        """Whether it is ready and every worker accepts, none of them for the last time."""
+        """Whether it is ready, every worker accepts, and none is leaving."""
         look = self.look()
         if look is None or look.status != 200:
             return False
@@ -67,7 +67,7 @@ class Served:
         return bool(workers["accepting"] == workers["wanted"] and not workers["leaving"])
 
     def look(self) -> Look | None:
-        """What it says of itself, or None where nobody answers."""
+        """What readiness says, or None if the frontend does not answer."""
         try:
             with urllib.request.urlopen(f"{self.admin_url}/health/ready", timeout=10) as answer:
                 return Look(answer.status, json.load(answer))
@@ -77,7 +77,7 @@ class Served:
             return None
 
     def said(self, name: str) -> int:
-        """A number that readiness has of the workers, or -1 where nobody answers."""
+        """A number that readiness has about the workers, or -1 if the frontend does not answer."""
         look = self.look()
         return -1 if look is None else int(look.body["workers"][name])
 

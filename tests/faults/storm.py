@@ -37,7 +37,7 @@ _FAILURES = (aiohttp.ClientError, ConnectionError, TimeoutError)
 
 @dataclass
 class Fleet:
-    """Frontends that are killed and started again, each on a port of its own."""
+    """Frontends on separate ports, which are killed and started again."""
 
     environ: dict[str, str]
     ports: list[int] = field(default_factory=lambda: [free_port() for _ in range(_FRONTENDS)])

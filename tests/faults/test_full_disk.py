@@ -18,7 +18,7 @@ from tests.conftest import KEY, bearer
 from tests.eventually import until
 from tests.frontends import Frontend, prepare, running
 
-# A file system of its own, which the process and nobody else sees.
+# A file system that only this process sees.
 _SMALL_DISK = ("unshare", "--map-root-user", "--mount", "sh", "-c", 'mount -t tmpfs -o size=64m none "$0" && exec "$@"')
 _CALLERS = 40
 _LITTLE_BYTES = 16 * 1024 * 1024
@@ -70,7 +70,7 @@ class _Callers:
 
 
 def _fill(file: Path, room: int) -> None:
-    """Let a file take all of its disk but so many bytes."""
+    """Let a file fill its disk, but for ``room`` bytes."""
     with file.open("ab", buffering=0) as written, contextlib.suppress(OSError):
         while os.statvfs(file.parent).f_bavail * 4096 > room:
             written.write(bytes(4096))

@@ -28,7 +28,7 @@ CASES = {
     **cases_audio.forms(),
     **cases_audio.files(),
 }
-# Words that would tell of the inside: paths, libraries, stacks.
+# Words that would reveal internals: paths, libraries, stacks.
 TELLING = ("/home", "/usr", "/tmp", "/work", "packages", "Traceback", "Errno", "av.error", "ffmpeg", "aiohttp", "0x")
 
 
@@ -73,7 +73,7 @@ def _open_files(frontend: Frontend) -> int:
 
 
 async def _send_all(frontend: Frontend) -> None:
-    # What only ends by its deadline is sent at once, so that the round does not take minutes.
+    # Requests that end by a deadline are sent together, so that the round does not take minutes.
     slow = [data for data, status in CASES.values() if status == 408]
     await asyncio.gather(*(ask(frontend.port, data) for data in slow))
     for data, status in CASES.values():

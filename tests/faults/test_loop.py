@@ -36,7 +36,7 @@ def _json(path: str, body: object, *, ascii_only: bool = True) -> bytes:
     return post(path, json.dumps(body, ensure_ascii=ascii_only).encode())
 
 
-# Made when they are sent: in all they take long to make, and hundreds of megabytes.
+# Made when they are sent: together they take long to make, and hundreds of megabytes.
 CASES: dict[str, Callable[[], bytes]] = {
     "4 MB of empty lists": lambda: post(EMBED, b'{"input":[' + b"[]," * 1_390_000 + b"[]]}"),
     "4 MB of empty objects": lambda: post(EMBED, b'{"input":[' + b"{}," * 1_390_000 + b"{}]}"),
@@ -112,7 +112,7 @@ def _send(frontend: Frontend, data: bytes) -> None:
 
 
 def _assert_free(frontend: Frontend, data: bytes, times: int) -> None:
-    """That the event loop answers others while the same request is sent so many times at once."""
+    """Fail if requests sent together hold the event loop; a busy machine has several tries."""
     held = []
     for _ in range(_TRIES):
         frontend.held_ms()

@@ -6,7 +6,7 @@ import pytest
 
 from tests.faults.pools import come_and_go
 
-# A Triton that answers two probes late is out, and beside other tests a small machine is late at times.
+# A Triton that answers two probes late is out; while other tests run, a small machine is late at times.
 pytestmark = pytest.mark.alone
 
 

@@ -31,7 +31,7 @@ LONG = "word " * 100
 
 @pytest.fixture
 async def environ(tmp_path: Path) -> dict[str, str]:
-    # Long enough for a busy machine to see that it stops.
+    # Long enough that a busy machine sees that it stops.
     return {**await asyncio.to_thread(prepare, tmp_path, STOP_DELAY_SECONDS=3), SECONDS: "2"}
 
 
@@ -54,7 +54,7 @@ async def test_no_request_is_lost_while_workers_are_renewed_or_a_frontend_stops(
     await until(lambda: callers.answered.total() > 20)
     await frontend.renew()
     stopping = asyncio.create_task(frontend.stop())
-    # As a proxy does: it goes by the readiness.
+    # A proxy stops sending requests when the frontend is not ready.
     await until(lambda: _is_stopping(frontend))
     callers.stop()
     await calling
@@ -110,7 +110,7 @@ async def test_settings_are_reloaded_or_refused_as_a_whole(frontend: Served, env
 
 
 async def ask(session: aiohttp.ClientSession, frontend: Served, text: str) -> int | str:
-    """The status of an answer, or why there is none."""
+    """The status of an answer, or the error."""
     try:
         async with session.post(f"{frontend.url}/v1/embeddings", json={"input": text}) as response:
             await response.read()
@@ -120,7 +120,7 @@ async def ask(session: aiohttp.ClientSession, frontend: Served, text: str) -> in
 
 
 async def through_a_drain(frontend: Served, seconds: float) -> bool:
-    """Whether a request of so many ``seconds`` is answered while its frontend ends."""
+    """Whether a request that takes ``seconds`` is answered while its frontend drains."""
     async with aiohttp.ClientSession(headers=bearer(KEY)) as session:
         began = time.monotonic()
         asked = asyncio.create_task(ask(session, frontend, LONG))
@@ -138,7 +138,7 @@ def _held(pid: int, port: int) -> int:
 
 
 async def of_a_killed_worker(frontend: Served, requests: int) -> bool:
-    """Whether a worker that is killed takes along exactly what it was working on, and new requests are answered."""
+    """Whether a killed worker loses only the requests it worked on, and new requests are answered."""
     connector = aiohttp.TCPConnector(force_close=True)
     async with aiohttp.ClientSession(headers=bearer(KEY), connector=connector) as session:
         slow = [asyncio.create_task(ask(session, frontend, LONG)) for _ in range(requests)]

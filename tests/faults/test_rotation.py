@@ -23,7 +23,7 @@ _OLD, _NEW = "old" * 12, "new" * 12
 
 
 def _write(folder: Path, secret: str, database: str, redis: str) -> dict[str, str]:
-    """One secret for all there are, in files; the settings that name these."""
+    """Write one secret into the files of all settings that are secrets; returns the settings that name the files."""
     values = {
         "JWT_SECRET": secret,
         "ADMIN_KEY": secret,
@@ -45,14 +45,14 @@ def _is_known(url: str, key: str, body: bytes | None = None) -> bool:
 
 
 def _let_in(frontend: Served, secret: str) -> list[bool]:
-    """Whether a token that was signed with it, and an admin who has it, are known."""
+    """Whether a token signed with the secret, and the secret as admin key, are accepted."""
     token = Tokens("quartet-mobile", "quartet", secret).issue("phone-1", 600)
     keys = f"{frontend.admin_url}/admin/v1/keys"
     return [_is_known(f"{frontend.url}/api/v1/audio/synthesize", token, b"{}"), _is_known(keys, secret)]
 
 
 async def _call(url: str, answered: list[int]) -> None:
-    """Without an end, with a key and a new connection each time."""
+    """Without an end, over a new connection each time."""
     async with aiohttp.ClientSession(headers={**bearer(KEY), "Connection": "close"}) as session:
         while True:
             async with session.post(f"{url}/v1/embeddings", json={"input": "a word"}) as response:

@@ -1,4 +1,4 @@
-"""A port of its own for health, metrics and the administration."""
+"""The admin port, for health, metrics and the administration."""
 
 import asyncio
 import re

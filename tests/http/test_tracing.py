@@ -59,7 +59,7 @@ async def test_a_transcription_is_one_trace_with_its_parts(client: Client, colle
     assert request.name == "POST /v1/audio/transcriptions"
     counts = Counter(span.name for span in parts)
     assert (counts["answer"], counts["decode"], counts["triton"]) == (1, 1, 1)
-    # Each waits for its turn.
+    # Each waits in a queue.
     assert counts["queue"] == counts["decode"] + counts["triton"] + counts["threads"]
     assert {span.trace for span in spans} == {request.trace}
     assert all(request.start <= span.start <= span.end <= request.end for span in parts)

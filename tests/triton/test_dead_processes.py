@@ -1,4 +1,4 @@
-"""A process of a model that dies in a real Triton is found, and the model loaded anew, though nobody calls it."""
+"""A dead process of a model in a real Triton is found without a call, and the model reloaded."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The demo's models answer as they were recorded, not as the real ones do, and not with the files of others."""
+"""``quartet verify`` accepts the demo, and refuses it as the real models or with files of other models."""
 
 import json
 import os

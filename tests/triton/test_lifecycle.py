@@ -75,7 +75,7 @@ def _alive(pid: int) -> bool:
 
 
 def _shared_memory(family: dict[int, str]) -> set[str]:
-    """What bears the name of one of these processes; others may run beside them."""
+    """Files named after one of these processes; other products may run at the same time."""
     return {path.name for pid in family for path in Path("/dev/shm").glob(f"quartet_{pid}_*")}
 
 

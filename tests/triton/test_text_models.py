@@ -1,4 +1,4 @@
-"""A text model inside a real Triton: what callers do to it harms nobody else."""
+"""A text model in a real Triton: callers that disconnect harm nobody else."""
 
 import asyncio
 import time
@@ -20,13 +20,13 @@ _LONGEST = 8192
 
 
 def _texts(*lengths: int) -> list[InferInput]:
-    """Texts of so many tokens, no two of which are the same."""
+    """Texts of these lengths, in tokens that all differ."""
     ends = np.cumsum(lengths)
     return texts(*(range(1 + end - length, 1 + end) for end, length in zip(ends, lengths, strict=True)))
 
 
 async def _drop(client: grpc_client.InferenceServerClient, lengths: list[int], calls: int, after: float) -> None:
-    """Cancel calls with these texts after so many seconds."""
+    """Send calls with texts of these lengths, and cancel them ``after`` seconds."""
     tasks = [asyncio.ensure_future(client.infer(_MODEL, _texts(*lengths))) for _ in range(calls)]
     await asyncio.sleep(after)
     for task in tasks:

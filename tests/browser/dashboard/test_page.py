@@ -1,4 +1,4 @@
-"""The dashboard as it is used: signed in, looked at, told of what is wrong, on a desk and on a phone."""
+"""The dashboard in use: sign-in, errors, sizes, keyboard, desk and phone."""
 
 import pytest
 import pytest_asyncio

@@ -1,4 +1,4 @@
-"""What was done on the page of keys is announced, and the keyboard's focus stays where one goes on."""
+"""Changes on the page of keys are announced, and the focus is where the user continues."""
 
 import pytest
 import pytest_asyncio
@@ -38,7 +38,7 @@ async def _told(page: Page, text: str) -> None:
 
 async def test_a_created_key_is_announced_and_the_focus_is_on_its_secret(page: Page) -> None:
     keys = page.get_by_role("tab", name="Keys", exact=True)
-    # Who has signed in is there.
+    # After the sign-in the focus is there.
     await expect(keys).to_be_focused()
     key = await made(page, name="new one")
     await _told(page, f"Created {api_key.prefix(key)}, new one.")

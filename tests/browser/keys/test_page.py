@@ -151,7 +151,7 @@ async def test_the_page_of_keys_has_no_barriers(page: Page, url: str) -> None:
     await page.get_by_role("tab", name="Keys", exact=True).click()
     await page.get_by_label("Search").first.fill("seen")
     await expect(page.locator("#keys tbody tr")).to_have_count(1)
-    # A window beside all the rest, so that everything is seen at once.
+    # A window below all the rest, so that everything is visible at once.
     await page.evaluate(
         """() => {
           HTMLDialogElement.prototype.showModal = function () {

@@ -54,7 +54,7 @@ class Helm:
         self._run("lint", "--strict", str(self.chart), _REGISTRY, *(f"--values={file}" for file in files))
 
     def render(self, *values: str, version: str = "1.36", operators: bool = True) -> list[Manifest]:
-        """Every object that an installation with these values makes; ``HelmError`` where there is none.
+        """Every object that an installation with these values makes; ``HelmError`` if Helm refuses them.
 
         A value is a pair with ``=``, or a file.
         """

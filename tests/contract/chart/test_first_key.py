@@ -1,4 +1,4 @@
-"""The chart's Job for the first key, against a small Kubernetes API over TLS; a script stands for ``quartet``."""
+"""The chart's Job for the first key, against a small Kubernetes API over TLS; a script replaces ``quartet``."""
 
 import base64
 import json
@@ -19,7 +19,7 @@ from tests.certificates import Authority
 from tests.conftest import ROOT
 
 _TOKEN = "the pod's token"
-# Prints a key of its own last, as the product's does, and writes down what it was asked.
+# Prints a new key last, as the product does, and logs its arguments.
 _QUARTET = '#!/bin/sh\necho "$@" >> "$LOG"\necho "this key is not shown again:"\necho "qk_$$"\n'
 
 
