@@ -1,4 +1,4 @@
-"""How callers prove who they are: other stores of keys than a shared secret, and what wrong keys cost."""
+"""How callers prove who they are, what wrong keys cost, and rate limits."""
 
 import asyncio
 import dataclasses
@@ -11,14 +11,17 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
+from frontend.access import api_key
 from frontend.access.registry import Registry
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
+from tests.charges import other_key
+from tests.clocks import LimitsClock
 from tests.conftest import KEY, Client, bearer, running
 from tests.databases import PostgresServer
 from tests.fakes import FakeTriton, add_key
-from tests.http.calls import ADMIN_KEY, status_of
+from tests.http.calls import ADMIN_KEY, EMBED, status_of
 
 VOICES = "/api/v1/audio/voices"
 
@@ -94,3 +97,58 @@ async def test_guesses_of_the_admin_key_are_429_and_the_right_one_is_let_in(clie
     assert await _guess(client, ADMIN_KEY) == (200, 0)
     # Wrong API keys are another matter.
     assert await status_of(client, "/v1/models", KEY[:-1]) == 401
+
+
+HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
+
+
+@pytest.fixture
+async def limited(limits_clock: LimitsClock, settings: Settings, client: Client) -> dict[str, str]:
+    """The header of a key that may embed five times a minute."""
+    return bearer(await other_key(settings, limits={"embeddings": 5}))
+
+
+async def _ask(client: Client, headers: dict[str, str], body: Any = None) -> Any:
+    return await client.post(EMBED, json=body or {"input": "a"}, headers=headers)
+
+
+async def test_remaining_counts_down(client: Client, limited: dict[str, str]) -> None:
+    answers = [await _ask(client, limited) for _ in range(3)]
+    assert [answer.headers["X-RateLimit-Remaining"] for answer in answers] == ["4", "3", "2"]
+    assert {answer.headers["X-RateLimit-Limit"] for answer in answers} == {"5"}
+
+
+async def test_a_refusal_names_the_limit_and_when_to_come_back(client: Client, limited: dict[str, str]) -> None:
+    for _ in range(5):
+        await _ask(client, limited)
+    refusal = await _ask(client, limited)
+    assert refusal.status == 429
+    assert 1 <= int(refusal.headers["Retry-After"]) <= 60
+    error = (await refusal.json())["error"]
+    assert (error["type"], error["message"]) == ("rate_limit_exceeded", "rate limit exceeded (5/min)")
+    assert refusal.headers["X-RateLimit-Remaining"] == "0"
+
+
+async def test_a_request_that_is_refused_for_its_body_has_counted(client: Client, limited: dict[str, str]) -> None:
+    refusal = await _ask(client, limited, {"input": 1})
+    assert refusal.status == 400
+    assert refusal.headers["X-RateLimit-Remaining"] == "4"
+
+
+@pytest.mark.parametrize("path", [EMBED, "/v1/rerank", "/v1/audio/speech", "/v1/audio/transcriptions"])
+async def test_every_limited_endpoint_sends_its_limit(client: Client, path: str) -> None:
+    answer = await client.post(path, json={})
+    assert answer.status == 400
+    assert all(name in answer.headers for name in HEADERS)
+
+
+@pytest.mark.parametrize("path", ["/v1/models", "/v1/models/stt-1", "/health/live", "/v1/nothing", EMBED])
+async def test_other_paths_send_no_limit(client: Client, path: str) -> None:
+    answer = await client.get(path)
+    assert not any(name in answer.headers for name in HEADERS)
+
+
+async def test_a_refusal_of_a_wrong_key_has_no_limit(client: Client) -> None:
+    refusal = await _ask(client, bearer(api_key.new_key()))
+    assert refusal.status == 401
+    assert not any(name in refusal.headers for name in HEADERS)
