@@ -7,8 +7,7 @@ when it is ready, and gets calls; another is taken out of the name and told to s
 import asyncio
 import sys
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import aiohttp
 from scripts.local_triton.checks import free_port
 from tests.conftest import KEY, bearer
 from tests.eventually import until
+from tests.faults.callers import Load
 from tests.faults.served import FRONTEND, Served
 from tests.frontends import prepare
 from tests.names import DnsServer, dns_server
@@ -38,7 +38,7 @@ class Outcome:
     split: tuple[int, int] = (0, 0)
     first_calls: list[float] = field(default_factory=list)
     last_calls: list[float] = field(default_factory=list)
-    statuses: dict[int, int] = field(default_factory=dict)
+    statuses: Counter[int] = field(default_factory=Counter)
 
     @property
     def faults(self) -> list[str]:
@@ -53,18 +53,13 @@ class Outcome:
 
 
 class Pool:
-    """The name, its Tritons, all on one ``port``, and the frontend at ``url``, which knows the name alone."""
+    """A DNS name and its Tritons, all on one ``port``."""
 
-    def __init__(self, dns: DnsServer, port: int, url: str, session: aiohttp.ClientSession) -> None:
-        self._dns, self._port, self._url, self._session = dns, port, url, session
+    def __init__(self, dns: DnsServer, port: int) -> None:
+        self._dns, self._port = dns, port
         self._tritons: list[GrpcTriton] = []
         self._spare = [f"127.0.0.{number}" for number in range(2, 100)]
         self.outcome = Outcome()
-
-    async def ask(self) -> None:
-        async with self._session.post(f"{self._url}/v1/embeddings", json={"input": "a"}) as response:
-            await response.read()
-            self.outcome.statuses[response.status] = self.outcome.statuses.get(response.status, 0) + 1
 
     async def come(self) -> GrpcTriton:
         triton = GrpcTriton(self._spare.pop(0), self._port, _CALL_SECONDS)
@@ -92,29 +87,13 @@ class Pool:
     def _tell(self) -> None:
         self._dns.names[_NAME] = [triton.host for triton in self._tritons]
 
-    async def split(self, calls: int) -> None:
+    async def split(self, load: Load, calls: int) -> None:
         """One call after another over two Tritons."""
         before = [len(triton.service.calls) for triton in self._tritons]
         for _ in range(calls):
-            await self.ask()
+            await load.ask()
         first, second = (len(triton.service.calls) - had for triton, had in zip(self._tritons, before, strict=True))
         self.outcome.split = first, second
-
-    @asynccontextmanager
-    async def load(self) -> AsyncIterator[None]:
-        """Within it callers ask again as soon as they are answered; each has its last answer."""
-        going = True
-
-        async def ask_on() -> None:
-            while going:
-                await self.ask()
-
-        callers = [asyncio.create_task(ask_on()) for _ in range(_CALLERS)]
-        try:
-            yield
-        finally:
-            going = False
-            await asyncio.gather(*callers)
 
     async def stop(self) -> None:
         for triton in self._tritons:
@@ -128,19 +107,21 @@ async def come_and_go(folder: Path, rounds: int) -> Outcome:
         own = {"TRITON": f"{_NAME}:{port}", "DNS": address, "MODELS": "embed-m3"}
         environ = await asyncio.to_thread(prepare, folder, **own)
         frontend = Served(environ, folder / "log", FRONTEND)
-        pool = Pool(dns, port, frontend.url, session)
+        pool, load = Pool(dns, port), Load(session, frontend.url, "a")
         await pool.come()
         await pool.come()
         try:
             await frontend.start()
-            await pool.split(200)
-            async with pool.load():
-                for number in range(rounds):
-                    await pool.come_and_serve()
-                    await pool.go(_LIVES_ON if number % 2 else 0.0)
+            await pool.split(load, 200)
+            load.start(_CALLERS)
+            for number in range(rounds):
+                await pool.come_and_serve()
+                await pool.go(_LIVES_ON if number % 2 else 0.0)
+            await load.stop()
         finally:
             await frontend.stop()
         await pool.stop()
+    pool.outcome.statuses = Counter(answer.status for answer in load.answers)
     return pool.outcome
 
 

@@ -12,6 +12,8 @@ from tests.raw import post
 
 ADMIN_KEY = "a" * 32
 EMBED, SPEAK = "/v1/embeddings", "/v1/audio/speech"
+# For tests with an application of their own, in a file whose tests share one.
+APART = pytest.mark.asyncio(loop_scope="function")
 # Whole requests as bytes.
 EMBEDDED = post(EMBED, b'{"input": "a"}')
 SPOKEN = post(SPEAK, b'{"input": "Hello there.", "voice": "amy"}')

@@ -12,12 +12,10 @@ from frontend.pages.openapi import document
 from tests.charges import charges
 from tests.conftest import KEY, Client
 from tests.fakes import FakeTriton
-from tests.http.calls import refusal
+from tests.http.calls import APART, refusal
 from tests.speech import encode, say, transcribe
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-# For tests with an application of their own.
-_APART = pytest.mark.asyncio(loop_scope="function")
 
 ALIASES = Aliases(
     models={"whisper-1": "stt-1", "gpt-4o-mini-tts": "tts-1", "BAAI/bge-m3": "embed-m3"},
@@ -30,7 +28,7 @@ WAV = encode(say("Good morning everybody, this is a test."), "wav")
 SPEECH = {"input": "Hello.", "voice": "amy"}
 
 
-@_APART
+@APART
 @pytest.mark.parametrize(
     ("path", "body", "param"),
     [
@@ -46,7 +44,7 @@ async def test_names_and_parameters_of_others_are_refused_unless_they_are_set(
     assert await refusal(await client.post(path, json=body)) == (400, param)
 
 
-@_APART
+@APART
 async def test_v1_has_no_list_of_voices_unless_aliases_are_set(client: Client) -> None:
     assert (await client.get("/v1/audio/voices")).status == 404
 
@@ -76,7 +74,7 @@ async def test_the_voice_behind_an_alias_speaks(client: Client, triton: FakeTrit
     assert {call[0] for call in triton.calls} == {"piper_ryan"}
 
 
-@_APART
+@APART
 @pytest.mark.settings(aliases=ALIASES)
 async def test_charges_and_metrics_are_of_the_model_itself(client: Client, settings: Settings) -> None:
     assert (await transcribe(client, WAV, model="whisper-1")).status == 200

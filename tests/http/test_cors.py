@@ -5,15 +5,13 @@ from typing import Any
 import pytest
 
 from tests.conftest import Client
-from tests.http.calls import ADMIN_KEY, EMBED
+from tests.http.calls import ADMIN_KEY, APART, EMBED
 from tests.raw import ask, head
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 PAGE, OTHER_PAGE, STRANGER = "https://app.example.com", "http://localhost:5173", "https://evil.example.com"
 SETTINGS = {"cors_origins": f"{PAGE}, {OTHER_PAGE}", "admin_key": ADMIN_KEY}
-# For tests with an application of their own.
-_APART = pytest.mark.asyncio(loop_scope="function")
 NO_KEY = {"Authorization": ""}
 
 
@@ -26,7 +24,7 @@ def _cors(answer: Any) -> dict[str, str]:
     return {name: value for name, value in answer.headers.items() if name.startswith("Access-Control-")}
 
 
-@_APART
+@APART
 async def test_without_the_setting_no_page_of_another_origin_may_call(client: Client) -> None:
     asked = await client.options(EMBED, headers=_preflight(PAGE))
     called = await client.post(EMBED, json={"input": "a"}, headers={"Origin": PAGE})
@@ -128,7 +126,7 @@ async def test_only_paths_of_the_api_are_open_to_pages(client: Client, path: str
     assert (_cors(asked), _cors(called)) == ({}, {})
 
 
-@_APART
+@APART
 @pytest.mark.settings(cors_origins="*")
 async def test_every_page_may_call_where_the_setting_says_so(client: Client) -> None:
     asked = await client.options(EMBED, headers=_preflight(STRANGER))

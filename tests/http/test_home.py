@@ -5,10 +5,9 @@ import re
 import pytest
 
 from tests.conftest import Client
+from tests.http.calls import APART
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-# For tests with an application of their own.
-_APART = pytest.mark.asyncio(loop_scope="function")
 
 PAGES = ["/", "/playground", "/dashboard", "/docs"]
 PATHS = [*PAGES, "/openapi.json", "/health/ready", "/health/live", "/metrics"]
@@ -120,7 +119,7 @@ async def test_without_an_admin_key_there_is_no_page_of_keys_and_no_link(client:
         assert "/keys" not in await _links(client, path)
 
 
-@_APART
+@APART
 async def test_with_an_admin_key_every_page_links_the_page_of_keys(admin: Client) -> None:
     for path in (*PAGES, "/keys"):
         assert await _links(admin, path) >= {"/", "/playground", "/dashboard", "/keys", "/docs"}, path
@@ -128,7 +127,7 @@ async def test_with_an_admin_key_every_page_links_the_page_of_keys(admin: Client
     assert here == ["/keys"]
 
 
-@_APART
+@APART
 async def test_the_page_of_keys_is_light_and_needs_nothing_of_another_origin(admin: Client) -> None:
     text = await _text(admin, "/keys")
     parts = await _parts(admin, text)
@@ -141,7 +140,7 @@ async def test_the_page_of_keys_is_light_and_needs_nothing_of_another_origin(adm
             assert "Set-Cookie" not in response.headers
 
 
-@_APART
+@APART
 async def test_only_the_script_of_api_keys_stores_a_key_beyond_the_page(admin: Client) -> None:
     parts = await _parts(admin, await _text(admin, "/keys"))
     kept = re.compile("sessionStorage|localStorage|indexedDB|cookie|history\\.|caches")

@@ -22,13 +22,11 @@ from tests.charges import COST, ORG_KEY, TEXT, charges, other_key, speak
 from tests.conftest import Client, bearer, running
 from tests.eventually import until
 from tests.fakes import FakeTriton, add_key
-from tests.http.calls import EMBED
+from tests.http.calls import APART, EMBED
 from tests.samples import Change, value
 from tests.speech import encode, say, transcribe
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-# For tests with an application of their own.
-_APART = pytest.mark.asyncio(loop_scope="function")
 
 PLAIN = "text/plain; version=0.0.4; charset=utf-8"
 RERANK = "/v1/rerank"
@@ -127,7 +125,7 @@ async def test_each_scrape_gets_its_own_format() -> None:
     assert (text.decode(), openmetrics.decode()) == (PLAIN, OPENMETRICS)
 
 
-@_APART
+@APART
 async def test_requests_are_counted_by_operation_status_and_tier(client: Client, settings: Settings) -> None:
     company = bearer(await other_key(settings, tier="company"))
     counted = {
@@ -165,7 +163,7 @@ async def test_bytes_of_bodies_and_answers_are_counted_as_sent(client: Client) -
     assert size + head < went.by < size + head + 100
 
 
-@_APART
+@APART
 @pytest.mark.parametrize(
     ("failure", "error"),
     [
@@ -191,7 +189,7 @@ def _limited(client: Client) -> Awaitable[Any]:
     return client.post(RERANK, json={}, headers=bearer(ORG_KEY))
 
 
-@_APART
+@APART
 @pytest.mark.parametrize(
     ("operation", "reason", "send"),
     [
@@ -222,7 +220,7 @@ async def test_refusals_are_counted_by_reason(
     assert [each for each, change in counted.items() for _ in range(int(change.by))] == [reason] * bool(reason)
 
 
-@_APART
+@APART
 async def test_metrics_count_what_the_ledger_charges(client: Client, settings: Settings) -> None:
     money = {name: Change("quartet_charged_micro_chf_total", operation=name) for name in ("speech", "transcriptions")}
     characters = Change("quartet_characters_total", model="tts-1")

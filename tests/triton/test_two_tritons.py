@@ -4,7 +4,6 @@ import asyncio
 import signal
 import time
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
@@ -14,6 +13,7 @@ from scripts.local_triton.server import LocalTriton
 from scripts.run.state import REPOSITORY
 from tests.conftest import KEY, bearer
 from tests.eventually import until
+from tests.faults.callers import Load
 from tests.faults.served import FRONTEND, Served
 from tests.frontends import prepare
 from tests.triton.conftest import send
@@ -25,15 +25,6 @@ CALLERS = 12
 DEADLINE = 4.0
 # These machines are noisy: what is asked for is one second.
 NOISE = 0.5
-
-
-@dataclass
-class Answer:
-    """A call's start and end in seconds, and its status."""
-
-    begun: float
-    ended: float
-    status: int
 
 
 class Pair:
@@ -72,35 +63,12 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     made.stop()
 
 
-class Load:
-    """Callers who ask again as soon as they are answered."""
-
-    def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
-        self._session, self._address = session, f"{url}/v1/embeddings"
-        self.answers: list[Answer] = []
-        self._callers = [asyncio.create_task(self._ask_on()) for _ in range(CALLERS)]
-
-    async def ask(self) -> Answer:
-        begun = time.monotonic()
-        async with self._session.post(self._address, json={"input": "a cat on a mat " * 20}) as response:
-            await response.read()
-        return Answer(begun, time.monotonic(), response.status)
-
-    async def _ask_on(self) -> None:
-        while True:
-            self.answers.append(await self.ask())
-
-    async def stop(self) -> None:
-        for caller in self._callers:
-            caller.cancel()
-        await asyncio.gather(*self._callers, return_exceptions=True)
-
-
 @pytest.fixture
 async def load(pair: Pair) -> AsyncIterator[Load]:
     await until(pair.frontend.is_whole, 30)
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), headers=bearer(KEY)) as session:
-        running = Load(session, pair.frontend.url)
+        running = Load(session, pair.frontend.url, "a cat on a mat " * 20)
+        running.start(CALLERS)
         yield running
         await running.stop()
 
