@@ -23,7 +23,6 @@ COPY frontend/catalogue /app/frontend/catalogue
 COPY client/__init__.py client/recordings.py /app/client/
 COPY client/recordings /app/client/recordings
 COPY model_repository /app/model_repository
-COPY docker/export.sh /app/export.sh
 # What libraries keep of their own goes where there is room.
 ENV PYTHONUNBUFFERED=1 HOME=/work
 
@@ -39,5 +38,5 @@ LABEL org.opencontainers.image.title="Quartet's export of models" \
     org.opencontainers.image.version="${VERSION}" \
     org.opencontainers.image.revision="${REVISION}"
 USER 10001
-ENTRYPOINT ["bash", "/app/export.sh"]
+ENTRYPOINT ["python", "-m", "scripts.export_models.publish", "--work", "/work", "--folder", "/folder"]
 CMD ["--source", "demo"]

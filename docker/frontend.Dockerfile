@@ -25,7 +25,7 @@ FROM ${BASE} AS image
 RUN useradd --uid 10001 --no-create-home quartet && install --directory --owner quartet /usage
 COPY --from=build /opt/quartet /opt/quartet
 ENV PATH=/opt/quartet/bin:${PATH} PYTHONUNBUFFERED=1 QUARTET_HOST=0.0.0.0 QUARTET_PORT=8080 \
-    QUARTET_MODEL_REPOSITORY=/models QUARTET_USAGE_FOLDER=/usage QUARTET_ADMIN_HOST=0.0.0.0 QUARTET_ADMIN_PORT=8081
+    QUARTET_MODEL_REPOSITORY=/models/current QUARTET_USAGE_FOLDER=/usage QUARTET_ADMIN_HOST=0.0.0.0 QUARTET_ADMIN_PORT=8081
 
 FROM image AS sbom
 COPY docker/sbom.py /tmp/

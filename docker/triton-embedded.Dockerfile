@@ -9,7 +9,8 @@ RUN useradd --uid 1000 --no-create-home triton-server
 COPY model_repository/requirements.txt model_repository/requirements-nodeps.txt model_repository/triton.args \
     model_repository/triton.env /app/model_repository/
 COPY scripts/local_triton /app/scripts/local_triton
-COPY scripts/__init__.py /app/scripts/__init__.py
+COPY scripts/__init__.py scripts/machine.py /app/scripts/
+COPY scripts/run/__init__.py scripts/run/fit.py /app/scripts/run/
 ENV PIP="python -m pip --python /opt/quartet/bin/python"
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
     python -m venv --without-pip /opt/quartet \

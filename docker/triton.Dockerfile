@@ -13,6 +13,12 @@ RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
     && rm /tmp/requirements*.txt
 ENV LD_LIBRARY_PATH=/usr/local/lib/python3.12/dist-packages/nvidia/cublas/lib:${LD_LIBRARY_PATH}
 COPY model_repository/triton.args model_repository/triton.env docker/triton.sh /opt/quartet/
+# Machine code for the GPU, which its driver compiles.
+RUN install --directory --owner 1000 /cuda
+# What fits threads and instances to the container.
+COPY scripts/__init__.py scripts/machine.py /app/scripts/
+COPY scripts/local_triton/__init__.py scripts/local_triton/checks.py /app/scripts/local_triton/
+COPY scripts/run/__init__.py scripts/run/fit.py /app/scripts/run/
 
 FROM image AS sbom
 COPY docker/sbom.py /tmp/

@@ -1,7 +1,6 @@
 """What is counted of the product and its peers."""
 
 from lab.peers import ratios
-from lab.peers.picture import BENCHMARKS, PICTURE, bars, mark
 from lab.peers.recorded import Recording
 from lab.peers.sides import Case
 from lab.peers.word_errors import Errors, Heard, errors
@@ -39,9 +38,3 @@ def test_words_replaced_left_out_and_put_in_are_wrong_and_digits_are_words() -> 
 def test_the_first_word_of_each_prompt_is_held_to_where_it_begins() -> None:
     words = [("Hello", 1.25, 1.5), ("there", 1.5, 2.0), ("call", 2.5, 3.5), ("2", 3.5, 4.0), ("people.", 4.0, 5.0)]
     assert errors([SAID], [Heard("Hello there call 2 people", words)]).late == (0.25, 0.5)
-
-
-def test_the_picture_was_drawn_of_the_first_table_as_it_is() -> None:
-    rows = bars(BENCHMARKS.read_text(encoding="utf-8"))
-    assert len(rows) >= 10
-    assert PICTURE.read_text(encoding="utf-8").endswith(mark(rows))

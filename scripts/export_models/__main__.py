@@ -56,6 +56,8 @@ def _export(options: argparse.Namespace, arguments: Sequence[str]) -> int:
     if options.source == "folder" and options.folder is None:
         raise SourceError("--source folder needs --folder")
     source = source_of(options.source, options.folder, options.work)
+    if options.stale:
+        return plan.STALE if _out_of_date(options, source, options.models) else 0
     faults = dict[str, str]()
     # A folder is at hand; what can be downloaded matters only where something is to be.
     if options.source == "folder":

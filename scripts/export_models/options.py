@@ -22,6 +22,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--only", dest="models", choices=plan.MODELS, action="append", metavar="MODEL")
     parser.add_argument("--force", action="store_true", help="export again what is there already")
     parser.add_argument("--check", action="store_true", help="only say whether the source has what an export needs")
+    parser.add_argument("--stale", action="store_true", help="only say by the exit code 1 that a model is out of date")
     given = parser.parse_args(arguments)
     given.models = given.models or list(plan.MODELS)
     return given

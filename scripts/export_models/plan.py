@@ -28,9 +28,11 @@ CHECKPOINTS = {
 MODELS = tuple(CHECKPOINTS)
 # Raised by each change of what an export writes, so that the next start exports anew: of the code here, of the texts it
 # calibrates on, of the demo's voices, and of the libraries that write files.
-EXPORT_VERSION = 1
+EXPORT_VERSION = 2
 # The exit codes of an export in which no model could be exported, and in which others than some could.
 NONE_LEFT, SOME_FAILED = 2, 3
+# That of --stale where a model is to be exported.
+STALE = 1
 # What the libraries take before any weights, and a byte of a checkpoint's weights at the most: M3 takes 5.8 GB for 2.3,
 # and maps these.
 # Whispers lie there in fp16, and the original that they are compared with is in fp32.

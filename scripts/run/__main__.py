@@ -22,7 +22,7 @@ from scripts.local_triton.child import die_with_parent
 from scripts.run import preflight
 from scripts.run.state import REPOSITORY, folder_in_use, models_in_use
 
-# docs/configuration.md, "The demo models", says more.
+# See docs/models.md, "The demo models".
 DEMO_BOUNDS = "The demo's Whisper is base, in 99 languages; its voice ryan is natural, the others speak like robots."
 
 

@@ -1,15 +1,22 @@
-"""Threads and instances that suit this machine, in the place of the committed ones, which are for two processors.
+"""Fits threads and instances to this machine; the committed configurations are for two processors.
 
     python -m scripts.run.fit --repository model_repository
 
-writes ``configs/machine.pbtxt`` beside each ``config.pbtxt`` that this machine wants otherwise. Triton takes it under
-``--model-config-name=machine``, and ``config.pbtxt`` where there is none. ``FIT=threads=4,voices=2`` in the environment
-says numbers otherwise.
+writes ``configs/machine.pbtxt`` next to each ``config.pbtxt`` that does not fit. Triton reads it with
+``--model-config-name=machine``, and ``config.pbtxt`` if it is missing.
+
+    python -m scripts.run.fit --repository /models/current --into /tmp/repository
+
+leaves the repository alone and writes into another folder, with links to the models: containers with different
+processors can share one read-only repository. ``FIT=threads=4,voices=2`` in the environment overrides numbers.
+``PROCESSORS`` overrides the number of processors: on Kubernetes a pod without a limit sees those of its node.
 """
 
 import argparse
+import json
 import os
 import re
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -18,6 +25,8 @@ from scripts.local_triton.checks import PreflightError
 from scripts.machine import cores, memory_bytes, processors
 
 CONFIG_NAME = "machine"
+# Models without a configuration of this name, the voices, run on the processors of a GPU's machine.
+_GPU_CONFIG_NAME = "gpu"
 _GB = 10**9
 # Most threads that speed up one window or one batch of texts.
 _MOST_THREADS = 16
@@ -26,14 +35,14 @@ _MOST_WHISPERS = 4
 # Bytes of memory of one more instance of both real Whispers, and of all six real voices.
 _WHISPERS_BYTES = 5 * _GB
 _VOICES_BYTES = 1.4 * _GB
-# Where a config.pbtxt has each number, between what stands before and behind it.
+# Patterns of the numbers in a config.pbtxt, with the text before and after.
 _THREADS = r'(key: "intra_threads" value { string_value: ")\d+(")'
 _INSTANCES = r"(instance_group \[ { count: )\d+( )"
 
 
 @dataclass(frozen=True)
 class Fit:
-    """``threads`` of a text or Whisper run, instances of each Whisper and voice, and the frontend's workers."""
+    """``threads`` per run of a text model or Whisper, instances of Whispers and voices, and the frontend's workers."""
 
     processors: int
     threads: int
@@ -45,13 +54,13 @@ class Fit:
 
     @classmethod
     def of(cls, processors: int, memory: int, cores: int | None = None) -> "Fit":
-        """For so many processors, of which some are left to the frontend, and bytes of memory.
+        """Fit to a number of processors, some of which are left to the frontend, and bytes of memory.
 
-        ``cores`` are those that one run may use; all processors are where nothing is said.
+        ``cores`` (default: all processors) bounds the threads of one run.
         """
         ours = processors if processors <= 2 else processors - processors // 4
         threads = min(ours, _MOST_THREADS, cores or processors)
-        # A quarter of the memory for instances beyond the first is little enough beside the models themselves.
+        # Additional instances may take a quarter of the memory.
         spare = memory / 4
         return cls(
             processors=processors,
@@ -89,11 +98,34 @@ class Fit:
                 own.parent.mkdir(exist_ok=True)
                 own.write_text(fitted, encoding="utf-8")
 
+    def link(self, repository: Path, folder: Path) -> None:
+        """Fill ``folder`` with links to the models of ``repository``, and with configurations that fit.
+
+        A model that could not be exported is left out, so that Triton starts with the others.
+        """
+        shutil.rmtree(folder, ignore_errors=True)
+        for committed in sorted(repository.glob("*/config.pbtxt")):
+            if _failed(committed.parent):
+                continue
+            model = folder / committed.parent.name
+            (model / "configs").mkdir(parents=True)
+            for path in (*committed.parent.iterdir(), *committed.parent.glob("configs/*.pbtxt")):
+                if path.name != "configs":
+                    (model / path.relative_to(committed.parent)).symlink_to(path)
+            for name in (CONFIG_NAME, _GPU_CONFIG_NAME):
+                if not (own := model / "configs" / f"{name}.pbtxt").exists():
+                    own.write_text(self._fitted(model.name, committed.read_text(encoding="utf-8")), encoding="utf-8")
+
     def _fitted(self, model: str, text: str) -> str:
         if model.startswith("piper_"):
             return _replaced(text, _INSTANCES, self.voices)
         fitted = _replaced(text, _THREADS, self.threads)
         return _replaced(fitted, _INSTANCES, self.whispers) if model.startswith("whisper_") else fitted
+
+
+def _failed(model: Path) -> bool:
+    stamp = model / "1" / "exported.json"
+    return stamp.is_file() and bool(json.loads(stamp.read_text(encoding="utf-8"))["failed"])
 
 
 def _within(least: int, wanted: int, *most: int) -> int:
@@ -108,30 +140,37 @@ def _replaced(text: str, pattern: str, value: int) -> str:
 
 
 def of_this_machine(environ: Mapping[str, str]) -> Fit:
-    """For what this process may use, but for numbers that ``FIT`` says otherwise, as ``threads=4,voices=2``.
+    """Fit to what this process may use. ``FIT`` overrides numbers, as in ``threads=4,voices=2``.
 
-    Raises ``PreflightError`` for what is no such number.
+    Raises ``PreflightError`` if ``FIT`` is invalid.
     """
-    fitted = Fit.of(processors(), memory_bytes(), cores())
+    ours = environ.get("PROCESSORS", "")
+    if not (ours or "0").isdecimal():
+        raise PreflightError(f"PROCESSORS={ours}: must be a whole number")
+    fitted = Fit.of(int(ours or 0) or processors(), memory_bytes(), cores())
     known = {each.name for each in fields(fitted)} - {"processors"}
-    said: dict[str, int] = {}
+    overrides: dict[str, int] = {}
     for part in environ.get("FIT", "").replace(",", " ").split():
         name, _, value = part.partition("=")
         if name not in known or not value.isdecimal() or not int(value):
             raise PreflightError(f"FIT={part}: must be like threads=4, one of {', '.join(sorted(known))}")
-        said[name] = int(value)
-    return replace(fitted, **said)
+        overrides[name] = int(value)
+    return replace(fitted, **overrides)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Fit the models' configurations to this machine.")
     parser.add_argument("--repository", type=Path, default=Path("model_repository"))
-    repository = parser.parse_args().repository
+    parser.add_argument("--into", type=Path, help="a folder for links and configurations, instead of the repository")
+    options = parser.parse_args()
     try:
         fit = of_this_machine(os.environ)
     except PreflightError as error:
         parser.error(str(error))
-    fit.write(repository)
+    if options.into:
+        fit.link(options.repository.resolve(), options.into)
+    else:
+        fit.write(options.repository)
     print(fit)
 
 

@@ -27,7 +27,7 @@ from tests.examples import examples
 _NAME = "quartet-containers"
 _SERVICES = ("frontend", "triton-cpu", "redis", "postgres")
 _METRICS = "import urllib.request; print(urllib.request.urlopen('http://127.0.0.1:8081/metrics').read().decode())"
-_MODEL = "/models/whisper_turbo/1/whisper"
+_MODEL = "/models/current/whisper_turbo/1/whisper"
 
 
 def _arguments() -> argparse.Namespace:

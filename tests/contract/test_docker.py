@@ -1,5 +1,6 @@
 """compose.yaml and the Dockerfiles, as far as they can be checked without a container engine."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -75,11 +76,6 @@ def test_a_service_has_no_rights_and_bounds_of_memory_and_processors() -> None:
         confined = service["read_only"], service["cap_drop"], service["security_opt"]
         assert confined == (True, ["ALL"], ["no-new-privileges:true"]), name
         assert {"mem_limit", "cpus"} <= service.keys(), name
-
-
-def test_the_export_has_the_limits_of_triton_for_which_it_fits_the_models() -> None:
-    for name in ("mem_limit", "cpus"):
-        assert SERVICES["export"][name] == SERVICES["triton-cpu"][name]
 
 
 def test_an_image_of_ours_has_the_tag_that_it_is_built_with() -> None:
@@ -201,36 +197,39 @@ def test_both_sides_of_triton_pin_the_same_numpy() -> None:
     assert len(pins) == 1
 
 
-def test_the_export_script_fills_an_empty_volume(tmp_path: Path) -> None:
+def test_the_exports_image_selects_a_whole_export_and_keeps_it_until_something_changes(tmp_path: Path) -> None:
     """The content of the export image in a clean folder."""
-    app = tmp_path / "app"
+    app, models = tmp_path / "app", tmp_path / "models"
     ignored = shutil.ignore_patterns("*.onnx", "whisper", "tokenizer.json", "exported.json", "__pycache__")
     shutil.copytree(ROOT / "model_repository", app / "model_repository", ignore=ignored, symlinks=True)
     shutil.copytree(ROOT / "scripts", app / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "frontend" / "catalogue", app / "frontend" / "catalogue")
     shutil.copy(ROOT / "frontend" / "__init__.py", app / "frontend")
-    shutil.copy(ROOT / "docker" / "export.sh", app)
-    models = tmp_path / "models"
-    models.mkdir()
-    environment = {
-        "PATH": f"{BIN}:/usr/bin:/bin",
-        "HOME": str(tmp_path),
-        "MODELS_FOLDER": str(models),
-        "WORK_FOLDER": str(tmp_path / "work"),
-    }
+    environment = {"PATH": f"{BIN}:/usr/bin:/bin", "HOME": str(tmp_path)}
     demo_voices(tmp_path / "checkpoints" / VOICES.repository)
-    source = ["--source", "folder", "--folder", str(tmp_path / "checkpoints")]
-    command = ["bash", str(app / "export.sh"), *source, "--only", "piper_amy"]
-    subprocess.run(command, env=environment, check=True, capture_output=True)
-    assert (models / "piper_amy" / "1" / "model.onnx").is_file()
-    assert (models / "whisper_large_v3" / "1" / "model.py").is_symlink()
-    # What an export has written is there after the next start, and code is that of the image.
-    for changed in ("piper_amy/config.pbtxt", "whisper_turbo/1/model.py"):
-        with (models / changed).open("a", encoding="utf-8") as file:
-            file.write("# changed\n")
-    subprocess.run(command, env=environment, check=True, capture_output=True)
-    assert "# changed" in (models / "piper_amy" / "config.pbtxt").read_text(encoding="utf-8")
-    assert "# changed" not in (models / "whisper_turbo" / "1" / "model.py").read_text(encoding="utf-8")
+    entry = re.findall(
+        r'^ENTRYPOINT \["python", (.+)\]$', (ROOT / "docker/export.Dockerfile").read_text(), re.MULTILINE
+    )
+    places = {"/work": tmp_path / "work", "/folder": tmp_path / "checkpoints"}
+    words = [str(places.get(word, word)) for word in json.loads(f"[{entry[0]}]")]
+    command = [sys.executable, *words, "--models", str(models), "--source", "folder", "--only", "piper_amy"]
+
+    def export() -> Path:
+        subprocess.run(command, cwd=app, env=environment, check=True, capture_output=True)
+        return (models / "current").resolve()
+
+    first = export()
+    assert (first / "piper_amy" / "1" / "model.onnx").is_file()
+    assert (first / "whisper_large_v3" / "1" / "model.py").is_symlink()
+    assert export() == first
+    with (app / "model_repository" / "whisper_turbo" / "1" / "model.py").open("a", encoding="utf-8") as file:
+        file.write("# changed\n")
+    second = export()
+    assert (second / "piper_amy" / "1" / "model.onnx").is_file()
+    assert [
+        "# changed" in (each / "whisper_turbo" / "1" / "model.py").read_text(encoding="utf-8")
+        for each in (first, second)
+    ] == [False, True]
 
 
 @pytest.fixture(scope="module")

@@ -6,13 +6,11 @@ each row is divided by its own scale before, and what comes of it multiplied by 
 the processor has: bfloat16 in hardware, or float32.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import openvino as ov
-from numpy.polynomial import Chebyshev, Polynomial
 from openvino import opset15 as op
 
 from scripts.export_models.progress import SILENT, Progress
@@ -22,8 +20,6 @@ _LEAST_SCALE = 1e-9
 _MIDDLE = 128
 # What GELU gives is 0.17 below zero at most, and far above it. Twice and half of this lose more on the demo's Whisper.
 _LOW = 16
-# Beyond it GELU is nothing or what it was given, to 3e-5 of that; a polynomial of this degree is at most 7e-5 off.
-_GELU_BOUND, _GELU_DEGREE = 4.2, 8
 
 
 def whisper_encoder(config: Any, state: dict[str, Any], progress: Progress = SILENT) -> ov.Model:
@@ -73,7 +69,7 @@ class _Encoder(Layers):
         attended = joined(self._attention(query, key, value))
         x = op.add(x, self._product(_quantised(attended, _MIDDLE), f"{name}.self_attn.out_proj"))
         inner = self._product(_quantised(self.norm(x, f"{name}.final_layer_norm"), _MIDDLE), f"{name}.fc1")
-        return op.add(x, self._product(_quantised(fitted_gelu(inner), _LOW), f"{name}.fc2"))
+        return op.add(x, self._product(_quantised(op.gelu(inner, "ERF"), _LOW), f"{name}.fc2"))
 
     def _attention(self, query: Any, key: Any, value: Any) -> Any:
         """Queries are multiplied by keys in int8, by a scale of each query and one of each head's keys (SageAttention,
@@ -93,23 +89,6 @@ class _Encoder(Layers):
         product = op.matmul(frames.values, dequantised(weight, scales), False, True)
         around = op.subtract(product, frames.zero_point * (weight * scales).sum(axis=1))
         return op.add(op.multiply(around, frames.scale), self.bias(name))
-
-
-def fitted_gelu(x: Any) -> Any:
-    """x times the normal distribution's share below it, which is half and an odd polynomial of x: OpenVINO's own takes
-    twice as long as all else between two products.
-    """
-
-    def share_by_x(squares: Any) -> Any:
-        return [math.erf(math.sqrt(square / 2)) / math.sqrt(4 * square) for square in squares]
-
-    fitted = Chebyshev.interpolate(share_by_x, _GELU_DEGREE, domain=[0, _GELU_BOUND**2])
-    *others, result = (np.float32(factor) for factor in fitted.convert(kind=Polynomial).coef)
-    bounded = op.clamp(x, -_GELU_BOUND, _GELU_BOUND)
-    square = op.multiply(bounded, bounded)
-    for factor in reversed(others):
-        result = op.add(op.multiply(square, result), factor)
-    return op.multiply(x, op.add(op.multiply(bounded, result), np.float32(0.5)))
 
 
 def _quantised(x: Any, zero_point: int) -> _Quantised:

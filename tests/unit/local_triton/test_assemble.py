@@ -89,11 +89,21 @@ def image(tmp_path: Path) -> Path:
     printed = '"OMP_NUM_THREADS=$OMP_NUM_THREADS" "GLIBC_TUNABLES=$GLIBC_TUNABLES" "$@"'
     server.write_text(f'#!/bin/sh\nprintf "%s\\n" {printed}\n', encoding="utf-8")
     server.chmod(0o755)
+    models = tmp_path / "exports" / "first"
+    (models / "m3_embedder").mkdir(parents=True)
+    shutil.copy(ROOT / "model_repository" / "m3_embedder" / "config.pbtxt", models / "m3_embedder")
+    (tmp_path / "current").symlink_to(models)
     return tmp_path
 
 
+def _environment(image: Path) -> dict[str, str]:
+    """``python3`` is that of these tests."""
+    path = f"{image}:{Path(sys.executable).parent}:/usr/bin:/bin"
+    return {"PATH": path, "APP": str(ROOT), "TMPDIR": str(image), "MODEL_REPOSITORY": str(image / "current")}
+
+
 def _started(image: Path, *arguments: str, **variables: str) -> list[str]:
-    environment = {"PATH": f"{image}:/usr/bin:/bin", **variables}
+    environment = _environment(image) | variables
     done = subprocess.run(
         [image / "triton.sh", *arguments], env=environment, capture_output=True, text=True, check=True
     )
@@ -101,7 +111,15 @@ def _started(image: Path, *arguments: str, **variables: str) -> list[str]:
 
 
 def test_the_image_starts_triton_with_the_arguments_of_the_launcher_before_its_own(image: Path) -> None:
-    assert _started(image, "--load-model=*", "a b")[2:] == [*settings.arguments(), "--load-model=*", "a b"]
+    repository = f"--model-repository={image / 'repository'}"
+    assert _started(image, "--load-model=*", "a b")[2:] == [*settings.arguments(), repository, "--load-model=*", "a b"]
+
+
+def test_the_image_reads_the_export_that_was_selected_when_it_started(image: Path) -> None:
+    _started(image)
+    model = image / "repository" / "m3_embedder"
+    assert (model / "config.pbtxt").readlink() == image / "exports" / "first" / "m3_embedder" / "config.pbtxt"
+    assert (model / "configs" / "machine.pbtxt").is_file()
 
 
 def test_the_image_has_the_variables_of_the_launcher(image: Path) -> None:
@@ -122,7 +140,7 @@ def test_sigterm_reaches_triton_and_the_image_ends_with_its_exit_code(image: Pat
         '#!/bin/bash\ntrap "echo ended; exit 7" TERM\necho started\nwhile :; do sleep 0.05; done\n',
         encoding="utf-8",
     )
-    environment = {"PATH": f"{image}:/usr/bin:/bin"}
+    environment = _environment(image)
     with subprocess.Popen([image / "triton.sh"], env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "started\n"

@@ -93,3 +93,42 @@ def test_a_file_that_cannot_be_fitted_is_an_error(repository: Path) -> None:
     (repository / "m3_embedder" / "config.pbtxt").write_text("name: 'm3_embedder'\n", encoding="utf-8")
     with pytest.raises(ValueError, match="intra_threads"):
         TWO.write(repository)
+
+
+def test_processors_that_are_given_are_not_counted() -> None:
+    assert of_this_machine({"PROCESSORS": "64"}).threads > of_this_machine({"PROCESSORS": "1"}).threads
+    assert of_this_machine({"PROCESSORS": "0"}) == of_this_machine({})
+
+
+def test_processors_that_are_no_number_are_refused() -> None:
+    with pytest.raises(PreflightError, match="PROCESSORS=four: must be a whole number"):
+        of_this_machine({"PROCESSORS": "four"})
+
+
+def test_links_leave_the_repository_alone_and_bring_configurations_that_fit(repository: Path, tmp_path: Path) -> None:
+    before = {path: path.read_bytes() for path in repository.rglob("*") if path.is_file()}
+    fit, folder = Fit.of(64, 512 * GB), tmp_path / "linked"
+    fit.link(repository, folder)
+    assert {path: path.read_bytes() for path in before} == before
+    assert (folder / "whisper_turbo" / "config.pbtxt").resolve() == repository / "whisper_turbo" / "config.pbtxt"
+    assert _written(folder)["whisper_turbo"].instance_group[0].count == fit.whispers
+
+
+def test_voices_fit_a_gpus_machine_too_and_its_own_configurations_stay(repository: Path, tmp_path: Path) -> None:
+    own = repository / "whisper_turbo" / "configs" / "gpu.pbtxt"
+    own.parent.mkdir()
+    own.write_text("committed", encoding="utf-8")
+    fit, folder = Fit.of(64, 512 * GB), tmp_path / "linked"
+    fit.link(repository, folder)
+    voice = (folder / "piper_ryan" / "configs" / "gpu.pbtxt").read_text(encoding="utf-8")
+    assert f"count: {fit.voices} " in voice
+    assert (folder / "whisper_turbo" / "configs" / "gpu.pbtxt").read_text(encoding="utf-8") == "committed"
+
+
+def test_a_model_that_could_not_be_exported_is_left_out(repository: Path, tmp_path: Path) -> None:
+    stamp = repository / "piper_ryan" / "1" / "exported.json"
+    stamp.parent.mkdir()
+    stamp.write_text('{"failed": "no such file"}', encoding="utf-8")
+    TWO.link(repository, tmp_path / "linked")
+    assert not (tmp_path / "linked" / "piper_ryan").exists()
+    assert (tmp_path / "linked" / "piper_amy").exists()

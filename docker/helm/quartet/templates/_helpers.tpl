@@ -125,13 +125,18 @@ topologySpreadConstraints:
 {{- printf "%s %s %s" (include "quartet.image" (dict "root" . "name" "export")) .Values.models.source .Values.models.precision | sha256sum | trunc 8 }}
 {{- end }}
 
+{{- /* The folder with one export. That of a Job has the name of the export, so revisions never share a folder. */}}
+{{- define "quartet.repository" -}}
+{{- if eq .Values.models.from "job" }}/models/{{ include "quartet.export" . }}{{ else if eq .Values.models.from "claim" }}/models/{{ .Values.models.claim.folder }}{{ else }}/models{{ end }}
+{{- end }}
+
 {{- define "quartet.wait" -}}
 {{- if eq .root.Values.models.from "job" }}
 initContainers:
   - name: models
     image: {{ include "quartet.image" (dict "root" .root "name" .image) }}
     {{- include "quartet.container" .root | nindent 4 }}
-    command: [sh, -c, "until [ -e /models/.exported-{{ include "quartet.export" .root }} ]; do sleep 2; done"]
+    command: [sh, -c, "until [ -d {{ include "quartet.repository" .root }}/ ]; do sleep 2; done"]
     resources:
       requests: { cpu: 10m, memory: 16Mi }
       limits: { memory: 64Mi }

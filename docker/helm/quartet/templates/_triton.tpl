@@ -11,15 +11,23 @@ containers:
     image: {{ include "quartet.image" (dict "root" .root "name" "triton") }}
     {{- include "quartet.container" .root | nindent 4 }}
     args:
-      - --model-repository=/models
       - --model-config-name={{ .values.config }}
       {{- range .values.models }}
       - --load-model={{ . }}
       {{- end }}
-    {{- with .values.extraEnv }}
     env:
+      - { name: MODEL_REPOSITORY, value: {{ include "quartet.repository" .root }} }
+      # A pod without a limit of processors sees all of its node: threads and instances fit what it asks for.
+      - name: PROCESSORS
+        valueFrom: { resourceFieldRef: { containerName: {{ .container }}, resource: requests.cpu } }
+      {{- if .values.gpus }}
+      # CTranslate2 has no machine code for Hopper and newer: the driver compiles it once for all processes of a pod.
+      - { name: CUDA_CACHE_PATH, value: /cuda }
+      - { name: CUDA_CACHE_MAXSIZE, value: "4294967296" }
+      {{- end }}
+      {{- with .values.extraEnv }}
       {{- toYaml . | nindent 6 }}
-    {{- end }}
+      {{- end }}
     ports:
       - { name: http, containerPort: 8000 }
       - { name: grpc, containerPort: 8001 }
@@ -40,9 +48,15 @@ containers:
       - { name: models, mountPath: /models, readOnly: true }
       - { name: shm, mountPath: /dev/shm }
       - { name: tmp, mountPath: /tmp }
+      {{- if .values.gpus }}
+      - { name: cuda, mountPath: /cuda }
+      {{- end }}
 volumes:
   # In memory, so that it counts within the limit of memory.
   - { name: shm, emptyDir: { medium: Memory, sizeLimit: {{ .values.sharedMemory }} } }
   - { name: tmp, emptyDir: { sizeLimit: 1Gi } }
+  {{- if .values.gpus }}
+  - { name: cuda, emptyDir: { sizeLimit: 4Gi } }
+  {{- end }}
   {{- include "quartet.models" (dict "root" .root "image" .root.Values.models.image.reference) | nindent 2 }}
 {{- end }}

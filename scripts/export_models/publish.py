@@ -1,0 +1,147 @@
+"""Export the models into a folder that nobody reads before it is complete; the entry point of the export's image.
+
+    python -m scripts.export_models.publish --name current --source demo
+
+    /models/current -> exports/3f9c0a1b22d4
+    /models/exports/3f9c0a1b22d4/m3_embedder/1/model.onnx
+
+Triton and the frontends read through the link. Each of them sees one whole export, also while the next one is written.
+The folder is named by a digest of its code, configurations and stamps, so an export that changes nothing is not another
+one. The export that was used last stays, so a rollback only moves the link.
+"""
+
+import argparse
+import filecmp
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from scripts.export_models.plan import SOME_FAILED
+
+# Code, configurations and stamps. A stamp names the checkpoint and the precision of the weights next to it.
+_IDENTIFYING = (".py", ".pbtxt", "exported.json")
+_KEPT_EXPORTS = 2
+
+
+class Exports:
+    """The exports in the folder ``models``, one of which the link ``name`` selects."""
+
+    def __init__(self, models: Path, name: str) -> None:
+        self._all = models / "exports"
+        self._link = models / name
+        self._building = models / f".building-{name}"
+
+    def selected(self) -> Path | None:
+        """The folder of the selected export, or None before the first one."""
+        return self._link.resolve() if self._link.is_dir() else None
+
+    def begin(self, code: Path) -> Path:
+        """The folder to export into: what is left of an interrupted export, or a copy of the newest one.
+
+        Models that did not change need no new export then. ``code`` is the model repository without weights.
+        """
+        newest = max(self._all.glob("*"), key=_selected_at, default=None)
+        if not self._building.exists():
+            copying = self._building.with_suffix(".copying")
+            shutil.rmtree(copying, ignore_errors=True)
+            if newest:
+                shutil.copytree(newest, copying, symlinks=True)
+            else:
+                copying.mkdir(parents=True)
+            copying.rename(self._building)
+        replace_code(code, self._building)
+        return self._building
+
+    def select(self) -> Path:
+        """Make the finished folder an export and select it. Remove all but the exports selected last."""
+        self._all.mkdir(exist_ok=True)
+        export = self._all / _digest(self._building)
+        if export.exists():
+            shutil.rmtree(self._building)
+        else:
+            self._building.rename(export)
+        os.utime(export)
+        link = self._link.with_suffix(".new")
+        link.unlink(missing_ok=True)
+        link.symlink_to(export.relative_to(self._link.parent))
+        link.replace(self._link)
+        for old in sorted(self._all.glob("*"), key=_selected_at)[:-_KEPT_EXPORTS]:
+            shutil.rmtree(old)
+        for other in self._link.parent.iterdir():
+            if other.is_symlink() and not other.exists():
+                other.unlink()
+        return export
+
+
+def has_code(code: Path, repository: Path) -> bool:
+    """Whether all files of ``code`` are in the repository, apart from the configurations that an export writes."""
+    return all(
+        (repository / path).is_file() and filecmp.cmp(code / path, repository / path, shallow=False)
+        for path in _files(code)
+        if not _is_generated(path)
+    )
+
+
+def replace_code(code: Path, repository: Path) -> None:
+    """Put the files of ``code`` into the repository, and remove the models that it no longer has."""
+    for model in repository.iterdir():
+        if not (code / model.name).is_dir():
+            shutil.rmtree(model)
+    for path in _files(code):
+        target = repository / path
+        if target.exists() and _is_generated(path):
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.unlink(missing_ok=True)
+        shutil.copy(code / path, target, follow_symlinks=False)
+
+
+def _is_generated(path: Path) -> bool:
+    """The export of a voice writes its configuration, by the shapes of its graph."""
+    return path.parts[0].startswith("piper_") and path.name == "config.pbtxt"
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path.relative_to(folder) for path in folder.glob("*/**/*") if path.is_file())
+
+
+def _digest(repository: Path) -> str:
+    digest = hashlib.sha256()
+    for path in _files(repository):
+        if path.name.endswith(_IDENTIFYING):
+            digest.update(f"{path}\0".encode() + (repository / path).read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def _selected_at(export: Path) -> int:
+    return export.stat().st_mtime_ns
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description="Export the models and select the export.", allow_abbrev=False)
+    parser.add_argument("--name", default="current", help="the link to the export")
+    parser.add_argument("--models", type=Path, default=Path("/models"), help="the folder of exports")
+    parser.add_argument("--code", type=Path, default=Path("model_repository"), help="code and configurations")
+    parser.add_argument("--strict", action="store_true")
+    options, rest = parser.parse_known_args(arguments)
+    export = [sys.executable, "-m", "scripts.export_models", *rest, *["--strict"] * options.strict]
+    exports = Exports(options.models, options.name)
+    selected = exports.selected()
+    if selected and has_code(options.code, selected):
+        stale = subprocess.run([*export, "--repository", str(selected), "--stale"], check=False)
+        if stale.returncode == 0:
+            os.utime(selected)
+            return 0
+    status = subprocess.run([*export, "--repository", str(exports.begin(options.code))], check=False).returncode
+    if status not in (0, SOME_FAILED) or (status and options.strict):
+        return status
+    print(f"{options.models / options.name} is {exports.select().name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

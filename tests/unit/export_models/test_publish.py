@@ -1,0 +1,100 @@
+"""An export is read only when it is complete, and the one before stays."""
+
+from pathlib import Path
+
+import pytest
+
+from scripts.export_models.publish import Exports, has_code
+
+WHISPER, VOICE = "whisper_turbo/1/model.py", "piper_ryan/config.pbtxt"
+
+
+def _write(folder: Path, **files: str) -> None:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+@pytest.fixture
+def code(tmp_path: Path) -> Path:
+    _write(tmp_path / "code", **{WHISPER: "code", VOICE: "committed"})
+    return tmp_path / "code"
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> Path:
+    (tmp_path / "models").mkdir()
+    return tmp_path / "models"
+
+
+def _export(models: Path, code: Path, weights: str, name: str = "current") -> Path:
+    exports = Exports(models, name)
+    stamp = {"whisper_turbo/1/weights": weights, "whisper_turbo/1/exported.json": weights}
+    _write(exports.begin(code), **stamp)
+    return exports.select()
+
+
+def test_nothing_is_selected_while_the_first_export_is_written(models: Path, code: Path) -> None:
+    exports = Exports(models, "current")
+    exports.begin(code)
+    assert exports.selected() is None
+    assert not (models / "current").exists()
+
+
+def test_the_selected_export_does_not_change_while_the_next_is_written(models: Path, code: Path) -> None:
+    first = _export(models, code, "int8")
+    _write(Exports(models, "current").begin(code), **{"whisper_turbo/1/weights": "half"})
+    assert (models / "current").resolve() == first
+    assert (first / "whisper_turbo/1/weights").read_text(encoding="utf-8") == "int8"
+
+
+def test_the_next_export_starts_with_the_files_of_the_newest(models: Path, code: Path) -> None:
+    _export(models, code, "int8")
+    assert (Exports(models, "other").begin(code) / "whisper_turbo/1/weights").read_text(encoding="utf-8") == "int8"
+
+
+def test_an_interrupted_export_goes_on_with_what_it_has(models: Path, code: Path) -> None:
+    _write(Exports(models, "current").begin(code), **{"whisper_turbo/1/weights": "half"})
+    again = Exports(models, "current").begin(code)
+    assert (again / "whisper_turbo/1/weights").read_text(encoding="utf-8") == "half"
+
+
+def test_an_export_that_changes_nothing_is_the_same_export(models: Path, code: Path) -> None:
+    assert _export(models, code, "int8") == _export(models, code, "int8")
+    assert [path.name for path in models.iterdir() if path.name.startswith(".")] == []
+
+
+def test_the_export_before_is_kept_and_older_ones_are_removed(models: Path, code: Path) -> None:
+    first, second, third = (_export(models, code, weights) for weights in ("int8", "fp32", "bf16"))
+    assert [path.exists() for path in (first, second, third)] == [False, True, True]
+
+
+def test_an_export_that_is_selected_again_outlives_the_one_between(models: Path, code: Path) -> None:
+    first, second = (_export(models, code, weights) for weights in ("int8", "fp32"))
+    assert _export(models, code, "int8") == first
+    third = _export(models, code, "bf16")
+    assert [path.exists() for path in (first, second, third)] == [True, False, True]
+
+
+def test_each_name_selects_its_own_export_and_goes_with_it(models: Path, code: Path) -> None:
+    first, second = _export(models, code, "int8", "a"), _export(models, code, "fp32", "b")
+    assert ((models / "a").resolve(), (models / "b").resolve()) == (first, second)
+    _export(models, code, "bf16", "c")
+    assert sorted(path.name for path in models.iterdir()) == ["b", "c", "exports"]
+
+
+def test_code_is_that_of_the_image_and_a_voice_keeps_its_own_configuration(models: Path, code: Path) -> None:
+    exports = Exports(models, "current")
+    _write(exports.begin(code), **{WHISPER: "old", VOICE: "generated", "piper_old/config.pbtxt": "removed"})
+    building = exports.begin(code)
+    assert (building / WHISPER).read_text(encoding="utf-8") == "code"
+    assert (building / VOICE).read_text(encoding="utf-8") == "generated"
+    assert not (building / "piper_old").exists()
+
+
+def test_another_code_is_noticed(models: Path, code: Path) -> None:
+    export = _export(models, code, "int8")
+    assert has_code(code, export)
+    _write(code, **{WHISPER: "new"})
+    assert not has_code(code, export)
