@@ -33,7 +33,7 @@ class Account:
 
 
 def _events(name: str, key_id: str, org: str | None, days: int, amount: int) -> list[UsageEvent]:
-    """So many days of usage of every model, each day another amount."""
+    """Usage of every model on each of ``days``, each day another amount."""
     return [
         UsageEvent(
             id=f"{name} {day} {place}",
