@@ -21,7 +21,7 @@ from frontend.config.reading import CONFIG_FILE
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 from frontend.database.tables import RESERVATIONS, USAGE_DAYS, USAGE_EVENTS
-from frontend.usage.books import Books
+from frontend.usage.queries import UsageQueries
 from scripts.local_triton.checks import free_port
 from tests.conftest import KEY, ROOT, bearer
 from tests.databases import PostgresServer
@@ -143,7 +143,7 @@ async def storm(database: str, folder: Path, requests: int, kills: int) -> Outco
     """Prepare, call, kill, settle, and read the ledger."""
     key, engine = api_key.new_key(), open_engine(database)
     await migrate(engine)
-    registry, books = Registry(engine), Books(engine)
+    registry, books = Registry(engine), UsageQueries(engine)
     await registry.create_org(ORG, None)
     await add_key(registry, key, org=ORG)
     await books.top_up(ORG, TOP_UP, None)

@@ -64,7 +64,7 @@ def client(request: pytest.FixtureRequest, triton: FakeTriton) -> Client:
 
 
 @pytest.fixture
-async def books(settings: Settings) -> AsyncIterator[Books]:
+async def books(settings: Settings) -> AsyncIterator[UsageQueries]:
     """The ledger of the application, with a key of an organisation."""
     engine = open_engine(settings.database)
     await Registry(engine).create_org("acme", None)

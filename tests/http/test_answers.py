@@ -12,7 +12,7 @@ from aiohttp import ClientError
 from frontend.app_keys import RECORDER
 from frontend.config.settings import Settings
 from frontend.http import connection as connections
-from frontend.usage.books import Books
+from frontend.usage.queries import UsageQueries
 from frontend.usage.spool import Spool
 from tests.charges import COST, ORG_KEY, charges, find_disk_full, speak
 from tests.conftest import Client

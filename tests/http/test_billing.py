@@ -65,7 +65,9 @@ async def test_a_request_that_fails_is_free(client: Client, settings: Settings, 
     assert await charges(client, settings) == []
 
 
-async def test_a_spent_wallet_is_429_in_the_contracts_words(client: Client, books: Books, triton: FakeTriton) -> None:
+async def test_a_spent_wallet_is_429_in_the_contracts_words(
+    client: Client, books: UsageQueries, triton: FakeTriton
+) -> None:
     await books.top_up("acme", COST, None)
     assert (await speak(client, key=ORG_KEY))[0] == 200
     status, error = await speak(client, key=ORG_KEY)
@@ -74,14 +76,14 @@ async def test_a_spent_wallet_is_429_in_the_contracts_words(client: Client, book
     assert error["message"] == "the balance does not cover this request"
 
 
-async def test_a_wallet_is_never_overdrawn_by_callers_at_once(client: Client, books: Books) -> None:
+async def test_a_wallet_is_never_overdrawn_by_callers_at_once(client: Client, books: UsageQueries) -> None:
     await books.top_up("acme", 16 * COST + 4, None)
     answers = await asyncio.gather(*(speak(client, key=ORG_KEY) for _ in range(60)))
     await client.close()
     assert (sum(status == 200 for status, _ in answers), await books.balance("acme")) == (16, 4)
 
 
-async def test_a_request_that_fails_releases_its_money(client: Client, books: Books, triton: FakeTriton) -> None:
+async def test_a_request_that_fails_releases_its_money(client: Client, books: UsageQueries, triton: FakeTriton) -> None:
     await books.top_up("acme", COST, None)
     triton.failure = BadGateway("no")
     assert (await speak(client, key=ORG_KEY))[0] == 502
@@ -89,7 +91,7 @@ async def test_a_request_that_fails_releases_its_money(client: Client, books: Bo
     assert (await speak(client, key=ORG_KEY))[0] == 200
 
 
-async def test_without_a_wallet_usage_is_only_recorded(client: Client, settings: Settings, books: Books) -> None:
+async def test_without_a_wallet_usage_is_only_recorded(client: Client, settings: Settings, books: UsageQueries) -> None:
     await speak(client, key=ORG_KEY)
     (row,) = await charges(client, settings)
     assert (row["org"], row["prepaid"], await books.balance("acme")) == ("acme", False, None)
@@ -107,9 +109,9 @@ async def test_without_room_for_its_charge_a_request_is_refused_before_the_work(
 
     with monkeypatch.context() as patched:
         patched.setattr(Spool, "check", find_disk_full)
-        await recorder._look()
+        await recorder._check()
         assert (await statuses(), triton.calls) == ([502, 503], [])
-    await recorder._look()
+    await recorder._check()
     assert (await statuses(), len(triton.calls)) == ([200, 200], 1)
     assert len(await charges(client, settings)) == 1
 

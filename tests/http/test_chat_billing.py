@@ -125,7 +125,7 @@ async def _status(client: Client, said: str, **more: Any) -> int:
     return (await client.post(PATH, json=chat(said, **more), headers=bearer(ORG_KEY))).status
 
 
-async def test_a_wallet_reserves_what_may_be_made_and_pays_what_was(client: Client, books: Books) -> None:
+async def test_a_wallet_reserves_what_may_be_made_and_pays_what_was(client: Client, books: UsageQueries) -> None:
     await books.top_up("acme", 1_000, None)
     assert await _status(client, "hi") == 429
     assert await _status(client, "hi", max_tokens=100) == 200
@@ -134,7 +134,7 @@ async def test_a_wallet_reserves_what_may_be_made_and_pays_what_was(client: Clie
     assert await books.balance("acme") == 1_000 - 2 * 33
 
 
-async def test_a_wallet_pays_for_the_whole_of_an_answer_without_a_limit(client: Client, books: Books) -> None:
+async def test_a_wallet_pays_for_the_whole_of_an_answer_without_a_limit(client: Client, books: UsageQueries) -> None:
     await books.top_up("acme", 10_000, None)
     assert await _status(client, "dear") == 200
     await client.close()
@@ -142,6 +142,6 @@ async def test_a_wallet_pays_for_the_whole_of_an_answer_without_a_limit(client: 
 
 
 @pytest.mark.parametrize("most", [2**31, 2**40, 10**300])
-async def test_a_limit_beyond_all_answers_is_reserved(client: Client, books: Books, most: int) -> None:
+async def test_a_limit_beyond_all_answers_is_reserved(client: Client, books: UsageQueries, most: int) -> None:
     await books.top_up("acme", 10_000, None)
     assert await _status(client, "hi", max_tokens=most) == 429

@@ -180,9 +180,3 @@ async def test_the_account_has_the_daily_spending_of_its_wallet(client: Client, 
     await engine.dispose()
     assert (await _ask(client, "account", ORG_KEY))["spent_a_day"] == "2.00"
     assert (await _ask(client, "account"))["spent_a_day"] is None
-
-
-async def test_too_many_reports_of_a_key_at_once_are_429(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(askers, "_MOST_OF_ONE", 0)
-    async with client.get("/dashboard/data/usage") as response:
-        assert (response.status, response.headers["Retry-After"]) == (429, "1")

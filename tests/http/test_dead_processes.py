@@ -84,7 +84,7 @@ async def test_a_request_is_refused_while_the_queue_of_the_threads_is_full(
     taken = asyncio.create_task(client.app[THREADS].run(context, free.wait))
     first: Awaitable[Any] = asyncio.ensure_future(client.post(path, json=body))
     try:
-        await until(lambda: client.app[DISPATCHER].demand("threads") == 2)
+        await until(lambda: client.app[DISPATCHER].queue("threads").demand == 2)
         assert (await client.post(path, json=body)).status == 502
     finally:
         free.set()

@@ -77,11 +77,6 @@ async def test_readiness_needs_the_models_of_the_setting(
         assert (await _ready(client))[0] == status
 
 
-def test_a_model_that_does_not_exist_cannot_be_required() -> None:
-    with pytest.raises(SettingsError, match="QUARTET_READY_MODELS: there is no model 'whisper'"):
-        Required.of("whisper", TRITON_MODELS)
-
-
 @pytest.mark.parametrize(("setting", "status"), [("any", 503), ("whisper_turbo", 200), (EMBEDDER, 503)])
 async def test_a_model_that_computes_no_numbers_fails_readiness_and_gets_no_calls(
     settings: Settings, triton: FakeTriton, setting: str, status: int

@@ -23,9 +23,7 @@ from tests.speech import encode, say, transcribe
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-PLAIN = "text/plain; version=0.0.4; charset=utf-8"
 RERANK = "/v1/rerank"
-OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 
 async def test_a_blocked_event_loop_is_measured(client: Client) -> None:
@@ -49,44 +47,9 @@ async def test_the_page_has_the_labels_of_a_request_the_version_and_no_time_of_a
     assert [name for name in ("_created", "coffee", "BREW") if name in text] == []
 
 
-@pytest.mark.parametrize(
-    ("accept", "kind"),
-    [
-        (None, PLAIN),
-        ("", PLAIN),
-        ("*/*", PLAIN),
-        ("text/html,application/xml;q=0.9,*/*;q=0.8", PLAIN),
-        ("text/plain", PLAIN),
-        ("text/plain;version=1.0.0", PLAIN),
-        ("application/json", PLAIN),
-        ("application/openmetrics-text", OPENMETRICS),
-        ("Application/OpenMetrics-Text; Version=1.0.0; charset=utf-8", OPENMETRICS),
-        ("application/openmetrics-text;version=2.0.0", PLAIN),
-        ("application/openmetrics-text;q=0.2,text/plain;q=0.4", PLAIN),
-        ("application/openmetrics-text;q=0,text/plain;q=0", PLAIN),
-        ("application/openmetrics-text;q=high", PLAIN),
-        (
-            "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,"
-            "application/openmetrics-text;version=0.0.1;q=0.5,text/plain;version=1.0.0;q=0.4,*/*;q=0.1",
-            OPENMETRICS,
-        ),
-    ],
-)
-async def test_metrics_come_in_the_accepted_format(client: Client, accept: str | None, kind: str) -> None:
-    response = await client.get("/metrics", headers={} if accept is None else {"Accept": accept})
-    assert response.headers["Content-Type"] == kind
-    assert ((await response.text()).endswith("# EOF\n")) == (kind == OPENMETRICS)
-
-
-def _names(families: Iterable[Metric]) -> set[str]:
-    return {sample.name for family in families for sample in family.samples}
-
-
-async def test_both_formats_have_the_same_samples(client: Client) -> None:
-    openmetrics = await client.get("/metrics", headers={"Accept": "application/openmetrics-text"})
-    text = await client.get("/metrics")
-    openmetrics_names = _names(openmetrics_families(await openmetrics.text()))  # type: ignore[no-untyped-call]
-    assert _names(text_families(await text.text())) == openmetrics_names
+async def test_metrics_come_in_the_text_format_that_every_prometheus_reads(client: Client) -> None:
+    response = await client.get("/metrics", headers={"Accept": "application/openmetrics-text"})
+    assert response.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
 
 
 async def test_scrapes_share_a_rendering_that_began_after_they_came() -> None:
@@ -111,13 +74,7 @@ async def test_a_rendering_succeeds_after_one_that_failed() -> None:
     with pytest.raises(IndexError):
         await page.get()
     answers.append(b"all")
-    assert await page.get(exposition.TEXT) == b"all"
-
-
-async def test_each_scrape_gets_its_own_format() -> None:
-    page = MetricsPage(lambda form: form.content_type.encode())
-    text, openmetrics = await asyncio.gather(page.get(exposition.TEXT), page.get(exposition.OPENMETRICS))
-    assert (text.decode(), openmetrics.decode()) == (PLAIN, OPENMETRICS)
+    assert await page.get() == b"all"
 
 
 @APART

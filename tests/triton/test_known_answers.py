@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from client.verify.facts import Facts, load
-from scripts.run.known_answers import told
+from scripts.run.known_answers import variables
 from scripts.run.preflight import Choice
 from scripts.run.stack import Stack
 from tests.conftest import ROOT

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 @pytest.mark.parametrize("group", ["model", "operation", "key"])
-async def test_the_dashboard_shows_the_numbers_of_the_ledger(page: Page, books: Books, group: str) -> None:
+async def test_the_dashboard_shows_the_numbers_of_the_ledger(page: Page, books: UsageQueries, group: str) -> None:
     await choose(page, group)
     sums = sorted(await books.usage(ACME, [group]), key=lambda each: -each.amount)
     assert await exact(page, "#totals tbody") == [each.amount for each in sums]
@@ -36,7 +36,7 @@ async def test_the_account_has_its_balance_and_limits(page: Page) -> None:
     assert any(re.fullmatch(r"organisation\s+50 of 50\s*", line) for line in limits)
 
 
-async def test_the_csv_has_the_numbers_of_the_ledger(page: Page, books: Books, tmp_path: Path) -> None:
+async def test_the_csv_has_the_numbers_of_the_ledger(page: Page, books: UsageQueries, tmp_path: Path) -> None:
     await choose(page, "operation")
     async with page.expect_download() as downloading:
         await page.get_by_role("button", name="Download CSV").click()
@@ -65,7 +65,7 @@ async def test_keys_of_one_name_are_shown_with_their_prefix(page: Page, accounts
     assert set(await page.locator("#legend li").all_inner_texts()) == wanted
 
 
-async def test_days_are_shown_on_demand(page: Page, books: Books) -> None:
+async def test_days_are_shown_on_demand(page: Page, books: UsageQueries) -> None:
     assert await page.locator("#by-day tr").count() == 0
     await page.get_by_text("Day by day").click()
     await expect(page.locator("#by-day tbody tr")).to_have_count(30 * len(MODELS))
@@ -88,7 +88,7 @@ async def test_a_button_asks_for_its_days(page: Page, books: UsageQueries, name:
     await expect(page.locator("#cost")).to_have_attribute("title", f"{amount / 1e6:,.6f} CHF")
 
 
-async def test_days_can_be_typed(page: Page, books: Books) -> None:
+async def test_days_can_be_typed(page: Page, books: UsageQueries) -> None:
     for field in ("From", "To"):
         await page.get_by_label(field, exact=True).fill("2026-11-10")
         await page.get_by_label(field, exact=True).dispatch_event("change")
