@@ -115,7 +115,7 @@ def test_unload_and_load_bring_a_dead_stub_back(triton: LocalTriton) -> None:
     with grpc_client.InferenceServerClient(f"127.0.0.1:{triton.ports.grpc}") as client:
         with pytest.raises(InferenceServerException):
             client.infer("m3_reranker", inputs)
-        triton.unload("m3_reranker")
+        client.unload_model("m3_reranker")
         triton.load(["m3_reranker"])
         assert client.infer("m3_reranker", inputs).as_numpy("score").shape == (1, 1)
 
