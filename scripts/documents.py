@@ -10,7 +10,7 @@ from frontend.config.reading import FROM_FILE, PREFIX
 from frontend.config.settings import Settings
 from frontend.observe import metrics
 from frontend.observe.table import LABELS, Row
-from frontend.pages.guide import guide
+from frontend.pages.docs import guide
 from scripts.benchmark.common.output import head, line
 from scripts.capacity import report
 

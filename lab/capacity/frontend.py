@@ -12,7 +12,6 @@ from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.queue import Bounds, ModelQueue
 from frontend.dispatch.scheduler import Rules
-from frontend.operations.transcription.pipeline import Abilities
 from frontend.processes.gather import gather_or_cancel
 from frontend.text.phonemes import MOST_IDS
 from frontend.text.tokens import Ids, pack, work
@@ -30,7 +29,7 @@ _SENTENCES = Work(MOST_IDS)
 def work_of(fit: ModelFit, settings: Settings) -> Work:
     """The product's unit and split of a model's work."""
     if fit.window_seconds:
-        return Abilities(fit.window_seconds).work
+        return Work(fit.window_seconds)
     return Work(_BLOCK, settings.token_budget, divisible=True) if fit.unit == "tokens" else _SENTENCES
 
 
@@ -40,16 +39,18 @@ class Frontend:
     def __init__(self, name: str, fits: Fits, machine: Machine, board: Board, zone: str) -> None:
         self._settings = settings = Settings()
         self._machine, self._fits = machine, fits
-        self._frontends = BoardFrontends(board, name, lambda: self.dispatcher.tells(), lambda: self.dispatcher.share())
+        self._frontends = BoardFrontends(
+            board, name, lambda: self.dispatcher.snapshot(), lambda: self.dispatcher.share()
+        )
         rules = Rules(settings.queue_age_seconds, hold_seconds=settings.queue_hold_seconds)
         bounds = Bounds(settings.queue_per_key, settings.queue_per_tier)
         self.dispatcher = Dispatcher(rules, bounds, self._frontends, None, settings.request_seconds, zone)
-        self._audio = self.dispatcher.fix("audio", settings.audio_workers)
-        self._text = self.dispatcher.fix("text", settings.text_workers)
-        self._threads = self.dispatcher.fix("threads", settings.threads)
+        self._audio = self.dispatcher.add_local_queue("audio", settings.audio_workers)
+        self._text = self.dispatcher.add_local_queue("text", settings.text_workers)
+        self._threads = self.dispatcher.add_local_queue("threads", settings.threads)
         self._event_loop = asyncio.Lock()
         for model, fit in fits.models.items():
-            self.dispatcher.declare(model, work_of(fit, settings))
+            self.dispatcher.register_model(model, work_of(fit, settings))
 
     async def start(self) -> None:
         """Join the others."""
@@ -90,9 +91,8 @@ class Frontend:
         await self._infer(request, [work(piece) for piece in pieces], context, self._settings.calls_at_once)
 
     async def _speak(self, request: Request, context: RequestContext) -> None:
-        """As operations/speech/pipeline.py: the first sentence is spoken while the others are phonemized."""
-        halves = [half for half in (request.parts, request.rest) if half]
-        await gather_or_cancel(self._say(request, half, len(halves), context) for half in halves)
+        """As operations/speech/pipeline.py: phonemize, say the sentences in parallel, encode."""
+        await self._say(request, [*request.parts, *request.rest], 1, context)
         await self._beside(self._threads, self._fits.requests[request.operation].threads, request, context)
 
     async def _say(self, request: Request, sentences: Sequence[float], halves: int, context: RequestContext) -> None:

@@ -42,6 +42,6 @@ def triton(
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_a_gpu_is_all_that_is_missing(triton: LocalTriton, model: str) -> None:
+def test_triton_reads_the_configuration_and_lacks_only_a_gpu(triton: LocalTriton, model: str) -> None:
     with pytest.raises(TritonFailedError, match=r"KIND_GPU but no GPUs are available|unsupported gpu id 1\. GPUs with"):
         triton.load([model])

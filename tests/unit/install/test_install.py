@@ -13,7 +13,7 @@ from scripts.install.quiet import StepFailedError, Steps
 from tests.conftest import ROOT
 
 PART = Part("packages", ("requirements.txt",))
-# Repeats what it is asked for, and tells of one setting.
+# IdempotencyWindow what it is asked for, and tells of one setting.
 _PYTHON = """case "$*" in *"config list") echo "global.find-links='/wheels'";; *) echo "$@";; esac"""
 
 

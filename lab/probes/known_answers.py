@@ -1,4 +1,4 @@
-"""Faults in the demo's models that ``quartet verify`` must notice: ``python -m tests.faults.known_answers [fault]``.
+"""Faults in the demo's models that ``quartet verify`` must notice: ``python -m lab.probes.known_answers [fault]``.
 
 Each is put into a copy of the model repository, which a real product serves.
 """
@@ -35,6 +35,7 @@ from scripts.export_models.text.model_folder import write
 from scripts.export_models.whisper import encoder
 from scripts.export_models.whisper.export import convert
 from scripts.run.state import REPOSITORY
+from tests.triton.test_known_answers import change_voice, other_tokenizer, phonemes_moved
 
 _EMBEDDER, _RERANKER = Path("m3_embedder/1"), Path("m3_reranker/1")
 _WIDTH, _TOKENS = 1024, 8192
@@ -53,14 +54,6 @@ def first_token_for_mean(repository: Path) -> None:
 def no_normalisation(repository: Path) -> None:
     with patch.object(models, "normalise", lambda graph, pooled: pooled):
         _rebuild(repository, "mean")
-
-
-def other_tokenizer(repository: Path) -> None:
-    """That of a cased model: what begins with a capital letter is other tokens."""
-    path = repository / _EMBEDDER / "tokenizer.json"
-    tokenizer = json.loads(path.read_text(encoding="utf-8"))
-    tokenizer["normalizer"] |= {"lowercase": False, "strip_accents": False}
-    path.write_text(json.dumps(tokenizer), encoding="utf-8")
 
 
 def shuffled_tokenizer(repository: Path) -> None:
@@ -153,38 +146,22 @@ def words_a_window_late(repository: Path) -> None:
 
 
 def another_voices_sample_rate(repository: Path) -> None:
-    _change_voice(repository, "ryan", lambda settings: settings | {"audio": {"sample_rate": 16_000}})
+    change_voice(repository, "ryan", lambda settings: settings | {"audio": {"sample_rate": 16_000}})
 
 
 def phonemes_of_another_language(repository: Path) -> None:
-    _change_voice(repository, "ryan", lambda settings: settings | {"espeak": {"voice": "fr"}})
-
-
-def _change_map(
-    repository: Path, voice: str, change: Callable[[dict[str, list[int]]], Mapping[str, list[int]]]
-) -> None:
-    _change_voice(repository, voice, lambda settings: settings | {"phoneme_id_map": change(settings["phoneme_id_map"])})
-
-
-def _change_voice(repository: Path, voice: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-    path = repository / f"piper_{voice}/1/voice.json"
-    path.write_text(json.dumps(change(json.loads(path.read_text(encoding="utf-8")))), encoding="utf-8")
-
-
-def phonemes_moved(repository: Path) -> None:
-    """Every phoneme has the number of the next."""
-
-    def moved(known: dict[str, list[int]]) -> dict[str, list[int]]:
-        sounds = [symbol for symbol in known if symbol.isalpha()]
-        return known | dict(zip(sounds, [known[symbol] for symbol in [*sounds[1:], sounds[0]]], strict=True))
-
-    _change_map(repository, "amy", moved)
+    change_voice(repository, "ryan", lambda settings: settings | {"espeak": {"voice": "fr"}})
 
 
 def two_phonemes_swapped(repository: Path) -> None:
     """In each voice, one after the other."""
+
+    def swapped(settings: dict[str, Any]) -> dict[str, Any]:
+        known = settings["phoneme_id_map"]
+        return settings | {"phoneme_id_map": known | {"p": known["b"], "b": known["p"]}}
+
     for voice in VOICES:
-        _change_map(repository, voice.name, lambda known: known | {"p": known["b"], "b": known["p"]})
+        change_voice(repository, voice.name, swapped)
 
 
 # Each with the operations that it spoils.

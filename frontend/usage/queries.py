@@ -4,9 +4,11 @@ import asyncio
 import copy
 import time
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -31,19 +33,21 @@ from frontend.database.tables import (
     USAGE_EVENTS,
     WALLETS,
 )
-from frontend.usage.askers import Askers
 from frontend.usage.wallets import lock, set_free
 
 _DAY = 86_400
+# Charges younger than this (seconds) cannot be deleted.
 _KEPT_SECONDS = 30 * _DAY
 # Rows per transaction, so that other writers wait briefly.
 _PRUNED_AT_ONCE = 5_000
 # The largest balance, in micro-CHF. Sums of it fit a database's integers.
 _MOST_IN_A_WALLET = 10**15
-# What consumption can be summed up by.
+# Reports at once. A report may take long, and charges and wallets need connections meanwhile.
+_REPORTS_AT_ONCE = 2
+# The columns to group consumption by.
 GROUPS = ("day", "operation", "model", "key", "org")
 _COLUMNS = {name: USAGE_DAYS.c["key_id" if name == "key" else name] for name in GROUPS}
-# Of each wallet, with what is reserved of it.
+# The balance of a wallet, including its reservations.
 _RESERVED = sa.select(sa.func.sum(RESERVATIONS.c.amount)).where(RESERVATIONS.c.org == WALLETS.c.org)
 _BALANCE = WALLETS.c.balance + sa.func.coalesce(_RESERVED.scalar_subquery(), 0)
 
@@ -58,8 +62,8 @@ class TopUp:
 
 
 @dataclass(frozen=True)
-class Sum:
-    """Consumption of one group; ``group`` has the requested names in order, ``amount`` is in micro-CHF."""
+class UsageTotal:
+    """Consumption of one group. ``group`` has its values in the requested order; ``amount`` is in micro-CHF."""
 
     group: tuple[str, ...]
     requests: int
@@ -70,8 +74,8 @@ class Sum:
 
 
 @dataclass(frozen=True)
-class Ended:
-    """How requests of an operation ended, by the names of ``OUTCOME_COLUMNS``; ``times`` counts answers by class."""
+class OutcomeSummary:
+    """Requests of an operation by outcome (``OUTCOME_COLUMNS``), and answers by class of time."""
 
     operation: str
     counts: Mapping[str, int]
@@ -86,7 +90,7 @@ class KeyName(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Scope:
+class UsageFilter:
     """Days (YYYY-MM-DD, inclusive) and an organisation or key; without either, all consumption."""
 
     first: str
@@ -95,24 +99,32 @@ class Scope:
     key_id: str | None = None
 
 
-class Books:
+class UsageQueries:
     """Usage and wallets behind one engine. Changes go to the audit log."""
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine, self._reader, self._actor = engine, reading(engine), Actor.of_process()
-        self._askers, self._asker = Askers(), ""
+        self._reports, self._asker = asyncio.Semaphore(_REPORTS_AT_ONCE), ""
+        self._asker_locks = WeakValueDictionary[str, asyncio.Lock]()
 
-    def acting(self, actor: Actor) -> "Books":
+    def acting(self, actor: Actor) -> "UsageQueries":
         """A copy that writes ``actor`` to the audit log."""
         acting = copy.copy(self)
         acting._actor = actor
         return acting
 
-    def asked_by(self, asker: str) -> "Books":
-        """A copy whose sums wait in the queue of ``asker``."""
+    def asked_by(self, asker: str) -> "UsageQueries":
+        """A copy whose reports count as those of ``asker``."""
         asked = copy.copy(self)
         asked._asker = asker
         return asked
+
+    @asynccontextmanager
+    async def _report(self) -> AsyncIterator[AsyncConnection]:
+        """A connection for a report. An asker makes one at a time, so that many of them delay no other asker."""
+        lock = self._asker_locks.setdefault(self._asker, asyncio.Lock())
+        async with lock, self._reports, self._reader.connect() as connection:
+            yield connection
 
     async def top_up(self, org: str, amount: int, reference: str | None) -> int:
         """Add ``amount`` micro-CHF to a wallet, made at the first top-up; return the balance in micro-CHF.
@@ -123,7 +135,7 @@ class Books:
             raise RegistryError("a top-up must be more than nothing", "amount")
         row = {"reference": reference or uuid.uuid4().hex, "org": org, "amount": amount}
         async with self._engine.begin() as connection:
-            # Two that come at once wait for each other here.
+            # The lock makes two top-ups at once wait for each other.
             await _check_org(connection, org, locks=True)
             known = sa.select(TOPUPS.c.org, TOPUPS.c.amount).where(TOPUPS.c.reference == row["reference"])
             same = (await connection.execute(known)).one_or_none()
@@ -143,15 +155,15 @@ class Books:
         else:
             await set_free(connection, org, free + amount)
         await connection.execute(sa.insert(TOPUPS).values(**row, at=int(time.time())))
-        told = {"amount": to_chf(amount), "reference": row["reference"]}
-        await audit.note(connection, self._actor, "wallet.top_up", org, **told)
+        details = {"amount": to_chf(amount), "reference": row["reference"]}
+        await audit.note(connection, self._actor, "wallet.top_up", org, **details)
 
     async def balance(self, org: str) -> int | None:
         """The balance in micro-CHF, including reservations; None if there is no wallet."""
         return (await self.balances([org])).get(org)
 
     async def balances(self, orgs: Sequence[str] | None = None) -> dict[str, int]:
-        """The balance of every wallet, or of those of ``orgs``, by organisation."""
+        """The balances in micro-CHF of all wallets, or of those of ``orgs``, by organisation."""
         query = sa.select(WALLETS.c.org, _BALANCE).order_by(WALLETS.c.org)
         if orgs is not None:
             query = query.where(WALLETS.c.org.in_(orgs))
@@ -168,13 +180,13 @@ class Books:
             return [TopUp(row.reference, row.amount, row.at) for row in rows]
 
     async def prune(self, before: int) -> int:
-        """Delete the charges made before that many seconds since 1970 and answer how many; their sums by day stay.
+        """Delete charges older than ``before`` (seconds since 1970) and return their number. Daily totals stay.
 
-        They are what tells a charge that comes again: a ``RegistryError`` where a frontend may still have its own.
+        Raises ``RegistryError`` for young charges: without them, a charge that a frontend sends again counts twice.
         """
         if before > time.time() - _KEPT_SECONDS:
             raise RegistryError(
-                f"charges of the last {_KEPT_SECONDS // _DAY} days stay: a frontend may bring them again"
+                f"charges of the last {_KEPT_SECONDS // _DAY} days stay: a frontend may send them again"
             )
         old = sa.select(USAGE_EVENTS.c.id).where(USAGE_EVENTS.c.at < before).limit(_PRUNED_AT_ONCE)
         deleted = 0
@@ -187,34 +199,34 @@ class Books:
                     await audit.note(connection, self._actor, "usage.prune", "", before=before)
             deleted += some.rowcount
 
-    async def usage(self, scope: Scope, by: Sequence[str], most: int | None = None) -> list[Sum]:
-        """Consumption summed up by some of ``GROUPS``, in their order; ``RegistryError`` beyond ``most`` sums."""
+    async def usage(self, wanted: UsageFilter, by: Sequence[str], most: int | None = None) -> list[UsageTotal]:
+        """Consumption grouped by some of ``GROUPS``, sorted. Raises ``RegistryError`` for over ``most`` groups."""
         groups = [_COLUMNS[name] for name in by]
         quantities = [_quantity(unit) for unit in ("minute", "million_characters", "million_tokens")]
         sums = [sa.func.sum(value) for value in (USAGE_DAYS.c.requests, *quantities, USAGE_DAYS.c.amount)]
-        query = _of(scope, sa.select(*groups, *sums), USAGE_DAYS)
-        async with self._askers.turn(self._asker), self._reader.connect() as connection:
+        query = _filtered(sa.select(*groups, *sums), USAGE_DAYS, wanted)
+        async with self._report() as connection:
             limit = None if most is None else most + 1
             found = await connection.execute(query.group_by(*groups).order_by(*groups).limit(limit))
             # Thousands of rows would block the event loop.
-            answer = await asyncio.to_thread(_sums, found, len(by))
+            answer = await asyncio.to_thread(_totals, found, len(by))
         if most is not None and len(answer) > most:
             raise RegistryError(f"there are more than {most} sums: ask for fewer days, or group by less")
         return answer
 
-    async def outcomes(self, scope: Scope) -> list[Ended]:
-        """How requests ended and how long answers took, by operation."""
+    async def outcomes(self, wanted: UsageFilter) -> list[OutcomeSummary]:
+        """Outcomes of requests and times of answers, by operation."""
         operation = REQUEST_DAYS.c.operation
         sums = [sa.func.sum(REQUEST_DAYS.c[name]) for name in (*OUTCOME_COLUMNS, *TIME_COLUMNS)]
-        query = _of(scope, sa.select(operation, *sums), REQUEST_DAYS).group_by(operation).order_by(operation)
-        async with self._askers.turn(self._asker), self._reader.connect() as connection:
+        query = _filtered(sa.select(operation, *sums), REQUEST_DAYS, wanted).group_by(operation).order_by(operation)
+        async with self._report() as connection:
             rows = await connection.execute(query)
-            return [_ended(row[0], [int(count) for count in row[1:]]) for row in rows]
+            return [_summary(row[0], [int(count) for count in row[1:]]) for row in rows]
 
     async def key_names(self, ids: Sequence[str], org: str | None = None) -> dict[str, KeyName]:
-        """The names of keys; what is no key, such as a mobile app's user, is left out.
+        """The names of the keys with these ids; other ids, such as those of mobile users, are left out.
 
-        For an ``org`` only the names of its own: what a key is called after it has left is not its affair.
+        With ``org``, only its present keys: it must not see a key's name after the key has moved to another owner.
         """
         query = sa.select(KEYS.c.id, KEYS.c.name, SECRETS.c.prefix).join_from(KEYS, SECRETS)
         query = query.where(KEYS.c.id.in_(ids)).order_by(SECRETS.c.created_at, SECRETS.c.prefix)
@@ -231,26 +243,25 @@ async def _check_org(connection: AsyncConnection, org: str, *, locks: bool = Fal
         raise MissingError(f"there is no organisation {org}")
 
 
-def _of(scope: Scope, query: sa.Select[Any], table: sa.Table) -> sa.Select[Any]:
-    """Of a table with sums by day, the rows that are asked for."""
-    query = query.where(table.c.day.between(scope.first, scope.last))
-    if scope.org is not None:
-        query = query.where(table.c.org == scope.org)
-    if scope.key_id is not None:
-        query = query.where(table.c.key_id == scope.key_id)
+def _filtered(query: sa.Select[Any], table: sa.Table, wanted: UsageFilter) -> sa.Select[Any]:
+    query = query.where(table.c.day.between(wanted.first, wanted.last))
+    if wanted.org is not None:
+        query = query.where(table.c.org == wanted.org)
+    if wanted.key_id is not None:
+        query = query.where(table.c.key_id == wanted.key_id)
     return query
 
 
 def _quantity(unit: str) -> sa.ColumnElement[int]:
-    """What a row counts in a unit that is priced, in parts of it: milliseconds of audio, code points or tokens."""
+    """The quantity of a row if its operation is priced in ``unit``, otherwise 0."""
     operations = {price.operation for price in PRICES.values() if price.unit == unit}
     return sa.case((USAGE_DAYS.c.operation.in_(operations), USAGE_DAYS.c.quantity), else_=0)
 
 
-def _ended(operation: str, counts: Sequence[int]) -> Ended:
+def _summary(operation: str, counts: Sequence[int]) -> OutcomeSummary:
     outcomes = dict(zip(OUTCOME_COLUMNS, counts, strict=False))
-    return Ended(operation, outcomes, counts[len(OUTCOME_COLUMNS) :])
+    return OutcomeSummary(operation, outcomes, counts[len(OUTCOME_COLUMNS) :])
 
 
-def _sums(rows: Iterable[sa.Row[Any]], groups: int) -> list[Sum]:
-    return [Sum(tuple(row[:groups]), *map(int, row[groups:])) for row in rows if row[-1] is not None]
+def _totals(rows: Iterable[sa.Row[Any]], groups: int) -> list[UsageTotal]:
+    return [UsageTotal(tuple(row[:groups]), *map(int, row[groups:])) for row in rows if row[-1] is not None]

@@ -15,7 +15,7 @@ T = TypeVar("T")
 _SPANS = {"audio": "decode"}
 
 
-class Pool:
+class WorkerQueue:
     """``queue`` has one slot for each of the ``workers``."""
 
     def __init__(self, queue: ModelQueue, workers: Offload | Threads) -> None:

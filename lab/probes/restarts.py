@@ -1,4 +1,4 @@
-"""What restarts cost callers: ``python -m tests.faults.restarts``.
+"""What restarts cost callers: ``python -m lab.probes.restarts``.
 
 Two frontends of two workers each over a Triton with the demo's models, behind haproxy (Debian's package), and 50
 callers of all operations, half of whom keep their connections. While they call, each frontend in turn is renewed worker
@@ -8,10 +8,7 @@ while its frontend ends, and a worker that is killed takes no more with it than 
 
 import argparse
 import asyncio
-import json
-import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -21,19 +18,15 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import aiohttp
-import psutil
-
 from frontend.catalogue.models import Served as Catalogue
-from frontend.config.reading import PREFIX
 from scripts.local_triton.checks import free_port
 from scripts.local_triton.server import LocalTriton
 from scripts.run import fit
-from tests.conftest import KEY, ROOT
-from tests.eventually import until
+from tests.conftest import KEY, ROOT, bearer
 from tests.fake_workers import SECONDS
 from tests.faults.callers import Callers
 from tests.faults.served import FRONTEND, Served
+from tests.faults.test_restarts import of_a_killed_worker, through_a_drain
 from tests.frontends import prepare
 from tests.redis import RedisServer
 
@@ -53,7 +46,6 @@ listen quartet
     default-server check inter 1s fall 2 rise 1
 """
 _CALLERS = 50
-LONG = "word " * 100
 
 
 @contextmanager
@@ -72,8 +64,8 @@ def proxy(folder: Path, frontends: list[Served]) -> Iterator[str]:
 
 def _spoken(url: str) -> bytes:
     """A short sentence."""
-    body = json.dumps({"input": "Good morning Anna.", "voice": "amy"}).encode()
-    request = urllib.request.Request(f"{url}/v1/audio/speech", body, {"Authorization": f"Bearer {KEY}"})
+    body = b'{"input": "Good morning Anna.", "voice": "amy"}'
+    request = urllib.request.Request(f"{url}/v1/audio/speech", body, bearer(KEY))
     with urllib.request.urlopen(request, timeout=60) as answer:
         return bytes(answer.read())
 
@@ -121,8 +113,8 @@ async def behind_a_proxy(folder: Path, requests: int, restarts: int) -> bool:
         triton.start()
         closing.callback(triton.stop, at_once=True)
         triton.load(Catalogue.of().triton_models)
-        own = {"TRITON": f"127.0.0.1:{triton.ports.grpc}", "REDIS": redis.url, "WORKERS": "2"}
-        environ = {**await asyncio.to_thread(prepare, folder), **{f"{PREFIX}{name}": own[name] for name in own}}
+        address = f"127.0.0.1:{triton.ports.grpc}"
+        environ = await asyncio.to_thread(prepare, folder, TRITON=address, REDIS=redis.url, WORKERS=2)
         frontends = [Served(environ, folder / f"log{number}", FRONTEND) for number in range(2)]
         for frontend in frontends:
             closing.callback(frontend.kill)
@@ -137,59 +129,13 @@ async def behind_a_proxy(folder: Path, requests: int, restarts: int) -> bool:
     return not callers.lost and callers.answered.total() >= requests
 
 
-async def ask(session: aiohttp.ClientSession, frontend: Served, text: str) -> int | str:
-    """The status of an answer, or why there is none."""
-    try:
-        async with session.post(f"{frontend.url}/v1/embeddings", json={"input": text}) as response:
-            await response.read()
-            return response.status
-    except aiohttp.ClientError as error:
-        return repr(error)
-
-
-async def through_a_drain(frontend: Served, seconds: float) -> bool:
-    """Whether a request of so many ``seconds`` is answered while its frontend ends."""
-    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {KEY}"}) as session:
-        began = time.monotonic()
-        asked = asyncio.create_task(ask(session, frontend, LONG))
-        await asyncio.sleep(min(1.0, seconds / 2))
-        code = await frontend.stop(seconds=seconds + 30)
-        status = await asked
-    print(f"a request of {seconds:g} s through a drain: {status} after {time.monotonic() - began:.1f} s, exit {code}")
-    return (status, code) == (200, 0)
-
-
-def _held(pid: int, port: int) -> int:
-    """The callers that a worker is connected with."""
-    found = psutil.Process(pid).net_connections("tcp")
-    return sum(each.status == psutil.CONN_ESTABLISHED and each.laddr.port == port for each in found)
-
-
-async def of_a_killed_worker(frontend: Served, requests: int) -> bool:
-    """Whether a worker that is killed takes along exactly what it was working on, and new requests are answered."""
-    async with aiohttp.ClientSession(
-        headers={"Authorization": f"Bearer {KEY}"}, connector=aiohttp.TCPConnector(force_close=True)
-    ) as session:
-        slow = [asyncio.create_task(ask(session, frontend, LONG)) for _ in range(requests)]
-        await asyncio.sleep(0.5)
-        victim = max(frontend.workers(), key=lambda pid: _held(pid, frontend.port))
-        held = _held(victim, frontend.port)
-        os.kill(victim, signal.SIGKILL)
-        others = [await ask(session, frontend, "a") for _ in range(5 * requests)]
-        statuses = await asyncio.gather(*slow)
-        await until(frontend.is_whole, 60)
-    lost = requests - statuses.count(200)
-    print(f"a worker of two is killed: of {requests} requests under way it had {held}, and {lost} are lost")
-    return others.count(200) == len(others) and lost == held
-
-
 async def _alone(folder: Path) -> bool:
     with ExitStack() as closing:
         redis = RedisServer(folder)
         redis.start()
         closing.callback(redis.kill)
-        own = {f"{PREFIX}REDIS": redis.url, f"{PREFIX}WORKERS": "2", SECONDS: "40"}
-        frontend = Served({**await asyncio.to_thread(prepare, folder), **own}, folder / "log")
+        environ = await asyncio.to_thread(prepare, folder, REDIS=redis.url, WORKERS=2)
+        frontend = Served({**environ, SECONDS: "40"}, folder / "log")
         closing.callback(frontend.kill)
         await frontend.start()
         killed = await of_a_killed_worker(frontend, 20)
