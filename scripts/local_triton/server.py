@@ -108,22 +108,22 @@ class LocalTriton:
         while time.monotonic() < deadline:
             if not self.alive():
                 raise TritonFailedError(f"Triton stopped while starting; its log is {self.log}")
-            if self._get("/v2/health/live"):
+            if self._is_live():
                 return
             time.sleep(0.05)
         self.stop()
         raise TritonFailedError(f"Triton did not answer within {_START_SECONDS} s; its log is {self.log}")
 
-    def _get(self, path: str) -> bool:
+    def _is_live(self) -> bool:
         try:
-            with DIRECT.open(f"http://127.0.0.1:{self.ports.http}{path}", timeout=2) as answer:
+            with DIRECT.open(f"http://127.0.0.1:{self.ports.http}/v2/health/live", timeout=2) as answer:
                 return bool(answer.status == 200)
         except (urllib.error.URLError, OSError):
             return False
 
-    def _control(self, name: str, action: str) -> None:
+    def _load(self, name: str) -> None:
         request = urllib.request.Request(
-            f"http://127.0.0.1:{self.ports.http}/v2/repository/models/{name}/{action}",
+            f"http://127.0.0.1:{self.ports.http}/v2/repository/models/{name}/load",
             data=b"{}",
             headers={"Content-Type": "application/json"},
         )
@@ -132,9 +132,9 @@ class LocalTriton:
                 return
         except urllib.error.HTTPError as error:
             reason = json.loads(error.read() or b"{}").get("error", error.reason)
-            raise TritonFailedError(f"{name} could not {action}: {reason}") from None
+            raise TritonFailedError(f"{name} could not load: {reason}") from None
         except OSError:
-            why = f"{name} did not {action} in {_LOAD_SECONDS} s" if self.alive() else "Triton stopped"
+            why = f"{name} did not load in {_LOAD_SECONDS} s" if self.alive() else "Triton stopped"
             raise TritonFailedError(f"{why}; its log is {self.log}") from None
 
     def load(
@@ -149,7 +149,7 @@ class LocalTriton:
         """
         pool, before, polls = ThreadPoolExecutor(_LOAD_THREADS), self._ended_stubs(), Counter[str]()
         try:
-            pending = {pool.submit(self._control, name, "load"): name for name in names}
+            pending = {pool.submit(self._load, name): name for name in names}
             while pending:
                 progress(len(names) - len(pending))
                 ready = wait(pending, _POLL_SECONDS, FIRST_COMPLETED).done
@@ -187,13 +187,6 @@ class LocalTriton:
         """The last line of the log that a stub wrote."""
         lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
         return next((line.strip() for line in reversed(lines) if line.strip() and not _OF_TRITON.match(line)), "-")
-
-    def unload(self, name: str) -> None:
-        """Unload a model and wait until it is gone, so that the next load starts a fresh stub."""
-        self._control(name, "unload")
-        deadline = time.monotonic() + _EXIT_SECONDS
-        while self._get(f"/v2/models/{name}/ready") and time.monotonic() < deadline:
-            time.sleep(0.05)
 
     def stop(self, *, at_once: bool = False) -> None:
         """End Triton and every stub, and remove their shared memory. A second call does nothing.

@@ -110,8 +110,8 @@ def _long() -> list[onnx.NodeProto]:
 
 def test_a_run_ends_soon_after_its_caller_has_disconnected(backend: ModuleType, tmp_path: Path) -> None:
     instance, request = _start(backend, tmp_path, *_long()), Request(1, 2)
-    threading.Timer(0.2, setattr, (request, "cancelled", True)).start()
     began = time.monotonic()
+    threading.Timer(0.2, setattr, (request, "cancelled", True)).start()
     (answer,) = instance.execute([request])
     assert answer.error.args[1] == TritonError.INTERNAL
     assert 0.2 <= time.monotonic() - began < 10

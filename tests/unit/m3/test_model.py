@@ -1,4 +1,4 @@
-"""Triton's Python model of texts, with a stand-in for what Triton gives it and one for what computes texts."""
+"""Triton's Python model of texts, with fakes of Triton's module and of the text model."""
 
 import importlib.util
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ FOLDER = ROOT / "model_repository" / "m3_embedder" / "1"
 
 
 class Request:
-    """Texts of these lengths; ``missing`` tokens are not there; ``cancelled`` once its caller has gone."""
+    """Texts of these lengths, without ``missing`` tokens. ``cancelled`` is true when the caller has disconnected."""
 
     def __init__(self, *lengths: int, missing: int = 0, cancelled: bool = False) -> None:
         self.cancelled = cancelled
@@ -30,7 +30,7 @@ class Request:
 
 
 class TextModel:
-    """A text's row is its length, or zeros where nobody waits for its block; texts of 99 tokens fail."""
+    """A text's row is its length, or zeros if nobody waits for its block; texts of 99 tokens fail."""
 
     def __init__(self, folder: Path, threads: int) -> None:
         self.folder, self.threads = folder, threads
@@ -77,7 +77,7 @@ def test_requests_are_computed_together_and_each_gets_its_rows(instance: Any) ->
 
 
 def test_a_request_without_texts_has_no_rows(instance: Any) -> None:
-    """Callers ask so whether the process lives."""
+    """Frontends send such requests to find out whether the process lives."""
     assert _rows(instance.execute([Request(), Request(4)])) == [[], [[4, 4]]]
 
 

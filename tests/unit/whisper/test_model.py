@@ -1,4 +1,4 @@
-"""Triton's Python model of Whisper, with a stand-in for what Triton gives it and one for the recognizer."""
+"""Triton's Python model of Whisper, with fakes of Triton's module and of the recognizer."""
 
 import importlib
 import json
@@ -71,7 +71,7 @@ def model(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
     monkeypatch.delitem(sys.modules, "model", raising=False)
     for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "ORT_DISABLE_TELEMETRY"):
         monkeypatch.setenv(name, "")
-    monkeypatch.syspath_prepend(str(Path(str(module.__file__)).parent))  # the stand-in's backend has a model.py too
+    monkeypatch.syspath_prepend(str(Path(str(module.__file__)).parent))  # other models have a model.py too
     code = importlib.import_module("model")
     monkeypatch.setattr(code, "Recognizer", lambda folder, **settings: Recognizer(module, folder, **settings))
 
@@ -128,11 +128,11 @@ def test_every_part_of_a_transcript_has_its_tensor(model: Callable[..., Any], na
 @pytest.mark.parametrize("name", ["whisper_turbo", "whisper_large_v3"])
 def test_the_outputs_match_the_configuration(model: Callable[..., Any], name: str) -> None:
     text = (ROOT / "model_repository" / name / "config.pbtxt").read_text(encoding="utf-8")
-    told = text_format.Parse(text, model_config_pb2.ModelConfig()).output
+    outputs = text_format.Parse(text, model_config_pb2.ModelConfig()).output
     (response,) = model().execute([Request("hello")])
     given = {tensor.name: tensor.values.dtype for tensor in response.output_tensors}
     kinds = {model_config_pb2.TYPE_FP32: np.float32, model_config_pb2.TYPE_STRING: np.object_}
-    assert given == {its.name: kinds[its.data_type] for its in told}
+    assert given == {its.name: kinds[its.data_type] for its in outputs}
 
 
 def test_an_empty_window_gets_an_empty_transcript(model: Callable[..., Any]) -> None:
