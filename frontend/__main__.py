@@ -8,11 +8,10 @@ quartet usage --by day,operation
 quartet audit --since 2026-11-20
 quartet bulk embed texts.jsonl --output vectors.jsonl
 quartet compare --texts texts.txt
-quartet gpu-check
 quartet verify --facts demo
 quartet tokens issue --subject phone-1 --seconds 3600
 
-``python -m frontend`` is the same where the command is not installed.
+Without an installation, use ``python -m frontend``.
 """
 
 import argparse
@@ -28,10 +27,10 @@ from frontend.observe.logs import set_up_logging
 from frontend.processes.worker import Start
 from frontend.processes.workers import CANNOT_START, Workers
 
-# Commands that call a running product and load nothing of the server.
+# Commands that call a running product and import nothing of the server.
 CLIENTS = {
-    "bulk": "work over many files, lines or rows",
-    "verify": "hold a running product to what is known of its models",
+    "bulk": "process many files, lines or rows",
+    "verify": "compare a running product with known answers",
 }
 # Exit status of a shell for a command that SIGINT ended.
 _INTERRUPTED = 130
@@ -44,10 +43,10 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="quartet", description="Quartet's frontend and its keys.")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("serve", help="answer requests; settings come from QUARTET_* variables")
-    worker = commands.add_parser("worker", help="one of those that 'serve' starts")
-    worker.add_argument("start", type=int, help="descriptor of what it is told at its start")
-    for some in (check, keys, usage, audit, checkout):
-        some.add_parsers(commands)
+    worker = commands.add_parser("worker", help="a worker, which 'serve' starts")
+    worker.add_argument("start", type=int, help="descriptor of its start parameters")
+    for module in (check, keys, usage, audit, checkout):
+        module.add_parsers(commands)
     for name, text in CLIENTS.items():
         commands.add_parser(name, help=text)
     tokens = commands.add_parser("tokens", help="mobile tokens for development")
@@ -85,23 +84,18 @@ def _work(start: Start) -> None:
     serve(create_app(start.settings), start)
 
 
-def _run(arguments: argparse.Namespace) -> int:
-    if arguments.command == "serve":
-        return _serve()
-    if arguments.command == "worker":
-        _work(Start.read(arguments.start))
-        return 0
-    return int(arguments.run(arguments, _read()) or 0)
-
-
-def _run_any() -> int:
-    """Run any command; print each error as one line."""
+def _run() -> int:
+    """Run any other command; print each error as one line."""
     from frontend.access.names import RegistryError
     from frontend.database.engine import DatabaseUrlError
     from frontend.database.migrate import MigrationError
 
+    arguments = _parser().parse_args()
     try:
-        return _run(_parser().parse_args())
+        if arguments.command == "worker":
+            _work(Start.read(arguments.start))
+            return 0
+        return int(arguments.run(arguments, _read()) or 0)
     except DatabaseUrlError as error:
         print(f"QUARTET_DATABASE: {error}", file=sys.stderr)
     except (MigrationError, RegistryError) as error:
@@ -116,8 +110,8 @@ def main() -> int:
             return int(importlib.import_module("client.__main__").main())
         if sys.argv[1:] and sys.argv[1] in checkout.COMMANDS:
             return checkout.start(sys.argv[1], sys.argv[2:])
-        # The parent of the workers runs as long as they do, so it loads nothing else.
-        return _serve() if sys.argv[1:] == ["serve"] else _run_any()
+        # The parent of the workers runs as long as they do, so it imports nothing else.
+        return _serve() if sys.argv[1:] == ["serve"] else _run()
     except SettingsError as error:
         print(error, file=sys.stderr)
     except OSError as error:

@@ -12,13 +12,13 @@
     +-- InsufficientQuota     429  insufficient_quota
     +-- Internal              500  internal_error
     +-- BadGateway            502  bad_gateway
-        +-- Unreached              the call never arrived at a backend, so it may be sent to another
-        +-- BrokenModel            a model that will not come back by itself
+        +-- Unreached              the call did not arrive at a backend, so another can take it
+        +-- BrokenModel            a model whose process died
         +-- Late                   a backend that did not answer in time
-        +-- BadAnswer              tensors that cannot be right
-        +-- Busy                   too much waits or is held here
+        +-- BadAnswer              wrong tensors
+        +-- Busy                   too many calls wait, or too much memory is in use
 
-A message is written for the person who calls the API: never a path, a library's words or an exception's text.
+Messages are for the person who calls the API. They have no paths and no texts of libraries or exceptions.
 """
 
 from collections.abc import Mapping
@@ -28,8 +28,8 @@ from typing import Any, ClassVar
 class ApiError(Exception):
     """An answer other than 200.
 
-    ``param`` names the request's parameter; ``headers`` go out with the body. ``reason`` labels refusals in the metrics
-    that are not the caller's mistake.
+    ``param`` names the request's parameter. ``headers`` are added to the answer. ``reason`` labels refusals in the
+    metrics that are not the caller's mistake.
     """
 
     status: ClassVar[int] = 500

@@ -1,1 +1,1 @@
-"""What ``quartet`` can do besides answering requests."""
+"""The commands of ``quartet`` except ``serve``."""

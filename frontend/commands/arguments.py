@@ -1,4 +1,4 @@
-"""How the arguments of commands are read: what is wrong with one is told as argparse tells it."""
+"""Types of command-line arguments."""
 
 import argparse
 from collections.abc import Callable
@@ -10,7 +10,7 @@ _Value = TypeVar("_Value")
 
 
 def argument(parse: Callable[[str], _Value]) -> Callable[[str], _Value]:
-    """The type of an argument that ``parse`` reads, whose ``ValueError`` says what is wrong."""
+    """An argument type from a function that raises ``ValueError``; argparse shows the message."""
 
     def parsed(text: str) -> _Value:
         try:
@@ -22,7 +22,7 @@ def argument(parse: Callable[[str], _Value]) -> Callable[[str], _Value]:
 
 
 def positive(text: str, most: int = MOST_REQUESTS) -> int:
-    """A whole number from 1 to a billion, or to ``most``."""
+    """A whole number from 1 to ``most``."""
     if not (text.isascii() and text.isdecimal()) or not 1 <= int(text) <= most:
         raise argparse.ArgumentTypeError(f"{text!r}: must be an integer from 1 to {most}")
     return int(text)

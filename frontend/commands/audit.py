@@ -1,4 +1,4 @@
-"""quartet audit: who changed what of keys, organisations and wallets."""
+"""quartet audit: the log of changes of keys, organisations and wallets."""
 
 import argparse
 import json
@@ -21,13 +21,12 @@ _USUAL_LIMIT = 50
 
 
 def add_parsers(commands: Any) -> None:
-    """The subcommand and its arguments."""
-    audit = commands.add_parser("audit", help="who changed what of keys, organisations and wallets, the newest first")
-    audit.add_argument("--limit", type=positive, default=_USUAL_LIMIT, help=f"so many changes ({_USUAL_LIMIT})")
+    audit = commands.add_parser("audit", help="list changes of keys, organisations and wallets, newest first")
+    audit.add_argument("--limit", type=positive, default=_USUAL_LIMIT, help=f"most changes to list ({_USUAL_LIMIT})")
     audit.add_argument("--since", type=day, help="first day, UTC (from the beginning)")
-    audit.add_argument("--actor", choices=(ADMIN_KEY, COMMAND_LINE), help="how it was done")
-    audit.add_argument("--action", type=name, help="what was done, such as key.revoke")
-    audit.add_argument("--target", type=name, help="a key's beginning, an organisation, or a holder")
+    audit.add_argument("--actor", choices=(ADMIN_KEY, COMMAND_LINE), help="who made the change")
+    audit.add_argument("--action", type=name, help="kind of change, such as key.revoke")
+    audit.add_argument("--target", type=name, help="beginning of a key, an organisation, or a holder")
     audit.set_defaults(run=run, work=_run)
 
 

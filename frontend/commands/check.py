@@ -1,4 +1,4 @@
-"""quartet check: what is wrong with the settings and with the files that they name, without a start."""
+"""quartet check: problems of the settings and their files, without a start."""
 
 import argparse
 import asyncio
@@ -20,27 +20,25 @@ from frontend.database.engine import DatabaseUrlError, parse_url
 from frontend.operations.packed_model import load_tokenizer
 from frontend.operations.speech.voices import PiperVoice
 from frontend.operations.transcription.pipeline import Abilities
-from frontend.pages.health import Required
 
-FOUND = 2
-# What the readers of a model's files raise for files that are missing or not what they should be.
+_PROBLEMS = 2
+# What the readers of a model's files raise for missing or damaged files.
 _BAD_FILES = (OSError, ValueError, KeyError, TypeError)
 
 
 def add_parsers(commands: Any) -> None:
-    """The subcommand and its arguments."""
-    check = commands.add_parser("check", help="say what is wrong with the settings, without a start")
-    check.add_argument("--reach", action="store_true", help="ask Redis, the database, the Tritons and others too")
+    check = commands.add_parser("check", help="list problems of the settings, without a start")
+    check.add_argument("--reach", action="store_true", help="also call Redis, the database, the Tritons and others")
     check.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
-    """A line for each problem, and status 2; or that there is none, and how each model was exported.
+    """Print a line for each problem and return 2; or print how each model was exported.
 
-    What is reached has a line each.
+    With ``--reach``, print a line for each service too.
     """
-    looks = (_required, _database, _keys, _tritons, _floors, _models, _charges)
-    problems = [problem for look in looks for problem in look(settings)]
+    checks = (_database, _keys, _tritons, _floors, _models, _charges)
+    problems = [problem for check in checks for problem in check(settings)]
     for problem in problems:
         print(problem, file=sys.stderr)
     if not problems:
@@ -49,23 +47,16 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     lines = asyncio.run(reach(settings)) if arguments.reach else []
     for line, good in lines:
         print(line, file=sys.stdout if good else sys.stderr)
-    return 0 if not problems and all(good for _, good in lines) else FOUND
+    return 0 if not problems and all(good for _, good in lines) else _PROBLEMS
 
 
 def _exports(settings: Settings) -> Iterator[str]:
-    """How each Triton model was exported, and below it each way that was skipped, with the reason."""
+    """The precision in which each Triton model was exported, and the skipped ones with the reason."""
     found = read_exports(settings.model_repository, settings.served.triton_models)
     lines = columns([(model, export.way or "exported in a way that is not known") for model, export in found.items()])
     for line, export in zip(lines, found.values(), strict=True):
         yield line
         yield from (f"  skipped {each}" for each in export.skipped)
-
-
-def _required(settings: Settings) -> Iterator[str]:
-    try:
-        Required.of(settings.ready_models, settings.served.triton_models)
-    except SettingsError as error:
-        yield str(error)
 
 
 def _database(settings: Settings) -> Iterator[str]:
@@ -103,7 +94,7 @@ def _floors(settings: Settings) -> Iterator[str]:
 
 
 def _models(settings: Settings) -> Iterator[str]:
-    """The files of models that a frontend reads."""
+    """Problems of the model files that a frontend reads."""
     repository = settings.model_repository
     if not repository.is_dir():
         yield f"QUARTET_MODEL_REPOSITORY: {repository}: there is no such folder"
@@ -136,13 +127,13 @@ _READERS: dict[str, Callable[[Path, Model], object]] = {
 
 
 def _charges(settings: Settings) -> Iterator[str]:
-    """Whether charges can be written, in the folder or, where there is none yet, beside it."""
+    """Whether charges can be written to the folder, or to its first existing parent."""
     folder = settings.usage_folder.absolute()
-    there = next(parent for parent in (folder, *folder.parents) if parent.exists())
-    if not there.is_dir():
-        yield f"QUARTET_USAGE_FOLDER: {there} is no folder"
-    elif not os.access(there, os.W_OK | os.X_OK):
-        yield f"QUARTET_USAGE_FOLDER: {there} cannot be written to"
+    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    if not existing.is_dir():
+        yield f"QUARTET_USAGE_FOLDER: {existing} is no folder"
+    elif not os.access(existing, os.W_OK | os.X_OK):
+        yield f"QUARTET_USAGE_FOLDER: {existing} cannot be written to"
 
 
 def _reason(error: Exception) -> str:

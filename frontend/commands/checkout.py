@@ -1,4 +1,4 @@
-"""Commands that need a checkout of Quartet, because an installed package lacks their scripts."""
+"""Commands that need a checkout of Quartet. An installed package lacks their scripts."""
 
 import os
 import sys
@@ -7,25 +7,24 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-# The module that each is, and what it does.
+# The module and the help of each command.
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "compare": ("scripts.compare", "what int8 changes on your own texts (in a checkout)"),
-    "gpu-check": ("scripts.gpu_check", "verify and measure a running product on a GPU (in a checkout)"),
 }
-_NONE = 2
+_NO_CHECKOUT = 2
 
 
 def add_parsers(commands: Any) -> None:
-    """The subcommands, for the list of all; each reads its own arguments."""
+    """List the commands in the help. Each parses its own arguments."""
     for name, (_, text) in COMMANDS.items():
         commands.add_parser(name, help=text)
 
 
 def start(command: str, arguments: Sequence[str], root: Path = ROOT) -> int:
-    """Become the command's module, in this process's folder; status 2 and a sentence where this is no checkout."""
+    """Replace this process by the command's module. Without a checkout, print an error and return 2."""
     module, _ = COMMANDS[command]
     if not root.joinpath(*module.split("."), "__main__.py").is_file():
         print(f"quartet {command} works in a checkout of Quartet, after 'make install'", file=sys.stderr)
-        return _NONE
+        return _NO_CHECKOUT
     path = os.pathsep.join(filter(None, (str(root), os.environ.get("PYTHONPATH"))))
     os.execve(sys.executable, [sys.executable, "-m", module, *arguments], os.environ | {"PYTHONPATH": path})

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access.registry import Registry
 from frontend.config.settings import Settings
-from frontend.database.engine import check_there, open_engine
+from frontend.database.engine import check_exists, open_engine
 from frontend.database.migrate import migrate
 
 _Answer = TypeVar("_Answer")
@@ -36,11 +36,11 @@ def with_database(settings: Settings, work: Callable[[AsyncEngine], Awaitable[_A
 def run(arguments: argparse.Namespace, settings: Settings) -> None:
     """Run a command's ``work`` and print its lines. Raises ``DatabaseUrlError`` if the SQLite file is missing."""
     if not getattr(arguments, "create_database", False):
-        check_there(settings.database)
+        check_exists(settings.database)
     for line in with_database(settings, lambda engine: arguments.work(engine, arguments)):
         print(line)
 
 
 def with_registry(settings: Settings, work: Callable[[Registry], Awaitable[_Answer]]) -> _Answer:
-    """The same for what concerns keys and organisations."""
+    """Open the database and do ``work`` with its registry."""
     return with_database(settings, lambda engine: work(Registry(engine)))

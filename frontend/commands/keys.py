@@ -32,47 +32,49 @@ def seconds(text: str) -> int:
 
 @argument
 def limit(text: str) -> tuple[str, int]:
-    """``embeddings=500``: the name of a limit and its requests a minute."""
+    """``embeddings=500`` as a limit and its requests per minute."""
     name, _, number = text.partition("=")
     check_limit(text, name, int(number) if number.isascii() and number.isdecimal() else None)
     return name, int(number)
 
 
 def add_parsers(commands: Any) -> None:
-    """The subcommands and their arguments."""
     keys = commands.add_parser("keys", help="API keys")
     keys.set_defaults(run=run, work=_run_keys)
     actions = keys.add_subparsers(dest="action", required=True)
-    create = actions.add_parser("create", help="make a key and print it, once, on the last line")
-    create.add_argument("--name", default="unnamed", help="who or what it is for")
-    create.add_argument("--create-database", action="store_true", help="make the SQLite file where there is none")
-    change = actions.add_parser("change", help="give a key another tier, organisation, limit, name or end")
-    rotate = actions.add_parser("rotate", help="give a key a new secret and print it, once, on the last line")
+    create = actions.add_parser("create", help="create a key and print it, once, on the last line")
+    create.add_argument("--name", default="unnamed", help="a name for lists")
+    create.add_argument("--create-database", action="store_true", help="create the SQLite file if it is missing")
+    change = actions.add_parser("change", help="change a key's tier, organisation, limit, name or expiry")
+    rotate = actions.add_parser("rotate", help="create a new secret of a key and print it, once, on the last line")
     rotate.add_argument(
-        "--overlap", type=seconds, default=ROTATION_OVERLAP_SECONDS, help="how long the old one goes on (24h)"
+        "--overlap",
+        type=seconds,
+        default=ROTATION_OVERLAP_SECONDS,
+        help="how long the old one stays valid (24h)",
     )
-    revoke = actions.add_parser("revoke", help="end a key with all its secrets, for good")
-    actions.add_parser("list", help="every key, without its secret")
+    revoke = actions.add_parser("revoke", help="revoke a key with all its secrets")
+    actions.add_parser("list", help="list all keys, without their secrets")
     for parser in (change, rotate, revoke):
-        parser.add_argument("key", help="the key, or its beginning as 'keys list' shows it")
-    change.add_argument("--name", help="who or what it is for")
-    change.add_argument("--no-limit", action="append", default=[], choices=tuple(LIMITS), help="back to the tier's")
-    change.add_argument("--no-org", action="store_true", help="take it out of its organisation")
-    change.add_argument("--no-expiry", action="store_true", help="let it hold until it is revoked")
+        parser.add_argument("key", help="the key, or its prefix in 'keys list'")
+    change.add_argument("--name", help="a name for lists")
+    change.add_argument("--no-limit", action="append", default=[], choices=tuple(LIMITS), help="use the tier's limit")
+    change.add_argument("--no-org", action="store_true", help="remove it from its organisation")
+    change.add_argument("--no-expiry", action="store_true", help="let it never expire")
     for parser in (create, change):
-        parser.add_argument("--tier", choices=TIERS, help="its priority in the queue (free)")
-        parser.add_argument("--org", help="the organisation it belongs to; see 'orgs create'")
-        parser.add_argument("--limit", action="append", type=limit, default=[], help="embeddings=500, each minute")
+        parser.add_argument("--tier", choices=TIERS, help="priority in the queue (free)")
+        parser.add_argument("--org", help="its organisation; see 'orgs create'")
+        parser.add_argument("--limit", action="append", type=limit, default=[], help="per minute, as embeddings=500")
         parser.add_argument("--expires", type=seconds, help="90s, 15m, 24h or 30d from now (never)")
 
     orgs = commands.add_parser("orgs", help="organisations")
     orgs.set_defaults(run=run, work=_run_orgs)
     actions = orgs.add_subparsers(dest="action", required=True)
-    actions.add_parser("list", help="every organisation")
-    for name, text in (("create", "make an organisation"), ("change", "give it another limit, or none")):
+    actions.add_parser("list", help="list all organisations")
+    for name, text in (("create", "create an organisation"), ("change", "change or remove its limit")):
         parser = actions.add_parser(name, help=text)
         parser.add_argument("name")
-        parser.add_argument("--limit", type=positive, help="requests a minute that all its keys share (no limit)")
+        parser.add_argument("--limit", type=positive, help="requests per minute of all its keys (no limit)")
 
 
 async def _run_keys(engine: AsyncEngine, arguments: argparse.Namespace) -> Iterable[str]:

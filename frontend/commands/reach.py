@@ -31,16 +31,16 @@ _FAILURES = (*DATABASE_FAILURES, RedisError, aiohttp.ClientError, ValueError, OS
 
 async def reach(settings: Settings) -> list[tuple[str, bool]]:
     """Check every service; return a line and whether it is good for each, within five seconds."""
-    asked: list[tuple[str, Callable[[], Awaitable[str]]]] = [("database", partial(_database, settings))]
+    checks: list[tuple[str, Callable[[], Awaitable[str]]]] = [("database", partial(_database, settings))]
     if settings.redis:
-        asked.append(("redis", partial(_redis, settings.redis)))
+        checks.append(("redis", partial(_redis, settings.redis)))
     for pool in settings.tritons:
-        asked += [(f"triton {place}", partial(_tritons, settings, pool, place)) for place in pool.read()]
+        checks += [(f"triton {place}", partial(_tritons, settings, pool, place)) for place in pool.read()]
     if settings.jwt_jwks and is_address(settings.jwt_jwks):
-        asked.append((settings.jwt_jwks, partial(_jwks, settings)))
+        checks.append((settings.jwt_jwks, partial(_jwks, settings)))
     if settings.chat_upstream:
-        asked.append((settings.chat_upstream, partial(_chat, settings)))
-    return list(await asyncio.gather(*(_line(name, ask) for name, ask in asked)))
+        checks.append((settings.chat_upstream, partial(_chat, settings)))
+    return list(await asyncio.gather(*(_line(name, ask) for name, ask in checks)))
 
 
 async def _line(name: str, ask: Callable[[], Awaitable[str]]) -> tuple[str, bool]:
@@ -50,9 +50,9 @@ async def _line(name: str, ask: Callable[[], Awaitable[str]]) -> tuple[str, bool
     except TimeoutError:
         return f"{name}: no answer within {_SECONDS:g} s", False
     except _FAILURES as error:
-        # What drivers say goes over several lines and may end with a link.
-        said = str(getattr(error, "orig", None) or error).splitlines()
-        return f"{name}: {said[0] if said else type(error).__name__}", False
+        # Messages of drivers have several lines and may end with a link.
+        lines = str(getattr(error, "orig", None) or error).splitlines()
+        return f"{name}: {lines[0] if lines else type(error).__name__}", False
 
 
 async def _database(settings: Settings) -> str:
@@ -84,8 +84,7 @@ async def _tritons(settings: Settings, pool: PoolSetting, place: Place) -> str:
     addresses = await Resolver(settings.dns).addresses(place.host)
     if not addresses:
         raise _LackingError("the name has no address")
-    asked = (_triton(settings, pool, place, address) for address in addresses)
-    ready = min(await asyncio.gather(*asked))
+    ready = min(await asyncio.gather(*(_triton(settings, pool, place, address) for address in addresses)))
     return f"reached; {ready} models are ready" + (f" at {len(addresses)} addresses" if len(addresses) > 1 else "")
 
 

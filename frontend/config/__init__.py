@@ -1,1 +1,1 @@
-"""The settings, read once and checked."""
+"""The settings."""

@@ -1,15 +1,15 @@
-"""Networks, and who of a chain of proxies is the caller."""
+"""Networks, and the caller behind a chain of proxies."""
 
 import re
 from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
-# Some proxies tell the caller's port too.
+# Some proxies add the caller's port.
 _WITH_PORT = re.compile(r"\[(?P<six>[^\]]*)\](?::\d+)?|(?P<four>[\d.]+):\d+")
 
 
 class Networks:
-    """Those that a setting names, with commas between; ``ValueError`` where one is none."""
+    """The networks of a comma-separated setting. Raises ``ValueError`` for anything else."""
 
     def __init__(self, text: str) -> None:
         self._networks: list[IPv4Network | IPv6Network] = [
@@ -17,24 +17,24 @@ class Networks:
         ]
 
     def has(self, address: str) -> bool:
-        """Whether an address is within one of them."""
+        """Whether an address is in one of the networks."""
         parsed = _parsed(address)
         return parsed is not None and any(parsed in network for network in self._networks)
 
-    def caller(self, peer: str, told: Sequence[str]) -> str:
-        """The address of whoever calls, where ``told`` are the lines of ``X-Forwarded-For``.
+    def caller(self, peer: str, forwarded: Sequence[str]) -> str:
+        """The address of the caller. ``forwarded`` are the lines of ``X-Forwarded-For``.
 
-        Each proxy adds the address that it was called from, so the last words count as long as one of these networks
-        says them: what comes before is the caller's own.
+        Each proxy appends the address that called it. The entries count from the last one on, while these networks
+        added them. The caller may have written those before.
         """
-        address, words = peer, ",".join(told).split(",")
-        while words and self.has(address) and (said := _parsed(words.pop())) is not None:
-            address = str(said)
+        address, entries = peer, ",".join(forwarded).split(",")
+        while entries and self.has(address) and (before := _parsed(entries.pop())) is not None:
+            address = str(before)
         return address
 
 
 def network_of(address: str) -> str:
-    """What a caller is counted by: its address, or its /64, of which an IPv6 caller has every address."""
+    """The key for counts of a caller: its address, or its /64, since an IPv6 caller has all addresses of it."""
     parsed = _parsed(address)
     if isinstance(parsed, IPv6Address):
         return str(IPv6Network((int(parsed) >> 64 << 64, 64)))

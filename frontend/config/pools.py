@@ -1,4 +1,4 @@
-"""Pools of Tritons: the models that they serve, and where their addresses come from."""
+"""Pools of Tritons: their models and addresses."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,12 +13,12 @@ _NEEDS = (("certificate", "key"), ("key", "certificate"), ("certificate", "ca"),
 
 
 def _not_in_table(_: str) -> str:
-    raise ValueError("is what its table is called, and not in it")
+    raise ValueError("is the name of the table and must not be set in it")
 
 
 @dataclass(frozen=True)
 class Tls:
-    """What is needed to trust a Triton whose certificate has ``name``, and to be trusted by it."""
+    """Files for TLS to a Triton whose certificate has ``name``; ``certificate`` and ``key`` are the frontend's."""
 
     ca: Path
     certificate: Path | None
@@ -28,7 +28,7 @@ class Tls:
 
 @dataclass(frozen=True)
 class Place:
-    """A host, by its name or number, a port, and the zone where it stands."""
+    """A host (a name or an IP address), its port and its zone."""
 
     host: str
     port: int
@@ -36,7 +36,7 @@ class Place:
 
     @classmethod
     def of(cls, text: str, zone: str = "") -> "Place":
-        """Read ``host:port`` or ``host:port zone``; ``ValueError`` where it is neither."""
+        """Parse ``host:port`` or ``host:port zone``. Raises ``ValueError``."""
         address, *own = text.split() or [""]
         host, colon, port = address.rpartition(":")
         host = host.removeprefix("[").removesuffix("]")
@@ -50,10 +50,10 @@ class Place:
 
 @dataclass(frozen=True)
 class PoolSetting:
-    """The Tritons at ``address``, or at the lines of ``file``; without ``models`` they serve all.
+    """The Tritons at ``address``, or at the lines of ``file``. Without ``models`` they serve all models.
 
-    ``concurrency`` is calls at once on one of them, by model. With ``ca`` they are spoken to over TLS, with
-    ``certificate`` and ``key`` over mutual TLS; their certificate is for ``server_name``, or the host in the address.
+    ``concurrency`` gives the most calls in flight at one Triton, by model. ``ca`` enables TLS, ``certificate`` and
+    ``key`` enable mutual TLS. The Tritons' certificate must have ``server_name``, or else the host of the address.
     """
 
     name: Annotated[str, AfterValidator(_not_in_table)] = ""
@@ -81,13 +81,13 @@ class PoolSetting:
         return self
 
     def slots(self, models: Iterable[str], default: int) -> dict[str, int]:
-        """Calls at once of those of ``models`` that they serve; 0 is for them to say."""
+        """The most calls in flight by model, for the ``models`` that this pool serves; 0 for no cap."""
         return {model: self.concurrency.get(model, default) for model in models if model in (self.models or models)}
 
     def read(self) -> list[Place]:
-        """Where its Tritons are, each once, in the file as it is now if there is one.
+        """The addresses, without duplicates. A file is read again.
 
-        ``ValueError`` at the first place that is none, ``OSError`` where the file cannot be read.
+        Raises ``ValueError`` for a line that is no address, and ``OSError`` if the file cannot be read.
         """
         texts: Iterable[str] = self.address
         if self.file is not None:
@@ -96,7 +96,7 @@ class PoolSetting:
         return list(dict.fromkeys(Place.of(text, self.zone) for text in texts))
 
     def tls(self, host: str) -> Tls | None:
-        """For those whose address has this host."""
+        """The TLS files for a host; None without TLS."""
         return Tls(self.ca, self.certificate, self.key, self.server_name or host) if self.ca else None
 
 

@@ -1,4 +1,4 @@
-"""What the settings' file, the environment and files of secrets say, before it is checked."""
+"""Unchecked settings from the settings file, the environment and files of secrets."""
 
 import re
 import tomllib
@@ -16,8 +16,8 @@ FROM_FILE = "_FILE"
 _VARIABLES = {f"{PREFIX}{item.name.upper()}": item.name for item in fields(Fields)} | {
     f"{PREFIX}{item.name.upper()}{FROM_FILE}": item.name for item in fields(Fields) if item.metadata["secret"]
 }
-# What is there besides: the file, what build/demo.env holds for clients, and what Kubernetes puts into every pod about
-# each Service, by the Service's name, which may well begin with "quartet".
+# Variables that are no settings: the settings file, variables for clients in build/demo.env, and those that Kubernetes
+# sets in every pod for each Service, whose name may begin with "quartet".
 _NO_SETTING = re.compile(
     rf"{PREFIX}((CONFIG|URL|API_KEY|MOBILE_JWT|TRITON_HTTP|TRITON_METRICS|FACTS|PRECISION)=.*"
     r"|(\w+_)?(SERVICE_(HOST|PORT(_\w+)?)|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)=.*"
@@ -31,14 +31,14 @@ class SettingsError(ValueError):
 
 
 def refusal(faults: Iterable[tuple[str, str]], sources: Mapping[str, str]) -> SettingsError:
-    """What is wrong, by the names of whoever set it."""
+    """The error for these faults. Each names the variable that set the value."""
     return SettingsError("\n".join(f"{sources.get(place, place)}: {sentence}" for place, sentence in faults))
 
 
 def read(environ: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Values by setting, and the variable that each comes from unless it comes from the file.
+    """Values by setting, and the variable of each value that is not from the settings file.
 
-    What is no setting keeps its name; ``SettingsError`` where a file cannot be read.
+    Unknown variables keep their names. Raises ``SettingsError`` if a file cannot be read.
     """
     values = _content(environ)
     sources: dict[str, str] = {}
@@ -66,7 +66,7 @@ def _secret(variable: str, path: Path) -> str:
 
 
 def _content(environ: Mapping[str, str]) -> dict[str, Any]:
-    """The file's tables, and its single values as a variable would have them."""
+    """The tables of the settings file, and its other values as text, as a variable has them."""
     if not (path := environ.get(CONFIG_FILE)):
         return {}
     try:

@@ -1,4 +1,4 @@
-"""Settings, read once from a TOML file and the environment; bad ones end the start with their names."""
+"""Settings from a TOML file and the environment. Bad ones prevent the start and are named."""
 
 import dataclasses
 import re
@@ -21,21 +21,22 @@ from frontend.config.tables import Floors, Limits, Prices, Tiers, faults_of, fau
 _SECRET_BYTES = 32
 _WEB = ("http://", "https://")
 _SCHEMES = {"redis": ("redis://", "rediss://"), "chat_upstream": _WEB, "otlp_endpoint": _WEB}
-# As browsers write it: in small letters, with a port only where that is not the scheme's own.
+# Browsers send origins in lower case, and the port only if it is not the scheme's default.
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]+)?")
-# What it takes at most to write the last charges down and to end what is reserved.
+# The longest time for the last charges and the end of reservations.
 _FLUSH_SECONDS = 15.0
+# Settings that apply to all workers together.
 _SHARED = ("audio_workers", "text_workers", "threads", "connections", "held_bytes")
 
 
 @dataclass(frozen=True)
 class Settings(Fields):
-    """Everything that can be set. The name of a variable is ``QUARTET_`` and the field in capitals.
+    """All settings. The variable of a field is ``QUARTET_`` and its name in capitals.
 
-    The file that ``QUARTET_CONFIG`` names has the fields as they are called here; variables go before it. Only the
-    file has the tables ``[limits]`` (name = requests a minute), ``[tiers.<tier>]`` (the same for one tier),
-    ``[pools.<name>]`` (Tritons, in the place of ``triton``), ``[floors.<model>]`` (an organisation, or
-    "key:<id>" = slots), ``[prices.<model>]`` (unit = CHF) and ``[aliases]`` (what apps say that know OpenAI alone).
+    The file that ``QUARTET_CONFIG`` names has the names of the fields. Variables override it. Only the file has the
+    tables ``[limits]`` (name = requests per minute), ``[tiers.<tier>]`` (the same for one tier), ``[pools.<name>]``
+    (Tritons, instead of ``triton``), ``[floors.<model>]`` (an organisation or "key:<id>" = slots), ``[prices.<model>]``
+    (unit = CHF) and ``[aliases]`` (names that OpenAI's apps use).
     """
 
     limits: Limits = field(default_factory=lambda: LIMITS)
@@ -49,18 +50,18 @@ class Settings(Fields):
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> "Settings":
-        """Read the file and the variables that start with ``QUARTET_``; ``SettingsError`` names all bad ones."""
+        """Read the file and the variables. Raises ``SettingsError`` that names all bad settings."""
         values, sources = reading.read(environ)
         try:
             settings = TypeAdapter(cls).validate_python(values)
         except ValidationError as error:
             raise reading.refusal(faults_of(error), sources) from None
-        if faults := list(settings._faults()) or list(faults_of_aliases(settings.served)):
+        if faults := list(settings._faults()) or list(settings._faults_of_served()):
             raise reading.refusal(faults, sources)
         return settings
 
     def _faults(self) -> Iterator[tuple[str, str]]:
-        """What types and bounds do not show: the setting, and what is wrong with it."""
+        """Faults that types and bounds do not catch: the setting and the reason."""
         for name in ("jwt_secret", "admin_key"):
             if 0 < len(getattr(self, name).encode()) < _SECRET_BYTES:
                 yield name, f"must have at least {_SECRET_BYTES} bytes"
@@ -86,50 +87,66 @@ class Settings(Fields):
             except ValueError as error:
                 yield name, str(error)
 
+    def _faults_of_served(self) -> Iterator[tuple[str, str]]:
+        """Faults of settings that name served models or voices."""
+        yield from faults_of_aliases(self.served)
+        models = self.served.triton_models
+        for name in self.required_models:
+            if name not in models:
+                yield "ready_models", f"there is no model {name!r}; there are {', '.join(models)}"
+
+    @cached_property
+    def required_models(self) -> Sequence[str]:
+        """The models that ``/health/ready`` requires, if it requires particular ones."""
+        if self.ready_models in ("any", "none"):
+            return ()
+        names = [name.strip() for name in self.ready_models.split(",")]
+        return self.served.triton_models if names == ["all"] else names
+
     @cached_property
     def served(self) -> Served:
-        """What of the catalogue this deployment serves."""
+        """The models and voices that this deployment serves."""
         return Served.of(self.models, self.voices, self.aliases)
 
     @cached_property
     def operations(self) -> tuple[str, ...]:
-        """The operations that there are endpoints for, each once."""
+        """The operations with endpoints."""
         found = [model.operation for model in self.served.models] + [CHAT] * bool(self.chat_upstream)
         return tuple(dict.fromkeys(found))
 
     @cached_property
     def allowed_origins(self) -> frozenset[str]:
-        """The origins whose pages may call; ``*`` is every one."""
+        """The origins whose pages may call; ``*`` allows all."""
         return frozenset(origin for each in self.cors_origins.split(",") if (origin := each.strip()))
 
     @cached_property
     def tritons(self) -> Sequence[PoolSetting]:
-        """Every pool of Tritons that calls can go to."""
+        """The pools of Tritons."""
         addresses = tuple(address.strip() for address in self.triton.split(","))
         return self.pools or [PoolSetting("triton", addresses)]
 
     @cached_property
     def proxies(self) -> Networks:
-        """Those whose word on who calls is taken."""
+        """Proxies whose ``X-Forwarded-For`` is trusted."""
         return Networks(self.trusted_proxies)
 
     @property
     def longest_drain_seconds(self) -> float:
-        """What requests under way have at a stop: what is set, or a body, a deadline and one who reads no more."""
+        """Time for running requests at a stop: by default the limits of a body, a deadline and a write together."""
         deadline = self.request_seconds + self.audio_second_seconds * self.max_audio_seconds
         return self.drain_seconds or self.body_seconds + deadline + self.write_seconds
 
     @property
     def stop_seconds(self) -> float:
-        """What a stop takes at most: whoever kills what does not end waits for longer."""
+        """The longest stop. A supervisor must wait longer before it kills."""
         return self.stop_delay_seconds + self.longest_drain_seconds + _FLUSH_SECONDS
 
     @cached_property
     def floor_owners(self) -> frozenset[str]:
-        """The names of the keys and organisations that have slots of their own."""
+        """The keys and organisations with floors."""
         return frozenset(name for owners in self.floors.values() for name in owners)
 
     def for_one_worker(self) -> "Settings":
-        """The same with this worker's share of what all workers may do at once, at least one of each."""
+        """These settings with one worker's share of the shared ones, at least 1 each."""
         shares = {name: -(-getattr(self, name) // self.workers) for name in _SHARED}
         return dataclasses.replace(self, **shares)

@@ -1,4 +1,4 @@
-"""The tables of the settings' file, as pydantic checks them, and its complaints in sentences."""
+"""Checks of the settings file's tables by pydantic, and its errors as sentences."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
@@ -18,7 +18,7 @@ TIERS = ("bulk", "free", "pro", "company")
 USUAL_TIER = "free"
 # In the queue, 1 goes first.
 LEVELS: Mapping[str, int] = {tier: len(TIERS) - place for place, tier in enumerate(TIERS)}
-# More is no limit, and does not fit a database's integers.
+# The largest limit that fits a database's integers.
 MOST_REQUESTS = 1_000_000_000
 _SENTENCES = {
     "unexpected_keyword_argument": "there is no such setting",
@@ -29,7 +29,7 @@ _SENTENCES = {
 
 
 def faults_of(error: ValidationError) -> Iterator[tuple[str, str]]:
-    """Where each fault is, and what it is."""
+    """The place and the reason of each fault."""
     for fault in error.errors():
         sentence, given = _SENTENCES.get(fault["type"], ""), fault["input"]
         if fault["type"] == "value_error":
@@ -50,7 +50,7 @@ def _one_of(kind: str, names: Collection[str]) -> AfterValidator:
 
 
 def made_of(given: Any, make: Callable[[Any], Any]) -> GetPydanticSchema:
-    """What ``make`` makes of a table that is checked as ``given``."""
+    """A field that is validated as ``given`` and then converted by ``make``."""
     return GetPydanticSchema(lambda _, schema: no_info_after_validator_function(make, schema(given)))
 
 
@@ -68,7 +68,7 @@ def _prices(amounts: Mapping[str, Mapping[str, int]]) -> dict[str, Price]:
 
 Slots = Annotated[int, Field(strict=True, ge=1)]
 TritonModel = Annotated[str, _one_of("model", Served.of().triton_models)]
-# A name alone is an organisation's; ``key:<id>`` is a key, whose name any other could bear too.
+# A plain name is an organisation. A key is named by its id, because names of keys are not unique.
 _Owner = Annotated[str, AfterValidator(lambda name: name if name.startswith(("org:", "key:")) else f"org:{name}")]
 _Micro = Annotated[int, BeforeValidator(lambda amount: to_micro(str(amount)))]
 _Limits = dict[Annotated[str, _one_of("limit", LIMITS)], Annotated[int, Field(strict=True, ge=1, le=MOST_REQUESTS)]]
@@ -80,7 +80,7 @@ Prices = Annotated[Mapping[str, Price], made_of(dict[str, dict[str, _Micro]], _p
 
 
 def faults_of_aliases(served: Served) -> Iterator[tuple[str, str]]:
-    """An alias that stands for nothing or takes a name's place, or that ignores what counts."""
+    """Aliases of unserved names, aliases that are names already, and ignored parameters that have a meaning."""
     aliases, voices = served.aliases, [voice.name for voice in served.voices]
     for kind, others, own, taken in (
         ("models", aliases.models, served.ids(), MODELS),
@@ -99,7 +99,7 @@ def faults_of_aliases(served: Served) -> Iterator[tuple[str, str]]:
 
 
 def check_limit(place: str, name: str, number: Any) -> None:
-    """``SettingsError`` unless this is a limit that exists, with a number it can have."""
+    """Raise ``SettingsError`` for an unknown limit or a number that it cannot have."""
     try:
         TypeAdapter(_Limits).validate_python({name: number})
     except ValidationError as error:

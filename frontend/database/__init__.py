@@ -1,1 +1,1 @@
-"""The database: how it is opened, its tables, and the migrations that lead to them."""
+"""The database: engine, tables and migrations."""

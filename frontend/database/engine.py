@@ -5,14 +5,15 @@ import time
 from pathlib import Path
 from sqlite3 import Connection as SqliteConnection
 from sqlite3 import Cursor, OperationalError
+from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, event, make_url
+from sqlalchemy import URL, Connection, Dialect, Engine, ExceptionContext, event, make_url
 from sqlalchemy.exc import ArgumentError, DisconnectionError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from frontend.database.same_file import SameFile
-from frontend.database.watch import watch
+from frontend.observe.metrics import DATABASE_ERRORS, DATABASE_SECONDS
 
 _DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg"}
 # The errors of a database that is away, locked or lost during a statement.
@@ -21,8 +22,8 @@ _AUTOCOMMIT = "AUTOCOMMIT"
 _BUSY_SECONDS = 5.0
 _RETRY_SECONDS = 0.01
 _POSTGRES_SECONDS = 5.0
-# The key of a connection's file in the pool's record.
-_FILE = "quartet_file"
+# Keys in the record of a connection: its file, and the start of its statement.
+_FILE, _BEGAN = "quartet_file", "quartet_began"
 
 
 class DatabaseUrlError(ValueError):
@@ -51,7 +52,7 @@ def absolute(url: str) -> str:
     return str(parsed.set(database=str(Path(parsed.database).absolute())))
 
 
-def check_there(url: str) -> None:
+def check_exists(url: str) -> None:
     """Raise ``DatabaseUrlError`` if the SQLite file is missing; opening it would create it."""
     parsed = parse_url(url)
     path = Path(str(parsed.database)).absolute()
@@ -68,7 +69,7 @@ def open_engine(url: str, connections: int = 4) -> AsyncEngine:
     parsed = parse_url(url)
     if parsed.get_backend_name() == "postgresql":
         if "sslmode" in parsed.query:
-            # libpq's name, which most addresses have, for what asyncpg calls ssl.
+            # Most addresses have this name of libpq. asyncpg calls it ssl.
             parsed = parsed.update_query_dict({"ssl": parsed.query["sslmode"]}).difference_update_query(["sslmode"])
         limits = {"timeout": _POSTGRES_SECONDS, "command_timeout": _POSTGRES_SECONDS}
         engine = create_async_engine(
@@ -86,8 +87,8 @@ def open_engine(url: str, connections: int = 4) -> AsyncEngine:
         engine = create_async_engine(parsed, connect_args={"timeout": _BUSY_SECONDS}, hide_parameters=True)
         event.listen(engine.sync_engine, "connect", _prepare_sqlite)
         event.listen(engine.sync_engine, "begin", _begin_immediate)
-        _keep_to_the_file(engine.sync_engine, path)
-    watch(engine.sync_engine)
+        _refuse_another_file(engine.sync_engine, path)
+    _measure(engine.sync_engine)
     return engine
 
 
@@ -97,7 +98,7 @@ def reading(engine: AsyncEngine) -> AsyncEngine:
 
 
 def _prepare_sqlite(connection: SqliteConnection, record: object) -> None:
-    # The driver's own guess of where a transaction begins is switched off; _begin_immediate says it.
+    # Without this, the driver would guess where a transaction begins. ``_begin_immediate`` begins it.
     connection.isolation_level = None
     cursor = connection.cursor()
     for pragma in ("synchronous=FULL", "foreign_keys=ON"):
@@ -106,7 +107,7 @@ def _prepare_sqlite(connection: SqliteConnection, record: object) -> None:
     cursor.close()
 
 
-def _keep_to_the_file(engine: Engine, path: Path) -> None:
+def _refuse_another_file(engine: Engine, path: Path) -> None:
     """Refuse to write to a file that was deleted or replaced while open, and to create a new one.
 
     A file restored from a backup is opened.
@@ -115,7 +116,7 @@ def _keep_to_the_file(engine: Engine, path: Path) -> None:
 
     def connect(*arguments: object) -> None:
         if opened:
-            # SQLite would make an empty one.
+            # SQLite would create an empty file.
             os.stat(path)
 
     def note(connection: SqliteConnection, record: ConnectionPoolEntry) -> None:
@@ -135,7 +136,7 @@ def _keep_to_the_file(engine: Engine, path: Path) -> None:
 
 
 def _write_ahead(cursor: Cursor) -> None:
-    """Switch to the write-ahead log; SQLite does not wait by itself when several connections do that to a new file."""
+    """Switch to the write-ahead log. SQLite does not wait if several connections do this to a new file."""
     deadline = time.monotonic() + _BUSY_SECONDS
     while True:
         try:
@@ -151,3 +152,32 @@ def _begin_immediate(connection: Connection) -> None:
     if connection.get_execution_options().get("isolation_level") == _AUTOCOMMIT:
         return
     connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _measure(engine: Engine) -> None:
+    """Count and time the statements of an engine, and count its failures, including failed connections."""
+    event.listen(engine, "do_connect", _connect)
+    event.listen(engine, "before_cursor_execute", _begin)
+    event.listen(engine, "after_cursor_execute", _end)
+    event.listen(engine, "handle_error", _fail)
+
+
+def _connect(dialect: Dialect, record: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    # ``handle_error`` does not receive a refused connection.
+    try:
+        return dialect.connect(*arguments, **named)
+    except (OSError, TimeoutError):
+        DATABASE_ERRORS.inc()
+        raise
+
+
+def _begin(connection: Any, cursor: Any, statement: str, parameters: Any, context: Any, many: bool) -> None:
+    connection.info[_BEGAN] = time.perf_counter()
+
+
+def _end(connection: Any, cursor: Any, statement: str, parameters: Any, context: Any, many: bool) -> None:
+    DATABASE_SECONDS.observe(time.perf_counter() - connection.info[_BEGAN])
+
+
+def _fail(context: ExceptionContext) -> None:
+    DATABASE_ERRORS.inc()

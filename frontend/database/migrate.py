@@ -12,11 +12,11 @@ _LOCK = 7_021_955_313
 
 
 class MigrationError(RuntimeError):
-    """The database cannot be brought to this version; the message says why."""
+    """The database cannot be migrated to this version. The message says why."""
 
 
 def newest() -> str:
-    """The revision of this version's tables, which each file of migrations has in its name: ``v0001_keys.py``."""
+    """The revision of this version's tables, from the file names of the migrations: ``v0001_keys.py``."""
     return max(path.name[1:5] for path in (_SCRIPTS / "versions").glob("v*.py"))
 
 
@@ -27,7 +27,7 @@ def _is_newest(connection: Connection) -> bool:
 
 
 def _upgrade(connection: Connection) -> None:
-    # Most starts have nothing to do, and Alembic is long to import.
+    # Most starts have nothing to do, and the import of Alembic takes long.
     if _is_newest(connection):
         return
     from alembic import command

@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 class SameFile:
-    """The file that ``path`` names when this is made."""
+    """The file that ``path`` names at this moment."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._identity = path, _identity(path)

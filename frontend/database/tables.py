@@ -1,4 +1,4 @@
-"""The tables as they are now. Times are whole seconds since 1970, UTC."""
+"""The current tables. Times are whole seconds since 1970, UTC."""
 
 from sqlalchemy import (
     BigInteger,
@@ -31,7 +31,7 @@ KEYS = Table(
     Column("name", String(128), nullable=False),
     Column("tier", String(16), nullable=False),
     Column("org", String(64), ForeignKey("orgs.name")),
-    # JSON: the name of an endpoint's limit to requests a minute, for those that differ from the tier's.
+    # JSON: requests per minute by limit, if they differ from the tier's.
     Column("limits", Text, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("expires_at", BigInteger),
@@ -39,7 +39,7 @@ KEYS = Table(
     Index("api_keys_org", "org"),
 )
 
-# A key keeps its id when it is rotated; for a while it may have two secrets.
+# A rotated key keeps its id. For a while it has two secrets.
 SECRETS = Table(
     "api_key_secrets",
     metadata,
@@ -48,15 +48,15 @@ SECRETS = Table(
     Column("prefix", String(16), nullable=False, unique=True),
     Column("created_at", BigInteger, nullable=False),
     Column("expires_at", BigInteger),
-    # To the minute or two.
+    # Accurate to two minutes.
     Column("last_used_at", BigInteger),
     Index("api_key_secrets_key_id", "key_id"),
     Index("api_key_secrets_created_at", "created_at", "prefix"),
 )
 
-# One row a charge. Amounts are micro-CHF; a price is for one unit, a quantity counts what it holds. A request is known
-# by its identity, and has a further charge, of the next ordinal, when it is repeated too late or too often; ``answers``
-# are those that a charge has paid for.
+# One row per charge. Amounts are in micro-CHF. A price is for one unit; a quantity counts milliseconds, characters or
+# tokens. A retry of a request has the same identity. If it comes too late or too often, it is charged again, with the
+# next ordinal. ``answers`` counts the answers that a charge has paid for.
 USAGE_EVENTS = Table(
     "usage_events",
     metadata,
@@ -80,7 +80,7 @@ USAGE_EVENTS = Table(
     Index("usage_events_request_id", "request_id"),
 )
 
-# Their sums, written with them; the day is YYYY-MM-DD, UTC, and the org empty for a key without one.
+# Sums of charges, written with them. The day is YYYY-MM-DD, UTC. The org is empty for a key without one.
 USAGE_DAYS = Table(
     "usage_days",
     metadata,
@@ -96,8 +96,8 @@ USAGE_DAYS = Table(
     Index("usage_days_key_id_day", "key_id", "day"),
 )
 
-# How requests of a key ended, and how many of its answers took as long as each class of times; the sums of all
-# frontends. The org is empty for a key without one.
+# Outcomes of a key's requests, and a histogram of the durations of its answers, over all frontends. The org is empty
+# for a key without one.
 OUTCOME_COLUMNS = ("answered", "mistaken", "refused", "failed", "hung_up")
 TIME_COLUMNS = tuple(f"took_{place}" for place in range(36))
 REQUEST_DAYS = Table(
@@ -111,7 +111,7 @@ REQUEST_DAYS = Table(
     Index("request_days_key_id_day", "key_id", "day"),
 )
 
-# What nobody has reserved of an organisation's money.
+# The credit of an organisation that is not reserved.
 WALLETS = Table(
     "wallets",
     metadata,
@@ -119,7 +119,7 @@ WALLETS = Table(
     Column("balance", BigInteger, CheckConstraint("balance >= 0"), nullable=False),
 )
 
-# What a frontend has reserved for a request under way, until its charge is written; at the latest it ends by itself.
+# Credit that a frontend has reserved for a running request, until its charge is written or it expires.
 RESERVATIONS = Table(
     "reservations",
     metadata,
@@ -132,7 +132,7 @@ RESERVATIONS = Table(
     Index("reservations_org", "org"),
 )
 
-# How far the database has what a frontend wrote to its spool.
+# The position in a frontend's spool up to which the database has its charges.
 USAGE_SPOOLS = Table(
     "usage_spools",
     metadata,
@@ -150,7 +150,7 @@ TOPUPS = Table(
     Index("topups_org_at", "org", "at", "reference"),
 )
 
-# Who changed what: written with the change itself, and kept. The details are JSON without a secret.
+# The audit log, written with each change and never deleted. The details are JSON without secrets.
 AUDIT = Table(
     "audit",
     metadata,

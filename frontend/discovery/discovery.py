@@ -47,23 +47,23 @@ class Discovery:
         self._answers: dict[Place, _Answer] = {}
         self._failing: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._looking = Repeating(seconds, self.look)
+        self._repeating = Repeating(seconds, self.look)
 
     async def start(self) -> None:
         """Resolve once, wait for the trials, then resolve in the background."""
         await self.look()
         await asyncio.gather(*self._tasks)
-        self._looking.start()
+        self._repeating.start()
 
     async def close(self) -> None:
         """Stop at once, without waiting for calls of removed Tritons."""
-        await self._looking.close()
+        await self._repeating.close()
         await cancel_all(list(self._tasks))
 
     async def look(self) -> None:
         """Resolve the names, add new Tritons and remove those that are gone."""
         self._places = await self._read()
-        answers = await asyncio.gather(*map(self._ask, self._places))
+        answers = await asyncio.gather(*map(self._resolve, self._places))
         self._answers = dict(zip(self._places, answers, strict=True))
         found = {
             str(replace(place, host=address)): place
@@ -83,7 +83,7 @@ class Discovery:
         try:
             server = self._connect(address, tls) if tls else self._connect(address)
         except OSError as error:
-            self._fails("tls", str(error))
+            self._note_failure("tls", str(error))
             return
         self._failing.discard("tls")
         log.info("a Triton has come", extra={"fields": {"backend": self._name(address)}})
@@ -103,25 +103,25 @@ class Discovery:
         try:
             places = await asyncio.to_thread(self._pool.read) if self._pool.file else self._places
         except (OSError, ValueError) as error:
-            self._fails(str(self._pool.file), str(error))
+            self._note_failure(str(self._pool.file), str(error))
             return self._places
         self._failing.discard(str(self._pool.file))
         return places
 
-    async def _ask(self, place: Place) -> _Answer:
+    async def _resolve(self, place: Place) -> _Answer:
         """The addresses of a place; the last ones if DNS fails or has just become empty."""
         last = self._answers.get(place, _Answer())
         try:
             addresses = await self._resolver.addresses(place.host)
         except Unresolved as error:
-            self._fails(place.host, str(error))
+            self._note_failure(place.host, str(error))
             return last
         self._failing.discard(place.host)
         if not addresses and last.empty + 1 < _EMPTY_ANSWERS:
             return _Answer(last.addresses, last.empty + 1)
         return _Answer(addresses)
 
-    def _fails(self, what: str, details: str) -> None:
+    def _note_failure(self, what: str, details: str) -> None:
         """Log a failure once until it is over."""
         if what not in self._failing:
             self._failing.add(what)

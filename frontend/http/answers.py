@@ -19,8 +19,8 @@ _PIECE = 48 * 1024
 
 # Values that middlewares attach to a request.
 SETTINGS = web.AppKey("settings", Settings)
-MEMORY_RESERVATION = web.RequestKey("holding", MemoryReservation)
-CONTEXT = web.RequestKey("turn", RequestContext)
+MEMORY_RESERVATION = web.RequestKey("memory_reservation", MemoryReservation)
+CONTEXT = web.RequestKey("context", RequestContext)
 # The answer that is charged when it goes out.
 CHARGED = web.RequestKey("charged", web.StreamResponse)
 

@@ -67,7 +67,7 @@ class _Reader:
     """Builds a form from parser events.
 
     ``digest`` identifies the content of the form, however it is split into pieces. It excludes boundaries, which
-    clients generate anew for each attempt. Each part adds its kind, name and content, with lengths or as digests, so
+    clients generate again for each attempt. Each part adds its kind, name and content, with lengths or as digests, so
     that different forms have different digests.
     """
 

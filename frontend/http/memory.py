@@ -40,8 +40,8 @@ class MemoryBudget:
 class MemoryReservation(AbstractContextManager["MemoryReservation"]):
     """The bytes reserved for one request, until it is closed."""
 
-    def __init__(self, held: MemoryBudget, key: Hashable) -> None:
-        self._held, self._key = held, key
+    def __init__(self, budget: MemoryBudget, key: Hashable) -> None:
+        self._budget, self._key = budget, key
         self._count = 0
         # Resources that close with the reservation.
         self.closing = ExitStack()
@@ -53,9 +53,9 @@ class MemoryReservation(AbstractContextManager["MemoryReservation"]):
     def add(self, count: int) -> None:
         """Reserve ``count`` more bytes; raise ``Busy`` if that exceeds a bound."""
         self.resize(self._count + count)
-        self._held.refuse_beyond(self._key, self._count)
+        self._budget.refuse_beyond(self._key, self._count)
 
     def resize(self, count: int) -> None:
         """Set the reservation to ``count`` bytes without a bound check, since the work is already done."""
-        self._held.add(self._key, count - self._count)
+        self._budget.add(self._key, count - self._count)
         self._count = count

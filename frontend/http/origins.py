@@ -26,7 +26,7 @@ def readable(origins: Collection[str], path: str, origin: str) -> dict[str, str]
     """The headers that let a page read an answer."""
     if not is_open(origins, path):
         return {}
-    if told := allowed(origins, origin):
-        return {**told, hdrs.ACCESS_CONTROL_EXPOSE_HEADERS: _READABLE}
+    if headers := allowed(origins, origin):
+        return {**headers, hdrs.ACCESS_CONTROL_EXPOSE_HEADERS: _READABLE}
     # A cache must not serve one page's answer to another.
     return {} if _ANY in origins else {hdrs.VARY: hdrs.ORIGIN}

@@ -1,4 +1,4 @@
-"""Pieces of JSON Schema that the operations' parts of the OpenAPI document share."""
+"""JSON Schema for the operations' fragments of the OpenAPI document."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -9,38 +9,38 @@ Schema = dict[str, Any]
 
 @dataclass(frozen=True)
 class Part:
-    """What an operation adds to the document: paths, and the schemas that they refer to."""
+    """The paths of an operation, and the schemas that they refer to."""
 
     paths: Schema
     schemas: Schema = field(default_factory=dict)
 
 
 def answer_object(properties: Schema, *optional: str) -> Schema:
-    """An object of an answer: these properties and no other, all there but the ``optional`` ones."""
+    """An object of an answer, with only these properties. All but the ``optional`` ones are required."""
     required = [name for name in properties if name not in optional]
     return {"type": "object", "additionalProperties": False, "required": required, "properties": properties}
 
 
 def request_object(properties: Schema, *required: str) -> Schema:
-    """A JSON body or a form: these properties and no other.
+    """A JSON body or a form, with only these properties.
 
-    That null and an empty string are the same as absent is left out, since many generators of clients trip over it.
+    Null and an empty string are the same as absent, which the schema omits: many client generators fail on it.
     """
     return {"type": "object", "additionalProperties": False, "required": list(required), "properties": properties}
 
 
 def one_of(names: Iterable[str], **more: Any) -> Schema:
-    """One of some strings."""
+    """One of these strings."""
     return {"type": "string", "enum": [*names], **more}
 
 
 def ignored(names: Iterable[str]) -> Schema:
-    """Parameters that a deployment takes and passes over."""
+    """Parameters that a deployment accepts and ignores."""
     return {name: {"description": "Accepted and ignored."} for name in names}
 
 
 def reference(name: str) -> Schema:
-    """A schema of the document by its name."""
+    """A reference to a schema of the document."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
@@ -50,12 +50,12 @@ def json_content(schema: Schema, example: Schema | None = None) -> Schema:
 
 
 def post(name: str, summary: str, body: Schema, answer: Schema, **more: Any) -> Schema:
-    """A path that takes ``POST``; ``name`` is what clients call it, ``body`` and ``answer`` are content objects."""
+    """A path with ``POST``. ``name`` is its name in clients; ``body`` and ``answer`` are content objects."""
     request = {"required": True, **body}
     responses = {"200": answer}
     return {"post": {"operationId": name, "summary": summary, **more, "requestBody": request, "responses": responses}}
 
 
 def get(name: str, summary: str, answer: Schema, **more: Any) -> Schema:
-    """A path that takes ``GET``."""
+    """A path with ``GET``."""
     return {"get": {"operationId": name, "summary": summary, **more, "responses": {"200": answer}}}

@@ -11,8 +11,7 @@ import uvloop
 from aiohttp import web
 
 from frontend.http.runner import Runner
-from frontend.processes.status import SharedStatus
-from frontend.processes.worker import Descriptors, Start
+from frontend.processes.worker import Descriptors, SharedStatus, Start
 
 _ENDING = (signal.SIGTERM, signal.SIGINT)
 
@@ -26,19 +25,19 @@ class _ShutdownSignals:
         self._runner, self._times = runner, 0
         loop = asyncio.get_running_loop()
         for number in (*_ENDING, signal.SIGHUP):
-            loop.add_signal_handler(number, self._hear, number)
-        loop.add_reader(alive, self._hear_of_the_end, alive)
+            loop.add_signal_handler(number, self._receive, number)
+        loop.add_reader(alive, self._parent_ended, alive)
 
-    def _hear(self, number: signal.Signals) -> None:
+    def _receive(self, number: signal.Signals) -> None:
         self.first = self.first or number
         self.anything.set()
         self._times += number in _ENDING
         if self._times > 1:
             self._runner.hurry()
 
-    def _hear_of_the_end(self, alive: int) -> None:
+    def _parent_ended(self, alive: int) -> None:
         asyncio.get_running_loop().remove_reader(alive)
-        self._hear(signal.SIGINT)
+        self._receive(signal.SIGINT)
 
 
 def _allow_files() -> None:

@@ -1,20 +1,22 @@
 """Process state: whether it is stopping, and the other workers."""
 
+from dataclasses import dataclass
+
 from aiohttp import web
 
-from frontend.processes.status import SharedStatus
+from frontend.processes.worker import SharedStatus
 
 
+@dataclass
 class ServerState:
     """State that connections, readiness and metrics read."""
 
-    def __init__(self) -> None:
-        # Whether each answer closes its connection.
-        self.closing = False
-        # Whether callers must go elsewhere. A replaced worker never sets it: its successor answers for both.
-        self.stopping = False
-        # The parent's counts of all workers.
-        self.workers: SharedStatus | None = None
+    # Whether each answer closes its connection.
+    closing: bool = False
+    # Whether callers must go elsewhere. A replaced worker never sets it: its successor answers for both.
+    stopping: bool = False
+    # The parent's counts of all workers.
+    workers: SharedStatus | None = None
 
 
 SERVER_STATE = web.AppKey("server_state", ServerState)

@@ -8,11 +8,16 @@ from frontend.app_keys import ADMIN, API_KEYS, CALLER, SETTINGS, TOKENS, WRONG_K
 from frontend.catalogue.endpoints import ADMIN_KEY, API_KEY, MOBILE_TOKEN, auth_of
 from frontend.config.networks import network_of
 from frontend.errors import Unauthorized
-from frontend.http.address import address_of
 from frontend.http.connection import KNOWN
 
-# The registries that know each kind of token.
+# Where tokens of each kind are looked up.
 _KNOWN_BY = {API_KEY: API_KEYS, MOBILE_TOKEN: TOKENS, ADMIN_KEY: ADMIN}
+
+
+def address_of(request: web.Request) -> str:
+    """The address of the caller, or of the nearest untrusted proxy; empty over a Unix socket."""
+    forwarded = request.headers.getall(hdrs.X_FORWARDED_FOR, [])
+    return request.app[SETTINGS].proxies.caller(request.remote or "", forwarded)
 
 
 @web.middleware
@@ -30,7 +35,7 @@ async def _identify(request: web.Request, part: web.AppKey[Identifies]) -> Calle
         return await request.app[part].identify(bearer_token(request.headers.getall(hdrs.AUTHORIZATION, [])))
     except Unauthorized:
         # Only refusals are delayed or replaced. A valid key from the same address is accepted.
-        network = network_of(address_of(request, request.app[SETTINGS]))
+        network = network_of(address_of(request))
         await request.app[WRONG_KEYS].pause(network)
         if part is ADMIN:
             request.app[WRONG_KEYS].note_guess(network)

@@ -24,8 +24,8 @@ async def cors_middleware(request: web.Request, handler: Handler) -> web.StreamR
     """
     origins, origin = request.app[SETTINGS].allowed_origins, request.headers.get(hdrs.ORIGIN, "")
     asks = request.method == hdrs.METH_OPTIONS and hdrs.ACCESS_CONTROL_REQUEST_METHOD in request.headers
-    if asks and is_open(origins, request.path) and (told := allowed(origins, origin)):
-        return web.Response(status=204, headers={**told, **_may_send(request.headers)})
+    if asks and is_open(origins, request.path) and (granted := allowed(origins, origin)):
+        return web.Response(status=204, headers={**granted, **_may_send(request.headers)})
     request[HEADERS].update(readable(origins, request.path, origin))
     return await handler(request)
 

@@ -23,7 +23,7 @@ request_id: contextvars.ContextVar[str] = contextvars.ContextVar("request_id", d
 _MOST_LINES = 4096
 # Most characters per text. Together with the number of lines, this bounds the waiting log.
 _LONGEST_TEXT = 4000
-_LAST_WORDS_SECONDS = 2.0
+_CLOSE_SECONDS = 2.0
 _STANDARD_ERROR = 2
 # Characters that need no quotes in a plain line, since they cannot imitate another line or value.
 _PLAIN_WORD = re.compile(r"[!#-<>-~]+")
@@ -59,7 +59,7 @@ class Outage:
 class Lines(logging.Formatter):
     """The fields of a line: time, level, message, request id, trace id and ``extra['fields']`` of the call."""
 
-    def told(self, record: logging.LogRecord) -> dict[str, Any]:
+    def fields_of(self, record: logging.LogRecord) -> dict[str, Any]:
         """Fields by name, in order. Unknown ones are omitted."""
         line = {
             "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"),
@@ -79,14 +79,14 @@ class JsonLines(Lines):
     """One JSON object per line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return _json(self.told(record))
+        return _json(self.fields_of(record))
 
 
 class PlainLines(Lines):
     """Time, level and message, then ``name=value``; a value that is not one plain word is a JSON string."""
 
     def format(self, record: logging.LogRecord) -> str:
-        line = self.told(record)
+        line = self.fields_of(record)
         first = " ".join(_word(line.pop(name)) for name in ("time", "level"))
         message = _word(line.pop("message"), _PLAIN_TEXT)
         return " ".join([first, message, *(f"{name}={_word(value)}" for name, value in line.items())])
@@ -131,8 +131,8 @@ class QueuedLines(logging.Handler):
     def close(self) -> None:
         """Write the remaining lines, unless nobody reads them."""
         with contextlib.suppress(queue.Full):
-            self._lines.put(None, timeout=_LAST_WORDS_SECONDS)
-            self._writer.join(_LAST_WORDS_SECONDS)
+            self._lines.put(None, timeout=_CLOSE_SECONDS)
+            self._writer.join(_CLOSE_SECONDS)
         super().close()
 
     def _write_all(self) -> None:

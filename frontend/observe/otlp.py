@@ -1,17 +1,16 @@
-"""Spans over OTLP, by OpenTelemetry's SDK: gathered in a bounded queue and sent by a thread, dropped where it is full.
+"""Spans over OTLP, by OpenTelemetry's SDK. A thread sends them from a bounded queue; a full queue drops them.
 
-Its instrumentation of aiohttp and gRPC is not used: the one names spans by paths, with the keys that stand in some, and
-knows no caller who hangs up; the other would trace every probe, four a second of each Triton.
+OpenTelemetry's instrumentation of aiohttp is not used: it names spans by paths, which may contain keys, and does not
+record disconnects. That of gRPC would trace every probe, four per second of each Triton.
 """
 
 import logging
 import time
-from collections.abc import Sequence
-from types import TracebackType
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from opentelemetry import trace
-from opentelemetry.context import attach, detach
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
@@ -25,6 +24,7 @@ from frontend.observe.logs import Outage
 from frontend.observe.metrics import SPANS_LOST
 from frontend.observe.tracing import Attributes, Tracer
 
+# Most spans in the queue and in one export, and milliseconds between exports.
 _MOST_SPANS = 4096
 _BATCH = 512
 _PAUSE_MS = 1000
@@ -76,17 +76,16 @@ class OtlpTracer(Tracer):
         self._tracer = self._provider.get_tracer("quartet", VERSION)
         self._propagator = TraceContextTextMapPropagator()
 
-    def request(self, name: str, traceparent: str) -> "_Open":
+    def request(self, name: str, traceparent: str) -> AbstractContextManager[str]:
         """Begin a span. The caller's ``tracestate`` is dropped: it could fill the header of calls to Triton."""
         parent = self._propagator.extract({_HEADER: traceparent})
-        span = self._tracer.start_span(name, parent, SpanKind.SERVER)
-        return _Open(span, trace.format_trace_id(span.get_span_context().trace_id))
+        return _current(self._tracer.start_span(name, parent, SpanKind.SERVER))
 
-    def span(self, name: str) -> "_Open":
-        return _Open(self._tracer.start_span(name))
+    def span(self, name: str) -> AbstractContextManager[object]:
+        return _current(self._tracer.start_span(name))
 
-    def call(self, name: str, attributes: Attributes) -> "_Open":
-        return _Open(self._tracer.start_span(name, None, SpanKind.CLIENT, _named(attributes)))
+    def call(self, name: str, attributes: Attributes) -> AbstractContextManager[object]:
+        return _current(self._tracer.start_span(name, None, SpanKind.CLIENT, _named(attributes)))
 
     def note(self, attributes: Attributes, *, failed: bool) -> None:
         span = trace.get_current_span()
@@ -106,27 +105,18 @@ class OtlpTracer(Tracer):
         self._provider.shutdown()
 
 
-class _Open:
-    """The running task's span.
+@contextmanager
+def _current(span: Span) -> Iterator[str]:
+    """Make a span the running task's, and yield its trace id.
 
-    It records the name of an error, not its message, which may quote a caller. The SDK's own context managers take a
-    third more time and would record the message.
+    It records the name of an error, not its message, which may quote a caller.
     """
-
-    def __init__(self, span: Span, trace_id: str = "") -> None:
-        self._span, self._trace_id = span, trace_id
-
-    def __enter__(self) -> str:
-        self._token = attach(trace.set_span_in_context(self._span))
-        return self._trace_id
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        detach(self._token)
-        if isinstance(error, Exception):
-            self._span.set_status(StatusCode.ERROR, type(error).__name__)
-        self._span.end()
+    with trace.use_span(span, end_on_exit=True, record_exception=False, set_status_on_exception=False):
+        try:
+            yield trace.format_trace_id(span.get_span_context().trace_id)
+        except Exception as error:
+            span.set_status(StatusCode.ERROR, type(error).__name__)
+            raise
 
 
 def _named(attributes: Attributes) -> dict[str, Any]:

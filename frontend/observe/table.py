@@ -1,12 +1,18 @@
 """Definitions of metrics, for Prometheus and for docs/metrics.md, and their labels."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from prometheus_client import Counter, Gauge, Histogram, disable_created_metrics
+from prometheus_client import Counter, Gauge, Histogram, disable_created_metrics, values
+
+from frontend.observe import METRICS_NUMBER
 
 # Created timestamps would double the series of every counter.
 disable_created_metrics()  # type: ignore[no-untyped-call]
+# A restarted worker goes on with the counts of the dead one whose number it has. Its child processes do not inherit it.
+if _number := os.environ.pop(METRICS_NUMBER, ""):
+    values.ValueClass = values.MultiProcessValue(lambda: _number)  # type: ignore[no-untyped-call]
 
 # The possible values of each label. Callers choose none.
 LABELS: Mapping[str, str] = {

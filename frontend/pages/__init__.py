@@ -1,1 +1,1 @@
-"""What is not an operation: health and the list of models."""
+"""All paths except the operations."""

@@ -1,4 +1,4 @@
-"""GET /dashboard: consumption, balance and limits of whoever signs in with an API key."""
+"""GET /dashboard: usage, balance and limits of an API key."""
 
 import datetime
 import time
@@ -6,14 +6,14 @@ import time
 from aiohttp import web
 
 from frontend.access.caller import Caller
-from frontend.app_keys import BOOKS, CALLER, LIMITER, SETTINGS
+from frontend.app_keys import CALLER, LIMITER, SETTINGS, USAGE
 from frontend.catalogue.endpoints import API_KEY, ENDPOINTS, auth_of
 from frontend.catalogue.prices import to_chf
 from frontend.errors import InvalidRequest
 from frontend.http.rendering import json_response
 from frontend.pages import usage_report
-from frontend.pages.static_files import page_routes, policy
-from frontend.usage.books import Books
+from frontend.pages.static_files import page_routes
+from frontend.usage.queries import UsageQueries
 from frontend.usage.report import spent_a_day
 from frontend.usage.times import percentile
 
@@ -23,7 +23,7 @@ _PERCENTILES = (50, 95)
 
 
 async def account(request: web.Request) -> web.Response:
-    """Who the key belongs to, its organisation's balance and what that spends a day, and what is left of each limit."""
+    """The key's owner, the balance and daily spending of its organisation, and the remaining requests of each limit."""
     caller, books = request[CALLER], _books(request)
     balance = spent = None
     if caller.org is not None and (balance := await books.balance(caller.org)) is not None:
@@ -49,8 +49,8 @@ async def account(request: web.Request) -> web.Response:
 
 
 async def outcomes(request: web.Request) -> web.Response:
-    """How requests of the key's organisation, or of the key, ended, and how long answers took, by operation."""
-    scope = usage_report.scope(request, *_whose(request[CALLER]))
+    """Outcomes and durations of the requests of the key's organisation, or of the key if it has none, by operation."""
+    scope = usage_report.scope(request, *_owner(request[CALLER]))
     first, last = (datetime.date.fromisoformat(day) for day in (scope.first, scope.last))
     if (last - first).days >= _MOST_DAYS:
         raise InvalidRequest(f"there are more than {_MOST_DAYS} days from first to last", param="first")
@@ -67,21 +67,21 @@ async def outcomes(request: web.Request) -> web.Response:
 
 
 async def usage(request: web.Request) -> web.Response:
-    """Consumption of the key's organisation, or of the key where it has none."""
-    return await usage_report.answer(request, _books(request), *_whose(request[CALLER]))
+    """Usage of the key's organisation, or of the key if it has none."""
+    return await usage_report.answer(request, _books(request), *_owner(request[CALLER]))
 
 
-def _books(request: web.Request) -> Books:
-    return request.app[BOOKS].asked_by(request[CALLER].id)
+def _books(request: web.Request) -> UsageQueries:
+    return request.app[USAGE].asked_by(request[CALLER].id)
 
 
-def _whose(caller: Caller) -> tuple[str | None, str | None]:
-    """The organisation, or the id of a key that has none."""
+def _owner(caller: Caller) -> tuple[str | None, str | None]:
+    """The organisation, or the id of a key without one."""
     return (caller.org, None) if caller.org is not None else (None, caller.id)
 
 
 ROUTES = [
-    *page_routes("dashboard", policy()),
+    *page_routes("dashboard"),
     web.get("/dashboard/data/account", account),
     web.get("/dashboard/data/usage", usage),
     web.get("/dashboard/data/outcomes", outcomes),

@@ -1,30 +1,109 @@
-"""GET /docs: how the interface is called; /docs/reference: each schema of /openapi.json; nothing from the internet."""
+"""GET /docs: the guide to the API; /docs/reference: the schemas of /openapi.json."""
 
 import asyncio
 import functools
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from aiohttp import web
 from markdown_it import MarkdownIt
 
+from frontend.catalogue.endpoints import ENDPOINTS
+from frontend.catalogue.models import EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS
+from frontend.catalogue.prices import to_chf
 from frontend.config.settings import Settings
-from frontend.pages.guide import guide
-from frontend.pages.static_files import STATIC, page_response, page_route, part_routes, parts_of, policy, read_page
+from frontend.errors import ApiError, InsufficientQuota
+from frontend.operations.embeddings.protocol import MOST_INPUTS
+from frontend.operations.rerank.protocol import MOST_DOCUMENTS
+from frontend.operations.speech.protocol import LONGEST_INPUT
+from frontend.operations.transcription.protocol import LONGEST_PROMPT
+from frontend.pages.openapi import MEANINGS
+from frontend.pages.static_files import STATIC, file_routes, page_response, page_route, read_page
 
 _FOLDER = STATIC / "docs"
-_HEADERS = policy()
+_TEXT = (_FOLDER / "guide.md").read_text(encoding="utf-8")
+_PLACEHOLDER = re.compile(r"\{\{(.+?)\}\}")
+# The paragraphs about one operation.
+_SECTION = re.compile(r"<!-- (\w+) -->\n(.*?)<!-- end -->\n\n", re.DOTALL)
+_DOES = {TRANSCRIPTIONS: "speech to text", SPEECH: "text to speech", EMBEDDINGS: "embeddings", RERANK: "rerank"}
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _models(settings: Settings) -> str:
+    def price(model: str) -> str:
+        price = settings.prices[model]
+        return f"{to_chf(price.micro_chf)} CHF a {price.unit.replace('_', ' ')}" if price.micro_chf else "free"
+
+    rows = [(f"`{model.id}`", _DOES[model.operation], price(model.id)) for model in settings.served.models]
+    rows += [(f"`{name}`", f"is `{own}`", "") for name, own in settings.aliases.models.items()]
+    return _table(["model", "does", "costs"], rows)
+
+
+def _voices(settings: Settings) -> str:
+    def default_of(name: str) -> str:
+        return ", ".join(code for code, voice in settings.served.defaults_by_language.items() if voice == name)
+
+    rows = [
+        (f"`{voice.name}`", voice.language, voice.gender, default_of(voice.name)) for voice in settings.served.voices
+    ]
+    rows += [(f"`{name}`", f"is `{own}`", "", "") for name, own in settings.aliases.voices.items()]
+    return _table(["voice", "language", "gender", "the default of"], rows) if rows else ""
+
+
+def _ignored(settings: Settings) -> str:
+    names = ", ".join(f"`{name}`" for name in settings.aliases.ignore)
+    return f"; ignored here: {names}" if names else ""
+
+
+def _limits(settings: Settings) -> str:
+    rows = [
+        (f"`POST {endpoint.path}`", f"{settings.limits[endpoint.limit]}")
+        for endpoint in ENDPOINTS
+        if endpoint.operation in settings.operations
+    ]
+    return _table(["endpoint", "requests per minute"], rows)
+
+
+def _errors() -> str:
+    meanings: dict[type[ApiError], str] = {**MEANINGS, InsufficientQuota: "The balance does not cover the request."}
+    rows = [(str(kind.status), f"`{kind.type}`", text) for kind, text in meanings.items()]
+    return _table(["status", "type", "when"], sorted(rows, key=lambda row: row[0]))
+
+
+def guide(settings: Settings) -> str:
+    """The guide as Markdown, with the served models, limits and prices. ``$QUARTET_URL`` stands for the address."""
+    served = {operation: ids for operation in _DOES if (ids := settings.served.ids(operation))}
+    values: Mapping[str, str] = {
+        **{operation: f"`{ids[0]}`" for operation, ids in served.items()},
+        "models": _models(settings),
+        "voices": _voices(settings),
+        "limits": _limits(settings),
+        "ignored": _ignored(settings),
+        "speech_format": settings.aliases.speech_format or "wav",
+        "errors": _errors(),
+        "longest_input": f"{LONGEST_INPUT:,}",
+        "longest_prompt": f"{LONGEST_PROMPT:,}",
+        "most_inputs": f"{MOST_INPUTS}",
+        "most_documents": f"{MOST_DOCUMENTS}",
+    }
+    text = _SECTION.sub(lambda section: section[2] if section[1] in served else "", _TEXT)
+    return _PLACEHOLDER.sub(lambda found: values[found[1]], text)
 
 
 def rendered(text: str) -> tuple[str, str]:
-    """HTML of a list that links the sections, and of the text, in which markup stays text."""
+    """HTML of a table of contents and of the text. Markup within the text is escaped."""
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
     environment: dict[str, Any] = {}
     tokens = markdown.parse(text, environment)
     links = []
-    for place, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
         if token.type == "heading_open" and token.tag == "h2":
-            title = tokens[place + 1].content
+            title = tokens[index + 1].content
             token.attrSet("id", _slug(title))
             links.append(f'<li><a href="#{_slug(title)}">{markdown.renderInline(title)}</a></li>')
         elif token.type == "code_block":
@@ -37,17 +116,20 @@ def _slug(title: str) -> str:
 
 
 def routes(settings: Settings) -> list[web.RouteDef]:
-    """The guide with what this deployment serves, and the reference behind it."""
+    """The guide for this deployment, and the reference."""
 
     @functools.cache
     def page() -> str:
         contents, text = rendered(guide(settings))
-        whole = read_page(_FOLDER / "index.html", "/docs")
-        return whole.replace("<!-- contents -->", contents).replace("<!-- guide -->", text)
+        template = read_page(_FOLDER / "index.html", "/docs")
+        return template.replace("<!-- contents -->", contents).replace("<!-- guide -->", text)
 
     async def show(request: web.Request) -> web.Response:
-        # The first time it is put together, which takes longer than the event loop may be held.
-        return page_response(request, await asyncio.to_thread(page), _HEADERS)
+        # The first rendering would block the event loop for too long.
+        return page_response(request, await asyncio.to_thread(page))
 
-    reference = page_route("/docs/reference", _FOLDER / "reference.html", _HEADERS)
-    return [web.get("/docs", show), reference, *part_routes("/docs", parts_of(_FOLDER), _HEADERS)]
+    return [
+        web.get("/docs", show),
+        page_route("/docs/reference", _FOLDER / "reference.html"),
+        *file_routes("/docs", _FOLDER),
+    ]

@@ -1,47 +1,27 @@
 """GET /health/live and /health/ready."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from aiohttp import web
 
 from frontend.app_keys import AUDIO, DISPATCHER, RECORDER, SETTINGS, TEXT
-from frontend.config.reading import SettingsError
+from frontend.config.settings import Settings
 from frontend.http.rendering import json_response
 from frontend.http.state import SERVER_STATE
 from frontend.tritons.inference import State
 
 
-@dataclass(frozen=True)
-class Required:
-    """The models that readiness requires: each of ``names``, or any one if there are no names."""
+def _are_ready(settings: Settings, states: Mapping[str, State]) -> bool:
+    """Whether the required models are ready.
 
-    names: frozenset[str] = frozenset()
-    any_one: bool = False
-
-    @classmethod
-    def of(cls, setting: str, served: Sequence[str]) -> "Required":
-        """Parse the setting; ``SettingsError`` for a model that is not ``served``."""
-        if setting in ("any", "none"):
-            return cls(any_one=setting == "any")
-        names = served if setting == "all" else [name.strip() for name in setting.split(",")]
-        for name in names:
-            if name not in served:
-                raise SettingsError(f"QUARTET_READY_MODELS: there is no model {name!r}; {', '.join(served)}")
-        return cls(frozenset(names))
-
-    def met_by(self, states: Mapping[str, State]) -> bool:
-        """Whether requests can be served. A model with wrong numbers is no outage: its export does not fit the machine.
-
-        It fails readiness even where any one model is enough, so that no such release takes the place of a good one.
-        """
-        if self.any_one:
-            return State.READY in states.values() and State.UNFIT not in states.values()
-        return all(states[name] is State.READY for name in self.names)
-
-
-REQUIRED = web.AppKey("required", Required)
+    If any one model is enough, an unfit one still fails readiness: its export computes wrong numbers on this machine,
+    and a rolling update must not go on with such a release.
+    """
+    if settings.ready_models == "any":
+        return State.READY in states.values() and State.UNFIT not in states.values()
+    return all(states[name] is State.READY for name in settings.required_models)
 
 
 async def live(request: web.Request) -> web.Response:
@@ -52,7 +32,7 @@ def _reason(app: web.Application, states: Mapping[str, State]) -> str:
     """Why requests must go elsewhere; empty if ready."""
     if app[SERVER_STATE].stopping:
         return "this frontend is shutting down"
-    if not app[REQUIRED].met_by(states):
+    if not _are_ready(app[SETTINGS], states):
         return "required models are not ready"
     if not (app[AUDIO].works and app[TEXT].works):
         return "the worker processes for audio or text have died and are restarting"
@@ -60,11 +40,7 @@ def _reason(app: web.Application, states: Mapping[str, State]) -> str:
 
 
 async def ready(request: web.Request) -> web.Response:
-    """This process can serve: the models are there that the settings ask for, the processes for audio and text
-    live, and charges can be written down.
-
-    ``workers`` are those of all together, which share a port.
-    """
+    """Whether this process can serve: required models, task processes and charges work."""
     app = request.app
     states, workers = app[DISPATCHER].states(app[SETTINGS].served.triton_models), app[SERVER_STATE].workers
     reason = _reason(app, states)

@@ -1,15 +1,27 @@
-"""GET /v1/models and /v1/models/{id}."""
+"""GET /v1/models, /v1/models/{id} and /offer.json."""
 
+import re
 from typing import Any
 
 from aiohttp import web
 
-from frontend.app_keys import SETTINGS
+from frontend.app_keys import EXPORTS, SETTINGS, SPEECH
+from frontend.catalogue.exports import Export
+from frontend.catalogue.models import Model
+from frontend.catalogue.prices import SIZES, to_chf
+from frontend.config.settings import Settings
 from frontend.errors import NotFound
 from frontend.http.rendering import json_response
+from frontend.operations.embeddings.protocol import MOST_INPUTS
+from frontend.operations.rerank.protocol import MOST_DOCUMENTS
+from frontend.operations.speech.protocol import LONGEST_INPUT, render_voices
+from frontend.operations.transcription.languages import LANGUAGES
+from frontend.operations.transcription.protocol import LARGEST_FILE
 
-# OpenAI's clients expect a creation time; ours is the day the interface was fixed.
+# OpenAI's clients expect a creation time. This one is the day on which the interface was fixed.
 _CREATED = 1_787_011_200
+# Folders in the error messages of libraries. The page is public.
+_FOLDERS = re.compile(r"(?<![\w.])/(?:[^\s/:'\"]+/)+")
 
 
 def _entry(name: str) -> dict[str, Any]:
@@ -30,4 +42,44 @@ async def get_model(request: web.Request) -> web.Response:
     return json_response(_entry(name))
 
 
-ROUTES = [web.get("/v1/models", list_models), web.get("/v1/models/{name:.+}", get_model)]
+def _export(export: Export) -> dict[str, Any]:
+    return {"way": export.way, "skipped": [_FOLDERS.sub("", each) for each in export.skipped]}
+
+
+def _model(settings: Settings, model: Model) -> dict[str, Any]:
+    price = settings.prices[model.id]
+    return {
+        "id": model.id,
+        "operation": model.operation,
+        "triton_models": settings.served.triton_models_of(model),
+        "price": {"chf": to_chf(price.micro_chf), "unit": price.unit, "size": SIZES[price.unit]},
+    }
+
+
+async def offer(request: web.Request) -> web.Response:
+    """What this deployment offers, for its pages.
+
+    ``size`` is the number of milliseconds, characters or tokens of a price's unit. ``exports`` has Triton models.
+    """
+    settings = request.app[SETTINGS]
+    return json_response(
+        {
+            "models": [_model(settings, model) for model in settings.served.models],
+            "voices": render_voices(settings.served)["voices"],
+            "exports": {model: _export(export) for model, export in request.app[EXPORTS].items()},
+            "robots": request.app[SPEECH].robots,
+            "aliases": {"models": settings.aliases.models, "voices": settings.aliases.voices},
+            "languages": sorted(LANGUAGES),
+            "largest_file": LARGEST_FILE,
+            "longest_input": LONGEST_INPUT,
+            "most_inputs": MOST_INPUTS,
+            "most_documents": MOST_DOCUMENTS,
+        }
+    )
+
+
+ROUTES = [
+    web.get("/v1/models", list_models),
+    web.get("/v1/models/{name:.+}", get_model),
+    web.get("/offer.json", offer),
+]

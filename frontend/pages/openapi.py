@@ -1,4 +1,4 @@
-"""GET /openapi.json: the interface as an OpenAPI 3.1 document, put together from what each operation says of itself."""
+"""GET /openapi.json: an OpenAPI 3.1 document, assembled from the parts of each operation."""
 
 import copy
 from typing import Any
@@ -108,7 +108,7 @@ def _refs(names: list[str]) -> dict[str, Any]:
 
 
 def _complete(path: str, operation: dict[str, Any]) -> None:
-    """Add what all operations have in common: security, refusals, headers."""
+    """Add what all operations share: security, errors, headers."""
     auth = auth_of(path)
     operation["security"] = [{auth: []}]
     operation["tags"] = ["mobile" if auth == MOBILE_TOKEN else "developer"]
@@ -130,7 +130,7 @@ def _refusal(kind: type[ApiError]) -> dict[str, Any]:
 
 
 def document(settings: Settings) -> dict[str, Any]:
-    """The whole document, of what is served."""
+    """The document for the served operations."""
     parts = [describe(settings.served) for name, describe in _PARTS.items() if name in settings.operations]
     parts.append(Part(_model_paths(settings.served)))
     paths = copy.deepcopy({path: item for part in parts for path, item in part.paths.items()})
@@ -157,7 +157,6 @@ def document(settings: Settings) -> dict[str, Any]:
 
 
 async def openapi(request: web.Request) -> web.Response:
-    """The document of this frontend."""
     return json_response(document(request.app[SETTINGS]))
 
 

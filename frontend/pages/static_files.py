@@ -1,4 +1,4 @@
-"""Pages that are served from files, with all they need and nothing from the internet."""
+"""Pages from files. A page loads nothing from other servers."""
 
 import re
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from frontend.middleware.ports import is_answered
 
 STATIC = Path(__file__).parent / "static"
 _SHARED = STATIC / "shared"
-# What a page has where a comment names it.
+# Shared parts of pages. A comment in a page names where each goes.
 _HEAD, _HEADER, _SIGN_IN = (
     (_SHARED / f"{name}.html").read_text(encoding="utf-8").rstrip() for name in ("head", "header", "sign_in")
 )
@@ -21,7 +21,7 @@ _LINK = re.compile(r'\n *<a [^>]*href="([^"]*)".*</a>')
 
 
 def policy(*, media: str = "'none'", microphone: str = "") -> dict[str, str]:
-    """Headers under which a page runs only scripts of its own, talks to nobody else and leaves devices alone."""
+    """Headers that allow a page only its own scripts, requests to this server, and the named media and devices."""
     rules = {
         "default-src": "'none'",
         "script-src": "'self'",
@@ -42,20 +42,23 @@ def policy(*, media: str = "'none'", microphone: str = "") -> dict[str, str]:
     }
 
 
+POLICY = policy()
+
+
 def read_page(file: Path, path: str) -> str:
-    """A page's text for ``path``, with what pages share; the header's link to this one says so."""
+    """The text of the page at ``path``, with the shared parts. The header marks its link to this page as current."""
     header = _HEADER.replace(f'<a href="{path}">', f'<a href="{path}" aria-current="page">')
     page = file.read_text(encoding="utf-8")
     for name, text in (("head", _HEAD), ("header", header), ("sign-in", _SIGN_IN)):
         page = page.replace(f"<!-- {name} -->", text)
-    # Where the link that skips the header leads to.
+    # The target of the link that skips the header.
     return page.replace("<main", '<main id="main" tabindex="-1"', 1)
 
 
 def page_response(
-    request: web.Request, text: str, headers: Mapping[str, str], status: int = HTTPStatus.OK
+    request: web.Request, text: str, headers: Mapping[str, str] = POLICY, status: int = HTTPStatus.OK
 ) -> web.Response:
-    """A page whose header leads to what there is, and is answered on this port."""
+    """Answer with a page. Its header links only paths that this port answers."""
     paths = {resource.canonical for resource in request.app.router.resources()}
 
     def link(found: re.Match[str]) -> str:
@@ -65,38 +68,30 @@ def page_response(
     return web.Response(text=own, status=status, content_type="text/html", headers=headers)
 
 
-def parts_of(folder: Path) -> dict[str, Path]:
-    """The scripts, style sheets and pictures of a folder, by name."""
-    return {path.name: path for path in folder.iterdir() if path.suffix in (".js", ".css", ".svg")}
+def file_routes(path: str, folder: Path, headers: Mapping[str, str] = POLICY) -> list[web.RouteDef]:
+    """Serve the scripts, style sheets and pictures of a folder below ``path``."""
+    files = {file.name: file for file in folder.iterdir() if file.suffix in (".js", ".css", ".svg")}
 
-
-def part_routes(path: str, parts: Mapping[str, Path], headers: Mapping[str, str]) -> list[web.RouteDef]:
-    """``parts`` below ``path``, by name."""
-
-    async def part(request: web.Request) -> web.FileResponse:
-        file = parts.get(request.match_info["name"])
+    async def show(request: web.Request) -> web.FileResponse:
+        file = files.get(request.match_info["name"])
         if file is None:
             raise NotFound("there is no such path")
         return web.FileResponse(file, headers=headers)
 
-    return [web.get(f"{path}/{{name}}", part)]
+    return [web.get(f"{path}/{{name}}", show)]
 
 
-def page_route(path: str, page: Path, headers: Mapping[str, str]) -> web.RouteDef:
-    """``page`` at ``path``."""
-    text = read_page(page, path)
+def page_route(path: str, file: Path, headers: Mapping[str, str] = POLICY) -> web.RouteDef:
+    """Serve the page of a file at ``path``."""
+    text = read_page(file, path)
 
-    async def whole(request: web.Request) -> web.Response:
+    async def show(request: web.Request) -> web.Response:
         return page_response(request, text, headers)
 
-    return web.get(path, whole)
+    return web.get(path, show)
 
 
-def page_routes(name: str, headers: Mapping[str, str]) -> list[web.RouteDef]:
-    """The page in the folder ``name`` at the path of that name, and its own scripts and style sheets below that."""
+def page_routes(name: str, headers: Mapping[str, str] = POLICY) -> list[web.RouteDef]:
+    """Serve the page in the folder ``name`` at that path, and its other files below."""
     path, folder = f"/{name}", STATIC / name
-    return [page_route(path, folder / "index.html", headers), *part_routes(path, parts_of(folder), headers)]
-
-
-# What all pages have in common.
-ROUTES = part_routes("/shared", parts_of(_SHARED), policy())
+    return [page_route(path, folder / "index.html", headers), *file_routes(path, folder, headers)]

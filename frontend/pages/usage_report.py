@@ -1,4 +1,4 @@
-"""How consumption is asked for over HTTP: a query string, answered as JSON or as comma-separated values."""
+"""Reports of usage: a query string, answered with JSON or comma-separated values."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,12 +9,12 @@ from aiohttp import web
 from frontend.errors import InvalidRequest
 from frontend.http import fields
 from frontend.http.rendering import json_response
-from frontend.usage.books import Books, Scope
+from frontend.usage.queries import UsageFilter, UsageQueries
 from frontend.usage.report import FIRST_DAY, LAST_DAY, cells, parse_day, parse_groups, report, to_csv
 
 DAYS = ("first", "last")
 PARAMETERS = (*DAYS, "by", "format")
-# More is for the command line.
+# Most rows of a report over HTTP. The command line has no limit.
 _MOST_ROWS = 10_000
 _Value = TypeVar("_Value")
 
@@ -23,18 +23,18 @@ def _parsed(request: web.Request, name: str, default: str, parse: Callable[[str]
     try:
         return parse(request.query.get(name) or default)
     except ValueError:
-        raise InvalidRequest(f"{name} is not as it must be", param=name) from None
+        raise InvalidRequest(f"{name} is not valid", param=name) from None
 
 
-def scope(request: web.Request, org: str | None, key_id: str | None) -> Scope:
-    """The days that are asked for; without them from the beginning until now."""
+def scope(request: web.Request, org: str | None, key_id: str | None) -> UsageFilter:
+    """The requested days, by default from the beginning until now."""
     first = _parsed(request, "first", FIRST_DAY, parse_day)
     last = _parsed(request, "last", LAST_DAY, parse_day)
-    return Scope(first, last, org, key_id)
+    return UsageFilter(first, last, org, key_id)
 
 
-async def answer(request: web.Request, books: Books, org: str | None, key_id: str | None) -> web.Response:
-    """``?first=2026-11-01&last=2026-11-30&by=day,model&format=csv``; without a day, from the beginning until now."""
+async def answer(request: web.Request, books: UsageQueries, org: str | None, key_id: str | None) -> web.Response:
+    """Answer ``?first=2026-11-01&last=2026-11-30&by=day,model&format=csv``."""
     by = _parsed(request, "by", "day", parse_groups)
     kind = fields.choice(request.query, "format", ("json", "csv"), "json")
     rows = await report(books, scope(request, org, key_id), by, _MOST_ROWS)

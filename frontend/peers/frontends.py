@@ -28,27 +28,27 @@ _HEARD_BEATS = 3
 # A frontend without a heartbeat for two seconds is dead. The others use its share within three.
 _PUBLISH = """
 local time = redis.call('TIME')
-local now, told = time[1] + time[2] / 1000000, {}
+local now, living = time[1] + time[2] / 1000000, {}
 if ARGV[2] == '' then return redis.call('HDEL', KEYS[1], ARGV[1]) end
 redis.call('HSET', KEYS[1], ARGV[1], string.format('%.3f', now) .. ' ' .. ARGV[2])
 local all = redis.call('HGETALL', KEYS[1])
 for i = 1, #all, 2 do
-    local at, words = string.match(all[i + 1], '^(%S+) (.*)$')
+    local at, snapshot = string.match(all[i + 1], '^(%S+) (.*)$')
     if tonumber(at) < now - 2 then
         redis.call('HDEL', KEYS[1], all[i])
     else
-        table.insert(told, all[i])
-        table.insert(told, words)
+        table.insert(living, all[i])
+        table.insert(living, snapshot)
     end
 end
-return told
+return living
 """
 # A lock of a killed frontend ends after this.
 _LEASE_SECONDS = 10.0
+# Without Redis, frontends stagger their reloads by up to this many seconds.
+_STAGGER_SECONDS = 2.0
 
-
-# The payload of a heartbeat: the work of an execution by model in use; 0 if it was not measured.
-# Bulk work does not count as use.
+# What a heartbeat says: the work of an execution by model in use; 0 if it was not measured. Bulk work is no use.
 Snapshot = Mapping[str, float]
 
 
@@ -68,10 +68,10 @@ class Part:
 
 
 class FixedFrontends:
-    """A fixed number of frontends with equal shares. Each waits up to ``seconds`` before a reload."""
+    """A fixed number of frontends with equal shares."""
 
-    def __init__(self, count: int, seconds: float = 0.0) -> None:
-        self._count, self._seconds = count, seconds
+    def __init__(self, count: int) -> None:
+        self._count = count
         # Numbers are random, because no frontend knows the others.
         self._number = random.randrange(count)
 
@@ -81,8 +81,9 @@ class FixedFrontends:
 
     @asynccontextmanager
     async def lock(self, name: str) -> AsyncIterator[bool]:
-        """Wait for a random time, then yield True."""
-        await asyncio.sleep(random.random() * self._seconds)
+        """Wait for a random time if there are other frontends, then yield True."""
+        if self._count > 1:
+            await asyncio.sleep(random.random() * _STAGGER_SECONDS)
         yield True
 
     async def start(self) -> None:
@@ -93,15 +94,15 @@ class FixedFrontends:
 
 
 class SharedFrontends:
-    """Frontends that exchange the payload of ``tells`` through Redis, twice per second.
+    """Frontends that exchange their snapshots through Redis, twice per second.
 
     ``changed`` is called after each heartbeat. The frontends that use a model have equal shares of it. All frontends
     share an unused model, for bulk work. A frontend that starts to use a model has one call in flight until the others
     know, so that shares never overlap. While Redis is away, the last shares stay; without any, it takes all.
     """
 
-    def __init__(self, url: str, tells: Callable[[], Snapshot], changed: Callable[[], None]) -> None:
-        # Long to import, and most frontends have no Redis.
+    def __init__(self, url: str, snapshot: Callable[[], Snapshot], changed: Callable[[], None]) -> None:
+        # The import takes long, and most frontends have no Redis.
         from redis.asyncio import Redis
 
         self.redis: Redis = Redis.from_url(
@@ -109,13 +110,13 @@ class SharedFrontends:
         )
         self._script = self.redis.register_script(_PUBLISH)
         self.name = uuid.uuid4().hex
-        self._tells, self._changed = tells, changed
-        # The last payloads by frontend; this frontend's heartbeats in a row, by model and in all.
+        self._snapshot, self._changed = snapshot, changed
+        # The last snapshots by frontend; this frontend's heartbeats in a row, by model and in all.
         self._snapshots: Mapping[str, Snapshot] = {}
         self._beats: dict[str, int] = {}
         self._alive = 0
-        # Whether the last heartbeat failed; and heartbeats during which other frontends may still be missing.
-        self._lost, self._wary = False, 0
+        # Whether the last heartbeat failed, and heartbeats for which other frontends may be missing after an outage.
+        self._failed, self._incomplete_beats = False, 0
         self._repeating = Repeating(_BEAT_SECONDS, self.beat)
 
     async def start(self) -> None:
@@ -138,7 +139,7 @@ class SharedFrontends:
     def part(self, model: str) -> Part:
         """This frontend's share of a model at the last heartbeat."""
         names = sorted(self._snapshots)
-        if self.name not in names or (len(names) < 2 and not self._wary):
+        if self.name not in names or (len(names) < 2 and not self._incomplete_beats):
             return Part()
         users = [name for name in names if model in self._snapshots[name]]
         others = [name for name in users if name != self.name]
@@ -174,27 +175,27 @@ class SharedFrontends:
                 await lock.release()
 
     async def beat(self) -> None:
-        """Publish this frontend's payload and read the others'."""
-        tells = self._tells()
+        """Publish this frontend's snapshot and read the others'."""
+        own = self._snapshot()
         try:
-            told = await self._publish(orjson.dumps(tells))
+            living = await self._publish(orjson.dumps(own))
         except REDIS_AWAY:
-            self._lost = True
+            self._failed = True
         else:
-            if self._lost:
+            if self._failed:
                 # At first only some frontends are back. Shares among these alone would be too large.
-                self._lost, self._wary, self._alive, self._beats = False, _HEARD_BEATS + 1, 0, {}
-            self._wary = max(0, self._wary - 1)
+                self._failed, self._incomplete_beats, self._alive, self._beats = False, _HEARD_BEATS + 1, 0, {}
+            self._incomplete_beats = max(0, self._incomplete_beats - 1)
             self._snapshots = {
-                name.decode(): orjson.loads(words) for name, words in zip(told[::2], told[1::2], strict=True)
+                name.decode(): orjson.loads(text) for name, text in zip(living[::2], living[1::2], strict=True)
             }
             self._alive += 1
-            self._beats = {model: self._beats.get(model, 0) + 1 for model in tells}
+            self._beats = {model: self._beats.get(model, 0) + 1 for model in own}
             self._changed()
 
-    async def _publish(self, words: bytes) -> Any:
+    async def _publish(self, snapshot: bytes) -> Any:
         with asking_redis("frontends"):
-            return await self._script(keys=[_HASH], args=[self.name, words])
+            return await self._script(keys=[_HASH], args=[self.name, snapshot])
 
 
 Frontends = FixedFrontends | SharedFrontends

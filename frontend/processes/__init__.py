@@ -1,1 +1,1 @@
-"""Work beside the event loop: other processes, threads, what is repeated, and memory that is shared."""
+"""Processes and threads: workers, tasks, background work and shared memory."""

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from frontend.observe.logs import log
 from frontend.observe.metrics import LOOP_DELAY_SECONDS
 
-# Often enough for a percentile of minutes, and little work for a frontend that nobody calls.
+# Short enough for percentiles over minutes, and little work for an idle frontend.
 _MEASURED_SECONDS = 0.2
 _Result = TypeVar("_Result")
 
@@ -48,7 +48,7 @@ class Repeating:
 
 
 def start_apart(work: Coroutine[Any, Any, _Result]) -> asyncio.Task[_Result]:
-    """A task that belongs to no request, though one may be the first to need it: its log lines and spans name none."""
+    """Start a task that belongs to no request: its log lines and spans name none."""
     return asyncio.create_task(work, context=contextvars.Context())
 
 

@@ -1,4 +1,4 @@
-"""Run several calls of one request side by side."""
+"""Run several calls of one request in parallel."""
 
 import asyncio
 from collections import deque
@@ -10,56 +10,55 @@ T = TypeVar("T")
 
 
 class _Gate:
-    """Lets as many in as ``at_once`` says whenever one comes or leaves, and one always."""
+    """A semaphore whose size, ``at_once``, is read again whenever a call comes or ends. It is at least one."""
 
     def __init__(self, at_once: Callable[[], float]) -> None:
         self._at_once = at_once
-        self._inside = 0
+        self._running = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     @asynccontextmanager
-    async def inside(self) -> AsyncIterator[None]:
-        """Wait in turn, and hold a place within the block."""
-        turn = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
-        self._admit()
+    async def admit(self) -> AsyncIterator[None]:
+        admitted = asyncio.get_running_loop().create_future()
+        self._waiting.append(admitted)
+        self._admit_waiting()
         try:
-            await turn
+            await admitted
             yield
         finally:
-            # One that was let in as it was cancelled had a place too.
-            self._inside -= turn.done() and not turn.cancelled()
-            self._admit()
+            # A call that was cancelled just after it was admitted counts as running.
+            self._running -= admitted.done() and not admitted.cancelled()
+            self._admit_waiting()
 
-    def _admit(self) -> None:
-        while self._waiting and self._inside < max(1, self._at_once()):
-            turn = self._waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                self._inside += 1
+    def _admit_waiting(self) -> None:
+        while self._waiting and self._running < max(1, self._at_once()):
+            admitted = self._waiting.popleft()
+            if not admitted.done():
+                admitted.set_result(None)
+                self._running += 1
 
 
 async def gather_or_cancel(
     calls: Iterable[Coroutine[Any, Any, T]], at_once: Callable[[], float] = lambda: float("inf")
 ) -> list[T]:
-    """Results in order; the first error cancels the other calls and is raised as itself, not as a group.
+    """Run calls in parallel and return their results in order. The first error cancels the others and is raised.
 
-    No more than ``at_once`` run side by side; it is asked again whenever one ends.
+    At most ``at_once()`` calls run in parallel. It is asked again whenever one ends.
     """
     gate = _Gate(at_once)
 
-    async def bounded(call: Coroutine[Any, Any, T]) -> T:
-        async with gate.inside():
+    async def admitted(call: Coroutine[Any, Any, T]) -> T:
+        async with gate.admit():
             return await call
 
     coroutines = list(calls)
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(bounded(call)) for call in coroutines]
+            tasks = [group.create_task(admitted(call)) for call in coroutines]
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
     finally:
         for call in coroutines:
-            # One that was cancelled before its turn has never begun.
+            # A call that was cancelled while it waited has never begun.
             call.close()
     return [task.result() for task in tasks]

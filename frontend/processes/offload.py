@@ -18,7 +18,7 @@ from frontend.processes.task_process import ProcessDiedError, TaskProcess
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_OWN_MODULES = ("frontend.processes.task_process",)
+_OWN_MODULES = ("frontend.processes.uncounted", "frontend.processes.task_process")
 # Attempts per task. Something else may have killed the first process.
 _TRIES = 2
 # Seconds that a task waits for a starting process. The first process imports the tasks' modules.
@@ -42,14 +42,13 @@ def import_once(modules: Sequence[str]) -> None:
 
 
 class Offload:
-    """``workers`` processes, each renewed after ``tasks`` tasks; ``prepare`` runs once in each.
+    """``workers`` processes, each replaced after ``tasks`` tasks; ``prepare`` runs once in each.
 
     A task that takes longer than ``seconds`` is killed with its process. Every process that ends is replaced, and
-    counted under ``name`` unless it was due to be renewed. The first task starts them.
+    counted under ``name`` if it ended before its last task. The first task starts the processes.
     """
 
-    # How many seconds a task has to end whose caller has gone. Starting a process anew costs about as much as what most
-    # tasks have left, so it is not killed at once.
+    # Seconds that an abandoned task may go on. A new process costs about as much as the rest of most tasks.
     grace = 1.0
 
     def __init__(
@@ -71,8 +70,8 @@ class Offload:
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call ``function`` in a process. Its own exceptions pass through.
 
-        Raises ``TaskKilledError`` for a task that takes too much, and ``BadGateway`` where its process died twice.
-        Cancelling ends the process too.
+        Raises ``TaskKilledError`` for a task that takes too much, and ``BadGateway`` if its process died twice.
+        A cancellation ends the process too.
         """
         deaths = 0
         # Processes that died before they began the task: at most one per worker.
@@ -144,7 +143,7 @@ class Offload:
                 await _ended(process)
             finally:
                 self._ready -= 1
-                process.bury()
+                process.kill()
                 self._drop(process)
             if process.reason is not None:
                 WORKERS_KILLED.labels(self._name, process.reason).inc()
@@ -168,9 +167,9 @@ async def _ended(process: TaskProcess) -> None:
 
 
 class Threads:
-    """``threads`` threads, for what gives up the interpreter's lock while it works, or does little at a time."""
+    """``threads`` threads, for work that releases the interpreter's lock or takes little time."""
 
-    # What cannot be stopped keeps its thread to its end.
+    # An abandoned call keeps its thread until it ends.
     grace = math.inf
     works = True
 

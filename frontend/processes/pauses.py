@@ -1,11 +1,12 @@
 """Pauses between restarts."""
 
-_LONGEST_PAUSE = 30.0
+_LONGEST_SECONDS = 30.0
+# A restart after this time without one has no pause.
 _QUIET_SECONDS = 60.0
 
 
 class Pauses:
-    """How long to wait before each new start: not at all at first, longer and longer when it is needed again soon."""
+    """The pause before each restart: none at first, then growing while restarts follow each other."""
 
     def __init__(self) -> None:
         self._pause, self._last = 0.0, -_QUIET_SECONDS
@@ -13,6 +14,6 @@ class Pauses:
     def next(self, now: float) -> float:
         """Seconds to wait before a start at ``now``, in monotonic seconds."""
         soon = now - self._last < _QUIET_SECONDS
-        self._pause = min(_LONGEST_PAUSE, max(1.0, 2 * self._pause)) if soon else 0.0
+        self._pause = min(_LONGEST_SECONDS, max(1.0, 2 * self._pause)) if soon else 0.0
         self._last = now
         return self._pause

@@ -1,6 +1,6 @@
-"""Memory that this process and its workers share, so that uploads and samples are never copied through a pipe.
+"""Memory that this process shares with task processes, so that uploads and samples are not copied through a pipe.
 
-Each is an anonymous file (memfd), which workers open by its path under /proc.
+It is an anonymous file (memfd), which the other process opens by its path under /proc.
 """
 
 import mmap
@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 
 class SharedBytes:
-    """Grows by ``write`` or has the size it is made with; pages that nobody wrote to take no memory.
+    """Shared memory of ``size`` bytes; ``write`` appends more. Pages without writes take no memory.
 
-    Whoever made it has one use of it, which ``close`` ends, and each ``use`` is another: the memory is given back with
-    the last.
+    The creator's use ends with ``close``. Each ``use`` is another one. The last one that ends frees the memory.
     """
 
     def __init__(self, size: int = 0) -> None:
@@ -30,7 +29,7 @@ class SharedBytes:
 
     @property
     def attached(self) -> "Attached":
-        """The handle for a worker process."""
+        """The handle for a task process."""
         return Attached(f"/proc/{os.getpid()}/fd/{self._file}", self.size)
 
     def write(self, data: bytes) -> None:
@@ -61,7 +60,7 @@ class SharedBytes:
             self.close()
 
     def _check(self) -> None:
-        # After a close, the file's number may belong to another file.
+        # A closed descriptor may belong to another file.
         if not self._uses:
             raise ValueError("the memory has been given back")
 
@@ -74,7 +73,7 @@ class SharedBytes:
 
 @dataclass(frozen=True)
 class Attached:
-    """The same memory in a worker process."""
+    """The same memory in a task process."""
 
     path: str
     size: int
@@ -84,6 +83,6 @@ class Attached:
         return open(self.path, "rb")
 
     def samples(self) -> NDArray[np.int16]:
-        """The bytes as int16 [size / 2], to be written to; the mapping lives as long as the array."""
+        """The bytes as a writable array, int16 [size / 2]. The mapping lives as long as the array."""
         with open(self.path, "r+b") as file:
             return np.frombuffer(mmap.mmap(file.fileno(), self.size), np.int16)

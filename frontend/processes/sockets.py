@@ -4,46 +4,21 @@ import errno
 import socket
 import time
 
-from frontend.config.reading import PREFIX, SettingsError
 from frontend.config.settings import Settings
 
+# Seconds between attempts to bind. Workers of a killed parent release the port within a moment.
 _TRIES, _TRY_SECONDS = 10, 0.1
-# Settings that cannot change while the sockets are open.
-_FIXED = ("host", "port", "admin_host", "admin_port")
 
 
-class Sockets:
-    """Bound sockets that do not listen: callers are refused until the first worker accepts.
+def bind(settings: Settings) -> list[socket.socket]:
+    """Bind the API port, and the admin port if there is one. Raises ``OSError`` for a port in use.
 
-    Raises ``OSError`` for a port in use.
+    The sockets do not listen, so that callers are refused until the first worker accepts.
     """
-
-    def __init__(self, settings: Settings) -> None:
-        self._bound = [_bound(settings.host, settings.port)]
-        if settings.admin_port:
-            try:
-                self._bound.append(_bound(settings.admin_host, settings.admin_port))
-            except OSError:
-                self.close()
-                raise
-
-    @property
-    def descriptors(self) -> tuple[int, int]:
-        """Descriptors of the API socket and the admin socket, or -1."""
-        numbers = [each.fileno() for each in self._bound]
-        return numbers[0], numbers[1] if len(numbers) > 1 else -1
-
-    def close(self) -> None:
-        """Close this process's copies; a second call changes nothing."""
-        for each in self._bound:
-            each.close()
-
-
-def check_same(old: Settings, new: Settings) -> None:
-    """Raise ``SettingsError`` if new settings need other sockets."""
-    for name in _FIXED:
-        if getattr(old, name) != getattr(new, name):
-            raise SettingsError(f"{PREFIX}{name.upper()}: cannot change while the service runs")
+    addresses = [(settings.host, settings.port)]
+    if settings.admin_port:
+        addresses.append((settings.admin_host, settings.admin_port))
+    return [_bound(host, port) for host, port in addresses]
 
 
 def _bound(host: str, port: int) -> socket.socket:
@@ -58,6 +33,5 @@ def _bound(host: str, port: int) -> socket.socket:
             if not left or error.errno != errno.EADDRINUSE:
                 bound.close()
                 raise
-            # Workers of a killed parent release the port within a moment.
             time.sleep(_TRY_SECONDS)
     return bound

@@ -1,10 +1,9 @@
-"""A process that works through tasks, one at a time, over a pipe of its own.
+"""A process that runs tasks, one at a time, over its own pipe.
 
-It shares no lock and no channel with another: what ends it, at work or idle, ends no other.
+It shares no lock and no pipe with another process, so that its death at any moment harms no other.
 """
 
 import multiprocessing
-import os
 import pickle
 import resource
 import signal
@@ -13,28 +12,26 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
-from frontend.observe import METRICS_FOLDER
-
 _MEMORY_BYTES = 4 * 1024**3
 _OPEN_FILES = 64
 _READY = _BEGUN = b""
 
 
 class ProcessDiedError(Exception):
-    """The process is gone, and nothing says whether its task is to blame."""
+    """The process ended, for an unknown reason."""
 
 
 class TaskProcess:
-    """From its parent's side. ``reason`` is why it ended; None for one that was ended only to be renewed."""
+    """The process as its parent sees it. ``reason`` is why it ended; None if it was only replaced."""
 
     def __init__(self, prepare: Callable[[], object] | None) -> None:
-        """Start it, and wait until it has run ``prepare``; ``ProcessDiedError`` where it does not get so far."""
+        """Start it and wait until ``prepare`` has run. Raises ``ProcessDiedError`` if it ends before."""
         # A child of this process would inherit gRPC's threads and locks.
         context = multiprocessing.get_context("forkserver")
         self._pipe, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs, prepare), daemon=True)
         self.reason: str | None = "died"
-        # How many it was given, and whether it has begun the last one: it may have been dead before that.
+        # The number of tasks that it was given, and whether it has begun the last one.
         self.tasks, self.begun = 0, False
         try:
             self._process.start()
@@ -49,7 +46,7 @@ class TaskProcess:
         return self._process.sentinel
 
     def call(self, task: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]) -> tuple[Any, Exception | None]:
-        """What the function answers and what it raises; blocks, so it is for a thread."""
+        """Call a function and return its result or its exception. It blocks, so call it in a thread."""
         self.tasks, self.begun = self.tasks + 1, False
         try:
             self._pipe.send(task)
@@ -62,23 +59,18 @@ class TaskProcess:
         return value, raised
 
     def end(self, reason: str | None) -> None:
-        """Kill it; whoever waits for an answer hears of it."""
+        """Kill it for this reason. A waiting ``call`` raises ``ProcessDiedError``."""
         self.reason = reason
         self._process.kill()
 
-    def bury(self) -> None:
-        """Let go of one that has ended, or is to end; its pipe closes when no thread reads from it any more."""
+    def kill(self) -> None:
+        """Kill it if it still runs, and wait for its end."""
         self._process.kill()
         self._process.join()
 
 
-def _restrict(prepare: Callable[[], object] | None) -> None:
-    """In a new process: no core files, no file writes, bounded memory; a person's Ctrl-C is the parent's affair."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # What a process counts is nobody's, and it could not write the file.
-    os.environ.pop(METRICS_FOLDER, None)
-    if prepare is not None:
-        prepare()
+def _restrict() -> None:
+    """Limit a new process: no core files, no file writes, bounded memory."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
@@ -86,13 +78,17 @@ def _restrict(prepare: Callable[[], object] | None) -> None:
 
 
 def _serve(pipe: Connection, prepare: Callable[[], object] | None) -> None:
-    _restrict(prepare)
+    # A terminal's Ctrl-C is for the parent.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if prepare is not None:
+        prepare()
+    _restrict()
     pipe.send_bytes(_READY)
     while True:
         try:
             task = pipe.recv_bytes()
         except EOFError:
-            # The parent has gone.
+            # The parent ended.
             return
         pipe.send_bytes(_BEGUN)
         pipe.send_bytes(_answer(task))

@@ -1,8 +1,9 @@
-"""Frontends over one listening socket: started together, a dead one started again, replaced one by one, ended together.
+"""The parent of the workers: starts them on one listening socket, restarts dead ones, replaces and ends them.
 
-There is always this parent, for a single worker too: it holds the sockets while what accepts from them is replaced.
+A single worker has a parent too: it keeps the sockets while the worker is replaced.
 """
 
+import itertools
 import os
 import signal
 import tempfile
@@ -13,25 +14,24 @@ from dataclasses import dataclass, field
 from types import FrameType
 
 from frontend.config.settings import Settings
-from frontend.observe.exposition import forget_process
 from frontend.observe.logs import log
 from frontend.processes.pauses import Pauses
 from frontend.processes.renewal import Renewal
-from frontend.processes.sockets import Sockets
-from frontend.processes.status import SharedStatus, WorkerCounts
-from frontend.processes.worker import Descriptors, Worker, reap_strangers
+from frontend.processes.sockets import bind
+from frontend.processes.worker import Descriptors, SharedStatus, Worker, WorkerCounts, reap_orphans
 
 _LOOK_SECONDS = 0.25
-# What one that has never accepted takes to end, and one that was told twice.
+# Time to end for a worker that never accepted, and for all after a second signal.
 _SOON_SECONDS = 5.0
+# Exit status of a worker that cannot start.
 CANNOT_START = 2
-# As a shell counts a command that a signal ended.
+# A shell adds the signal's number to this.
 _ENDED_BY = 128
 
 
 @dataclass
-class _Place:
-    """A place for a worker: ``worker`` has it, or the next one starts at ``due``, in monotonic seconds."""
+class _Slot:
+    """One of the configured workers. ``due`` is the time of its restart if it is dead, in monotonic seconds."""
 
     worker: Worker
     pauses: Pauses = field(default_factory=Pauses)
@@ -41,152 +41,159 @@ class _Place:
 class Workers:
     """``settings.workers`` processes that accept from one socket, as children of this process.
 
-    ``command`` starts one; ``read`` reads the settings anew, or raises ``SettingsError``.
+    ``command`` starts one. ``read`` reads the settings again, or raises ``SettingsError``.
     """
 
     def __init__(self, settings: Settings, command: Sequence[str], read: Callable[[], Settings]) -> None:
         self._settings, self._command = settings, command
         self._renewal = Renewal(read, self._start)
-        self._told: list[signal.Signals] = []
-        self._places: list[_Place] = []
-        # Those that finish what they have begun, and when they are ended by force.
+        self._signals: list[signal.Signals] = []
+        self._slots: list[_Slot] = []
+        # Replaced workers that finish their requests, and the time at which each is killed.
         self._leaving: dict[Worker, float] = {}
         self._restarts = 0
         self._all_ran = False
 
     def run(self) -> int:
-        """Until SIGINT or SIGTERM; or at the first start, with its code, until a worker says that it cannot start."""
+        """Run until SIGINT or SIGTERM, or until a worker cannot start at the first start. Returns the exit status."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, self._hear)
+            signal.signal(number, self._receive)
         with ExitStack() as closing:
             self._folder = closing.enter_context(tempfile.TemporaryDirectory(prefix="quartet-metrics-"))
-            self._sockets = Sockets(self._settings)
-            closing.callback(self._sockets.close)
+            self._sockets = bind(self._settings)
             self._status = SharedStatus.new()
-            closing.callback(self._status.close)
-            self._alive, held = os.pipe()
-            self._started, told = os.pipe()
+            alive, parent = os.pipe()
+            self._started, started = os.pipe()
             os.set_blocking(self._started, False)
-            self._shared = Descriptors(*self._sockets.descriptors, self._alive, told, self._status.descriptor)
-            for descriptor in (self._alive, self._started, told):
+            descriptors = [each.fileno() for each in self._sockets]
+            admin = descriptors[1] if len(descriptors) > 1 else -1
+            self._shared = Descriptors(descriptors[0], admin, alive, started, self._status.descriptor)
+            for descriptor in (alive, self._started, started, self._status.descriptor):
                 closing.callback(os.close, descriptor)
-            try:
-                return self._watch()
-            finally:
-                # Its end tells the workers, should a signal not reach them.
-                os.close(held)
+            closing.callback(self._close_sockets)
+            # The end of this pipe tells the workers, in case a signal does not reach them.
+            closing.callback(os.close, parent)
+            return self._watch()
 
-    def _hear(self, number: int, frame: FrameType | None) -> None:
-        self._told.append(signal.Signals(number))
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        self._signals.append(signal.Signals(number))
+
+    def _take_signals(self) -> list[signal.Signals]:
+        taken, self._signals = self._signals, []
+        return taken
+
+    def _close_sockets(self) -> None:
+        for each in self._sockets:
+            each.close()
 
     def _start(self, settings: Settings) -> Worker:
-        return Worker(self._command, settings, self._shared, self._folder)
+        used = {worker.number for worker in self._workers() if worker.exit_code() is None}
+        number = next(number for number in itertools.count() if number not in used)
+        return Worker(self._command, settings, self._shared, self._folder, number)
+
+    def _workers(self) -> list[Worker]:
+        starting = [self._renewal.worker] if self._renewal.worker is not None else []
+        return [*(slot.worker for slot in self._slots), *self._leaving, *starting]
+
+    def _fill(self) -> None:
+        """Start workers until there are as many as configured."""
+        while len(self._slots) < self._settings.workers:
+            self._slots.append(_Slot(self._start(self._settings)))
 
     def _watch(self) -> int:
-        self._places = [_Place(self._start(self._settings)) for _ in range(self._settings.workers)]
+        self._fill()
         while True:
             time.sleep(_LOOK_SECONDS)
             self._note_who_accepts()
-            for number in self._take_told():
+            for number in self._take_signals():
                 if number is not signal.SIGHUP:
                     return self._end(number)
-                self._renewal.ask()
-            if not all(self._mend(place) for place in self._places):
+                self._renewal.request()
+            if not all(self._restart_if_dead(slot) for slot in self._slots):
                 self._end(signal.SIGINT)
                 return CANNOT_START
             self._renew()
-            self._bury()
-            self._tell()
-
-    def _take_told(self) -> list[signal.Signals]:
-        told, self._told = self._told, []
-        return told
-
-    def _everyone(self) -> list[Worker]:
-        return [*(place.worker for place in self._places), *self._leaving, *self._renewal.starting]
+            self._remove_ended()
+            self._publish()
 
     def _note_who_accepts(self) -> None:
         try:
             pids = os.read(self._started, 4096).split()
         except BlockingIOError:
             return
-        for worker in self._everyone():
+        for worker in self._workers():
             worker.accepts |= str(worker.pid).encode() in pids
-        self._all_ran |= all(place.worker.accepts for place in self._places)
+        self._all_ran |= all(slot.worker.accepts for slot in self._slots)
 
-    def _mend(self, place: _Place) -> bool:
-        """Start a dead worker again, at once or after a pause; not one that has said at the first start why it ends."""
+    def _restart_if_dead(self, slot: _Slot) -> bool:
+        """Restart a dead worker, at once or after a pause. Returns False if it cannot start at the first start."""
         now = time.monotonic()
-        if place.due is None and (code := place.worker.ended()) is not None:
-            # Once all have run, what one of them lacks is no reason to take the others away.
+        if slot.due is None and (code := slot.worker.exit_code()) is not None:
+            # Once all have run, one that cannot start is no reason to end the others.
             if code == CANNOT_START and not self._all_ran:
                 return False
-            place.worker.accepts = False
-            place.due = now + place.pauses.next(now)
-            fields = {"pid": place.worker.pid, "code": code, "seconds": place.due - now}
+            slot.worker.accepts = False
+            slot.due = now + slot.pauses.next(now)
+            fields = {"pid": slot.worker.pid, "code": code, "seconds": slot.due - now}
             log.error("a worker ended and is started again", extra={"fields": fields})
-            forget_process(place.worker.pid, self._folder)
-        if place.due is not None and place.due <= now:
-            place.worker, place.due = self._start(self._settings), None
+        if slot.due is not None and slot.due <= now:
+            slot.worker, slot.due = self._start(self._settings), None
             self._restarts += 1
         return True
 
     def _renew(self) -> None:
-        """Put a worker with renewed settings into the place of an old one, as soon as it accepts."""
-        old = [place for place in self._places if place.worker.settings is not self._renewal.settings]
-        # No more than twice as many workers as are wanted.
+        """Replace an old worker as soon as a renewed one accepts requests."""
+        old = [slot for slot in self._slots if slot.worker.settings is not self._renewal.settings]
+        # There are at most twice as many workers as configured.
         room = len(self._leaving) < self._settings.workers
         if (worker := self._renewal.next(bool(old), room, self._settings)) is None:
             return
         self._settings = worker.settings
-        # The last old one may have died, and was started again as a new one.
-        place = old[0] if old else self._places[0]
-        self._leave(place.worker)
-        place.worker, place.due = worker, None
-        while len(self._places) > self._settings.workers:
-            self._leave(self._places.pop().worker)
-        while len(self._places) < self._settings.workers:
-            self._places.append(_Place(self._start(self._settings)))
+        # The last old worker may have died and restarted with the new settings.
+        slot = old[0] if old else self._slots[0]
+        self._replace(slot.worker)
+        slot.worker, slot.due = worker, None
+        while len(self._slots) > self._settings.workers:
+            self._replace(self._slots.pop().worker)
+        self._fill()
 
-    def _leave(self, worker: Worker) -> None:
+    def _replace(self, worker: Worker) -> None:
         worker.accepts = False
-        worker.tell(signal.SIGHUP)
+        worker.send_signal(signal.SIGHUP)
         self._leaving[worker] = time.monotonic() + worker.settings.stop_seconds
 
-    def _bury(self) -> None:
-        """Let go of what has ended."""
+    def _remove_ended(self) -> None:
+        """Forget replaced workers that ended, and kill those that take too long."""
         for worker, until in list(self._leaving.items()):
-            if worker.ended() is None and time.monotonic() < until:
-                continue
-            worker.kill()
-            del self._leaving[worker]
-            forget_process(worker.pid, self._folder)
-        reap_strangers(self._everyone())
+            if worker.exit_code() is not None or time.monotonic() >= until:
+                worker.kill()
+                del self._leaving[worker]
+        reap_orphans(self._workers())
 
-    def _tell(self) -> None:
-        failing = sum(place.due is not None for place in self._places)
-        accepting = sum(place.worker.accepts for place in self._places)
+    def _publish(self) -> None:
+        failing = sum(slot.due is not None for slot in self._slots)
+        accepting = sum(slot.worker.accepts for slot in self._slots)
         leaving = len(self._leaving)
         counts = WorkerCounts(self._settings.workers, accepting, leaving, restarts=self._restarts, failing=failing)
         self._status.write(counts)
 
     def _end(self, number: signal.Signals) -> int:
-        """End all; what is left is killed when its time is up, or soon where this is said a second time."""
-        # The last worker's end closes them: nobody else accepts what comes.
-        self._sockets.close()
-        workers, code, began = self._everyone(), 0, time.monotonic()
+        """End all workers and return the exit status. Kill those that take too long; a second signal hurries them."""
+        # The last worker that ends closes the sockets for good.
+        self._close_sockets()
+        workers, code, began = self._workers(), 0, time.monotonic()
         seconds = {each: each.settings.stop_seconds if each.accepts else _SOON_SECONDS for each in workers}
         seconds |= {each: until - began for each, until in self._leaving.items()}
         for worker in workers:
-            worker.tell(number)
-        while left := [worker for worker in workers if worker.ended() is None]:
+            worker.send_signal(number)
+        while left := [worker for worker in workers if worker.exit_code() is None]:
             time.sleep(_LOOK_SECONDS)
-            again = [each for each in self._take_told() if each is not signal.SIGHUP]
+            again = [each for each in self._take_signals() if each is not signal.SIGHUP]
             if again and not code:
                 code, soon = _ENDED_BY + again[0], time.monotonic() - began + _SOON_SECONDS
                 seconds = {each: min(until, soon) for each, until in seconds.items()}
                 for worker in left:
-                    worker.tell(signal.SIGTERM)
+                    worker.send_signal(signal.SIGTERM)
             for worker in left:
                 if time.monotonic() - began > seconds[worker]:
                     log.error("a worker did not end in time and is killed", extra={"fields": {"pid": worker.pid}})

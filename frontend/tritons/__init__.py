@@ -1,1 +1,1 @@
-"""The servers that run the models: calls, probes, and models that are loaded anew."""
+"""The servers that run the models: calls, probes and reloads."""

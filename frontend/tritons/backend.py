@@ -10,19 +10,19 @@ from frontend.errors import ApiError, BadAnswer, BadGateway, BrokenModel, Unreac
 from frontend.observe.logs import log
 from frontend.processes.background import Repeating, cancel_all
 from frontend.tritons.inference import Capacity, InferenceServer, Inputs, Outputs, State, Trial
+from frontend.tritons.metrics import BackendMetrics, pool_of
 from frontend.tritons.reloads import Lock, Reloads
-from frontend.tritons.shown import BackendMetrics, pool_of
 
-# Seconds between probes of a server and between checks of idle models; and the most of each per second of a frontend.
-_PROBE_SECONDS, _PROBES_A_SECOND = 0.25, 25
-_WATCH_SECONDS, _WATCHES_A_SECOND = 2.0, 4
+# Seconds between probes of a server and between checks of idle models, and the most of each per second of a frontend.
+_PROBE_SECONDS, _PROBES_PER_SECOND = 0.25, 25
+_WATCH_SECONDS, _WATCHES_PER_SECOND = 2.0, 4
 # The timeout of a probe.
-_PATIENCE_SECONDS = 0.5
-# Failed probes in a row until a server is out. One may be a busy machine; two take about 1.5 s.
-_MISSES = 2
+_PROBE_TIMEOUT_SECONDS = 0.5
+# Failed probes in a row until a server gets no calls. One may be a busy machine; two take about 1.5 s.
+_MOST_MISSES = 2
 # The longest wait for trials at the start; the pause after a failed trial; the pause after wrong numbers.
 _START_SECONDS = 5.0
-_AGAIN_SECONDS = 1.0
+_RETRY_SECONDS = 1.0
 _UNFIT_SECONDS = 30.0
 
 Changed = Callable[[str, str, Capacity | None, int], None]
@@ -94,7 +94,7 @@ class Backend:
     async def leave(self) -> None:
         """Refuse new calls, wait for those in flight, then close."""
         self._leaving = True
-        self._out()
+        self._take_out()
         try:
             while self._running.total():
                 self._idle.clear()
@@ -111,22 +111,22 @@ class Backend:
             with self._metrics.call(model):
                 return await self._server.infer(model, inputs, outputs, seconds)
         except Unreached:
-            self._out()
+            self._take_out()
             raise
         except BrokenModel:
-            self._broken(model)
+            self._note_death(model)
             raise
         finally:
             self._running[model] -= 1
             self._idle.set()
 
     async def _next_probe(self) -> None:
-        pause = max(_PROBE_SECONDS, self._count() / _PROBES_A_SECOND)
+        pause = max(_PROBE_SECONDS, self._count() / _PROBES_PER_SECOND)
         await asyncio.sleep(_PROBE_SECONDS if self._misses else pause)
         await self.probe()
 
     async def _next_watch(self) -> None:
-        await asyncio.sleep(max(_WATCH_SECONDS, self._count() / _WATCHES_A_SECOND))
+        await asyncio.sleep(max(_WATCH_SECONDS, self._count() / _WATCHES_PER_SECOND))
         await self.watch()
 
     async def probe(self) -> None:
@@ -134,28 +134,28 @@ class Backend:
         if self._leaving:
             return
         try:
-            async with asyncio.timeout(_PATIENCE_SECONDS):
+            async with asyncio.timeout(_PROBE_TIMEOUT_SECONDS):
                 ready = await self._server.ready_models(list(self._models))
         except Unreached:
             self._metrics.answers(False)
-            self._out()
+            self._take_out()
         except (BadGateway, TimeoutError):
             self._metrics.answers(False)
             self._misses += 1
-            if self._misses >= _MISSES:
-                self._out()
+            if self._misses >= _MOST_MISSES:
+                self._take_out()
         else:
             self._misses = 0
             self._metrics.answers(True)
             for model in self._models:
-                self._see(model, model in ready)
+                self._note_readiness(model, model in ready)
 
     async def watch(self) -> None:
         """Find idle models whose process died. Triton may still report them as ready."""
         idle = [model for model in self._models if not self._running[model] and model not in self._reloads]
         try:
             for model in await self._server.ailing(idle):
-                self._broken(model)
+                self._note_death(model)
         except BadGateway:
             # The probes handle a server that is away.
             return
@@ -172,17 +172,17 @@ class Backend:
         """Seconds until an abandoned call is cancelled. It is infinite if the model cannot stop a call."""
         return 0.0 if model in self._capacity and self._capacity[model].stops else math.inf
 
-    def _out(self) -> None:
+    def _take_out(self) -> None:
         """Take all models out; the probes bring them back."""
         for model in self._models:
-            self._see(model, False)
+            self._note_readiness(model, False)
 
-    def _broken(self, model: str) -> None:
+    def _note_death(self, model: str) -> None:
         if not self._leaving:
             self._reloads.begin(model)
-        self._see(model, False)
+        self._note_readiness(model, False)
 
-    def _see(self, model: str, ready: bool) -> None:
+    def _note_readiness(self, model: str, ready: bool) -> None:
         trying = self._trying.get(model)
         if not ready or self._leaving or model in self._reloads:
             self._fit.discard(model)
@@ -211,7 +211,7 @@ class Backend:
             self._unfit.add(model)
             self._due[model] = self._now() + _UNFIT_SECONDS
         except ApiError:
-            self._due[model] = self._now() + _AGAIN_SECONDS
+            self._due[model] = self._now() + _RETRY_SECONDS
         else:
             self._unfit.discard(model)
             self._fit.add(model)

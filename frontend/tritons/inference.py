@@ -7,8 +7,6 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from frontend.tritons.reloads import Reloadable
-
 Inputs = Mapping[str, NDArray[Any]]
 Outputs = dict[str, NDArray[Any]]
 
@@ -43,20 +41,26 @@ class State(StrEnum):
     AWAY = "away"
 
 
-class InferenceServer(Reloadable, Protocol):
-    """A server that answers calls and probes; it raises ``BadGateway`` and its kinds."""
+class InferenceServer(Protocol):
+    """A server that answers calls and probes. Raises ``Unreached`` if it is away, ``BadGateway`` if it fails."""
 
     async def infer(self, model: str, inputs: Inputs, outputs: Sequence[str], seconds: float) -> Outputs:
         """The named outputs of one run."""
 
     async def ready_models(self, models: Sequence[str]) -> set[str]:
-        """The ``models`` that are ready. Raises ``Unreached`` if no server listens."""
+        """The ``models`` that are ready."""
 
     async def capacity(self, model: str) -> Capacity:
         """The capacity for a model."""
 
     async def try_out(self, model: str, trial: Trial) -> None:
         """Run a trial. Raises ``BadAnswer`` if the model computes wrong numbers."""
+
+    async def ailing(self, models: Sequence[str]) -> set[str]:
+        """The ``models`` whose process has died or whose last load has failed."""
+
+    async def reload(self, model: str) -> None:
+        """Unload a model and load it again."""
 
     async def close(self) -> None:
         """Cancel calls in flight and close the connection."""

@@ -1,42 +1,30 @@
-"""Reload models whose process died, with growing pauses, and from one frontend at a time."""
+"""Reloads of models whose process died, with growing pauses, by one frontend at a time."""
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol
 
 from frontend.errors import BadGateway, Unreached
 from frontend.observe.logs import log
 from frontend.observe.metrics import MODEL_RELOADS
 from frontend.processes.background import cancel_all, start_apart
 from frontend.processes.pauses import Pauses
-from frontend.tritons.shown import pool_of
+from frontend.tritons.inference import InferenceServer
+from frontend.tritons.metrics import pool_of
 
 # The pause between checks whether another frontend has loaded the model.
 _LOOK_SECONDS = 1.0
 # How long ``close`` waits, so that a model just unloaded is loaded again.
 _GAP_SECONDS = 1.0
-
-
 # Takes ``backend/model``; yields whether this frontend may load the model within the block.
 Lock = Callable[[str], AbstractAsyncContextManager[bool]]
-
-
-class Reloadable(Protocol):
-    """A server that can reload models. Raises ``Unreached`` if it is away, ``BadGateway`` if it fails."""
-
-    async def ailing(self, models: Sequence[str]) -> set[str]:
-        """The ``models`` whose process has died or whose last load has failed."""
-
-    async def reload(self, model: str) -> None:
-        """Unload a model and load it again."""
 
 
 class Reloads:
     """The reloads in progress of the backend ``name``."""
 
-    def __init__(self, name: str, server: Reloadable, lock: Lock) -> None:
+    def __init__(self, name: str, server: InferenceServer, lock: Lock) -> None:
         self._name, self._server, self._lock = name, server, lock
         self._pauses: defaultdict[str, Pauses] = defaultdict(Pauses)
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -47,7 +35,7 @@ class Reloads:
     def begin(self, model: str) -> None:
         """Start to reload a model, unless that is in progress."""
         if model not in self._tasks:
-            self._tasks[model] = start_apart(self._until_well(model))
+            self._tasks[model] = start_apart(self._reload_until_it_works(model))
 
     async def close(self) -> None:
         """Stop, but leave no model unloaded."""
@@ -56,10 +44,10 @@ class Reloads:
             await asyncio.wait(tasks, timeout=_GAP_SECONDS)
             await cancel_all(tasks)
 
-    async def _until_well(self, model: str) -> None:
+    async def _reload_until_it_works(self, model: str) -> None:
         try:
             while True:
-                if await self._is_well(model):
+                if await self._reload_if_dead(model):
                     return
                 await asyncio.sleep(_LOOK_SECONDS)
         except Unreached:
@@ -68,11 +56,11 @@ class Reloads:
         finally:
             del self._tasks[model]
 
-    async def _is_well(self, model: str) -> bool:
+    async def _reload_if_dead(self, model: str) -> bool:
         """Reload the model if it is dead and this frontend has the lock; return whether it works."""
-        async with self._lock(f"{self._name}/{model}") as mine:
+        async with self._lock(f"{self._name}/{model}") as is_ours:
             try:
-                if not mine:
+                if not is_ours:
                     return False
                 if model in await self._server.ailing([model]):
                     await self._reload(model)

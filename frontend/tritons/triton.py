@@ -38,8 +38,8 @@ _SERVER_AWAY = (str(grpc.StatusCode.UNAVAILABLE), str(grpc.StatusCode.DEADLINE_E
 _DEAD_PROCESS = "is not healthy"
 # The timeout of a probe.
 _PROBE_SECONDS = 0.5
-# The timeout of other management calls; Triton takes a second to report a dead process.
-_PULSE_SECONDS = 5.0
+# The timeout of management calls. Triton takes a second to report a dead process.
+_MANAGEMENT_SECONDS = 5.0
 _TRIAL_SECONDS = 10.0
 _RELOAD_SECONDS = 300.0
 
@@ -85,13 +85,13 @@ class Triton:
         """
         given = [_tensor(name, array) for name, array in inputs.items()]
         wanted = [grpc_client.InferRequestedOutput(name) for name in outputs]
-        told = request_id.get()
+        name = request_id.get()
         try:
             result = await self._client.infer(
                 model,
                 given,
                 outputs=wanted,
-                request_id="" if told == NO_REQUEST else told,
+                request_id="" if name == NO_REQUEST else name,
                 client_timeout=seconds,
                 headers=current().tracer.outgoing(),
             )
@@ -109,7 +109,7 @@ class Triton:
 
     async def capacity(self, model: str) -> Capacity:
         """A model's capacity, by its configuration. Only Python models stop when a call is cancelled."""
-        config = (await _answered(self._client.get_model_config(model, client_timeout=_PULSE_SECONDS))).config
+        config = (await _answered(self._client.get_model_config(model, client_timeout=_MANAGEMENT_SECONDS))).config
         # The count is per GPU. Triton lists the GPUs if the file names none.
         instances = max(1, sum(group.count * max(1, len(group.gpus)) for group in config.instance_group))
         gpu = any(group.kind == ModelInstanceGroup.KIND_GPU for group in config.instance_group)
@@ -128,21 +128,21 @@ class Triton:
 
         Models that are unloaded, loading or unloading are left out.
         """
-        index = await _answered(self._client.get_model_repository_index(client_timeout=_PULSE_SECONDS))
+        index = await _answered(self._client.get_model_repository_index(client_timeout=_MANAGEMENT_SECONDS))
         known = [entry for entry in index.models if entry.name in models]
         loaded = {entry.name for entry in known if entry.state == "READY"}
         failed = {
             entry.name for entry in known if entry.state == "UNAVAILABLE" and entry.reason not in ("", "unloaded")
         }
         # For a model without processes, the index is enough.
-        asked = [model for model in loaded if model in self._processes]
-        pulses = await asyncio.gather(*(self._lives(model) for model in asked))
-        return (failed - loaded) | {model for model, lives in zip(asked, pulses, strict=True) if not lives}
+        python_models = [model for model in loaded if model in self._processes]
+        alive = await asyncio.gather(*(self._is_alive(model) for model in python_models))
+        return (failed - loaded) | {model for model, lives in zip(python_models, alive, strict=True) if not lives}
 
-    async def _lives(self, model: str) -> bool:
+    async def _is_alive(self, model: str) -> bool:
         """Whether a loaded model is ready and all its processes answer. Triton sends calls to them in rotation."""
         try:
-            if not await self._client.is_model_ready(model, client_timeout=_PULSE_SECONDS):
+            if not await self._client.is_model_ready(model, client_timeout=_MANAGEMENT_SECONDS):
                 return False
         except InferenceServerException as error:
             if error.status() in _SERVER_AWAY:
@@ -151,7 +151,7 @@ class Triton:
         instances, nothing = self._processes[model]
         for _ in range(instances):
             try:
-                await self._client.infer(model, nothing, client_timeout=_PULSE_SECONDS)
+                await self._client.infer(model, nothing, client_timeout=_MANAGEMENT_SECONDS)
             except InferenceServerException as error:
                 return _DEAD_PROCESS not in (error.message() or "")
         return True

@@ -35,6 +35,7 @@ ORDER = [
     "operations.handlers",
     "middleware",
     "pages",
+    "parts",
     "app",
     "commands",
     "__main__",

@@ -1,1 +1,1 @@
-"""/admin/v1 and its page: keys, organisations, wallets and what was changed, for whoever has the admin key."""
+"""/admin/v1: keys, organisations, wallets and the audit log, for holders of the admin key."""

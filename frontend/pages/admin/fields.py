@@ -1,4 +1,4 @@
-"""Shared parts of /admin/v1: bodies, names and pages of lists."""
+"""Parameters, bodies and pages of lists of /admin/v1."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -11,13 +11,13 @@ from frontend.access.audit import Actor
 from frontend.access.names import LONGEST_NAME, check_name
 from frontend.access.paging import Page
 from frontend.access.registry import LONGEST_SECONDS, Registry
-from frontend.app_keys import BOOKS, CONTEXT, JSON_BODIES, MEMORY_RESERVATION, REGISTRY, SETTINGS
+from frontend.app_keys import CONTEXT, JSON_BODIES, MEMORY_RESERVATION, REGISTRY, USAGE
 from frontend.catalogue.models import Served
 from frontend.errors import InvalidRequest, NotFound
 from frontend.http import fields
-from frontend.http.address import address_of
 from frontend.http.rendering import json_response
-from frontend.usage.books import Books
+from frontend.middleware.auth import address_of
+from frontend.usage.queries import UsageQueries
 
 # Query parameters that select a page of a list.
 PAGE = ("limit", "after", "order")
@@ -26,13 +26,13 @@ _MOST_ROWS = 500
 _LONGEST_NUMBER = 12
 
 
-def _as_given(values: Mapping[str, Any], served: Served) -> dict[str, Any]:
+def _as_dict(values: Mapping[str, Any], served: Served) -> dict[str, Any]:
     return dict(values)
 
 
 async def body(request: web.Request, known: Sequence[str]) -> dict[str, Any]:
-    """The values of a JSON body; 400 for an unknown name."""
-    values = await request.app[JSON_BODIES].read(request, request[MEMORY_RESERVATION], request[CONTEXT], _as_given)
+    """The values of a JSON body. Raises 400 for an unknown name."""
+    values = await request.app[JSON_BODIES].read(request, request[MEMORY_RESERVATION], request[CONTEXT], _as_dict)
     fields.refuse_unknown(values, known)
     return values
 
@@ -44,7 +44,7 @@ def name(values: Mapping[str, Any], field: str, longest: int = LONGEST_NAME) -> 
 
 
 def in_path(request: web.Request, field: str) -> str:
-    """A name in the path; 404 for one that nothing can have, which no database needs to be asked."""
+    """A name in the path. Raises 404 for a name that nothing can have."""
     value = request.match_info[field]
     if not value.isprintable():
         raise NotFound("there is nothing of that name")
@@ -52,13 +52,13 @@ def in_path(request: web.Request, field: str) -> str:
 
 
 def expires_at(values: Mapping[str, Any]) -> int | None:
-    """``expires_in`` seconds from now, in seconds since 1970."""
+    """The time ``expires_in`` seconds from now, in seconds since 1970; None if absent."""
     seconds = fields.integer_between(values, "expires_in", 1, LONGEST_SECONDS)
     return None if seconds is None else int(time.time()) + seconds
 
 
 def number(values: Mapping[str, str], field: str, least: int, most: int) -> int | None:
-    """A whole number of a query, or None."""
+    """A whole number of the query; None if absent."""
     text = values.get(field, "")
     if not text:
         return None
@@ -68,28 +68,28 @@ def number(values: Mapping[str, str], field: str, least: int, most: int) -> int 
 
 
 def page(request: web.Request, usual_order: str = "asc") -> Page:
-    """``?limit=100&after=...&order=desc``: a row more than is answered, which tells whether there are others."""
+    """The page ``?limit=100&after=...&order=desc``, with one extra row that shows whether more follow."""
     newest_first = fields.choice(request.query, "order", ("asc", "desc"), usual_order) == "desc"
     limit = number(request.query, "limit", 1, _MOST_ROWS) or _MOST_ROWS
     return Page(limit + 1, name(request.query, "after"), newest_first)
 
 
-def rows(asked: Page, found: Sequence[Any]) -> web.Response:
-    """The part of a list that was asked for; ``has_more`` where the row after the last one follows."""
-    assert asked.limit is not None
-    most = asked.limit - 1
+def rows(requested: Page, found: Sequence[Any]) -> web.Response:
+    """Answer with a page of a list."""
+    assert requested.limit is not None
+    most = requested.limit - 1
     return json_response({"object": "list", "data": found[:most], "has_more": len(found) > most})
 
 
 def _actor(request: web.Request) -> Actor:
-    return Actor(audit.ADMIN_KEY, address_of(request, request.app[SETTINGS]))
+    return Actor(audit.ADMIN_KEY, address_of(request))
 
 
 def registry(request: web.Request) -> Registry:
-    """The registry, with the request's sender as the author of changes."""
+    """The registry, which records the caller as the author of changes."""
     return request.app[REGISTRY].acting(_actor(request))
 
 
-def books(request: web.Request) -> Books:
-    """The wallets, likewise."""
-    return request.app[BOOKS].acting(_actor(request))
+def books(request: web.Request) -> UsageQueries:
+    """The wallets, which record the caller as the author of changes."""
+    return request.app[USAGE].acting(_actor(request))

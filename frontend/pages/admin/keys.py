@@ -17,12 +17,12 @@ from frontend.http.rendering import json_response
 from frontend.pages.admin.fields import PAGE, body, expires_at, in_path, name, page, registry, rows
 
 _KEY = ("name", "tier", "org", "limits", "expires_in")
-# What of a key can be taken away, and the value that is empty then.
-_EMPTIED = {"org": "org", "expires_at": "expires_in"}
+# Columns that an empty parameter removes, and that parameter.
+_REMOVABLE = {"org": "org", "expires_at": "expires_in"}
 
 
 def _limits(values: Mapping[str, Any]) -> dict[str, int | None]:
-    """Requests a minute by name; null takes one away."""
+    """Requests per minute by limit; null removes a limit."""
     limits = values.get("limits", {})
     if not isinstance(limits, dict):
         raise InvalidRequest("limits must be an object", param="limits")
@@ -35,16 +35,16 @@ def _limits(values: Mapping[str, Any]) -> dict[str, int | None]:
 
 
 async def list_keys(request: web.Request) -> web.Response:
-    """The secrets of keys, without the secret; ``state=active`` leaves out what is revoked or expired."""
-    text, org = name(request.query, "search"), name(request.query, "org", LONGEST_ORG)
+    """List keys, without their secrets. ``state=active`` omits revoked and expired ones."""
+    search, org = name(request.query, "search"), name(request.query, "org", LONGEST_ORG)
     active = fields.choice(request.query, "state", ("active", "all"), "all") == "active"
-    asked = page(request)
-    found = await registry(request).entries(KeyFilter(text or "", org, active), asked)
-    return rows(asked, [vars(entry) for entry in found])
+    requested = page(request)
+    found = await registry(request).entries(KeyFilter(search or "", org, active), requested)
+    return rows(requested, [vars(entry) for entry in found])
 
 
 async def create_key(request: web.Request) -> web.Response:
-    """A key, shown this once."""
+    """Create a key. Only this answer contains it."""
     values = await body(request, _KEY)
     limits = {limit: number for limit, number in _limits(values).items() if number is not None}
     tier = fields.choice(values, "tier", TIERS, USUAL_TIER)
@@ -54,7 +54,7 @@ async def create_key(request: web.Request) -> web.Response:
 
 
 async def change_key(request: web.Request) -> web.Response:
-    """Other values for what is named; an empty ``org`` or ``expires_in`` takes the key's organisation or end away."""
+    """Change the given values. An empty ``org`` or ``expires_in`` removes the key's organisation or expiry."""
     values = await body(request, _KEY)
     changed: dict[str, Any] = {
         "name": name(values, "name"),
@@ -63,14 +63,14 @@ async def change_key(request: web.Request) -> web.Response:
         "expires_at": expires_at(values),
     }
     given = {field: value for field, value in changed.items() if value is not None}
-    given |= {field: None for field, value in _EMPTIED.items() if values.get(value) == ""}
+    given |= {field: None for field, value in _REMOVABLE.items() if values.get(value) == ""}
     named = in_path(request, "prefix")
     await registry(request).change(named, given, _limits(values))
     return json_response({"prefix": api_key.prefix(named)})
 
 
 async def rotate_key(request: web.Request) -> web.Response:
-    """Another secret, shown this once; the old one holds for ``overlap`` seconds more."""
+    """Create another secret. Only this answer contains it. The old one stays valid for ``overlap`` seconds."""
     values = await body(request, ("overlap",))
     overlap = fields.integer_between(values, "overlap", 0, LONGEST_SECONDS)
     seconds = ROTATION_OVERLAP_SECONDS if overlap is None else overlap
@@ -79,7 +79,7 @@ async def rotate_key(request: web.Request) -> web.Response:
 
 
 async def revoke_key(request: web.Request) -> web.Response:
-    """The end of a key with all its secrets."""
+    """Revoke a key with all its secrets."""
     named = in_path(request, "prefix")
     await registry(request).revoke(named)
     return json_response({"prefix": api_key.prefix(named), "revoked": True})

@@ -23,16 +23,17 @@ def _org(org: str, limit: int | None) -> dict[str, Any]:
 
 
 async def list_orgs(request: web.Request) -> web.Response:
-    """Organisations, with their balance where they have a wallet."""
-    text, asked = name(request.query, "search"), page(request)
-    found = await registry(request).orgs(text or "", asked)
-    balances = await books(request).balances([org for org, _, _ in found])
-    told = {org: to_chf(balance) for org, balance in balances.items()}
-    return rows(asked, [{**_org(org, limit), "keys": keys, "balance": told.get(org)} for org, limit, keys in found])
+    """List organisations. ``balance`` is null without a wallet."""
+    search, requested = name(request.query, "search"), page(request)
+    found = await registry(request).orgs(search or "", requested)
+    amounts = await books(request).balances([org for org, _, _ in found])
+    balances = {org: to_chf(amount) for org, amount in amounts.items()}
+    entries = [{**_org(org, limit), "keys": keys, "balance": balances.get(org)} for org, limit, keys in found]
+    return rows(requested, entries)
 
 
 async def create_org(request: web.Request) -> web.Response:
-    """An organisation, whose keys may share a limit."""
+    """Create an organisation."""
     values = await body(request, ("name", "requests_per_minute"))
     org, limit = name(values, "name", LONGEST_ORG), _limit(values)
     if org is None:
@@ -42,7 +43,7 @@ async def create_org(request: web.Request) -> web.Response:
 
 
 async def change_org(request: web.Request) -> web.Response:
-    """Another limit for an organisation, or none."""
+    """Change an organisation's limit; without one, remove it."""
     values = await body(request, ("requests_per_minute",))
     org, limit = in_path(request, "name"), _limit(values)
     await registry(request).change_org(org, limit)
@@ -50,14 +51,15 @@ async def change_org(request: web.Request) -> web.Response:
 
 
 async def list_top_ups(request: web.Request) -> web.Response:
-    """What was put into a wallet, the newest first."""
-    asked = page(request, "desc")
-    found = await books(request).top_ups(in_path(request, "name"), asked)
-    return rows(asked, [{"reference": each.reference, "amount": to_chf(each.amount), "at": each.at} for each in found])
+    """List the credits of a wallet, newest first."""
+    requested = page(request, "desc")
+    found = await books(request).top_ups(in_path(request, "name"), requested)
+    entries = [{"reference": each.reference, "amount": to_chf(each.amount), "at": each.at} for each in found]
+    return rows(requested, entries)
 
 
 async def top_up(request: web.Request) -> web.Response:
-    """More in a wallet: ``amount`` in CHF as a string; repeated under its ``reference``, it is added once."""
+    """Add credit: ``amount`` is CHF as a string. A repeated ``reference`` adds nothing."""
     values = await body(request, ("amount", "reference"))
     text = fields.text(values, "amount")
     try:

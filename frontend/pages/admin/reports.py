@@ -1,4 +1,4 @@
-"""/admin/v1/usage, /admin/v1/audit and /admin/v1/settings: what is only looked at."""
+"""/admin/v1/usage, /admin/v1/audit and /admin/v1/settings."""
 
 import dataclasses
 
@@ -18,14 +18,14 @@ _LARGEST_ID = 10**12 - 1
 
 
 async def usage(request: web.Request) -> web.Response:
-    """Everybody's consumption, or that of ``org`` or of the key that begins with ``key``."""
+    """Usage in total, of ``org``, or of the key that begins with ``key``."""
     key, org = request.query.get("key"), name(request.query, "org", LONGEST_ORG)
     key_id = await registry(request).key_id(key) if key else None
     return await usage_report.answer(request, books(request), org, key_id)
 
 
 def _since(request: web.Request) -> int:
-    """The beginning of a day, UTC."""
+    """The start of the day ``since``, UTC, in seconds since 1970; 0 if absent."""
     if not (text := request.query.get("since", "")):
         return 0
     try:
@@ -35,24 +35,24 @@ def _since(request: web.Request) -> int:
 
 
 async def audit(request: web.Request) -> web.Response:
-    """Who changed what, the newest first; ``actor``, ``action`` and ``target`` narrow it down."""
+    """List changes, newest first, filtered by ``actor``, ``action`` and ``target``."""
     given = {field: name(request.query, field) or "" for field in ("actor", "action", "target")}
     wanted = AuditFilter(_since(request), **given)
     after = number(request.query, "after", 1, _LARGEST_ID)
-    asked = dataclasses.replace(page(request, "desc"), after=after)
-    return rows(asked, [vars(change) for change in await registry(request).changes(wanted, asked)])
+    requested = dataclasses.replace(page(request, "desc"), after=after)
+    return rows(requested, [vars(change) for change in await registry(request).changes(wanted, requested)])
 
 
-async def settings(request: web.Request) -> web.Response:
-    """What the settings say of keys: tiers, limits in requests a minute, and slots that are kept for somebody."""
-    here = request.app[SETTINGS]
+async def show_settings(request: web.Request) -> web.Response:
+    """The settings that concern keys: tiers, limits in requests per minute, and floors."""
+    settings = request.app[SETTINGS]
     return json_response(
         {
             "tiers": TIERS,
             "usual_tier": USUAL_TIER,
-            "limits": here.limits,
-            "limits_of_tiers": here.tiers,
-            "floors": here.floors,
+            "limits": settings.limits,
+            "limits_of_tiers": settings.tiers,
+            "floors": settings.floors,
         }
     )
 
@@ -64,5 +64,5 @@ QUERIES = {
 ROUTES = [
     web.get("/admin/v1/usage", usage),
     web.get("/admin/v1/audit", audit),
-    web.get("/admin/v1/settings", settings),
+    web.get("/admin/v1/settings", show_settings),
 ]

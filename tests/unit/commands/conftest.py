@@ -1,4 +1,4 @@
-"""The command line, typed into."""
+"""Runs commands."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from frontend.config.settings import Settings
 
 
 class Terminal:
-    """Runs ``python -m frontend`` on one database and answers its lines."""
+    """Runs ``python -m frontend`` on one database and returns the printed lines."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], database: str) -> None:
         self._monkeypatch, self._capsys, self.database = monkeypatch, capsys, database
@@ -27,12 +27,12 @@ class Terminal:
 
 @pytest.fixture
 def new_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Terminal:
-    """Where nothing was ever served."""
+    """Without a database."""
     return Terminal(monkeypatch, capsys, f"sqlite:///{tmp_path}/new/quartet.sqlite3")
 
 
 @pytest.fixture
 def terminal(new_terminal: Terminal) -> Terminal:
-    """Beside a product, whose database is there."""
+    """With a database."""
     with_registry(Settings(database=new_terminal.database), Registry.orgs)
     return new_terminal

@@ -1,4 +1,4 @@
-"""The command line of what was changed, as it is typed."""
+"""The command ``audit``."""
 
 import time
 
@@ -12,7 +12,7 @@ def _actions(lines: list[str]) -> list[str]:
     return [next(word for word in line.split() if "." in word) for line in lines[1:]]
 
 
-def test_every_command_that_changes_something_is_in_the_log_and_no_key_is(terminal: Terminal) -> None:
+def test_every_change_is_in_the_log_without_keys(terminal: Terminal) -> None:
     terminal.type("orgs", "create", "acme")
     terminal.type("orgs", "change", "acme", "--limit", "5")
     key = terminal.type("keys", "create", "--org", "acme")[-1]
@@ -29,7 +29,7 @@ def test_every_command_that_changes_something_is_in_the_log_and_no_key_is(termin
     assert '"amount": "25.50", "reference": "invoice"' in lines[1]
 
 
-def test_the_log_is_narrowed_down(terminal: Terminal) -> None:
+def test_the_log_can_be_filtered(terminal: Terminal) -> None:
     for name in ("acme", "zenith"):
         terminal.type("orgs", "create", name)
     prefix = api_key.prefix(terminal.type("keys", "create")[-1])
@@ -42,6 +42,6 @@ def test_the_log_is_narrowed_down(terminal: Terminal) -> None:
 
 
 @pytest.mark.parametrize("words", [("--limit", "0"), ("--since", "yesterday"), ("--actor", "nobody")])
-def test_what_is_no_filter_is_refused(terminal: Terminal, words: tuple[str, str]) -> None:
+def test_an_invalid_filter_is_refused(terminal: Terminal, words: tuple[str, str]) -> None:
     with pytest.raises(SystemExit):
         terminal.type("audit", *words)

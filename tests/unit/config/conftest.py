@@ -8,7 +8,7 @@ File = Callable[[str], dict[str, str]]
 
 @pytest.fixture
 def file(tmp_path: Path) -> File:
-    """Writes a settings' file, and answers the environment that names it."""
+    """Write a settings file and return the environment that names it."""
 
     def write(text: str) -> dict[str, str]:
         path = tmp_path / "quartet.toml"

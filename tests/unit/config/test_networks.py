@@ -6,7 +6,7 @@ PROXIES = Networks("10.0.0.0/8, 2001:db8::/32")
 
 
 @pytest.mark.parametrize(
-    ("peer", "told", "caller"),
+    ("peer", "forwarded", "caller"),
     [
         ("10.0.0.1", ["203.0.113.7"], "203.0.113.7"),
         ("10.0.0.1", ["203.0.113.7, 10.2.0.1"], "203.0.113.7"),
@@ -24,16 +24,16 @@ PROXIES = Networks("10.0.0.0/8, 2001:db8::/32")
         ("", ["198.51.100.1"], ""),
     ],
 )
-def test_a_caller_is_who_the_last_trusted_proxy_was_called_by(peer: str, told: list[str], caller: str) -> None:
-    assert PROXIES.caller(peer, told) == caller
+def test_the_caller_is_the_address_before_the_trusted_proxies(peer: str, forwarded: list[str], caller: str) -> None:
+    assert PROXIES.caller(peer, forwarded) == caller
 
 
-def test_without_trusted_proxies_nobodys_word_is_taken() -> None:
+def test_without_trusted_proxies_the_header_has_no_effect() -> None:
     assert Networks("").caller("10.0.0.1", ["203.0.113.7"]) == "10.0.0.1"
 
 
 @pytest.mark.parametrize("text", ["proxy", "10.0.0.1/8", "10.0.0.0/40", "10.0.0.0/8 10.1.0.0/16"])
-def test_what_is_no_network_is_refused(text: str) -> None:
+def test_an_invalid_network_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"10\.|proxy"):
         Networks(text)
 
@@ -49,5 +49,5 @@ def test_what_is_no_network_is_refused(text: str) -> None:
         ("", ""),
     ],
 )
-def test_a_caller_is_counted_by_its_network_where_it_has_many_addresses(address: str, network: str) -> None:
+def test_a_caller_with_ipv6_is_counted_by_its_network(address: str, network: str) -> None:
     assert network_of(address) == network

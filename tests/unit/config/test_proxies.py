@@ -16,11 +16,11 @@ _HERE = "localhost,127.0.0.1,::1"
         ({"no_proxy": "*"}, "*"),
     ],
 )
-def test_this_machine_is_added_to_what_needs_no_proxy(environ: dict[str, str], value: str) -> None:
+def test_this_machine_is_added_to_no_proxy(environ: dict[str, str], value: str) -> None:
     assert no_proxy(environ) == value
 
 
-def test_the_environment_says_so_from_then_on() -> None:
+def test_the_environment_is_changed() -> None:
     environ = {"http_proxy": "http://proxy"}
     spare_this_machine(environ)
     assert environ == {"http_proxy": "http://proxy", "no_proxy": _HERE}

@@ -1,4 +1,4 @@
-"""The environment, the settings' file and files of secrets."""
+"""Settings from the environment, the settings file and files of secrets."""
 
 import codecs
 from pathlib import Path
@@ -12,15 +12,15 @@ from tests.unit.config.conftest import File
 SECRET = "0123456789abcdef0123456789abcdef"
 
 
-def test_what_the_demo_environment_holds_for_clients_is_no_setting() -> None:
+def test_variables_for_clients_are_no_settings() -> None:
     names = ("URL", "API_KEY", "MOBILE_JWT", "TRITON_HTTP", "TRITON_METRICS", "FACTS", "PRECISION")
     assert Settings.from_env({f"QUARTET_{name}": "x" for name in names}) == Settings()
 
 
-def test_what_was_said_is_known_by_its_names(file: File) -> None:
-    said, _ = read({**file("threads = 3\n"), "QUARTET_PORT": "1", "HOME": "/"})
-    assert {"threads", "port"} <= said.keys()
-    assert "text_workers" not in said
+def test_only_given_settings_have_values(file: File) -> None:
+    values, _ = read({**file("threads = 3\n"), "QUARTET_PORT": "1", "HOME": "/"})
+    assert {"threads", "port"} <= values.keys()
+    assert "text_workers" not in values
 
 
 @pytest.mark.parametrize(
@@ -36,13 +36,13 @@ def test_what_was_said_is_known_by_its_names(file: File) -> None:
         ("QUARTET_TRITON_TEXT_SERVICE_PORT", "8001"),
     ],
 )
-def test_what_kubernetes_says_of_services_is_no_setting(name: str, value: str) -> None:
+def test_variables_of_kubernetes_services_are_no_settings(name: str, value: str) -> None:
     assert Settings.from_env({name: value}) == Settings()
     assert read({name: value}) == ({}, {})
 
 
 @pytest.mark.parametrize("name", ["QUARTET_SERVICE", "QUARTET_PORT_TCP", "QUARTET_SERVICE_HOSTS"])
-def test_what_only_looks_like_it_is_refused(name: str) -> None:
+def test_a_variable_that_only_resembles_those_is_refused(name: str) -> None:
     with pytest.raises(SettingsError, match=name):
         Settings.from_env({name: "1"})
 
@@ -60,32 +60,34 @@ def test_a_secret_is_read_from_its_file(tmp_path: Path, content: bytes) -> None:
     assert read(environ)[0].keys() == {"jwt_secret"}
 
 
-def test_a_byte_order_mark_before_the_settings_file_is_passed_over(file: File) -> None:
+def test_the_settings_file_may_begin_with_a_byte_order_mark(file: File) -> None:
     assert Settings.from_env(file("\ufeffthreads = 3\n")).threads == 3
 
 
-def test_a_secret_goes_before_that_of_the_settings_file(tmp_path: Path, file: File) -> None:
+def test_a_file_of_a_secret_overrides_the_settings_file(tmp_path: Path, file: File) -> None:
     environ = {**file(f"jwt_secret = '{SECRET}'"), "QUARTET_JWT_SECRET_FILE": _secret(tmp_path, b"x" * 40)}
     assert Settings.from_env(environ).jwt_secret == "x" * 40
 
 
-@pytest.mark.parametrize(("content", "reason"), [(b" \n", "is empty"), (b"\xff", "not UTF-8"), (b"short", "32 bytes")])
-def test_a_bad_file_of_a_secret_is_refused(tmp_path: Path, content: bytes, reason: str) -> None:
-    with pytest.raises(SettingsError, match=f"QUARTET_JWT_SECRET.*{reason}"):
-        Settings.from_env({"QUARTET_JWT_SECRET_FILE": _secret(tmp_path, content)})
-
-
-def test_a_file_of_a_secret_that_is_missing_is_refused() -> None:
-    with pytest.raises(SettingsError, match="QUARTET_ADMIN_KEY_FILE: /nowhere/key: No such file"):
-        Settings.from_env({"QUARTET_ADMIN_KEY_FILE": "/nowhere/key"})
-
-
-def test_a_secret_and_its_file_are_refused_together(tmp_path: Path) -> None:
-    environ = {"QUARTET_JWT_SECRET": SECRET, "QUARTET_JWT_SECRET_FILE": _secret(tmp_path, SECRET.encode())}
-    with pytest.raises(SettingsError, match="QUARTET_JWT_SECRET is set too"):
-        Settings.from_env(environ)
-
-
-def test_what_is_no_secret_has_no_file() -> None:
-    with pytest.raises(SettingsError, match="QUARTET_PORT_FILE: there is no such setting"):
-        Settings.from_env({"QUARTET_PORT_FILE": "/etc/port"})
+@pytest.mark.parametrize(
+    ("environ", "content", "message"),
+    [
+        ({"QUARTET_JWT_SECRET_FILE": "{file}"}, b" \n", "QUARTET_JWT_SECRET_FILE: .*is empty"),
+        ({"QUARTET_JWT_SECRET_FILE": "{file}"}, b"\xff", "QUARTET_JWT_SECRET_FILE: .*not UTF-8"),
+        ({"QUARTET_JWT_SECRET_FILE": "{file}"}, b"short", "QUARTET_JWT_SECRET_FILE: .*32 bytes"),
+        ({"QUARTET_ADMIN_KEY_FILE": "/nowhere/key"}, b"", "QUARTET_ADMIN_KEY_FILE: /nowhere/key: No such file"),
+        (
+            {"QUARTET_JWT_SECRET": SECRET, "QUARTET_JWT_SECRET_FILE": "{file}"},
+            SECRET.encode(),
+            "QUARTET_JWT_SECRET is set too",
+        ),
+        ({"QUARTET_PORT_FILE": "/etc/port"}, b"", "QUARTET_PORT_FILE: there is no such setting"),
+    ],
+    ids=["empty", "no text", "short", "missing", "twice", "no secret"],
+)
+def test_an_invalid_file_of_a_secret_is_refused(
+    tmp_path: Path, environ: dict[str, str], content: bytes, message: str
+) -> None:
+    file = _secret(tmp_path, content)
+    with pytest.raises(SettingsError, match=message):
+        Settings.from_env({name: value.format(file=file) for name, value in environ.items()})

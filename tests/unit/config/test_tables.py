@@ -1,4 +1,4 @@
-"""The tables of the settings' file."""
+"""The tables of the settings file."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from frontend.config.settings import Settings
 from tests.unit.config.conftest import File
 
 
-def test_a_file_gives_pools_with_their_models_and_slots(file: File) -> None:
+def test_pools_have_models_and_calls_in_flight(file: File) -> None:
     text = """
 [pools.gpu]
 address = "gpu:8001"
@@ -34,14 +34,14 @@ zone = "a"
 
 
 @pytest.mark.parametrize("start", ["# by hand\n", "\ufeff"])
-def test_the_addresses_of_a_pool_can_be_in_a_file(tmp_path: Path, file: File, start: str) -> None:
+def test_a_file_can_list_the_addresses_of_a_pool(tmp_path: Path, file: File, start: str) -> None:
     addresses = tmp_path / "text.pool"
     addresses.write_text(f"{start}10.0.0.1:8001\n\n10.0.0.2:8001 b # another zone\n", encoding="utf-8")
     (pool,) = Settings.from_env(file(f"[pools.text]\nfile = '{addresses}'")).pools
     assert pool.read() == [Place("10.0.0.1", 8001), Place("10.0.0.2", 8001, "b")]
 
 
-def test_a_certificate_is_for_the_host_in_the_address_unless_another_is_named(file: File) -> None:
+def test_a_certificate_must_have_the_host_or_the_server_name(file: File) -> None:
     text = "[pools.a]\naddress = 'a:1'\nca = 'ca'\n[pools.b]\naddress = 'b:1'\nca = 'ca'\nserver_name = 'c'"
     one, other = Settings.from_env(file(text)).pools
     assert one.tls("a") == Tls(Path("ca"), None, None, "a")
@@ -49,18 +49,18 @@ def test_a_certificate_is_for_the_host_in_the_address_unless_another_is_named(fi
     assert PoolSetting("a", ("a:1",)).tls("a") is None
 
 
-def test_a_file_gives_floors_by_model_and_owner(file: File) -> None:
+def test_floors_have_a_model_and_an_owner(file: File) -> None:
     text = "[floors.whisper_turbo]\nacme = 2\n'org:key:b' = 3\n'key:4f' = 1\n"
     assert Settings.from_env(file(text)).floors == {"whisper_turbo": {"org:acme": 2, "org:key:b": 3, "key:4f": 1}}
 
 
-def test_a_file_gives_prices_in_chf(file: File) -> None:
+def test_prices_are_in_chf(file: File) -> None:
     text = "[prices.embed-m3]\nmillion_tokens = 0.02\n[prices.stt-1]\nminute = '0.012'\n"
     prices = Settings.from_env(file(text)).prices
     assert [prices[model].micro_chf for model in ("embed-m3", "stt-1", "stt-1-hd")] == [20_000, 12_000, 6_000]
 
 
-def test_a_file_gives_aliases(file: File) -> None:
+def test_aliases_are_read(file: File) -> None:
     text = """
 [aliases]
 ignore = ["user", "stream"]
@@ -78,6 +78,10 @@ alloy = "amy"
 @pytest.mark.parametrize(
     ("text", "start"),
     [
+        ("prot = 1", "prot:"),
+        ("port = [1]", "port:"),
+        ("port = ", "QUARTET_CONFIG: .*quartet.toml"),
+        ("redis_outage = 'panic'", "redis_outage:"),
         ("limits = 1", "limits:"),
         ("[limits]\nembedding = 1", "limits.embedding:"),
         ("[limits]\nembeddings = 0", "limits.embeddings:"),
@@ -121,6 +125,6 @@ alloy = "amy"
         ("[aliases]\nspeech_format = 'opus'", "aliases.speech_format:"),
     ],
 )
-def test_a_bad_table_is_refused_by_name(file: File, text: str, start: str) -> None:
+def test_an_invalid_value_or_table_is_refused_by_name(file: File, text: str, start: str) -> None:
     with pytest.raises(SettingsError, match=f"^{start}"):
         Settings.from_env(file(text))

@@ -19,27 +19,27 @@ from frontend.database import migrate as module
 from frontend.database.engine import DATABASE_FAILURES, DatabaseUrlError, absolute, open_engine, reading
 from frontend.database.migrate import MigrationError, migrate, newest
 from frontend.database.tables import metadata
-from frontend.usage.books import Books
+from frontend.usage.queries import UsageQueries
 from tests.databases import PostgresServer
 from tests.samples import Change
 
 
 @pytest.mark.parametrize("url", ["", "quartet", "mysql://a/b", "sqlite://", "sqlite:///:memory:"])
-def test_an_address_that_cannot_be_used_is_refused(url: str) -> None:
+def test_an_invalid_url_is_refused(url: str) -> None:
     with pytest.raises(DatabaseUrlError):
         open_engine(url)
 
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg2", "postgresql+asyncpg"])
-def test_every_name_of_postgres_is_taken(scheme: str) -> None:
+def test_all_schemes_of_postgres_are_accepted(scheme: str) -> None:
     assert open_engine(f"{scheme}://a:b@host/name").url.drivername == "postgresql+asyncpg"
 
 
-def test_the_ssl_mode_of_libpq_is_passed_on() -> None:
+def test_the_ssl_mode_of_libpq_is_translated() -> None:
     assert dict(open_engine("postgresql://a:b@host/name?sslmode=require").url.query) == {"ssl": "require"}
 
 
-async def test_who_only_reads_does_not_wait_for_who_writes(tmp_path: Path) -> None:
+async def test_reads_do_not_wait_for_a_writer(tmp_path: Path) -> None:
     engine = open_engine(f"sqlite:///{tmp_path}/quartet.sqlite3")
     async with engine.begin() as writing:
         await writing.execute(text("CREATE TABLE things (name TEXT)"))
@@ -50,13 +50,13 @@ async def test_who_only_reads_does_not_wait_for_who_writes(tmp_path: Path) -> No
     await engine.dispose()
 
 
-async def test_postgres_is_given_as_many_connections_as_are_set() -> None:
+async def test_postgres_gets_the_configured_number_of_connections() -> None:
     engine = open_engine("postgresql://quartet@localhost/quartet", connections=9)
     assert engine.pool.size() == 9  # type: ignore[attr-defined]
     await engine.dispose()
 
 
-async def test_a_connection_that_the_database_has_ended_meanwhile_is_none(postgres: PostgresServer) -> None:
+async def test_a_connection_that_the_server_has_closed_is_replaced(postgres: PostgresServer) -> None:
     address = postgres.new_database()
     engine = open_engine(address, connections=1)
     async with engine.connect() as connection:
@@ -76,7 +76,7 @@ async def test_a_connection_that_the_database_has_ended_meanwhile_is_none(postgr
         ("postgresql://a:b%40@host/name?sslmode=require", "postgresql://a:b%40@host/name?sslmode=require"),
     ],
 )
-def test_a_file_of_sqlite_is_the_same_in_any_folder(url: str, everywhere: str) -> None:
+def test_an_sqlite_url_gets_an_absolute_path(url: str, everywhere: str) -> None:
     assert absolute(url) == everywhere.format(here=Path.cwd())
 
 
@@ -93,7 +93,7 @@ async def _write(engine: AsyncEngine, meanwhile: Callable[[], None] = lambda: No
         meanwhile()
 
 
-async def test_a_file_that_was_deleted_takes_no_writes_and_none_is_made_in_its_place(tmp_path: Path) -> None:
+async def test_a_deleted_file_takes_no_writes_and_is_not_created_again(tmp_path: Path) -> None:
     path = tmp_path / "quartet.sqlite3"
     engine = await _engine_of(path)
     path.unlink()
@@ -104,7 +104,7 @@ async def test_a_file_that_was_deleted_takes_no_writes_and_none_is_made_in_its_p
     await engine.dispose()
 
 
-async def test_what_was_begun_before_the_file_was_deleted_is_not_taken_for_written(tmp_path: Path) -> None:
+async def test_a_transaction_fails_if_the_file_is_deleted_before_its_commit(tmp_path: Path) -> None:
     path = tmp_path / "quartet.sqlite3"
     engine = await _engine_of(path)
     with pytest.raises(DATABASE_FAILURES):
@@ -112,7 +112,7 @@ async def test_what_was_begun_before_the_file_was_deleted_is_not_taken_for_writt
     await engine.dispose()
 
 
-async def test_a_file_that_was_put_into_the_place_of_another_is_used(tmp_path: Path) -> None:
+async def test_a_file_that_replaces_the_old_one_is_opened(tmp_path: Path) -> None:
     path, saved = tmp_path / "quartet.sqlite3", tmp_path / "saved.sqlite3"
     await (await _engine_of(saved)).dispose()
     engine = await _engine_of(path)
@@ -123,7 +123,7 @@ async def test_a_file_that_was_put_into_the_place_of_another_is_used(tmp_path: P
     await engine.dispose()
 
 
-async def test_the_migrations_lead_to_the_tables(empty_database: str) -> None:
+async def test_the_migrations_create_the_tables(empty_database: str) -> None:
     def differences(connection: Connection) -> list[object]:
         return list(compare_metadata(MigrationContext.configure(connection), metadata))
 
@@ -134,7 +134,7 @@ async def test_the_migrations_lead_to_the_tables(empty_database: str) -> None:
     await engine.dispose()
 
 
-def test_the_newest_file_of_migrations_is_the_newest_revision() -> None:
+def test_the_newest_migration_is_the_head_revision() -> None:
     config = Config()
     config.set_main_option("script_location", str(module._SCRIPTS))
     assert newest() == ScriptDirectory.from_config(config).get_current_head()
@@ -167,7 +167,7 @@ async def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     await engine.dispose()
 
 
-async def test_a_server_that_is_away_is_refused() -> None:
+async def test_a_migration_of_an_unreachable_server_fails_without_its_password() -> None:
     engine = open_engine("postgresql://quartet:secret@127.0.0.1:1/quartet")
     with pytest.raises(MigrationError) as refused:
         await migrate(engine)
@@ -191,7 +191,7 @@ async def test_every_statement_is_timed_and_every_failure_counted(empty_database
     await engine.dispose()
 
 
-async def test_a_database_that_is_away_is_a_failure() -> None:
+async def test_a_failed_connection_is_counted() -> None:
     engine, failed = open_engine("postgresql://a:b@127.0.0.1:1/none"), Change("quartet_database_errors_total")
     with pytest.raises((SQLAlchemyError, OSError)):
         async with engine.connect():
@@ -200,7 +200,7 @@ async def test_a_database_that_is_away_is_a_failure() -> None:
     await engine.dispose()
 
 
-async def test_what_frontends_held_of_wallets_goes_back(empty_database: str) -> None:
+async def test_leases_of_wallets_are_returned_by_the_migration(empty_database: str) -> None:
     def before(connection: Connection) -> None:
         config = Config()
         config.set_main_option("script_location", str(module._SCRIPTS))
@@ -216,6 +216,6 @@ async def test_what_frontends_held_of_wallets_goes_back(empty_database: str) -> 
         await connection.execute(text("INSERT INTO wallet_leases VALUES ('one', 'acme', 50), ('two', 'acme', 10)"))
         await connection.execute(text("INSERT INTO topups VALUES ('invoice', 'acme', 100, 0)"))
     await migrate(engine)
-    assert await Books(engine).balances() == {"acme": 100, "zenith": 7}
-    assert [each.amount for each in await Books(engine).top_ups("acme", EVERYTHING)] == [100]
+    assert await UsageQueries(engine).balances() == {"acme": 100, "zenith": 7}
+    assert [each.amount for each in await UsageQueries(engine).top_ups("acme", EVERYTHING)] == [100]
     await engine.dispose()

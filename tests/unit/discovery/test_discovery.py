@@ -1,4 +1,4 @@
-"""Which Tritons a pool has: what comes gets calls, what goes gets none, and what cannot be told changes nothing."""
+"""New Tritons of a pool get calls, removed ones get none, and failed lookups change nothing."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -24,7 +24,7 @@ POOL = PoolSetting("text", ("text.pool:8001",))
 
 
 class FakeResolver(Resolver):
-    """``names`` are addresses by host; one that is not there cannot be told."""
+    """``names`` are addresses by host. Others cannot be resolved."""
 
     def __init__(self) -> None:
         self.names: dict[str, list[str]] = {"text.pool": ["10.0.0.1"]}
@@ -35,8 +35,8 @@ class FakeResolver(Resolver):
         return self.names[host]
 
 
-class Found:
-    """A discovery that looks when a test says so, and the Tritons that it has connected, by their addresses."""
+class Scene:
+    """A discovery that looks when a test says so, and its Tritons by address."""
 
     def __init__(self, pool: PoolSetting, zone: str = "") -> None:
         self.resolver, self.tritons = FakeResolver(), dict[str, FakeTriton]()
@@ -57,10 +57,15 @@ class Found:
         return str((await self.dispatcher.infer("embedder", dict, ["out"], context))["out"][0])
 
     async def answering(self) -> set[str]:
-        """Who answers calls that come together; those that came have been tried out."""
+        """The Tritons that answer simultaneous calls, after their trials."""
         await asyncio.sleep(0)
         await until(lambda: self.dispatcher.states(["embedder"])["embedder"] is State.READY)
         return set(await asyncio.gather(*(self.call() for _ in range(8))))
+
+    async def look(self, *addresses: str) -> None:
+        """Look when the name has these addresses."""
+        self.resolver.names["text.pool"] = list(addresses)
+        await self.discovery.look()
 
     async def close(self) -> None:
         await self.discovery.close()
@@ -68,35 +73,32 @@ class Found:
 
 
 @pytest.fixture
-async def found() -> AsyncIterator[Found]:
-    made = Found(POOL)
+async def found() -> AsyncIterator[Scene]:
+    made = Scene(POOL)
     await made.discovery.start()
     yield made
     await made.close()
 
 
-async def test_each_address_of_a_name_is_a_triton(found: Found) -> None:
-    found.resolver.names["text.pool"] = ["10.0.0.1", "fd00::2"]
-    await found.discovery.look()
+async def test_each_address_of_a_name_is_a_triton(found: Scene) -> None:
+    await found.look("10.0.0.1", "fd00::2")
     await until(lambda: "[fd00::2]:8001" in found.tritons)
     assert await found.answering() == {"10.0.0.1:8001", "[fd00::2]:8001"}
 
 
-async def test_one_that_has_gone_gets_no_calls_and_is_closed(found: Found) -> None:
-    found.resolver.names["text.pool"] = ["10.0.0.2"]
-    await found.discovery.look()
+async def test_a_removed_triton_gets_no_calls_and_is_closed(found: Scene) -> None:
+    await found.look("10.0.0.2")
     assert await found.answering() == {"10.0.0.2:8001"}
     await until(lambda: found.tritons["10.0.0.1:8001"].closed)
     assert not found.tritons["10.0.0.2:8001"].closed
 
 
-async def test_the_calls_of_one_that_has_gone_end_before_it_is_closed(found: Found) -> None:
+async def test_the_calls_of_a_removed_triton_end_before_it_is_closed(found: Scene) -> None:
     leaving = found.tritons["10.0.0.1:8001"]
     leaving.going.clear()
     call = asyncio.create_task(found.call())
     await until(lambda: leaving.calls)
-    found.resolver.names["text.pool"] = ["10.0.0.2"]
-    await found.discovery.look()
+    await found.look("10.0.0.2")
     assert await found.answering() == {"10.0.0.2:8001"}
     assert not leaving.closed
     leaving.going.set()
@@ -104,15 +106,13 @@ async def test_the_calls_of_one_that_has_gone_end_before_it_is_closed(found: Fou
     await until(lambda: leaving.closed)
 
 
-async def test_one_that_comes_back_while_its_calls_end_is_used_at_once(found: Found) -> None:
+async def test_a_triton_that_comes_back_while_its_calls_end_is_used_at_once(found: Scene) -> None:
     leaving = found.tritons["10.0.0.1:8001"]
     leaving.going.clear()
     call = asyncio.create_task(found.call())
     await until(lambda: leaving.calls)
-    found.resolver.names["text.pool"] = ["10.0.0.2"]
-    await found.discovery.look()
-    found.resolver.names["text.pool"] = ["10.0.0.1"]
-    await found.discovery.look()
+    await found.look("10.0.0.2")
+    await found.look("10.0.0.1")
     assert found.tritons["10.0.0.1:8001"] is not leaving
     await found.call()
     leaving.going.set()
@@ -121,7 +121,7 @@ async def test_one_that_comes_back_while_its_calls_end_is_used_at_once(found: Fo
     assert await found.answering() == {"10.0.0.1:8001"}
 
 
-async def test_one_that_has_gone_is_not_in_the_metrics_of_its_pool(found: Found) -> None:
+async def test_a_removed_triton_is_not_in_the_metrics_of_its_pool(found: Scene) -> None:
     def bound() -> float | None:
         return REGISTRY.get_sample_value("quartet_in_flight_bound", {"pool": "text", "model": "embedder"})
 
@@ -134,16 +134,16 @@ async def test_one_that_has_gone_is_not_in_the_metrics_of_its_pool(found: Found)
     assert bound() == before - 2
 
 
-async def test_a_name_that_cannot_be_told_keeps_its_addresses(found: Found) -> None:
+async def test_a_name_keeps_its_addresses_while_lookups_fail(found: Scene) -> None:
     del found.resolver.names["text.pool"]
     for _ in range(5):
         await found.discovery.look()
     assert await found.answering() == {"10.0.0.1:8001"}
 
 
-@pytest.mark.parametrize(("back", "told"), [(False, 1), (True, 2)], ids=["in a row", "with an answer between them"])
-async def test_failures_of_a_name_are_told_once_until_it_has_succeeded(
-    found: Found, caplog: pytest.LogCaptureFixture, back: bool, told: int
+@pytest.mark.parametrize(("back", "logged"), [(False, 1), (True, 2)], ids=["in a row", "with an answer between them"])
+async def test_failed_lookups_are_logged_once_until_one_succeeds(
+    found: Scene, caplog: pytest.LogCaptureFixture, back: bool, logged: int
 ) -> None:
     addresses = found.resolver.names.pop("text.pool")
     await found.discovery.look()
@@ -152,12 +152,11 @@ async def test_failures_of_a_name_are_told_once_until_it_has_succeeded(
         await found.discovery.look()
         del found.resolver.names["text.pool"]
     await found.discovery.look()
-    assert [record.fields["source"] for record in caplog.records if hasattr(record, "fields")].count(
-        "text.pool"
-    ) == told
+    sources = [record.fields["source"] for record in caplog.records if hasattr(record, "fields")]
+    assert sources.count("text.pool") == logged
 
 
-async def test_a_name_without_addresses_is_believed_the_third_time(found: Found) -> None:
+async def test_an_empty_answer_counts_the_third_time(found: Scene) -> None:
     found.resolver.names["text.pool"] = []
     for state in (State.READY, State.READY, State.AWAY):
         await found.discovery.look()
@@ -165,10 +164,10 @@ async def test_a_name_without_addresses_is_believed_the_third_time(found: Found)
         assert found.dispatcher.states(["embedder"]) == {"embedder": state}
 
 
-async def test_a_file_is_read_again_and_what_is_wrong_in_it_changes_nothing(tmp_path: Path) -> None:
+async def test_a_file_is_read_again_and_an_invalid_one_changes_nothing(tmp_path: Path) -> None:
     file = tmp_path / "text.pool"
     file.write_text("10.0.0.1:8001\n", encoding="utf-8")
-    made = Found(replace(POOL, address=(), file=file))
+    made = Scene(replace(POOL, address=(), file=file))
     made.resolver.names = {f"10.0.0.{number}": [f"10.0.0.{number}"] for number in (1, 2)}
     await made.discovery.start()
     for text, answering in (("10.0.0.2:8001", "10.0.0.2:8001"), ("10.0.0.1", "10.0.0.2:8001")):
@@ -178,8 +177,8 @@ async def test_a_file_is_read_again_and_what_is_wrong_in_it_changes_nothing(tmp_
     await made.close()
 
 
-async def test_a_triton_of_the_own_zone_goes_before_others_while_it_has_room() -> None:
-    made = Found(PoolSetting("text", ("near:1 a", "far:1")), zone="a")
+async def test_a_triton_of_the_own_zone_is_preferred_while_it_has_room() -> None:
+    made = Scene(PoolSetting("text", ("near:1 a", "far:1")), zone="a")
     made.resolver.names = {"near": ["10.0.0.1"], "far": ["10.0.0.2"]}
     await made.discovery.start()
     for triton in made.tritons.values():
@@ -192,10 +191,9 @@ async def test_a_triton_of_the_own_zone_goes_before_others_while_it_has_room() -
     await made.close()
 
 
-async def test_a_missing_certificate_is_looked_for_again(found: Found) -> None:
+async def test_a_missing_certificate_is_read_again(found: Scene) -> None:
     found.certificates = False
-    found.resolver.names["text.pool"] = ["10.0.0.1", "10.0.0.2"]
-    await found.discovery.look()
+    await found.look("10.0.0.1", "10.0.0.2")
     assert await found.answering() == {"10.0.0.1:8001"}
     found.certificates = True
     await found.discovery.look()
@@ -203,8 +201,8 @@ async def test_a_missing_certificate_is_looked_for_again(found: Found) -> None:
     assert await found.answering() == {"10.0.0.1:8001", "10.0.0.2:8001"}
 
 
-async def test_a_pool_with_tls_tells_the_name_that_the_certificate_must_have(tmp_path: Path) -> None:
-    made = Found(replace(POOL, ca=tmp_path / "ca"))
+async def test_a_pool_with_tls_passes_the_name_for_the_certificate(tmp_path: Path) -> None:
+    made = Scene(replace(POOL, ca=tmp_path / "ca"))
     await made.discovery.start()
     assert [tls.name for tls in made.tls] == ["text.pool"]
     await made.close()

@@ -1,4 +1,4 @@
-"""What a name's addresses are at this moment, asked of a real DNS server."""
+"""The addresses of names, from a real DNS server."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -17,7 +17,7 @@ async def served() -> AsyncIterator[tuple[DnsServer, Resolver]]:
         yield server, Resolver(address)
 
 
-async def test_a_name_has_the_addresses_that_it_has_now(served: tuple[DnsServer, Resolver]) -> None:
+async def test_a_name_has_its_current_addresses(served: tuple[DnsServer, Resolver]) -> None:
     server, resolver = served
     server.names["text.pool"] = ["10.0.0.2", "10.0.0.1"]
     assert await resolver.addresses("text.pool") == ["10.0.0.1", "10.0.0.2"]
@@ -25,7 +25,7 @@ async def test_a_name_has_the_addresses_that_it_has_now(served: tuple[DnsServer,
     assert await resolver.addresses("text.pool") == ["10.0.0.3"]
 
 
-async def test_version_six_counts_only_where_there_is_no_version_four(served: tuple[DnsServer, Resolver]) -> None:
+async def test_ipv6_is_used_only_without_ipv4(served: tuple[DnsServer, Resolver]) -> None:
     server, resolver = served
     server.names = {"both.pool": ["fd00::1", "10.0.0.1"], "six.pool": ["fd00::1"]}
     assert await resolver.addresses("both.pool") == ["10.0.0.1"]
@@ -33,7 +33,7 @@ async def test_version_six_counts_only_where_there_is_no_version_four(served: tu
 
 
 @pytest.mark.parametrize("names", [{}, {"text.pool": []}], ids=["no such name", "no address"])
-async def test_a_name_without_an_address_is_an_answer(
+async def test_a_name_without_an_address_is_empty(
     served: tuple[DnsServer, Resolver], names: dict[str, list[str]]
 ) -> None:
     server, resolver = served
@@ -42,7 +42,7 @@ async def test_a_name_without_an_address_is_an_answer(
 
 
 @pytest.mark.parametrize("fault", ["failing", "silent"])
-async def test_a_server_that_cannot_say_is_no_answer(
+async def test_a_server_that_fails_or_is_silent_raises(
     served: tuple[DnsServer, Resolver], fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_SECONDS", 0.3)
@@ -52,7 +52,7 @@ async def test_a_server_that_cannot_say_is_no_answer(
         await resolver.addresses("text.pool")
 
 
-async def test_more_addresses_than_a_datagram_holds_come_whole(served: tuple[DnsServer, Resolver]) -> None:
+async def test_an_answer_that_is_larger_than_a_datagram_is_complete(served: tuple[DnsServer, Resolver]) -> None:
     server, resolver = served
     server.names["text.pool"] = [f"10.0.1.{number}" for number in range(200)]
     assert len(await resolver.addresses("text.pool")) == 200
@@ -66,13 +66,13 @@ async def test_the_search_list_is_followed(served: tuple[DnsServer, Resolver]) -
 
 
 @pytest.mark.parametrize("number", ["10.0.0.1", "fd00::1"])
-async def test_a_number_is_its_own_address(served: tuple[DnsServer, Resolver], number: str) -> None:
+async def test_an_ip_address_is_not_resolved(served: tuple[DnsServer, Resolver], number: str) -> None:
     server, resolver = served
     assert await resolver.addresses(number) == [number]
     assert not server.asked
 
 
-async def test_the_hosts_file_goes_first(
+async def test_the_hosts_file_is_read_first(
     served: tuple[DnsServer, Resolver], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server, resolver = served

@@ -1,24 +1,24 @@
+import pytest
+
 from frontend.config.networks import Networks
 from frontend.http.admission import HALF_CLOSED_AT_ONCE, Admission
 
 
-def test_an_address_has_so_many_connections_and_another_has_its_own() -> None:
-    admission = Admission(6, 4)
-    assert [admission.enter("a") for _ in range(5)] == [True] * 4 + [False]
-    assert admission.enter("b")
+@pytest.mark.parametrize(
+    ("per_address", "addresses", "admitted"),
+    [
+        (4, "aaaaab", [True] * 4 + [False, True]),
+        (4, "aaaabbb", [True] * 6 + [False]),
+        (0, "aaaaaaa", [True] * 6 + [False]),
+    ],
+    ids=["of an address", "of all", "of an address without its own limit"],
+)
+def test_connections_beyond_a_limit_are_refused(per_address: int, addresses: str, admitted: list[bool]) -> None:
+    admission = Admission(6, per_address)
+    assert [admission.enter(address) for address in addresses] == admitted
 
 
-def test_all_together_have_so_many() -> None:
-    admission = Admission(6, 4)
-    assert [admission.enter(address) for address in "aaaabbb"] == [True] * 6 + [False]
-
-
-def test_without_a_bound_of_its_own_an_address_may_have_them_all() -> None:
-    admission = Admission(6, 0)
-    assert [admission.enter("a") for _ in range(7)] == [True] * 6 + [False]
-
-
-def test_one_that_ends_makes_room_for_one() -> None:
+def test_a_connection_that_ends_makes_room_for_one() -> None:
     admission = Admission(6, 1)
     for _ in range(10):
         assert admission.enter("a")
@@ -26,7 +26,7 @@ def test_one_that_ends_makes_room_for_one() -> None:
         admission.leave("a", half_closed=False)
 
 
-def test_few_of_an_address_are_believed_to_wait_until_they_end() -> None:
+def test_an_address_has_few_half_closed_connections_at_once() -> None:
     admission = Admission(9)
     for address in ("a", "a", "b"):
         admission.enter(address)
@@ -38,24 +38,24 @@ def test_few_of_an_address_are_believed_to_wait_until_they_end() -> None:
     assert admission.half_close("a")
 
 
-def test_a_trusted_proxy_may_have_them_all() -> None:
+def test_a_trusted_proxy_has_no_limit_of_its_own() -> None:
     admission = Admission(6, 2, Networks("10.0.0.0/8"))
     assert [admission.enter("10.0.0.1") for _ in range(7)] == [True] * 6 + [False]
 
 
-def test_addresses_of_one_ipv6_network_have_so_many_together() -> None:
+def test_addresses_of_one_ipv6_network_share_a_limit() -> None:
     admission = Admission(6, 2)
     assert [admission.enter(f"2001:db8::{number}") for number in range(3)] == [True, True, False]
     admission.leave("2001:db8::1", half_closed=False)
     assert admission.enter("2001:db8::3")
 
 
-def test_few_of_one_ipv6_network_are_believed_to_wait() -> None:
+def test_addresses_of_one_ipv6_network_share_the_limit_of_half_closed_connections() -> None:
     admission = Admission(6)
-    believed = [admission.half_close(f"2001:db8::{number}") for number in range(HALF_CLOSED_AT_ONCE + 1)]
-    assert believed == [True] * HALF_CLOSED_AT_ONCE + [False]
+    trusted = [admission.half_close(f"2001:db8::{number}") for number in range(HALF_CLOSED_AT_ONCE + 1)]
+    assert trusted == [True] * HALF_CLOSED_AT_ONCE + [False]
 
 
-def test_what_a_trusted_proxy_has_takes_nothing_from_its_neighbours() -> None:
+def test_connections_of_a_trusted_proxy_do_not_count_for_its_network() -> None:
     admission = Admission(6, 2, Networks("2001:db8::1/128"))
     assert [admission.enter(f"2001:db8::{number}") for number in (1, 1, 2)] == [True] * 3

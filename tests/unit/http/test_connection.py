@@ -1,4 +1,4 @@
-"""What is relied on of aiohttp's inside, and that no other modules rely on any of it."""
+"""The private names of aiohttp that connections use, and that no other module uses any."""
 
 import ast
 import asyncio
@@ -13,7 +13,7 @@ from frontend.http import connection, runner
 from tests.conftest import ROOT
 
 PRIVATE = {"_buffer_paused", "_messages"}
-# Overridden to be called.
+# Methods that our class overrides.
 METHODS = """
     connection_lost connection_made data_received eof_received finish_response handle_error pause_reading resume_reading
     shutdown
@@ -30,14 +30,14 @@ async def _never(request: web.BaseRequest) -> web.StreamResponse:
     raise AssertionError
 
 
-async def test_aiohttp_has_what_is_relied_on() -> None:
+async def test_aiohttp_has_the_used_names() -> None:
     fresh = web.RequestHandler(web.Server(_never), loop=asyncio.get_running_loop())
     assert [name for name in METHODS.split() if not callable(getattr(fresh, name, None))] == []
     assert [name for name in PRIVATE if not hasattr(fresh, name)] == []
 
 
 def _names(path: Path) -> set[str]:
-    """Every name that a module takes from an object, defines or imports."""
+    """The names of attributes, functions and imports of a module."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     used |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
@@ -45,13 +45,13 @@ def _names(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize(("path", "private"), [(OURS, PRIVATE), (RUNNER, set())], ids=["connection", "runner"])
-def test_every_private_name_that_is_relied_on_is_named_here(path: Path, private: set[str]) -> None:
-    # A name of ours that aiohttp has too would be one by accident.
+def test_the_used_private_names_are_listed_here(path: Path, private: set[str]) -> None:
+    # Our own names must not be private names of aiohttp by accident.
     assert _names(path) & _INSIDE == private
 
 
-def _reaches_in(tree: ast.Module) -> Iterator[str]:
-    """What a module takes of aiohttp's inside: private names, and classes that are derived from its own."""
+def _private_uses(tree: ast.Module) -> Iterator[str]:
+    """A module's uses of aiohttp's private names, and its subclasses of aiohttp's classes."""
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     names = {name.name for node in imports for name in node.names if (node.module or "").split(".")[0] == "aiohttp"}
     yield from (name for name in names if name.startswith("_"))
@@ -63,8 +63,8 @@ def _reaches_in(tree: ast.Module) -> Iterator[str]:
             yield node.attr
 
 
-def test_no_other_module_reaches_into_aiohttp() -> None:
-    found = {path: list(_reaches_in(ast.parse(path.read_text(encoding="utf-8")))) for path in MODULES}
+def test_no_other_module_uses_private_names_of_aiohttp() -> None:
+    found = {path: list(_private_uses(ast.parse(path.read_text(encoding="utf-8")))) for path in MODULES}
     for path in (OURS, RUNNER):
         assert found.pop(path)
     assert {str(path.relative_to(ROOT)): names for path, names in found.items() if names} == {}

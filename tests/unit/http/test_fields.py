@@ -41,7 +41,7 @@ def test_null_and_an_empty_string_are_the_same_as_absent(check: Check, absent: o
         (_strings, ["a", "b"]),
     ],
 )
-def test_what_is_right_comes_back_as_it_is(check: Check, value: object) -> None:
+def test_a_valid_value_is_returned(check: Check, value: object) -> None:
     assert check({"a": value}, "a") == value
 
 
@@ -65,17 +65,17 @@ def test_what_is_right_comes_back_as_it_is(check: Check, value: object) -> None:
         (_strings, ["a", "\ud800"], r"a\[1\] holds a lone surrogate"),
     ],
 )
-def test_what_is_wrong_is_named(check: Check, value: object, words: str) -> None:
+def test_an_invalid_value_is_refused_by_name(check: Check, value: object, words: str) -> None:
     with pytest.raises(InvalidRequest, match=words) as refused:
         check({"a": value}, "a")
     assert refused.value.param == "a"
 
 
-def test_an_empty_string_may_be_allowed_among_others() -> None:
+def test_an_empty_string_can_be_allowed() -> None:
     assert fields.strings({"a": ["", "b"]}, "a", 2, empty_allowed=True) == ["", "b"]
 
 
-def test_an_unknown_model_has_a_code_of_its_own() -> None:
+def test_an_unknown_model_has_the_code_of_openai() -> None:
     with pytest.raises(InvalidRequest, match="this endpoint has embed-m3") as refused:
         fields.model({"model": "m" * 1000}, {"embed-m3": "embed-m3"})
     assert (refused.value.code, len(refused.value.message) < 200) == ("model_not_found", True)
@@ -87,11 +87,11 @@ def test_the_first_unknown_name_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", ["n" * 256, "\u00fc" * 128])
-def test_a_name_of_256_bytes_is_taken(name: str) -> None:
+def test_a_name_of_256_bytes_is_accepted(name: str) -> None:
     fields.check_name(name)
 
 
 @pytest.mark.parametrize("name", ["\ud800", "n" * 257, "\u00fc" * 129])
-def test_a_name_that_no_answer_could_repeat_is_refused(name: str) -> None:
+def test_a_name_that_is_too_long_or_no_unicode_is_refused(name: str) -> None:
     with pytest.raises(InvalidRequest, match="a parameter's name"):
         fields.check_name(name)

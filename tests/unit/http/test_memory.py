@@ -1,4 +1,4 @@
-"""How much is held for callers, and who is refused when that is too much."""
+"""The memory budget for callers' data, and refusals beyond it."""
 
 import pytest
 
@@ -6,12 +6,12 @@ from frontend.errors import BadGateway
 from frontend.http.memory import MemoryBudget, MemoryReservation
 
 
-def test_beyond_the_bound_of_all_nobody_adds_to_what_is_held() -> None:
-    held = MemoryBudget(100)
+def test_beyond_the_total_bound_a_reservation_is_refused() -> None:
+    budget = MemoryBudget(100)
     with (
-        MemoryReservation(held, "a") as first,
-        MemoryReservation(held, "b") as second,
-        MemoryReservation(held, "c") as third,
+        MemoryReservation(budget, "a") as first,
+        MemoryReservation(budget, "b") as second,
+        MemoryReservation(budget, "c") as third,
     ):
         first.add(50)
         second.add(40)
@@ -20,12 +20,12 @@ def test_beyond_the_bound_of_all_nobody_adds_to_what_is_held() -> None:
     assert int(refused.value.headers["Retry-After"]) >= 1
 
 
-def test_a_key_holds_half_at_most() -> None:
-    held = MemoryBudget(100)
+def test_a_key_gets_at_most_half() -> None:
+    budget = MemoryBudget(100)
     with (
-        MemoryReservation(held, "a") as first,
-        MemoryReservation(held, "a") as second,
-        MemoryReservation(held, "b") as other,
+        MemoryReservation(budget, "a") as first,
+        MemoryReservation(budget, "a") as second,
+        MemoryReservation(budget, "b") as other,
     ):
         first.add(40)
         with pytest.raises(BadGateway, match="your requests"):
@@ -33,39 +33,39 @@ def test_a_key_holds_half_at_most() -> None:
         other.add(20)
 
 
-def test_one_request_alone_may_be_as_large_as_it_is() -> None:
+def test_a_single_request_may_exceed_the_bounds() -> None:
     with MemoryReservation(MemoryBudget(100), "a") as alone:
         alone.add(500)
 
 
-def test_what_was_held_is_let_go_of_at_the_end() -> None:
-    held = MemoryBudget(100)
+def test_a_reservation_ends_with_its_request() -> None:
+    budget = MemoryBudget(100)
     for _ in range(3):
-        with MemoryReservation(held, "a") as first, MemoryReservation(held, "b") as second:
+        with MemoryReservation(budget, "a") as first, MemoryReservation(budget, "b") as second:
             first.add(50)
             second.add(50)
 
 
-def test_what_was_refused_is_not_held_on_to() -> None:
-    held = MemoryBudget(100)
-    with MemoryReservation(held, "a") as first:
+def test_a_refused_reservation_is_released() -> None:
+    budget = MemoryBudget(100)
+    with MemoryReservation(budget, "a") as first:
         first.add(50)
-        with pytest.raises(BadGateway), MemoryReservation(held, "a") as second:
+        with pytest.raises(BadGateway), MemoryReservation(budget, "a") as second:
             second.add(20)
-        with MemoryReservation(held, "b") as other:
+        with MemoryReservation(budget, "b") as other:
             other.add(50)
 
 
-def test_an_answer_is_kept_though_it_is_beyond_the_bounds() -> None:
-    held = MemoryBudget(100)
-    with MemoryReservation(held, "a") as first, MemoryReservation(held, "b") as second:
+def test_a_resize_may_exceed_the_bounds() -> None:
+    budget = MemoryBudget(100)
+    with MemoryReservation(budget, "a") as first, MemoryReservation(budget, "b") as second:
         first.add(50)
         second.resize(90)
         second.resize(10)
         first.add(0)
 
 
-def test_what_belongs_to_a_request_is_closed_with_it() -> None:
+def test_resources_close_with_the_reservation() -> None:
     closed: list[bool] = []
     with MemoryReservation(MemoryBudget(100), "a") as holding:
         holding.closing.callback(closed.append, True)

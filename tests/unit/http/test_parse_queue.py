@@ -1,4 +1,4 @@
-"""Many connections are parsed in turn, a short time in each turn of the event loop."""
+"""Connections are parsed alternately, for a short time per turn of the event loop."""
 
 import asyncio
 import time
@@ -11,7 +11,7 @@ from frontend.http.parse_queue import ParseQueue
 
 
 class Sender:
-    """A connection with so many pieces for its parser, each of which takes a millisecond."""
+    """A connection with so many pieces to parse, a millisecond each."""
 
     def __init__(self, queue: ParseQueue, name: str, pieces: int, parsed: list[str]) -> None:
         self._queue, self._name, self._pieces, self._parsed = queue, name, pieces, parsed
@@ -31,7 +31,7 @@ async def _turns_until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0)
 
 
-async def test_what_takes_long_to_parse_stands_before_nobody() -> None:
+async def test_a_short_request_is_parsed_before_waiting_long_ones() -> None:
     parsed: list[str] = []
     queue = ParseQueue()
     for number in range(50):
@@ -43,7 +43,7 @@ async def test_what_takes_long_to_parse_stands_before_nobody() -> None:
     assert parsed.index("short") == before
 
 
-async def test_everybody_is_parsed_to_the_end() -> None:
+async def test_all_connections_are_parsed_to_the_end() -> None:
     parsed: list[str] = []
     queue = ParseQueue()
     for name in ("a", "b", "c"):
@@ -52,7 +52,7 @@ async def test_everybody_is_parsed_to_the_end() -> None:
     assert {name: parsed.count(name) for name in "abc"} == {"a": 10, "b": 10, "c": 10}
 
 
-async def test_parsing_leaves_the_event_loop_to_others_after_some_milliseconds() -> None:
+async def test_long_requests_block_the_event_loop_for_milliseconds_only() -> None:
     parsed: list[str] = []
     queue = ParseQueue()
     for _ in range(2):
@@ -65,7 +65,7 @@ async def test_parsing_leaves_the_event_loop_to_others_after_some_milliseconds()
     assert max(turns) <= 4
 
 
-async def test_many_that_begin_leave_the_event_loop_to_others_too() -> None:
+async def test_many_short_requests_block_the_event_loop_for_milliseconds_only() -> None:
     parsed: list[str] = []
     queue = ParseQueue()
     for _ in range(50):
@@ -84,13 +84,13 @@ async def test_a_flood_of_short_requests_does_not_stop_a_long_one() -> None:
     assert parsed.count("short") < 100
 
 
-async def test_what_comes_while_nobody_waits_is_parsed_at_once() -> None:
+async def test_bytes_are_parsed_at_once_while_nobody_waits() -> None:
     parsed: list[str] = []
     Sender(ParseQueue(), "first", 1, parsed)
     assert parsed == ["first"]
 
 
-async def test_a_connection_that_goes_on_does_so_in_another_turn() -> None:
+async def test_a_connection_goes_on_in_another_turn() -> None:
     parsed: list[str] = []
     ParseQueue().go_on(partial(parsed.append, "reader"))
     assert parsed == []
@@ -98,7 +98,7 @@ async def test_a_connection_that_goes_on_does_so_in_another_turn() -> None:
     assert parsed == ["reader"]
 
 
-async def test_a_connection_that_fails_keeps_no_other_from_its_turn() -> None:
+async def test_a_connection_that_fails_does_not_stop_the_others() -> None:
     def fail() -> None:
         raise ConnectionError
 

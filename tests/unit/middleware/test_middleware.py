@@ -26,19 +26,18 @@ _OWNERS = {"org:acme", "key:4f", "org:None"}
         (Caller("4f", "search", tier="bulk", org="acme"), None),
     ],
 )
-async def test_a_floor_is_found_by_what_a_caller_is_not_by_a_name_it_bears(caller: Caller, owner: str | None) -> None:
+async def test_a_floor_belongs_to_an_id_and_not_to_a_name(caller: Caller, owner: str | None) -> None:
     assert context_of(caller, _OWNERS, 1).owner == owner
 
 
-async def test_a_turn_ends_at_its_deadline() -> None:
-    assert context_of(Caller("1", "a"), (), 5).deadline - context_of(Caller("1", "a"), (), 1).deadline == pytest.approx(
-        4, abs=0.5
-    )
+async def test_a_context_ends_at_its_deadline() -> None:
+    deadlines = [context_of(Caller("1", "a"), (), seconds).deadline for seconds in (1, 5)]
+    assert deadlines[1] - deadlines[0] == pytest.approx(4, abs=0.5)
 
 
-@pytest.mark.parametrize(("tier", "place"), [("company", 1), ("pro", 2), ("free", 3), ("bulk", 4)])
-async def test_a_company_goes_before_pro_and_pro_before_free_and_bulk_comes_last(tier: str, place: int) -> None:
-    assert context_of(Caller("1", "a", tier=tier), (), 1).priority == place
+@pytest.mark.parametrize(("tier", "priority"), [("company", 1), ("pro", 2), ("free", 3), ("bulk", 4)])
+async def test_the_order_of_tiers_is_company_pro_free_bulk(tier: str, priority: int) -> None:
+    assert context_of(Caller("1", "a", tier=tier), (), 1).priority == priority
 
 
 @pytest.mark.parametrize(

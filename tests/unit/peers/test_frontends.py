@@ -1,8 +1,8 @@
-"""What frontends over the same Tritons tell each other, over a real Redis whose clock tests move."""
+"""Shares of frontends over the same Tritons, with a real Redis whose clock tests set."""
 
 import uuid
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, contextmanager
 
 import pytest
 
@@ -12,12 +12,12 @@ from tests.eventually import until
 from tests.redis import RedisServer
 
 _NOW = "redis.call('TIME')"
-# Beats until all have heard of what is used.
+# Heartbeats until all know the models in use.
 _HEARD = 4
 
 
 class Frontend(SharedFrontends):
-    """One that uses ``models``, each with so much work in an execution."""
+    """A frontend that uses ``models``, with the work of an execution of each."""
 
     def __init__(self, url: str, models: dict[str, float]) -> None:
         super().__init__(url, lambda: self.models, self._changes)
@@ -33,7 +33,7 @@ class Frontend(SharedFrontends):
 
 
 class Fleet:
-    """Frontends in a Redis of their own; each beat comes when a test says so, half a second after the last."""
+    """Frontends in their own Redis. A test sends their heartbeats, half a second apart."""
 
     def __init__(self, url: str, patch: pytest.MonkeyPatch) -> None:
         self._url, self._patch, self._script = url, patch, module._PUBLISH
@@ -49,18 +49,27 @@ class Fleet:
         return made
 
     async def beat(self, *frontends: Frontend, count: int = 1) -> None:
-        """These tell, or all, so many times."""
+        """Send so many heartbeats of these frontends, or of all."""
         for _ in range(count):
             self._now += 0.5
             clock = f"{{'{int(self._now)}', '{int(self._now % 1 * 1e6)}'}}"
             for frontend in frontends or self.frontends:
                 frontend._script = frontend.redis.register_script(self._script.replace(_NOW, clock))
                 await frontend.beat()
-                # Never do two have the same part.
+                # Shares never overlap.
                 assert sum(each.share for each in self.frontends if each._snapshots) <= 1 + 1e-9
 
     def shares(self) -> list[float]:
         return [frontend.share for frontend in self.frontends]
+
+
+@contextmanager
+def _away(redis_server: RedisServer) -> Iterator[None]:
+    redis_server.kill()
+    try:
+        yield
+    finally:
+        redis_server.start()
 
 
 @pytest.fixture
@@ -71,12 +80,12 @@ async def fleet(redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> A
         yield made
 
 
-def test_of_a_number_that_was_set_each_has_an_equal_part() -> None:
+def test_a_fixed_number_of_frontends_has_equal_shares() -> None:
     part = FixedFrontends(4).part("m")
     assert part == Part(0.25, part.number, 4)
 
 
-def test_of_a_number_that_was_set_each_begins_with_a_triton_by_chance() -> None:
+def test_a_fixed_number_of_frontends_has_random_numbers() -> None:
     assert {FixedFrontends(3).part("m").number for _ in range(100)} == {0, 1, 2}
 
 
@@ -86,7 +95,7 @@ async def test_the_only_frontend_has_all_at_once(fleet: Fleet) -> None:
     assert fleet.shares() == [1]
 
 
-async def test_those_that_use_a_model_have_equal_parts_of_it(fleet: Fleet) -> None:
+async def test_the_frontends_that_use_a_model_have_equal_shares(fleet: Fleet) -> None:
     for _ in range(3):
         fleet.join(m=1.0)
     fleet.join(other=1.0)
@@ -95,7 +104,7 @@ async def test_those_that_use_a_model_have_equal_parts_of_it(fleet: Fleet) -> No
     assert fleet.frontends[3].part("other").share == 1
 
 
-async def test_one_that_begins_has_one_call_at_a_time_until_the_others_have_heard(fleet: Fleet) -> None:
+async def test_a_frontend_that_begins_has_one_call_in_flight_until_the_others_know(fleet: Fleet) -> None:
     fleet.join(m=1.0), fleet.join()
     await fleet.beat(count=_HEARD)
     assert fleet.shares() == [1, 0]
@@ -108,7 +117,7 @@ async def test_one_that_begins_has_one_call_at_a_time_until_the_others_have_hear
     assert fleet.shares() == [0.5, 0.5]
 
 
-async def test_two_that_begin_in_one_beat_have_half_each_once_all_have_heard(fleet: Fleet) -> None:
+async def test_two_that_begin_together_have_half_each_when_all_know(fleet: Fleet) -> None:
     fleet.join(), fleet.join(), fleet.join(m=1.0)
     await fleet.beat(count=_HEARD)
     for frontend in fleet.frontends[:2]:
@@ -118,7 +127,7 @@ async def test_two_that_begin_in_one_beat_have_half_each_once_all_have_heard(fle
     assert fleet.shares() == [0.5, 0.5, 0]
 
 
-async def test_a_model_that_nobody_uses_is_all_frontends_for_their_bulk_work(fleet: Fleet) -> None:
+async def test_all_frontends_share_an_unused_model_for_bulk_work(fleet: Fleet) -> None:
     fleet.join(), fleet.join()
     await fleet.beat(count=_HEARD)
     assert fleet.shares() == [0.5, 0.5]
@@ -127,13 +136,13 @@ async def test_a_model_that_nobody_uses_is_all_frontends_for_their_bulk_work(fle
     assert fleet.shares() == [pytest.approx(1 / 3)] * 3
     fleet.frontends[0].models = {"m": 1.0}
     await fleet.beat()
-    # The others leave it at once, and it has its own part until all have heard.
+    # The others leave it at once. It keeps its share until all know.
     assert fleet.shares() == [pytest.approx(1 / 3), 0, 0]
     await fleet.beat(count=2)
     assert fleet.shares() == [1, 0, 0]
 
 
-async def test_one_that_uses_a_model_no_more_leaves_it_to_the_others(fleet: Fleet) -> None:
+async def test_a_frontend_that_stops_using_a_model_releases_its_share(fleet: Fleet) -> None:
     fleet.join(m=1.0), fleet.join(m=1.0)
     await fleet.beat(count=_HEARD)
     fleet.frontends[1].models = {}
@@ -141,7 +150,7 @@ async def test_one_that_uses_a_model_no_more_leaves_it_to_the_others(fleet: Flee
     assert fleet.shares() == [1, 0]
 
 
-async def test_frontends_are_numbered_each_in_another_place(fleet: Fleet) -> None:
+async def test_each_frontend_has_another_number(fleet: Fleet) -> None:
     for _ in range(3):
         fleet.join()
     await fleet.beat(count=2)
@@ -149,13 +158,13 @@ async def test_frontends_are_numbered_each_in_another_place(fleet: Fleet) -> Non
     assert {(part.number, part.count) for part in parts} == {(0, 3), (1, 3), (2, 3)}
 
 
-async def test_frontends_hear_which_others_have_callers(fleet: Fleet) -> None:
+async def test_frontends_know_whether_others_use_a_model(fleet: Fleet) -> None:
     fleet.join(m=1.0), fleet.join()
     await fleet.beat(count=2)
     assert [frontend.part("m").is_used_elsewhere for frontend in fleet.frontends] == [False, True]
 
 
-async def test_all_follow_the_size_of_an_execution_that_the_first_user_has(fleet: Fleet) -> None:
+async def test_all_use_the_batch_work_of_the_first_user(fleet: Fleet) -> None:
     for work in (100.0, 200.0, 400.0):
         fleet.join(m=work)
     fleet.join()
@@ -166,7 +175,7 @@ async def test_all_follow_the_size_of_an_execution_that_the_first_user_has(fleet
     assert followed == {first.models["m"]}
 
 
-async def test_who_leaves_is_forgotten_at_once(fleet: Fleet) -> None:
+async def test_a_frontend_that_leaves_is_forgotten_at_once(fleet: Fleet) -> None:
     fleet.join(m=1.0), fleet.join(m=1.0)
     await fleet.beat(count=_HEARD)
     leaving = fleet.frontends.pop()
@@ -175,42 +184,34 @@ async def test_who_leaves_is_forgotten_at_once(fleet: Fleet) -> None:
     assert fleet.shares() == [1]
 
 
-async def test_the_part_of_one_that_died_is_in_use_within_three_seconds(fleet: Fleet) -> None:
+async def test_the_share_of_a_dead_frontend_is_used_within_three_seconds(fleet: Fleet) -> None:
     fleet.join(m=1.0), fleet.join(m=1.0)
     await fleet.beat(count=_HEARD)
     living = fleet.frontends[0]
     await fleet.beat(living, count=4)
-    # Two seconds may be a busy machine's.
+    # Two seconds may be a busy machine.
     assert living.share == 0.5
     fleet.frontends.pop()
     await fleet.beat(living)
     assert living.share == 1
 
 
-async def test_the_last_parts_hold_while_redis_is_away(fleet: Fleet, redis_server: RedisServer) -> None:
+async def test_shares_stay_while_redis_is_away(fleet: Fleet, redis_server: RedisServer) -> None:
     fleet.join(m=1.0), fleet.join(m=1.0)
     await fleet.beat(count=_HEARD)
     changes = fleet.frontends[0].changes
-    redis_server.kill()
-    try:
+    with _away(redis_server):
         await fleet.beat()
         assert fleet.shares() == [0.5, 0.5]
         assert fleet.frontends[0].changes == changes
-    finally:
-        redis_server.start()
 
 
-async def test_after_an_outage_each_has_one_call_until_all_have_told_again(
-    fleet: Fleet, redis_server: RedisServer
-) -> None:
+async def test_shares_do_not_overlap_after_an_outage(fleet: Fleet, redis_server: RedisServer) -> None:
     for _ in range(3):
         fleet.join(m=1.0)
     await fleet.beat(count=_HEARD)
-    redis_server.kill()
-    try:
+    with _away(redis_server):
         await fleet.beat(count=5)
-    finally:
-        redis_server.start()
     for _ in range(2):
         await fleet.beat()
         assert sum(fleet.shares()) <= 1
@@ -218,17 +219,14 @@ async def test_after_an_outage_each_has_one_call_until_all_have_told_again(
     assert fleet.shares() == pytest.approx([1 / 3] * 3)
 
 
-async def test_one_that_has_never_reached_redis_takes_all(fleet: Fleet, redis_server: RedisServer) -> None:
+async def test_a_frontend_that_never_reached_redis_takes_all(fleet: Fleet, redis_server: RedisServer) -> None:
     one = fleet.join(m=1.0)
-    redis_server.kill()
-    try:
+    with _away(redis_server):
         await fleet.beat()
         assert one.share == 1
-    finally:
-        redis_server.start()
 
 
-async def test_they_beat_by_themselves_and_leave_when_they_are_closed(
+async def test_frontends_send_heartbeats_by_themselves_and_leave_when_closed(
     redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_HASH", f"frontends {uuid.uuid4()}")

@@ -1,4 +1,4 @@
-"""Locks that keep frontends apart, in a real Redis."""
+"""Locks between frontends in a real Redis."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -22,7 +22,7 @@ async def pair(redis_server: RedisServer) -> AsyncIterator[tuple[SharedFrontends
         await each.close()
 
 
-async def test_what_one_frontend_holds_another_does_not_get(pair: tuple[SharedFrontends, SharedFrontends]) -> None:
+async def test_a_lock_has_one_holder(pair: tuple[SharedFrontends, SharedFrontends]) -> None:
     first, second = pair
     async with first.lock("whisper") as mine, second.lock("whisper") as others, second.lock("embedder") as another:
         assert (mine, others, another) == (True, False, True)
@@ -30,7 +30,7 @@ async def test_what_one_frontend_holds_another_does_not_get(pair: tuple[SharedFr
         assert mine
 
 
-async def test_a_lock_is_kept_for_as_long_as_its_holder_lives(
+async def test_a_lock_lasts_as_long_as_its_holder_lives(
     pair: tuple[SharedFrontends, SharedFrontends], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_LEASE_SECONDS", 0.9)
@@ -41,12 +41,12 @@ async def test_a_lock_is_kept_for_as_long_as_its_holder_lives(
             assert not others
 
 
-async def test_the_lock_of_a_holder_that_was_killed_expires(
+async def test_the_lock_of_a_killed_holder_expires(
     pair: tuple[SharedFrontends, SharedFrontends], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_LEASE_SECONDS", 0.5)
     first, second = pair
-    # As a process that was killed leaves it: nothing prolongs it and nothing gives it back.
+    # A killed process neither prolongs nor releases it.
     assert await first.redis.lock("quartet:lock:whisper", timeout=0.5).acquire(blocking=False)
     async with asyncio.timeout(10):
         mine = False
@@ -55,7 +55,7 @@ async def test_the_lock_of_a_holder_that_was_killed_expires(
                 pass
 
 
-async def test_without_redis_each_one_may(
+async def test_without_redis_every_frontend_gets_the_lock(
     pair: tuple[SharedFrontends, SharedFrontends], redis_server: RedisServer
 ) -> None:
     redis_server.kill()
@@ -66,6 +66,15 @@ async def test_without_redis_each_one_may(
         redis_server.start()
 
 
-async def test_alone_a_frontend_may_at_once() -> None:
-    async with asyncio.timeout(1), FixedFrontends(1).lock("whisper") as mine:
-        assert mine
+async def test_frontends_without_redis_get_the_lock_and_several_wait_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    monkeypatch.setattr("frontend.peers.frontends.asyncio.sleep", sleep)
+    for count in (1, 2):
+        async with FixedFrontends(count).lock("whisper") as mine:
+            assert mine
+    assert len(pauses) == 1
+    assert 0 <= pauses[0] <= module._STAGGER_SECONDS

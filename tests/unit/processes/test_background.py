@@ -1,105 +1,94 @@
 import asyncio
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 
 from frontend.observe.logs import NO_REQUEST, request_id
-from frontend.processes.background import Repeating, start_apart
+from frontend.processes.background import Repeating
 from tests.eventually import until
 
 
-class Work:
-    def __init__(self, *failures: Exception) -> None:
-        self.failures, self.done = list(failures), 0
-
-    async def __call__(self) -> None:
-        self.done += 1
-        if self.failures:
-            raise self.failures.pop()
-
-
-async def test_work_is_done_again_and_again_whatever_error_there_was() -> None:
-    work = Work(RuntimeError("once"))
-    repeating = Repeating(0.01, work)
+@asynccontextmanager
+async def _started(work: Callable[[], Awaitable[None]]) -> AsyncIterator[Repeating]:
+    """Work that has begun."""
+    repeating = Repeating(0.0, work)
     repeating.start()
-    await asyncio.sleep(0.1)
+    await asyncio.sleep(0.02)
+    yield repeating
     await repeating.close()
-    assert work.done > 2
 
 
-async def test_it_ends_with_close() -> None:
-    work = Work()
+async def test_work_repeats_after_an_error() -> None:
+    done = 0
+
+    async def work() -> None:
+        nonlocal done
+        done += 1
+        if done == 1:
+            raise RuntimeError("once")
+
+    async with _started(work):
+        await until(lambda: done > 2)
+
+
+async def test_work_ends_with_close() -> None:
+    done: list[str] = []
+
+    async def work() -> None:
+        done.append("work")
+
     repeating = Repeating(0.01, work)
+    # Work that never started can be closed too.
+    await repeating.close()
     repeating.start()
     await repeating.close()
     await asyncio.sleep(0.05)
-    assert work.done == 0
+    assert done == []
 
 
-async def test_work_that_loses_its_cancellation_is_the_last() -> None:
+async def test_work_that_swallows_its_cancellation_ends_with_close() -> None:
     async def work() -> None:
         with suppress(asyncio.CancelledError):
             await asyncio.sleep(60)
 
-    repeating = Repeating(0.0, work)
-    repeating.start()
-    await asyncio.sleep(0.02)
-    async with asyncio.timeout(5):
-        await repeating.close()
+    async with asyncio.timeout(5), _started(work):
+        pass
 
 
-async def test_what_was_never_started_can_be_closed() -> None:
-    await Repeating(1, Work()).close()
-
-
-async def test_finish_waits_for_the_work_that_has_begun() -> None:
+async def test_finish_waits_for_the_current_work() -> None:
     done: list[str] = []
 
     async def work() -> None:
         await asyncio.sleep(0.1)
         done.append("work")
 
-    repeating = Repeating(0.0, work)
-    repeating.start()
-    await asyncio.sleep(0.02)
-    await repeating.finish()
-    assert done == ["work"]
+    async with _started(work) as repeating:
+        await repeating.finish()
+        assert done == ["work"]
 
 
-async def test_whoever_is_cancelled_while_it_ends_the_work_is_cancelled() -> None:
+async def test_a_cancellation_while_the_work_ends_is_not_lost() -> None:
     async def work() -> None:
         try:
             await asyncio.sleep(60)
         finally:
             await asyncio.sleep(0.1)
 
-    repeating = Repeating(0.0, work)
-    repeating.start()
-    await asyncio.sleep(0.02)
-    closing = asyncio.create_task(repeating.close())
-    await asyncio.sleep(0.02)
-    closing.cancel()
-    await asyncio.wait([closing])
-    assert closing.cancelled()
+    async with _started(work) as repeating:
+        closing = asyncio.create_task(repeating.close())
+        await asyncio.sleep(0.02)
+        closing.cancel()
+        await asyncio.wait([closing])
+        assert closing.cancelled()
 
 
-async def test_what_is_started_apart_belongs_to_no_request() -> None:
-    async def names() -> str:
-        return request_id.get()
-
-    token = request_id.set("the first that needed it")
-    assert await start_apart(names()) == NO_REQUEST
-    request_id.reset(token)
-
-
-async def test_what_is_repeated_belongs_to_no_request() -> None:
+async def test_background_work_belongs_to_no_request() -> None:
     names: list[str] = []
 
-    async def note() -> None:
+    async def work() -> None:
         names.append(request_id.get())
 
-    token = request_id.set("the first that needed it")
-    repeating = Repeating(0.01, note)
-    repeating.start()
-    await until(lambda: names)
-    await repeating.close()
+    token = request_id.set("a request that started it")
+    async with _started(work):
+        await until(lambda: names)
     request_id.reset(token)
     assert set(names) == {NO_REQUEST}

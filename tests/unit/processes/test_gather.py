@@ -6,7 +6,7 @@ from frontend.processes.gather import gather_or_cancel
 
 
 @pytest.mark.parametrize("at_once", [0, 1, 3])
-async def test_no_more_run_side_by_side_than_may_and_results_come_in_order(at_once: int) -> None:
+async def test_at_most_as_many_calls_as_allowed_run_in_parallel_and_one_always(at_once: int) -> None:
     running, most = 0, 0
 
     async def call(number: int) -> int:
@@ -18,12 +18,12 @@ async def test_no_more_run_side_by_side_than_may_and_results_come_in_order(at_on
         running -= 1
         return number
 
+    # The results come in order.
     assert await gather_or_cancel((call(number) for number in range(10)), lambda: at_once) == list(range(10))
-    # One always may: where none could, nothing would ever end.
     assert most == max(1, at_once)
 
 
-async def test_the_first_error_is_raised_as_itself_and_ends_the_others() -> None:
+async def test_the_first_error_is_raised_and_cancels_the_other_calls() -> None:
     ended = asyncio.Event()
 
     async def forever() -> None:
@@ -41,7 +41,7 @@ async def test_the_first_error_is_raised_as_itself_and_ends_the_others() -> None
     assert ended.is_set()
 
 
-async def test_how_many_may_run_is_asked_again_whenever_one_ends() -> None:
+async def test_the_limit_is_read_again_whenever_a_call_ends() -> None:
     limits, running, seen = iter([1, 1, 1, 3, 3, 3]), 0, []
 
     async def call() -> None:
@@ -55,11 +55,8 @@ async def test_how_many_may_run_is_asked_again_whenever_one_ends() -> None:
     assert (seen[0], max(seen)) == (1, 3)
 
 
-async def test_what_is_cancelled_while_it_waits_takes_no_place() -> None:
-    async def call() -> None:
-        await asyncio.sleep(0.01)
-
-    task = asyncio.create_task(gather_or_cancel([call() for _ in range(3)], lambda: 1))
+async def test_calls_that_wait_are_cancelled_without_a_start() -> None:
+    task = asyncio.create_task(gather_or_cancel([asyncio.sleep(0.01) for _ in range(3)], lambda: 1))
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -1,4 +1,4 @@
-"""Bytes that two processes see, and how long they live."""
+"""Bytes that two processes share, and their lifetime."""
 
 import os
 import pickle
@@ -32,7 +32,7 @@ def _open_files() -> int:
     return sum("memfd:quartet" in os.readlink(link) for link in Path("/proc/self/fd").iterdir() if link.is_symlink())
 
 
-async def test_a_worker_reads_what_was_written(workers: Offload) -> None:
+async def test_a_process_reads_the_written_bytes(workers: Offload) -> None:
     shared = SharedBytes()
     for part in (b"one ", b"two"):
         shared.write(part)
@@ -40,28 +40,28 @@ async def test_a_worker_reads_what_was_written(workers: Offload) -> None:
     shared.close()
 
 
-async def test_a_worker_that_may_not_write_files_writes_samples(workers: Offload) -> None:
+async def test_a_process_that_cannot_write_files_writes_samples(workers: Offload) -> None:
     shared = SharedBytes(20_000)
     await workers.run(_fill, shared.attached, 7)
     assert np.frombuffer(shared.read(20_000), np.int16).tolist() == [7] * 10_000
     shared.close()
 
 
-def test_a_part_of_it_can_be_read_alone() -> None:
+def test_a_range_of_bytes_can_be_read() -> None:
     shared = SharedBytes()
     shared.write(b"0123456789")
     assert shared.read(3, 4) == b"456"
     shared.close()
 
 
-def test_what_is_given_back_is_gone() -> None:
+def test_shrinking_removes_the_bytes_after_the_size() -> None:
     shared = SharedBytes(1_000_000)
     shared.shrink(10)
     assert len(shared.read(100)) == shared.size == shared.attached.size == 10
     shared.close()
 
 
-def test_memory_is_given_back_with_its_last_use() -> None:
+def test_the_last_use_that_ends_frees_the_memory() -> None:
     before = _open_files()
     shared = SharedBytes()
     with shared.use():
@@ -71,14 +71,14 @@ def test_memory_is_given_back_with_its_last_use() -> None:
     assert _open_files() == before
 
 
-def test_what_was_given_back_is_not_used_again() -> None:
+def test_freed_memory_cannot_be_used() -> None:
     shared = SharedBytes()
     shared.close()
     with pytest.raises(ValueError, match="given back"), shared.use():
         pass
 
 
-def test_what_a_worker_is_given_is_small() -> None:
+def test_the_handle_for_a_process_is_small() -> None:
     shared = SharedBytes(10_000_000)
     assert len(pickle.dumps(shared.attached)) < 200
     shared.close()

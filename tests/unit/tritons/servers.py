@@ -1,4 +1,4 @@
-"""A server that tests control, and who hears of what it takes."""
+"""A server that tests control."""
 
 import asyncio
 from collections.abc import Sequence
@@ -9,25 +9,28 @@ from tests.eventually import until
 
 
 class FakeServer:
-    """``up`` are the models that are ready; a frozen server answers nothing, one that is away refuses.
+    """``up`` are the ready models. A frozen server does not answer; one that is away refuses connections.
 
-    ``dead`` are models whose process died, which says nothing of their readiness; ``wrong`` those that fail a trial.
+    The process of a ``dead`` model has died, although the model may be ready. A ``wrong`` model fails its trial.
+    ``capacities`` and ``caps`` are those that its backend reported last; a capacity is None if the model is out.
     """
 
     def __init__(self) -> None:
         self.up = {"embedder", "whisper"}
         self.frozen = self.away = False
-        # How many of the next probes come too late.
+        # The number of next probes that are late.
         self.late = 0
         self.probes = 0
         self.dead, self.wrong = set[str](), set[str]()
-        # What the next loads come to.
+        # Errors of the next loads.
         self.failures: list[BadGateway] = []
         self.asked: list[str] = []
         self.reloaded: list[str] = []
         self.may_answer, self.may_reload = asyncio.Event(), asyncio.Event()
         self.may_answer.set()
         self.closed = False
+        self.capacities: dict[str, Capacity | None] = {}
+        self.caps: dict[str, int] = {}
 
     async def ready_models(self, models: Sequence[str]) -> set[str]:
         self.probes += 1
@@ -67,19 +70,11 @@ class FakeServer:
     async def close(self) -> None:
         self.closed = True
 
-
-class Heard:
-    """What it takes by model, None where it is out, as it was told last; and the caps."""
-
-    def __init__(self) -> None:
-        self.capacities: dict[str, Capacity | None] = {}
-        self.caps: dict[str, int] = {}
-
     @property
     def is_in(self) -> dict[str, bool]:
         return {model: capacity is not None for model, capacity in self.capacities.items()}
 
-    def __call__(self, model: str, backend: str, capacity: Capacity | None, cap: int) -> None:
+    def note_change(self, model: str, backend: str, capacity: Capacity | None, cap: int) -> None:
         assert backend == "a"
         self.capacities[model], self.caps[model] = capacity, cap
 

@@ -1,4 +1,4 @@
-"""When a Triton and its models are in and out, by what a server that tests control says."""
+"""When a Triton and its models get calls, with a server that tests control."""
 
 import asyncio
 import math
@@ -12,7 +12,7 @@ from frontend.tritons import backend as backends
 from frontend.tritons.backend import Backend
 from frontend.tritons.inference import Capacity, Outputs, State, Trial
 from tests.eventually import until
-from tests.unit.tritons.servers import FakeServer, Heard
+from tests.unit.tritons.servers import FakeServer
 
 
 @pytest.fixture
@@ -21,17 +21,14 @@ def server() -> FakeServer:
 
 
 @pytest.fixture
-def heard() -> Heard:
-    return Heard()
-
-
-@pytest.fixture
-async def made(server: FakeServer, heard: Heard, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Backend]:
-    """One that has not started, and asks more often than the product does."""
+async def made(server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Backend]:
+    """A backend that has not started, with short pauses between probes."""
     monkeypatch.setattr(backends, "_PROBE_SECONDS", 0.05)
     monkeypatch.setattr(backends, "_WATCH_SECONDS", 0.25)
     trials = {"embedder": Trial({}, [])}
-    made = Backend("a", server, {"embedder": 0, "whisper": 3}, heard, FixedFrontends(1).lock, trials, lambda: 1)
+    made = Backend(
+        "a", server, {"embedder": 0, "whisper": 3}, server.note_change, FixedFrontends(1).lock, trials, lambda: 1
+    )
     yield made
     await made.close()
 
@@ -42,62 +39,58 @@ async def backend(made: Backend) -> Backend:
     return made
 
 
-async def test_what_a_server_takes_of_a_model_is_told_with_its_cap(backend: Backend, heard: Heard) -> None:
-    assert heard.capacities == {"embedder": Capacity(2, 16, gpu=True), "whisper": Capacity(1, 8, stops=True)}
-    assert heard.caps == {"embedder": 0, "whisper": 3}
+async def test_capacities_are_reported_with_their_caps(backend: Backend, server: FakeServer) -> None:
+    assert server.capacities == {"embedder": Capacity(2, 16, gpu=True), "whisper": Capacity(1, 8, stops=True)}
+    assert server.caps == {"embedder": 0, "whisper": 3}
 
 
-async def test_only_a_model_that_stops_has_its_calls_cancelled(backend: Backend) -> None:
+async def test_only_calls_of_a_model_that_stops_are_cancelled(backend: Backend) -> None:
     assert (backend.grace("embedder"), backend.grace("whisper")) == (math.inf, 0)
 
 
-async def test_a_model_that_is_gone_is_out(backend: Backend, server: FakeServer, heard: Heard) -> None:
+async def test_a_model_that_is_not_ready_is_out(backend: Backend, server: FakeServer) -> None:
     server.up.discard("whisper")
-    await heard.until(embedder=True, whisper=False)
+    await server.until(embedder=True, whisper=False)
 
 
 @pytest.mark.parametrize("fault", ["frozen", "away"])
-async def test_a_server_that_fails_is_out_and_back_when_it_answers(
-    backend: Backend, server: FakeServer, heard: Heard, fault: str
-) -> None:
+async def test_a_server_that_fails_is_out_until_it_answers(backend: Backend, server: FakeServer, fault: str) -> None:
     setattr(server, fault, True)
-    await heard.until(embedder=False, whisper=False)
+    await server.until(embedder=False, whisper=False)
     setattr(server, fault, False)
-    await heard.until(embedder=True, whisper=True)
+    await server.until(embedder=True, whisper=True)
 
 
 async def _after_probes(server: FakeServer, count: int) -> None:
-    """When so many probes more have been answered."""
+    """Wait until so many more probes have been answered."""
     last = server.probes + count + 1
     await until(lambda: server.probes >= last)
 
 
-async def test_two_late_probes_in_a_row_take_a_server_out(backend: Backend, server: FakeServer, heard: Heard) -> None:
+async def test_two_late_probes_in_a_row_take_a_server_out(backend: Backend, server: FakeServer) -> None:
     server.late = 2
-    await heard.until(embedder=False, whisper=False)
+    await server.until(embedder=False, whisper=False)
 
 
-async def test_late_probes_that_do_not_follow_each_other_change_nothing(
-    backend: Backend, server: FakeServer, heard: Heard
-) -> None:
-    heard.capacities.clear()
+async def test_single_late_probes_change_nothing(backend: Backend, server: FakeServer) -> None:
+    server.capacities.clear()
     for _ in range(2):
         server.late = 1
         await _after_probes(server, 2)
-    assert heard.capacities == {}
+    assert server.capacities == {}
 
 
-async def test_one_refused_connection_takes_a_server_out(made: Backend, server: FakeServer, heard: Heard) -> None:
+async def test_one_refused_connection_takes_a_server_out(made: Backend, server: FakeServer) -> None:
     await made.probe()
-    await heard.until(embedder=True, whisper=True)
+    await server.until(embedder=True, whisper=True)
     server.away = True
     await made.probe()
-    assert heard.is_in == {"embedder": False, "whisper": False}
+    assert server.is_in == {"embedder": False, "whisper": False}
     await made.close()
 
 
-async def test_a_call_that_never_arrived_takes_the_server_out_and_a_probe_puts_it_back(
-    backend: Backend, server: FakeServer, heard: Heard, monkeypatch: pytest.MonkeyPatch
+async def test_a_call_that_did_not_arrive_takes_the_server_out_until_the_next_probe(
+    backend: Backend, server: FakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fail(*arguments: object) -> Outputs:
         raise Unreached("away")
@@ -105,34 +98,34 @@ async def test_a_call_that_never_arrived_takes_the_server_out_and_a_probe_puts_i
     monkeypatch.setattr(server, "infer", fail)
     with pytest.raises(Unreached):
         await backend.infer("whisper", {}, [], 1.0)
-    assert heard.is_in == {"embedder": False, "whisper": False}
-    await heard.until(embedder=True, whisper=True)
+    assert server.is_in == {"embedder": False, "whisper": False}
+    await server.until(embedder=True, whisper=True)
 
 
-async def test_a_model_whose_process_died_is_loaded_anew_once_and_stays_out_until_then(
-    backend: Backend, server: FakeServer, heard: Heard
+async def test_a_model_whose_process_died_is_out_until_it_is_reloaded_once(
+    backend: Backend, server: FakeServer
 ) -> None:
     server.dead.add("whisper")
     for _ in range(2):
         with pytest.raises(BrokenModel):
             await backend.infer("whisper", {}, [], 1.0)
     await _after_probes(server, 2)
-    assert not heard.is_in["whisper"]
+    assert not server.is_in["whisper"]
     assert backend.state("whisper") is State.LOADING
     server.may_reload.set()
-    await heard.until(embedder=True, whisper=True)
+    await server.until(embedder=True, whisper=True)
     assert server.reloaded == ["whisper"]
 
 
-async def test_a_dead_process_is_found_without_a_call(backend: Backend, server: FakeServer, heard: Heard) -> None:
+async def test_a_dead_process_is_found_without_a_call(backend: Backend, server: FakeServer) -> None:
     server.dead.add("whisper")
-    await heard.until(embedder=True, whisper=False)
+    await server.until(embedder=True, whisper=False)
     server.may_reload.set()
-    await heard.until(embedder=True, whisper=True)
+    await server.until(embedder=True, whisper=True)
     assert server.reloaded == ["whisper"]
 
 
-async def test_a_model_that_has_calls_is_not_asked_whether_it_lives(backend: Backend, server: FakeServer) -> None:
+async def test_a_model_with_calls_in_flight_is_not_checked(backend: Backend, server: FakeServer) -> None:
     server.may_answer.clear()
     call = asyncio.create_task(backend.infer("whisper", {}, [], 1.0))
     await asyncio.sleep(0)
@@ -143,43 +136,39 @@ async def test_a_model_that_has_calls_is_not_asked_whether_it_lives(backend: Bac
     assert server.asked == ["embedder"]
 
 
-async def test_a_model_with_wrong_numbers_gets_no_calls(made: Backend, server: FakeServer, heard: Heard) -> None:
+async def test_a_model_with_wrong_numbers_gets_no_calls(made: Backend, server: FakeServer) -> None:
     server.wrong.add("embedder")
     await made.start()
-    assert heard.is_in == {"whisper": True}
+    assert server.is_in == {"whisper": True}
     assert [made.state(model) for model in ("embedder", "whisper")] == [State.UNFIT, State.READY]
 
 
-async def test_a_model_whose_numbers_were_wrong_is_tried_again(
-    made: Backend, server: FakeServer, heard: Heard, monkeypatch: pytest.MonkeyPatch
+async def test_a_model_with_wrong_numbers_is_tried_again(
+    made: Backend, server: FakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(backends, "_UNFIT_SECONDS", 0.0)
     server.wrong.add("embedder")
     await made.start()
     server.wrong.clear()
-    await heard.until(embedder=True, whisper=True)
+    await server.until(embedder=True, whisper=True)
 
 
-async def test_what_is_known_of_a_model_is_found_out_again_when_it_was_away(
-    backend: Backend, server: FakeServer, heard: Heard
-) -> None:
+async def test_a_model_that_was_away_is_tried_again(backend: Backend, server: FakeServer) -> None:
     server.up.clear()
-    await heard.until(embedder=False, whisper=False)
+    await server.until(embedder=False, whisper=False)
     server.wrong.add("embedder")
     server.up.update({"embedder", "whisper"})
-    await heard.until(embedder=False, whisper=True)
+    await server.until(embedder=False, whisper=True)
     assert backend.state("embedder") is State.UNFIT
 
 
-async def test_one_that_leaves_takes_no_calls_and_is_not_loaded_anew(
-    backend: Backend, server: FakeServer, heard: Heard
-) -> None:
+async def test_a_leaving_backend_takes_no_calls_and_reloads_nothing(backend: Backend, server: FakeServer) -> None:
     server.may_answer.clear()
     call = asyncio.create_task(backend.infer("whisper", {}, [], 1.0))
     await asyncio.sleep(0)
     leaving = asyncio.create_task(backend.leave())
     await asyncio.sleep(0)
-    assert heard.is_in == {"embedder": False, "whisper": False}
+    assert server.is_in == {"embedder": False, "whisper": False}
     with pytest.raises(Unreached):
         await backend.infer("whisper", {}, [], 1.0)
     server.dead.add("whisper")
@@ -193,8 +182,8 @@ async def test_one_that_leaves_takes_no_calls_and_is_not_loaded_anew(
     assert not server.reloaded
 
 
-async def test_the_more_servers_there_are_the_less_often_each_is_asked(
-    server: FakeServer, heard: Heard, monkeypatch: pytest.MonkeyPatch
+async def test_pauses_between_probes_grow_with_the_number_of_servers(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paused: list[float] = []
 
@@ -202,7 +191,7 @@ async def test_the_more_servers_there_are_the_less_often_each_is_asked(
         paused.append(seconds)
 
     servers = ["a"]
-    made = Backend("a", server, {"embedder": 0}, heard, FixedFrontends(1).lock, {}, lambda: len(servers))
+    made = Backend("a", server, {"embedder": 0}, server.note_change, FixedFrontends(1).lock, {}, lambda: len(servers))
     monkeypatch.setattr("frontend.tritons.backend.asyncio.sleep", pause)
     for _ in range(2):
         await made._next_probe()
@@ -215,19 +204,19 @@ async def test_the_more_servers_there_are_the_less_often_each_is_asked(
     assert paused == [4.0, 0.25]
 
 
-async def test_a_model_whose_trial_is_cancelled_before_it_begins_comes_back(
-    backend: Backend, server: FakeServer, heard: Heard
+async def test_a_model_whose_trial_is_cancelled_before_its_start_comes_back(
+    backend: Backend, server: FakeServer
 ) -> None:
     server.up.discard("embedder")
-    await heard.until(embedder=False, whisper=True)
-    # It comes and goes within one turn of the event loop.
-    backend._see("embedder", True)
-    backend._see("embedder", False)
+    await server.until(embedder=False, whisper=True)
+    # Ready and not ready within one turn of the event loop.
+    backend._note_readiness("embedder", True)
+    backend._note_readiness("embedder", False)
     server.up.add("embedder")
-    await heard.until(embedder=True, whisper=True)
+    await server.until(embedder=True, whisper=True)
 
 
-async def test_a_backend_that_is_closed_as_it_starts_asks_no_more(made: Backend, server: FakeServer) -> None:
+async def test_a_backend_that_is_closed_during_its_start_probes_no_more(made: Backend, server: FakeServer) -> None:
     server.frozen = True
     starting = asyncio.create_task(made.start())
     await until(lambda: server.probes == 1)
@@ -238,7 +227,7 @@ async def test_a_backend_that_is_closed_as_it_starts_asks_no_more(made: Backend,
     assert server.probes == 1
 
 
-async def test_a_backend_that_was_closed_does_not_start(made: Backend, server: FakeServer) -> None:
+async def test_a_closed_backend_does_not_start(made: Backend, server: FakeServer) -> None:
     await made.close()
     await made.start()
     assert server.probes == 0

@@ -1,4 +1,4 @@
-"""Dead models are loaded anew: again where that fails, and by one frontend at a time."""
+"""Reloads of dead models: repeated after failures, and by one frontend at a time."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -38,18 +38,21 @@ def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _dead(*failures: BadGateway) -> FakeServer:
-    """One with a dead model, whose next loads fail so."""
+    """A server with a dead model whose next loads fail."""
     server = FakeServer()
     server.dead, server.failures = {"whisper"}, list(failures)
     server.may_reload.set()
     return server
 
 
-async def _over(*running: Reloads) -> None:
-    await until(lambda: not any("whisper" in each for each in running))
+async def _reload(server: FakeServer) -> None:
+    """Reload the model, and wait until that is over."""
+    running = Reloads("a", server, FixedFrontends(1).lock)
+    running.begin("whisper")
+    await until(lambda: "whisper" not in running)
 
 
-async def test_a_load_that_failed_is_counted_and_tried_again_after_growing_pauses(
+async def test_a_failed_load_is_counted_and_repeated_after_growing_pauses(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pauses: list[float] = []
@@ -62,15 +65,13 @@ async def test_a_load_that_failed_is_counted_and_tried_again_after_growing_pause
     monkeypatch.setattr(reloads, "Pauses", Noted)
     failed, loaded = (Change("quartet_model_reloads_total", pool="a", outcome=name) for name in ("failed", "loaded"))
     server = _dead(*(BadGateway("no memory") for _ in range(3)))
-    running = Reloads("a", server, FixedFrontends(1).lock)
-    running.begin("whisper")
-    await _over(running)
+    await _reload(server)
     assert (len(server.reloaded), server.dead) == (4, set())
     assert (failed.by, loaded.by) == (3, 1)
     assert pauses == [0, 1, 2, 4]
 
 
-async def test_frontends_that_share_a_lock_load_a_model_once() -> None:
+async def test_frontends_with_a_common_lock_reload_a_model_once() -> None:
     server, lock = _dead(), OneLock()
     server.may_reload.clear()
     running = [Reloads("a", server, lock) for _ in range(4)]
@@ -79,28 +80,24 @@ async def test_frontends_that_share_a_lock_load_a_model_once() -> None:
     await asyncio.sleep(0.1)
     assert all("whisper" in each for each in running)
     server.may_reload.set()
-    await _over(*running)
+    await until(lambda: not any("whisper" in each for each in running))
     assert server.reloaded == ["whisper"]
 
 
-async def test_a_model_that_is_well_is_not_loaded() -> None:
+async def test_a_working_model_is_not_reloaded() -> None:
     server = _dead()
     server.dead.clear()
-    running = Reloads("a", server, FixedFrontends(1).lock)
-    running.begin("whisper")
-    await _over(running)
+    await _reload(server)
     assert server.reloaded == []
 
 
-async def test_a_server_that_went_away_loads_its_models_itself() -> None:
+async def test_a_reload_ends_when_the_server_goes_away() -> None:
     server = _dead(Unreached("away"))
-    running = Reloads("a", server, FixedFrontends(1).lock)
-    running.begin("whisper")
-    await _over(running)
+    await _reload(server)
     assert server.reloaded == ["whisper"]
 
 
-async def test_a_load_that_has_begun_is_finished_when_the_frontend_ends() -> None:
+async def test_a_reload_is_finished_when_the_frontend_ends() -> None:
     server = _dead()
     server.may_reload.clear()
     running = Reloads("a", server, FixedFrontends(1).lock)

@@ -1,4 +1,4 @@
-"""What the client makes of a server's words, over real gRPC."""
+"""The Triton client over real gRPC."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -24,7 +24,7 @@ class Service(service_pb2_grpc.GRPCInferenceServiceServicer):  # type: ignore[mi
     def __init__(self) -> None:
         self.states = {"whisper": ("READY", ""), "embedder": ("READY", "")}
         self.not_ready: set[str] = set()
-        # What the next calls of the model in Python come to: nothing, or an error in these words.
+        # Error messages of the next calls of the Python model; empty for success.
         self.words: list[str] = []
         self.calls: list[Any] = []
         self.done: list[str] = []
@@ -101,24 +101,22 @@ def _proxied(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_proxied")
-async def test_it_is_called_without_the_proxy_of_the_environment(service: Service) -> None:
+async def test_the_proxy_of_the_environment_is_not_used(service: Service) -> None:
     async with serving(service) as triton:
         assert await triton.ready_models(MODELS) == set(MODELS)
 
 
-async def test_models_that_answer_are_well(triton: Triton) -> None:
+async def test_models_that_answer_are_not_ailing(triton: Triton) -> None:
     assert await triton.ailing(MODELS) == set()
 
 
-async def test_every_process_is_called_with_nothing_and_a_model_without_one_is_not_called(
-    triton: Triton, service: Service
-) -> None:
+async def test_each_process_of_a_python_model_gets_an_empty_call(triton: Triton, service: Service) -> None:
     await triton.ailing(MODELS)
     assert [call.model_name for call in service.calls] == ["whisper", "whisper"]
     assert [list(tensor.shape) for tensor in service.calls[0].inputs] == [[1, 0], [1, 1]]
 
 
-async def test_on_several_gpus_there_are_so_many_instances_on_each(triton: Triton, service: Service) -> None:
+async def test_instances_are_counted_on_each_gpu(triton: Triton, service: Service) -> None:
     assert [(await triton.capacity(model)).instances for model in MODELS] == [2, 2]
     service.gpus = [0, 1, 3]
     assert [(await triton.capacity(model)).instances for model in MODELS] == [6, 6]
@@ -126,9 +124,7 @@ async def test_on_several_gpus_there_are_so_many_instances_on_each(triton: Trito
     assert len(service.calls) == 6
 
 
-async def test_instances_batches_and_the_device_are_those_of_the_configuration(
-    triton: Triton, service: Service
-) -> None:
+async def test_the_capacity_is_that_of_the_configuration(triton: Triton, service: Service) -> None:
     assert await triton.capacity("embedder") == Capacity(2, 8)
     service.kind, service.gpus = ModelInstanceGroup.KIND_GPU, [0]
     assert await triton.capacity("whisper") == Capacity(2, 8, gpu=True, stops=True)
@@ -140,12 +136,12 @@ async def test_a_model_with_a_dead_process_is_ailing(triton: Triton, service: Se
     assert await triton.ailing(MODELS) == {"whisper"}
 
 
-async def test_a_call_that_fails_otherwise_is_no_death(triton: Triton, service: Service) -> None:
+async def test_another_error_of_a_call_is_no_death(triton: Triton, service: Service) -> None:
     service.words = ["an error in the model"]
     assert await triton.ailing(MODELS) == set()
 
 
-async def test_a_model_that_is_loaded_and_not_ready_is_ailing(triton: Triton, service: Service) -> None:
+async def test_a_loaded_model_that_is_not_ready_is_ailing(triton: Triton, service: Service) -> None:
     service.not_ready.add("whisper")
     assert await triton.ailing(MODELS) == {"whisper"}
 
@@ -159,16 +155,16 @@ async def test_a_model_that_is_loaded_and_not_ready_is_ailing(triton: Triton, se
         ("UNLOADING", "", set()),
         ("", "", set()),
     ],
-    ids=["a failed load", "by hand", "on its way in", "on its way out", "never loaded"],
+    ids=["failed", "unloaded", "loading", "unloading", "never loaded"],
 )
-async def test_what_is_not_loaded_is_ailing_only_where_its_load_failed(
+async def test_a_model_that_is_not_loaded_is_ailing_only_after_a_failed_load(
     triton: Triton, service: Service, state: str, reason: str, ailing: set[str]
 ) -> None:
     service.states["embedder"] = (state, reason)
     assert await triton.ailing(MODELS) == ailing
 
 
-async def test_a_model_that_was_not_asked_for_is_not_ailing(triton: Triton, service: Service) -> None:
+async def test_only_the_given_models_are_checked(triton: Triton, service: Service) -> None:
     service.states["embedder"] = ("UNAVAILABLE", "Internal: no memory")
     assert await triton.ailing(["whisper"]) == set()
 
@@ -178,7 +174,7 @@ async def test_a_model_is_unloaded_before_it_is_loaded(triton: Triton, service: 
     assert service.done == ["unload whisper", "load whisper"]
 
 
-async def test_a_load_that_fails_keeps_tritons_words_for_the_log(triton: Triton, service: Service) -> None:
+async def test_a_failed_load_keeps_tritons_message_for_the_log(triton: Triton, service: Service) -> None:
     service.refuses_loads = True
     with pytest.raises(BadGateway) as failed:
         await triton.reload("whisper")
@@ -186,14 +182,14 @@ async def test_a_load_that_fails_keeps_tritons_words_for_the_log(triton: Triton,
     assert "no memory" in str(failed.value.__cause__)
 
 
-async def test_a_port_where_nobody_listens_is_told_from_a_late_answer() -> None:
+async def test_a_port_without_a_server_raises_unreached() -> None:
     made = Triton(f"127.0.0.1:{free_port()}")
     with pytest.raises(Unreached):
         await made.ready_models(MODELS)
     await made.close()
 
 
-async def test_a_call_carries_the_id_of_its_request(service: Service, triton: Triton) -> None:
+async def test_a_call_has_the_request_id(service: Service, triton: Triton) -> None:
     request_id.set("order-66")
     await triton.infer("embedder", {}, [], 5)
     request_id.set(NO_REQUEST)

@@ -1,4 +1,4 @@
-"""TLS to a Triton, over real gRPC with certificates that are made here."""
+"""TLS to a Triton over real gRPC."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -23,7 +23,7 @@ def authority(tmp_path: Path) -> Authority:
 
 @pytest.fixture
 async def server(authority: Authority) -> AsyncIterator[GrpcTriton]:
-    """One that wants a certificate of its clients."""
+    """A server that requires a client certificate."""
     own = authority.certificate(HOST)
     made = GrpcTriton(
         "127.0.0.1",
@@ -48,12 +48,12 @@ async def _ready(server: GrpcTriton, tls: Tls | None) -> set[str]:
         await made.close()
 
 
-async def test_a_triton_that_trusts_the_frontend_and_is_trusted_answers(server: GrpcTriton, tls: Tls) -> None:
+async def test_a_triton_answers_if_both_sides_are_trusted(server: GrpcTriton, tls: Tls) -> None:
     assert await _ready(server, tls) == {MODEL}
 
 
 @pytest.mark.parametrize("without", ["a certificate", "the name", "the authority", "tls"])
-async def test_who_is_not_trusted_gets_no_answer(
+async def test_a_call_without_trust_fails(
     server: GrpcTriton, tls: Tls, without: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     given = {
@@ -66,6 +66,6 @@ async def test_who_is_not_trusted_gets_no_answer(
         await _ready(server, given[without])
 
 
-async def test_a_file_that_is_missing_is_told(tls: Tls, tmp_path: Path) -> None:
+async def test_a_missing_file_raises(tls: Tls, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         Triton("127.0.0.1:1", replace(tls, ca=tmp_path / "nowhere"))

@@ -1,4 +1,4 @@
-"""API keys, their secrets, and the organisations they belong to."""
+"""API keys, their secrets and their organisations."""
 
 import sqlalchemy as sa
 from alembic import op

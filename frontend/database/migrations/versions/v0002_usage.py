@@ -1,4 +1,4 @@
-"""Usage: every charge, its sums by day; wallets, what frontends hold of them, and top-ups."""
+"""Charges, their sums by day, wallets, leases of wallets, and top-ups."""
 
 import sqlalchemy as sa
 from alembic import op

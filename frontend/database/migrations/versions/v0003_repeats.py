@@ -1,4 +1,4 @@
-"""Charges know their repeats; what a frontend has brought is told by its place in its spool."""
+"""Retries of a charge, and the position in a frontend's spool."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""How requests of keys ended and how long answers took, summed up by day."""
+"""Outcomes and durations of requests, summed by day."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,8 +1,4 @@
-"""Who changed what, when a key was last used, and the indexes of what is listed part by part.
-
-Nothing is rewritten, and the charges are not touched: keys and top-ups are few, and a column without a value is added
-at once.
-"""
+"""The audit log, the last use of a key, and indexes of lists. No existing row is rewritten."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""The indexes by which one organisation's or key's consumption is found among everybody's."""
+"""Indexes for the usage of one organisation or key."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""What is reserved of a wallet is a row for each request, in the place of parts that frontends held: those go back."""
+"""Reservations per request instead of leases of frontends, which are returned to the wallets."""
 
 import sqlalchemy as sa
 from alembic import op

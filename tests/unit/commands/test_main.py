@@ -1,0 +1,126 @@
+"""The command line: starts that fail, commands without a database, interrupts, and modules of the checkout."""
+
+import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from frontend import __main__ as command_line
+from frontend.commands import checkout
+from frontend.config.reading import PREFIX
+from frontend.config.settings import Settings
+from frontend.processes.worker import Descriptors, Start
+from tests.conftest import ROOT
+from tests.unit.commands.conftest import Terminal
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("DATABASE", "mysql://a/b"),
+        ("DATABASE", "sqlite:////proc/none/q"),
+        ("JWT_JWKS", "http://a.example"),
+    ],
+)
+def test_a_worker_that_cannot_start_ends_with_one_line(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(f"{PREFIX}{name}", value)
+    monkeypatch.setattr(command_line, "set_up_logging", lambda level, form: None)
+    alive, held = os.pipe()
+    started = os.memfd_create("start")
+    start = Start(Settings.from_env(os.environ), Descriptors(-1, -1, alive, -1, -1))
+    os.pwrite(started, pickle.dumps(start), 0)
+    assert len(terminal.type("worker", str(started), status=2)) == 1
+    for descriptor in (alive, held):
+        os.close(descriptor)
+
+
+def test_bad_settings_end_the_start_with_one_line(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"{PREFIX}PORT", "x")
+    assert terminal.type("serve", status=2) == ["QUARTET_PORT: must be a valid integer, not 'x'"]
+
+
+def test_a_token_needs_a_secret(terminal: Terminal) -> None:
+    assert terminal.type("tokens", "issue", status=2) == ["QUARTET_JWT_SECRET: must be set to issue tokens"]
+
+
+_COMMANDS = ["keys create", "keys list", "orgs list", "usage", "prune --before 2020-01-01", "wallets list", "audit"]
+
+
+@pytest.mark.parametrize("command", _COMMANDS)
+def test_a_command_without_a_database_does_not_create_one(new_terminal: Terminal, tmp_path: Path, command: str) -> None:
+    (line,) = new_terminal.type(*command.split(), status=2)
+    assert line.startswith(f"QUARTET_DATABASE: there is no {tmp_path}/new/quartet.sqlite3; build/demo.env names that")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_database_is_created_for_a_key_on_request(new_terminal: Terminal) -> None:
+    new_terminal.type("keys", "create", "--create-database")
+    assert len(new_terminal.type("keys", "list")) == 2
+
+
+def test_an_interrupted_command_prints_nothing() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(60)
+        database = f"postgresql://quartet:x@127.0.0.1:{silent.getsockname()[1]}/quartet"
+        run = subprocess.Popen(
+            # Background processes of a shell, and their children, ignore the signal.
+            ["env", "--default-signal=INT", sys.executable, "-m", "frontend", "keys", "list"],
+            cwd=ROOT,
+            env={**os.environ, "QUARTET_DATABASE": database},
+            stderr=subprocess.PIPE,
+        )
+        connection, _ = silent.accept()
+        # Now it waits for the database's answer.
+        assert connection.recv(1)
+        run.send_signal(signal.SIGINT)
+        _, said = run.communicate(timeout=30)
+        connection.close()
+    assert (run.returncode, said) == (130, b"")
+
+
+STARTED = """
+import os, sys
+print(sys.argv[1:], os.getcwd(), os.environ["PYTHONPATH"].split(os.pathsep)[0])
+sys.exit(5)
+"""
+
+
+@pytest.mark.parametrize("command", checkout.COMMANDS)
+def test_each_command_is_a_module_of_the_checkout(command: str) -> None:
+    module, _ = checkout.COMMANDS[command]
+    assert ROOT.joinpath(*module.split("."), "__main__.py").is_file()
+
+
+def test_the_module_runs_in_the_current_folder_with_the_arguments(tmp_path: Path) -> None:
+    root, elsewhere = tmp_path / "checkout", tmp_path / "elsewhere"
+    package = root / "scripts" / "compare"
+    package.mkdir(parents=True)
+    elsewhere.mkdir()
+    for folder in (package, package.parent):
+        (folder / "__init__.py").touch()
+    (package / "__main__.py").write_text(STARTED, encoding="utf-8")
+    call = f"checkout.start('compare', ['--texts', 'a b'], Path({str(root)!r}))"
+    code = f"from pathlib import Path; from frontend.commands import checkout; {call}"
+    command, environ = [sys.executable, "-c", code], os.environ | {"PYTHONPATH": str(ROOT)}
+    ended = subprocess.run(command, cwd=elsewhere, env=environ, capture_output=True, text=True, check=False)
+    assert ended.stdout == f"['--texts', 'a b'] {elsewhere} {root}\n"
+    assert ended.returncode == 5
+
+
+def test_without_a_checkout_the_command_names_what_it_needs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert checkout.start("compare", [], tmp_path) == 2
+    assert capsys.readouterr().err == "quartet compare works in a checkout of Quartet, after 'make install'\n"
+
+
+def test_the_commands_are_in_the_help() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "frontend", "--help"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert all(command in ended.stdout for command in checkout.COMMANDS)
