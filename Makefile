@@ -56,11 +56,7 @@ $(VENV)/installed-clients: $(VENV)/base tests/clients/requirements.txt tests/cli
 	@$(INSTALL) clients
 	@touch $@
 
-$(VENV)/installed-bench: $(VENV)/installed scripts/benchmark/requirements.txt
-	@$(INSTALL) bench
-	@touch $@
-
-$(VENV)/installed-lab: $(VENV)/installed-tests $(VENV)/installed-bench lab/requirements.txt
+$(VENV)/installed-lab: $(VENV)/installed-tests lab/requirements.txt
 	@$(INSTALL) lab
 	@touch $@
 
@@ -87,7 +83,7 @@ lint: $(VENV)/installed-tests ## ruff, mypy strict, and the docs' language and l
 	@$(BIN)/mypy
 	@cd model_repository/whisper_turbo/1 && ../../../$(BIN)/mypy --config-file ../../../pyproject.toml features.py engines.py alignment.py search.py tokens.py transcript.py windows.py graphs.py openvino_engine.py ctranslate_engine.py recognizer.py
 	@cd model_repository/m3_embedder/1 && ../../../$(BIN)/mypy --config-file ../../../pyproject.toml graphs.py blocks.py texts.py
-	@cd scripts/local_triton/backends/onnxruntime && ../../../../$(BIN)/mypy --explicit-package-bases --config-file ../../../../pyproject.toml model_config.py batching.py session.py watch.py
+	@cd scripts/local_triton/backends/onnxruntime && ../../../../$(BIN)/mypy --explicit-package-bases --config-file ../../../../pyproject.toml model_config.py
 
 $(VENV)/installed-browser: tests/requirements.txt
 	@command -v chromium >/dev/null || { echo "installing Chromium, for the tests of the pages"; \
@@ -137,12 +133,12 @@ test: check-python ## lint, export the demo models, and every test, those agains
 	@$(BIN)/python -m pytest -m alone $$(grep -rl --include='test_*.py' 'mark\.alone' tests)
 
 bench: check-export ## measure every operation under load; BENCH="--operations embeddings --callers 16 --seconds 20"
-	@$(MAKE) --no-print-directory $(VENV)/installed-bench
+	@$(MAKE) --no-print-directory install
 	@$(EXPORT)
 	@$(BIN)/python -m scripts.benchmark $(BENCH)
 
 tune: check-export ## sweep a model's settings for a latency target; TUNE="--model m3_embedder --p95 1.0"
-	@$(MAKE) --no-print-directory $(VENV)/installed-bench
+	@$(MAKE) --no-print-directory install
 	@$(EXPORT)
 	@$(BIN)/python -m scripts.benchmark.product.tune $(TUNE)
 

@@ -16,11 +16,11 @@ _CANNOT, _INTERRUPTED = 2, 130
 
 
 def main() -> int:
-    """The exit status of the command; 2 with a sentence where it cannot be done."""
+    """The exit status of the command; 2, with one sentence, if it cannot run."""
     spare_this_machine(os.environ)
     parser = argparse.ArgumentParser(prog="quartet", description="Commands that ask a running product.")
     commands = parser.add_subparsers(dest="command", required=True)
-    # Each needs packages that the other does not.
+    # Each command needs packages that the other does not.
     for name in [name for name in COMMANDS if name in sys.argv[1:2]] or COMMANDS:
         importlib.import_module(f"client.{name}.command").add_parser(commands)
     arguments = parser.parse_args()
@@ -30,7 +30,7 @@ def main() -> int:
         print(error, file=sys.stderr)
         return _CANNOT
     except OSError as error:
-        # A file that is not there, a disk that is full.
+        # For example, a missing file or a full disk.
         print(f"{error.filename}: {error.strerror}" if error.filename else error, file=sys.stderr)
         return _CANNOT
     except KeyboardInterrupt:

@@ -94,8 +94,8 @@ class Api:
 def _refusal(response: aiohttp.ClientResponse, content: bytes) -> Refusal:
     try:
         error: dict[str, Any] = orjson.loads(content)["error"]
-        told = str(error["message"])[:_LONGEST_MESSAGE], str(error["type"]), str(error.get("param") or "")
+        fields = str(error["message"])[:_LONGEST_MESSAGE], str(error["type"]), str(error.get("param") or "")
     except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
-        told = f"the server answers {response.status} {response.reason}", "", ""
+        fields = f"the server answers {response.status} {response.reason}", "", ""
     seconds = response.headers.get("Retry-After", "")
-    return Refusal(response.status, *told, float(seconds) if seconds.isascii() and seconds.isdecimal() else 0.0)
+    return Refusal(response.status, *fields, float(seconds) if seconds.isascii() and seconds.isdecimal() else 0.0)

@@ -20,7 +20,7 @@ COPY scripts /app/scripts
 # What is offered, which the export checks its own list against, and people's recordings.
 COPY frontend/__init__.py /app/frontend/__init__.py
 COPY frontend/catalogue /app/frontend/catalogue
-COPY client/__init__.py client/recordings.py /app/client/
+COPY client/__init__.py /app/client/
 COPY client/recordings /app/client/recordings
 COPY model_repository /app/model_repository
 # What libraries keep of their own goes where there is room.

@@ -8,7 +8,6 @@ quartet usage --by day,operation
 quartet audit --since 2026-11-20
 quartet bulk embed texts.jsonl --output vectors.jsonl
 quartet compare --texts texts.txt
-quartet gpu-check
 quartet verify --facts demo
 quartet tokens issue --subject phone-1 --seconds 3600
 

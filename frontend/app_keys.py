@@ -10,7 +10,7 @@ from frontend.access.registry import Registry
 from frontend.access.throttles import UnbilledWorkThrottle, WrongKeys
 from frontend.catalogue.exports import Export
 from frontend.dispatch.dispatcher import Dispatcher
-from frontend.dispatch.pool import Pool
+from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.http.answers import CONTEXT as CONTEXT
 from frontend.http.answers import MEMORY_RESERVATION as MEMORY_RESERVATION
 from frontend.http.answers import SETTINGS as SETTINGS
@@ -23,8 +23,8 @@ from frontend.operations.rerank.pipeline import RerankPipeline
 from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.transcription.pipeline import TranscriptionPipeline
 from frontend.usage.bill import Billing
-from frontend.usage.books import Books
 from frontend.usage.outcomes import Outcomes
+from frontend.usage.queries import UsageQueries
 from frontend.usage.recorder import Recorder
 
 ADMIN: web.AppKey[Identifies] = web.AppKey("admin")
@@ -35,15 +35,15 @@ EXPORTS: web.AppKey[Mapping[str, Export]] = web.AppKey("exports")
 LIMITER = web.AppKey("limiter", Limiter)
 DISPATCHER = web.AppKey("dispatcher", Dispatcher)
 REGISTRY = web.AppKey("registry", Registry)
-BOOKS = web.AppKey("books", Books)
+USAGE = web.AppKey("usage", UsageQueries)
 RECORDER = web.AppKey("recorder", Recorder)
 OUTCOMES = web.AppKey("outcomes", Outcomes)
 UNPAID = web.AppKey("unpaid", UnbilledWorkThrottle)
 MEMORY_BUDGET = web.AppKey("memory_budget", MemoryBudget)
 JSON_BODIES = web.AppKey("json_bodies", JsonBodies)
-AUDIO = web.AppKey("audio", Pool)
-TEXT = web.AppKey("text", Pool)
-THREADS = web.AppKey("threads", Pool)
+AUDIO = web.AppKey("audio", WorkerQueue)
+TEXT = web.AppKey("text", WorkerQueue)
+THREADS = web.AppKey("threads", WorkerQueue)
 TRACER: web.AppKey[Tracer] = web.AppKey("tracer")
 BILLING = web.RequestKey("billing", Billing)
 CALLER = web.RequestKey("caller", Caller)

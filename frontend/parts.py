@@ -22,9 +22,9 @@ from frontend.database.migrate import migrate
 from frontend.discovery.discovery import Connect, Discovery
 from frontend.discovery.resolver import Resolver
 from frontend.dispatch.dispatcher import Dispatcher
-from frontend.dispatch.pool import Pool
 from frontend.dispatch.queue import Bounds
 from frontend.dispatch.scheduler import Rules
+from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.http.json import JsonBodies
 from frontend.http.memory import MemoryBudget
 from frontend.observe.tracing import OFF
@@ -37,9 +37,9 @@ from frontend.peers.frontends import FixedFrontends, Frontends, SharedFrontends
 from frontend.processes.background import Repeating, measure_loop_delay
 from frontend.processes.offload import Offload, Threads, import_once
 from frontend.text.phonemes import load_phonemizer
-from frontend.usage.books import Books
-from frontend.usage.ledger import Repeats
+from frontend.usage.ledger import IdempotencyWindow
 from frontend.usage.outcomes import Outcomes
+from frontend.usage.queries import UsageQueries
 from frontend.usage.recorder import Recorder
 
 _FRONTENDS: web.AppKey[Frontends] = web.AppKey("frontends")
@@ -84,7 +84,7 @@ async def _frontends(app: web.Application, closing: AsyncExitStack) -> None:
     settings = app[keys.SETTINGS]
     if settings.redis:
         app[_FRONTENDS] = SharedFrontends(
-            settings.redis, lambda: app[keys.DISPATCHER].tells(), lambda: app[keys.DISPATCHER].share()
+            settings.redis, lambda: app[keys.DISPATCHER].snapshot(), lambda: app[keys.DISPATCHER].share()
         )
     else:
         app[_FRONTENDS] = FixedFrontends(settings.frontends)
@@ -123,14 +123,14 @@ async def _usage(app: web.Application, closing: AsyncExitStack) -> None:
     settings = app[keys.SETTINGS]
     engine = open_engine(settings.database, settings.database_connections)
     closing.push_async_callback(engine.dispose)
-    repeats = Repeats(settings.repeat_seconds, settings.repeat_answers)
+    repeats = IdempotencyWindow(settings.repeat_seconds, settings.repeat_answers)
     app[keys.RECORDER] = recorder = Recorder(engine, settings.usage_folder, repeats)
     closing.push_async_callback(recorder.close)
     await recorder.start()
     app[keys.OUTCOMES] = outcomes = Outcomes(engine)
     closing.push_async_callback(outcomes.close)
     outcomes.start()
-    app[keys.BOOKS] = Books(engine)
+    app[keys.USAGE] = UsageQueries(engine)
 
 
 async def _dispatch(app: web.Application, closing: AsyncExitStack) -> None:
@@ -143,9 +143,9 @@ async def _dispatch(app: web.Application, closing: AsyncExitStack) -> None:
     audio = Offload("audio", settings.audio_workers, tasks=_AUDIO_TASKS, seconds=_AUDIO_SECONDS, prepare=load_detector)
     text = Offload("text", settings.text_workers, tasks=_TEXT_TASKS, seconds=_TEXT_SECONDS, prepare=load_phonemizer)
     app[keys.DISPATCHER] = dispatcher
-    app[keys.AUDIO] = Pool(dispatcher.fix("audio", settings.audio_workers), audio)
-    app[keys.TEXT] = Pool(dispatcher.fix("text", settings.text_workers), text)
-    app[keys.THREADS] = Pool(dispatcher.fix("threads", settings.threads), Threads(settings.threads))
+    app[keys.AUDIO] = WorkerQueue(dispatcher.add_local_queue("audio", settings.audio_workers), audio)
+    app[keys.TEXT] = WorkerQueue(dispatcher.add_local_queue("text", settings.text_workers), text)
+    app[keys.THREADS] = WorkerQueue(dispatcher.add_local_queue("threads", settings.threads), Threads(settings.threads))
     for pool in (app[keys.THREADS], app[keys.TEXT], app[keys.AUDIO]):
         closing.push_async_callback(pool.close)
 
@@ -162,7 +162,7 @@ async def _operations(app: web.Application, closing: AsyncExitStack) -> None:
     app[keys.EMBEDDINGS] = EmbeddingPipeline(settings, dispatcher, threads)
     app[keys.RERANK] = RerankPipeline(settings, dispatcher, threads)
     if settings.chat_upstream:
-        dispatcher.fix(CHAT, max(1, settings.chat_concurrency // settings.workers))
+        dispatcher.add_local_queue(CHAT, max(1, settings.chat_concurrency // settings.workers))
         app[keys.CHAT] = chat = ChatPipeline(settings, dispatcher)
         closing.push_async_callback(chat.close)
 

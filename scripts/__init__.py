@@ -1,7 +1,6 @@
-"""What runs, exports and measures the product; none of it is part of a deployment but the export."""
+"""Runs, exports and measures the product. Only the export is part of a deployment."""
 
 import os
 
-# ONNX Runtime tells Microsoft of its use, unless this stands in the environment before it is loaded. What is started
-# from here, a local Triton for one, inherits it.
+# ONNX Runtime sends usage data to Microsoft unless this is set before it is loaded. Child processes inherit it.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")

@@ -1,4 +1,4 @@
-"""Writes anew the parts of the documents that come from the code: ``make documents``."""
+"""Generates the parts of the documents that come from the code: ``make documents``."""
 
 import dataclasses
 import re
@@ -15,7 +15,7 @@ from scripts.benchmark.common.output import head, line
 from scripts.capacity import report
 
 _ROOT = Path(__file__).parents[1]
-# Above the settings from that one on.
+# Headings, by the first setting below each.
 _HEADINGS = {
     "host": "Server",
     "database": "Database, charges and Redis",
@@ -61,7 +61,7 @@ def _metric(row: Row) -> Sequence[str]:
     return f"`{row.name}`", row.type, row.unit, ", ".join(f"`{label}`" for label in row.labels), row.help
 
 
-# What makes the part of a document that stands between its marks.
+# Generators of the part between the marks, by document.
 PARTS: Mapping[str, Callable[[], str]] = {
     "docs/api.md": lambda: guide(Settings()),
     "docs/configuration.md": _settings,
@@ -72,11 +72,11 @@ _PART = re.compile(r"(?<=<!-- from the code -->\n).*?(?=<!-- end -->)", re.DOTAL
 
 
 def written(document: str) -> tuple[str, str]:
-    """A document as it is, and as it is to be."""
+    """The text of a document, and the text with the generated part."""
     text = (_ROOT / document).read_text(encoding="utf-8")
     made, places = _PART.subn(lambda _: f"\n{PARTS[document]()}\n", text)
     if places != 1:
-        raise ValueError(f"{document} must have one place for what comes from the code")
+        raise ValueError(f"{document} must have one generated part")
     return text, made
 
 

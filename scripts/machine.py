@@ -1,6 +1,4 @@
-"""How much of this machine there is to use: processors, cores and memory, the limits of a container included; and what
-is taken and installed.
-"""
+"""Processors, cores and memory that this process may use, with a container's limits; memory in use; versions."""
 
 import math
 import os
@@ -8,20 +6,19 @@ from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
 
-# What cgroup v2 writes where there is no limit.
+# cgroup v2's word for no limit.
 _NO_LIMIT = "max"
 
 
 def processors(root: Path = Path("/")) -> int:
-    """Processors this process may run on at once, at least 1: its affinity and its cgroups' quotas, rounded up."""
+    """Processors that this process may use, at least 1: its affinity and its cgroups' quotas, rounded up."""
     return max(1, min([len(os.sched_getaffinity(0)), *map(math.ceil, _quotas(root))]))
 
 
 def cores(root: Path = Path("/")) -> int:
-    """Cores this process may compute on at once, at least 1: of a core's hyper-threads one, of NUMA nodes the largest.
+    """Cores that one run of a model may use, at least 1, without hyper-threads, on the largest NUMA node.
 
-    Threads of one run share caches and sums: a second hyper-thread adds no unit that multiplies, another node's memory
-    is far away.
+    A second hyper-thread adds no multiplier, and the memory of another node is slow.
     """
     allowed = os.sched_getaffinity(0)
     system = root / "sys/devices/system"
@@ -38,27 +35,27 @@ def _text(path: Path) -> str:
 
 
 def _numbers(text: str) -> set[int]:
-    """The processors of a list as Linux writes it: ``0-3,8``."""
+    """The numbers of a list in Linux's form: ``0-3,8``."""
     ranges = [part.partition("-") for part in text.split(",") if part]
     return {number for first, _, last in ranges for number in range(int(first), int(last or first) + 1)}
 
 
 def memory_bytes(root: Path = Path("/")) -> int:
-    """Bytes of memory this process may use: the machine's, or the least that its cgroups allow."""
+    """Bytes of memory that this process may use: the machine's, or the smallest limit of its cgroups."""
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     texts = [*_read(root, "", "memory.max"), *_read(root, "memory", "memory.limit_in_bytes")]
     return min([physical, *(int(text) for text in texts if text != _NO_LIMIT)])
 
 
 def held_bytes(field: str, process: int | str = "self") -> int:
-    """Bytes of memory that a process holds, by their name in its status: VmRSS, VmHWM or RssAnon; 0 of an ended one."""
+    """Bytes of memory of a process, by the name in its status: VmRSS, VmHWM or RssAnon; 0 if it ended."""
     status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
     _, _, rest = status.partition(f"{field}:")
     return int(rest.split()[0]) * 1024 if rest else 0
 
 
 def versions(packages: Iterable[str], missing: str) -> dict[str, str]:
-    """Of the packages that are installed, and ``missing`` for the others."""
+    """The version of each package, or ``missing``."""
     found = {}
     for package in packages:
         try:
@@ -69,7 +66,7 @@ def versions(packages: Iterable[str], missing: str) -> dict[str, str]:
 
 
 def _quotas(root: Path) -> Iterator[float]:
-    """In processors; those of v2 are quota and period in one file."""
+    """Quotas in processors. cgroup v2 has quota and period in one file."""
     first = zip(*(_read(root, "cpu", f"cpu.cfs_{name}_us") for name in ("quota", "period")), strict=True)
     for quota, period in (*first, *(text.split() for text in _read(root, "", "cpu.max"))):
         if quota != _NO_LIMIT and int(quota) > 0:
@@ -77,7 +74,7 @@ def _quotas(root: Path) -> Iterator[float]:
 
 
 def _read(root: Path, controller: str, file: str) -> Iterator[str]:
-    """What ``file`` says in this process's cgroup and in each that it lies in; v2 has no ``controller``."""
+    """The contents of ``file`` in this process's cgroup and its parents. cgroup v2 has no ``controller``."""
     mounted = root / "sys/fs/cgroup" / controller
     for inner in (path for name, path in _cgroups(root) if controller in name):
         # A container sees its own cgroup at the mount, whatever the path in /proc says.
@@ -88,7 +85,7 @@ def _read(root: Path, controller: str, file: str) -> Iterator[str]:
 
 
 def _cgroups(root: Path) -> Iterator[tuple[list[str], Path]]:
-    """Controllers and path of each hierarchy that this process is in; that of v2 has one controller without a name."""
+    """Controllers and path of each hierarchy of this process. That of v2 has one controller with an empty name."""
     path = root / "proc/self/cgroup"
     for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
         _, controllers, inner = line.split(":", 2)

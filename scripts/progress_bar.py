@@ -1,18 +1,18 @@
-"""How far something is: one bar on a terminal, anywhere else a line now and then."""
+"""Progress as a bar on a terminal, and as occasional lines elsewhere."""
 
 import time
 from typing import TextIO
 
-# Without a terminal a line comes so long after the last one at the earliest, and where nothing has changed, later.
+# Without a terminal: least seconds between two lines, and between two equal lines.
 _LINE_SECONDS = 10.0
-_SILENCE_SECONDS = 30.0
+_REPEAT_SECONDS = 30.0
 
 
 class ProgressBar:
-    """``total`` models on their way, told on ``screen``."""
+    """The progress of ``total`` models, on ``screen``."""
 
     def __init__(self, screen: TextIO, what: str, total: int) -> None:
-        # Whoever is told what is wrong before anything is installed has it not.
+        # Preflight imports this module before anything is installed.
         from tqdm import tqdm
 
         self._screen, self._what, self._total = screen, what, total
@@ -26,24 +26,24 @@ class ProgressBar:
             dynamic_ncols=True,
             bar_format=shape,
         )
-        self._started, self._told_at, self._told = time.monotonic(), float("-inf"), ""
+        self._started, self._printed_at, self._printed = time.monotonic(), float("-inf"), ""
 
     def show(self, done: int, doing: str = "") -> None:
-        """So many models are done, and this is what goes on; to be called at least every second or so."""
+        """Show how many models are done and what happens now; call this about once a second."""
         if not self._bar.disable:
             self._bar.n = done
             self._bar.set_postfix_str(doing)
             return
         text, now = f"{self._what} {done}/{self._total} models, {doing}".rstrip(", "), time.monotonic()
-        if now - self._told_at >= (_SILENCE_SECONDS if text == self._told else _LINE_SECONDS):
-            self._told_at, self._told = now, text
+        if now - self._printed_at >= (_REPEAT_SECONDS if text == self._printed else _LINE_SECONDS):
+            self._printed_at, self._printed = now, text
             self.say(f"{self._bar.format_interval(now - self._started)} {text}")
 
     def say(self, line: str) -> None:
-        """A line that stays on the screen."""
+        """Print a line that stays on the screen."""
         self._bar.write(line, file=self._screen)
         self._screen.flush()
 
     def close(self) -> None:
-        """Take the bar away, for whoever writes next."""
+        """Remove the bar."""
         self._bar.close()

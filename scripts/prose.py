@@ -1,18 +1,13 @@
-"""Check the language and the links of the docs: ``python -m scripts.prose`` prints what to change, and exits with 1.
+"""Check the language and the links of the docs: ``python -m scripts.prose`` prints what to change, and exits with 1."""
 
-``--stats`` prints the number of lines and the words per sentence of each page instead.
-"""
-
-import argparse
 import re
-import statistics
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 _ROOT = Path(__file__).parents[1]
 _MOST_WORDS = 30
-# Wordings that readers stumble over, with what to write instead.
+# Hard wordings, and what to write instead.
 _AVOIDED = {
     r"\b(is|are|was) told\b": "say who prints, reports or passes it",
     r"\bof which\b": "a new sentence",
@@ -32,7 +27,7 @@ def pages() -> list[Path]:
 
 
 def sentences(text: str) -> Iterator[str]:
-    """Those of paragraphs and lists; headings, tables, code and pictures have none."""
+    """The sentences of paragraphs and lists, without headings, tables, code and pictures."""
     text = re.sub(r"```.*?```|<!--.*?-->", "", text, flags=re.DOTALL)
     text = re.sub(r"^(    .*|\||#|!\[)[^\n]*$", "", text, flags=re.MULTILINE)
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", re.sub(r"`[^`]*`", "x", text))
@@ -66,23 +61,7 @@ def problems(text: str) -> Iterator[str]:
                 yield f"write {better!r}: {sentence}"
 
 
-def _stats() -> None:
-    lengths: list[int] = []
-    for page in pages():
-        text = page.read_text(encoding="utf-8")
-        its = sorted(len(sentence.split()) for sentence in sentences(text)) or [0]
-        lengths += its
-        print(f"{page.name:20} {text.count(chr(10)):4} lines  median {statistics.median(its):4} words")
-    lengths.sort()
-    print(f"all: median {statistics.median(lengths)} words, 95th percentile {lengths[int(0.95 * len(lengths))]}")
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--stats", action="store_true")
-    if parser.parse_args().stats:
-        _stats()
-        return
     found = [
         f"{page.relative_to(_ROOT)}: {problem}"
         for page in pages()

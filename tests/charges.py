@@ -1,6 +1,7 @@
-"""A caller of an organisation, and what the application has charged."""
+"""A key of an organisation, calls that cost money, and the charges of the application."""
 
-from typing import Any
+import sqlite3
+from typing import Any, NoReturn
 
 from sqlalchemy import select
 
@@ -9,7 +10,7 @@ from frontend.access.registry import Registry
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.database.tables import USAGE_EVENTS
-from tests.conftest import KEY, Client
+from tests.conftest import KEY, Client, bearer
 from tests.fakes import add_key
 
 ORG_KEY = api_key.new_key()
@@ -26,6 +27,11 @@ async def other_key(settings: Settings, **values: Any) -> str:
     return key
 
 
+def find_disk_full(*arguments: object) -> NoReturn:
+    """What a spool does on a full disk."""
+    raise sqlite3.OperationalError("database or disk is full")
+
+
 async def charges(client: Client, settings: Settings) -> list[dict[str, Any]]:
     """Every row of the ledger, after the application has ended."""
     await client.close()
@@ -37,7 +43,7 @@ async def charges(client: Client, settings: Settings) -> list[dict[str, Any]]:
 
 
 async def speak(client: Client, text: str = TEXT, *, key: str = KEY, **headers: str) -> tuple[int, Any]:
-    """The status and, where it is no audio, the error."""
-    headers["Authorization"] = f"Bearer {key}"
-    async with client.post("/v1/audio/speech", json={"input": text, "voice": "amy"}, headers=headers) as response:
+    """The status, and the audio or the error."""
+    said = {"input": text, "voice": "amy"}
+    async with client.post("/v1/audio/speech", json=said, headers=bearer(key) | headers) as response:
         return response.status, (await response.read() if response.status == 200 else (await response.json())["error"])

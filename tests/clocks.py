@@ -1,4 +1,4 @@
-"""A clock of the limits that stands until a test moves it, in this process and in Redis: no minute ends by itself.
+"""A clock of the rate limits that stands until a test moves it, in this process and in Redis.
 
 And an event loop whose time passes only while nobody works.
 """
@@ -28,7 +28,7 @@ class LimitsClock:
         counters._TAKE = _TAKE.replace(_OF_REDIS, f"{{'{seconds}', '{microseconds}'}}")
 
     def close(self) -> None:
-        """The machine's clock from here on."""
+        """Use the machine's clock again."""
         MemoryCounters.__init__.__defaults__ = self._defaults
         counters._TAKE = _TAKE
 
@@ -58,5 +58,5 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return self._virtual.now
 
     def asks(self, count: int) -> None:
-        """So many more answers are awaited, or fewer."""
+        """Change the number of awaited answers by ``count``."""
         self._virtual.asked += count

@@ -1,5 +1,6 @@
 """Shared set-up: a clean environment, the application with a fake Triton, and the whole product with a real one."""
 
+import dataclasses
 import logging
 import os
 import shutil
@@ -31,11 +32,11 @@ from tests.databases import PostgresServer
 from tests.fakes import FakeTriton, add_key
 from tests.redis import RedisServer
 
-# What tests start and ask is on this machine.
+# Everything that tests call is on this machine.
 spare_this_machine(os.environ)
-# They are for processors: CUDA shows no GPU of this machine to them and to what they start.
+# Tests and the processes that they start see no GPU.
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
-# These machines are noisy: how long an example takes says nothing.
+# Machines are noisy: the time of an example means nothing.
 hypothesis.settings.register_profile("quartet", deadline=None)
 hypothesis.settings.load_profile("quartet")
 ROOT = Path(__file__).parents[1]
@@ -62,7 +63,7 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         if name.startswith(PREFIX):
             monkeypatch.delenv(name)
     yield
-    # Command lines that tests call silence the logs of libraries.
+    # Commands that tests call silence the logs of libraries.
     logging.disable(logging.NOTSET)
 
 
@@ -91,7 +92,7 @@ def postgres() -> Iterator[PostgresServer]:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def empty_database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The address of a database without tables, of each kind in turn."""
+    """The address of a database without tables, once SQLite and once Postgres."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/empty.sqlite3"
     server: PostgresServer = request.getfixturevalue("postgres")
@@ -108,7 +109,7 @@ def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServ
 
 @pytest.fixture
 def limits_clock() -> Iterator[LimitsClock]:
-    """To be asked for before whatever counts requests is made."""
+    """Request it before the application, which reads the clock as it starts."""
     clock = LimitsClock()
     yield clock
     clock.close()
@@ -128,16 +129,23 @@ def settings_in(folder: Path, **values: Any) -> Settings:
 
 
 @pytest.fixture
-def settings(database: Path, tmp_path: Path) -> Settings:
+def settings(database: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Settings:
+    """Of an application that a test has for itself, with the values of its ``settings`` marks."""
     shutil.copy(database, tmp_path / "quartet.sqlite3")
-    return settings_in(tmp_path)
+    marks = reversed(list(request.node.iter_markers("settings")))
+    values = {name: value for mark in marks for name, value in mark.kwargs.items()}
+    return dataclasses.replace(settings_in(tmp_path), **values)
+
+
+def bearer(key: str) -> dict[str, str]:
+    """The header of a request with an API key or a token."""
+    return {"Authorization": f"Bearer {key}"}
 
 
 @pytest.fixture
 def mobile(settings: Settings) -> dict[str, str]:
     """The header of a mobile token."""
-    token = Tokens(settings.jwt_audience, settings.jwt_issuer, JWT_SECRET).issue("phone-1", 600)
-    return {"Authorization": f"Bearer {token}"}
+    return bearer(Tokens(settings.jwt_audience, settings.jwt_issuer, JWT_SECRET).issue("phone-1", 600))
 
 
 @pytest.fixture
@@ -148,7 +156,7 @@ def triton() -> FakeTriton:
 def running(settings: Settings, triton: FakeTriton, key: str = KEY) -> Client:
     """The application over HTTP, with a key in every request; to be entered."""
     app = create_app(settings, connect=lambda address: triton)
-    return TestClient(ProductServer(app, settings), headers={"Authorization": f"Bearer {key}"})
+    return TestClient(ProductServer(app, settings), headers=bearer(key))
 
 
 @pytest.fixture
@@ -161,7 +169,7 @@ async def client(settings: Settings, triton: FakeTriton) -> AsyncIterator[Client
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """Triton with the demo models and the frontend, as 'make run' starts them."""
     folder = tmp_path_factory.mktemp("stack")
-    # The tests call it more often than the contract's limits allow.
+    # The tests call it more often than the limits of the contract allow.
     limits = "\n".join(f"{name} = 1_000_000" for name in LIMITS)
     text = f"wrong_keys_a_minute = 0\nunpaid_seconds = 1000\n[limits]\n{limits}\n"
     (folder / "quartet.toml").write_text(text, encoding="utf-8")

@@ -12,10 +12,10 @@ import pgserver
 
 
 class PostgresServer:
-    """One server for a whole run; every test takes a database of its own."""
+    """One server for a whole run; every test takes a new database."""
 
     def __init__(self) -> None:
-        # Not below pytest's own folders: as root the server runs as another user, who could not get there.
+        # Not below pytest's folders: if root starts the server, it runs as a user who cannot read them.
         self._folder = Path(tempfile.mkdtemp(prefix="quartet-postgres-"))
         self._server = pgserver.get_server(self._folder / "data", cleanup_mode="stop")
 
@@ -27,7 +27,7 @@ class PostgresServer:
 
     @contextmanager
     def refusing(self, address: str) -> Iterator[None]:
-        """Within it a database ends the connections there were and takes no new ones."""
+        """Within it a database ends its connections and refuses new ones."""
         name = urlsplit(address).path.removeprefix("/")
         self._server.psql(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
         self._server.psql(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
@@ -35,7 +35,7 @@ class PostgresServer:
         self._server.psql(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
 
     def set_password(self, role: str, password: str) -> None:
-        """Of a role that may do anything and is let in with it alone; made where it is not there."""
+        """Set the password of a superuser, who needs it to connect; the role is created if it does not exist."""
         rules = self._folder / "data" / "pg_hba.conf"
         own = f"local all {role} scram-sha-256\n"
         if not (found := rules.read_text(encoding="utf-8")).startswith(own):

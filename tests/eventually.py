@@ -1,4 +1,4 @@
-"""Wait for what happens by itself, however busy the machine is."""
+"""Wait for conditions that become true, however busy the machine is."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,7 +16,7 @@ async def until(condition: Callable[[], object], seconds: float = 20.0) -> None:
 
 
 async def until_ready(url: str, seconds: float) -> None:
-    """Wait until a frontend answers that it is ready; ``TimeoutError`` where it does not in so many seconds."""
+    """Wait until a frontend is ready; ``TimeoutError`` after ``seconds``."""
     async with asyncio.timeout(seconds), aiohttp.ClientSession() as session:
         while True:
             try:

@@ -26,10 +26,10 @@ _BEAT_SECONDS = 0.001
 
 
 class Watch:
-    """Measures the longest time for which the event loop came to nothing, whether it or a thread held it up.
+    """Measures the longest time for which the event loop was blocked, by its own work or by a thread.
 
-    What counts is the processor time of this process, and no more than has passed: a machine that is busy with others
-    holds nobody up by that measure.
+    What counts is the processor time of this process, and at most the time that passed: other processes on a busy
+    machine do not count.
     """
 
     def __init__(self) -> None:

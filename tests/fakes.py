@@ -1,4 +1,4 @@
-"""A Triton whose answers can be worked out in the head, and keys that tests know beforehand."""
+"""A Triton with predictable answers, and keys that tests choose."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ _SLOTS = 16
 
 
 async def add_key(registry: Registry, key: str, **values: Any) -> None:
-    """Put a key that the test has made into the database; its limits are out of the way unless ``values`` has some."""
+    """Put a key of the test into the database, with limits that no test reaches unless ``values`` has others."""
     given = {"tier": "free", "org": None, "limits": dict.fromkeys(LIMITS, 1_000_000), "expires_at": None, **values}
     with patch.object(api_key, "new_key", lambda: key):
         await registry.create("test", **given)
@@ -33,15 +33,16 @@ class FakeTriton(Triton):
         self.calls: list[tuple[str, dict[str, NDArray[Any]]]] = []
         self.failure: ApiError | None = None
         self.up = True
+        self.lacking: set[str] = set()
         self.spoil: Callable[[Arrays], Arrays] = lambda arrays: arrays
-        # What each call waits for.
+        # Awaited by each call.
         self.wait: Callable[[], Awaitable[object]] = partial(asyncio.sleep, 0)
 
     async def close(self) -> None:
         return
 
     async def ready_models(self, models: Sequence[str]) -> set[str]:
-        return set(models) if self.up else set()
+        return set(models) - self.lacking if self.up else set()
 
     async def capacity(self, model: str) -> Capacity:
         return Capacity(_SLOTS)

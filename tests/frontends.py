@@ -23,13 +23,13 @@ MOBILE_TOKEN = Tokens("quartet-mobile", "quartet", JWT_SECRET).issue("phone-1", 
 
 @dataclass
 class Frontend:
-    """A running one: ``KEY`` and ``MOBILE_TOKEN`` are known to it and may do anything."""
+    """A running frontend, without limits for ``KEY`` and ``MOBILE_TOKEN``."""
 
     address: str
     process: subprocess.Popen[str]
 
     def held_ms(self) -> float:
-        """For how long the event loop of one that watches was held at most since the last time."""
+        """The longest time for which the event loop was blocked since the last call, of a frontend with ``--watch``."""
         self.process.send_signal(signal.SIGUSR1)
         assert self.process.stdout is not None
         return float(self.process.stdout.readline())
@@ -41,26 +41,28 @@ class Frontend:
         return port
 
 
-def prepare(folder: Path, database: str = "") -> dict[str, str]:
+def named(**settings: object) -> dict[str, str]:
+    """The variables of settings."""
+    return {f"{PREFIX}{name}": str(value) for name, value in settings.items()}
+
+
+def prepare(folder: Path, database: str = "", /, **settings: object) -> dict[str, str]:
     """Put ``KEY`` into a database, the folder's unless one is given, and limits that are out of the way into a file.
 
-    Answers the environment for both.
+    Returns the environment for both and for ``settings``.
     """
     limits = "\n".join(f"{name} = 1_000_000" for name in LIMITS)
     (folder / "quartet.toml").write_text(f"[limits]\n{limits}\n", encoding="utf-8")
     database = database or f"sqlite:///{folder}/quartet.sqlite3"
     with_registry(Settings(database=database), lambda registry: add_key(registry, KEY))
-    return {
-        CONFIG_FILE: str(folder / "quartet.toml"),
-        f"{PREFIX}DATABASE": database,
-        f"{PREFIX}USAGE_FOLDER": str(folder / "usage"),
-    }
+    own = named(DATABASE=database, USAGE_FOLDER=folder / "usage", **settings)
+    return {CONFIG_FILE: str(folder / "quartet.toml"), **own}
 
 
 @contextmanager
 def running(environ: dict[str, str], *arguments: str, within: Sequence[str] = ()) -> Iterator[Frontend]:
     """Start one with these settings, on a free port, and stop it after; ``within`` is a command that runs another."""
-    settings = {f"{PREFIX}JWT_SECRET": JWT_SECRET, f"{PREFIX}PORT": "0", f"{PREFIX}LOG_LEVEL": "ERROR", **environ}
+    settings = named(JWT_SECRET=JWT_SECRET, PORT=0, LOG_LEVEL="ERROR") | environ
     command = [*within, sys.executable, "-m", "tests.fake_frontend", *arguments]
     with subprocess.Popen(
         command, cwd=ROOT, env={**os.environ, **settings}, stdout=subprocess.PIPE, text=True

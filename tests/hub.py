@@ -138,7 +138,7 @@ def _handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
                     try:
                         self.wfile.write(piece)
                     except OSError:
-                        # Whoever asked has gone.
+                        # The client has disconnected.
                         self.close_connection = True
                         return
                     gone += len(piece)

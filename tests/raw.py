@@ -1,4 +1,4 @@
-"""HTTP as bytes over a socket, for what no client library would send."""
+"""HTTP as bytes over a socket, for requests that no client library sends."""
 
 import asyncio
 import json
@@ -12,7 +12,7 @@ from tests.conftest import KEY
 
 @dataclass
 class Answer:
-    """What came back: ``continued`` tells whether ``100 Continue`` came first."""
+    """An answer; ``continued`` says whether ``100 Continue`` came first."""
 
     status: int
     headers: dict[str, str]
@@ -46,9 +46,9 @@ def head(method: str, path: str, *lines: str, key: str = KEY) -> bytes:
     ).encode()
 
 
-def post(path: str, body: bytes, *lines: str) -> bytes:
+def post(path: str, body: bytes, *lines: str, key: str = KEY) -> bytes:
     """A whole request with a body."""
-    return head("POST", path, f"Content-Length: {len(body)}", *lines) + body
+    return head("POST", path, f"Content-Length: {len(body)}", *lines, key=key) + body
 
 
 async def answer(reader: asyncio.StreamReader) -> Answer:

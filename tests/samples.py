@@ -1,10 +1,10 @@
-"""What the metrics of this process say, and by how much that has changed."""
+"""Values of the metrics of this process, and by how much they have changed."""
 
 from prometheus_client import REGISTRY
 
 
 def value(name: str, **labels: str) -> float:
-    """Of one series; 0 where there is none yet."""
+    """The value of one series; 0 if it does not exist yet."""
     return REGISTRY.get_sample_value(name, labels) or 0.0
 
 

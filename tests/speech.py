@@ -139,7 +139,7 @@ def amr(seconds: float) -> bytes:
 
 
 def decoded(data: bytes, seconds: float = 60) -> NDArray[np.int16]:
-    """What the product decodes a file to, of at most so many seconds."""
+    """The product's decoding of a file of at most ``seconds``."""
     samples = np.zeros(int(seconds * SAMPLE_RATE), np.int16)
     return samples[: decode(io.BytesIO(data), samples)]
 

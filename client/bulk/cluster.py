@@ -1,7 +1,7 @@
-"""The work on a Ray cluster: Ray Data hands stretches of the input to actors, which do them as one machine does.
+"""Runs on a Ray cluster: Ray Data gives ranges of the input to actors, which process them as one machine does.
 
-Every node needs Ray, the input and the output at the same path, and a way to the product; this package is sent along.
-The output has a part, or files, for each stretch: one that Ray gives to a second actor is written to the same place.
+Every node needs Ray, access to the server, and the input and output at the same path. Ray sends this package.
+Each range has its own output, so a range that Ray gives to a second actor replaces the first one's.
 """
 
 import asyncio
@@ -26,12 +26,12 @@ from client.bulk.work import Worker
 
 # Processors that an actor reserves. It mostly waits for answers.
 _PROCESSORS = 0.25
-# Of each node: while the last requests of one's stretch are under way, the others send theirs.
+# Actors per node: while one waits for the last requests of its range, another sends.
 _ACTORS = 2
 
 
 class _Failures:
-    """Those of a stretch, which the driver writes down; the ones of ``before`` are known to it."""
+    """The new failures of a range, which the driver records; it knows those in ``before``."""
 
     def __init__(self, before: Collection[int]) -> None:
         self._before = before
@@ -47,19 +47,19 @@ class _Failures:
         return len(self.new)
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Nothing is open."""
 
 
 class RayActor:
-    """Does one stretch of the input after the other, with the requests of a job under way at once."""
+    """Processes ranges of the input, one after the other."""
 
     def __init__(self, job: Job, token: str) -> None:
         self._job, self._token = job, token
         self._source: Source | None = None
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, list[bytes]]:
-        """What came of each stretch, as JSON; ``ended`` is the sentence that ends the run."""
-        return {"told": [orjson.dumps(self._do(**orjson.loads(stretch))) for stretch in batch["stretch"]]}
+        """The result of each range as JSON. ``ended`` is an error that ends the run."""
+        return {"result": [orjson.dumps(self._do(**orjson.loads(chunk))) for chunk in batch["range"]]}
 
     def _do(self, first: int, failed: Collection[int]) -> dict[str, Any]:
         began, tally, failures = time.monotonic(), Tally(), _Failures(failed)
@@ -74,17 +74,17 @@ class RayActor:
 
 
 def run(job: Job, address: str) -> bool:
-    """Do what is missing on the cluster at ``address``, or one that is started here where that is ``local``."""
+    """Process missing items on the cluster at ``address``; ``local`` starts one here."""
     ray = _ray()
     if job.output.suffix in LINES:
         raise CommandError(f"{job.output}: a cluster writes parts: name a .parquet folder")
-    # Paths mean the same in every process of a node.
+    # Actors have another working directory.
     job = replace(job, input=job.input.resolve(), output=job.output.resolve())
 
     def work(context: RunContext) -> bool:
         try:
             _connect(ray, address)
-            _follow(_told(ray, context), context)
+            _record(_results(ray, context), context)
         except ray.exceptions.RayError as error:
             raise CommandError(f"--ray {address}: {str(error).strip().splitlines()[0]}") from error
         finally:
@@ -95,7 +95,7 @@ def run(job: Job, address: str) -> bool:
 
 
 def _ray() -> Any:
-    # Ray tells its makers of each cluster that it starts, and looks at this then.
+    # Ray sends usage statistics of each cluster that it starts, unless this is set.
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     try:
         import ray.data
@@ -117,20 +117,20 @@ def _connect(ray: Any, address: str) -> None:
         raise CommandError(f"--ray {address}: {error}") from None
 
 
-def _told(ray: Any, context: RunContext) -> Iterator[Mapping[str, Any]]:
-    """What actors tell of their stretches, as they end."""
+def _results(ray: Any, context: RunContext) -> Iterator[Mapping[str, Any]]:
+    """The actors' results, as they arrive."""
     part, total = context.job.operation.part, context.source.count
-    failures, stretches = context.output.failures if isinstance(context.output, AudioFiles) else None, []
+    failures, ranges = context.output.failures if isinstance(context.output, AudioFiles) else None, []
     for first in range(0, total, part):
         failed = [n for n in range(first, min(first + part, total)) if failures is not None and failures.has(n)]
-        stretches.append({"stretch": orjson.dumps({"first": first, "failed": failed})})
-    if not stretches:
+        ranges.append({"range": orjson.dumps({"first": first, "failed": failed})})
+    if not ranges:
         return
     nodes = sum(node["Alive"] for node in ray.nodes())
-    actors = max(1, min(len(stretches), context.job.at_once, _ACTORS * nodes))
+    actors = max(1, min(len(ranges), context.job.at_once, _ACTORS * nodes))
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     ray.data.DataContext.get_current().enable_progress_bars = False
-    rows = ray.data.from_items(stretches, override_num_blocks=len(stretches)).map_batches(
+    rows = ray.data.from_items(ranges, override_num_blocks=len(ranges)).map_batches(
         RayActor,
         batch_size=1,
         compute=ray.data.ActorPoolStrategy(size=actors, max_tasks_in_flight_per_actor=1),
@@ -141,16 +141,16 @@ def _told(ray: Any, context: RunContext) -> Iterator[Mapping[str, Any]]:
         },
     )
     for row in rows.iter_rows():
-        yield orjson.loads(row["told"])
+        yield orjson.loads(row["result"])
 
 
-def _follow(told: Iterator[Mapping[str, Any]], context: RunContext) -> None:
-    """Count what actors tell, and write down what failed where they do not."""
-    for place, one in enumerate(told):
-        if "ended" in one:
-            raise CommandError(one["ended"])
+def _record(results: Iterator[Mapping[str, Any]], context: RunContext) -> None:
+    """Count results, and record failures that actors did not record."""
+    for place, result in enumerate(results):
+        if "ended" in result:
+            raise CommandError(result["ended"])
         if place == 0:
-            context.progress.begin(one["seconds"])
-        context.progress.note(**one["tally"])
-        for number, name, values in one["failures"]:
+            context.progress.begin(result["seconds"])
+        context.progress.note(**result["tally"])
+        for number, name, values in result["failures"]:
             context.output.fail(Item(number, name), values["error"])

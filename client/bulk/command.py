@@ -12,22 +12,22 @@ from client.bulk.run import run as run_here
 
 _FAILED = 1
 _MOST = 1_000_000
-# Options that go into every request, by operation.
+# Options of every request, by operation.
 _OPTIONS: Mapping[str, Mapping[str, str]] = {
     "embed": {"model": "embed-m3"},
     "transcribe": {
         "model": "stt-1 or stt-1-hd",
-        "language": "the language of all recordings (found in each)",
+        "language": "the language of all recordings (default: detected in each)",
         "prompt": "names and words that occur",
     },
     "speak": {
         "voice": "one of the voices",
-        "language": "in the place of a voice: its usual one",
+        "language": "instead of a voice: the default voice of this language",
         "model": "tts-1 or tts-1-hd",
     },
 }
-_EPILOG = f"""{KEY} has a key of the tier bulk. The same command goes on where it was, whatever ended it. Exit
-status: 0 where every item is done, 1 where some have failed or it was interrupted, 2 where it cannot be done."""
+_EPILOG = f"""{KEY} has a key of the tier bulk. Repeat the command to continue after any interruption. Exit status: 0 if
+all items are done, 1 if some failed or it was interrupted, 2 if it cannot run."""
 _HELP = {
     "embed": "texts to vectors: into a .jsonl file, or a .parquet folder",
     "transcribe": "recordings to text: into a .jsonl file, or a .parquet folder",
@@ -43,17 +43,21 @@ def add_parser(commands: Any) -> None:
     for action, options in _OPTIONS.items():
         parser = actions.add_parser(action, help=_HELP[action], description=_HELP[action], epilog=_EPILOG)
         parser.add_argument("input", type=Path, help="a folder of files, a .jsonl file, or a .parquet file or folder")
-        parser.add_argument("--output", type=Path, required=True, help="where it goes; the same again goes on there")
-        parser.add_argument("--column", default="", help="the field of lines or rows: text, and path of recordings")
+        parser.add_argument(
+            "--output", type=Path, required=True, help="the output; the same name continues an earlier run"
+        )
+        parser.add_argument("--column", default="", help="the field of lines or rows (text, or path for recordings)")
         for name, text in options.items():
             parser.add_argument(f"--{name}", default="", help=text)
-        parser.add_argument("--retry-failed", action="store_true", help="do what has failed again, too")
-        parser.add_argument("--concurrency", type=_number, default=16, help="requests under way at once (16)")
+        parser.add_argument("--retry-failed", action="store_true", help="retry failed items too")
+        parser.add_argument("--concurrency", type=_number, default=16, help="requests in flight (16)")
         parser.add_argument("--patience", type=_number, default=3600, help="seconds without an answer (3600)")
         parser.add_argument("--url", default=os.environ.get(URL, ""), help=f"address of the product ({URL})")
-        parser.add_argument("--ray", default="", help="address of a Ray cluster that does the work, or local")
+        parser.add_argument("--ray", default="", help="address of a Ray cluster to run on, or local")
     transcribe, speak = actions.choices["transcribe"], actions.choices["speak"]
-    transcribe.add_argument("--timestamps", default="", choices=("segment", "word"), help="of segments, or words too")
+    transcribe.add_argument(
+        "--timestamps", default="", choices=("segment", "word"), help="of segments, or of segments and words"
+    )
     speak.add_argument("--format", default="wav", choices=("wav", "mp3"), help="of the audio files (wav)")
 
 
@@ -64,7 +68,7 @@ def _number(text: str) -> int:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Return 0 if all items are done, 1 if any failed or are missing."""
+    """Return 0 if all items are done, 1 if some failed or are missing."""
     job = _job(arguments)
     if arguments.ray:
         from client.bulk.cluster import run as run_there

@@ -27,7 +27,7 @@ class ItemError(Exception):
 
 @dataclass(frozen=True)
 class Item:
-    """One piece of input. ``number`` counts from 0; ``id`` is what the input calls it.
+    """One piece of input. ``number`` counts from 0; ``id`` is its name in the input.
 
     It has a ``text``, a file at ``path``, or the ``data`` of one; ``error`` says why it has nothing.
     """
@@ -40,7 +40,7 @@ class Item:
     error: str = ""
 
     def read_text(self) -> str:
-        """The text, of the file where there is one; ``ItemError`` where it cannot be read."""
+        """The text, or that of its file; ``ItemError`` if it cannot be read."""
         if self.path is None:
             return self.text or ""
         try:
@@ -53,13 +53,13 @@ class Item:
 
 @dataclass(frozen=True)
 class Field:
-    """What is taken of each line or row: the ``name`` of its text, or of its file where ``is_file``."""
+    """The field of each line or row to use: a text, or with ``is_file`` a path or the bytes of a file."""
 
     name: str
     is_file: bool
 
     def item(self, number: int, row: dict[str, Any], folder: Path) -> Item:
-        """That of a line or row; without an id it is called by its path, or its number."""
+        """The item of a line or row. Without an id, its path or number is its id."""
         name, value = row.get("id"), row.get(self.name)
         given = str(name) if isinstance(name, str | int) else ""
         if isinstance(value, bytes) and self.is_file:
@@ -78,7 +78,7 @@ class Source(Protocol):
     mark: str
 
     def items(self, first: int = 0, count: int | None = None) -> Iterator[Item]:
-        """So many from the first on, or all that follow."""
+        """Items from ``first`` on: ``count`` of them, or all."""
 
 
 def mark_of(path: Path) -> str:
@@ -90,7 +90,7 @@ def mark_of(path: Path) -> str:
 class Folder:
     """Every file below a folder with one of the ``suffixes``, in the order of their paths.
 
-    The names of one folder are held at a time to put them in order.
+    Memory holds the names of one folder at a time, to sort them.
     """
 
     def __init__(self, path: Path, suffixes: frozenset[str]) -> None:
@@ -122,7 +122,7 @@ class Lines:
 
     def __init__(self, path: Path, field: Field) -> None:
         self._path, self._field = path, field
-        # Where each line begins whose number is a multiple of INDEXED.
+        # Offsets of lines whose number is a multiple of INDEXED.
         self._index = array("Q")
         self.count, self.mark, start = 0, mark_of(path), 0
         with path.open("rb") as file:
@@ -138,7 +138,7 @@ class Lines:
             )
 
     def items(self, first: int = 0, count: int | None = None) -> Iterator[Item]:
-        """See ``Source``; a line that is no such object is an item with an error."""
+        """See ``Source``. An invalid line is an item with an error."""
         if first >= self.count:
             return
         begin, end = first % INDEXED, first % INDEXED + min(self.count - first, count or self.count)

@@ -1,4 +1,4 @@
-"""What a run is: its input and output by their names, and the lock by which no other writes to its output."""
+"""The description of a run: its input and output by their names, and the lock of its output."""
 
 import fcntl
 import os
@@ -23,10 +23,10 @@ EXTRA = "Parquet and --ray need more than the frontend: pip install 'quartet[bul
 
 @dataclass(frozen=True)
 class Job:
-    """What is asked for: an operation over the items of ``input``, with ``options`` in every request.
+    """An operation over the items of ``input``, with ``options`` in every request.
 
-    ``url`` ends with /v1. ``column`` is the field of lines or rows that is taken; ``again`` does what has failed once
-    more. ``at_once`` requests are under way at most; when nothing is answered for ``patience`` seconds, it gives up.
+    ``url`` ends with /v1. ``column`` is the field of lines or rows to use; ``again`` retries failed items. At most
+    ``at_once`` requests are in flight. The run ends after ``patience`` seconds without an answer.
     """
 
     action: str
@@ -46,11 +46,11 @@ class Job:
 
     @property
     def failures(self) -> Path:
-        """Where failures go, unless the output has a place for them."""
+        """The file of failures, unless the output has a column for them."""
         return self.output.with_name(f"{self.output.name}.failed.jsonl")
 
     def source(self) -> Source:
-        """What the input is, by its name."""
+        """The input, by the kind of its name."""
         path, operation = self.input, self.operation
         taken = Field(self.column or operation.column, operation.is_file)
         if not path.exists():
@@ -65,9 +65,9 @@ class Job:
         raise CommandError(f"{path}: is no folder, and is called neither {', '.join(LINES)} nor {PARQUET}")
 
     def outcomes(self, total: int, failures: Failures | None = None) -> Output:
-        """Where what comes of ``total`` items goes, by its name; speech goes into a folder.
+        """The output for ``total`` items, by the kind of its name; speech goes to a folder.
 
-        ``failures`` take the place of the file that has them.
+        ``failures`` replaces the file of failures.
         """
         path, operation = self.output, self.operation
         if self.action == "speak":
@@ -82,7 +82,7 @@ class Job:
         return parts
 
     def _failed(self, total: int) -> LineFile:
-        """The failures of earlier runs; none where their items are to be done again."""
+        """The failures of earlier runs, or none if they are retried."""
         if self.again:
             self.failures.unlink(missing_ok=True)
         return LineFile(self.failures, total)
@@ -98,9 +98,9 @@ def _parquet() -> ModuleType:
 
 @contextmanager
 def lock_output(job: Job, mark: str) -> Iterator[str]:
-    """Lock a job's output, which must have been begun by the same one if it was; to be entered before it is opened.
+    """Lock a job's output before it is opened. An existing output must be that of the same job.
 
-    Gives a token that is the same whenever the run goes on: requests that are sent again bear the names that they had.
+    Yields a token that stays the same when the run continues, so that repeated requests have the same names.
     """
     path = job.output.with_name(f"{job.output.name}.run")
     if job.output.exists() and not path.exists():
@@ -115,7 +115,7 @@ def lock_output(job: Job, mark: str) -> Iterator[str]:
 
 
 def _token(job: Job, mark: str, path: Path, file: BinaryIO) -> str:
-    own = {
+    description = {
         "operation": job.action,
         "input": str(job.input.resolve()),
         "column": job.column,
@@ -125,13 +125,13 @@ def _token(job: Job, mark: str, path: Path, file: BinaryIO) -> str:
     try:
         known = orjson.loads(path.read_bytes())
     except orjson.JSONDecodeError:
-        # Nothing was written before the first description was whole.
+        # The file is new, or its writer was killed before it wrote any outcome.
         token = secrets.token_hex(8)
         file.truncate(0)
-        file.write(orjson.dumps({**own, "token": token}))
+        file.write(orjson.dumps({**description, "token": token}))
         os.fsync(file.fileno())
         return token
-    other = [name for name, value in own.items() if known.get(name) != value]
+    other = [name for name, value in description.items() if known.get(name) != value]
     if other == ["mark"]:
         raise CommandError(f"{job.input} has changed since {job.output} was begun: name another output")
     if other:

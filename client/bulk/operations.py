@@ -21,9 +21,9 @@ Outcome = tuple[dict[str, Any], float]
 
 
 class Operation(ABC):
-    """One of the API's. ``batch`` items make a request, with ``characters`` of text at most where there are several.
+    """An operation of the API. A request has up to ``batch`` items, and several have at most ``characters`` of text.
 
-    ``part`` items make a part of an output that has parts.
+    A part of an output in parts has ``part`` items.
     """
 
     path: ClassVar[str]
@@ -44,11 +44,11 @@ class Operation(ABC):
 
     @abstractmethod
     def body(self, items: Sequence[Item]) -> Any:
-        """A context with the request's ``json`` or ``data``; ``ItemError`` where an item has nothing to send."""
+        """A context with the request's ``json`` or ``data``; ``ItemError`` if an item cannot be sent."""
 
     @abstractmethod
     def outcomes(self, items: Sequence[Item], answer: bytes) -> list[Outcome]:
-        """What the answer says of each item."""
+        """The outcome of each item in the answer."""
 
 
 class Embed(Operation):
@@ -63,14 +63,14 @@ class Embed(Operation):
         yield {"json": {**self.options, "input": texts, "encoding_format": "base64"}}
 
     def outcomes(self, items: Sequence[Item], answer: bytes) -> list[Outcome]:
-        said = orjson.loads(answer)
-        vectors = [np.frombuffer(base64.b64decode(one["embedding"]), "<f4") for one in said["data"]]
-        tokens = said["usage"]["total_tokens"] / len(items)
+        body = orjson.loads(answer)
+        vectors = [np.frombuffer(base64.b64decode(one["embedding"]), "<f4") for one in body["data"]]
+        tokens = body["usage"]["total_tokens"] / len(items)
         return [({"embedding": vector}, tokens) for vector in vectors]
 
 
 class Transcribe(Operation):
-    """Recordings to text, with segments or words where these are asked for."""
+    """Recordings to text, optionally with segments or words."""
 
     path, unit, column, is_file = "/audio/transcriptions", "seconds of audio", "path", True
     suffixes = frozenset(f".{kind}" for name in _AUDIO for kind in (name, name.upper()))
@@ -93,12 +93,12 @@ class Transcribe(Operation):
             yield {"data": form}
 
     def outcomes(self, items: Sequence[Item], answer: bytes) -> list[Outcome]:
-        said = orjson.loads(answer)
-        return [({name: said[name] for name in self.fields}, said["duration"])]
+        body = orjson.loads(answer)
+        return [({name: body[name] for name in self.fields}, body["duration"])]
 
 
 def _content(item: Item, opened: ExitStack) -> bytes | BinaryIO:
-    """A file that is sent from where it lies, or the bytes of one."""
+    """An open file, or the bytes of one."""
     if item.path is None:
         return _checked(item.data or b"", len(item.data or b""))
     try:
@@ -131,7 +131,7 @@ OPERATIONS: Mapping[str, type[Operation]] = {"embed": Embed, "transcribe": Trans
 
 
 def batches(operation: Operation, items: Iterator[Item]) -> Iterator[list[Item]]:
-    """The items of each request: the same ones whenever a run goes on, since they depend on the input alone."""
+    """The items of each request. They depend only on the input, so a continued run sends the same requests."""
     gathered: list[Item] = []
     characters = 0
     for item in items:

@@ -1,6 +1,6 @@
-"""Where outcomes go: a JSONL file with a line for each item, or a folder with an audio file for each.
+"""Outputs: a JSONL file with a line per item, or a folder with an audio file per item.
 
-Whenever the process is killed, what lies there is whole, but for a last line, which the next run takes away.
+After a kill, all outcomes are complete except a last line, which the next run removes.
 """
 
 import os
@@ -70,7 +70,7 @@ class Output(ABC):
 
 
 class Failures(Protocol):
-    """Why nothing came of items, once for each."""
+    """The reasons of failed items, one per item."""
 
     def has(self, number: int) -> bool: ...
 
@@ -82,10 +82,10 @@ class Failures(Protocol):
 
 
 class LineFile:
-    """A file of lines that begin with the number of one of ``total`` items; lines are added, each item's once."""
+    """A file with one line per item, which begins with the number of one of ``total`` items. Lines are only added."""
 
     def __init__(self, path: Path, total: int) -> None:
-        # A byte for each item: whether it has a line.
+        # One byte per item: whether it has a line.
         self._path, self._has, self._length = path, bytearray(total), 0
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
@@ -111,7 +111,7 @@ class LineFile:
         return self._has.count(True)
 
     def add(self, item: Item, values: dict[str, Any]) -> None:
-        """One line; where the disk is full, what is there stays whole."""
+        """Add a line. A full disk leaves the earlier lines complete."""
         record = {"item": item.number, "id": item.id, **values}
         line = orjson.dumps(record, option=orjson.OPT_SERIALIZE_NUMPY) + b"\n"
         try:
@@ -125,15 +125,15 @@ class LineFile:
         self._has[item.number] = True
 
     def close(self) -> None:
-        """A file without a line is none."""
+        """Close the file; delete it if it is empty."""
         os.fsync(self._file.fileno())
         self._file.close()
         if not self._length:
             self._path.unlink()
 
 
-class _FailuresApart(Output):
-    """An output that has no place for failures."""
+class _SeparateFailures(Output):
+    """An output whose failures go elsewhere."""
 
     def __init__(self, failures: Failures) -> None:
         self.failures = failures
@@ -151,7 +151,7 @@ class _FailuresApart(Output):
         self.failures.close()
 
 
-class JsonLines(_FailuresApart):
+class JsonLines(_SeparateFailures):
     """Outcomes as lines of one file, failures as lines of another."""
 
     def __init__(self, path: Path, total: int, failures: Failures) -> None:
@@ -169,8 +169,8 @@ class JsonLines(_FailuresApart):
         super().close()
 
 
-class AudioFiles(_FailuresApart):
-    """A folder with a file for each item. One that came from a file is called like that, others by number and id."""
+class AudioFiles(_SeparateFailures):
+    """A folder with a file per item. Its name is that of the item's file, or its number and id."""
 
     def __init__(self, path: Path, suffix: str, failures: Failures) -> None:
         super().__init__(failures)
@@ -178,7 +178,7 @@ class AudioFiles(_FailuresApart):
         path.mkdir(parents=True, exist_ok=True)
 
     def path_of(self, item: Item) -> Path:
-        """Where an item's audio is; no two have the same place."""
+        """The path of an item's audio; it is unique."""
         if item.path is not None:
             return (self._path / item.id).with_suffix(f".{self._suffix}")
         name = quote(item.id, safe=" ")[:_LONGEST_NAME] if item.id != str(item.number) else ""

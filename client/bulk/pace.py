@@ -1,7 +1,7 @@
-"""How many requests are under way at once, and when none may be sent.
+"""Limits the requests in flight.
 
-Additive increase and multiplicative decrease (Chiu and Jain, 1989): a request more for each round that is answered,
-half as many when the server says that it is too busy. The order between callers is the server's, who knows all of them.
+Additive increase and multiplicative decrease (Chiu and Jain, 1989): one request more for each answered round, half as
+many when the server is too busy.
 """
 
 import asyncio
@@ -25,12 +25,12 @@ class Pace:
         self._running = 0
         self._open_from = self._halved_at = 0.0
         self._freed, self.stopped = asyncio.Event(), asyncio.Event()
-        # Answers so far, by which a request that is refused knows that others were not.
+        # Answers so far. A refused request can tell from it whether others succeed.
         self.answered = 0
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[float]:
-        """Wait until one more may be sent; within it, it is under way. Gives the time at which it was sent."""
+    async def slot(self) -> AsyncIterator[float]:
+        """Wait until a request may be sent, and count it as in flight within the block. Yields the time of sending."""
         loop = asyncio.get_running_loop()
         while (closed := self._open_from - loop.time()) > 0 or self._running >= int(self.limit):
             if closed > 0:
@@ -68,7 +68,7 @@ class Pace:
         self.limit = min(self._most, self.limit + 1 / self.limit)
 
     def note_busy(self, sent: float) -> None:
-        """One that was ``sent`` then was refused; those sent before the last change say nothing of what is."""
+        """Lower the limit after a refusal of a request, unless it was ``sent`` before the last change."""
         if sent >= self._halved_at:
             self.limit = max(1.0, self.limit / 2)
             self._halved_at = asyncio.get_running_loop().time()
@@ -79,5 +79,5 @@ class Pace:
 
 
 def pause(attempt: int, least: float) -> float:
-    """Seconds before a retry: exponential with jitter, at least what the server asks for."""
+    """Seconds before a retry: exponential with jitter, at least ``least``, which the server asks for."""
     return max(least, random.uniform(0.5, 1.0) * min(_LONGEST_PAUSE, math.ldexp(0.5, min(attempt, 10))))

@@ -1,6 +1,6 @@
-"""Parquet files: items that come from their rows, and outcomes that go into parts of a folder.
+"""Parquet files: items from rows, and outcomes in the parts of a folder.
 
-Only this module knows ``pyarrow``, which is not installed with the frontend.
+Only this module imports ``pyarrow``, which is not installed with the frontend.
 """
 
 from collections.abc import Iterator, Sequence
@@ -77,10 +77,10 @@ class ParquetRows:
 
 
 class ParquetParts(Output):
-    """A folder with a part for each ``size`` items, which appears when all of them have come to something.
+    """A folder with a part per ``size`` items, which appears when all of them have an outcome.
 
-    A row is an item; ``error`` says why it has nothing else. With ``again``, rows with an error count as missing,
-    and a part in which they are done takes the place of the one that was.
+    A row is an item; ``error`` is why it failed. With ``again``, rows with an error count as missing, and a new part
+    replaces the old one.
     """
 
     def __init__(self, path: Path, fields: Sequence[str], size: int, total: int, again: bool) -> None:
@@ -89,7 +89,7 @@ class ParquetParts(Output):
         self._schema = pa.schema([*columns, *((name, _TYPES[name]) for name in fields)])
         # Rows of incomplete parts.
         self._open: dict[int, dict[int, dict[str, Any]]] = {}
-        # The items of the part that was looked at last which are done already.
+        # The last part that was read, and its items that are done.
         self._seen: tuple[int, frozenset[int]] = (-1, frozenset())
         path.mkdir(parents=True, exist_ok=True)
 
@@ -138,4 +138,4 @@ class ParquetParts(Output):
         return sum(len(column) - column.null_count for column in errors)
 
     def close(self) -> None:
-        """What is not whole is done again the next time."""
+        """The next run processes incomplete parts again."""

@@ -9,36 +9,36 @@ _LINE_SECONDS = 10.0
 
 
 class Tally:
-    """What of items is done, what has failed, how much work it was, and what there was before."""
+    """Counts items that are done, failed, or from earlier runs, and work."""
 
     def __init__(self) -> None:
         self.done = self.failed = self.before = 0
         self.work = 0.0
 
     def note(self, done: int = 0, work: float = 0.0, failed: int = 0, before: int = 0) -> None:
-        """Items more that are done, and what work they were; that have failed; of an earlier run."""
+        """Add items that are done, with their work; that failed; or that are from an earlier run."""
         self.done, self.work = self.done + done, self.work + work
         self.failed, self.before = self.failed + failed, self.before + before
 
-    def tell(self, message: str) -> None:
+    def report(self, message: str) -> None:
         """Print nothing."""
 
 
 class Progress(Tally):
-    """The tally of a run over ``total`` items, whose work is counted in ``unit``, as a person sees it."""
+    """Shows the tally of a run over ``total`` items, with work in ``unit``."""
 
     def __init__(self, total: int, unit: str) -> None:
         super().__init__()
         self.total, self._unit, self._stream = total, unit, sys.stderr
         self._began = self._said = time.monotonic()
         self._start = 0.0
-        # Without a terminal there is none.
+        # It has no output without a terminal.
         self._bar = tqdm(
             total=total, file=self._stream, unit=" items", dynamic_ncols=True, mininterval=0.5, disable=None
         )
 
     def begin(self, ago: float) -> None:
-        """The work began so many seconds ago; what was before is told apart, and is in no rate."""
+        """The work began ``ago`` seconds ago. The start before is reported separately and is not in rates."""
         began = max(self._began, time.monotonic() - ago)
         self._start, self._began = began - self._began, began
 
@@ -49,7 +49,7 @@ class Progress(Tally):
             self._said = time.monotonic()
             print(self.summary(), file=self._stream, flush=True)
 
-    def tell(self, message: str) -> None:
+    def report(self, message: str) -> None:
         tqdm.write(message, file=self._stream)
         self._stream.flush()
 

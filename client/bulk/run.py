@@ -17,7 +17,7 @@ from client.bulk.work import Worker
 
 @dataclass(frozen=True)
 class RunContext:
-    """What a run works with; ``token`` makes the names of its requests its own."""
+    """The objects of a run. Names of requests contain ``token``."""
 
     job: Job
     source: Source
@@ -27,21 +27,21 @@ class RunContext:
 
 
 def complete(job: Job, work: Callable[[RunContext], bool]) -> bool:
-    """Do what is missing by ``work``, which tells whether it was left to its end; whether all has come to something."""
+    """Process missing items by ``work``, which returns whether it finished. Return whether all items are done."""
     source = job.source()
     with lock_output(job, source.mark) as token:
         remove_partials(job.output)
         output = job.outcomes(source.count)
         progress = Progress(source.count, job.operation.unit)
         try:
-            whole = work(RunContext(job, source, output, progress, token))
+            finished = work(RunContext(job, source, output, progress, token))
         except KeyboardInterrupt:
-            whole = False
+            finished = False
         finally:
             output.close()
             progress.close()
         print(progress.summary() if source.count else f"there is nothing to do in {job.input}")
-        if not whole:
+        if not finished:
             print(f"interrupted: the same command goes on with what is missing in {job.output}")
             return False
         if job.source().mark != source.mark:
@@ -53,17 +53,17 @@ def complete(job: Job, work: Callable[[RunContext], bool]) -> bool:
 
 
 def run(job: Job) -> bool:
-    """Do what is missing on this machine, in one event loop; whether all that there is has come to something."""
+    """Process missing items on this machine, in one event loop. Return whether all items are done."""
     return complete(job, lambda context: asyncio.run(_work(context)))
 
 
 async def _work(context: RunContext) -> bool:
-    """Whether it came to its end: the first interrupt lets what is under way end, the second does not."""
+    """Return whether it finished. At the first interrupt, requests in flight still end; the second ends them."""
     loop, pace = asyncio.get_running_loop(), Pace(context.job.at_once)
 
     def interrupt() -> None:
         loop.remove_signal_handler(signal.SIGINT)
-        print("what is under way ends first; once more to end at once", file=sys.stderr)
+        print("waiting for requests in flight; interrupt again to stop at once", file=sys.stderr)
         pace.stop()
 
     loop.add_signal_handler(signal.SIGINT, interrupt)

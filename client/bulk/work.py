@@ -16,24 +16,24 @@ from client.bulk.progress import Tally
 _ATTEMPTS = 10
 _NO_SUCH_PATH = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
 # Seconds without an answer before a refusal is printed.
-_UNTOLD_SECONDS = 5.0
+_QUIET_SECONDS = 5.0
 # Completed batches that are skipped before the event loop runs other tasks.
-_PASSED = 256
+_SKIPPED = 256
 
 
 class Worker:
-    """Does what is missing of a job's items; where ``pace`` is stopped, it ends when what is under way is done.
+    """Processes missing items of a job. If ``pace`` is stopped, it finishes the requests in flight and ends.
 
-    ``token`` makes the names of its requests the run's own.
+    Names of requests contain ``token``.
     """
 
     def __init__(self, job: Job, output: Output, tally: Tally, pace: Pace, token: str) -> None:
         self._job, self._operation, self._output, self._tally = job, job.operation, output, tally
         self._pace, self._token = pace, token
-        self._answered_at, self._is_told = 0.0, False
+        self._answered_at, self._is_reported = 0.0, False
 
     async def run(self, items: Iterator[Item]) -> None:
-        """All of ``items``; ``CommandError`` where that cannot be."""
+        """Process all ``items``; ``CommandError`` if the run cannot continue."""
         waiting = batches(self._operation, items)
         self._answered_at = asyncio.get_running_loop().time()
         async with Api(self._job.url, self._job.key, self._operation.answer_seconds) as api:
@@ -42,7 +42,7 @@ class Worker:
                     for _ in range(self._job.at_once):
                         tasks.create_task(self._work(api, waiting))
             except BaseExceptionGroup as group:
-                # The first says why; the others were cancelled, or met the same.
+                # The others have the same reason.
                 raise group.exceptions[0] from None
 
     async def _work(self, api: Api, waiting: Iterator[list[Item]]) -> None:
@@ -55,7 +55,7 @@ class Worker:
             try:
                 if good := [item for item in missing if not item.error]:
                     await self._do(api, good)
-                elif place % _PASSED == 0:
+                elif place % _SKIPPED == 0:
                     await asyncio.sleep(0)
             except StoppedError:
                 return
@@ -63,7 +63,7 @@ class Worker:
                 return
 
     async def _do(self, api: Api, items: Sequence[Item]) -> None:
-        """One request, or where it is refused two of half of it, down to the item that is at fault."""
+        """Send one request. If it is rejected, send its halves, down to the faulty item."""
         try:
             outcomes = await self.ask(api, items)
         except ItemError as error:
@@ -84,19 +84,19 @@ class Worker:
         self._tally.note(failed=1)
 
     async def ask(self, api: Api, items: Sequence[Item]) -> list[Outcome]:
-        """What comes of items in one request; ``ItemError`` where it is refused for what it says, or again and again.
+        """The outcomes of one request; ``ItemError`` if its content is rejected, or if it fails repeatedly.
 
-        Its name is the same whenever these are sent, by which the server charges them once.
+        The same items have the same request id, so that the server charges them once.
         """
-        name = {"X-Request-Id": f"bulk-{self._token}-{items[0].number}-{len(items)}"}
+        headers = {"X-Request-Id": f"bulk-{self._token}-{items[0].number}-{len(items)}"}
         attempts, answered = 0, self._pace.answered
         while True:
-            async with self._pace.turn() as sent:
+            async with self._pace.slot() as sent:
                 with self._operation.body(items) as body:
-                    answer = await api.send("POST", self._operation.path, headers=name, **body)
+                    answer = await api.send("POST", self._operation.path, headers=headers, **body)
             if isinstance(answer, bytes):
                 self._pace.note_answer()
-                self._answered_at, self._is_told = asyncio.get_running_loop().time(), False
+                self._answered_at, self._is_reported = asyncio.get_running_loop().time(), False
                 return self._operation.outcomes(items, answer)
             if answer.is_too_many:
                 self._pace.close_for(max(1.0, answer.retry_after))
@@ -104,26 +104,26 @@ class Worker:
             if not answer.is_busy:
                 raise self._end(answer)
             self._pace.note_busy(sent)
-            self._look(answer)
+            self._report(answer)
             await self._pace.sleep(pause(attempts, answer.retry_after))
             attempts += 1
-            # One of several may be what the server cannot do; a single one is, where others are answered.
+            # Give up on several items, of which one may be faulty, and on a single one if others succeed.
             if attempts >= _ATTEMPTS and (len(items) > 1 or self._pace.answered > answered):
                 raise ItemError(answer.message)
 
     def _end(self, refusal: Refusal) -> Exception:
-        """What a refusal ends: the run where every request meets it, and otherwise its items."""
+        """The error for a refusal: of the run if every request gets it, else of the items."""
         if refusal.status in _NO_SUCH_PATH:
             return CommandError(f"{self._job.url}: {refusal.message}")
         if refusal.param in self._operation.options:
             return CommandError(f"--{refusal.param}: {refusal.message}")
         return ItemError(refusal.message)
 
-    def _look(self, refusal: Refusal) -> None:
-        """Tell of a server that is away, once until it answers; end the run where it has been for too long."""
+    def _report(self, refusal: Refusal) -> None:
+        """Report a server that is away, once until it answers; end the run after ``patience``."""
         silence, patience = asyncio.get_running_loop().time() - self._answered_at, self._job.patience
         if silence > patience:
             raise CommandError(f"nothing was answered for {silence:.0f} s, at last: {refusal.message}")
-        if silence > _UNTOLD_SECONDS and not self._is_told:
-            self._is_told = True
-            self._tally.tell(f"{refusal.message}; it is tried again for {patience:.0f} s (--patience)")
+        if silence > _QUIET_SECONDS and not self._is_reported:
+            self._is_reported = True
+            self._tally.report(f"{refusal.message}; it is tried again for {patience:.0f} s (--patience)")

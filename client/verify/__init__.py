@@ -1,1 +1,1 @@
-"""What is known of the models' answers, asked of a running product."""
+"""Compares the answers of a running server with known ones."""

@@ -23,7 +23,7 @@ OPERATIONS = tuple(_CHECKS)
 
 
 async def check(api: Questions, facts: Facts, precision: str, operations: Collection[str]) -> list[Row]:
-    """A row per fact about these operations. It prints what it checks next."""
+    """A row per fact about these operations. It prints each operation before it asks."""
     rows: list[Row] = []
     for name, ask in _CHECKS.items():
         if name in operations:
@@ -33,7 +33,7 @@ async def check(api: Questions, facts: Facts, precision: str, operations: Collec
 
 
 def token_ids(facts: Facts, repository: Path) -> list[Row]:
-    """A row for each text with published token ids and exported tokenizer; ``OSError`` where there is none."""
+    """A row for each text with published token ids and exported tokenizer; ``OSError`` without one."""
     names = [model.triton_model for model in MODELS.values() if model.operation in (EMBEDDINGS, RERANK)]
     tokenizers = {name: TextTokenizer(repository / name / "1") for name in names}
     return [

@@ -17,13 +17,13 @@ from frontend.commands.tables import columns
 
 _WRONG = 1
 _FACTS, _PRECISION = "QUARTET_FACTS", "QUARTET_PRECISION"
-_EPILOG = """Exit status: 0 where every fact holds, 1 where one does not, 2 where nothing could be asked. Facts about
-models and voices that are not served count as neither."""
+_EPILOG = """Exit status: 0 if all facts hold, 1 if one does not, 2 if the server could not be asked. Facts about models
+and voices that are not served do not count."""
 
 
 def add_parser(commands: Any) -> None:
     """The command and its arguments."""
-    text = "hold a running product to what is known of its models"
+    text = "compare the answers of a running product with known ones"
     parser = commands.add_parser("verify", help=text, description=text, epilog=_EPILOG)
     parser.set_defaults(run=run)
     parser.add_argument("--url", default=os.environ.get(URL, ""), help=f"address of the product ({URL})")
@@ -37,9 +37,9 @@ def add_parser(commands: Any) -> None:
         choices=("", *PRECISIONS),
         help=f"of the text models ({_PRECISION}); else the widest tolerance",
     )
-    parser.add_argument("--only", action="append", choices=checks.OPERATIONS, default=[], help="this operation alone")
-    parser.add_argument("--models", type=Path, help="look into the tokenizers of this model repository too")
-    parser.add_argument("--record", type=Path, metavar="FILE", help="write a file of facts with this product's answers")
+    parser.add_argument("--only", action="append", choices=checks.OPERATIONS, default=[], help="only this operation")
+    parser.add_argument("--models", type=Path, help="check the tokenizers of this model repository too")
+    parser.add_argument("--record", type=Path, metavar="FILE", help="write a file of facts with this server's answers")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -13,8 +13,10 @@ Span = tuple[float, float]
 
 @dataclass(frozen=True)
 class Comparison:
-    """Words ``said`` and how many of them were heard wrong (``errors``), and the most seconds by which one that was
-    heard right lies outside of the phrase it was said in, or an edge word from the phrase's edge (``late``).
+    """The number of words ``said`` and of those recognised wrongly (``errors``).
+
+    ``late`` is the largest distance, in seconds, of a right word from its phrase, or of a phrase's first or last word
+    from the phrase's edge.
     """
 
     said: int
@@ -23,7 +25,7 @@ class Comparison:
 
 
 def compare(phrases: Sequence[str], spans: Sequence[Span], heard: Transcript) -> Comparison:
-    """Phrases, where each was said in seconds, and what was heard of all of them."""
+    """Compare phrases, with the start and end of each in seconds, with a transcript of all."""
     said = [(word, place) for place, phrase in enumerate(phrases) for word in words(phrase)]
     timed = [(word, start, end) for text, start, end in heard.words for word in words(text)]
     if not timed:
@@ -43,7 +45,7 @@ def compare(phrases: Sequence[str], spans: Sequence[Span], heard: Transcript) ->
 
 
 def _edges(places: Sequence[int], at: int) -> tuple[bool, bool]:
-    """Whether a word is the first and whether it is the last of its phrase."""
+    """Whether a word is the first of its phrase, and whether it is the last."""
     return at == 0 or places[at - 1] != places[at], at + 1 == len(places) or places[at + 1] != places[at]
 
 

@@ -1,7 +1,7 @@
-"""Facts about the models behind the API: what is published, and what a server that is trusted has answered.
+"""Facts about the models: published values, and the answers of a trusted server.
 
-A file of facts is JSON, as ``known/hub.json`` shows it. Questions are asked of every server; ``recordings`` hold the
-answers of one, each in its precision.
+A file of facts is JSON like ``known/hub.json``. It has questions for every server, and ``recordings`` with the answers
+of a server in each precision.
 """
 
 import base64
@@ -25,7 +25,7 @@ Vector = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Text:
-    """A text to embed; ``ids`` are its token ids where they are published, special tokens included."""
+    """A text to embed; ``ids`` are its published token ids with special tokens, if any."""
 
     text: str
     ids: list[int] = field(default_factory=list)
@@ -33,7 +33,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Cosine:
-    """How near two texts are to each other."""
+    """The published cosine of two texts."""
 
     first: str
     second: str
@@ -42,7 +42,7 @@ class Cosine:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Documents for a query; ``scores`` are their published ones, ``best`` is the document that answers it, or -1."""
+    """Documents for a query, with their published ``scores``; ``best`` is the index of the answer, or -1."""
 
     query: str
     documents: list[str]
@@ -52,11 +52,11 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Speech:
-    """Sentences by language, each in phrases that ``|`` parts, and what becomes of them when each voice has said them.
+    """Sentences by language, each in phrases separated by ``|``, and limits for Whisper's transcripts of each voice.
 
-    Whispers hear the ``voices``, or all. ``language`` is whether it is recognised. Of those voices together at most
-    ``word_error`` of the words are heard wrong, of one ``voice_word_error``; words lie within ``seconds`` of where they
-    were said. ``pause`` and ``sentence_pause`` are the silence between phrases and sentences, in seconds.
+    Whisper gets the ``voices``, or all. ``language`` is whether it detects the language. ``word_error`` is the largest
+    error rate of these voices together, ``voice_word_error`` that of one; words lie within ``seconds`` of where they
+    are. ``pause`` and ``sentence_pause`` are the silence between phrases and sentences, in seconds.
     """
 
     sentences: dict[str, list[str]] = field(default_factory=dict)
@@ -68,17 +68,17 @@ class Speech:
     pause: float = 0.15
     sentence_pause: float = 0.25
 
-    def heard_of(self, said: Iterable[str]) -> list[str]:
-        """Those of the voices that Whispers hear."""
+    def voices_for_whisper(self, said: Iterable[str]) -> list[str]:
+        """The voices whose speech Whisper gets."""
         return [voice for voice in said if not self.voices or voice in self.voices]
 
 
 @dataclass(frozen=True)
 class People:
-    """What becomes of the recordings of people that come with the product, those of each language in one file.
+    """Limits for transcripts of the product's recordings of people, all of a language in one file.
 
-    At most ``word_error`` of a language's words are heard wrong; languages that it does not name are not asked for.
-    The first and last word of each recording lie within ``seconds`` of where it begins and ends, others within it.
+    ``word_error`` has the largest error rate of each language to check. The first and last word of each recording lie
+    within ``seconds`` of its start and end, the others inside.
     """
 
     word_error: dict[str, float] = field(default_factory=dict)
@@ -87,9 +87,9 @@ class People:
 
 @dataclass(frozen=True)
 class Spoken:
-    """A sentence as a voice said it: its length, its loudness below full scale, and ``sound.outline`` of it.
+    """A spoken sentence: its length, its loudness relative to full scale, and its ``sound.outline``.
 
-    There is no outline of a voice that says it in another way each time, as Piper's do.
+    A voice that varies, as Piper's do, has no outline.
     """
 
     seconds: float
@@ -99,9 +99,10 @@ class Spoken:
 
 @dataclass(frozen=True)
 class Heard:
-    """What a Whisper made of a clip; ``text`` None where it was not the same twice.
+    """Whisper's transcript of a clip; ``text`` is None if it varied.
 
-    What is doubtful is sampled, unless a ``temperature`` is asked for: a low one nearly always gives the likeliest.
+    Whisper samples doubtful clips, unless the request has a ``temperature``. At a low one it nearly always returns the
+    likeliest text.
     """
 
     language: str
@@ -112,11 +113,11 @@ class Heard:
 
 @dataclass(frozen=True)
 class Recording:
-    """One server's answers: of every text, ranking, clip (by model) and sentence (by voice), in the questions' order.
+    """One server's answers to every text, ranking, clip (by model) and sentence (by voice), in the questions' order.
 
-    Vectors are float32 in base64. ``limits`` say how far a server of the same precision may be off: ``vector``
-    (1 - cosine), ``logit`` of a score, ``logprob`` of a clip and ``logprobs`` in the mean of all, ``length`` of a
-    sentence (a share) and its ``loudness`` (dB).
+    Vectors are float32 in base64. ``limits`` has tolerances for servers of the same precision: ``vector`` (1 - cosine),
+    ``logit`` of a score, ``logprob`` of a clip and ``logprobs`` (the mean of all), ``length`` of a sentence (a share)
+    and its ``loudness`` (dB).
     """
 
     precision: str
@@ -129,11 +130,11 @@ class Recording:
     spoken: dict[str, list[Spoken]]
 
     def vector(self, place: int) -> Vector:
-        """Of the text at this place, float32 [width]."""
+        """The vector of a text by its index, float32 [width]."""
         return np.frombuffer(base64.b64decode(self.vectors[place]), "<f4")
 
     def without_sampled(self) -> "Recording":
-        """The same without the texts that were heard at a temperature, where even a low one gives several."""
+        """The recording without the texts of clips that were sampled, which may vary."""
         heard = {
             model: [replace(one, text=None) if one.temperature else one for one in some]
             for model, some in self.heard.items()
@@ -143,8 +144,8 @@ class Recording:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is asked, and what is known of the answers. ``cosine_limits`` and ``logit_limits`` are how far published
-    numbers may be missed, by precision.
+    """Questions and known answers. ``cosine_limits`` and ``logit_limits`` are tolerances of published numbers, by
+    precision.
     """
 
     about: str
@@ -163,7 +164,7 @@ class Facts:
         return orjson.dumps(asdict(self), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
     def without(self, parts: Collection[str]) -> "Facts":
-        """The same without the published facts, or limits of speech, that these parts name."""
+        """The facts without those that ``parts`` name."""
         of_texts: dict[str, Any] = {"ids": []} if "ids" in parts else {}
         of_rankings: dict[str, Any] = {"scores": []} if "scores" in parts else {}
         of_rankings |= {"best": -1} if "best" in parts else {}
@@ -184,12 +185,12 @@ class Facts:
 
 
 def path_of(name: str) -> Path:
-    """The file of facts that come with the product; any other name is a path."""
+    """The path of the product's facts of this name; any other name is a path."""
     return _KNOWN / f"{name}.json" if name in NAMED else Path(name)
 
 
 def load(name: str) -> Facts:
-    """The facts of a name or a file; ``CommandError`` where there are none."""
+    """The facts of a name or file; ``CommandError`` if it cannot be read."""
     try:
         return _facts(orjson.loads(path_of(name).read_bytes()))
     except OSError as error:

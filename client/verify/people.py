@@ -21,7 +21,7 @@ _CLIP_WORD_ERROR = 0.1
 
 
 def clips() -> list[bytes]:
-    """Those recordings, as WAV files."""
+    """The recordings that are sent individually, as WAV files."""
     return [write_wav(_sound(each)) for each in recordings(most=_CLIPS)]
 
 
@@ -42,7 +42,7 @@ def _sound(recorded: Recorded) -> Sound:
 
 
 async def _in_a_row(api: Questions, facts: Facts, model: str, language: str) -> list[Row]:
-    """All recordings of a language in one file: it is longer than a window, and where each begins and ends is known."""
+    """Check all recordings of a language in one file, which is longer than a window, with known starts and ends."""
     people, limits = recordings(language), facts.people
     sounds = [*(_sound(each).trimmed() for each in people), Sound(np.zeros(0, np.int16), SAMPLE_RATE)]
     file, spans = joined(sounds, [_PAUSE_SECONDS] * len(sounds))
@@ -62,14 +62,14 @@ async def _one_by_one(api: Questions, model: str, known: Sequence[Recording]) ->
     files = clips()
     got: dict[tuple[int, float], Transcript] = {}
     for recording in known:
-        for at, its in enumerate(recording.heard[model]):
-            if (key := (at, its.temperature)) not in got:
-                got[key] = await api.hear(model, files[at], its.temperature)
-    pairs = [[(its, got[at, its.temperature]) for at, its in enumerate(each.heard[model])] for each in known]
+        for at, clip in enumerate(recording.heard[model]):
+            if (key := (at, clip.temperature)) not in got:
+                got[key] = await api.hear(model, files[at], clip.temperature)
+    pairs = [[(clip, got[at, clip.temperature]) for at, clip in enumerate(each.heard[model])] for each in known]
     means = [float(np.mean([_missed_by(*pair) for pair in some])) for some in pairs]
-    # What is told is the precision of the text models; a Whisper may be in another.
+    # The given precision is that of the text models. Whisper's may differ.
     recording, place, _ = nearest(known, "logprobs", means)
-    part = "sampled" if any(its.temperature for its in recording.heard[model]) else ""
+    part = "sampled" if any(clip.temperature for clip in recording.heard[model]) else ""
     rows = [at_most(f"{model} clips: log probability, mean", means[place], recording.limits["logprobs"], part)]
     for number, pair in enumerate(pairs[place], 1):
         rows += _clip(f"{model} clip {number}", *pair, recording.limits["logprob"])
@@ -91,7 +91,7 @@ def _text(fact: str, wanted: str, found: str, part: str) -> Row:
 
 
 def word_error(wanted: str, found: str) -> float:
-    """The share of words that differ; a text without words is wrong wherever another has some."""
+    """The share of words that differ, or 1 if only one text has words."""
     expected, got = " ".join(words(wanted)), " ".join(words(found))
     if not expected or not got:
         return float(expected != got)
@@ -99,5 +99,5 @@ def word_error(wanted: str, found: str) -> float:
 
 
 def _missed_by(wanted: Heard, found: Transcript) -> float:
-    """The difference of log probabilities; nothing where the clip was not heard as the same twice."""
+    """The difference of log probabilities, or 0 if the clip's text varied."""
     return abs(wanted.logprob - found.logprob) if wanted.text is not None else 0.0

@@ -20,9 +20,9 @@ _LONGEST_PAUSE = 60.0
 
 
 class RefusedError(Exception):
-    """The server answers a question with an error, or with what the API does not answer.
+    """The server's answer is an error or invalid.
 
-    ``missing`` where it does not serve the operation, the model or the voice.
+    ``missing`` if it does not serve the operation, the model or the voice.
     """
 
     def __init__(self, message: str, missing: bool = False) -> None:
@@ -48,24 +48,24 @@ class Questions(Api):
         self._sleep = sleep
 
     async def models(self) -> list[str]:
-        """The models' names, by the cheapest request."""
+        """The models' names; this is the cheapest request."""
         with _answer("list of models"):
             return [each["id"] for each in orjson.loads(await self.ask("GET", "/models"))["data"]]
 
     async def embed(self, texts: list[str]) -> tuple[NDArray[np.float32], int]:
-        """Vectors float32 [texts, width], and the tokens of all."""
+        """Vectors float32 [texts, width], and the number of tokens."""
         body = {"input": texts, "encoding_format": "base64"}
         with _answer("embeddings"):
-            told = orjson.loads(await self.ask("POST", "/embeddings", json=body))
-            rows = [np.frombuffer(base64.b64decode(each["embedding"]), "<f4") for each in told["data"]]
-            return np.stack(rows), int(told["usage"]["prompt_tokens"])
+            body = orjson.loads(await self.ask("POST", "/embeddings", json=body))
+            rows = [np.frombuffer(base64.b64decode(each["embedding"]), "<f4") for each in body["data"]]
+            return np.stack(rows), int(body["usage"]["prompt_tokens"])
 
     async def rerank(self, query: str, documents: list[str]) -> tuple[list[float], int]:
-        """The score of each document, in their order, and the tokens of all."""
+        """The score of each document, in their order, and the number of tokens."""
         with _answer("ranking"):
-            told = orjson.loads(await self.ask("POST", "/rerank", json={"query": query, "documents": documents}))
-            scores = {int(each["index"]): float(each["relevance_score"]) for each in told["results"]}
-            return [scores[place] for place in range(len(documents))], int(told["usage"]["total_tokens"])
+            body = orjson.loads(await self.ask("POST", "/rerank", json={"query": query, "documents": documents}))
+            scores = {int(each["index"]): float(each["relevance_score"]) for each in body["results"]}
+            return [scores[place] for place in range(len(documents))], int(body["usage"]["total_tokens"])
 
     async def speak(self, text: str, voice: str, kind: str = "wav") -> bytes:
         return await self.ask("POST", "/audio/speech", json={"input": text, "voice": voice, "response_format": kind})
@@ -82,12 +82,12 @@ class Questions(Api):
             return fields
 
         with _answer("transcript"):
-            told = orjson.loads(await self.ask("POST", "/audio/transcriptions", data=form))
-            lengths = np.array([max(each["end"] - each["start"], 1e-3) for each in told["segments"]])
-            chances = np.array([each["avg_logprob"] for each in told["segments"]])
-            words = [(str(each["word"]), float(each["start"]), float(each["end"])) for each in told["words"]]
+            body = orjson.loads(await self.ask("POST", "/audio/transcriptions", data=form))
+            lengths = np.array([max(each["end"] - each["start"], 1e-3) for each in body["segments"]])
+            chances = np.array([each["avg_logprob"] for each in body["segments"]])
+            words = [(str(each["word"]), float(each["start"]), float(each["end"])) for each in body["words"]]
             mean = float(chances @ lengths / lengths.sum()) if lengths.size else 0.0
-            return Transcript(str(told["text"]), str(told["language"]), round(mean, 4), words)
+            return Transcript(str(body["text"]), str(body["language"]), round(mean, 4), words)
 
     async def ask(self, method: str, path: str, **body: Any) -> bytes:
         """The body of an answer. It retries if the server is busy or the rate limit is reached."""

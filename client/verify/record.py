@@ -16,7 +16,7 @@ from client.verify.texts import Embedded, logit, units
 _LEAST = 1e-6
 _CLOSEST = {"vector": 1e-9, "logit": 1e-5}
 _TEMPERATURES = ((0.0, 2), (0.01, 5))
-# The same int8 by another ONNX Runtime is some 2e-4 off, and a Whisper's is computed in bfloat16 where there is any.
+# Another ONNX Runtime changes int8 by some 2e-4, and Whisper uses bfloat16 on processors that have it.
 _OF_AUDIO = {"logprob": 0.05, "logprobs": 0.015, "length": 0.15, "loudness": 3.0}
 _LIMITS = {
     "int8": {"vector": 4e-4, "logit": 0.1, **_OF_AUDIO},
@@ -27,10 +27,10 @@ _LIMITS = {
 
 
 async def record(api: Questions, facts: Facts, precision: str) -> Facts:
-    """The questions with the server's answers, in the place of those it gave in this precision before.
+    """The facts with this server's answers, which replace earlier ones of this precision.
 
-    What is published and does not hold on it is left out. ``RefusedError`` where it does not answer all, or answers the
-    same question in another way.
+    Published facts that do not hold on it are left out. ``RefusedError`` if it does not answer everything, or answers
+    differently the second time.
     """
     embedded = await Embedded.ask(api, facts)
     ranked = [await api.rerank(each.query, each.documents) for each in facts.rankings]
@@ -53,7 +53,7 @@ async def record(api: Questions, facts: Facts, precision: str) -> Facts:
 
 
 def _limits(precision: str, vectors: list[Vector], scores: list[list[float]]) -> dict[str, float]:
-    """The usual ones, and less room where a model hardly tells texts apart, as one of random weights does."""
+    """The default tolerances, or less for a model that hardly tells texts apart, such as one with random weights."""
     rows = units(vectors)
     some = logit(np.clip(np.array([one for each in scores for one in each]), _LEAST, 1 - _LEAST))
     apart = {"vector": 1 - float((rows @ rows.T).mean()), "logit": float(some.std())}
@@ -66,7 +66,7 @@ def _direction(vector: Vector) -> str:
 
 
 async def _heard(api: Questions, model: str, clip: bytes) -> Heard:
-    """Asked twice, and where that gives two answers, more often at a low temperature."""
+    """Ask twice, and if the answers differ, more often at a low temperature."""
     answers: list[Transcript] = []
     for temperature, times in _TEMPERATURES:
         answers = [await api.hear(model, clip, temperature) for _ in range(times)]
@@ -76,7 +76,7 @@ async def _heard(api: Questions, model: str, clip: bytes) -> Heard:
 
 
 async def _spoken(api: Questions, facts: Facts) -> dict[str, list[Spoken]]:
-    """Each voice's sentences; without outlines of a voice that says them in another way each time, as Piper's do."""
+    """Each voice's sentences, without outlines if the voice varies, as Piper's do."""
     found: dict[str, list[Spoken]] = {}
     for voice in voices(facts):
         first, again = [(await say(api, facts, voice)).sentences for _ in range(2)]

@@ -13,8 +13,8 @@ _VERDICTS = {True: "ok", False: "FAILED", None: "not served"}
 
 @dataclass(frozen=True)
 class Row:
-    """``ok`` None where the server does not have what was asked for; ``part`` is that of the facts, where a recording
-    leaves out what does not hold.
+    """``ok`` is None if the server lacks the model or voice. ``part`` names the facts to leave out of a recording if
+    this one does not hold.
     """
 
     fact: str
@@ -26,8 +26,8 @@ class Row:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        told = zip((self.fact, self.expected, self.got, self.tolerance), _LONGEST, strict=True)
-        return (*(_short(text, longest) for text, longest in told), _VERDICTS[self.ok])
+        cells = zip((self.fact, self.expected, self.got, self.tolerance), _LONGEST, strict=True)
+        return (*(_short(text, longest) for text, longest in cells), _VERDICTS[self.ok])
 
 
 def _short(text: str, longest: int) -> str:
@@ -64,9 +64,9 @@ def nearest(
 ) -> tuple[Recording, int, bool]:
     """The recording to compare with, its place, and whether it is of the server's precision.
 
-    A precision that is not told is taken to be that of the recording which is nearest for its limit.
+    Without a given precision, it is the recording that is nearest relative to its limit.
     """
-    told = [place for place, recording in enumerate(recordings) if recording.precision == precision]
-    places = told or range(len(recordings))
+    matching = [place for place, recording in enumerate(recordings) if recording.precision == precision]
+    places = matching or range(len(recordings))
     place = min(places, key=lambda place: distances[place] / recordings[place].limits[limit])
-    return recordings[place], place, bool(told) or not precision
+    return recordings[place], place, bool(matching) or not precision

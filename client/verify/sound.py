@@ -1,4 +1,4 @@
-"""Samples: reading and writing WAV files, joining what was said, and an outline of how it sounds."""
+"""Sound: WAV files, joining, and an outline for comparison."""
 
 import base64
 import io
@@ -34,7 +34,7 @@ class Sound:
 
     @property
     def decibels(self) -> float:
-        """The root mean square of the samples below full scale; silence is at -100."""
+        """The root mean square relative to full scale; -100 for silence."""
         power = float(np.mean((self.samples / 32768.0) ** 2)) if self.samples.size else 0.0
         return 10 * float(np.log10(max(power, 1e-10)))
 
@@ -65,7 +65,7 @@ def write_wav(sound: Sound) -> bytes:
 
 
 def joined(sounds: Sequence[Sound], pauses: Sequence[float]) -> tuple[Sound, list[tuple[float, float]]]:
-    """Each sound behind its pause of so many seconds, and where each begins and ends."""
+    """The sounds, each after its pause (seconds), with start and end of each in seconds."""
     rate, parts, spans, clock = sounds[0].rate, [], [], 0
     for sound, pause in zip(sounds, pauses, strict=True):
         silence = np.zeros(round(pause * rate), np.int16)
@@ -77,7 +77,7 @@ def joined(sounds: Sequence[Sound], pauses: Sequence[float]) -> tuple[Sound, lis
 
 
 def outline(sound: Sound) -> str:
-    """Decibels below the loudest, of eight bands in frames of 50 ms, uint8 [frames, 8] in base64."""
+    """Decibels below the loudest value, in eight bands and frames of 50 ms, uint8 [frames, 8] in base64."""
     length = round(_FRAME_SECONDS * sound.rate)
     frames = len(sound.samples) // length
     cut = sound.samples[: frames * length].reshape(frames, length) * np.hanning(length)
@@ -89,9 +89,9 @@ def outline(sound: Sound) -> str:
 
 
 def apart(expected: str, got: str) -> float:
-    """How far two outlines are apart where they are most: the mean decibels of a frame's bands.
+    """The largest distance of two frames of outlines: the mean difference of their bands, in decibels.
 
-    Infinite where one is longer by more than a frame.
+    Infinite if the lengths differ by more than a frame.
     """
     bands = len(_BANDS) - 1
     one, other = (

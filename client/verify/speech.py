@@ -1,4 +1,4 @@
-"""Checks of voices: their sound, and what Whisper recognises of it."""
+"""Checks of voices: their sound, and its transcripts by Whisper."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _OUTLINE_DB = 3.0
 
 @dataclass(frozen=True)
 class Said:
-    """What a voice has said: its sentences one by one, and all of them as a recording with each phrase's place."""
+    """A voice's sentences one by one, and a recording of all with start and end of each phrase."""
 
     sentences: list[Sound]
     recording: Sound
@@ -48,7 +48,7 @@ def voices(facts: Facts) -> list[Voice]:
 
 
 async def spoken(api: Questions, facts: Facts, precision: str) -> list[Row]:
-    """A row for each fact about voices, and about what the Whispers hear of them."""
+    """A row for each fact about voices, and about transcripts of them."""
     rows: list[Row] = []
     said: dict[str, Said] = {}
 
@@ -60,7 +60,7 @@ async def spoken(api: Questions, facts: Facts, precision: str) -> list[Row]:
         rows += await asked(f"speech of {voice.name}", sounds(voice))
     for model in HEARING:
         compared: list[Comparison] = []
-        for name in facts.speech.heard_of(said):
+        for name in facts.speech.voices_for_whisper(said):
             rows += await asked(f"{model} hears {name}", _hears(api, facts, model, VOICES[name], said[name], compared))
         if compared and facts.speech.word_error is not None:
             error = sum(each.errors for each in compared) / max(sum(each.said for each in compared), 1)
@@ -69,7 +69,7 @@ async def spoken(api: Questions, facts: Facts, precision: str) -> list[Row]:
 
 
 def _sounds(recordings: Sequence[Recording], voice: str, said: Said) -> list[Row]:
-    """Each sentence is as long and as loud as it was recorded, and of a voice without chance it sounds the same."""
+    """Compare length and loudness of each sentence with the recorded ones, and its sound if the voice does not vary."""
     known = next((each for each in recordings if each.spoken.get(voice)), None)
     if known is None:
         return []

@@ -13,8 +13,8 @@ from client.verify.rows import Row, at_most, nearest, same, within
 _AT_ONCE = 16
 _LENGTH_LIMIT = 1e-3
 _COMPANY_LIMIT = 1e-4
-# How far recorded vectors (1 - cosine) and scores (as logits) may be missed by a server of another precision: an
-# export's int8 is at most 1e-3 from fp32.
+# Tolerances of recorded vectors (1 - cosine) and scores (logits) for servers of another precision. The int8 of an
+# export is at most 1e-3 from fp32.
 _OTHER_VECTOR, _OTHER_LOGIT = 2e-3, 0.5
 # Largest rounding error of scores, which have six decimals.
 _ROUNDED = 5e-7
@@ -22,7 +22,7 @@ _WIDEST = "int8"
 
 
 class Embedded:
-    """The answers to every text of the facts, each asked alone; ``tokens`` by text."""
+    """The answers to every text of the facts, each in its own request; ``vectors`` and ``tokens`` by text."""
 
     def __init__(self) -> None:
         self.vectors: dict[str, Vector] = {}
@@ -114,7 +114,7 @@ def _recorded_vectors(facts: Facts, answers: Embedded, precision: str) -> list[R
 
 
 def units(vectors: Sequence[Vector]) -> NDArray[np.float64]:
-    """The directions of vectors, float64 [n, width], in which differences far below a float32's can be told."""
+    """Vectors of length one, float64 [n, width], which resolves differences far below float32."""
     rows = np.stack(vectors).astype(np.float64)
     units: NDArray[np.float64] = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
     return units
@@ -145,7 +145,7 @@ async def rankings(api: Questions, facts: Facts, precision: str) -> list[Row]:
 
 
 def _scores(ranking: Ranking, scores: Sequence[float], limit: float) -> list[Row]:
-    """The published scores, compared as logits, since they lie near 0 and 1; and which document is the best."""
+    """Compare published scores as logits, because they lie near 0 and 1, and the best document."""
     rows = [
         Row(
             f"score of: {ranking.query} / {document}",
@@ -165,7 +165,7 @@ def _scores(ranking: Ranking, scores: Sequence[float], limit: float) -> list[Row
 
 
 def _most_apart(expected: Sequence[float], got: Sequence[float]) -> float:
-    """The largest difference of logits beyond what rounding explains; infinite where a score is no probability."""
+    """The largest difference of logits beyond rounding; infinite if a score is no probability."""
     wanted, found = np.array(expected, np.float64), np.array(got, np.float64)
     if not ((found >= 0) & (found <= 1)).all():
         return float("inf")
@@ -175,5 +175,5 @@ def _most_apart(expected: Sequence[float], got: Sequence[float]) -> float:
 
 
 def logit(score: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What the sigmoid made ``score`` [n] of."""
+    """The inverse of the sigmoid, [n]."""
     return np.log(score / (1 - score))

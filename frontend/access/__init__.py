@@ -1,1 +1,1 @@
-"""Who may call: API keys and mobile tokens."""
+"""Authentication and limits: API keys, mobile tokens, rate limits, audit log."""

@@ -1,4 +1,4 @@
-"""The one key that may administer; it is set, not stored, and opens nothing else."""
+"""The admin key. It comes from the settings and gives access to nothing but the admin API."""
 
 import hmac
 
@@ -8,13 +8,11 @@ ADMIN = Caller("admin", "admin")
 
 
 class AdminKey:
-    """Knows the administrator."""
-
     def __init__(self, key: str) -> None:
         self._key = key.encode()
 
     async def identify(self, token: str) -> Caller:
-        """401 for any other key; how long the answer takes tells nothing of how close it was."""
+        """Raises ``Unauthorized`` (401) for any other key. The comparison takes constant time."""
         if not token or not hmac.compare_digest(token.encode("utf-8", "surrogatepass"), self._key):
             raise refuse("the admin key is missing or invalid")
         return ADMIN

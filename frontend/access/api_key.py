@@ -1,6 +1,6 @@
-"""What an API key looks like: ``qk_``, 43 random characters, and a checksum of six that catches slips and guesses.
+"""The form of API keys: ``qk_``, 43 random characters, and a checksum of six that catches typing errors.
 
-The random part has 256 bits, so that a plain SHA-256 keeps it: there is nothing to guess that stretching would slow.
+The random part has 256 bits, so a plain SHA-256 protects it: key stretching only helps secrets that can be guessed.
 """
 
 import hashlib
@@ -24,13 +24,13 @@ def _checksum(text: str) -> str:
 
 
 def new_key() -> str:
-    """A key that nobody has had before."""
+    """A new random key."""
     random = "".join(secrets.choice(_ALPHABET) for _ in range(_RANDOM))
     return f"{_START}{random}{_checksum(random)}"
 
 
 def well_formed(key: str) -> bool:
-    """Whether this can be a key at all; most of what is no key needs no look into the database."""
+    """Whether this has the form of a key. Most wrong keys do not, and need no query of the database."""
     if not key.isascii() or not key.startswith(_START) or len(key) != len(_START) + _RANDOM + _CHECKSUM:
         return False
     random = key[len(_START) : -_CHECKSUM]
@@ -38,10 +38,10 @@ def well_formed(key: str) -> bool:
 
 
 def digest(key: str) -> str:
-    """What is stored of a key: its SHA-256, in hexadecimal."""
+    """The SHA-256 of a key in hexadecimal, which is all that the database stores of it."""
     return hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def prefix(key: str) -> str:
-    """What names a key to people: its first characters."""
+    """The first characters of a key, which are no secret and identify it to people."""
     return key[: len(_START) + _PREFIX]

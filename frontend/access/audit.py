@@ -21,7 +21,7 @@ _LONGEST_ORIGIN = 128
 
 @dataclass(frozen=True)
 class Actor:
-    """Who makes a change. ``origin`` is a network address for the admin key, else a user of the operating system."""
+    """The author of a change. ``origin`` is a network address for the admin key, else the user of the process."""
 
     kind: str
     origin: str
@@ -38,8 +38,8 @@ class Actor:
 
 
 @dataclass(frozen=True)
-class Change:
-    """A row; ``at`` is in seconds since 1970."""
+class AuditEntry:
+    """One change; ``at`` is in seconds since 1970."""
 
     id: int
     at: int
@@ -66,15 +66,15 @@ async def note(connection: AsyncConnection, actor: Actor, action: str, target: s
     await connection.execute(sa.insert(AUDIT).values(**row, at=int(time.time()), details=json.dumps(details)))
 
 
-async def changes(connection: AsyncConnection, wanted: AuditFilter, page: Page) -> list[Change]:
+async def changes(connection: AsyncConnection, wanted: AuditFilter, page: Page) -> list[AuditEntry]:
     """One page of the changes that match."""
     query = sa.select(AUDIT).where(AUDIT.c.at >= wanted.since)
     for column in (AUDIT.c.actor, AUDIT.c.action, AUDIT.c.target):
         if value := getattr(wanted, column.name):
             query = query.where(column == value)
     rows = await fetch_page(connection, query, page, (AUDIT.c.at, AUDIT.c.id))
-    return await asyncio.to_thread(lambda: list(map(_change, rows)))
+    return await asyncio.to_thread(lambda: list(map(_entry, rows)))
 
 
-def _change(row: Any) -> Change:
-    return Change(row.id, row.at, row.actor, row.origin, row.action, row.target, json.loads(row.details))
+def _entry(row: Any) -> AuditEntry:
+    return AuditEntry(row.id, row.at, row.actor, row.origin, row.action, row.target, json.loads(row.details))

@@ -12,9 +12,11 @@ _LONGEST_TOKEN = 8192
 
 @dataclass(frozen=True)
 class Caller:
-    """``id`` is what limits and usage are counted under; ``limits`` are the requests a minute that differ from the
-    tier's, by the name of the limit; ``org_limit`` is what all keys of the organisation share. ``prepaid``
-    says that the organisation has a wallet, which pays for what the key uses."""
+    """A key, or a user of a mobile app. Limits and usage are counted by ``id``.
+
+    ``limits`` are requests per minute by name of the limit, where they differ from the tier's. ``org_limit`` is shared
+    by all keys of the organisation. ``prepaid`` is whether the organisation has a wallet, which pays for the key.
+    """
 
     id: str
     name: str

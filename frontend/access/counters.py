@@ -13,7 +13,8 @@ from frontend.processes.background import forget_outcome, start_apart
 if TYPE_CHECKING:
     from redis.asyncio import Redis
 
-_PATIENCE_SECONDS = 0.2
+# The longest wait for Redis.
+_TIMEOUT_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Limit:
 
 Taken = tuple[bool, list[Count]]
 
-# KEYS: counters. ARGV: their limits. All of them are counted up, or none; Redis's clock is the clock of all frontends.
+# KEYS are counters, ARGV their limits. It increments all of them or none. All frontends use Redis's clock.
 _TAKE = """
 local now = redis.call('TIME')
 local minute = math.floor(now[1] / 60)
@@ -99,7 +100,7 @@ class RedisCounters:
         self._sending: asyncio.Task[list[list[int]]] | None = None
 
     async def take(self, limits: Sequence[Limit]) -> Taken:
-        """As in memory; raises ``OSError`` or ``TimeoutError`` where Redis does not answer."""
+        """As in memory. Raises ``OSError`` or ``TimeoutError`` if Redis does not answer."""
         place = len(self._batch)
         self._batch.append(limits)
         if place == 0:
@@ -113,14 +114,14 @@ class RedisCounters:
         return bool(passed), [count.plus_one() for count in counts] if passed else counts
 
     async def _send_after(self, before: asyncio.Task[list[list[int]]] | None) -> list[list[int]]:
-        """Send what has gathered meanwhile. Where ``before`` fails this fails too: who is in it has waited as well."""
+        """Send the batch after ``before``. If that fails, this fails too: its requests have waited long enough."""
         try:
             if before is not None and not before.done():
                 await before
         finally:
             batch, self._batch = self._batch, []
         with asking_redis("limits"):
-            async with asyncio.timeout(_PATIENCE_SECONDS), self._redis.pipeline(transaction=False) as pipeline:
+            async with asyncio.timeout(_TIMEOUT_SECONDS), self._redis.pipeline(transaction=False) as pipeline:
                 for limits in batch:
                     # One tag for all counters of a call keeps them on one node of a cluster.
                     keys = [f"quartet:{{{limits[-1].key[1]}}}:{limit.key[0]}:{limit.key[1]}" for limit in limits]

@@ -1,10 +1,9 @@
-"""The public keys that mobile tokens are signed with: a JWKS from a file or an address, kept fresh beside requests."""
+"""The public keys of mobile tokens: a JWKS from a file or an address, refreshed in the background."""
 
 import asyncio
 import codecs
 import time
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -19,13 +18,13 @@ ALGORITHMS = ("RS256", "ES256", "EdDSA")
 _LARGEST = 64 * 1024
 _FETCH_SECONDS = 5.0
 _FILE_SECONDS = 5.0
-# A token signed with a key not seen yet asks for the set again; tokens that mean harm can do so this often.
+# The shortest time between two refreshes for tokens with an unknown key, which attackers can send too.
 _COOLDOWN_SECONDS = 5.0
 _LONGEST_STALE_SECONDS = 86_400.0
 
 
 def is_address(source: str) -> bool:
-    """Whether ``source`` is an address rather than a file; plain http is for this machine alone."""
+    """Whether ``source`` is an address rather than a file. Raises ``SettingsError`` for http to another machine."""
     parts = urlsplit(source)
     if parts.scheme == "http" and parts.hostname not in ("127.0.0.1", "::1", "localhost"):
         raise SettingsError("QUARTET_JWT_JWKS: an address must begin with https://")
@@ -33,9 +32,9 @@ def is_address(source: str) -> bool:
 
 
 def parse(data: bytes) -> dict[str, jwt.PyJWK]:
-    """The keys of a set by their ``kid`` that are public and fit for signatures; ``ValueError`` where there is none.
+    """The public signature keys of a set by ``kid``. Raises ``ValueError`` if there are none.
 
-    One bad entry, or one of a kind that is not known here, does not take the others away; the log tells of it.
+    Other entries are left out and logged.
     """
     value = orjson.loads(data.removeprefix(codecs.BOM_UTF8))
     entries = value.get("keys") if isinstance(value, dict) else None
@@ -44,10 +43,14 @@ def parse(data: bytes) -> dict[str, jwt.PyJWK]:
     keys: dict[str, jwt.PyJWK] = {}
     for place, entry in enumerate(entries):
         try:
-            kid, key = _key(entry)
+            key, kid = jwt.PyJWK(entry), entry.get("kid", "")
+            if key.algorithm_name not in ALGORITHMS or entry.get("use", "sig") != "sig" or "d" in entry:
+                raise ValueError("it is no public key for signatures")
+            if not isinstance(kid, str):
+                raise TypeError("its kid is not a string")
             keys[kid] = key
         except Exception as error:
-            # PyJWT and cryptography raise many kinds for entries that somebody else has written.
+            # PyJWT and cryptography raise many types of errors for bad entries.
             fields = {"place": place, "details": f"{type(error).__name__}: {error}"}
             log.warning("an entry of the JWKS is left out", extra={"fields": fields})
     if not keys:
@@ -55,22 +58,8 @@ def parse(data: bytes) -> dict[str, jwt.PyJWK]:
     return keys
 
 
-def _key(entry: Any) -> tuple[str, jwt.PyJWK]:
-    if not isinstance(entry, dict):
-        raise TypeError("it is not an object")
-    if entry.get("kty") not in ("RSA", "EC", "OKP") or entry.get("use", "sig") != "sig" or "d" in entry:
-        raise ValueError("it is no public key for signatures")
-    kid = entry.get("kid", "")
-    if not isinstance(kid, str):
-        raise TypeError("its kid is not a string")
-    key = jwt.PyJWK(entry)
-    if key.algorithm_name not in ALGORITHMS:
-        raise ValueError(f"its algorithm is none of {', '.join(ALGORITHMS)}")
-    return kid, key
-
-
 class Jwks:
-    """A key set that is read every ``refresh`` seconds (a file every 5); the last good one holds for a day."""
+    """A key set that is read every ``refresh`` seconds (a file every 5). The last good one is used for a day."""
 
     def __init__(self, source: str, refresh: float) -> None:
         self._source = source
@@ -78,10 +67,10 @@ class Jwks:
         self._keys: dict[str, jwt.PyJWK] = {}
         self._read_at = self._tried_at = -_LONGEST_STALE_SECONDS
         self._trying = asyncio.Lock()
-        self._refreshing = Repeating(refresh if self._remote else _FILE_SECONDS, self._read_alone)
+        self._refreshing = Repeating(refresh if self._remote else _FILE_SECONDS, self._refresh)
 
     async def start(self) -> None:
-        """Read the set once, then again in the background; a source that is away is tried again."""
+        """Read the set once, then again and again in the background."""
         await self._read()
         self._refreshing.start()
 
@@ -89,7 +78,7 @@ class Jwks:
         await self._refreshing.close()
 
     async def find(self, kid: object) -> jwt.PyJWK | None:
-        """The key of that name; one without a name where the set holds only one. An unknown name reads again."""
+        """The key with this id, or the only key if the token names none. An unknown id causes a refresh."""
         if found := self._lookup(kid):
             return found
         async with self._trying:
@@ -104,7 +93,7 @@ class Jwks:
             return next(iter(self._keys.values()))
         return self._keys.get(kid) if isinstance(kid, str) else None
 
-    async def _read_alone(self) -> None:
+    async def _refresh(self) -> None:
         async with self._trying:
             await self._read()
 
@@ -117,7 +106,7 @@ class Jwks:
             log.error("the JWKS cannot be read", extra={"fields": {"details": f"{type(error).__name__}: {error}"}})
 
     async def load(self) -> dict[str, jwt.PyJWK]:
-        """Read the source and answer its keys; raises what reading and parsing do."""
+        """Read the source. Raises the errors of reading and parsing."""
         return parse(await self._fetch())
 
     async def _fetch(self) -> bytes:

@@ -11,10 +11,10 @@ from frontend.access.jwks import Jwks
 
 _REQUIRED = ["exp", "iat", "sub", "aud", "iss"]
 _LONGEST_SUBJECT = 128
-# The last second of the year 9999: a later one is no date to most who read a token, and a mistake of who issued it.
+# The last second of the year 9999. Most libraries cannot represent a later time.
 _LAST_SECOND = 253_402_300_799
 _WRONG = "the token is missing, invalid or expired"
-# What a token that means harm makes PyJWT and json raise besides PyJWT's own errors.
+# Malicious tokens make PyJWT and json raise these, not only PyJWT's own errors.
 _FAULTS = (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError)
 
 
@@ -27,7 +27,7 @@ class Tokens:
         self._audience, self._issuer, self._secret, self._jwks, self._leeway = audience, issuer, secret, jwks, leeway
 
     async def identify(self, token: str) -> Caller:
-        """The caller behind a token, one for each ``sub``; 401 for any fault in it."""
+        """The caller of a token, one per ``sub``. Raises ``Unauthorized`` (401) for any fault."""
         try:
             claims = await self._verified(token)
         except _FAULTS:
@@ -35,7 +35,7 @@ class Tokens:
         subject = claims["sub"]
         if not isinstance(subject, str) or not 0 < len(subject) <= _LONGEST_SUBJECT:
             raise refuse(_WRONG)
-        # A subject is the customer's own name of a person or a phone: only its digest is counted under and logged.
+        # A subject may be personal data, so counters and logs have only its digest.
         name = hashlib.sha256(subject.encode("utf-8", "surrogatepass")).hexdigest()[:32]
         return Caller(id=f"sub-{name}", name=name)
 
@@ -52,7 +52,7 @@ class Tokens:
             options=options,
         )
         if int(claims["exp"]) > _LAST_SECOND:
-            raise jwt.InvalidTokenError("exp lies too far ahead")
+            raise jwt.InvalidTokenError("exp is too far in the future")
         return claims
 
     async def _key(self, header: dict[str, Any]) -> tuple[jwt.PyJWK | str, str]:
@@ -64,7 +64,7 @@ class Tokens:
         raise jwt.InvalidKeyError("no key fits")
 
     def issue(self, subject: str, seconds: int) -> str:
-        """A token for ``subject`` that holds for ``seconds``, signed with the secret."""
+        """A token for ``subject`` that is valid for ``seconds``, signed with the secret."""
         now = int(time.time())
         claims = {"sub": subject, "iat": now, "exp": now + seconds, "aud": self._audience, "iss": self._issuer}
         return jwt.encode(claims, self._secret, algorithm="HS256")

@@ -1,4 +1,4 @@
-"""Knows API keys without asking the database at each request, and forgets a revoked one within seconds."""
+"""A cache of API keys. A revoked key stops working within seconds."""
 
 import asyncio
 import time
@@ -12,14 +12,16 @@ from frontend.errors import BadGateway
 from frontend.observe.logs import Outage
 from frontend.processes.background import Repeating, cancel_all, forget_outcome, start_apart
 
-# One query reads every key that is in use again, this often; a revoked one ends within this and the query's time.
+# Seconds between two queries of all cached keys. A revoked key works at most this long and the time of a query.
 _REFRESH_SECONDS = 1.5
+# Keys that were not used for so long leave the cache.
 _IDLE_SECONDS = 600.0
-# That a key is used is told to the database beside the requests.
-_TELL_SECONDS = 60.0
-# A caller waits for a busy database rather than be told that it is away; what has been revoked waits for none.
+# Seconds between two updates of the keys' times of use.
+_WRITE_SECONDS = 60.0
+# Timeouts of queries: a caller waits longer than a refresh, which soon comes again.
 _LOOKUP_SECONDS, _REREAD_SECONDS = 5.0, 2.0
-_MOST_AT_ONCE = 500
+# Keys per query.
+_BATCH = 500
 _WRONG = "the API key is missing, invalid or revoked"
 
 
@@ -30,31 +32,31 @@ class _Known:
 
 
 class KnownKeys:
-    """The keys that were used lately. While the database is away those go on working, and others get 502."""
+    """The recently used keys. While the database is away, these still work, and others get 502."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._known: dict[str, _Known] = {}
-        self._asking: dict[str, asyncio.Task[_Known]] = {}
+        self._lookups: dict[str, asyncio.Task[_Known]] = {}
         self._used: set[str] = set()
         self._outage = Outage("the database of keys is away", "the database of keys is back")
         self._refreshing = Repeating(_REFRESH_SECONDS, self._refresh)
-        self._telling = Repeating(_TELL_SECONDS, self._tell_used)
+        self._writing = Repeating(_WRITE_SECONDS, self._write_used)
 
     def start(self) -> None:
-        """Begin to refresh, and to tell what is used; within the event loop."""
+        """Begin to refresh and to write times of use. Call this in the event loop."""
         self._refreshing.start()
-        self._telling.start()
+        self._writing.start()
 
     async def close(self) -> None:
         await self._refreshing.close()
-        await self._telling.finish()
+        await self._writing.finish()
         if not self._outage.away:
-            await self._tell_used()
-        await cancel_all(list(self._asking.values()))
+            await self._write_used()
+        await cancel_all(list(self._lookups.values()))
 
     async def identify(self, key: str) -> Caller:
-        """The caller behind a key; 401 for one that is unknown, expired or revoked."""
+        """The caller of a key. Raises ``Unauthorized`` (401) if it is unknown, expired or revoked."""
         if not api_key.well_formed(key):
             raise refuse(_WRONG)
         digest = api_key.digest(key)
@@ -66,14 +68,14 @@ class KnownKeys:
         return known.caller
 
     async def _look_up_once(self, digest: str) -> _Known:
-        """A burst of requests with a key that nobody has used yet is one question."""
-        asking = self._asking.get(digest)
-        if asking is None:
-            asking = self._asking[digest] = start_apart(self._look_up(digest))
-            asking.add_done_callback(lambda task: self._asking.pop(digest))
-            asking.add_done_callback(forget_outcome)
-        # Whoever hangs up must not take the answer from the others.
-        return await asyncio.shield(asking)
+        """Requests with the same new key share one query."""
+        lookup = self._lookups.get(digest)
+        if lookup is None:
+            lookup = self._lookups[digest] = start_apart(self._look_up(digest))
+            lookup.add_done_callback(lambda task: self._lookups.pop(digest))
+            lookup.add_done_callback(forget_outcome)
+        # A disconnect must not cancel the query of the others.
+        return await asyncio.shield(lookup)
 
     async def _look_up(self, digest: str) -> _Known:
         try:
@@ -91,24 +93,22 @@ class KnownKeys:
         for digest in [digest for digest, known in self._known.items() if known.used < oldest]:
             del self._known[digest]
         with self._outage.noting(DATABASE_FAILURES):
+            digests = list(self._known)
             async with asyncio.timeout(_REREAD_SECONDS):
-                await self._read_again(list(self._known))
+                for start in range(0, len(digests), _BATCH):
+                    some = digests[start : start + _BATCH]
+                    found = await self._registry.find(some)
+                    for digest in some:
+                        if digest in found:
+                            self._known[digest].caller = found[digest]
+                        else:
+                            del self._known[digest]
 
-    async def _tell_used(self) -> None:
+    async def _write_used(self) -> None:
         used, self._used = list(self._used), set()
         try:
-            for start in range(0, len(used), _MOST_AT_ONCE):
-                await self._registry.note_used(used[start : start + _MOST_AT_ONCE])
+            for start in range(0, len(used), _BATCH):
+                await self._registry.note_used(used[start : start + _BATCH])
         except DATABASE_FAILURES:
-            # What is refreshed every second tells of the outage; these are told the next time.
+            # The refresh logs the outage. Try again the next time.
             self._used.update(used)
-
-    async def _read_again(self, digests: list[str]) -> None:
-        for start in range(0, len(digests), _MOST_AT_ONCE):
-            some = digests[start : start + _MOST_AT_ONCE]
-            found = await self._registry.find(some)
-            for digest in some:
-                if digest in found:
-                    self._known[digest].caller = found[digest]
-                else:
-                    del self._known[digest]

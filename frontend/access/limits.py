@@ -34,7 +34,7 @@ class SharedCounters:
         self._beating = Repeating(_BEAT_SECONDS, self._beat)
 
     async def start(self) -> None:
-        """Ask Redis once, then again and again."""
+        """Try Redis once, then every second."""
         await self._beat()
         self._beating.start()
 
@@ -89,7 +89,7 @@ class Limiter:
         raise RateLimited(message, headers={**_headers(reached), "Retry-After": str(reached.retry_after)})
 
     async def look(self, caller: Caller) -> dict[str, Count]:
-        """How much of each limit that holds for the caller is used now; ``organisation`` is what its keys share."""
+        """The use of each of the caller's limits; ``organisation`` is the limit that its organisation's keys share."""
         limits = {name: self._of(caller, name)[0] for name in self.limits}
         if caller.org_limit is not None:
             limits["organisation"] = self._of(caller, next(iter(self.limits)))[-1]
@@ -98,12 +98,12 @@ class Limiter:
         return {name: replace(count, limit=limit.amount) for (name, limit), count in found}
 
     def _of(self, caller: Caller, name: str) -> list[Limit]:
-        """What a request counts under: the key's own limit, and the one that its organisation's keys share."""
+        """The limits of a request: the key's own, and the one that its organisation's keys share."""
         amount = caller.limits.get(name) or self.tiers.get(caller.tier, {}).get(name) or self.limits[name]
-        wanted = [Limit(amount, (name, caller.id))]
+        limits = [Limit(amount, (name, caller.id))]
         if caller.org is not None and caller.org_limit is not None:
-            wanted.append(Limit(caller.org_limit, ("org", caller.org)))
-        return wanted
+            limits.append(Limit(caller.org_limit, ("org", caller.org)))
+        return limits
 
 
 def _headers(count: Count) -> dict[str, str]:

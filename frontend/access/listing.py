@@ -17,7 +17,7 @@ from frontend.database.tables import KEYS, ORGS, SECRETS
 
 @dataclass(frozen=True)
 class KeyEntry:
-    """A key as it is listed: one line for each of its secrets. Times are seconds since 1970."""
+    """One secret of a key, for lists. Times are seconds since 1970."""
 
     id: str
     prefix: str
@@ -86,13 +86,13 @@ async def keys(connection: AsyncConnection, search: KeyFilter, page: Page) -> li
 
 
 def _entry(row: Any) -> KeyEntry:
-    told = row._asdict() | {"limits": json.loads(row.limits), "expires_at": end(row)}
-    del told["secret_expires_at"]
-    return KeyEntry(**told)
+    values = row._asdict() | {"limits": json.loads(row.limits), "expires_at": end(row)}
+    del values["secret_expires_at"]
+    return KeyEntry(**values)
 
 
 async def orgs(connection: AsyncConnection, text: str, page: Page) -> list[tuple[str, int | None, int]]:
-    """(name, requests a minute, number of keys) of every organisation with ``text`` in its name."""
+    """(name, requests per minute, number of keys) of every organisation with ``text`` in its name."""
     count = sa.select(sa.func.count()).where(KEYS.c.org == ORGS.c.name).scalar_subquery().label("number")
     query = sa.select(ORGS.c.name, ORGS.c.requests_per_minute, count)
     if text:

@@ -1,4 +1,4 @@
-"""What keys, organisations and references may be called, and what is said where something does not fit."""
+"""Rules for names of keys and organisations, and the errors of the registry."""
 
 import re
 
@@ -7,7 +7,7 @@ _ORG = re.compile(r"(?! )[^/]{1,64}(?<! )")
 
 
 class RegistryError(ValueError):
-    """What was asked for does not fit what is stored; the message says what, ``param`` which parameter it is."""
+    """A request does not fit the stored data; ``param`` is its faulty parameter."""
 
     def __init__(self, message: str, param: str | None = None) -> None:
         super().__init__(message)
@@ -15,18 +15,18 @@ class RegistryError(ValueError):
 
 
 class MissingError(RegistryError):
-    """There is no such thing."""
+    """A key, organisation or row does not exist."""
 
 
 def check_name(what: str, name: str, longest: int, param: str | None = None) -> str:
-    """The name itself; ``RegistryError`` for what cannot be stored, or be shown without harm."""
+    """Return the name. Raises ``RegistryError`` if it is empty, too long or not printable."""
     if not 0 < len(name) <= longest or not name.isprintable():
         raise RegistryError(f"{what} must have 1 to {longest} printable characters", param)
     return name
 
 
 def check_org(name: str) -> str:
-    """The name itself; ``RegistryError`` for what no organisation can be called."""
+    """Return the name. Raises ``RegistryError`` if an organisation cannot have it."""
     if not _ORG.fullmatch(name) or not name.isprintable():
         raise RegistryError(
             "the name of an organisation has 1 to 64 printable characters, no slash, and no blanks around it", "name"

@@ -1,4 +1,4 @@
-"""API keys and organisations in the database: made, listed, changed, rotated, revoked, found."""
+"""API keys and organisations in the database."""
 
 import copy
 import json
@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from frontend.access import api_key, audit, listing
-from frontend.access.audit import Actor, AuditFilter, Change
+from frontend.access.audit import Actor, AuditEntry, AuditFilter
 from frontend.access.caller import Caller
 from frontend.access.listing import EVERY_KEY, KeyEntry, KeyFilter
 from frontend.access.names import LONGEST_NAME, MissingError, RegistryError, check_name, check_org
@@ -20,11 +20,11 @@ from frontend.access.paging import EVERYTHING, Page
 from frontend.database.engine import reading
 from frontend.database.tables import KEYS, ORGS, SECRETS, WALLETS
 
-# How long an old secret goes on where nobody says.
+# Seconds for which the old secret works after a rotation, by default.
 ROTATION_OVERLAP_SECONDS = 86_400
-# The longest time that a key or an old secret can be given: a hundred years.
+# The longest lifetime of a key or an old secret: a hundred years.
 LONGEST_SECONDS = 100 * 365 * 86_400
-# When a key was used is written so often at most.
+# The shortest time between two updates of a secret's time of use.
 _USED_SECONDS = 60
 
 
@@ -33,16 +33,16 @@ def _now() -> int:
 
 
 class Registry:
-    """Keys and organisations behind one engine. A key is named by any of its secrets, or the prefix of one.
+    """Keys and organisations behind one engine. Any secret of a key, or the prefix of one, identifies the key.
 
-    Every change is written down as that of whoever runs this process, or is ``acting``.
+    Changes go to the audit log, under the user of this process or the ``acting`` one.
     """
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine, self._reader, self._actor = engine, reading(engine), Actor.of_process()
 
     def acting(self, actor: Actor) -> "Registry":
-        """The same for the changes of somebody else."""
+        """A copy that writes ``actor`` to the audit log."""
         acting = copy.copy(self)
         acting._actor = actor
         return acting
@@ -50,20 +50,20 @@ class Registry:
     async def create(
         self, name: str, tier: str, org: str | None, limits: Mapping[str, int], expires_at: int | None
     ) -> str:
-        """Make a key and answer it; it cannot be read again."""
+        """Make a key and return it. It cannot be read again."""
         check_name("the name of a key", name, LONGEST_NAME)
         key, key_id = api_key.new_key(), uuid.uuid4().hex
-        told = {"id": key_id, "name": name, "tier": tier, "org": org, "limits": dict(limits), "expires_at": expires_at}
-        row = told | {"limits": json.dumps(dict(limits)), "created_at": _now()}
+        details = {"name": name, "tier": tier, "org": org, "limits": dict(limits), "expires_at": expires_at}
+        row = details | {"id": key_id, "limits": json.dumps(dict(limits)), "created_at": _now()}
         async with self._engine.begin() as connection:
             await self._check_org(connection, org)
             await connection.execute(insert(KEYS).values(**row))
             await self._add_secret(connection, key, key_id)
-            await self._note(connection, "key.create", api_key.prefix(key), **told)
+            await self._note(connection, "key.create", api_key.prefix(key), id=key_id, **details)
         return key
 
     async def rotate(self, named: str, overlap: int) -> str:
-        """Give a key a new secret and answer it; the old ones hold for ``overlap`` more seconds."""
+        """Give a key a new secret and return it. The old ones work for ``overlap`` more seconds."""
         key = api_key.new_key()
         async with self._engine.begin() as connection:
             key_id = await self._key_id(connection, named)
@@ -71,19 +71,19 @@ class Registry:
             still = or_(SECRETS.c.expires_at.is_(None), SECRETS.c.expires_at > end)
             await connection.execute(update(SECRETS).where(SECRETS.c.key_id == key_id, still).values(expires_at=end))
             await self._add_secret(connection, key, key_id)
-            told = {"id": key_id, "overlap": overlap, "new": api_key.prefix(key)}
-            await self._note(connection, "key.rotate", api_key.prefix(named), **told)
+            details = {"id": key_id, "overlap": overlap, "new": api_key.prefix(key)}
+            await self._note(connection, "key.rotate", api_key.prefix(named), **details)
         return key
 
     async def revoke(self, named: str) -> None:
-        """End a key with all its secrets, for good."""
+        """Revoke a key with all its secrets. This cannot be undone."""
         async with self._engine.begin() as connection:
             key_id = await self._key_id(connection, named)
             await connection.execute(update(KEYS).where(KEYS.c.id == key_id).values(revoked_at=_now()))
             await self._note(connection, "key.revoke", api_key.prefix(named), id=key_id)
 
     async def change(self, named: str, values: Mapping[str, Any], limits: Mapping[str, int | None]) -> None:
-        """Set columns (name, tier, org, expires_at) of a key, and limits by name; a limit of None is taken away."""
+        """Set columns (name, tier, org, expires_at) of a key, and limits by name. None removes a limit."""
         if "name" in values:
             check_name("the name of a key", values["name"], LONGEST_NAME)
         async with self._engine.begin() as connection:
@@ -94,21 +94,21 @@ class Registry:
             kept = {name: number for name, number in merged.items() if number is not None}
             change = update(KEYS).where(KEYS.c.id == key_id)
             await connection.execute(change.values(**values, limits=json.dumps(kept)))
-            told = {**values, "limits": dict(limits)} if limits else values
-            await self._note(connection, "key.change", api_key.prefix(named), id=key_id, **told)
+            details = {**values, "limits": dict(limits)} if limits else values
+            await self._note(connection, "key.change", api_key.prefix(named), id=key_id, **details)
 
     async def entries(self, search: KeyFilter = EVERY_KEY, page: Page = EVERYTHING) -> list[KeyEntry]:
-        """The secrets of the keys that are searched for."""
+        """One page of the secrets of matching keys."""
         async with self._reader.connect() as connection:
             return await listing.keys(connection, search, page)
 
-    async def changes(self, wanted: AuditFilter, page: Page) -> list[Change]:
-        """What was changed, by whoever and wherever."""
+    async def changes(self, wanted: AuditFilter, page: Page) -> list[AuditEntry]:
+        """One page of the matching changes."""
         async with self._reader.connect() as connection:
             return await audit.changes(connection, wanted, page)
 
     async def find(self, digests: Collection[str]) -> dict[str, Caller]:
-        """The callers behind digests of keys; what is unknown, expired or revoked is left out."""
+        """The callers by digest of a key. Unknown, expired and revoked keys are left out."""
         columns = (SECRETS.c.digest, KEYS.c.id, KEYS.c.name, KEYS.c.tier, KEYS.c.org, KEYS.c.limits)
         ends = (KEYS.c.expires_at, SECRETS.c.expires_at.label("secret_expires_at"), ORGS.c.requests_per_minute)
         prepaid = WALLETS.c.org.label("wallet")
@@ -119,7 +119,7 @@ class Registry:
             return {row.digest: _caller(row) for row in rows}
 
     async def note_used(self, digests: Collection[str]) -> None:
-        """These were used within the last minute. A row that somebody else is changing has its turn the next time."""
+        """Write the time of use of keys. It skips rows that another transaction has locked."""
         now = _now()
         old = or_(SECRETS.c.last_used_at.is_(None), SECRETS.c.last_used_at <= now - _USED_SECONDS)
         due = select(SECRETS.c.digest).where(SECRETS.c.digest.in_(digests), old).with_for_update(skip_locked=True)
@@ -127,7 +127,7 @@ class Registry:
             await connection.execute(update(SECRETS).where(SECRETS.c.digest.in_(due)).values(last_used_at=now))
 
     async def key_id(self, named: str) -> str:
-        """What usage of a key is recorded under, whether it is revoked or not."""
+        """The id of a key, revoked or not. Usage is recorded under it."""
         async with self._reader.connect() as connection:
             key_id: str | None = await connection.scalar(select(SECRETS.c.key_id).where(_names(named)))
         if key_id is None:
@@ -135,7 +135,7 @@ class Registry:
         return key_id
 
     async def create_org(self, name: str, requests_per_minute: int | None) -> None:
-        """Make an organisation; its keys share ``requests_per_minute`` where that is given."""
+        """Make an organisation. Its keys share ``requests_per_minute``, unless that is None."""
         row = {"name": check_org(name), "requests_per_minute": requests_per_minute, "created_at": _now()}
         try:
             async with self._engine.begin() as connection:
@@ -145,7 +145,7 @@ class Registry:
             raise RegistryError(f"there is an organisation {name} already", "name") from None
 
     async def change_org(self, name: str, requests_per_minute: int | None) -> None:
-        """Give an organisation another limit; None takes it away."""
+        """AuditEntry the limit of an organisation. None removes it."""
         async with self._engine.begin() as connection:
             await self._check_org(connection, name)
             change = update(ORGS).where(ORGS.c.name == name)
@@ -153,7 +153,7 @@ class Registry:
             await self._note(connection, "org.change", name, requests_per_minute=requests_per_minute)
 
     async def orgs(self, text: str = "", page: Page = EVERYTHING) -> list[tuple[str, int | None, int]]:
-        """(name, requests a minute, number of keys) of every organisation with ``text`` in its name."""
+        """(name, requests per minute, number of keys) of every organisation with ``text`` in its name."""
         async with self._reader.connect() as connection:
             return await listing.orgs(connection, text, page)
 
@@ -182,14 +182,14 @@ class Registry:
 
 
 def _names(named: str) -> ColumnElement[bool]:
-    """Whether a secret is meant by what somebody calls its key; no database is asked what it cannot store."""
+    """The SQL condition for the secret that ``named`` means: a whole key, or a prefix."""
     if api_key.well_formed(named):
         return SECRETS.c.digest == api_key.digest(named)
     return SECRETS.c.prefix == named if named.isprintable() else false()
 
 
 def _shown(named: str) -> str:
-    """What may be repeated of it: a prefix, and nothing more of a key."""
+    """The prefix of a key for messages; the rest is secret."""
     return api_key.prefix(named) if named.isprintable() else "?"
 
 

@@ -100,12 +100,12 @@ class UnbilledWorkThrottle:
     @contextmanager
     def work(self, key: Hashable) -> Iterator["WorkTimer"]:
         """Count work for the key as unbilled until it is ``paid``. A server error takes it out again."""
-        stint = WorkTimer(self._buckets, key)
+        timer = WorkTimer(self._buckets, key)
         try:
-            yield stint
+            yield timer
         except Exception as error:
             if not isinstance(error, ApiError) or error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-                stint.take_out(1)
+                timer.take_out(1)
             raise
 
 

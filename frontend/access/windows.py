@@ -35,7 +35,7 @@ class Count:
 
     @property
     def retry_after(self) -> int:
-        """Whole seconds from 1 to 60 after which one request surely passes, where nobody else takes its place."""
+        """Whole seconds, from 1 to 60, after which one request surely passes if no other comes first."""
         if self.open:
             return 1
         if self.current >= self.limit:
@@ -46,7 +46,7 @@ class Count:
 
     @property
     def reset(self) -> int:
-        """Whole seconds until everything that is counted has left the window."""
+        """Whole seconds until all counted requests have left the window."""
         left = WINDOW_US - self.elapsed_us + (WINDOW_US if self.current else 0)
         return -(-left // 1_000_000) if self.used else 0
 

@@ -1,7 +1,7 @@
 """Audio files of any accepted kind to 16 kHz mono samples. Runs in a worker process: the input is not trusted.
 
-FFmpeg is held to a list of formats and codecs and to no protocol at all, since left to itself it opens local files
-and sockets that a file names. Lengths count decoded samples, because headers lie.
+FFmpeg is restricted to a list of formats and codecs and to no protocols, because it would open local files and sockets
+that a file names. Lengths count decoded samples, because headers lie.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,7 @@
 """Where somebody speaks: Silero's voice detector (MIT), run through ONNX Runtime.
 
-The detector remembers what it heard. Its variant for sequences takes many frames at once, which takes a quarter of the
-time. What hardly moves is no speech and is left out.
+The detector has a state. Its variant for sequences processes many frames per run, in a quarter of the time. Almost
+constant audio is no speech and is skipped.
 """
 
 from functools import cache
@@ -18,7 +18,7 @@ _CONTEXT = 64
 _STATE = 128
 # Frames per run that fit into a processor's caches.
 _AT_ONCE = 64
-# What is left out is at least so long, and what is heard goes on for so long before and after its sounds.
+# Frames per block. Blocks without sound are skipped, except next to a block with sound.
 _BLOCK = 16
 
 Samples = NDArray[np.int16]

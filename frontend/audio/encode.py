@@ -48,7 +48,7 @@ class AudioFile:
 
 
 def _constant(sample_rate: int, kbps: int) -> dict[str, str | float]:
-    """A constant bit rate, which libsndfile is told as a part of the way from the highest to the lowest."""
+    """Options for a constant bit rate. libsndfile scales it from 0 (highest) to 1 (lowest)."""
     least, most = _MPEG_2 if sample_rate < 32_000 else _MPEG_1
     # libsndfile truncates: half a unit more avoids errors from float rounding.
     level = (most - kbps - 0.5) / (most - least)

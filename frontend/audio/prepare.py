@@ -28,9 +28,9 @@ class WindowRules:
 
 @dataclass(frozen=True)
 class SpokenWindow:
-    """Speech without its longer pauses: ``[start, end)`` of the samples that are kept.
+    """Speech without its longer pauses: ``[start, end)`` of the kept samples.
 
-    ``pieces`` have the second at which each begins, of the window and of the file.
+    ``pieces`` are the starts of its pieces, in seconds of the window and of the file.
     """
 
     pieces: tuple[tuple[float, float], ...]
@@ -42,9 +42,9 @@ class SpokenWindow:
         return (self.end - self.start) / SAMPLE_RATE
 
     def times_of_file(self, start: float, end: float) -> tuple[float, float]:
-        """Seconds of the file for those of the window at which a word starts and ends.
+        """Map the start and end of a word from seconds of the window to seconds of the file.
 
-        Nobody goes on with a word over a pause that was left out: it belongs to the piece that has more of it.
+        A word across a removed pause belongs to the piece that has more of it.
         """
         first, last = self._piece_at(start), self._piece_at(end)
         pieces = range(first, max(first, last) + 1)
@@ -74,12 +74,12 @@ def room_for(seconds: float) -> int:
 
 
 def prepare(upload: Attached, into: Attached, limits: WindowRules) -> Prepared:
-    """Decode a file and leave the windows of its speech, end to end, in ``into``; raises the errors of ``decode``.
+    """Decode a file, and write the windows of its speech, end to end, to ``into``. Raises the errors of ``decode``.
 
-    ``into`` has room for the longest file that is taken.
+    ``into`` has room for the longest accepted file.
     """
     samples = into.samples()
-    # The last frame may need some zeros behind the audio.
+    # The last frame may need some zeros after the audio.
     with upload.file() as file:
         count = decode(file, samples[:-FRAME])
     duration, audio = count / SAMPLE_RATE, samples[:count]

@@ -1,7 +1,7 @@
-"""What a file is, from its first bytes: whether it is of a kind that the contract lists, and what a refusal calls it.
+"""The kind of a file, from its first bytes: its content type, and whether the contract lists it.
 
-The list is closed, and FFmpeg reads more than it has: QuickTime, Matroska that is no WebM, WAV around any codec. What
-is told apart by its first bytes is told apart here; the decoder judges the rest. puremagic names what is foreign.
+FFmpeg reads more kinds than the contract lists: QuickTime, Matroska that is no WebM, WAV around any codec. Kinds that
+the first bytes distinguish are refused here; the decoder judges the rest. puremagic names other kinds for the error.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ _WAVE_CODECS = frozenset([0x01, 0x02, 0x03, 0x06, 0x07, 0x11, 0x55])
 _EXTENSIBLE = 0xFFFE
 _EBML = b"\x1a\x45\xdf\xa3"
 _DOC_TYPE = b"\x42\x82"
-# Of one family with MP4, by the beginnings of their brands.
+# Relatives of MP4 that are not accepted, by the beginning of their brand.
 _FOREIGN_BRANDS = {
     b"qt  ": "video/quicktime",
     b"3g2": "video/3gpp2",
@@ -30,7 +30,7 @@ _FOREIGN_BRANDS = {
     b"avi": "image/avif",
 }
 _PADDING = (b"free", b"skip", b"wide")
-# What a file of that family may begin with that does not say its brand: QuickTime before there were any.
+# First boxes of files without a brand, which are old QuickTime files.
 _UNBRANDED = (b"moov", b"mdat", b"pnot")
 _SURE = 0.2
 # puremagic's matches for runs of equal bytes and for raw samples.
@@ -53,7 +53,7 @@ def recognise(read: Callable[[int, int], bytes]) -> Kind:
     """The kind of a file; ``read(count, start)`` returns its bytes."""
     head = read(HEAD_BYTES, 0)
     if tag := tag_bytes(head):
-        # A tag stands before MPEG audio, and other kinds take it too.
+        # A tag belongs to MPEG audio, but other kinds may have one too.
         tagged = _of_audio(read(HEAD_BYTES, tag))
         return tagged if tagged and tagged != _MP3 else Kind(_MP3.content_type, True)
     return _of_audio(head) or Kind(_foreign(head))
@@ -100,7 +100,7 @@ def _of_wave(head: bytes) -> Kind:
 
 def _of_matroska(head: bytes) -> Kind:
     place = head.find(_DOC_TYPE) + len(_DOC_TYPE)
-    # A length of one to eight bytes, as many as the first of them has zeros in front, and one.
+    # The length has one to eight bytes: one more than the first byte has leading zeros.
     place += 9 - head[place : place + 1].ljust(1, b"\1")[0].bit_length()
     is_webm = head[place : place + 4] == b"webm"
     return Kind("video/webm", True) if is_webm else Kind("video/x-matroska", False)
@@ -120,7 +120,7 @@ def _of_boxes(head: bytes) -> Kind | None:
 
 
 def _of_frames(head: bytes) -> Kind | None:
-    """By what begins a frame of MPEG audio, which other bytes may look like too."""
+    """The kind by the start of an MPEG audio frame. Other bytes may look like one too."""
     if len(head) < 3 or head[0] != 0xFF or head[1] & 0xE0 != 0xE0 or head[2] >= 0xF0:
         return None
     return {0: Kind("audio/aac"), 1: _MP3, 2: Kind("audio/mp2")}.get(head[1] >> 1 & 3)

@@ -1,6 +1,6 @@
-"""Cut audio, at pauses, into windows that a model takes and that hold all the speech.
+"""Cuts audio at pauses into windows for the model. The windows contain all speech.
 
-The start and end rule with two thresholds is the one that the voice detector's authors use.
+The rule for start and end, with two thresholds, is that of the voice detector's authors.
 """
 
 from dataclasses import dataclass

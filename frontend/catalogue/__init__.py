@@ -1,1 +1,1 @@
-"""What is offered: models, voices, audio formats, endpoints and what they cost. Everything else reads it here."""
+"""The catalogue: models, voices, audio formats, endpoints and prices."""

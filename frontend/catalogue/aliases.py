@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Aliases:
-    """Other names of ``models`` and ``voices``, parameters to ``ignore``, the audio format of who names none.
+    """Other names of ``models`` and ``voices``, parameters to ``ignore``, and the default audio format.
 
-    All of it holds for the developer endpoints; with nothing set, it is false and the contract holds to the letter.
+    They apply to the developer endpoints. It is false if nothing is set.
     """
 
     models: Mapping[str, str] = field(default_factory=dict)

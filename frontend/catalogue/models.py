@@ -23,9 +23,9 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True)
 class Model:
-    """``micro_chf`` is its price by the operation's unit. A model for speech has a Triton model for each voice instead.
+    """``micro_chf`` is the price per unit of the operation. For speech, each voice has its own ``triton_model``.
 
-    A text model takes ``max_tokens`` of a text; an embedder gives vectors of ``width`` numbers.
+    A text model reads ``max_tokens`` of a text; an embedder returns vectors of ``width`` numbers.
     """
 
     id: str
@@ -66,7 +66,7 @@ class Served:
 
     @classmethod
     def of(cls, models: str = "all", voices: str = "all", aliases: Aliases | None = None) -> "Served":
-        """``all``, or names with commas; ``ValueError`` for a name that there is not."""
+        """Parse ``all``, or names with commas. Raises ``ValueError`` for an unknown name."""
         named = {model.id: model for model in MODELS.values() if model.operation != CHAT}
         found = _named(named, models)
         speaks = any(model.operation == SPEECH for model in found)
@@ -78,15 +78,15 @@ class Served:
         return replace(self, aliases=Aliases())
 
     def ids(self, operation: str | None = None) -> tuple[str, ...]:
-        """The models' own names: all, or those of one operation."""
+        """The ids of all models, or of those of one operation."""
         return tuple(model.id for model in self.models if operation in (None, model.operation))
 
     def model_names(self, operation: str | None = None) -> dict[str, str]:
-        """What callers can name, own names first, and the model that each stands for."""
+        """The model of each name that callers can use; ids come first, then aliases."""
         return _with_others(self.ids(operation), self.aliases.models)
 
     def voice_names(self) -> dict[str, str]:
-        """The same for voices."""
+        """The voice of each name that callers can use."""
         return _with_others([voice.name for voice in self.voices], self.aliases.voices)
 
     def by_id(self, operation: str) -> dict[str, Model]:

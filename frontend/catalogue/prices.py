@@ -1,4 +1,4 @@
-"""What a model's work costs, in whole micro-CHF, and how such amounts are read and written."""
+"""Prices in whole micro-CHF, and conversion to and from text."""
 
 import re
 from dataclasses import dataclass

@@ -1,3 +1,3 @@
-"""Which Quartet this is; pyproject.toml says the same."""
+"""The version of Quartet, as in pyproject.toml."""
 
 VERSION = "0.1.0"

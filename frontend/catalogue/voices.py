@@ -1,4 +1,4 @@
-"""The voices that callers can name, and the audio formats that they speak in."""
+"""The voices, and the audio formats."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,8 +8,6 @@ TRITON_PREFIX = "piper_"
 
 @dataclass(frozen=True)
 class Voice:
-    """A voice as callers know it."""
-
     name: str
     language: str
     gender: str

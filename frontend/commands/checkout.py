@@ -10,7 +10,6 @@ ROOT = Path(__file__).parents[2]
 # The module and the help of each command.
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "compare": ("scripts.compare", "what int8 changes on your own texts (in a checkout)"),
-    "gpu-check": ("scripts.gpu_check", "verify and measure a running product on a GPU (in a checkout)"),
 }
 _NO_CHECKOUT = 2
 

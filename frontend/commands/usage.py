@@ -12,7 +12,7 @@ from frontend.catalogue.prices import to_chf, to_micro
 from frontend.commands.arguments import argument
 from frontend.commands.database import run
 from frontend.commands.tables import columns
-from frontend.usage.books import GROUPS, Books, Scope
+from frontend.usage.queries import GROUPS, UsageFilter, UsageQueries
 from frontend.usage.report import FIRST_DAY, LAST_DAY, beginning, cells, parse_day, parse_groups, report, to_csv
 
 day, _groups, _amount = argument(parse_day), argument(parse_groups), argument(to_micro)
@@ -46,19 +46,19 @@ def add_parsers(commands: Any) -> None:
 
 
 async def _run_usage(engine: AsyncEngine, arguments: argparse.Namespace) -> Iterable[str]:
-    books = Books(engine)
+    books = UsageQueries(engine)
     key_id = await Registry(engine).key_id(arguments.key) if arguments.key else None
-    scope = Scope(arguments.first, arguments.last, arguments.org, key_id)
+    scope = UsageFilter(arguments.first, arguments.last, arguments.org, key_id)
     table = cells(await report(books, scope, arguments.by), arguments.by)
     return to_csv(table).splitlines() if arguments.csv else columns(table)
 
 
 async def _run_prune(engine: AsyncEngine, arguments: argparse.Namespace) -> Iterable[str]:
-    return [f"{await Books(engine).prune(beginning(arguments.before))} charges deleted; their sums by day stay"]
+    return [f"{await UsageQueries(engine).prune(beginning(arguments.before))} charges deleted; their sums by day stay"]
 
 
 async def _run_wallets(engine: AsyncEngine, arguments: argparse.Namespace) -> Iterable[str]:
-    books = Books(engine)
+    books = UsageQueries(engine)
     if arguments.action == "top-up":
         balance = await books.top_up(arguments.org, arguments.amount, arguments.reference)
         return [f"{arguments.org} has {to_chf(balance)} CHF"]

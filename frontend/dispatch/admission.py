@@ -5,15 +5,15 @@ from collections.abc import Collection, Iterable, Mapping
 
 from frontend.dispatch.batch_size import BatchSize, Work
 from frontend.dispatch.fair_share import Call
-from frontend.dispatch.load import EXECUTIONS, MOMENT, InFlight, TritonLoad
+from frontend.dispatch.load import EXECUTIONS, ROUNDING, InFlight, TritonLoad
 from frontend.dispatch.scheduler import BULK, FIRST, Rules, Scheduler
 
 # The work of a model without a unit of its own: each call costs 1.
 ONE_CALL = Work(1.0)
 # An execution longer than this (seconds) hides the gap before the next one.
 _LONG_SECONDS = 1.0
-# Length of a running mean, in calls; only calls of at least this share of an execution count.
-_CALLS, _TELLING = 5, 0.5
+# Length of the running mean of seconds, in calls. Smaller calls than this share of an execution are left out.
+_MEAN_CALLS, _LEAST_SHARE = 5, 0.5
 # Length of the running mean of the cost, in calls.
 _USUAL_CALLS = 100
 
@@ -25,7 +25,7 @@ class ModelCalls:
     """
 
     def __init__(self, model: str, rules: Rules, floors: Mapping[str, int], work: Work = ONE_CALL) -> None:
-        self.model, self.scheduler, self.batch = model, Scheduler(rules, floors), BatchSize(work)
+        self.name, self.scheduler, self.batch = model, Scheduler(rules, floors), BatchSize(work)
         self.share = 1.0
         self.tritons: dict[str, TritonLoad] = {}
         # All models of these Tritons, including this one.
@@ -37,13 +37,13 @@ class ModelCalls:
         self._sent: dict[Call, TritonLoad] = {}
         self._in_flight = InFlight()
         # ``_usual`` is the mean cost of all calls; ``_seconds`` and ``_cost`` are means of calls near an execution.
-        self._told = self._whole = 0
+        self._answers = self._large_answers = 0
         self._usual = self._seconds = self._cost = 0.0
 
     @property
     def is_open(self) -> bool:
         """Whether at least one Triton takes calls."""
-        return any(triton.models[self.model].is_in for triton in self.tritons.values())
+        return any(triton.models[self.name].takes_calls for triton in self.tritons.values())
 
     @property
     def alone(self) -> bool:
@@ -65,7 +65,7 @@ class ModelCalls:
 
     def configure(self) -> None:
         """Compute the bound and the batch sizes again, after a change of the Tritons or of ``share``."""
-        loads = [load for triton in self.tritons.values() if (load := triton.models[self.model]).is_in]
+        loads = [load for triton in self.tritons.values() if (load := triton.models[self.name]).takes_calls]
         self.ready, self.instances = len(loads), sum(load.instances for load in loads)
         self._most = sum(load.bound for load in loads)
         self.scheduler.bound = max(1, int(self.share * self._most)) if loads else 0
@@ -78,7 +78,7 @@ class ModelCalls:
         if self.share >= 1 or not self.scheduler.in_flight:
             return True
         most = self.share * EXECUTIONS * self.instances
-        fits = self._in_flight.executions + min(executions, EXECUTIONS) <= most + MOMENT
+        fits = self._in_flight.executions + min(executions, EXECUTIONS) <= most + ROUNDING
         return fits and self.scheduler.in_flight < self.scheduler.bound
 
     def next_instead(self, order: int, call: Call, now: float) -> tuple[int, Call] | None:
@@ -87,21 +87,21 @@ class ModelCalls:
         if order != FIRST and not long:
             return None
         most = EXECUTIONS * self.batch.work if long else math.inf
-        turn = self.scheduler.next(now, by_age=False, most=most)
-        return turn if turn != (order, call) else None
+        choice = self.scheduler.next(now, by_age=False, most=most)
+        return choice if choice != (order, call) else None
 
     def begin(self, order: int, call: Call, name: str, now: float) -> None:
         """Count a call as sent to the Triton ``name``."""
         triton = self._sent[call] = self.tritons[name]
         call.backend, call.executions = name, self.batch.executions(call.cost)
-        triton.begin(call, self.model, now)
+        triton.begin(call, self.name, now)
         self.scheduler.begin(order, call, now)
         self._in_flight.add(call, 1)
 
     def leave(self, call: Call, now: float) -> None:
-        """Remove a call that has ended or was abandoned. A second time changes nothing."""
+        """Remove a call that has ended or was abandoned."""
         if (triton := self._sent.pop(call, None)) is not None:
-            triton.end(call, self.model, now)
+            triton.end(call, self.name, now)
             self._in_flight.add(call, -1)
         self.scheduler.leave(call, now)
 
@@ -109,13 +109,13 @@ class ModelCalls:
         """Measure a call that has an answer; call this before ``leave``."""
         busy = self.scheduler.waits > self.scheduler.waiting(BULK)
         # Throughput on processors that other models use too says nothing about this model's executions.
-        contended = self._sent[call].has_others(self.model)
+        contended = self._sent[call].has_others(self.name)
         self.batch.note(call.cost, call.sent, now, busy=busy and not contended)
-        self._told += 1
-        self._usual += (call.cost - self._usual) / min(self._told, _USUAL_CALLS)
-        if call.executions >= _TELLING:
-            self._whole += 1
-            smoothing = 1 / min(self._whole, _CALLS)
+        self._answers += 1
+        self._usual += (call.cost - self._usual) / min(self._answers, _USUAL_CALLS)
+        if call.executions >= _LEAST_SHARE:
+            self._large_answers += 1
+            smoothing = 1 / min(self._large_answers, _MEAN_CALLS)
             self._seconds += (now - call.sent - self._seconds) * smoothing
             self._cost += (call.cost - self._cost) * smoothing
 
@@ -159,77 +159,83 @@ class Admission:
         """The load of the Triton ``name``, which serves ``models``; made at the first call."""
         if name not in self.tritons:
             self.tritons[name] = TritonLoad(models, self.rules.hold_seconds)
-        its = {self.models[model] for model in models}
-        for each in its:
-            each.tritons[name] = self.tritons[name]
-            each.neighbours |= its
+        served = {self.models[model] for model in models}
+        for model in served:
+            model.tritons[name] = self.tritons[name]
+            model.neighbours |= served
         return self.tritons[name]
 
     def forget(self, name: str) -> None:
         """Remove a Triton that has no calls in flight."""
         self.tritons.pop(name, None)
-        for its in self.models.values():
-            its.tritons.pop(name, None)
+        for model in self.models.values():
+            model.tritons.pop(name, None)
 
     def grants(self, now: float, models: Collection[ModelCalls]) -> list[tuple[ModelCalls, Call]]:
         """Start the calls that may go now. Priority decides, then the least work sent by the model."""
-        turns = {its: turn for its in models if its.scheduler.waits and (turn := its.scheduler.next(now)) is not None}
-        kept: set[TritonLoad] = set()
+        choices: dict[ModelCalls, tuple[int, Call]] = {}
+        for model in models:
+            self._choose(model, choices, now)
+        reserved: set[TritonLoad] = set()
         granted: list[tuple[ModelCalls, Call]] = []
-        while turns:
-            its = min(turns, key=lambda its: (turns[its][0], its.served))
-            order, call = turns.pop(its)
-            if (name := self._place(its, call, kept, now)) is None:
+        while choices:
+            model = min(choices, key=lambda model: (choices[model][0], model.served))
+            order, call = choices.pop(model)
+            if (name := self._place(model, call, reserved, now)) is None:
                 # If an aged or a long call has no room, a call of a higher priority or a shorter one may have.
-                if (turn := its.next_instead(order, call, now)) is not None:
-                    turns[its] = turn
-                elif not kept.isdisjoint(its.tritons.values()):
-                    its.scheduler.passed_over(sum(other is not its for other, _ in granted))
+                if (choice := model.next_instead(order, call, now)) is not None:
+                    choices[model] = choice
+                elif not reserved.isdisjoint(model.tritons.values()):
+                    model.scheduler.passed_over(sum(other is not model for other, _ in granted))
                 continue
-            its.begin(order, call, name, now)
-            self._present = max(self._present, its.served)
-            its.served = self._present + its.batch.least_executions(call.cost)
-            granted.append((its, call))
-            if its.scheduler.waits and (turn := its.scheduler.next(now)) is not None:
-                turns[its] = turn
+            model.begin(order, call, name, now)
+            self._present = max(self._present, model.served)
+            model.served = self._present + model.batch.least_executions(call.cost)
+            granted.append((model, call))
+            self._choose(model, choices, now)
         return granted
+
+    @staticmethod
+    def _choose(model: ModelCalls, choices: dict[ModelCalls, tuple[int, Call]], now: float) -> None:
+        if model.scheduler.waits and (choice := model.scheduler.next(now)) is not None:
+            choices[model] = choice
 
     def next_change(self, now: float, models: Collection[ModelCalls]) -> float:
         """The next time (loop seconds) at which time alone may let a call go; infinity if there is none."""
         times = [math.inf]
-        for its in (its for its in models if its.scheduler.waits):
-            times.append(its.scheduler.next_change(now))
-            if its.scheduler.waiting(BULK):
-                times += [triton.next_idle(now) for triton in its.tritons.values()]
+        for model in (model for model in models if model.scheduler.waits):
+            times.append(model.scheduler.next_change(now))
+            if model.scheduler.waiting(BULK):
+                times += [triton.next_idle(now) for triton in model.tritons.values()]
         return min(time for time in times if time > now)
 
-    def _place(self, its: ModelCalls, call: Call, kept: set[TritonLoad], now: float) -> str | None:
+    def _place(self, model: ModelCalls, call: Call, reserved: set[TritonLoad], now: float) -> str | None:
         """The name of the best Triton with room, or None.
 
         It prefers this zone, no bulk work, an idle instance, the lowest place, then the one that waited longest.
-        A Triton that lacks only processors goes into ``kept``: no other call may take that room.
+        A Triton that lacks only processors goes into ``reserved``: no other call may take that room.
         """
-        executions, alone = its.batch.executions(call.cost), its.alone
-        if not its.has_share(executions):
+        executions, alone = model.batch.executions(call.cost), model.alone
+        if not model.has_share(executions):
             return None
         tritons = {
             name: triton
-            for name, triton in its.tritons.items()
-            if triton.models[its.model].has_room(call, executions, alone=alone, now=now)
+            for name, triton in model.tritons.items()
+            if triton.models[model.name].has_room(call, executions, alone=alone, now=now)
         }
         if call.priority == BULK:
             tritons = {name: triton for name, triton in tritons.items() if triton.is_idle(now)}
         fitting = {
             name: triton
             for name, triton in tritons.items()
-            if triton.models[its.model].capacity.gpu
-            or (triton not in kept and triton.has_processors(call, its.model, executions))
+            if triton.models[model.name].capacity.gpu
+            or (triton not in reserved and triton.has_processors(call, model.name, executions))
         }
         if tritons and not fitting:
-            kept.update(tritons.values())
+            reserved.update(tritons.values())
 
         def order(name: str) -> tuple[bool, bool, int, int, float]:
-            triton, load = fitting[name], fitting[name].models[its.model]
-            return not triton.near, triton.has_bulk, triton.level(its.model), load.place, load.began
+            triton, load = fitting[name], fitting[name].models[model.name]
+            return not triton.near, triton.has_bulk, triton.level(model.name), load.place, load.began
 
         return min(fitting, key=order, default=None)

@@ -102,7 +102,7 @@ class BatchSize:
 
     def note(self, cost: float, sent: float, now: float, *, busy: bool) -> None:
         """Measure a call of ``cost`` from ``sent`` to ``now`` (loop seconds); ``busy`` if other calls waited."""
-        self._measured = {size: told for size, told in self._measured.items() if now < told[2]}
+        self._measured = {size: result for size, result in self._measured.items() if now < result[2]}
         gap, last = now - self._last > _GAP_SECONDS, self._last
         self._last = now
         if not busy or not self._instances:

@@ -46,11 +46,11 @@ class Dispatcher:
         self._queues: dict[str, ModelQueue] = {}
         self._backends: dict[str, Backend] = {}
 
-    def declare(self, model: str, work: Work = ONE_CALL, trial: Trial | None = None) -> None:
+    def register_model(self, model: str, work: Work = ONE_CALL, trial: Trial | None = None) -> None:
         """Register a model and its unit of work. A Triton gets calls after it passes the ``trial``."""
-        its = ModelCalls(model, self._rules, self._floors.get(model, {}), work)
-        self._admission.models[model] = its
-        self._queues[model] = ModelQueue(its, self._sender, self._bounds)
+        calls = ModelCalls(model, self._rules, self._floors.get(model, {}), work)
+        self._admission.models[model] = calls
+        self._queues[model] = ModelQueue(calls, self._sender, self._bounds)
         if trial is not None:
             self._trials[model] = trial
 
@@ -62,7 +62,7 @@ class Dispatcher:
         for model in models:
             MODEL_READY.labels(model)
             if model not in self._queues:
-                self.declare(model)
+                self.register_model(model)
         triton = self._admission.triton(name, models)
         triton.near = zone == self._zone
         backend = Backend(
@@ -78,15 +78,15 @@ class Dispatcher:
         if name not in self._backends:
             self._admission.forget(name)
 
-    def fix(self, name: str, places: int) -> ModelQueue:
+    def add_local_queue(self, name: str, places: int) -> ModelQueue:
         """Add a queue for local workers with ``places`` slots. One key gets at most half of them."""
         admission = Admission(dataclasses.replace(self._rules, key_share=_KEY_SHARE))
-        its = admission.models[name] = ModelCalls(name, admission.rules, {})
+        calls = admission.models[name] = ModelCalls(name, admission.rules, {})
         load = admission.triton(name, {name: places}).models[name]
-        load.capacity, load.cap, load.is_in = Capacity(places), places, True
-        its.configure()
+        load.capacity, load.cap, load.takes_calls = Capacity(places), places, True
+        calls.configure()
         IN_FLIGHT_BOUND.labels(name, name).set(places)
-        self._queues[name] = ModelQueue(its, Sender(admission), self._bounds)
+        self._queues[name] = ModelQueue(calls, Sender(admission), self._bounds)
         return self._queues[name]
 
     async def close(self) -> None:
@@ -95,22 +95,14 @@ class Dispatcher:
         for backend in self._backends.values():
             await backend.close()
 
-    def tells(self) -> Snapshot:
-        """The work of an execution by model in use, for other frontends; 0 if it was not measured."""
+    def snapshot(self) -> Snapshot:
+        """The batch work of each model in use, for other frontends; 0 if it was not measured."""
         now = asyncio.get_running_loop().time()
         return {
-            model: its.batch.work if its.batch.throughput else 0.0
-            for model, its in self._admission.models.items()
-            if its.scheduler.is_used(now)
+            model: calls.batch.work if calls.batch.throughput else 0.0
+            for model, calls in self._admission.models.items()
+            if calls.scheduler.is_used(now)
         }
-
-    def demand(self, model: str) -> int:
-        """Calls of a model, or of workers, that wait or are in flight, without bulk work."""
-        return self._queues[model].demand
-
-    def per_triton(self, model: str) -> float:
-        """The number of mean calls of a model that fill one Triton."""
-        return self._admission.models[model].per_triton
 
     def states(self, models: Iterable[str]) -> dict[str, State]:
         """The best state of each of ``models`` over all Tritons."""
@@ -166,7 +158,7 @@ class Dispatcher:
 
     def _changed(self, model: str, backend: str, capacity: Capacity | None, cap: int) -> None:
         load = self._admission.tritons[backend].models[model]
-        load.is_in, load.cap = capacity is not None, cap
+        load.takes_calls, load.cap = capacity is not None, cap
         if capacity is not None:
             load.capacity = capacity
         MODEL_READY.labels(model).set(self._admission.models[model].is_open)
@@ -174,20 +166,20 @@ class Dispatcher:
         self._sender.send()
 
     def _share(self, model: str, now: float) -> None:
-        its, part = self._admission.models[model], self._frontends.part(model)
-        its.share = part.share
-        its.scheduler.set_floors(
+        calls, part = self._admission.models[model], self._frontends.part(model)
+        calls.share = part.share
+        calls.scheduler.set_floors(
             {owner: -(-floor // part.count) for owner, floor in self._floors.get(model, {}).items()}
         )
-        its.configure()
+        calls.configure()
         if part.batch is not None:
-            its.batch.follow(part.batch)
+            calls.batch.follow(part.batch)
         self._queues[model].show()
-        tritons = sorted(its.tritons)
+        tritons = sorted(calls.tritons)
         # Each frontend starts at another Triton, so that frontends do not fill the same one first.
         first = part.number * len(tritons) // part.count
         for number, name in enumerate(tritons):
-            triton = its.tritons[name]
+            triton = calls.tritons[name]
             triton.models[model].place = (number - first) % len(tritons) * part.count // len(tritons)
             triton.frontends = part.count
             if part.is_used_elsewhere:

@@ -94,7 +94,7 @@ class FairShare:
             heapq.heappush(self._heap, entry)
         return found
 
-    def took(self, call: Call) -> None:
+    def granted(self, call: Call) -> None:
         """Grant a waiting call: the next call of its key starts where its work ends."""
         self._present = max(self._present, self._starts[call.key])
         self._push(call.key, self._starts[call.key] + call.cost)

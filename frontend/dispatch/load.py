@@ -27,7 +27,7 @@ _LARGE_BATCH = 8
 # The share of time that bulk work gets while other calls come.
 _BULK_PART = 0.02
 # The tolerance for rounding errors in sums of executions.
-MOMENT = 1e-9
+ROUNDING = 1e-9
 
 
 class InFlight:
@@ -49,14 +49,14 @@ class InFlight:
 
 @dataclass
 class ModelLoad:
-    """One model of a Triton. It takes calls while ``is_in``, at most ``cap`` of them (0 for no cap).
+    """One model of a Triton. It takes calls while ``takes_calls``, at most ``cap`` of them (0 for no cap).
 
     Tritons with the lowest ``place`` are filled first, in rotation.
     """
 
     capacity: Capacity = Capacity()
     cap: int = 0
-    is_in: bool = False
+    takes_calls: bool = False
     place: int = 0
     in_flight: InFlight = field(default_factory=InFlight)
     long: int = 0
@@ -65,7 +65,7 @@ class ModelLoad:
     @property
     def instances(self) -> int:
         """The number of instances; 0 while it takes no calls."""
-        return self.capacity.instances if self.is_in else 0
+        return self.capacity.instances if self.takes_calls else 0
 
     @property
     def bound(self) -> int:
@@ -76,8 +76,8 @@ class ModelLoad:
 
     def has_room(self, call: Call, executions: float, *, alone: bool, now: float) -> bool:
         """Whether one more call fits. With ``alone``, it must not wait behind another call."""
-        its = self.in_flight
-        if not self.bound or not its.calls:
+        sent = self.in_flight
+        if not self.bound or not sent.calls:
             return self.bound > 0
         # Calls longer than two executions leave one instance to others.
         if executions > EXECUTIONS and self.long >= self.instances - 1:
@@ -86,13 +86,13 @@ class ModelLoad:
         if alone and self.instances == 1 and now != self.began:
             return False
         each = 1 if alone else EXECUTIONS
-        most = each * self.instances + MOMENT
-        in_flight = its.executions - self.long * (EXECUTIONS - each)
-        if its.calls < self.bound and in_flight + min(executions, each) <= most:
+        most = each * self.instances + ROUNDING
+        in_flight = sent.executions - self.long * (EXECUTIONS - each)
+        if sent.calls < self.bound and in_flight + min(executions, each) <= most:
             return True
-        if alone or in_flight > most or not its.all_after(call):
+        if alone or in_flight > most or not sent.all_after(call):
             return False
-        return its.calls <= self.bound and (not self.cap or its.calls < self.cap)
+        return sent.calls <= self.bound and (not self.cap or sent.calls < self.cap)
 
 
 class TritonLoad:
@@ -108,12 +108,12 @@ class TritonLoad:
 
     def has_processors(self, call: Call, model: str, executions: float) -> bool:
         """Whether the processors have room for one more call; True if no other model has calls there."""
-        its = self._on_processors
+        sent = self._on_processors
         if not self.has_others(model):
             return True
         instances = max(load.instances for load in self.models.values() if not load.capacity.gpu)
-        most = max(EXECUTIONS, instances) + MOMENT
-        return its.executions + min(executions, EXECUTIONS) <= most or its.all_after(call)
+        most = max(EXECUTIONS, instances) + ROUNDING
+        return sent.executions + min(executions, EXECUTIONS) <= most or sent.all_after(call)
 
     def has_others(self, model: str) -> bool:
         """Whether another model has calls on the same processors."""

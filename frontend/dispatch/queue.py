@@ -2,8 +2,8 @@
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -53,26 +53,26 @@ class Sender:
         self._waiting: dict[Call, asyncio.Future[None]] = {}
         self._timer: asyncio.TimerHandle | None = None
 
-    def enter(self, its: ModelCalls, call: Call) -> "asyncio.Future[None]":
+    def enter(self, model: ModelCalls, call: Call) -> "asyncio.Future[None]":
         """Queue a call; the future is done when the call may be sent."""
         sent = self._waiting[call] = self._loop.create_future()
-        its.scheduler.enter(call, call.arrived)
-        self.send(its.neighbours)
+        model.scheduler.enter(call, call.arrived)
+        self.send(model.neighbours)
         return sent
 
-    def leave(self, its: ModelCalls, call: Call) -> None:
+    def leave(self, model: ModelCalls, call: Call) -> None:
         """Remove a call that has ended or was abandoned, and send what then fits."""
         self._waiting.pop(call, None)
         if call.backend:
-            calls_in_flight(call.backend, its.model, _TIERS[call.priority]).dec()
-        its.leave(call, self._loop.time())
-        self.send(its.neighbours)
+            calls_in_flight(call.backend, model.name, _TIERS[call.priority]).dec()
+        model.leave(call, self._loop.time())
+        self.send(model.neighbours)
 
     def send(self, models: Collection[ModelCalls] | None = None) -> None:
         """Send the calls to ``models`` (default all) that may go now, and set a timer for the next change."""
         now, models = self._loop.time(), self.admission.models.values() if models is None else models
-        for its, call in self.admission.grants(now, models):
-            calls_in_flight(call.backend, its.model, _TIERS[call.priority]).inc()
+        for model, call in self.admission.grants(now, models):
+            calls_in_flight(call.backend, model.name, _TIERS[call.priority]).inc()
             if not (sent := self._waiting.pop(call)).done():
                 sent.set_result(None)
         when = self.admission.next_change(now, models)
@@ -89,8 +89,8 @@ class Sender:
 class ModelQueue:
     """The queue of one model, or of one kind of workers."""
 
-    def __init__(self, its: ModelCalls, sender: Sender, bounds: Bounds) -> None:
-        self.model, self._its, self._sender, self._bounds = its.model, its, sender, bounds
+    def __init__(self, model: ModelCalls, sender: Sender, bounds: Bounds) -> None:
+        self.model, self._calls, self._sender, self._bounds = model.name, model, sender, bounds
         self._loop = asyncio.get_running_loop()
         self._tasks: set[asyncio.Task[object]] = set()
         for reason in _REFUSALS:
@@ -104,17 +104,17 @@ class ModelQueue:
     @property
     def bound(self) -> int:
         """The most calls in flight."""
-        return self._its.scheduler.bound
+        return self._calls.scheduler.bound
 
     @property
     def is_quiet(self) -> bool:
         """Whether no call of rank 0 waits or is in flight, or did in the last two seconds."""
-        return self._its.scheduler.is_quiet(self._loop.time())
+        return self._calls.scheduler.is_quiet(self._loop.time())
 
     @property
     def demand(self) -> int:
         """Calls that wait or are in flight, without bulk work."""
-        return self._its.scheduler.others
+        return self._calls.scheduler.others
 
     @asynccontextmanager
     async def slot(self, context: RequestContext) -> AsyncIterator[str]:
@@ -124,22 +124,18 @@ class ModelQueue:
         ``Retry-After`` is the expected wait.
         """
         call = await self._enter(context, 1.0)
-        try:
+        with self._measured(call):
             yield call.backend
-            self._its.answered(call, self._loop.time())
-            self.show()
-        finally:
-            self._leave(call)
 
     def refuse_away(self, context: RequestContext) -> None:
         """Raise ``Busy`` if no backend takes calls."""
-        if not self._its.is_open:
+        if not self._calls.is_open:
             raise self._refusal("away", context)
 
     def refuse_late(self, context: RequestContext, work: float, at_once: int) -> None:
         """Raise ``Busy`` if ``work``, in ``at_once`` parallel calls, would end after the deadline."""
-        takes = self._its.seconds_for(work, at_once) if self._its.is_open else 0.0
-        if takes and self._loop.time() + self._its.expected_wait(context.priority) + takes > context.deadline:
+        takes = self._calls.seconds_for(work, at_once) if self._calls.is_open else 0.0
+        if takes and self._loop.time() + self._calls.expected_wait(context.priority) + takes > context.deadline:
             refusal = f"this would take about {takes:.0f} s of work and has {context.remaining():.0f} s, retry later"
             raise self._refusal("late", context, f"the model is too busy: {refusal}")
 
@@ -170,18 +166,23 @@ class ModelQueue:
             raise
 
     async def _work(self, call: Call, work: Callable[[str], Awaitable[Answer]]) -> Answer:
+        with self._measured(call):
+            return await work(call.backend)
+
+    @contextmanager
+    def _measured(self, call: Call) -> Iterator[None]:
+        """Measure a call that has a slot, unless it fails, and give its slot back."""
         try:
-            answer = await work(call.backend)
-            self._its.answered(call, self._loop.time())
+            yield
+            self._calls.answered(call, self._loop.time())
             self.show()
-            return answer
         finally:
             self._leave(call)
 
     async def _enter(self, context: RequestContext, cost: float) -> Call:
         self._refuse(context)
         call = Call(context.key, context.priority, context.owner, self._loop.time(), cost, context.rank)
-        sent = self._sender.enter(self._its, call)
+        sent = self._sender.enter(self._calls, call)
         self._show_waiting()
         try:
             with current().queue, current().tracer.span("queue"):
@@ -195,12 +196,12 @@ class ModelQueue:
         return call
 
     def _leave(self, call: Call) -> None:
-        self._sender.leave(self._its, call)
+        self._sender.leave(self._calls, call)
         self._show_waiting()
 
     def _show_waiting(self) -> None:
         for level, shown in enumerate(self._shown, 1):
-            shown.set(self._its.scheduler.waiting(level))
+            shown.set(self._calls.scheduler.waiting(level))
 
     async def _until(self, sent: "asyncio.Future[None]", context: RequestContext) -> None:
         try:
@@ -210,21 +211,20 @@ class ModelQueue:
             raise self._refusal("late", context) from None
 
     def _refuse(self, context: RequestContext) -> None:
-        scheduler, bounds = self._its.scheduler, self._bounds
+        scheduler, bounds = self._calls.scheduler, self._bounds
         self.refuse_away(context)
         if scheduler.waiting_of(context.key) >= bounds.key or scheduler.waiting(context.priority) >= bounds.tier:
             raise self._refusal("full", context)
-        if self._loop.time() + self._its.expected_wait(context.priority) > context.deadline:
+        if self._loop.time() + self._calls.expected_wait(context.priority) > context.deadline:
             raise self._refusal("late", context)
 
     def _refusal(self, reason: str, context: RequestContext, message: str | None = None) -> Busy:
         QUEUE_REFUSED.labels(self.model, reason).inc()
-        wait = self._its.expected_wait(context.priority) if self._its.is_open else 0.0
+        wait = self._calls.expected_wait(context.priority) if self._calls.is_open else 0.0
         return Busy(message or _REFUSALS[reason], retry_after=max(1, min(math.ceil(wait), _LONGEST_RETRY)))
 
     def show(self) -> None:
-        """Update the queue's metrics."""
-        self._show_waiting()
-        BATCH_WORK.labels(self.model).set(self._its.batch.work)
-        THROUGHPUT.labels(self.model).set(self._its.rate)
-        IN_FLIGHT_PER_TRITON.labels(self.model).set(self._its.per_triton)
+        """Update the metrics of batches and throughput."""
+        BATCH_WORK.labels(self.model).set(self._calls.batch.work)
+        THROUGHPUT.labels(self.model).set(self._calls.rate)
+        IN_FLIGHT_PER_TRITON.labels(self.model).set(self._calls.per_triton)

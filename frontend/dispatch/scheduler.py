@@ -80,7 +80,7 @@ class Scheduler:
 
     def enter(self, call: Call, now: float) -> None:
         """Queue a call behind the others of its key."""
-        self._line(call)[call] = None
+        self._by_arrival(call)[call] = None
         self.waits += 1
         self._priorities[call.priority - 1].add(call)
         self.others += call.priority != BULK
@@ -90,13 +90,11 @@ class Scheduler:
             self._seen[call.owner] = now
 
     def leave(self, call: Call, now: float) -> None:
-        """Remove a call that has ended or was abandoned. A second time changes nothing."""
-        if call in self._line(call):
+        """Remove a call that has ended or was abandoned."""
+        if call in self._by_arrival(call):
             self._remove(call)
-        elif call.backend:
-            self._end(call, now)
         else:
-            return
+            self._end(call, now)
         if call.priority != BULK:
             self.others, self._used_at = self.others - 1, now
         if not call.rank:
@@ -110,14 +108,18 @@ class Scheduler:
         """
         if (call := self._below_floor()) is not None:
             return FIRST, call
-        held = self._held(now)
-        if held and self.bound - self.in_flight <= held:
+        kept = self._slots_kept(now)
+        if kept and self.bound - self.in_flight <= kept:
             return None
         oldest = next(iter(self._arrivals), None)
         if by_age and oldest is not None and self._goes_for_its_age(oldest, now):
             return FIRST, oldest
+
+        def may_go(call: Call) -> bool:
+            return call.cost <= most and self._is_below_key_share(call)
+
         for priority, calls in enumerate(self._priorities, 1):
-            if calls.count and (call := calls.first(lambda call: call.cost <= most and self._may(call))) is not None:
+            if calls.count and (call := calls.first(may_go)) is not None:
                 return priority, call
         return None
 
@@ -126,7 +128,7 @@ class Scheduler:
         aged = order == FIRST and not self._is_below_floor(call.owner)
         self._since_aged = 0 if aged else self._since_aged + 1
         self._passed = 0
-        self._priorities[call.priority - 1].took(call)
+        self._priorities[call.priority - 1].granted(call)
         self._remove(call)
         call.sent = now
         self.in_flight += 1
@@ -140,11 +142,11 @@ class Scheduler:
 
     def next_change(self, now: float) -> float:
         """The time at which slots kept for a floor come free by themselves; infinity if there are none."""
-        return min((self._seen[owner] + self._rules.hold_seconds for owner in self._holding(now)), default=math.inf)
+        hold = self._rules.hold_seconds
+        return min((self._seen[owner] + hold for owner in self._owners_below_floor(now)), default=math.inf)
 
     def _end(self, call: Call, now: float) -> None:
         self.in_flight -= 1
-        call.backend = ""
         self._in_flight_of[call.key] -= 1
         if not self._in_flight_of[call.key]:
             del self._in_flight_of[call.key]
@@ -152,17 +154,17 @@ class Scheduler:
             self._owned[call.owner] -= 1
             self._seen[call.owner] = now
 
-    def _line(self, call: Call) -> OrderedDict[Call, None]:
+    def _by_arrival(self, call: Call) -> OrderedDict[Call, None]:
         return self._bulk if call.priority == BULK else self._arrivals
 
     def _remove(self, call: Call) -> None:
-        del self._line(call)[call]
+        del self._by_arrival(call)[call]
         self.waits -= 1
         self._priorities[call.priority - 1].remove(call)
         if call.owner is not None and call.owner in self._owners:
             del self._owners[call.owner][call]
 
-    def _may(self, call: Call) -> bool:
+    def _is_below_key_share(self, call: Call) -> bool:
         """Whether the call's key is below its share."""
         share = self._rules.key_share
         return share >= 1 or self._in_flight_of.get(call.key, 0) < max(1, math.floor(self.bound * share))
@@ -170,8 +172,8 @@ class Scheduler:
     def _goes_for_its_age(self, oldest: Call, now: float) -> bool:
         """Whether ageing lets ``oldest`` go: one call in ``aged_every``, or after that many to other models."""
         every, before = self._rules.aged_every, self._priorities[: oldest.priority - 1]
-        its_turn = self._since_aged + 1 >= every or (self._passed >= every and not any(its.count for its in before))
-        return its_turn and now - oldest.arrived >= self._rules.age_seconds and self._may(oldest)
+        is_due = self._since_aged + 1 >= every or (self._passed >= every and not any(calls.count for calls in before))
+        return is_due and now - oldest.arrived >= self._rules.age_seconds and self._is_below_key_share(oldest)
 
     def _is_below_floor(self, owner: str | None) -> bool:
         return owner is not None and owner in self._owned and self._owned[owner] < self._floors[owner]
@@ -182,12 +184,12 @@ class Scheduler:
         if not short:
             return None
         owner = min(short, key=lambda owner: self._owned[owner] / floors[owner])
-        return next((call for call in self._owners[owner] if self._may(call)), None)
+        return next((call for call in self._owners[owner] if self._is_below_key_share(call)), None)
 
-    def _holding(self, now: float) -> list[str]:
+    def _owners_below_floor(self, now: float) -> list[str]:
         """The active owners below their floor."""
         since = now - self._rules.hold_seconds
         return [owner for owner, seen in self._seen.items() if seen > since and self._is_below_floor(owner)]
 
-    def _held(self, now: float) -> int:
-        return sum(self._floors[owner] - self._owned[owner] for owner in self._holding(now))
+    def _slots_kept(self, now: float) -> int:
+        return sum(self._floors[owner] - self._owned[owner] for owner in self._owners_below_floor(now))

@@ -12,7 +12,7 @@ from aiohttp import web
 from frontend.catalogue.models import Served
 from frontend.config.settings import Settings
 from frontend.dispatch.context import RequestContext
-from frontend.dispatch.pool import Pool
+from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.errors import InvalidRequest, TooLarge
 from frontend.http import fields
 from frontend.http.arrival import CONTENT, arriving, refuse_encoding
@@ -122,7 +122,7 @@ async def read_bytes(request: web.Request, settings: Settings, holding: MemoryRe
 class JsonBodies:
     """Reads JSON bodies. ``pool`` has processes, since parsing never releases the interpreter's lock."""
 
-    def __init__(self, settings: Settings, pool: Pool) -> None:
+    def __init__(self, settings: Settings, pool: WorkerQueue) -> None:
         self._settings, self._pool = settings, pool
 
     async def read(

@@ -7,7 +7,7 @@ from frontend.app_keys import BILLING, CALLER, CONTEXT, RECORDER, SETTINGS
 from frontend.http.answers import CHARGED, deliver
 from frontend.http.arrival import CONTENT
 from frontend.observe.logs import request_id
-from frontend.usage.bill import Billing, Identity, UnchargedError
+from frontend.usage.bill import Billing, IdempotencyKey, UnchargedError
 
 
 @web.middleware
@@ -16,11 +16,12 @@ async def billing_middleware(request: web.Request, handler: Handler) -> web.Stre
     if CALLER not in request:
         return await handler(request)
 
-    def identity() -> Identity:
-        return Identity(request_id.get(), request.path, request[CONTENT])
+    def idempotency_key() -> IdempotencyKey:
+        return IdempotencyKey(request_id.get(), request.path, request[CONTENT])
 
     app, caller = request.app, request[CALLER]
-    with Billing(app[RECORDER], app[SETTINGS].prices, caller, request[CONTEXT], identity) as request[BILLING]:
+    prices = app[SETTINGS].prices
+    with Billing(app[RECORDER], prices, caller, request[CONTEXT], idempotency_key) as request[BILLING]:
         try:
             return await _free(request, await handler(request))
         except web.HTTPException as raised:

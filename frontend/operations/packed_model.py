@@ -12,7 +12,7 @@ from frontend.config.settings import Settings
 from frontend.dispatch.batch_size import Work
 from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
-from frontend.dispatch.pool import Pool
+from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.processes.gather import gather_or_cancel
 from frontend.text.tokens import Ids, TextTokenizer, pack, packed_inputs, work
 from frontend.tritons.inference import Trial
@@ -25,7 +25,7 @@ _BLOCK = 768
 
 
 def load_tokenizer(repository: Path, model: Model) -> TextTokenizer:
-    """A model's tokenizer as it was exported; ``SettingsError`` where it does not keep what callers are told."""
+    """The exported tokenizer of a model. Raises ``SettingsError`` if its limit differs from the catalogue's."""
     tokenizer = TextTokenizer(repository / model.triton_model / "1")
     if tokenizer.max_tokens != model.max_tokens:
         found = f"{model.triton_model} takes {tokenizer.max_tokens} tokens of a text"
@@ -34,16 +34,16 @@ def load_tokenizer(repository: Path, model: Model) -> TextTokenizer:
 
 
 class PackedModel:
-    """One packed text model of a Triton: ``output`` has a row of ``width`` for each text; ``threads`` tokenize.
+    """One packed text model on Triton. ``output`` has a row of ``width`` for each text; ``threads`` tokenize.
 
-    Its work is counted in tokens. A text of one letter tries it: an int8 graph gives no numbers on a processor that
-    would get them wrong.
+    Its work is counted in tokens. The trial is a text of one letter: an int8 graph fails it on a processor that
+    computes int8 wrongly.
     """
 
     def __init__(
         self,
         dispatcher: Dispatcher,
-        threads: Pool,
+        threads: WorkerQueue,
         model: Model,
         output: str,
         width: tuple[int, ...],
@@ -53,7 +53,7 @@ class PackedModel:
         self._model, self._output, self._width = model.triton_model, output, width
         self.tokenizer = load_tokenizer(settings.model_repository, model)
         trial = Trial(packed_inputs(self.tokenizer.texts(["a"])), [output])
-        dispatcher.declare(self._model, Work(_BLOCK, settings.token_budget, divisible=True), trial)
+        dispatcher.register_model(self._model, Work(_BLOCK, settings.token_budget, divisible=True), trial)
 
     async def tokenize(self, function: Callable[[], list[Ids]], characters: int, context: RequestContext) -> list[Ids]:
         """Tokenize, in a thread if the text is long, so that the event loop never blocks."""

@@ -6,14 +6,14 @@ import time
 from aiohttp import web
 
 from frontend.access.caller import Caller
-from frontend.app_keys import BOOKS, CALLER, LIMITER, SETTINGS
+from frontend.app_keys import CALLER, LIMITER, SETTINGS, USAGE
 from frontend.catalogue.endpoints import API_KEY, ENDPOINTS, auth_of
 from frontend.catalogue.prices import to_chf
 from frontend.errors import InvalidRequest
 from frontend.http.rendering import json_response
 from frontend.pages import usage_report
 from frontend.pages.static_files import page_routes
-from frontend.usage.books import Books
+from frontend.usage.queries import UsageQueries
 from frontend.usage.report import spent_a_day
 from frontend.usage.times import percentile
 
@@ -71,8 +71,8 @@ async def usage(request: web.Request) -> web.Response:
     return await usage_report.answer(request, _books(request), *_owner(request[CALLER]))
 
 
-def _books(request: web.Request) -> Books:
-    return request.app[BOOKS].asked_by(request[CALLER].id)
+def _books(request: web.Request) -> UsageQueries:
+    return request.app[USAGE].asked_by(request[CALLER].id)
 
 
 def _owner(caller: Caller) -> tuple[str | None, str | None]:

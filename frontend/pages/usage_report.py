@@ -9,7 +9,7 @@ from aiohttp import web
 from frontend.errors import InvalidRequest
 from frontend.http import fields
 from frontend.http.rendering import json_response
-from frontend.usage.books import Books, Scope
+from frontend.usage.queries import UsageFilter, UsageQueries
 from frontend.usage.report import FIRST_DAY, LAST_DAY, cells, parse_day, parse_groups, report, to_csv
 
 DAYS = ("first", "last")
@@ -26,14 +26,14 @@ def _parsed(request: web.Request, name: str, default: str, parse: Callable[[str]
         raise InvalidRequest(f"{name} is not valid", param=name) from None
 
 
-def scope(request: web.Request, org: str | None, key_id: str | None) -> Scope:
+def scope(request: web.Request, org: str | None, key_id: str | None) -> UsageFilter:
     """The requested days, by default from the beginning until now."""
     first = _parsed(request, "first", FIRST_DAY, parse_day)
     last = _parsed(request, "last", LAST_DAY, parse_day)
-    return Scope(first, last, org, key_id)
+    return UsageFilter(first, last, org, key_id)
 
 
-async def answer(request: web.Request, books: Books, org: str | None, key_id: str | None) -> web.Response:
+async def answer(request: web.Request, books: UsageQueries, org: str | None, key_id: str | None) -> web.Response:
     """Answer ``?first=2026-11-01&last=2026-11-30&by=day,model&format=csv``."""
     by = _parsed(request, "by", "day", parse_groups)
     kind = fields.choice(request.query, "format", ("json", "csv"), "json")

@@ -1,4 +1,4 @@
-"""Writes abbreviations and ordinals out, since espeak-ng takes their dot for a sentence's end."""
+"""Writes out abbreviations and ordinals, because espeak-ng takes their dot for the end of a sentence."""
 
 import re
 import tomllib
@@ -32,7 +32,7 @@ class _Abbreviations:
 
 
 def _name_pattern(name: str) -> str:
-    """With its dot, which does not stand behind the ending of a word, as in sig.ra."""
+    """The pattern of an abbreviation with its dot, which is optional after an ending, as in sig.ra."""
     _, dot, last = name.rpartition(".")
     return re.escape(name).replace(r"\.", r"\.\s?") + (r"\.?" if dot and len(last) > 1 else r"\.")
 
@@ -45,7 +45,7 @@ _INITIALS = re.compile(r"(?<![^\W_])(?:[^\W\d_]\.\s?)+$|(?<![^\W_])(?:[^\W\d_]{1
 
 
 def written_out(text: str, language: str) -> str:
-    """The text with its abbreviations as words; a dot stays where a sentence ends as well."""
+    """The text with abbreviations as words. A dot stays if it also ends a sentence."""
     if not (its := _LANGUAGES.get(language)):
         return text
     text = its.pattern.sub(_writes_out(text, its), text)
@@ -75,7 +75,7 @@ def _writes_out(text: str, its: _Abbreviations) -> Callable[[re.Match[str]], str
 
 
 def is_abbreviation(word: str, language: str) -> bool:
-    """Whether a word with a dot is the abbreviation of one that stands before others, as Dr. is."""
+    """Whether a word with a dot is an abbreviation that other words follow, such as Dr."""
     its = _LANGUAGES.get(language)
     name = word.strip().rstrip(".").lower()
     return its is not None and (name in its.of_names or name in its.anywhere)
@@ -93,7 +93,7 @@ def _begins(following: str, its: _Abbreviations) -> bool:
 
 
 def ends_with_initials(text: str) -> bool:
-    """Whether the dot that ends a text is that of single letters, as in J. K. and U.S."""
+    """Whether a text ends with dotted single letters, as in J. K. and U.S."""
     return _INITIALS.search(text[-_NEAR:]) is not None
 
 
@@ -105,7 +105,7 @@ _TODAY = re.compile(r"(?<=')aujourd'hui", re.IGNORECASE)
 
 
 def _ordinal(found: re.Match[str]) -> str:
-    """A number with a dot before a word, in German; at the start of a line it numbers a list."""
+    """A German ordinal (number with a dot before a word) as a word. At the start of a line, it numbers a list."""
     words = found.string[max(0, found.start() - _NEAR) : found.start()].rsplit("\n", 1)[-1].split()
     before, names_king = [word.lower() for word in words], len(words) > 0 and words[-1][0].isupper()
     if not before or begins_sentence(found[2], "de"):

@@ -6,7 +6,7 @@ import unicodedata
 # Unicode compatibility forms with a meaning of their own: fractions, powers and indices.
 _MEANINGFUL = ("<fraction>", "<super>", "<sub>")
 _KEPT = "…！？"
-# Longest replacement of a ligature, in characters. Some Arabic ligatures stand for a whole sentence.
+# Longest replacement of a ligature, in characters. Some Arabic ligatures mean a whole sentence.
 _LONGEST_LIGATURE = 4
 _ALIKE = str.maketrans({**dict.fromkeys("`´‘’ʼ", "'"), "\N{HYPHEN}": "-", "\0": " "})
 _THOUSANDS = re.compile(r"(?<![\d'])\d{1,3}(?:'\d{3})+(?![\d'])")
@@ -14,9 +14,9 @@ _MARKS = re.compile(r"[!?]{2,}")
 
 
 def readable(text: str) -> str:
-    """The text with letters in their plain, composed form, one apostrophe, and one mark where there were several.
+    """The text with plain, composed letters, one kind of apostrophe, and single question and exclamation marks.
 
-    Thousands may be parted by apostrophes, as in Switzerland.
+    Apostrophes between thousands, as in Switzerland, are removed.
     """
     composed = unicodedata.normalize("NFC", "".join(map(_plain, text))).translate(_ALIKE)
     return _MARKS.sub(_mark, _THOUSANDS.sub(lambda number: number[0].replace("'", ""), composed))

@@ -45,28 +45,18 @@ def load_phonemizer() -> EspeakPhonemizer:
     return EspeakPhonemizer()
 
 
-def phonemize(sentences: list[str], alphabet: Alphabet) -> list[Utterance]:
-    """Utterances of at most ``MOST_IDS`` phoneme ids. Text that cannot be spoken gives none."""
+def phonemize(text: str, alphabet: Alphabet) -> list[Utterance]:
+    """Utterances of at most ``MOST_IDS`` phoneme ids, in order. Text that cannot be spoken gives none."""
     result: list[Utterance] = []
-    for sentence in sentences:
+    for sentence in split(text, alphabet.language):
         symbols = _as_one(load_phonemizer().phonemize(alphabet.espeak_voice, sentence))
         parts = [part for part in _parts(symbols) if any(_is_sound(symbol, alphabet) for symbol in part)]
         result += [Utterance(_to_ids(part, alphabet), place == len(parts)) for place, part in enumerate(parts, 1)]
     return result
 
 
-def phonemize_first(text: str, alphabet: Alphabet) -> list[Utterance]:
-    """Utterances of a text's first sentence."""
-    return phonemize(split(text, alphabet.language)[:1], alphabet)
-
-
-def phonemize_rest(text: str, alphabet: Alphabet) -> list[Utterance]:
-    """Utterances of all sentences but the first."""
-    return phonemize(split(text, alphabet.language)[1:], alphabet)
-
-
 def _as_one(clauses: list[list[str]]) -> list[str]:
-    """The symbols of a sentence that espeak-ng may take for several: what ends one of these is no pause."""
+    """Join the clauses of a sentence. espeak-ng may take it for several sentences; their ends are no pauses."""
     symbols: list[str] = []
     for place, clause in enumerate(clauses, 1):
         while place < len(clauses) and clause and clause[-1] in _SENTENCE_ENDS:

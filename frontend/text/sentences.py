@@ -26,7 +26,7 @@ def split(text: str, language: str) -> list[str]:
 
 
 def _harmless(sentence: str) -> str:
-    """With one space between words, and none of the words that espeak-ng does not take."""
+    """The sentence with single spaces, and without words on which espeak-ng fails."""
     if len(_DOTTED.findall(sentence)) > _MOST_DOTTED:
         sentence = _DOTTED.sub(r"\1 ", sentence)
     return _LONG_WORD.sub(r"\g<0> ", " ".join(sentence.split()))

@@ -1,7 +1,7 @@
-"""Text to token ids, truncated to what a model takes, and these to requests.
+"""Text to token ids, truncated to the limit of a model, and ids to packed requests.
 
-``tokenizers`` gives up the GIL while it works. Ids travel packed: every text end to end in one row, and the length of
-each.
+``tokenizers`` releases the GIL while it works. A packed request has all texts end to end in one row, and their
+lengths.
 """
 
 import json
@@ -93,7 +93,7 @@ class TextTokenizer:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """The text in order, cut at spaces where there are some."""
+    """The parts of a text in order, cut at spaces if possible."""
     start = 0
     while len(text) - start > _PART:
         end = text.rfind(" ", start + _PART // 2, start + _PART)

@@ -1,1 +1,1 @@
-"""What was consumed and what it costs: the ledger, prices and wallets have their room here."""
+"""Usage and billing: bills, wallets, the ledger and reports."""

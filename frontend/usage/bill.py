@@ -1,4 +1,4 @@
-"""What a request costs: reserved before its work, charged as its answer goes out, else let go."""
+"""The bill of a request: reserved before its work, charged when its answer begins, otherwise released."""
 
 import hashlib
 import time
@@ -15,42 +15,40 @@ from frontend.usage.spool import UsageEvent
 
 
 class UnchargedError(RuntimeError):
-    """An answer that has a price would go out without being charged: a fault of ours."""
+    """A bug: a priced answer would go out without a charge."""
 
 
 @dataclass(frozen=True)
-class Identity:
-    """What a request is known by: the id that its caller gave it, its path, and a digest of all that it says."""
+class IdempotencyKey:
+    """Identifies repeats of a request: the caller's request id, the path, and a digest of the body."""
 
     request_id: str
     path: str
     content: bytes
 
 
-def event_id(key_id: str, identity: Identity, model: str, quantity: int) -> str:
-    """The same for the same request of a key, however often it is sent.
+def event_id(key_id: str, key: IdempotencyKey, model: str, quantity: int) -> str:
+    """The id of a charge, equal for repeats of a request with one API key.
 
-    A request is known by its id. What it says and the work it is are in it too, since a caller may give the same id to
-    other requests.
+    Body and work are part of it, because a caller may reuse a request id for other requests.
     """
-    parts = (key_id, identity.request_id, identity.path, model, str(quantity), "")
-    return hashlib.sha256("\n".join(parts).encode() + identity.content).hexdigest()[:32]
+    parts = (key_id, key.request_id, key.path, model, str(quantity), "")
+    return hashlib.sha256("\n".join(parts).encode() + key.content).hexdigest()[:32]
 
 
 @dataclass(eq=False)
 class Billing:
-    """Of one request, which has one bill at most; ``context`` says until when the database is waited for.
+    """The billing of one request, which has at most one bill. A bill that is not charged in the block is released.
 
-    ``identity`` tells what the request is known by, once its body has arrived. At its end, what is not charged is let
-    go.
+    ``idempotency_key`` is called after the body has arrived. ``context`` has the deadline for the database.
     """
 
     recorder: Recorder
     prices: Mapping[str, Price]
     caller: Caller
     context: RequestContext
-    identity: Callable[[], Identity]
-    # Whether an answer was begun, which is too late for anything that has a price.
+    idempotency_key: Callable[[], IdempotencyKey]
+    # Whether an answer has begun. After that, nothing can be reserved.
     answering: bool = False
     _bill: "Bill | None" = None
 
@@ -59,10 +57,10 @@ class Billing:
 
     def __exit__(self, *error: object) -> None:
         if self._bill is not None:
-            self._bill.let_go()
+            self._bill.release()
 
     def reserve(self, model: str, quantity: int) -> "Bill":
-        """To be entered before the work; ``BadGateway`` where what it costs could not be written down in the end."""
+        """Make the bill; enter it before the work. Raises ``BadGateway`` if charges cannot be written."""
         if self.answering or self._bill is not None:
             raise UnchargedError
         if not self.recorder.can_charge:
@@ -71,36 +69,36 @@ class Billing:
         return self._bill
 
     def answer_begins(self, status: int, *, is_charged: bool) -> None:
-        """The first byte goes out; ``is_charged`` tells whether it will be charged for."""
+        """Note that the first byte goes out. Raises ``UnchargedError`` unless it ``is_charged`` or may be free."""
         self.answering = True
         if not is_charged:
             self.refuse_free(status)
 
     def refuse_free(self, status: int) -> None:
-        """``UnchargedError`` where an answer would be free for which work was begun; only a failure is."""
+        """Raise ``UnchargedError`` if work was begun, not charged, and the answer is no error."""
         if status < 400 and self._bill is not None and not self._bill.charged:
             raise UnchargedError
 
 
 class Bill:
-    """For ``quantity`` ms of audio, code points or tokens of a model.
+    """A bill for ``quantity`` ms of audio, code points or tokens of a model.
 
-    ``async with`` is for the work: money is taken from the wallet before it, and let go at once where it fails.
-    Otherwise the bill stays open until the answer goes out.
+    ``async with`` encloses the work: it reserves money, and releases it if the work fails. Otherwise the bill stays
+    open until the answer begins.
     """
 
     def __init__(self, billing: Billing, model: str, price: Price, quantity: int) -> None:
         self._billing, self._payer = billing, billing.caller.payer
         self._model, self._price = model, price
-        # What is known before the work is the same whenever a request is repeated.
-        self._known_by = self._quantity = quantity
+        # The quantity at reservation is the same for repeats of a request.
+        self._quantity_at_reservation = self._quantity = quantity
         current().model, current().quantity = model, quantity
         self._reserved, self._reservation = price.amount(quantity), ""
         self._open = False
         self.charged = False
 
     async def __aenter__(self) -> "Bill":
-        """``InsufficientQuota`` where the wallet has less, ``BadGateway`` where nobody can tell in time."""
+        """Reserve. Raises ``InsufficientQuota``, or ``BadGateway`` if the database does not answer in time."""
         if self._payer is not None:
             wallets, deadline = self._billing.recorder.wallets, self._billing.context.deadline
             self._reservation = await wallets.reserve(self._payer, self._reserved, deadline)
@@ -109,27 +107,27 @@ class Bill:
 
     async def __aexit__(self, kind: object, *error: object) -> None:
         if kind is not None:
-            self.let_go()
+            self.release()
 
-    def let_go(self) -> None:
-        """Owe nothing: what was reserved and not charged is free for others."""
+    def release(self) -> None:
+        """Release the reservation, unless the bill was charged."""
         if self._open and self._payer is not None and self._reservation:
             self._billing.recorder.wallets.release(self._payer, self._reservation)
         self._open = False
 
     def settle(self, quantity: int) -> None:
-        """The work was ``quantity`` in the end; it is paid for whole, where more was reserved and where less was."""
+        """Set the quantity of the finished work, which may be more or less than the reserved one."""
         self._quantity = current().quantity = quantity
 
     def charge(self) -> None:
-        """Write the charge down, on the spot; nothing happens where nothing is open any more."""
+        """Write the charge to disk at once. Does nothing if the bill is charged or released."""
         if not self._open:
             return
         billing, price = self._billing, self._price
-        caller, identity = billing.caller, billing.identity()
+        caller, key = billing.caller, billing.idempotency_key()
         event = UsageEvent(
-            id=event_id(caller.id, identity, self._model, self._known_by),
-            request_id=identity.request_id,
+            id=event_id(caller.id, key, self._model, self._quantity_at_reservation),
+            request_id=key.request_id,
             key_id=caller.id,
             org=caller.org,
             operation=price.operation,
@@ -146,5 +144,5 @@ class Bill:
         self._open, self.charged = False, True
 
 
-# How a pipeline says what its work will be, of a model and so much, before it begins.
+# Makes a bill for a model and a quantity.
 Reserves = Callable[[str, int], Bill]

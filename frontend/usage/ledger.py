@@ -1,4 +1,4 @@
-"""Charges in the database: each once, with its sums by day, and the wallet that pays for it, in one transaction."""
+"""Charges in the database: each once, with daily totals and the payment from a wallet, in one transaction."""
 
 import dataclasses
 import hashlib
@@ -17,13 +17,13 @@ from frontend.observe.metrics import CHARGED
 from frontend.usage.spool import UsageEvent
 from frontend.usage.wallets import settle
 
-# A charge and its place in the spool that it comes from.
+# A charge and its place in the spool.
 Placed = tuple[int, UsageEvent]
 
 
 @dataclass(frozen=True)
-class Repeats:
-    """What one charge pays for: so many answers to the same request within so many seconds."""
+class IdempotencyWindow:
+    """One charge pays for this many ``answers`` to the same request, within this many ``seconds`` of the first."""
 
     seconds: int = 600
     answers: int = 3
@@ -31,38 +31,40 @@ class Repeats:
 
 @dataclass
 class _Charge:
-    """A charge of a request, and how many answers it has paid for: the dearest of them, of ``quantity``."""
+    """A charge of a request: the number of ``answers`` that it paid for, and the price of the dearest one.
+
+    ``number`` counts the charges of one request.
+    """
 
     identity: str
-    ordinal: int
+    number: int
     at: int
     quantity: int
     amount: int
     answers: int = 1
 
     @classmethod
-    def of(cls, event: UsageEvent, ordinal: int = 0) -> "_Charge":
-        return cls(event.id, ordinal, event.at, event.quantity, event.amount)
+    def of(cls, event: UsageEvent, number: int = 0) -> "_Charge":
+        return cls(event.id, number, event.at, event.quantity, event.amount)
 
     @property
     def id(self) -> str:
-        """The row's: a request's first charge has the request's own."""
-        name = f"{self.identity} {self.ordinal}".encode()
-        return hashlib.sha256(name).hexdigest()[:32] if self.ordinal else self.identity
+        """The id of the row. The first charge of a request has the id of the request."""
+        name = f"{self.identity} {self.number}".encode()
+        return hashlib.sha256(name).hexdigest()[:32] if self.number else self.identity
 
 
 class Ledger:
-    """Writes what ``holder`` has charged. Rows go in one order everywhere, so that writers never wait in a circle."""
+    """Writes the charges of one spool, the ``holder``. Rows are written in order of their ids, to avoid deadlocks."""
 
-    def __init__(self, engine: AsyncEngine, holder: str, repeats: Repeats) -> None:
-        self._engine, self._holder, self._repeats = engine, holder, repeats
+    def __init__(self, engine: AsyncEngine, holder: str, window: IdempotencyWindow) -> None:
+        self._engine, self._holder, self._window = engine, holder, window
         self._insert = postgresql.insert if engine.dialect.name == "postgresql" else sqlite.insert
 
     async def write(self, placed: Sequence[Placed]) -> None:
-        """Add the charges that are not there yet, take them out of wallets and end what was reserved for them.
+        """Add new charges, take them from wallets and end their reservations. ``placed`` is sorted by place.
 
-        ``placed`` are in the order of their places. Repeating it changes nothing, so whatever became of a transaction
-        that broke off, it is tried again.
+        Repeating it changes nothing, so it is safe to retry when nobody knows whether a transaction was committed.
         """
         async with self._engine.begin() as connection:
             written = await self._written(connection)
@@ -77,7 +79,7 @@ class Ledger:
             CHARGED.labels(event.operation).inc(event.amount)
 
     async def end(self) -> None:
-        """The holder brings no more: give back all that it has reserved."""
+        """End all reservations of the holder, which sends no more charges."""
         async with self._engine.begin() as connection:
             await settle(connection, RESERVATIONS.c.holder == self._holder)
             await connection.execute(sa.delete(USAGE_SPOOLS).where(USAGE_SPOOLS.c.holder == self._holder))
@@ -93,10 +95,10 @@ class Ledger:
     async def _charge(
         self, connection: AsyncConnection, events: Sequence[UsageEvent]
     ) -> tuple[list[UsageEvent], list[UsageEvent]]:
-        """Write the charges, and answer those that are owed, and what repeats owe beyond what is paid for.
+        """Write charges. Return the new ones, and the additional costs of repeats that were dearer.
 
-        An answer to a request that is paid for is free up to its price: the answer before may have been broken off.
-        The first charge of a request is its lock too: whoever has inserted that or locked it decides alone.
+        A repeat of a paid request is free up to the price paid, because its first answer may have been broken off.
+        The first charge of a request is also its lock: the transaction that inserted or locked it decides.
         """
         first = {event.id: event for event in reversed(events)}
         inserted = await self._insert_charges(connection, [(_Charge.of(event), event) for event in first.values()])
@@ -108,7 +110,7 @@ class Ledger:
             charge = latest.get(event.id)
             if charge is None:
                 latest[event.id] = _Charge.of(event)
-            elif abs(event.at - charge.at) <= self._repeats.seconds and charge.answers < self._repeats.answers:
+            elif abs(event.at - charge.at) <= self._window.seconds and charge.answers < self._window.answers:
                 charge.answers += 1
                 repeated[charge.id] = charge
                 if event.amount > charge.amount:
@@ -116,7 +118,7 @@ class Ledger:
                     more.append(dataclasses.replace(event, quantity=quantity, amount=amount))
                     charge.quantity, charge.amount = event.quantity, event.amount
             else:
-                latest[event.id] = _Charge.of(event, charge.ordinal + 1)
+                latest[event.id] = _Charge.of(event, charge.number + 1)
                 again.append((latest[event.id], event))
         await self._insert_charges(connection, again)
         for name, charge in sorted(repeated.items()):
@@ -126,29 +128,28 @@ class Ledger:
         return [first[name] for name in inserted] + [event for _, event in again], more
 
     async def _latest(self, connection: AsyncConnection, identities: Collection[str]) -> dict[str, _Charge]:
-        """The last charge of each request, which nobody else changes from here on."""
+        """Lock and read the last charge of each request."""
         columns = USAGE_EVENTS.c
         lock = sa.select(columns.id).where(columns.id.in_(identities)).order_by(columns.id).with_for_update()
         await connection.execute(lock)
-        # One request that is repeated for days has thousands of charges, of which only the last is wanted.
+        # A request that is repeated for days has thousands of charges; only the last one matters.
         numbers = sa.select(columns.identity, sa.func.max(columns.ordinal).label("ordinal"))
         last = numbers.where(columns.identity.in_(identities)).group_by(columns.identity).subquery()
         is_last = sa.and_(columns.identity == last.c.identity, columns.ordinal == last.c.ordinal)
-        wanted = (columns.identity, columns.ordinal, columns.at, columns.quantity, columns.amount, columns.answers)
-        query = sa.select(*wanted)
-        rows = await connection.execute(query.join(last, is_last))
+        found = (columns.identity, columns.ordinal, columns.at, columns.quantity, columns.amount, columns.answers)
+        rows = await connection.execute(sa.select(*found).join(last, is_last))
         return {row.identity: _Charge(*row) for row in rows}
 
     async def _insert_charges(
         self, connection: AsyncConnection, charges: Sequence[tuple[_Charge, UsageEvent]]
     ) -> set[str]:
-        """The ids of those that were not there yet."""
+        """Insert charges, and return the ids of those that were new."""
         if not charges:
             return set()
         insert = self._insert(USAGE_EVENTS).on_conflict_do_nothing(index_elements=["id"])
         rows = [
             {name: value for name, value in vars(event).items() if name != "reservation"}
-            | {"id": charge.id, "identity": event.id, "ordinal": charge.ordinal, "answers": 1}
+            | {"id": charge.id, "identity": event.id, "ordinal": charge.number, "answers": 1}
             for charge, event in sorted(charges, key=lambda pair: pair[0].id)
         ]
         return set(await connection.scalars(insert.returning(USAGE_EVENTS.c.id), rows))
@@ -171,7 +172,7 @@ class Ledger:
 
 
 def _costs(events: Iterable[UsageEvent]) -> Counter[str]:
-    """What wallets pay for ``events``, by organisation."""
+    """The micro-CHF to take from wallets, by organisation."""
     sums: Counter[str] = Counter()
     for event in events:
         if event.payer is not None:

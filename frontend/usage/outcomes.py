@@ -1,4 +1,4 @@
-"""How requests of keys ended and how long answers took: counted here, and added to the sums of all frontends."""
+"""Daily counts of requests by outcome and of answers by time, for the dashboard."""
 
 import time
 from collections import Counter
@@ -17,63 +17,63 @@ from frontend.processes.background import Repeating
 from frontend.usage.times import class_of
 
 Outcome = Literal["answered", "mistaken", "refused", "failed", "hung_up"]
-_EVERY_SECONDS = 5.0
-# Groups that are written in one transaction: so few that neither the event loop nor other writers wait long.
+_WRITE_SECONDS = 5.0
+# Groups per transaction, so that neither the event loop nor other writers wait long.
 _BATCH = 50
+# The most groups in memory. A group is an operation of a key on a day.
 _MOST_GROUPS = 5_000
 _GROUP = ("org", "day", "key_id", "operation")
 _Group = tuple[str, str, str, str]
 
 
 class Outcomes:
-    """Requests never wait for it, and what it holds is bounded, however long the database is away.
+    """Counts in memory and adds them to the database. Requests never wait for it, and its memory is bounded.
 
-    Other than a charge, a count may be lost: what a killed frontend has not written yet, and those that were held
-    longest where there are more groups (an operation of a key on a day) than can be held. Where a connection breaks in
-    the moment of a commit, some may count twice.
+    Counts may be lost, unlike charges: when a frontend is killed, and the oldest of too many groups in an outage. If a
+    connection breaks during a commit, some may count twice.
     """
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
         self._waiting: dict[_Group, Counter[str]] = {}
         self._outage = Outage("the database takes no counts of requests", "the database takes counts of requests again")
-        self._bringing = Repeating(_EVERY_SECONDS, self._bring)
+        self._writing = Repeating(_WRITE_SECONDS, self._write_all)
         insert = postgresql.insert if engine.dialect.name == "postgresql" else sqlite.insert
         statement = insert(REQUEST_DAYS)
         added = {name: REQUEST_DAYS.c[name] + statement.excluded[name] for name in (*OUTCOME_COLUMNS, *TIME_COLUMNS)}
         self._add = statement.on_conflict_do_update(index_elements=list(_GROUP), set_=added)
 
     def start(self) -> None:
-        """Begin to write; within the event loop."""
-        self._bringing.start()
+        """Begin to write. Call this in the event loop."""
+        self._writing.start()
 
     async def close(self) -> None:
-        """Write what is there; what the database does not take is lost."""
-        await self._bringing.finish()
-        await self._bring()
+        """Write the remaining counts; they are lost if the database is away."""
+        await self._writing.finish()
+        await self._write_all()
         OUTCOMES_LOST.inc(sum(map(_requests, self._waiting.values())))
 
     def count(self, caller: Caller, operation: str, outcome: Outcome, seconds: float) -> None:
-        """A request has ended; how long it took counts where it was answered."""
+        """Count a request that has ended; ``seconds`` counts if it was answered."""
         day = time.strftime("%Y-%m-%d", time.gmtime())
         counts: Counter[str] = Counter({outcome: 1})
         if outcome == "answered":
             counts[TIME_COLUMNS[class_of(seconds)]] = 1
-        self._hold((caller.org or "", day, caller.id, operation), counts)
+        self._add_to((caller.org or "", day, caller.id, operation), counts)
 
-    def _hold(self, group: _Group, counts: Counter[str]) -> None:
+    def _add_to(self, group: _Group, counts: Counter[str]) -> None:
         known = self._waiting.get(group)
         if known is not None:
             known.update(counts)
             return
         if len(self._waiting) >= _MOST_GROUPS:
-            longest_held = next(iter(self._waiting))
-            OUTCOMES_LOST.inc(_requests(self._waiting.pop(longest_held)))
+            oldest = next(iter(self._waiting))
+            OUTCOMES_LOST.inc(_requests(self._waiting.pop(oldest)))
         self._waiting[group] = counts
 
-    async def _bring(self) -> None:
-        """Write all that waits, some at a time; what cannot be written waits for the next time."""
-        # In one order everywhere, so that writers never wait in a circle.
+    async def _write_all(self) -> None:
+        """Write all counts in batches. After a failure, they stay for the next time."""
+        # All frontends write in the same order, which avoids deadlocks.
         groups = sorted(self._waiting)
         for first in range(0, len(groups), _BATCH):
             some = groups[first : first + _BATCH]
@@ -82,7 +82,7 @@ class Outcomes:
                 await self._write(taken)
             except DATABASE_FAILURES as error:
                 for group, counts in taken.items():
-                    self._hold(group, counts)
+                    self._add_to(group, counts)
                 self._outage.note(error)
                 return
             self._outage.note(None)

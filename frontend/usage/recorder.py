@@ -1,4 +1,4 @@
-"""Brings charges from this frontend to the database, and those of frontends that died."""
+"""Writes charges to the local spool, and moves them to the database, also those of frontends that died."""
 
 import asyncio
 import sqlite3
@@ -11,15 +11,17 @@ from frontend.database.engine import DATABASE_FAILURES
 from frontend.observe.logs import Outage, log
 from frontend.observe.metrics import AUDIO_SECONDS, CHARACTERS, TOKENS, USAGE_UNWRITABLE, USAGE_WAITING
 from frontend.processes.background import Repeating
-from frontend.usage.ledger import Ledger, Repeats
+from frontend.usage.ledger import IdempotencyWindow, Ledger
 from frontend.usage.spool import Spool, UsageEvent
 from frontend.usage.wallets import Wallets
 
-_TICK_SECONDS = 0.2
-_BATCH = 100
-_LOOK_SECONDS = 1.0
+# Seconds between two moves to the database, two checks of the disk, and two searches for dead frontends' spools.
+_MOVE_SECONDS = 0.2
+_CHECK_SECONDS = 1.0
 _SEARCH_SECONDS = 5.0
-# What the database raises that is away, and the disk that is full.
+# Charges per transaction.
+_BATCH = 100
+# Failures of the database or of the disk.
 _FAILURES = (*DATABASE_FAILURES, sqlite3.Error)
 
 
@@ -33,35 +35,35 @@ def _count(event: UsageEvent) -> None:
 
 
 class Recorder:
-    """Charges go to a file at once and to the database soon; while that is away, requests do not notice."""
+    """Charges go to a file at once and to the database soon. Requests notice no outage of the database."""
 
-    def __init__(self, engine: AsyncEngine, folder: Path, repeats: Repeats) -> None:
-        self._engine, self._folder, self._repeats = engine, folder, repeats
+    def __init__(self, engine: AsyncEngine, folder: Path, window: IdempotencyWindow) -> None:
+        self._engine, self._folder, self._window = engine, folder, window
         try:
             self._spool = Spool(folder)
         except sqlite3.Error as error:
             raise OSError(f"charges cannot be written to {folder}: {error}") from None
-        self._ledger = Ledger(engine, self._spool.name, repeats)
+        self._ledger = Ledger(engine, self._spool.name, window)
         self.wallets = Wallets(engine, self._spool.name)
         self._repeated = (
-            Repeating(_TICK_SECONDS, self._bring),
-            Repeating(_LOOK_SECONDS, self._look),
+            Repeating(_MOVE_SECONDS, self._move),
+            Repeating(_CHECK_SECONDS, self._check),
             Repeating(_SEARCH_SECONDS, self._search),
         )
-        self._bringing = Outage("the database takes no charges; they wait on disk", "the database takes charges again")
+        self._database = Outage("the database takes no charges; they wait on disk", "the database takes charges again")
         self._disk = Outage("charges cannot be written to the disk: requests are refused", "charges can be written")
 
     async def start(self) -> None:
-        """Settle what dead frontends left, then begin; a database that is away is waited for beside the requests."""
-        await self._look()
-        await self._bring()
+        """Settle the charges of dead frontends, then begin. An outage of the database delays no start."""
+        await self._check()
+        await self._move()
         await self._search()
         for repeating in self._repeated:
             repeating.start()
 
     async def close(self) -> None:
-        """Write what is there and end every reservation; what the database does not take now is settled later."""
-        # Half a transaction is not broken off: what its connection makes of that is not to be relied on.
+        """Write the remaining charges and end every reservation. After a failure, the next start settles them."""
+        # Finish transactions: a cancelled one leaves its connection in an unknown state.
         await asyncio.gather(*(repeating.finish() for repeating in self._repeated))
         await self.wallets.close()
         try:
@@ -73,11 +75,11 @@ class Recorder:
 
     @property
     def can_charge(self) -> bool:
-        """Whether work may begin: there is room on the disk to write down what it costs."""
+        """Whether charges can be written to the disk."""
         return not self._disk.away
 
     def charge(self, event: UsageEvent) -> None:
-        """Write a charge to the disk, on the spot: the answer's last piece goes out next."""
+        """Write a charge to the disk, before its answer goes out. Raises ``sqlite3.Error``."""
         try:
             self._spool.add(event)
         except sqlite3.Error as error:
@@ -85,29 +87,29 @@ class Recorder:
             raise
         _count(event)
 
-    async def _look(self) -> None:
-        """See whether charges can be written, before anybody has worked for one that cannot."""
+    async def _check(self) -> None:
+        """Check that charges can be written, before work begins that could not be charged."""
         with self._disk.noting(_FAILURES):
             self._spool.check()
             await asyncio.to_thread(self._spool.tidy)
         USAGE_UNWRITABLE.set(not self.can_charge)
 
-    async def _bring(self) -> None:
-        with self._bringing.noting(_FAILURES):
+    async def _move(self) -> None:
+        with self._database.noting(_FAILURES):
             await self._write(self._spool, self._ledger)
         USAGE_WAITING.set(len(self._spool))
 
     async def _search(self) -> None:
-        """Settle for frontends that died; after a long outage of the database, what was charged goes first."""
-        if self._bringing.away:
+        """Settle for frontends that died. After an outage of the database, own charges go first."""
+        if self._database.away:
             return
-        with self._bringing.noting(_FAILURES):
+        with self._database.noting(_FAILURES):
             await self._settle_the_dead()
             await self.wallets.end_expired()
 
     @staticmethod
     async def _write(spool: Spool, ledger: Ledger) -> int:
-        """Batch by batch, until nothing is left; answers how many charges that were."""
+        """Write all charges of a spool, in batches; return their number."""
         count = 0
         while batch := spool.oldest(_BATCH):
             await ledger.write(batch)
@@ -118,7 +120,7 @@ class Recorder:
     async def _settle_the_dead(self) -> None:
         for spool in Spool.orphans(self._folder):
             try:
-                ledger = Ledger(self._engine, spool.name, self._repeats)
+                ledger = Ledger(self._engine, spool.name, self._window)
                 count = await self._write(spool, ledger)
                 await ledger.end()
                 log.info("settled for a frontend that died", extra={"fields": {"charges": count}})

@@ -1,4 +1,4 @@
-"""Charges of this process on the local disk, from before an answer's last piece until the database has them."""
+"""Charges of this process on the local disk, until the database has them."""
 
 import errno
 import fcntl
@@ -17,11 +17,11 @@ from frontend.observe.logs import log
 
 _SUFFIX = ".spool"
 _TABLE = "CREATE TABLE IF NOT EXISTS charges (place INTEGER PRIMARY KEY AUTOINCREMENT, event BLOB)"
-# Small pages: a charge takes 3 kB of the log, which gives its room back when it begins anew.
+# With small pages, a charge takes 3 kB of the log. The log is truncated when it is reset.
 _PRAGMAS = ("page_size=1024", "journal_mode=WAL", "synchronous=NORMAL", "wal_autocheckpoint=0", "journal_size_limit=0")
-# Written pages that are worth moving from SQLite's log into its file.
+# The size of SQLite's log, in bytes, from which its pages are moved into the file.
 _LONG_LOG = 4 * 1024 * 1024
-# With less room on the disk no more work begins: some 10,000 charges of what is under way still fit.
+# With fewer free bytes on the disk, no more work begins. About 10,000 charges of present work still fit.
 _LEAST_ROOM = 32 * 1024 * 1024
 
 
@@ -29,9 +29,8 @@ _LEAST_ROOM = 32 * 1024 * 1024
 class UsageEvent:
     """One answer: ``quantity`` (ms of audio, code points or tokens) at ``price`` micro-CHF a ``unit`` is ``amount``.
 
-    ``id`` is what its request is known by, the same for a repeat. ``prepaid`` says that a wallet pays for it. ``at`` is
-    in seconds since 1970. The price is kept, so that a later one changes nothing. ``reservation`` is what of the wallet
-    was set aside for it.
+    ``id`` is the same for repeats of a request. ``prepaid`` is whether a wallet pays. ``at`` is in seconds since 1970.
+    ``price`` is stored, so that later prices do not change old charges. ``reservation`` is the id of the reservation.
     """
 
     id: str
@@ -55,12 +54,12 @@ class UsageEvent:
 
 
 class Spool:
-    """An SQLite file that one process holds; when that dies, another may claim it.
+    """An SQLite file that one process locks. When the process dies, another may claim it.
 
-    A commit survives the death of the process at once. It is not forced to the disk, since that would hold up the
-    event loop: a loss of power can take the last moment's charges, never what is older.
+    A commit survives the death of the process. It is not synced to the disk, which would block the event loop, so a
+    power loss can lose the charges of the last moments.
 
-    Whatever cannot be written raises ``sqlite3.Error`` or ``OSError``.
+    Writing raises ``sqlite3.Error`` or ``OSError``.
     """
 
     def __init__(self, folder: Path, name: str | None = None, lock: int | None = None) -> None:
@@ -76,14 +75,14 @@ class Spool:
 
     @classmethod
     def orphans(cls, folder: Path) -> "Iterator[Spool]":
-        """Those of processes that have died, each held from here on."""
+        """Lock and open the spools of processes that have died."""
         for path in sorted(folder.glob(f"*{_SUFFIX}")):
             try:
                 lock = _locked(path)
             except BlockingIOError:
                 continue
             if not path.exists():
-                # Another has settled it between the look and the lock.
+                # Another process has settled it before we had the lock.
                 _lock_path(path).unlink(missing_ok=True)
                 os.close(lock)
                 continue
@@ -97,33 +96,33 @@ class Spool:
                 log.error("a file of charges cannot be read", extra={"fields": {"file": str(path)}})
 
     def add(self, event: UsageEvent) -> None:
-        """Write a charge, at a place that no other charge of this file ever has."""
+        """Write a charge. Its place is never used again in this file."""
         self._database.execute("INSERT INTO charges (event) VALUES (?)", (orjson.dumps(event),))
 
     def remove(self, last: int) -> None:
-        """Forget charges up to a place: the database has them."""
+        """Delete charges up to a place."""
         self._database.execute("DELETE FROM charges WHERE place <= ?", (last,))
 
     def oldest(self, most: int) -> list[tuple[int, UsageEvent]]:
-        """The charges that have waited longest, each with its place, in order."""
+        """At most ``most`` of the oldest charges, each with its place, in order."""
         rows = self._database.execute("SELECT place, event FROM charges ORDER BY place LIMIT ?", (most,))
         return [(place, UsageEvent(**orjson.loads(event))) for place, event in rows]
 
     def __len__(self) -> int:
-        # No place is missing between the oldest and the newest: to count takes a quarter of a second for a million.
+        # Places have no gaps. Counting a million rows would take a quarter of a second.
         query = "SELECT (SELECT max(place) FROM charges) - (SELECT min(place) FROM charges) + 1"
         (count,) = self._database.execute(query).fetchone()
         return count or 0
 
     def tidy(self) -> None:
-        """Shorten SQLite's log where it has grown. May wait for the disk: for a thread."""
+        """Shorten SQLite's log if it is long. Call this in a thread, because it may wait for the disk."""
         log = self._path.with_name(f"{self._path.name}-wal")
         if log.exists() and log.stat().st_size > _LONG_LOG:
             with closing(sqlite3.connect(self._path, isolation_level=None)) as connection:
                 connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def check(self) -> None:
-        """Write a page as a charge does, to a file that another process would find, on a disk with room for more."""
+        """Raise unless the files are in place, the disk has room, and a page can be written."""
         for file in self._files:
             file.check()
         disk = os.statvfs(self._path)
@@ -132,7 +131,7 @@ class Spool:
         self._database.execute("PRAGMA user_version=1")
 
     def close(self) -> None:
-        """Let go of it; an empty one is deleted, another is left for whoever claims it."""
+        """Unlock the spool. An empty one is deleted; another process may claim it otherwise."""
         empty = not self.oldest(1)
         self._database.close()
         if empty:
@@ -142,12 +141,12 @@ class Spool:
 
 
 def _lock_path(path: Path) -> Path:
-    # Not the database's own file: closing that would drop SQLite's locks on it.
+    # A file of its own, because closing the database's file would drop SQLite's locks on it.
     return path.with_suffix(".lock")
 
 
 def _locked(path: Path) -> int:
-    """A descriptor that holds the lock, which ends with this process; ``BlockingIOError`` where another holds it."""
+    """A descriptor with the lock, until this process ends. Raises ``BlockingIOError`` if another process has it."""
     descriptor = os.open(_lock_path(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,8 +1,7 @@
-"""Times in classes of fixed bounds, so that counts of many frontends and days add up to one distribution.
+"""A histogram of times with fixed bounds, so that counts of several frontends and days can be added.
 
-A bound is the one before times the square root of two, from 2 ms on, which is four and a half minutes at the last. A
-percentile is told as the geometric middle of the class that it lies in: it is off by a factor of the fourth root of two
-at most, 19 %, whatever the distribution, between the first bound and the last; beyond those it is told as the bound.
+Each bound is the previous one times the square root of two, from 2 ms to four and a half minutes. A percentile is the
+geometric middle of its class: at most the fourth root of two off (19 %). Beyond the bounds, it is the nearest bound.
 """
 
 import bisect
@@ -12,17 +11,17 @@ from collections.abc import Sequence
 from frontend.database.tables import TIME_COLUMNS
 
 _STEP = math.sqrt(2)
-# The upper ones, in seconds; the last class has none.
+# Upper bounds in seconds; the last class has none.
 BOUNDS = tuple(0.002 * _STEP**place for place in range(len(TIME_COLUMNS) - 1))
 
 
 def class_of(seconds: float) -> int:
-    """The place of the class that a time belongs to."""
+    """The index of the class of a time."""
     return bisect.bisect_left(BOUNDS, seconds)
 
 
 def percentile(counts: Sequence[int], share: float) -> float | None:
-    """Seconds that ``share`` of what is counted in each class took at most; None where nothing is."""
+    """The time in seconds that ``share`` of the counted times do not exceed; None without counts."""
     rank, seen = share * sum(counts), 0
     for place, count in enumerate(counts):
         seen += count

@@ -60,7 +60,7 @@ async def settle(
 
 
 @dataclass(eq=False)
-class _Ask:
+class _Request:
     """A reservation that a request waits for."""
 
     amount: int
@@ -70,10 +70,10 @@ class _Ask:
 
 
 @dataclass
-class _Desk:
+class _PendingWork:
     """The pending work of one wallet; ``reserved`` is the sum of reservations when it was last too small."""
 
-    asks: list[_Ask] = field(default_factory=list)
+    requests: list[_Request] = field(default_factory=list)
     released: list[str] = field(default_factory=list)
     reserved: int = 0
     task: asyncio.Task[None] | None = None
@@ -84,12 +84,14 @@ class Wallets:
 
     def __init__(self, engine: AsyncEngine, holder: str) -> None:
         self._engine, self._holder, self._closing = engine, holder, False
-        self._desks: dict[str, _Desk] = {}
+        self._pending: dict[str, _PendingWork] = {}
 
     async def close(self) -> None:
         """Wait for the transactions in progress."""
         self._closing = True
-        await asyncio.gather(*(desk.task for desk in self._desks.values() if desk.task), return_exceptions=True)
+        await asyncio.gather(
+            *(pending.task for pending in self._pending.values() if pending.task), return_exceptions=True
+        )
 
     async def reserve(self, org: str, amount: int, deadline: float) -> str:
         """Reserve ``amount`` micro-CHF and return the reservation's id, empty if ``amount`` is 0.
@@ -99,24 +101,24 @@ class Wallets:
         """
         if not amount:
             return ""
-        loop, desk = asyncio.get_running_loop(), self._desks.setdefault(org, _Desk())
+        loop, pending = asyncio.get_running_loop(), self._pending.setdefault(org, _PendingWork())
         hopeless_at = loop.time() + _COMES_BACK_SECONDS
         expires_at = int(time.time() + deadline - loop.time()) + _KEPT_SECONDS
         try:
             async with asyncio.timeout_at(deadline):
                 while True:
-                    ask = _Ask(amount, expires_at, loop.create_future())
-                    desk.asks.append(ask)
-                    self._see_to(org, desk)
+                    request = _Request(amount, expires_at, loop.create_future())
+                    pending.requests.append(request)
+                    self._start_work(org, pending)
                     try:
-                        granted = await ask.granted
+                        granted = await request.granted
                     except asyncio.CancelledError:
                         # It may have been granted in the meantime, or be about to be.
-                        self.release(org, ask.id)
+                        self.release(org, request.id)
                         raise
                     if granted:
-                        return ask.id
-                    if not desk.reserved or loop.time() > hopeless_at:
+                        return request.id
+                    if not pending.reserved or loop.time() > hopeless_at:
                         raise InsufficientQuota(
                             "the balance does not cover this request",
                             code="insufficient_quota",
@@ -128,58 +130,67 @@ class Wallets:
 
     def release(self, org: str, reservation: str) -> None:
         """End a reservation without a charge."""
-        desk = self._desks[org]
-        desk.released.append(reservation)
-        self._see_to(org, desk)
+        pending = self._pending[org]
+        pending.released.append(reservation)
+        self._start_work(org, pending)
 
     async def end_expired(self) -> None:
         """End expired reservations, of frontends that are lost with their disks."""
         async with self._engine.begin() as connection:
             await settle(connection, RESERVATIONS.c.expires_at < int(time.time()))
 
-    def _see_to(self, org: str, desk: _Desk) -> None:
-        if desk.task is None or desk.task.done():
-            desk.task = start_apart(self._work(org, desk))
+    def _start_work(self, org: str, pending: _PendingWork) -> None:
+        if pending.task is None or pending.task.done():
+            pending.task = start_apart(self._work(org, pending))
 
-    async def _work(self, org: str, desk: _Desk) -> None:
+    async def _work(self, org: str, pending: _PendingWork) -> None:
         """Run transactions until a wallet has no pending work."""
         uncertain: list[str] = []
-        while desk.asks or desk.released:
-            asks, desk.asks = [ask for ask in desk.asks if not ask.granted.done()], []
-            released, desk.released = desk.released[:_RELEASED_AT_ONCE], desk.released[_RELEASED_AT_ONCE:]
+        while pending.requests or pending.released:
+            requests, pending.requests = [request for request in pending.requests if not request.granted.done()], []
+            released, pending.released = pending.released[:_RELEASED_AT_ONCE], pending.released[_RELEASED_AT_ONCE:]
             try:
                 async with self._engine.begin() as connection:
                     if ended := released + uncertain:
                         await settle(connection, RESERVATIONS.c.id.in_(ended))
-                    granted = await self._grant(connection, org, desk, asks)
+                    granted = await self._grant(connection, org, pending, requests)
             except DATABASE_FAILURES:
                 if self._closing:
                     return
-                # Nobody knows whether that was committed: what it may have reserved is given up before the next try.
-                desk.asks[:0], desk.released[:0], uncertain = asks, released, [ask.id for ask in asks]
+                # This may have been committed: end what it may have reserved before the next try.
+                pending.requests[:0], pending.released[:0] = requests, released
+                uncertain = [request.id for request in requests]
                 await asyncio.sleep(_RETRY_SECONDS)
                 continue
             uncertain = []
-            for ask in asks:
-                if not ask.granted.done():
-                    ask.granted.set_result(ask in granted)
+            for request in requests:
+                if not request.granted.done():
+                    request.granted.set_result(request in granted)
 
-    async def _grant(self, connection: AsyncConnection, org: str, desk: _Desk, asks: Sequence[_Ask]) -> set[_Ask]:
+    async def _grant(
+        self, connection: AsyncConnection, org: str, pending: _PendingWork, requests: Sequence[_Request]
+    ) -> set[_Request]:
         """Reserve what the wallet covers, first come, first served."""
-        free = (await lock(connection, org) or 0) if asks else 0
+        free = (await lock(connection, org) or 0) if requests else 0
         granted = set()
-        for ask in asks:
-            if ask.amount <= free:
-                free -= ask.amount
-                granted.add(ask)
+        for request in requests:
+            if request.amount <= free:
+                free -= request.amount
+                granted.add(request)
         if granted:
             await set_free(connection, org, free)
             rows = [
-                {"id": ask.id, "holder": self._holder, "org": org, "amount": ask.amount, "expires_at": ask.expires_at}
-                for ask in granted
+                {
+                    "id": request.id,
+                    "holder": self._holder,
+                    "org": org,
+                    "amount": request.amount,
+                    "expires_at": request.expires_at,
+                }
+                for request in granted
             ]
             await connection.execute(sa.insert(RESERVATIONS), rows)
-        if len(granted) < len(asks):
+        if len(granted) < len(requests):
             reserved = sa.select(sa.func.sum(RESERVATIONS.c.amount)).where(RESERVATIONS.c.org == org)
-            desk.reserved = int(await connection.scalar(reserved) or 0)
+            pending.reserved = int(await connection.scalar(reserved) or 0)
         return granted

@@ -1,1 +1,1 @@
-"""A plan of ``make capacity`` at its busiest moment: the product's own scheduler before simulated machines."""
+"""Simulates a plan of ``make capacity`` at its peak: the product's own scheduler with simulated machines."""

@@ -1,4 +1,4 @@
-"""What callers of a plan see at its busiest moment: python -m lab.capacity peak --users 1e6 --zones 3
+"""Simulates a plan at its peak, as callers see it: python -m lab.capacity peak --users 1e6 --zones 3
 
 ``sizes`` simulates four numbers of users, for docs/capacity.md.
 """
@@ -13,14 +13,14 @@ from lab.capacity.callers import Outcome
 from lab.capacity.service import Outcomes, peak
 from scripts.benchmark.common.output import head, line
 from scripts.capacity import report
+from scripts.capacity.__main__ import add_arguments, choices_of, traffic_of
 from scripts.capacity.fits import Fits
-from scripts.capacity.options import add_choices, add_traffic, choices_of, traffic_of
 from scripts.capacity.sizing import Choices, Sizes, size
 from scripts.capacity.traffic import OPERATIONS, Traffic
 
-# The first first; the last, for bulk work, has what the others leave, and nobody waits for it.
+# From first to last, without bulk, which has no callers that wait.
 _TIERS = tuple(sorted(LEVELS, key=LEVELS.__getitem__))[:-1]
-# What comes in the first seconds meets pieces of work that have not grown yet.
+# Calls of this time meet a batch size that is not adapted yet.
 _WARM_UP_SECONDS = 60.0
 _CALLERS = ("calls of", "calls", "p50 s", "p95 s", "p99 s", "longest s", "given up", "tries refused")
 # Users, and seconds of the peak that are simulated after the warm-up.
@@ -29,7 +29,7 @@ _SEEN = ("users", "simulated", *(f"{tier}: p95, p99 s" for tier in _TIERS), "tri
 
 
 def waits(its: Iterable[Outcome], *parts: float) -> list[float]:
-    """For each part of the calls that were answered, seconds: the least that is no less than what that part took."""
+    """Quantiles of the seconds of answered calls, one for each of ``parts``."""
     times = sorted(outcome.seconds for outcome in its if outcome.answered)
     return [times[min(len(times) - 1, int(part * len(times)))] if times else float("nan") for part in parts]
 
@@ -80,8 +80,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m lab.capacity", description="Simulate a plan at its peak.")
     commands = parser.add_subparsers(required=True)
     one = commands.add_parser("peak", help="the plan of 'make capacity', simulated")
-    add_traffic(one)
-    add_choices(one)
+    add_arguments(one)
     one.add_argument("--seconds", type=float, default=300.0)
     one.set_defaults(do=_peak)
     four = commands.add_parser("sizes", help="four numbers of users, for docs/capacity.md")
@@ -89,7 +88,7 @@ def main() -> None:
     for command in (one, four):
         command.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    # What becomes of simulated Tritons is no news.
+    # Logs about simulated Tritons are of no interest.
     logging.disable()
     given.do(given)
 

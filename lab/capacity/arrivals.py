@@ -1,4 +1,4 @@
-"""The calls of a traffic at its busiest moment, and what each is to the models, whatever its words are."""
+"""The calls of a traffic at its peak, and the work of each."""
 
 import functools
 import math
@@ -10,18 +10,22 @@ from frontend.catalogue.models import EMBEDDINGS, SPEECH, TRANSCRIPTIONS
 from frontend.catalogue.voices import VOICES
 from scripts.capacity.traffic import IDS_PER_CHARACTER, MODEL_OF, SENTENCE_CHARACTERS, Traffic
 
-# Tokens of a text of a call for vectors, and of a pair of query and document.
+# Tokens of a text to embed, and of a pair of query and document.
 _TEXT_TOKENS, _PAIR_TOKENS = 100.0, 160.0
-# Of the logarithm of sizes: a tenth of all are less than half, and a tenth more than twice, of the middle.
+# Sigma of the logarithm of sizes: a tenth are below half of the median, and a tenth above twice of it.
 _SPREAD = 0.55
+# Shares of all calls: those in bursts of calls within a second, and those of each tier.
+_BURSTY, _BURST_CALLS = 0.1, 20
+_TIERS = (0.1, 0.3, 0.6)
+_USERS_PER_KEY = 1000.0
 
 
 @dataclass(frozen=True)
 class Request:
     """``units`` are tokens, characters or seconds of audio.
 
-    ``parts`` are what its calls are made of: tokens of texts or of pairs; phoneme ids of the first sentence, and of the
-    others (``rest``); seconds of windows of speech. ``voice`` is the model of a voice, where it is not the usual one.
+    ``parts`` is the work of its calls: tokens of texts or pairs; phoneme ids of the first sentence and of the others
+    (``rest``); seconds of windows of speech. ``voice`` is the model of a voice other than the default.
     """
 
     operation: str
@@ -32,18 +36,18 @@ class Request:
 
     @property
     def model(self) -> str:
-        """Where its calls go."""
+        """The model of its calls."""
         return self.voice or MODEL_OF[self.operation]
 
     @property
     def count(self) -> int:
-        """How many parts there are in all."""
+        """The number of parts."""
         return len(self.parts) + len(self.rest)
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """A call ``at`` seconds after the beginning, of a key of a tier, 1 to 3."""
+    """A call ``at`` seconds after the start, of a key and a tier (1 to 3)."""
 
     at: float
     request: Request
@@ -52,23 +56,23 @@ class Arrival:
 
 
 def arrivals(traffic: Traffic, seconds: float, seed: int, window: float) -> Iterator[Arrival]:
-    """Poisson arrivals at the peak's rate with bursts in them, by time; ``window`` is that of speech, in seconds."""
+    """Poisson arrivals at the peak's rate with bursts, in order of time; ``window`` is that of speech, in seconds."""
     rng, at, shares = random.Random(seed), 0.0, traffic.shares
-    all_keys = max(1, round(traffic.users / traffic.users_per_key))
-    keys = {tier: max(1, round(all_keys * part)) for tier, part in enumerate(traffic.tiers, 1)}
-    bursts = traffic.bursty / traffic.burst
-    events = 1 - traffic.bursty + bursts
+    all_keys = max(1, round(traffic.users / _USERS_PER_KEY))
+    keys = {tier: max(1, round(all_keys * part)) for tier, part in enumerate(_TIERS, 1)}
+    bursts = _BURSTY / _BURST_CALLS
+    events = 1 - _BURSTY + bursts
     late: list[Arrival] = []
     while (at := at + rng.expovariate(traffic.peak_rate * events)) < seconds:
         late.sort(key=lambda arrival: -arrival.at)
         while late and late[-1].at <= at:
             yield late.pop()
-        tier = rng.choices((1, 2, 3), traffic.tiers)[0]
+        tier = rng.choices((1, 2, 3), _TIERS)[0]
         key = 1000 * rng.randrange(keys[tier]) + tier
         operation = rng.choices(list(shares), [share.part for share in shares.values()])[0]
         ask = functools.partial(_request, rng, operation, shares[operation].size, window)
         if rng.random() < bursts / events:
-            late += [Arrival(at + rng.random(), ask(), key, tier) for _ in range(traffic.burst)]
+            late += [Arrival(at + rng.random(), ask(), key, tier) for _ in range(_BURST_CALLS)]
         else:
             yield Arrival(at, ask(), key, tier)
     yield from sorted(late, key=lambda arrival: arrival.at)
@@ -81,13 +85,13 @@ def _request(rng: random.Random, operation: str, mean: float, window: float) -> 
         voice = f"piper_{rng.choice(list(VOICES))}"
         return Request(operation, size, (first,), tuple(rest), voice)
     if operation == TRANSCRIPTIONS:
-        # A window takes as long as a whole one where the model pads it to that.
+        # Whisper pads every window to its full length.
         return Request(operation, size, (window,) * math.ceil(size / window))
     part = _TEXT_TOKENS if operation == EMBEDDINGS else _PAIR_TOKENS
     return Request(operation, size, tuple(_even(size, part)))
 
 
 def _even(size: float, part: float) -> list[float]:
-    """As many equal parts as come nearest to ``part``."""
+    """Equal parts of about ``part`` each."""
     count = max(1, round(size / part))
     return [max(1.0, size / count)] * count

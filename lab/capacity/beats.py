@@ -1,4 +1,4 @@
-"""What frontends tell each other, without a Redis between them."""
+"""Shares the state of frontends without Redis."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,30 +6,30 @@ from typing import Any
 
 from frontend.peers.frontends import SharedFrontends, Snapshot
 
-# As the script of frontend/peers/frontends.py forgets a frontend.
+# As in the script of frontend/peers/frontends.py.
 _DEAD_SECONDS = 2.0
 _NOWHERE = "redis://nowhere"
 
 
 class Board:
-    """The hash that all write to; the steps are those of the script."""
+    """The shared hash, with the steps of the script."""
 
     def __init__(self) -> None:
         self._words: dict[str, tuple[float, bytes]] = {}
 
     def tell(self, name: str, words: bytes) -> list[bytes]:
-        """Write what ``name`` says, nothing to leave, and read what all have said."""
+        """Write the state of ``name``, or remove it if empty, and read that of all."""
         now = asyncio.get_running_loop().time()
         if not words:
             self._words.pop(name, None)
             return []
         self._words[name] = now, words
-        self._words = {its: told for its, told in self._words.items() if now - told[0] <= _DEAD_SECONDS}
-        return [part for its, (_, told) in self._words.items() for part in (its.encode(), told)]
+        self._words = {its: entry for its, entry in self._words.items() if now - entry[0] <= _DEAD_SECONDS}
+        return [part for its, (_, state) in self._words.items() for part in (its.encode(), state)]
 
 
 class BoardFrontends(SharedFrontends):
-    """The product's own over a board; ``name`` is the frontend's, so that a run can be repeated."""
+    """The product's class over a board; a given ``name`` makes runs repeatable."""
 
     def __init__(self, board: Board, name: str, tells: Callable[[], Snapshot], changed: Callable[[], None]) -> None:
         super().__init__(_NOWHERE, tells, changed)

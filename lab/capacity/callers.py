@@ -1,4 +1,4 @@
-"""Callers as OpenAI's client is: three tries with pauses between them, the server's where it names one."""
+"""Callers like OpenAI's client: three tries with pauses, the server's if it sends one."""
 
 import asyncio
 import random
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from frontend.errors import ApiError
 
-# As openai 3.52 has them (_constants.py, _base_client.py); seconds.
+# The values of openai 3.52 (_constants.py, _base_client.py), in seconds.
 TRIES = 3
 _FIRST_PAUSE, _LONGEST_PAUSE, _LONGEST_HONOURED = 0.5, 8.0, 120
 _JITTER = 0.25
@@ -16,7 +16,7 @@ _LEAST_RETRIED = 500
 
 @dataclass(frozen=True)
 class Outcome:
-    """When a call came and after how many seconds it ended, pauses counted; ``refused`` of its tries were refused."""
+    """When a call arrived, its seconds with pauses, and how many of its tries were ``refused``."""
 
     arrived: float
     seconds: float
@@ -25,7 +25,7 @@ class Outcome:
 
 
 def pause(tried: int, error: ApiError, rng: random.Random) -> float | None:
-    """Seconds until the next try after ``tried`` of them, or None where the client gives up."""
+    """Seconds until the next try after ``tried`` of them, or None if the client gives up."""
     if tried >= TRIES or error.status < _LEAST_RETRIED:
         return None
     asked = int(error.headers.get("Retry-After", 0))
@@ -36,7 +36,7 @@ def pause(tried: int, error: ApiError, rng: random.Random) -> float | None:
 
 
 async def call(send: Callable[[], Awaitable[None]], rng: random.Random) -> Outcome:
-    """``send`` until it is answered, or given up."""
+    """Repeat ``send`` until it succeeds or the client gives up."""
     loop = asyncio.get_running_loop()
     arrived = loop.time()
     for tried in range(TRIES):

@@ -1,4 +1,4 @@
-"""An event loop whose time jumps to its next timer: hours of the product's own asyncio code pass in seconds."""
+"""An event loop whose time jumps to the next timer, so that hours of asyncio code pass in seconds."""
 
 import asyncio
 import selectors
@@ -9,11 +9,11 @@ Result = TypeVar("Result")
 
 
 class StalledError(RuntimeError):
-    """Something is awaited that no timer will bring about."""
+    """Something is awaited that no timer will complete."""
 
 
 class _Nothing:
-    """In the place of a selector: there are no files, so that waiting is the passing of time. ``now`` is in seconds."""
+    """A selector without files: waiting only advances ``now`` (seconds)."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -26,7 +26,7 @@ class _Nothing:
 
 
 class VirtualLoop(asyncio.BaseEventLoop):
-    """Begins at 0 s. It opens no file and asks no clock, so that what runs on it is the same each time."""
+    """Starts at 0 s. It uses no file and no clock, so that runs are repeatable."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,10 +39,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """There are none."""
 
     def _write_to_self(self) -> None:
-        """Nobody waits in a selector that would have to be woken."""
+        """No selector has to be woken."""
 
 
 def run(main: Coroutine[Any, Any, Result]) -> Result:
-    """What ``main`` comes to on a loop of its own; tasks that it leaves are cancelled."""
+    """Run ``main`` on a new loop, and cancel its remaining tasks."""
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         return runner.run(main)

@@ -1,4 +1,4 @@
-"""A frontend: the product's dispatcher and queues, and in the place of its pipelines' work the time that it takes."""
+"""A frontend: the product's dispatcher and queues, with the time of its pipelines instead of their work."""
 
 import asyncio
 import functools
@@ -12,7 +12,6 @@ from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.queue import Bounds, ModelQueue
 from frontend.dispatch.scheduler import Rules
-from frontend.operations.transcription.pipeline import Abilities
 from frontend.processes.gather import gather_or_cancel
 from frontend.text.phonemes import MOST_IDS
 from frontend.text.tokens import Ids, pack, work
@@ -22,52 +21,54 @@ from lab.capacity.machine import Machine
 from lab.capacity.triton import Connection, SimulatedTriton, inputs_of
 from scripts.capacity.fits import Fits, Line, ModelFit
 
-# As operations/packed_model.py and operations/speech/pipeline.py have them: a block of the graphs, and phoneme ids.
+# As in operations/packed_model.py and operations/speech/pipeline.py: tokens per block, and most phoneme ids.
 _BLOCK = 768
 _SENTENCES = Work(MOST_IDS)
 
 
 def work_of(fit: ModelFit, settings: Settings) -> Work:
-    """How the product counts and cuts the work of a model."""
+    """The product's unit and split of a model's work."""
     if fit.window_seconds:
-        return Abilities(fit.window_seconds).work
+        return Work(fit.window_seconds)
     return Work(_BLOCK, settings.token_budget, divisible=True) if fit.unit == "tokens" else _SENTENCES
 
 
 class Frontend:
-    """One of those that share ``board``, with the product's default settings; made inside the event loop it uses."""
+    """A frontend that shares ``board``, with default settings. It must be made inside its event loop."""
 
     def __init__(self, name: str, fits: Fits, machine: Machine, board: Board, zone: str) -> None:
         self._settings = settings = Settings()
         self._machine, self._fits = machine, fits
-        self._frontends = BoardFrontends(board, name, lambda: self.dispatcher.tells(), lambda: self.dispatcher.share())
+        self._frontends = BoardFrontends(
+            board, name, lambda: self.dispatcher.snapshot(), lambda: self.dispatcher.share()
+        )
         rules = Rules(settings.queue_age_seconds, hold_seconds=settings.queue_hold_seconds)
         bounds = Bounds(settings.queue_per_key, settings.queue_per_tier)
         self.dispatcher = Dispatcher(rules, bounds, self._frontends, None, settings.request_seconds, zone)
-        self._audio = self.dispatcher.fix("audio", settings.audio_workers)
-        self._text = self.dispatcher.fix("text", settings.text_workers)
-        self._threads = self.dispatcher.fix("threads", settings.threads)
+        self._audio = self.dispatcher.add_local_queue("audio", settings.audio_workers)
+        self._text = self.dispatcher.add_local_queue("text", settings.text_workers)
+        self._threads = self.dispatcher.add_local_queue("threads", settings.threads)
         self._event_loop = asyncio.Lock()
         for model, fit in fits.models.items():
-            self.dispatcher.declare(model, work_of(fit, settings))
+            self.dispatcher.register_model(model, work_of(fit, settings))
 
     async def start(self) -> None:
         """Join the others."""
         await self._frontends.start()
 
     async def close(self) -> None:
-        """Leave the others; what is under way ends."""
+        """Leave the others after the calls in flight."""
         await self.dispatcher.close()
         await self._frontends.close()
 
     async def found(self, name: str, triton: SimulatedTriton, zone: str) -> None:
-        """Calls go to this Triton too."""
+        """Add a Triton."""
         await self.dispatcher.add(name, Connection(triton, self._on_event_loop), dict.fromkeys(triton.fits, 0), zone)
 
     async def answer(self, request: Request, key: int, tier: int) -> None:
-        """Return when the answer to a key of a tier, 1 to 3, would go out; raises the product's own errors."""
+        """Return when the answer to a key of a tier (1 to 3) would be sent; raises the product's errors."""
         fit = self._fits.requests[request.operation]
-        # Half of what the event loop does is for the request, the other half for its calls.
+        # Half of the event loop's time is for the request, the other half for its calls.
         half = fit.loop.seconds(request.units, request.count) / 4
         await self._on_event_loop(half)
         context = RequestContext(key, tier, None, 0.0)
@@ -82,17 +83,16 @@ class Frontend:
         await asyncio.sleep(fit.wire)
 
     async def _read(self, request: Request, context: RequestContext) -> None:
-        """As operations/packed_model.py: tokenize, cut into pieces, call."""
+        """As operations/packed_model.py: tokenize, split, call."""
         await self._beside(self._threads, self._fits.requests[request.operation].threads, request, context)
-        # Of ids, only how many there are is asked.
+        # Only the number of ids matters.
         texts = cast(list[Ids], [range(int(length)) for length in request.parts])
         pieces = pack(texts, self.dispatcher.batch(request.model))
         await self._infer(request, [work(piece) for piece in pieces], context, self._settings.calls_at_once)
 
     async def _speak(self, request: Request, context: RequestContext) -> None:
-        """As operations/speech/pipeline.py: the first sentence is spoken while the others are phonemized."""
-        halves = [half for half in (request.parts, request.rest) if half]
-        await gather_or_cancel(self._say(request, half, len(halves), context) for half in halves)
+        """As operations/speech/pipeline.py: phonemize, say the sentences in parallel, encode."""
+        await self._say(request, [*request.parts, *request.rest], 1, context)
         await self._beside(self._threads, self._fits.requests[request.operation].threads, request, context)
 
     async def _say(self, request: Request, sentences: Sequence[float], halves: int, context: RequestContext) -> None:
@@ -102,7 +102,7 @@ class Frontend:
         await self._infer(request, longest_first, context, self._settings.calls_at_once, part=1 / halves)
 
     async def _transcribe(self, request: Request, context: RequestContext) -> None:
-        """As operations/transcription/pipeline.py: decode and cut, windows, put together."""
+        """As operations/transcription/pipeline.py: decode and cut, call, join."""
         fit, settings = self._fits.requests[request.operation], self._settings
         await self._beside(self._audio, fit.workers, request, context)
         context.extend(settings.audio_second_seconds * request.units)
@@ -112,7 +112,7 @@ class Frontend:
     async def _infer(
         self, request: Request, costs: Sequence[float], context: RequestContext, at_once: int, part: float = 1.0
     ) -> None:
-        """Calls of so much work each, which are a part of a request's; refused where they would end too late."""
+        """Make calls of these costs, which are a part of a request; refuse them if they would end too late."""
         fit, model = self._fits.requests[request.operation], request.model
         self.dispatcher.queue(model).refuse_late(context, sum(costs), at_once)
         loop = fit.loop.seconds(request.units, request.count) / 2 * part / len(costs)
@@ -124,7 +124,7 @@ class Frontend:
     async def _beside(
         self, queue: ModelQueue, line: Line, request: Request, context: RequestContext, part: float = 1.0
     ) -> None:
-        """A part of the work of processes or threads, when it is the caller's turn."""
+        """Do a part of the work of processes or threads, in the order of their queue."""
         seconds = line.seconds(request.units, request.count) * part
 
         async def busy(_: str) -> Any:

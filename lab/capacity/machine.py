@@ -1,19 +1,19 @@
-"""A machine whose processors are shared by all that runs on it, as an operating system shares them."""
+"""A machine whose processors are shared by all jobs, as an operating system does."""
 
 import asyncio
 import heapq
 import itertools
 from collections.abc import Callable
 
-# Timers come a rounding error early or late.
+# Timers are early or late by a rounding error.
 _MOMENT = 1e-9
 
 
 class Machine:
     """Egalitarian processor sharing (Kleinrock, "Queueing systems II", 1976, 4.4) of ``cores`` processors.
 
-    A job wants ``width`` processors for ``seconds``. Where all want more than there are, each has its part of what it
-    wants, and takes longer in proportion. Made inside the event loop that uses it.
+    A job wants ``width`` processors for ``seconds``. If jobs together want more than there are, each takes longer in
+    proportion. It must be made inside its event loop.
     """
 
     def __init__(self, cores: float) -> None:
@@ -22,17 +22,17 @@ class Machine:
         self._jobs: list[tuple[float, int, float, Callable[[], None]]] = []
         self._numbers = itertools.count()
         self._width = 0.0
-        # What every job has had since the beginning, in seconds of work alone, and when that was reckoned.
+        # Seconds of work alone that every job has received since the start, and when this was computed.
         self._served, self._reckoned = 0.0, self._loop.time()
         self._timer: asyncio.TimerHandle | None = None
 
     @property
     def rate(self) -> float:
-        """How much of a second alone a job gets in a second."""
+        """The speed of a job relative to running alone."""
         return min(1.0, self.cores / self._width) if self._width > 0 else 1.0
 
     def start(self, seconds: float, width: float, done: Callable[[], None]) -> None:
-        """``done`` is called when a job that takes so many seconds alone has ended."""
+        """Start a job that takes ``seconds`` alone; ``done`` is called at its end."""
         width = min(width, self.cores)
         self._reckon()
         heapq.heappush(self._jobs, (self._served + seconds, next(self._numbers), width, done))
@@ -40,7 +40,7 @@ class Machine:
         self._aim()
 
     async def run(self, seconds: float, width: float = 1.0) -> None:
-        """Return when such a job has ended; it goes on where its caller has gone."""
+        """Return when such a job has ended. A cancelled caller does not stop it."""
         if seconds <= 0:
             return
         ended = self._loop.create_future()

@@ -1,4 +1,4 @@
-"""A plan as it would run at its busiest moment, and what its callers see."""
+"""Runs a plan at its peak, and records what callers see."""
 
 import asyncio
 import dataclasses
@@ -20,12 +20,12 @@ from scripts.capacity.traffic import MODEL_OF
 Outcomes = list[tuple[Arrival, Outcome]]
 _ZONES = ("a", "b", "c")
 _VOICE = MODEL_OF["speech"]
-# A Triton is found within so long; what still runs when the traffic ends has so long.
+# Most time to find a Triton, and for calls in flight at the end.
 _FOUND_SECONDS, _END_SECONDS = 1.0, 600.0
 
 
 def peak(fits: Fits, sizes: Sizes, choices: Choices, seconds: float, seed: int) -> Outcomes:
-    """How the calls of so many seconds ended, the same for the same seed; a plan on GPUs is not simulated."""
+    """The outcomes of the calls of ``seconds``, the same for the same seed. Plans with GPUs cannot be simulated."""
     if sizes.gpus:
         raise SystemExit("nothing is known of batches on a GPU: simulate without rates for one")
     its = _with_voices(fits.fitted_to(choices.cores))
@@ -34,13 +34,13 @@ def peak(fits: Fits, sizes: Sizes, choices: Choices, seconds: float, seed: int) 
 
 
 def _with_voices(fits: Fits) -> Fits:
-    """All voices, each as the one that was measured."""
+    """Fits of all voices, each like the measured one."""
     voices = {voice.triton_model: fits.models[_VOICE] for voice in VOICES.values()}
     return dataclasses.replace(fits, models={**fits.models, **voices})
 
 
 def _models_of(fits: Fits, pool: str) -> Mapping[str, ModelFit]:
-    """What the chart's pool has; one Whisper of the two, since calls that name none go there."""
+    """The models of a pool, with only the default Whisper."""
     models = {MODEL_OF[operation] for operation, its in POOL_OF.items() if its == pool}
     return {
         name: fit

@@ -1,4 +1,4 @@
-"""A Triton that computes nothing: its batcher, its instances, and the time that its executions take on a machine."""
+"""A Triton that computes nothing: batcher, instances, and the time of executions on a machine."""
 
 import asyncio
 from collections import deque
@@ -13,13 +13,13 @@ from lab.capacity.machine import Machine
 from scripts.capacity.fits import ModelFit
 
 _WORK, _LOOP = "work", "loop"
-# What an answer has: when its execution began.
+# The output of an answer: when its execution began.
 BEGAN = "began"
 
 
 @dataclass(frozen=True)
 class Execution:
-    """When it began, how many calls it had, and how long they had waited in all."""
+    """When it began, its number of calls, and their total wait in seconds."""
 
     began: float
     calls: int
@@ -34,7 +34,7 @@ class _Call:
 
 
 class _Batcher:
-    """One model: joins what waits, once the first has waited ``delay`` or a batch is full and an instance is free."""
+    """The batcher of one model: it executes when the first call has waited ``delay`` or a batch is full."""
 
     def __init__(self, fit: ModelFit, machine: Machine) -> None:
         self._fit, self._machine = fit, machine
@@ -68,7 +68,7 @@ class _Batcher:
         batch: list[_Call] = []
         while self._waiting and len(batch) < self._fit.max_batch:
             call = self._waiting.popleft()
-            # Triton drops what was cancelled in its queue.
+            # Triton drops cancelled calls in its queue.
             if not call.answer.done():
                 batch.append(call)
         now = self._loop.time()
@@ -86,7 +86,7 @@ class _Batcher:
 
 
 class SimulatedTriton:
-    """Some models on one machine; a frontend reaches it by a ``Connection``."""
+    """Models on one machine. Frontends reach it by a ``Connection``."""
 
     def __init__(self, fits: Mapping[str, ModelFit], machine: Machine) -> None:
         self.fits = fits
@@ -95,11 +95,11 @@ class SimulatedTriton:
 
     @property
     def executions(self) -> Mapping[str, Sequence[Execution]]:
-        """By model, since the beginning."""
+        """All executions by model."""
         return {model: batcher.executions for model, batcher in self._batchers.items()}
 
     async def answer(self, model: str, work: float, seconds: float) -> Outputs:
-        """The answer to a call of so much work, when it has been computed."""
+        """The answer to a call of ``work``, when its execution ends."""
         answer: asyncio.Future[Outputs] = self._loop.create_future()
         self._batchers[model].put(_Call(work, self._loop.time(), answer))
         try:
@@ -110,7 +110,7 @@ class SimulatedTriton:
 
 
 class Connection:
-    """An ``InferenceServer``; ``on_event_loop`` takes so many seconds of the frontend's event loop."""
+    """An ``InferenceServer``; ``on_event_loop`` uses seconds of the frontend's event loop."""
 
     def __init__(self, triton: SimulatedTriton, on_event_loop: Callable[[float], Awaitable[None]]) -> None:
         self._triton, self._on_event_loop = triton, on_event_loop
@@ -128,7 +128,7 @@ class Connection:
         return set(models)
 
     async def capacity(self, model: str) -> Capacity:
-        """What its configuration lets it take at once."""
+        """The capacity of its configuration."""
         fit = self._triton.fits[model]
         return Capacity(fit.instances, fit.max_batch, stops=fit.stops)
 
@@ -147,5 +147,5 @@ class Connection:
 
 
 def inputs_of(work: float, loop: float) -> Inputs:
-    """The tensors of a call: how much work it is in the unit of its model, and seconds that it takes of the loop."""
+    """The tensors of a call: its work in the unit of its model, and its seconds on the event loop."""
     return {_WORK: np.array(work), _LOOP: np.array(loop)}

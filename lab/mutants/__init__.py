@@ -1,1 +1,1 @@
-"""Whether the tests can see: faults of one line are put in, one at a time, and somebody should notice."""
+"""Checks the tests: puts in faults of one line, one at a time, and expects a test to fail."""

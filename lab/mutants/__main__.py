@@ -30,14 +30,14 @@ _TRIES = 3
 
 @dataclass(frozen=True)
 class Finding:
-    """What became of a fault: ``seen`` where a test failed; ``by`` says which, or why there is nothing to say."""
+    """The result of a fault: ``seen`` if a test failed; ``by`` is the test, or why there is none."""
 
     seen: bool
     by: str
 
 
 def _copy(folder: Path) -> Path:
-    """The files that git knows, and hard links to the exported models: tests write to neither."""
+    """Copy the files of git, and link the exported models, to which tests do not write."""
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     for name in subprocess.check_output(listed, cwd=_ROOT, text=True).split("\0"):
         if name and (_ROOT / name).is_file():
@@ -72,7 +72,7 @@ def _run(copy: Path, tests: Sequence[str]) -> Finding:
 
 
 def _ask(copy: Path, tests: Sequence[str]) -> Finding:
-    """Which test notices; one that fails only now and then on a busy machine has noticed nothing."""
+    """The test that fails, if it fails again: on a busy machine, some fail by chance."""
     passed_over: list[str] = []
     for _ in range(_TRIES):
         finding = _run(copy, [*tests, *passed_over])
@@ -83,14 +83,14 @@ def _ask(copy: Path, tests: Sequence[str]) -> Finding:
 
 
 def _write(path: Path, text: str) -> None:
-    """A file of its own second: one that changed within a second would be taken from what was compiled of it before."""
+    """Write a file with a new second in its time, or Python would use the compiled old one."""
     before = int(path.stat().st_mtime)
     path.write_text(text, encoding="utf-8")
     os.utime(path, (before + 1, before + 1))
 
 
 def try_one(fault: Fault, copies: SimpleQueue[Path]) -> Finding:
-    """Put a fault into a copy that nobody uses, ask the tests, and take it out again."""
+    """Put a fault into a free copy, run the tests, and take it out again."""
     copy = copies.get()
     path = copy / fault.file
     try:

@@ -1,4 +1,4 @@
-"""The table of faults: where each is put in, and which tests are asked."""
+"""The table of faults: the place of each, and the tests to run."""
 
 import tomllib
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ _HERE = Path(__file__).parent
 
 
 class CannotPutInError(ValueError):
-    """The code is no longer as the table says."""
+    """The code differs from the table."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """``put`` in the place of ``find``, which stands once in ``file``; ``tests`` are pytest's arguments."""
+    """Replaces ``find``, which occurs once in ``file``, by ``put``. ``tests`` are pytest's arguments."""
 
     file: str
     find: str
@@ -21,14 +21,14 @@ class Fault:
     tests: tuple[str, ...]
 
     def in_text(self, text: str) -> str:
-        """A file's text with the fault in it; ``CannotPutInError`` where its place is not to be found."""
+        """A file's text with the fault; ``CannotPutInError`` if its place is not found."""
         if text.count(self.find) != 1:
             raise CannotPutInError(f"{self.file}: {self.find!r} stands there {text.count(self.find)} times, not once")
         return text.replace(self.find, self.put)
 
 
 def load() -> list[Fault]:
-    """Every fault, in order; one without ``tests`` has those of the longest folder that is listed for its file."""
+    """Every fault in order. One without ``tests`` has those of the longest listed prefix of its file."""
     table = tomllib.loads((_HERE / "faults.toml").read_text(encoding="utf-8"))
     rooms: dict[str, list[str]] = table["rooms"]
 

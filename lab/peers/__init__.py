@@ -1,1 +1,1 @@
-"""The product beside what people use today."""
+"""Compares the product with other servers and engines."""

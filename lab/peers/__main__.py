@@ -1,4 +1,4 @@
-"""Quartet beside what people use today: python -m lab.peers --cases embeddings,file-en --runs 5
+"""Compares Quartet with other servers and engines: python -m lab.peers --cases embeddings,file-en --runs 5
 
 Same machine, same weights, same inputs, same threads, the sides in turn. Each peer has a virtual environment of its
 own, which ``make bench-peers`` makes. Text models have the real sizes and random weights; Whisper base and the voice

@@ -1,4 +1,4 @@
-"""What is compared: text models of M3's size with random weights, and the demo's real Whisper base and voice joe.
+"""The compared models: text models of M3's size with random weights, and the demo's real Whisper base and voice joe.
 
 Each is made in a folder when it is first asked for, as the product and as the peers read it.
 """
@@ -20,7 +20,7 @@ from scripts.export_models.whisper.export import convert
 from scripts.run.state import REPOSITORY
 
 _DEMO = Path("build/export/demo")
-# The voice of the catalogue that joe stands for.
+# The voice of the catalogue that has joe's weights.
 VOICE = "ryan"
 COMPUTE_TYPE = "int8"
 _END = "<|endoftext|>"
@@ -28,7 +28,7 @@ _CALIBRATED_ON = 16
 
 
 def once(target: Path, make: Callable[[Path], object]) -> Path:
-    """``target``, a file or folder, made where it is not there yet; what was cut short is not taken for whole."""
+    """Make the file or folder ``target`` unless it exists. An interrupted ``make`` leaves nothing."""
     if not target.exists():
         begun = target.with_name(f"{target.name}.partial")
         shutil.rmtree(begun, ignore_errors=True)
@@ -41,11 +41,11 @@ class Checkpoints:
     """All of them, in ``folder``."""
 
     def __init__(self, folder: Path) -> None:
-        # A link to what lies in it is followed from elsewhere.
+        # Links to files in it must be absolute.
         self._folder = folder.absolute()
 
     def text(self, *, reranker: bool) -> Path:
-        """The embedder or reranker as the hub would have it."""
+        """The checkpoint of the embedder or reranker, laid out as on the hub."""
         name = "reranker" if reranker else "embedder"
         return once(self._folder / name, partial(text_models.write, reranker=reranker))
 
@@ -69,7 +69,7 @@ class Checkpoints:
         return once(self._folder / f"{name}-{precision}", put)
 
     def voice(self) -> Path:
-        """The graph of joe, with Piper's settings beside it."""
+        """The graph of joe, next to Piper's settings."""
         source = _DEMO / f"voices/en/en_US/{VOICE}/medium"
         return once(self._folder / "voice", partial(shutil.copytree, source)) / f"en_US-{VOICE}-medium.onnx"
 
@@ -87,7 +87,7 @@ class Checkpoints:
         return once(self._folder / "whisper-base", complete)
 
     def whisper_for_faster_whisper(self) -> Path:
-        """In CTranslate2's int8, with what faster-whisper reads beside it."""
+        """Whisper base in CTranslate2's int8, with the files that faster-whisper reads."""
         source = self.whisper()
 
         def make(folder: Path) -> None:
@@ -98,5 +98,5 @@ class Checkpoints:
 
 
 def _all_but_code(folder: str, names: list[str]) -> list[str]:
-    """Of a model's version, what an export writes."""
+    """The files of a model's version that an export writes."""
     return [name for name in names if not name.endswith(".py")] if Path(folder).name == "1" else []

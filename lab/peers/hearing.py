@@ -1,4 +1,4 @@
-"""Who hears recordings of people: the product over HTTP, and peers in process, all with the same real Whisper base."""
+"""Transcription of people's recordings by the product over HTTP and by peers in process, with the same Whisper base."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from scripts.run.state import REPOSITORY
 
 CASES = ("clips-en", "clips-it", "file-en", "file-it")
 _THREADS, _CALLERS = 2, 8
-# Windows of one recording under way at once: one by one, and so many as fill the models.
+# Windows of one recording in flight: one, and enough to fill the models.
 _WINDOWS = (1, 8)
 _TIMES = {"text": "", "words": ", word times"}
 _MODELS = {"stt-1": "beam 2", "stt-1-hd": "beam 5"}
@@ -51,7 +51,7 @@ def hearing(bench: Bench, name: str) -> Case:
 
 
 def _product(recordings: Sequence[Recording], callers: int) -> dict[str, Opener]:
-    """The product's two models, which tell words with their times."""
+    """The product's two models, with word times."""
     calls = {model: [_call(model, recording) for recording in recordings] for model in _MODELS}
     started: dict[int, Target] = {}
 
@@ -64,7 +64,7 @@ def _product(recordings: Sequence[Recording], callers: int) -> dict[str, Opener]
 
         return start
 
-    # With one window a file there is nothing to send together.
+    # Clips have one window each.
     return {
         f"Quartet {model}, {search}{_TIMES['words']}{f', {many} windows at once' if many > 1 else ''}": opener(
             model, many
@@ -81,7 +81,7 @@ def _call(model: str, recording: Recording) -> Call:
 
 
 def _answered(content: bytes) -> Heard:
-    """Of our API's answer."""
+    """The transcript in our API's answer."""
     said: dict[str, Any] = json.loads(content)
     return Heard(said["text"], [(word["word"], word["start"], word["end"]) for word in said["words"]])
 
@@ -89,5 +89,5 @@ def _answered(content: bytes) -> Heard:
 def _worker(
     bench: Bench, home: Any, files: list[str], script: str, model: Callable[[], object], options: Sequence[object]
 ) -> Opener:
-    """A peer's worker, whose model is made when it is first asked for."""
+    """A peer's worker. Its model is made at the first use."""
     return lambda stack: bench.worker(home, files, script, model(), *options)(stack)

@@ -32,9 +32,9 @@ _SHA256 = {
     ),
 }
 _FEWEST_WORDS = 6
-# Characters a second: outside of them a text is not what is said.
+# Bounds of characters per second. Outside, the text is not that of the recording.
 _SLOWEST, _FASTEST = 9.0, 24.0
-# Remarks in brackets, names of keys, letters that an encoding lost, and two prompts in one line.
+# Remarks in brackets, names of keys, letters lost in an encoding, and two prompts in one line.
 _DAMAGED = re.compile(r"[\[\](){}<>#*/=&@\ufffd]|\w\?\w|\s\?\s|\?\s[a-zà-ÿ]|\w-\w+:")
 _BYTES_A_SECOND = 8000
 _SHUFFLE = 1
@@ -54,7 +54,7 @@ class Prompt:
 
 
 def prompts(language: str, folder: Path = _FOLDER) -> list[Prompt]:
-    """Those of six words and more whose text is what is said as far as can be told, shuffled, always in one way."""
+    """The prompts of at least six words whose text seems right, in a fixed random order."""
     root = _unpacked(language, folder.absolute())
     (texts,) = root.glob("usr/share/doc/*/core-sounds-*.txt.gz")
     (sounds,) = root.glob("usr/share/asterisk/sounds/*_*")
@@ -77,7 +77,7 @@ def listed(content: str) -> Iterator[tuple[str, str]]:
 
 
 def plausible(text: str, seconds: float) -> bool:
-    """Whether a text is long enough, not damaged, and can be said in so many seconds."""
+    """Whether a text is long enough, not damaged, and fits its seconds."""
     if len(words(text)) < _FEWEST_WORDS or _DAMAGED.search(text):
         return False
     return _SLOWEST <= len(text) / seconds <= _FASTEST

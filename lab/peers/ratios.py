@@ -1,7 +1,7 @@
-"""Sides in turn, round after round: what each did in a second, what it heard wrong, and how much slower it was."""
+"""Runs sides in turn, round after round, and compares their rates and word errors."""
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tqdm import tqdm
@@ -9,15 +9,36 @@ from tqdm import tqdm
 from lab.peers.sides import Case, Side
 from lab.peers.word_errors import Errors, Heard, errors
 from scripts.benchmark.common import output
-from scripts.benchmark.common.summary import Spread
 
 PRODUCT = "Quartet"
 _HEARD = ("words wrong", "start of a prompt's first word, off by")
 
 
 @dataclass(frozen=True)
+class Spread:
+    """Median, minimum and maximum over several rounds."""
+
+    median: float
+    least: float
+    most: float
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> "Spread":
+        its = list(values)
+        return cls(statistics.median(its), min(its), max(its))
+
+    @classmethod
+    def of_ratios(cls, ones: Iterable[float], others: Iterable[float]) -> "Spread":
+        """Ratios within each round, because the machine's speed differs between rounds."""
+        return cls.of(one / other for one, other in zip(ones, others, strict=True))
+
+    def __format__(self, form: str) -> str:
+        return f"{self.median:{form}} ({self.least:{form}} to {self.most:{form}})"
+
+
+@dataclass(frozen=True)
 class Row:
-    """One side: what it did in a second, the seconds of its rounds, and what it heard wrong in the last one."""
+    """One side: its units per second, the seconds of its rounds, and the word errors of the last one."""
 
     case: str
     side: str
@@ -32,7 +53,7 @@ class Row:
 
 
 def compare(case: Case, sides: Mapping[str, Side], runs: int) -> list[Row]:
-    """Every side once to warm up, then ``runs`` rounds with the sides in turn."""
+    """Run every side once to warm up, then ``runs`` rounds with the sides in turn."""
     seconds: dict[str, list[float]] = {name: [] for name in sides}
     heard: dict[str, list[Heard]] = {}
     for turn in tqdm(range(runs + 1), desc=case.name, unit="round"):
@@ -54,7 +75,7 @@ def compare(case: Case, sides: Mapping[str, Side], runs: int) -> list[Row]:
 
 
 def times_as_fast(row: Row, rows: Sequence[Row]) -> dict[str, Spread]:
-    """What the product's sides are to a side within a round; where words are heard, the quickest that is as right."""
+    """The speed-up of the product's sides over a side; for transcripts, of the fastest one with no more errors."""
     products = [its for its in rows if its.product]
     if row.errors is None:
         return {its.side: Spread.of_ratios(row.seconds, its.seconds) for its in products}
@@ -64,7 +85,7 @@ def times_as_fast(row: Row, rows: Sequence[Row]) -> dict[str, Spread]:
 
 
 def table(found: Sequence[Row]) -> str:
-    """A Markdown table a case, one side a line."""
+    """A Markdown table per case, one line per side."""
     lines: list[str] = []
     for case in dict.fromkeys(row.case for row in found):
         its = [row for row in found if row.case == case]

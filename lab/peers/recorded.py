@@ -1,4 +1,4 @@
-"""What is heard in the benchmarks: files of people's speech, their words and when each prompt in them begins."""
+"""Files of people's speech, with their words and the start of each prompt."""
 
 import itertools
 import random
@@ -17,7 +17,7 @@ _CLIP_SECONDS = (3.0, 15.0)
 
 @dataclass(frozen=True)
 class Recording:
-    """A WAV file of ``seconds``, the prompts that are said in it, and the second in which each begins."""
+    """A WAV file of ``seconds``, the texts of its prompts, and the start of each in seconds."""
 
     file: bytes = field(repr=False)
     language: str
@@ -34,7 +34,7 @@ class Recording:
 
 
 def spoken(chosen: Sequence[Prompt], language: str, seed: int) -> Recording:
-    """The prompts one behind the other, each behind a pause of 0.4 to 1.6 s."""
+    """The prompts in a row, each after a pause of 0.4 to 1.6 s."""
     rng = random.Random(seed)
     pauses = [rng.uniform(_SHORTEST_PAUSE, _LONGEST_PAUSE) for _ in chosen]
     sound, spans = joined([prompt.sound for prompt in chosen], pauses)
@@ -43,7 +43,7 @@ def spoken(chosen: Sequence[Prompt], language: str, seed: int) -> Recording:
 
 
 def long_recording(language: str, seconds: float = _FILE_SECONDS) -> Recording:
-    """The first prompts that are so long together, with the pauses between them."""
+    """The first prompts, which together with pauses last ``seconds``."""
     every = prompts(language)
     mean = (_SHORTEST_PAUSE + _LONGEST_PAUSE) / 2
     lengths = itertools.accumulate(prompt.sound.seconds + mean for prompt in every)
@@ -52,7 +52,7 @@ def long_recording(language: str, seconds: float = _FILE_SECONDS) -> Recording:
 
 
 def clips(language: str, count: int = _CLIPS) -> list[Recording]:
-    """Prompts of 3 to 15 s, each in a file of its own, behind a pause."""
+    """Prompts of 3 to 15 s, each in its own file after a pause."""
     shortest, longest = _CLIP_SECONDS
     fitting = (prompt for prompt in prompts(language) if shortest <= prompt.sound.seconds <= longest)
     return [spoken([prompt], language, seed) for seed, prompt in enumerate(itertools.islice(fitting, count))]

@@ -1,4 +1,4 @@
-"""The sides of a comparison: each does the same calls and tells how many seconds it took."""
+"""The sides of a comparison: each does the same work and measures its seconds."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ from scripts.local_triton.server import DIRECT
 _START_SECONDS = 300
 _STOP_SECONDS = 10
 WORKERS = Path(__file__).parent / "workers"
-# Nobody telephones home, and nobody looks for a hub.
+# No telemetry and no downloads.
 _OFFLINE = {"HF_HUB_OFFLINE": "1", "DO_NOT_TRACK": "1", "INFINITY_ANONYMOUS_USAGE_STATS": "0"}
 
 
@@ -33,7 +33,7 @@ class PeerError(Exception):
 
 
 class Side(Protocol):
-    """One side; ``run`` tells how many seconds it took, and what was heard."""
+    """One side; ``run`` returns its seconds and transcripts."""
 
     def run(self) -> tuple[float, list[Heard]]: ...
 
@@ -43,9 +43,9 @@ Opener = Callable[[ExitStack], Side]
 
 @dataclass(frozen=True)
 class Case:
-    """What is compared, how much of ``unit`` a run does, and what starts each side; the product's are called Quartet.
+    """A comparison: the ``units`` of a run, and an opener of each side; the product's sides begin with Quartet.
 
-    ``recordings`` are what is heard, where that is the work.
+    ``recordings`` is for transcription.
     """
 
     name: str
@@ -67,7 +67,7 @@ class HttpSide:
         return asyncio.run(self.send())
 
     async def send(self) -> tuple[float, list[Heard]]:
-        """The same on a loop that runs already."""
+        """As ``run``, on a running loop."""
         answers: dict[int, bytes] = {}
 
         def keep(call: Call, content: bytes) -> None:
@@ -102,7 +102,7 @@ def _line(process: subprocess.Popen[str]) -> str:
 
 @contextmanager
 def worker(python: Path, log: Path, script: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
-    """A script of ``workers`` under another interpreter; what it says goes to ``log``."""
+    """A script of ``workers`` with another interpreter; its standard error goes to ``log``."""
     command = [str(python), str(WORKERS / script), *map(str, arguments)]
     environment = {**os.environ, **_OFFLINE, "PYTHONPATH": str(Path.cwd())}
     pipe = subprocess.PIPE
@@ -116,7 +116,7 @@ def worker(python: Path, log: Path, script: str, *arguments: object) -> Iterator
 
 @contextmanager
 def server(command: Sequence[object], health: str, log: Path) -> Iterator[str]:
-    """A peer's own server at a free port, which stands for ``{port}`` in ``command``; gives its address."""
+    """A peer's server on a free port, which replaces ``{port}`` in ``command``; yields its address."""
     port = free_port()
     process = start_child([str(part).replace("{port}", str(port)) for part in command], {**os.environ, **_OFFLINE}, log)
     try:
@@ -140,7 +140,7 @@ def _wait_for(address: str, process: subprocess.Popen[bytes], log: Path) -> None
 
 @dataclass(frozen=True)
 class Bench:
-    """Where models and logs lie, and the ``bin`` folders of the peers' own virtual environments."""
+    """The folder of models and logs, and the ``bin`` folders of the peers' virtual environments."""
 
     folder: Path
     text_peers: Path = Path(".venv/peers-text/bin").absolute()

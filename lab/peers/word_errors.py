@@ -1,4 +1,4 @@
-"""How many words were heard wrong, and how far from where they were said.
+"""Word errors of transcripts, and errors of word times.
 
 Both texts are taken to the same words first, for every side alike: compatible forms of letters are made one (NFKC),
 numbers in digits are written out in the language (num2words), letters are made small, and what is neither letter nor
@@ -25,7 +25,7 @@ Word = tuple[str, float, float]
 
 @dataclass(frozen=True)
 class Heard:
-    """What a side answers about a file: its text, and its words with start and end, or none where it tells none."""
+    """A side's transcript of a file: the text, and words with start and end if it has times."""
 
     text: str
     words: Sequence[Word] = ()
@@ -33,7 +33,7 @@ class Heard:
 
 @dataclass(frozen=True)
 class Errors:
-    """Words said, and those that were heard wrong.
+    """The number of words said, and of wrong ones.
 
     ``late`` has each prompt whose first word was heard and timed: seconds from the prompt's start to the word's.
     """
@@ -48,7 +48,7 @@ class Errors:
 
     @property
     def start_error(self) -> float | None:
-        """The median of how far starts are from the truth; None where no word has a time."""
+        """The median error of starts in seconds, or None without word times."""
         return statistics.median(self.late) if self.late else None
 
 
@@ -58,7 +58,7 @@ def spelled(text: str, language: str) -> list[str]:
 
 
 def errors(recordings: Sequence[Recording], answers: Sequence[Heard]) -> Errors:
-    """Of all files together."""
+    """The errors of all files together."""
     each = [_errors(recording, answer) for recording, answer in zip(recordings, answers, strict=True)]
     late = tuple(second for its in each for second in its.late)
     return Errors(sum(its.said for its in each), sum(its.wrong for its in each), late)
@@ -83,7 +83,7 @@ def _compared(said: Sequence[str], heard: Sequence[str]) -> int:
 def _late(
     said: Sequence[Sequence[str]], starts: Sequence[float], timed: Sequence[tuple[str, float]]
 ) -> Iterable[float]:
-    """Of each prompt whose first word was heard."""
+    """The error of each prompt's start whose first word was recognised."""
     if not timed:
         return
     firsts, place = {}, 0

@@ -88,7 +88,7 @@ class Found:
 async def measure(case: Case) -> Found:
     """The device under load from the beginning; measured once it has gone on for ten seconds."""
     device, dispatcher = Device(case), Dispatcher(Rules(), Bounds(), FixedFrontends(1))
-    dispatcher.declare(_MODEL, case.work)
+    dispatcher.register_model(_MODEL, case.work)
     await dispatcher.add("pool/triton", device, {_MODEL: 0})
     loop = asyncio.get_running_loop()
     inputs = functools.partial(inputs_of, case.cost, 0.0)

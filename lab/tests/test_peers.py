@@ -38,3 +38,7 @@ def test_words_replaced_left_out_and_put_in_are_wrong_and_digits_are_words() -> 
 def test_the_first_word_of_each_prompt_is_held_to_where_it_begins() -> None:
     words = [("Hello", 1.25, 1.5), ("there", 1.5, 2.0), ("call", 2.5, 3.5), ("2", 3.5, 4.0), ("people.", 4.0, 5.0)]
     assert errors([SAID], [Heard("Hello there call 2 people", words)]).late == (0.25, 0.5)
+
+
+def test_ratios_are_of_figures_of_the_same_round() -> None:
+    assert f"{ratios.Spread.of_ratios([3, 4, 8], [1, 2, 1]):.1f}" == "3.0 (2.0 to 8.0)"

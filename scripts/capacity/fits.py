@@ -1,4 +1,4 @@
-"""What work takes, as straight lines that were fitted to measurements of a Triton with two cores."""
+"""Seconds per work as fitted lines, measured on a Triton with two cores."""
 
 import dataclasses
 import json
@@ -10,14 +10,14 @@ from typing import Any
 from scripts.run.fit import Fit
 
 _FILE = Path(__file__).with_name("measured.json")
-# How many times as fast as one core two were, in docs/benchmarks.md; a voice has one thread.
+# Speed-up of two cores over one, from docs/benchmarks.md. A voice has one thread.
 _TWO_CORES = {"m3_": 1.63, "whisper_": 1.72}
 _MEMORY_A_CORE = 4 * 10**9
 
 
 @dataclass(frozen=True)
 class Line:
-    """Seconds: ``fixed`` and so much for each call and unit of work."""
+    """Seconds: ``fixed``, plus ``per_call`` and ``per_unit`` of work."""
 
     fixed: float = 0.0
     per_call: float = 0.0
@@ -27,7 +27,7 @@ class Line:
         return self.fixed + self.per_call * calls + self.per_unit * units
 
     def times(self, factor: float) -> "Line":
-        """Each part of it longer by ``factor``."""
+        """The line with each part multiplied by ``factor``."""
         return Line(*(part * factor for part in dataclasses.astuple(self)))
 
 
@@ -35,9 +35,9 @@ class Line:
 class ModelFit:
     """An execution of a model alone on the machine takes ``line``, with ``cores`` processors busy on average.
 
-    ``unit`` is what its work is counted in; ``max_batch``, ``delay`` (seconds) and ``instances`` are how Triton has it;
-    ``stops`` says that it leaves off where its callers have gone. A Whisper takes windows of ``window_seconds``, and as
-    long for shorter ones.
+    ``unit`` is that of its work; ``max_batch``, ``delay`` (seconds) and ``instances`` are Triton's settings; ``stops``
+    is whether it stops when its callers disconnect. Whisper's windows have ``window_seconds``, and shorter ones take as
+    long.
     """
 
     unit: str
@@ -52,9 +52,9 @@ class ModelFit:
 
 @dataclass(frozen=True)
 class RequestFit:
-    """Seconds of a processor that a request takes besides its model: on the event loop, in a thread, in a process.
+    """Processor seconds of a request apart from its model: on the event loop, in threads, in worker processes.
 
-    ``wire`` is time that nobody works in: sockets and wake-ups.
+    ``wire`` is idle time: sockets and wake-ups.
     """
 
     loop: Line
@@ -65,7 +65,7 @@ class RequestFit:
 
 @dataclass(frozen=True)
 class Fits:
-    """Of one machine with ``cores`` processors: of its models by name, and of requests by operation."""
+    """The fits of one machine with ``cores`` processors: of models by name, and of requests by operation."""
 
     cores: int
     models: Mapping[str, ModelFit]
@@ -73,17 +73,17 @@ class Fits:
 
     @classmethod
     def load(cls, path: Path = _FILE) -> "Fits":
-        """What was measured."""
+        """Read the measured fits."""
         found = json.loads(path.read_text(encoding="utf-8"))
         models = {name: ModelFit(**_with_lines(values)) for name, values in found["models"].items()}
         requests = {name: RequestFit(**_with_lines(values)) for name, values in found["requests"].items()}
         return cls(found["cores"], models, requests)
 
     def fitted_to(self, cores: int) -> "Fits":
-        """The same models on ``cores`` with 4 GB each, with the threads and instances that ``make run`` fits to them.
+        """The same models on ``cores`` with 4 GB each, with the threads and instances that ``make run`` chooses.
 
-        By Amdahl's law ("Validity of the single processor approach to achieving large scale computing capabilities",
-        1967) from what two cores were to one, where all that a product does counts. More than two were not measured.
+        It extrapolates the speed-up of two cores by Amdahl's law ("Validity of the single processor approach to
+        achieving large scale computing capabilities", 1967). More than two were not measured.
         """
         if cores == self.cores:
             return self
@@ -92,7 +92,7 @@ class Fits:
 
 
 def _with_lines(values: Mapping[str, Any]) -> dict[str, Any]:
-    """What a fit is made of, each part that has parts itself as a line."""
+    """The fields of a fit, with nested values as ``Line``."""
     return {name: Line(**value) if isinstance(value, dict) else value for name, value in values.items()}
 
 

@@ -1,4 +1,4 @@
-"""What was planned, as tables."""
+"""Tables of a plan."""
 
 from scripts.benchmark.common.output import head, line
 from scripts.capacity.fits import Fits
@@ -13,7 +13,7 @@ _HEAD = ("users", "calls/s", "text", "voices", "Whisper", "frontends", "cores", 
 
 
 def plan(sizes: Sizes, prices: Prices) -> str:
-    """What a traffic needs, as tables."""
+    """The machines for a traffic and their cost."""
     traffic = sizes.traffic
     needs = [
         line(
@@ -44,7 +44,7 @@ def plan(sizes: Sizes, prices: Prices) -> str:
 
 
 def four_sizes() -> str:
-    """The table of docs/capacity.md: four numbers of users, for whom two of three zones suffice."""
+    """The table of docs/capacity.md: plans for four numbers of users, with three zones."""
     plans = (size(Fits.load(), Traffic(users), _ZONES) for users in _FOUR_SIZES)
     return "\n".join([head(_HEAD), *map(_row, plans)])
 

@@ -3,8 +3,8 @@
     quartet compare --texts texts.txt
     quartet compare --texts texts.jsonl --queries questions.txt --models folder --folder /models
 
-Both precisions of the embedder and the reranker are exported from the checkpoints, which takes minutes the first time
-and seconds later, and asked one after the other, each as the product asks it.
+It exports the embedder and the reranker in both precisions, which takes minutes the first time and seconds later, and
+runs one after the other as the product does.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from scripts.compare.texts import TextsError
 from scripts.machine import processors
 
 _MOST, _LEAST = 2000, 3
-# As a shell counts a command that SIGINT ended.
+# Exit status of a shell for a command that SIGINT ended.
 _INTERRUPTED = 130
 
 
@@ -34,10 +34,10 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="quartet compare", description="What int8 changes on your own texts.")
     parser.add_argument("--texts", type=Path, required=True, help="UTF-8, a text a line; or .jsonl, each with a text")
     parser.add_argument("--queries", type=Path, help="the same form; by default each text is a query for the others")
-    parser.add_argument("--most", type=_most, default=_MOST, help=f"texts that are compared, evenly chosen ({_MOST})")
+    parser.add_argument("--most", type=_most, default=_MOST, help=f"number of compared texts, evenly chosen ({_MOST})")
     parser.add_argument("--models", choices=("demo", "hub", "folder"), default="demo", help="as of make run")
     parser.add_argument("--folder", type=Path, help="for --models folder: checkpoints laid out as on the hub")
-    parser.add_argument("--work", type=Path, default=ROOT / "build" / "compare", help="where both exports are kept")
+    parser.add_argument("--work", type=Path, default=ROOT / "build" / "compare", help="folder of both exports")
     parser.add_argument("--threads", type=int, default=processors())
     return parser.parse_args(arguments)
 

@@ -1,4 +1,4 @@
-"""Both precisions of every text model on the same texts, one after the other."""
+"""Runs both precisions of every text model on the same texts."""
 
 import sys
 from collections.abc import Sequence
@@ -15,17 +15,17 @@ from scripts.export_models.progress import Progress
 from scripts.export_models.text.promised import PROMISES
 from scripts.progress_bar import ProgressBar
 
-# A reranker is given each query's nearest texts, as it is in use; so many queries tell enough.
+# Most nearest texts per query, and most queries for a reranker.
 _NEIGHBOURS, _QUERIES = 10, 50
 
 
 def names_of(operation: str) -> list[str]:
-    """The text models of an operation, as Triton calls them."""
+    """The Triton names of an operation's text models."""
     return [name for name, model in PROMISES.items() if model.operation == operation]
 
 
 class _Shown(Progress):
-    """Tells of one model in one precision, with so many done before it."""
+    """Shows the progress of one model in one precision, after ``before`` others."""
 
     def __init__(self, bar: ProgressBar, name: str, before: int) -> None:
         self._bar, self._name, self._before = bar, name, before
@@ -35,7 +35,7 @@ class _Shown(Progress):
 
 
 class Comparison:
-    """Of exported ``models`` on texts and queries; where no queries are given, each text is one for all others."""
+    """Compares exported ``models`` on texts and queries; without queries, each text is a query for all others."""
 
     def __init__(self, models: Models, texts: list[str], queries: list[str], threads: int) -> None:
         self._models, self._texts, self._threads = models, texts, threads
@@ -44,7 +44,7 @@ class Comparison:
         self._bar, self._done = ProgressBar(sys.stderr, "comparing", 2 * len(models.names)), 0
 
     def run(self) -> list[Compared]:
-        """Embedders first: the neighbours that the first finds are what rerankers are asked about."""
+        """Embedders run first, because rerankers rank the neighbours that the first one finds."""
         embedders = [self._embedder(name) for name in names_of(EMBEDDINGS)]
         _, near = embedders[0]
         asked = np.linspace(0, len(self._queries) - 1, min(_QUERIES, len(self._queries))).round().astype(int)
@@ -72,7 +72,7 @@ class Comparison:
         return Compared(name, change, queries, speeds)
 
     def _both(self, name: str, ids: list[Ids]) -> tuple[list[measures.Array], tuple[float, float]]:
-        """What a model answers in the one precision and in the other, and how fast."""
+        """A model's rows and speeds in both precisions."""
         found = []
         for precision in (EXACT, OTHER):
             title = f"{name} in {precision}"

@@ -1,4 +1,4 @@
-"""What another precision changes of vectors, of who is near whom, and of scores. Rows of vectors have length one."""
+"""Measures what another precision changes: vectors, neighbours and scores. Vectors have length one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _ROWS_AT_ONCE = 256
-# Neighbours as near as this are as good as each other.
+# Neighbours count as equal within this difference of similarity.
 _TIE = 1e-6
 
 Array = NDArray[np.float32]
@@ -16,14 +16,14 @@ Places = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Near:
-    """The nearest texts of each query, the nearest first: their ``places`` and ``similarities``, [queries, k]."""
+    """The nearest texts of each query, nearest first: their indices (``places``) and ``similarities``, [queries, k]."""
 
     places: Places
     similarities: Array
 
 
 def nearest(queries: Array, texts: Array, count: int, *, own: bool) -> Near:
-    """The ``count`` nearest of ``texts`` [n, width]; where these are the ``queries``, none is its ``own`` neighbour."""
+    """The ``count`` nearest of ``texts`` [n, width]. With ``own``, the queries are the texts, and none is its own."""
     places, similarities = [], []
     for begin in range(0, len(queries), _ROWS_AT_ONCE):
         rows = queries[begin : begin + _ROWS_AT_ONCE] @ texts.T
@@ -44,10 +44,10 @@ def between(queries: Array, texts: Array, places: Places) -> Array:
 
 @dataclass(frozen=True)
 class Vectors:
-    """``turned`` has 1 - cosine of each text's vectors, ``moved`` [queries, k] changes of similarity to the nearest.
+    """``turned`` is 1 - cosine of each text's two vectors, ``moved`` [queries, k] the change of similarities.
 
-    ``lost`` is how much less similar each query's first neighbour is than the nearest, ``all_kept`` the share of
-    neighbours that stay, or have one as near in their place; both by the exact vectors.
+    ``lost`` is how much less similar each query's new first neighbour is than the nearest. ``all_kept`` is the share of
+    neighbours that stay or are replaced by equally near ones. Both use the exact vectors.
     """
 
     turned: Array
@@ -60,7 +60,7 @@ def vectors(exact: tuple[Array, Array], other: tuple[Array, Array], near: Near, 
     """Compare vectors of (queries, texts); ``near`` are the neighbours by the exact ones."""
     count = near.places.shape[1]
     chosen = nearest(*other, count, own=own)
-    # How near what the other precision chose really is.
+    # The exact similarity of the other precision's neighbours.
     really = between(*exact, chosen.places)
     turned = np.maximum(0, 1 - np.einsum("td,td->t", exact[1], other[1], dtype=np.float64))
     return Vectors(
@@ -73,9 +73,9 @@ def vectors(exact: tuple[Array, Array], other: tuple[Array, Array], near: Near, 
 
 @dataclass(frozen=True)
 class Scores:
-    """``moved`` [queries, documents] are changes of scores, ``order_kept`` is the share of pairs whose order stays.
+    """``moved`` [queries, documents] is the change of scores, ``order_kept`` the share of pairs that keep their order.
 
-    ``lost`` is how much less each query's first result scores than the best, by the exact scores.
+    ``lost`` is how much less each query's new first result scores than the best, by the exact scores.
     """
 
     moved: Array
@@ -97,12 +97,12 @@ def scores(exact: Array, other: Array) -> Scores:
 
 
 def kept(lost: Array) -> float:
-    """The share of queries whose first result is the best, or as good."""
+    """The share of queries whose first result is the best or equally good."""
     return float(np.mean(lost <= _TIE))
 
 
 def given_up(lost: Array) -> float:
-    """What the other first results lose, on average."""
+    """The mean loss of the queries whose first result is worse."""
     others = lost[lost > _TIE]
     return float(others.mean()) if len(others) else 0.0
 

@@ -1,4 +1,4 @@
-"""What people read of a comparison."""
+"""The table and the advice of a comparison."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ import numpy as np
 from frontend.commands.tables import columns
 from scripts.compare.measures import Scores, Vectors, given_up, kept, worst
 
-# One in fifty first results may be another, and so much faster must it be to be worth it.
+# Bounds for advice to use int8: the least share of first results that stay, and the least speed-up.
 _KEPT, _FASTER = 0.98, 1.1
 _WORDS_SHOWN = 48
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A model, what int8 changes of its answers to ``texts`` or queries, and the tokens a second of fp32 and int8."""
+    """A model, the change of its answers to ``texts`` or queries, and the tokens per second of fp32 and int8."""
 
     model: str
     change: Vectors | Scores
@@ -28,7 +28,7 @@ class Compared:
 
 
 def table(compared: Sequence[Compared]) -> str:
-    """The numbers, a line each, under the names of the models."""
+    """The numbers of each model, one per line."""
     lines: list[str] = []
     for each in compared:
         change, texts = each.change, each.texts

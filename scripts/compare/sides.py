@@ -1,4 +1,4 @@
-"""Text models in both precisions: exported from one source, and asked one after the other."""
+"""Exports text models in both precisions from one source, and runs them."""
 
 import subprocess
 import sys
@@ -15,15 +15,15 @@ from scripts.export_models.text.model_folder import session
 
 ROOT = Path(__file__).parents[2]
 EXACT, OTHER = "fp32", "int8"
-# Texts go in pieces of so many tokens, which bounds the memory and shows how far it is.
-_PIECE = 4096
-# The export has written its graphs; a check of one has failed, and it has said which.
+# Tokens per run, which bounds memory and allows progress.
+_RUN_TOKENS = 4096
+# Exit status of an export that wrote its graphs, one of which failed a check.
 _LOST_TOO_MUCH = 1
 
 
 @dataclass(frozen=True)
 class Models:
-    """``names`` of text models, the ``source`` they come from with its ``folder``, and where exports of them go."""
+    """``names`` of text models, their ``source`` and its ``folder``, and the folder ``work`` of their exports."""
 
     names: tuple[str, ...]
     source: str
@@ -31,12 +31,12 @@ class Models:
     work: Path
 
     def export(self, precision: str) -> None:
-        """Export them, unless they are there. ``CalledProcessError`` where that could not be done, which was told."""
+        """Export missing models. ``CalledProcessError`` if that fails; the export prints why."""
         command = [sys.executable, "-m", "scripts.export_models", "--source", self.source, "--precision", precision]
         command += ["--repository", str(self.work / precision)]
         command += ["--folder", self.folder] if self.folder else []
         command += [part for name in self.names for part in ("--only", name)]
-        # What it says goes where progress does.
+        # Its output goes to standard error, like progress.
         status = subprocess.call(command, cwd=ROOT, stdout=2)
         if status not in (0, _LOST_TOO_MUCH):
             raise subprocess.CalledProcessError(status, command)
@@ -51,9 +51,9 @@ class Models:
 
 
 def ask(folder: Path, ids: list[Ids], threads: int, progress: Progress) -> tuple[NDArray[np.float32], float]:
-    """What the model in a folder answers to texts, a row each, and how many of their tokens a second."""
+    """The rows of the model in a folder for texts, and its tokens per second."""
     run = session(folder, threads)
     run(ids[:1])
     began = time.perf_counter()
-    rows = np.concatenate([run(piece) for piece in progress.over(pack(ids, _PIECE), "computing")])
+    rows = np.concatenate([run(texts) for texts in progress.over(pack(ids, _RUN_TOKENS), "computing")])
     return rows, sum(map(len, ids)) / (time.perf_counter() - began)

@@ -1,4 +1,4 @@
-"""The texts of a file: a line each, or the ``text`` of each object of a ``.jsonl`` file."""
+"""Reads texts from a file: its lines, or the ``text`` of each object of a ``.jsonl`` file."""
 
 import json
 from collections.abc import Iterator
@@ -8,11 +8,11 @@ import numpy as np
 
 
 class TextsError(Exception):
-    """A file does not give texts; the message is one sentence."""
+    """A file has no texts. The message is one sentence."""
 
 
 def read(path: Path) -> list[str]:
-    """Every different text of a UTF-8 file, in order; empty lines are none."""
+    """The distinct texts of a UTF-8 file, in order, without empty lines."""
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except UnicodeDecodeError:
@@ -36,7 +36,7 @@ def _fields(path: Path, lines: list[tuple[int, str]]) -> Iterator[str]:
 
 
 def spread(texts: list[str], most: int) -> list[str]:
-    """At most so many of the texts, from the first to the last at even distances."""
+    """At most ``most`` of the texts, at even distances from the first to the last."""
     if len(texts) <= most:
         return texts
     return [texts[at] for at in np.linspace(0, len(texts) - 1, most).round().astype(int)]

@@ -1,4 +1,4 @@
-"""The checkpoints that exports are made of, pinned, and what of their files can be checked without reading weights."""
+"""The pinned checkpoints of the models, and the checks of their files that read no weights."""
 
 import json
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 
 class SourceError(Exception):
-    """A checkpoint is not to be had, or not what it should be; the message is one sentence."""
+    """A checkpoint is unavailable or wrong; the message is one sentence."""
 
 
 Kind = Literal["text", "whisper", "voices"]
@@ -15,7 +15,7 @@ Kind = Literal["text", "whisper", "voices"]
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A pinned repository of the hub: the files the export reads, with licence and bytes to download."""
+    """A pinned repository of the hub: the files that the export reads, with licence and bytes to download."""
 
     repository: str
     revision: str
@@ -36,15 +36,15 @@ _WHISPER_FILES = (
     "preprocessor_config.json",
     "vocab.json",
 )
-# Any one of these holds the weights, or names the files that do.
+# Each of these has the weights, or names the files that have them.
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin", "model.safetensors.index.json", "pytorch_model.bin.index.json")
-# What no export can do without, and what its config.json must say.
+# Files that every export needs, and the model types that config.json may name.
 _NEEDED = {
     "text": ("config.json", "tokenizer.json"),
     "whisper": ("config.json", "tokenizer.json", "generation_config.json", "preprocessor_config.json"),
 }
 _MODEL_TYPES = {"text": ("bert", "xlm-roberta"), "whisper": ("whisper",)}
-# Files that exports read, at the top of a checkpoint; others, as pictures or copies in other formats, do not matter.
+# Files at the top of a checkpoint that exports read. Others, such as pictures, do not change an export.
 _READ = {".json", ".txt", ".model", ".safetensors", ".bin"}
 _POOLING = "1_Pooling/config.json"
 
@@ -106,6 +106,11 @@ def in_words(size: float) -> str:
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
 
 
+def bytes_in(folder: Path, pattern: str = "*") -> int:
+    """The bytes of the files below ``folder`` whose names match ``pattern``."""
+    return sum(path.stat().st_size for path in folder.rglob(pattern) if path.is_file())
+
+
 def voice_files(folder: Path, voice: str) -> list[Path]:
     """The two files of a voice in a folder laid out as the hub."""
     return [folder / name for name in _voice(VOICE_FILES[voice])]
@@ -119,7 +124,7 @@ def files_read(folder: Path) -> list[Path]:
 
 
 def check_voice(folder: Path, voice: str) -> None:
-    """Refuse a voice without its sound or with a JSON that maps no phonemes."""
+    """Raise ``SourceError`` for a voice without its graph or with a JSON that maps no phonemes."""
     model, settings = voice_files(folder, voice)
     if not model.is_file() or not model.stat().st_size:
         raise SourceError(f"{model} is missing or empty")
@@ -128,7 +133,7 @@ def check_voice(folder: Path, voice: str) -> None:
 
 
 def check_model(folder: Path, kind: Kind) -> None:
-    """Refuse the folder of a text model or a Whisper that lacks a file or holds one that cannot be its own."""
+    """Raise ``SourceError`` for a text model or a Whisper that lacks a file or is of another type."""
     for name in _NEEDED[kind]:
         read_json(folder / name)
     found = read_json(folder / "config.json").get("model_type")
@@ -143,7 +148,7 @@ def check_model(folder: Path, kind: Kind) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The object in a file; ``SourceError`` where there is none."""
+    """The object in a file; raises ``SourceError`` if it has none."""
     try:
         text = path.read_text(encoding="utf-8")
         content = json.loads(text) if text.strip() else None

@@ -1,4 +1,4 @@
-"""The arguments of the command, which each model's own process is given too."""
+"""The arguments of the command; the process of each model gets them too."""
 
 import argparse
 from collections.abc import Sequence
@@ -23,6 +23,6 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--force", action="store_true", help="export again what is there already")
     parser.add_argument("--check", action="store_true", help="only say whether the source has what an export needs")
     parser.add_argument("--stale", action="store_true", help="only say by the exit code 1 that a model is out of date")
-    given = parser.parse_args(arguments)
-    given.models = given.models or list(plan.MODELS)
-    return given
+    options = parser.parse_args(arguments)
+    options.models = options.models or list(plan.MODELS)
+    return options

@@ -1,5 +1,6 @@
-"""The table that ends every export: what was compared, how far apart it is, how far it may be."""
+"""Comparisons of an export with its original, and the table of them that ends every export."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -7,7 +8,7 @@ from dataclasses import dataclass
 class Check:
     """One comparison of an export with its original; ``limit`` is the largest ``difference`` that passes.
 
-    A ``difference`` of None was not measured, which is neither a pass nor a failure.
+    A ``difference`` of None was not measured: such a check neither passes nor fails.
     """
 
     model: str
@@ -17,30 +18,28 @@ class Check:
 
     @property
     def passed(self) -> bool:
-        # A difference that is not a number must not pass.
+        # NaN must not pass.
         return self.difference is not None and bool(self.difference <= self.limit)
 
     @property
     def failed(self) -> bool:
         return self.difference is not None and not self.passed
 
+    @property
+    def row(self) -> tuple[str, ...]:
+        if self.difference is None:
+            return (self.model, self.what, "-", "-", "not checked")
+        return (self.model, self.what, f"{self.difference:.2e}", f"{self.limit:.2g}", "ok" if self.passed else "FAILED")
+
 
 def not_checked(model: str, what: str) -> Check:
-    """The entry of what nobody compared."""
+    """Return a check that was not made."""
     return Check(model, what, None, 0.0)
 
 
-def table(checks: list[Check]) -> str:
-    """The checks as aligned text, one a line."""
-    rows = [("model", "compared", "difference", "limit", ""), *(_row(check) for check in checks)]
-    widths = [max(len(row[column]) for row in rows) for column in range(5)]
+def table(checks: Sequence[Check]) -> str:
+    """The checks as aligned text, one per line."""
+    rows = [("model", "compared", "difference", "limit", ""), *(check.row for check in checks)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    lines.insert(1, "  ".join("-" * width for width in widths[:4]))
     return "\n".join(lines)
-
-
-def _row(check: Check) -> tuple[str, str, str, str, str]:
-    if check.difference is None:
-        return (check.model, check.what, "-", "-", "not checked")
-    verdict = "ok" if check.passed else "FAILED"
-    return (check.model, check.what, f"{check.difference:.2e}", f"{check.limit:.2g}", verdict)

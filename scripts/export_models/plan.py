@@ -1,4 +1,4 @@
-"""What there is to export: each model's checkpoint, its code's version, and what its export takes."""
+"""The models to export: their checkpoints, the version of the export, its memory and its duration."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -26,38 +26,33 @@ CHECKPOINTS = {
     **{f"{TRITON_PREFIX}{voice}": VOICES for voice in VOICE_FILES},
 }
 MODELS = tuple(CHECKPOINTS)
-# Raised by each change of what an export writes, so that the next start exports anew: of the code here, of the texts it
-# calibrates on, of the demo's voices, and of the libraries that write files.
-EXPORT_VERSION = 2
-# The exit codes of an export in which no model could be exported, and in which others than some could.
+# Raise it with each change of what an export writes, so that the next start exports again: with changes of the code
+# here, of the calibration texts, of the demo's voices, and of the libraries that write files.
+EXPORT_VERSION = 3
+# Exit codes: no model could be exported; some could not.
 NONE_LEFT, SOME_FAILED = 2, 3
-# That of --stale where a model is to be exported.
+# The exit code of --stale if a model is out of date.
 STALE = 1
-# What the libraries take before any weights, and a byte of a checkpoint's weights at the most: M3 takes 5.8 GB for 2.3,
-# and maps these.
-# Whispers lie there in fp16, and the original that they are compared with is in fp32.
-_BASE_MEMORY = 700_000_000
-_MEMORY_A_BYTE = {"text": 3.1, "whisper": 3.0, "voices": 1.0}
-# Bytes that the process that exports a text model may hold, mapped files aside; it is ended where it holds more.
+# Bytes of memory for the export of a text model, without mapped files. M3 takes 5.8 GB.
 TEXT_MEMORY = 8_000_000_000
-# Of one processor; rough, so that people know whether to wait or to come back.
+# On one processor, a rough estimate: per checkpoint, and per GB of its weights.
 _BASE_SECONDS = 20.0
-_SECONDS_A_GB = {"text": 300.0, "whisper": 500.0, "voices": 60.0}
+_SECONDS_PER_GB = {"text": 300.0, "whisper": 500.0, "voices": 60.0}
 
 
 def check_catalogue() -> None:
-    """``SourceError`` where the models here are not those of the catalogue."""
+    """Raise ``SourceError`` if the models here are not those of the catalogue."""
     if differing := set(MODELS) ^ set(Served.of().triton_models):
         raise SourceError(f"frontend/catalogue and scripts/export_models differ: {', '.join(sorted(differing))}")
 
 
 def voice_of(model: str) -> str:
-    """The voice that a model speaks with, or nothing for a model that is no voice."""
+    """The voice of a model, or "" if the model is no voice."""
     return model.removeprefix(TRITON_PREFIX) if model.startswith(TRITON_PREFIX) else ""
 
 
 def weights_of(model: str, folder: Path) -> list[Path]:
-    """The files in a checkpoint's ``folder`` that a model is made of."""
+    """The files in a checkpoint's ``folder`` that the export of a model reads."""
     voice = voice_of(model)
     return voice_files(folder, voice) if voice else files_read(folder)
 
@@ -67,17 +62,7 @@ def checkpoints_of(models: Sequence[str]) -> list[Checkpoint]:
     return list(dict.fromkeys(CHECKPOINTS[model] for model in models))
 
 
-def most_memory(model: str) -> float:
-    """Bytes that the export of a model may take."""
-    return TEXT_MEMORY if CHECKPOINTS[model].kind == "text" else float("inf")
-
-
-def memory(sizes: Mapping[Checkpoint, int]) -> float:
-    """Bytes of memory that an export of checkpoints of these ``sizes`` may take: what the largest takes."""
-    return max(_BASE_MEMORY + size * _MEMORY_A_BYTE[checkpoint.kind] for checkpoint, size in sizes.items())
-
-
 def seconds(sizes: Mapping[Checkpoint, int], threads: int) -> float:
-    """How long it takes, about."""
-    its = (_BASE_SECONDS + size / 1e9 * _SECONDS_A_GB[checkpoint.kind] for checkpoint, size in sizes.items())
-    return sum(its) / threads
+    """Estimate how long the export of checkpoints takes; ``sizes`` are the bytes of their weights."""
+    of_each = (_BASE_SECONDS + size / 1e9 * _SECONDS_PER_GB[checkpoint.kind] for checkpoint, size in sizes.items())
+    return sum(of_each) / threads

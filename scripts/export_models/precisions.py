@@ -1,16 +1,16 @@
-"""Which precisions this processor is fast in, and those in which a text model is tried."""
+"""The precisions that this processor is fast in, and those in which a text model is tried."""
 
 from pathlib import Path
 
-# What multiplies uint8 by int8 without saturating sums of 16 bits: VNNI on x86-64, dot products on Arm.
+# Flags of instructions that multiply uint8 by int8 without saturating 16-bit sums: VNNI on x86-64, dot products on Arm.
 FAST_INT8 = {"avx512_vnni", "avx_vnni", "asimddp"}
-# Without AMX a processor with bfloat16 is slower in it than in fp32.
+# Without AMX, a processor is slower in bfloat16 than in fp32.
 _FAST_BF16 = {"amx_bf16"}
 _CPUINFO = Path("/proc/cpuinfo")
 
 
 def int8_is_fast(cpuinfo: Path = _CPUINFO) -> bool:
-    """Whether this processor has the instructions that the int8 graphs are made for."""
+    """Whether this processor has the instructions for the int8 graphs."""
     return _has(FAST_INT8, cpuinfo)
 
 
@@ -20,7 +20,7 @@ def bf16_is_fast(cpuinfo: Path = _CPUINFO) -> bool:
 
 
 def text_precisions(wanted: str) -> list[str]:
-    """The precisions in which a text model is tried, in order; ``auto`` begins with what is fast on this processor."""
+    """The precisions in which a text model is tried, in order; ``auto`` keeps those that are fast on this processor."""
     if wanted == "fp16":
         return ["fp16"]
     order = ["int8", "bf16", "fp32"]

@@ -1,38 +1,47 @@
-"""How an export tells how far it is, and on how many threads it works."""
+"""How an export reports its progress."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 Item = TypeVar("Item")
 
+# Between two reports of a download.
+_DOWNLOAD_SECONDS = 1.0
+
 
 class Progress:
-    """Hears of the steps of a model's export; this one keeps them to itself."""
+    """Receives the steps of a model's export; this one ignores them."""
 
     def step(self, name: str, done: int, total: int) -> None:
-        """``done`` of ``total`` parts of the step ``name`` are done."""
-
-    def note(self, line: str) -> None:
-        """Something that a person should know."""
+        """Report that ``done`` of ``total`` parts of the step ``name`` are done."""
 
     def over(self, items: Sequence[Item], name: str) -> Iterator[Item]:
-        """The items in turn, each a part of the step ``name``."""
+        """Yield the items, each as a part of the step ``name``."""
         for done, item in enumerate(items):
             self.step(name, done, len(items))
             yield item
         self.step(name, len(items), len(items))
 
+    @contextmanager
+    def downloading(self, name: str, size: int, arrived: Callable[[], int]) -> Iterator[None]:
+        """Report every second within the block how many of ``size`` bytes have ``arrived``."""
+        ended = threading.Event()
+
+        def report() -> None:
+            while not ended.wait(_DOWNLOAD_SECONDS):
+                # The downloader moves files away while they are counted.
+                with suppress(FileNotFoundError):
+                    self.step(f"downloading {name}", min(arrived(), size), size)
+
+        thread = threading.Thread(target=report, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
 
 SILENT = Progress()
-
-
-@dataclass(frozen=True)
-class Conditions:
-    """Threads to compute on, and who hears of the progress."""
-
-    threads: int = 1
-    progress: Progress = SILENT
-
-
-ALONE = Conditions()

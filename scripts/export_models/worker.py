@@ -1,78 +1,86 @@
-"""The process that exports one model, and tells its parent of each step.
+"""The process that exports one model. ``runner.py`` starts it and may kill it at any time.
 
-    python -m scripts.export_models.worker MODEL PIPE ARGUMENTS
+    python -m scripts.export_models.worker MODEL STAMP PIPE ARGUMENTS
 
-It is started by ``runner.py``. Whatever libraries print goes to the log, and the parent may kill it at any time.
+It sends each step through the pipe and ends with the model's stamp. What it and libraries print goes to the log.
 """
 
 import argparse
+import json
 import logging
 import sys
+import time
 import traceback
 import warnings
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from scripts.export_models import plan, sources
+from scripts.export_models import plan, sources, stamp
 from scripts.export_models.checkpoints import SourceError, voice_files
 from scripts.export_models.options import parse
-from scripts.export_models.progress import Conditions, Progress
+from scripts.export_models.parity import table
+from scripts.export_models.progress import Progress
+from scripts.export_models.stamp import Stamp
 from scripts.export_models.ways import Exported, Way, first_that_passes
-from scripts.machine import processors
 
 
-class Reports(Progress):
-    """Sends what happens to the parent."""
+class _Reports(Progress):
+    """Sends the steps of a model to the parent, and logs when each begins."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: Connection, model: str) -> None:
+        self._connection, self._model, self._logged = connection, model, ""
 
     def step(self, name: str, done: int, total: int) -> None:
-        self._connection.send(("step", name, done, total))
-
-    def note(self, line: str) -> None:
-        self._connection.send(("note", line))
-
-
-def _ways(options: argparse.Namespace, model: str, progress: Progress, folder: Path) -> list[Way]:
-    """How to export a model of the checkpoint in ``folder``. Heavy imports wait until a model needs them."""
-    conditions, target = Conditions(processors(), progress), options.repository / model
-    if voice := plan.voice_of(model):
-        from scripts.export_models.voices import export as voices
-
-        return voices.ways(model, voice_files(folder, voice)[0], target, conditions)
-    if plan.CHECKPOINTS[model].kind == "whisper":
-        from scripts.export_models.whisper import export as whisper
-
-        return whisper.ways(model, folder, target / "1", options.precision, conditions)
-    from scripts.export_models.text import export as text
-
-    return text.ways(model, folder, target / "1", options.precision, conditions)
+        if name != self._logged:
+            self._logged = name
+            print(time.strftime("%H:%M:%S"), f"{self._model}: {name}", flush=True)
+        self._connection.send(f"{self._model}: {name}" + (f" {100 * done // total}%" if total > 1 else ""))
 
 
-def export(options: argparse.Namespace, model: str, progress: Progress) -> Exported:
-    """Fetch a model's checkpoint and export it; ``SourceError`` where no way passes."""
+def _export(options: argparse.Namespace, model: str, progress: Progress) -> Exported:
     source = sources.source_of(options.source, options.folder, options.work, progress)
     folder = source.fetch(plan.CHECKPOINTS[model])
     progress.step("loading", 0, 1)
-    return first_that_passes(_ways(options, model, progress, folder), progress, strict=options.strict)
+    return first_that_passes(_ways(options, model, progress, folder), strict=options.strict)
+
+
+def _ways(options: argparse.Namespace, model: str, progress: Progress, folder: Path) -> list[Way]:
+    """The ways to export a model of the checkpoint in ``folder``; each kind of model imports its own libraries."""
+    target = options.repository / model
+    if voice := plan.voice_of(model):
+        from scripts.export_models.voices import export as voices
+
+        return voices.ways(model, voice_files(folder, voice)[0], target, progress)
+    if plan.CHECKPOINTS[model].kind == "whisper":
+        from scripts.export_models.whisper import export as whisper
+
+        return whisper.ways(model, folder, target / "1", options.precision, progress)
+    from scripts.export_models.text import export as text
+
+    return text.ways(model, folder, target / "1", options.precision, progress)
 
 
 def main(arguments: list[str]) -> None:
-    model, handle, *given = arguments
-    connection = Connection(int(handle), readable=False)
-    # transformers and the converter tell of their own affairs; the checks are what counts here.
+    model, wanted, pipe, *given = arguments
+    options = parse(given)
+    # Warnings of libraries are not about the export, which has checks of its own.
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
     try:
-        connection.send(("ended", export(parse(given), model, Reports(connection))))
-    except SourceError as error:
-        connection.send(("ended", str(error)))
+        exported = _export(options, model, _Reports(Connection(int(pipe), readable=False), model))
     except Exception as error:
-        # The boundary to whatever libraries raise over a checkpoint: a sentence for the parent, all in the log.
+        # Libraries raise anything over a checkpoint.
         traceback.print_exc()
-        reason = str(error).strip().partition("\n")[0]
-        connection.send(("ended", f"{type(error).__name__}: {reason}" if reason else type(error).__name__))
+        reason, kind = str(error).strip().partition("\n")[0], type(error).__name__
+        if not isinstance(error, SourceError):
+            reason = f"{kind}: {reason}" if reason else kind
+        made = Stamp(source=options.source, failed=reason)
+    else:
+        print(table(exported.checks), f"{model} is exported in {exported.way}", *exported.skipped, sep="\n")
+        not_checked = [check.what for check in exported.checks if check.difference is None]
+        made = replace(Stamp(**json.loads(wanted)), way=exported.way, skipped=exported.skipped, not_checked=not_checked)
+    stamp.write(options.repository, model, made)
 
 
 if __name__ == "__main__":

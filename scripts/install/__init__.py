@@ -1,1 +1,1 @@
-"""Fills the virtual environments, quietly: what pip, uv and npm say goes to a log."""
+"""Fills the virtual environments. The output of pip, uv and npm goes to a log."""

@@ -1,14 +1,14 @@
-"""Install one part of what the checkout needs, with uv, or with pip where uv cannot be had or pip is told more.
+"""Install one part of the checkout's requirements, with uv, or with pip if uv cannot do it.
 
     python -m scripts.install product
 
-The interpreter that runs this makes the virtual environments; only the standard library is needed.
+It needs only the standard library, and makes the virtual environments with its own interpreter.
 """
 
 import signal
 
 if __name__ == "__main__":
-    # Ctrl-C ends it at once and without a traceback while modules load, and where the caller has had it ignored.
+    # Ctrl-C ends it at once, without a traceback, even if the caller ignores SIGINT.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 import argparse
@@ -33,7 +33,7 @@ _PEERS = "peers-"
 
 @dataclass(frozen=True)
 class Part:
-    """Files of requirements, others whose own dependencies are not wanted, and the environment they go into."""
+    """Files of requirements, those (``alone``) whose dependencies are left out, and the virtual environment."""
 
     title: str
     files: tuple[str, ...] = ()
@@ -52,7 +52,6 @@ PARTS = {
         ),
     ),
     "tests": Part("what tests need", ("tests/requirements.txt",), ("tests/requirements-nodeps.txt",)),
-    "bench": Part("what benchmarks need", ("scripts/benchmark/requirements.txt",)),
     "lab": Part("what the lab needs", ("lab/requirements.txt",)),
     "clients": Part("clients to test with", alone=("tests/clients/requirements.txt",), folder=_VENV / "clients"),
     **{
@@ -70,23 +69,23 @@ _SIZES = {"base": "the installer", "product": "the product: 2.0 GB, 1 to 5 minut
 
 
 class Installer:
-    """Fills virtual environments by the quickest installer that can be had."""
+    """Fills virtual environments with the fastest available installer."""
 
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
 
     def base(self) -> None:
-        """The virtual environment, with uv in it, by which the parts are installed."""
-        # pip comes last: an environment without it was cut short.
+        """Make the virtual environment with uv, which installs the parts."""
+        # venv installs pip last: without it, the environment is incomplete.
         if not (_VENV / "bin" / "pip").exists():
             self._steps.run(f"virtual environment {_VENV}", [sys.executable, "-m", "venv", str(_VENV)])
         pip = [str(_PYTHON), "-m", "pip", "install", "-r", "scripts/install/requirements.txt"]
         self._steps.tried("uv, which installs the rest", pip)
 
     def part(self, part: Part) -> None:
-        """All that a part is made of."""
+        """Install all files of a part."""
         if not (part.folder / "bin" / "python").exists():
-            # Its own pip would take longer to come than all that is installed into it: that of the first serves it.
+            # The pip of the first environment serves this one too, which saves seconds.
             venv = [sys.executable, "-m", "venv", "--without-pip", str(part.folder)]
             self._steps.run(f"virtual environment {part.folder}", venv)
         if part.files:
@@ -97,11 +96,11 @@ class Installer:
             self._fill(title, part.folder, "--no-deps", *(word for file in part.alone for word in ("-r", file)))
 
     def command(self) -> None:
-        """The ``quartet`` command, which runs the code of this checkout."""
+        """Install the ``quartet`` command, which runs the code of this checkout."""
         self._fill("the quartet command", _VENV, "--no-deps", "-e", ".")
 
     def node(self) -> None:
-        """What the client for Node is tested with."""
+        """Install the client for Node that tests use."""
         clients = PARTS["clients"].folder
         package = Path("tests/clients/node/package.json")
         node = clients / "node"
@@ -126,16 +125,16 @@ class Installer:
     def _without_cuda(
         self, torch: str, install: list[str], environment: Mapping[str, str], *ways: list[str]
     ) -> list[str]:
-        """The first way that leads to a PyTorch without CUDA: from this machine's indexes, or by uv from PyTorch's own.
+        """The first of ``ways`` to a PyTorch without CUDA: from this machine's indexes, or by uv from PyTorch's own.
 
-        The usual index has none for Linux on x86.
+        PyPI has none for Linux on x86.
         """
         for way in ways if torch else ():
             dry = [*install, "--dry-run", "--no-deps", *way, torch]
             if self._steps.tried(f"{torch} without CUDA ({' '.join(way)})", dry, environment):
                 return way
         if torch:
-            print(f"  no {torch} without CUDA is to be had here: CUDA's libraries come with it, 4 GB", flush=True)
+            print(f"  no {torch} without CUDA is available here: it comes with CUDA's libraries, 4 GB", flush=True)
         return []
 
     def _uv_variables(self) -> Mapping[str, str] | None:
@@ -147,7 +146,7 @@ class Installer:
 
 
 def _torch(file: Path) -> str:
-    """PyTorch as a file of requirements, or one that it names, asks for it."""
+    """The line about PyTorch in a file of requirements or in one that it includes, or empty."""
     for line in file.read_text(encoding="utf-8").splitlines():
         if line.startswith("torch=="):
             return line
@@ -160,7 +159,7 @@ def _install(name: str) -> None:
     _BUILD.mkdir(exist_ok=True)
     folder = PARTS[name].folder.name if name in PARTS else _VENV.name
     with (_BUILD / f"install{folder}.lock").open("w") as lock:
-        # Two of one folder would undo each other's work: the later one waits, and finds it done.
+        # Two installers of one folder would undo each other's work: the later one waits.
         fcntl.flock(lock, fcntl.LOCK_EX)
         log = _BUILD / f"install-{name}.log"
         installer = Installer(Steps(log))

@@ -1,4 +1,4 @@
-"""Runs commands behind one line of progress each."""
+"""Runs commands with one line of progress each."""
 
 import os
 import subprocess
@@ -9,27 +9,27 @@ from pathlib import Path
 
 from scripts.local_triton.child import die_with_parent
 
-_LOOK_SECONDS = 0.1
+_POLL_SECONDS = 0.1
 
 
 class StepFailedError(Exception):
-    """A command did not do its work; the message names the log and quotes its last line."""
+    """A command failed. The message names the log and quotes its last line."""
 
 
 class Steps:
-    """Commands one after another, whose output goes into ``log``."""
+    """Runs commands one after another and writes their output to ``log``."""
 
     def __init__(self, log: Path) -> None:
         self._log = log
         log.unlink(missing_ok=True)
 
     def run(self, title: str, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
-        """Do one step, in this process's environment and what is added to it, or raise ``StepFailedError``."""
+        """Run a command in this process's environment plus ``environment``; raise ``StepFailedError`` if it fails."""
         if not self.tried(title, command, environment):
-            raise StepFailedError(f"{title}: failed ({self._last_line()}); {self._log} has all that was said")
+            raise StepFailedError(f"{title}: failed ({self._last_line()}); {self._log} has its output")
 
     def tried(self, title: str, command: Sequence[str], environment: Mapping[str, str] | None = None) -> bool:
-        """Whether a step worked that there is another way for."""
+        """Run a command that has an alternative, and return whether it worked."""
         started = time.monotonic()
         shown = sys.stdout.isatty()
         print(f"  {title} ...", end="", flush=True)
@@ -45,7 +45,7 @@ class Steps:
                 preexec_fn=die_with_parent,
             )
             while process.poll() is None:
-                time.sleep(_LOOK_SECONDS)
+                time.sleep(_POLL_SECONDS)
                 if shown:
                     print(f"\r  {title} ... {time.monotonic() - started:.0f} s", end="", flush=True)
         print("" if shown else f" {time.monotonic() - started:.0f} s", flush=True)

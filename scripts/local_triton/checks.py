@@ -1,4 +1,4 @@
-"""What can be wrong with a machine, each found before Triton starts and told in one sentence."""
+"""Checks of the machine before Triton starts. Each error is one sentence."""
 
 import platform
 import re
@@ -9,8 +9,8 @@ from importlib import metadata
 from pathlib import Path
 
 _LEAST_GLIBC = (2, 35)
-# What may not be in a path: all that means something to a shell, the colon between two paths, and what is not ASCII.
-_STRANGE = re.compile(r"[^\w/.+=,@%-]", re.ASCII)
+# Characters that a path may not have: those special to a shell, the colon, and all beyond ASCII.
+_FORBIDDEN = re.compile(r"[^\w/.+=,@%-]", re.ASCII)
 
 
 class PreflightError(Exception):
@@ -45,7 +45,7 @@ def find_wheel() -> Wheel:
 
 
 def check_glibc(version: str | None = None) -> None:
-    """The binary needs glibc 2.35; ``version`` is this machine's where not given."""
+    """The binary needs glibc 2.35. ``version`` is by default this machine's."""
     name, found = platform.libc_ver() if version is None else ("glibc", version)
     least = ".".join(map(str, _LEAST_GLIBC))
     parts = tuple(int(part) for part in found.split(".")[:2]) if found else (0,)
@@ -54,7 +54,7 @@ def check_glibc(version: str | None = None) -> None:
 
 
 def check_numpy(version: str | None = None) -> None:
-    """Triton 2.51's stub answers empty arrays, without an error, when it meets NumPy 2."""
+    """With NumPy 2, Triton 2.51's stub returns empty arrays without an error."""
     found = metadata.version("numpy") if version is None else version
     if int(found.split(".")[0]) >= 2:
         raise PreflightError(
@@ -84,16 +84,16 @@ def find_libpython(directories: list[Path] | None = None) -> Path:
 
 
 def check_path(path: Path) -> None:
-    """Triton hands the paths of Python models to a shell as they are, and its stub reads them as ASCII."""
-    if strange := _STRANGE.search(str(path)):
+    """Triton passes paths of Python models to a shell without quotes, and its stub reads them as ASCII."""
+    if found := _FORBIDDEN.search(str(path)):
         raise PreflightError(
-            f"Triton cannot run in {path}, because of the {strange[0]!r}: take a folder whose whole path has "
+            f"Triton cannot run in {path}, because of the {found[0]!r}: take a folder whose whole path has "
             "A-Z, a-z, 0-9 and / . _ - + = , @ % alone"
         )
 
 
 def check_port(port: int) -> None:
-    """Whether a port of the loopback interface is free."""
+    """Check that a port of the loopback interface is free."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -105,17 +105,17 @@ def check_port(port: int) -> None:
 
 
 def free_port() -> int:
-    """A port of the loopback interface that nothing listens on, and that the kernel gives to nobody for a minute.
+    """A free port of the loopback interface that the kernel assigns to no one else for a minute.
 
-    A connection of it waits for its last packets (TIME_WAIT), which bars others and lets a server in that reuses
-    addresses, as all do: the way of Yelp's ephemeral-port-reserve.
+    A connection in TIME_WAIT reserves it, except for servers that set SO_REUSEADDR, as all do. The method is that of
+    Yelp's ephemeral-port-reserve.
     """
     with socket.socket() as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(("127.0.0.1", 0))
         listening.listen(1)
         with socket.create_connection(listening.getsockname()) as asking:
-            # Who closes first is the one that waits.
+            # The side that closes first goes to TIME_WAIT.
             listening.accept()[0].close()
             asking.recv(1)
         return int(listening.getsockname()[1])

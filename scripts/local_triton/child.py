@@ -1,4 +1,4 @@
-"""A child process with a session of its own, which leaves nothing behind however it or its parent ends."""
+"""A child process in its own session, which leaves nothing behind however it or its parent ends."""
 
 import ctypes
 import os
@@ -14,14 +14,14 @@ _SWEEP_SECONDS = 5
 
 
 def die_with_parent() -> None:
-    """Ask the kernel to end this process with SIGTERM when its parent dies, so that nothing is left behind."""
+    """Ask the kernel to send this process SIGTERM when its parent dies."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def start_child(
     command: Sequence[str], environment: Mapping[str, str], log: Path, files: Sequence[int] = ()
 ) -> subprocess.Popen[bytes]:
-    """Run ``command`` in a session of its own, out of reach of a terminal's Ctrl-C; its output goes behind ``log``.
+    """Run ``command`` in its own session, which a terminal's Ctrl-C does not reach. Append its output to ``log``.
 
     It inherits the open ``files``.
     """
@@ -39,7 +39,7 @@ def start_child(
 
 
 def stop_child(process: subprocess.Popen[bytes], seconds: float, number: signal.Signals = signal.SIGTERM) -> None:
-    """End a child by a signal, by force after ``seconds``, and then what it left behind in its process group."""
+    """End a child by a signal, kill it after ``seconds``, and then kill the rest of its process group."""
     if process.poll() is None:
         process.send_signal(number)
         try:
@@ -57,20 +57,20 @@ def stop_child(process: subprocess.Popen[bytes], seconds: float, number: signal.
 
 
 def commands() -> list[str]:
-    """The command lines of the processes that run, with spaces between the words."""
+    """The command lines of all processes, with spaces between the words."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
-        # Others come and go meanwhile.
+        # Processes may end meanwhile.
         with suppress(OSError):
             found.append(path.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
     return found
 
 
 def ended_children(pid: int) -> set[int]:
-    """Processes that the process ``pid`` started, that have ended, and that it has not asked about."""
+    """Children of the process ``pid`` that ended and that it has not waited for (zombies)."""
     found = set()
     for path in Path("/proc").glob("[0-9]*/stat"):
-        # Others come and go meanwhile.
+        # Processes may end meanwhile.
         with suppress(OSError):
             state, parent = path.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[:2]
             if (state, int(parent)) == ("Z", pid):

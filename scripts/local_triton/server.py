@@ -22,18 +22,18 @@ _START_SECONDS = 60
 _LOAD_SECONDS = 300
 _EXIT_SECONDS = 15
 _LOAD_THREADS = 4
-_LOOK_SECONDS = 1.0
+_POLL_SECONDS = 1.0
 # Checks in a row that must agree before a missing process counts as ended.
-_LOOKS = 5
+_POLLS = 5
 _SHARED_MEMORY = Path("/dev/shm")
-# What stands in Triton's log and is its own: lines with a level and a time, and tables.
+# Triton's own lines in its log: those with a level and a time, and tables.
 _OF_TRITON = re.compile(r"[IWEF]\d{4} |[+|]")
 # Opener without proxies, for loopback addresses.
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class TritonFailedError(Exception):
-    """Triton stopped or a model did not load; the message is for the person who started it."""
+    """Triton stopped or a model did not load. The message is for the user."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ def _raise(name: str, error: TritonFailedError) -> None:
 class LocalTriton:
     """One tritonserver process and its Python stubs, in explicit model control.
 
-    Every stub and shared-memory file carries the prefix of this instance, so that cleaning up after a crash
-    touches nothing else. A model that has ``configs/<config_name>.pbtxt`` is loaded by it.
+    The name of every stub and shared-memory file begins with the prefix of this instance, so that cleaning up after
+    a crash touches nothing else. A model's ``configs/<config_name>.pbtxt`` replaces its ``config.pbtxt``.
     """
 
     def __init__(self, repository: Path, work: Path, ports: Ports | None = None, config_name: str = "") -> None:
@@ -67,7 +67,7 @@ class LocalTriton:
         return self._work / "triton.log"
 
     def start(self) -> None:
-        """Run the binary and wait until it answers; ``PreflightError`` or ``TritonFailedError`` when it cannot."""
+        """Run the binary and wait until it answers; raise ``PreflightError`` or ``TritonFailedError`` if it cannot."""
         wheel = checks.find_wheel()
         checks.check_glibc()
         checks.check_numpy()
@@ -90,7 +90,7 @@ class LocalTriton:
             f"--backend-directory={backends.resolve()}",
             f"--cache-directory={wheel.caches}",
             *settings.arguments(),
-            # Whoever stops it is waiting.
+            # The caller of ``stop`` waits for this.
             f"--exit-timeout-secs={_EXIT_SECONDS}",
             f"--backend-config=python,shm-region-prefix-name={self._prefix}",
         ]
@@ -143,30 +143,30 @@ class LocalTriton:
         progress: Callable[[int], None] = lambda ready: None,
         failed: Callable[[str, TritonFailedError], None] = _raise,
     ) -> None:
-        """Load models side by side; ``progress`` hears every second or so how many are loaded or have failed.
+        """Load models in parallel. ``progress`` gets the number of loaded and failed models about once a second.
 
-        ``failed`` hears which model did not load, and why; by default that ends it all, as a Triton that stops does.
+        ``failed`` gets each model that did not load and the reason; by default it raises. If Triton stops, this raises.
         """
-        pool, before, looks = ThreadPoolExecutor(_LOAD_THREADS), self._ended_stubs(), Counter[str]()
+        pool, before, polls = ThreadPoolExecutor(_LOAD_THREADS), self._ended_stubs(), Counter[str]()
         try:
             pending = {pool.submit(self._control, name, "load"): name for name in names}
             while pending:
                 progress(len(names) - len(pending))
-                ready = wait(pending, _LOOK_SECONDS, FIRST_COMPLETED).done
+                ready = wait(pending, _POLL_SECONDS, FIRST_COMPLETED).done
                 for each in ready:
-                    self._hear(pending.pop(each), each, failed)
-                # Triton waits for a stub that has died as for one that still loads.
+                    self._collect(pending.pop(each), each, failed)
+                # Triton does not notice that a stub died while it loads.
                 if not ready and self._ended_stubs() - before:
-                    looks = Counter({name: looks[name] + 1 for name in self._without_stub(pending)})
-                    for each in [each for each, name in pending.items() if looks[name] == _LOOKS]:
+                    polls = Counter({name: polls[name] + 1 for name in self._without_stub(pending)})
+                    for each in [each for each, name in pending.items() if polls[name] == _POLLS]:
                         name = pending.pop(each)
-                        said = f"{name}'s process ended: {self._last_words()}; the log is {self.log}"
-                        failed(name, TritonFailedError(said))
+                        reason = f"{name}'s process ended: {self._last_words()}; the log is {self.log}"
+                        failed(name, TritonFailedError(reason))
         finally:
-            # Who is interrupted goes on to stop Triton, which ends what is under way: there is nothing to wait for.
+            # An interrupted caller stops Triton, which ends these requests.
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _hear(self, name: str, load: "Future[None]", failed: Callable[[str, TritonFailedError], None]) -> None:
+    def _collect(self, name: str, load: "Future[None]", failed: Callable[[str, TritonFailedError], None]) -> None:
         try:
             load.result()
         except TritonFailedError as error:
@@ -175,7 +175,7 @@ class LocalTriton:
             failed(name, error)
 
     def _without_stub(self, pending: Mapping["Future[None]", str]) -> list[str]:
-        """The models that load and have no process; instances have ``<model>_0_<number>`` in their command lines."""
+        """The loading models without a process. A stub's command line has ``<model>_0_<number>``."""
         lines = [line for line in commands() if self._prefix in line]
         running = [name for load, name in pending.items() if load.running()]
         return [name for name in running if not any(f" {name}_0_" in line for line in lines)]
@@ -184,7 +184,7 @@ class LocalTriton:
         return ended_children(self._process.pid) if self._process else set()
 
     def _last_words(self) -> str:
-        """The last line of the log that is not Triton's own."""
+        """The last line of the log that a stub wrote."""
         lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
         return next((line.strip() for line in reversed(lines) if line.strip() and not _OF_TRITON.match(line)), "-")
 
@@ -196,13 +196,13 @@ class LocalTriton:
             time.sleep(0.05)
 
     def stop(self, *, at_once: bool = False) -> None:
-        """End Triton and every stub, and remove their shared memory; safe to call twice.
+        """End Triton and every stub, and remove their shared memory. A second call does nothing.
 
-        Requests under way are waited for, and models that load, unless it shall end ``at_once``.
+        It waits for requests in flight and loading models, unless ``at_once``.
         """
         if self._process is None:
             return
-        # Stubs outlive a server that was killed; they share its process group.
+        # Stubs survive a killed server; they are in its process group.
         stop_child(self._process, 0 if at_once else _EXIT_SECONDS + 5)
         for leftover in _SHARED_MEMORY.glob(f"{self._prefix}*"):
             leftover.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What every Triton of Quartet is started with: read from the files that its image reads too."""
+"""The arguments and variables of every Triton of Quartet, from the files that its image reads too."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,12 +7,12 @@ _FOLDER = Path(__file__).parents[2] / "model_repository"
 
 
 def arguments() -> list[str]:
-    """Of the command line; of an argument that is given twice, Triton takes the last."""
+    """Command-line arguments. Triton takes the last of a repeated one."""
     return _lines("triton.args")
 
 
 def variables() -> Mapping[str, str]:
-    """Of the environment, where that says nothing else."""
+    """Defaults of environment variables."""
     return dict(line.split("=", 1) for line in _lines("triton.env"))
 
 

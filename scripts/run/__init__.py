@@ -1,1 +1,1 @@
-"""The product on one machine: what must be right first, what is started, what keeps it going."""
+"""Checks, starts and supervises the product on one machine."""

@@ -1,4 +1,4 @@
-"""Quartet on one machine, without Docker: export what is missing, start Triton and the frontend, stop both together.
+"""Run Quartet on one machine without Docker: export missing models, start Triton and the frontend, stop both.
 
 python -m scripts.run --models demo --port 8080
 """
@@ -6,7 +6,7 @@ python -m scripts.run --models demo --port 8080
 import signal
 
 if __name__ == "__main__":
-    # Ctrl-C ends it at once and without a traceback while modules load, and where the caller has had it ignored.
+    # Ctrl-C ends it at once, without a traceback, even if the caller ignores SIGINT.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 import argparse
@@ -31,7 +31,7 @@ def _export(choice: preflight.Choice) -> None:
     command += ["--repository", str(REPOSITORY), "--precision", choice.precision]
     command += ["--folder", choice.folder] if choice.folder else []
     command += ["--strict"] if choice.strict else []
-    # It ends with this process, however that ends, and says itself why it fails.
+    # It ends with this process, and prints its own errors.
     status = subprocess.call(command, preexec_fn=die_with_parent)
     if status not in (0, SOME_FAILED):
         raise subprocess.CalledProcessError(status, command)
@@ -42,7 +42,7 @@ def _run(choice: preflight.Choice) -> int:
     with folder_in_use(choice.state, preflight.port_of(choice.port)):
         if choice.models == "demo":
             print(DEMO_BOUNDS, flush=True)
-        # Heavy: what can be refused has been refused before it is loaded.
+        # Its imports take seconds; the checks come first.
         from scripts.run import launch
 
         stack = launch.prepare(choice)

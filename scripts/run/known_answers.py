@@ -1,15 +1,15 @@
-"""Holds the real models to what is published of them, when they were exported and whenever they have changed since.
+"""Compares the real models with published answers after an export, and after each change of them.
 
     python -m scripts.run.known_answers --models hub
 
-starts the product for it on a free port, for exports that are not run here. ``--facts`` names other facts: a file that
-'quartet verify --record' wrote, for models that are not the published ones.
+starts the product on a free port, for exports that are not run here. ``--facts`` names another file of facts, which
+'quartet verify --record' wrote for models that are not the published ones.
 """
 
 import signal
 
 if __name__ == "__main__":
-    # Ctrl-C ends it at once and without a traceback while modules load, and where the caller has had it ignored.
+    # Ctrl-C ends it at once, without a traceback, even if the caller ignores SIGINT.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 import argparse
@@ -30,22 +30,22 @@ from scripts.local_triton.checks import PreflightError, free_port
 from scripts.local_triton.child import die_with_parent
 from scripts.local_triton.server import TritonFailedError
 from scripts.run import preflight
-from scripts.run.ending import INTERRUPTED, Ending
 from scripts.run.preflight import Choice
+from scripts.run.signals import INTERRUPTED, interruptible
 from scripts.run.stack import Stack
 from scripts.run.state import BUILD, REPOSITORY
 
-_HELD = BUILD / "known-answers.sha256"
+_VERIFIED = BUILD / "known-answers.sha256"
 TABLE = BUILD / "known-answers.txt"
 _TEXT_MODELS = ("m3_embedder", "m3_reranker")
 _WATCH_SECONDS = 0.2
-_ON_CUDA = "exports in fp16 run on CUDA alone: hold the running product to what is known with 'quartet verify'"
+_ON_CUDA = "exports in fp16 run on CUDA only: check the running product with 'quartet verify'"
 
 
-def told(choice: Choice, repository: Path = REPOSITORY) -> dict[str, str]:
-    """Which facts the models are to be held to, and the text models' precision, as ``quartet verify`` reads them.
+def variables(choice: Choice, repository: Path = REPOSITORY) -> dict[str, str]:
+    """The facts about the models and the text models' precision, as ``quartet verify`` reads them.
 
-    Where they have several, none is named, so that each number may be off by as much as in any.
+    No precision is named if they have several: ``quartet verify`` then takes the widest tolerance.
     """
     facts, precisions = choice.known_facts, {_precision(repository, model) for model in _TEXT_MODELS} - {""}
     found = {"FACTS": facts, "PRECISION": precisions.pop() if len(precisions) == 1 else ""}
@@ -53,47 +53,49 @@ def told(choice: Choice, repository: Path = REPOSITORY) -> dict[str, str]:
 
 
 def _precision(repository: Path, model: str) -> str:
-    """That of a text model, or nothing where it could not be exported."""
+    """The precision of a text model, or empty if it could not be exported."""
     path = repository / model / "1" / "quartet.json"
     if not path.is_file() or read_export(repository, model).failed:
         return ""
     return str(json.loads(path.read_text(encoding="utf-8"))["precision"])
 
 
-def hold(
+def verify(
     choice: Choice,
     values: Mapping[str, str],
     repository: Path = REPOSITORY,
     watch: Callable[[], None] = lambda: None,
 ) -> bool:
-    """Ask the product at ``values``, where its models are to be held to facts and have not been before.
+    """Verify the product at ``values``, unless there are no facts about its models or they hold since an earlier start.
 
-    The table goes to ``TABLE``, its last line to standard output. ``watch`` is called again and again meanwhile, since
-    with large models it takes minutes; what it raises ends the asking. Answers whether all is as it is known.
+    The table goes to ``TABLE``, its last line to standard output. With large models this takes minutes: ``watch`` is
+    called repeatedly, and an exception from it ends the check. Returns whether all facts hold.
     """
-    if not choice.held:
+    if not choice.is_verified:
         return True
     digest = _digest(values[f"{PREFIX}FACTS"], repository)
-    if _HELD.is_file() and _HELD.read_text(encoding="utf-8") == digest:
+    if _VERIFIED.is_file() and _VERIFIED.read_text(encoding="utf-8") == digest:
         return True
-    print(f"holding the models to what is known of them ({values[f'{PREFIX}FACTS']}), for some minutes", flush=True)
+    print(f"comparing the models with known answers ({values[f'{PREFIX}FACTS']}), for some minutes", flush=True)
     command = [sys.executable, "-m", "client", "verify"]
     if all((repository / model / "1" / "tokenizer.json").is_file() for model in _TEXT_MODELS):
         command += ["--models", str(repository)]
     environ = {**os.environ, **values}
-    with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent) as asked:
+    with subprocess.Popen(
+        command, env=environ, stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent
+    ) as client:
         try:
-            table = _table(asked, watch)
+            table = _table(client, watch)
         except BaseException:
-            asked.kill()
+            client.kill()
             raise
     TABLE.parent.mkdir(parents=True, exist_ok=True)
     TABLE.write_text(table, encoding="utf-8")
     print("".join(table.splitlines()[-1:]) + f"; {TABLE} has the table", flush=True)
-    if asked.returncode == 0:
-        _HELD.write_text(digest, encoding="utf-8")
+    if client.returncode == 0:
+        _VERIFIED.write_text(digest, encoding="utf-8")
         return True
-    _HELD.unlink(missing_ok=True)
+    _VERIFIED.unlink(missing_ok=True)
     print(
         f"\nTHE MODELS DO NOT ANSWER AS THEY SHOULD; {TABLE} has the table, and the next start asks again.\n",
         file=sys.stderr,
@@ -102,16 +104,16 @@ def hold(
     return False
 
 
-def _table(asked: subprocess.Popen[str], watch: Callable[[], None]) -> str:
+def _table(client: subprocess.Popen[str], watch: Callable[[], None]) -> str:
     while True:
         try:
-            return asked.communicate(timeout=_WATCH_SECONDS)[0]
+            return client.communicate(timeout=_WATCH_SECONDS)[0]
         except subprocess.TimeoutExpired:
             watch()
 
 
 def _digest(facts: str, repository: Path) -> str:
-    """Of the facts, and of what the models were made from."""
+    """A digest of the facts and of what the models were made from."""
     digest = hashlib.sha256(facts.encode())
     known = path_of(facts)
     for path in (*([known] if known.is_file() else []), *sorted(repository.glob("*/1/exported.json"))):
@@ -120,35 +122,34 @@ def _digest(facts: str, repository: Path) -> str:
 
 
 def _of_own_product(choice: Choice) -> int:
-    # Triton may not be able to run where temporary files lie.
+    # Triton may not run in the folder of temporary files.
     with tempfile.TemporaryDirectory(prefix="known-answers-", dir=BUILD.absolute()) as folder:
         own = {"DATABASE": f"sqlite:///{folder}/quartet.sqlite3", "USAGE_FOLDER": f"{folder}/usage"}
         environ = {**os.environ, **{f"{PREFIX}{name}": value for name, value in own.items()}}
         stack = Stack(free_port(), environ, work=Path(folder))
-        ending = Ending(stack.hurry)
 
         def watch() -> None:
             if reason := stack.failure():
                 raise TritonFailedError(reason)
 
         try:
-            stack.start()
-            return 0 if hold(choice, {**stack.environment(), **told(choice)}, watch=watch) else 1
+            with interruptible(stack.hurry):
+                stack.start()
+                return 0 if verify(choice, {**stack.environment(), **variables(choice)}, watch=watch) else 1
         except (PreflightError, TritonFailedError, *DATABASE_FAILURES) as error:
             print(error, file=sys.stderr)
             return 1
         except KeyboardInterrupt:
             return INTERRUPTED
         finally:
-            ending.begins()
             stack.stop()
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Hold the exported models to what is known of them.")
+    parser = argparse.ArgumentParser(description="Compare the exported models with known answers.")
     preflight.add_arguments(parser)
     choice = Choice("export", **vars(parser.parse_args()))
-    if not choice.held:
+    if not choice.is_verified:
         return 0
     if choice.precision == "fp16":
         print(_ON_CUDA)

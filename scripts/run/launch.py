@@ -1,28 +1,44 @@
 """Starts the servers, prints how to use them, keeps them running and stops them."""
 
 import os
+import shlex
 import signal
 import sys
 import time
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from frontend.database.engine import DATABASE_FAILURES, DatabaseUrlError
 from frontend.database.migrate import MigrationError
 from scripts.local_triton.checks import PreflightError
 from scripts.local_triton.server import TritonFailedError
-from scripts.run import demo_env, known_answers
-from scripts.run.ending import SIGNALS, Ending
+from scripts.run import known_answers
 from scripts.run.preflight import Choice, port_of
+from scripts.run.signals import SIGNALS, interruptible
 from scripts.run.stack import Stack
 
 _WATCH_SECONDS = 0.2
+# Variables for shells, and for the next start.
+_ENV_FILE = "demo.env"
+
+
+def write_env(path: Path, values: Mapping[str, str]) -> None:
+    """Write variables for a shell to source. The file has keys, so only its owner can read it."""
+    path.unlink(missing_ok=True)
+    path.touch(mode=0o600)
+    path.write_text("".join(f"{name}={shlex.quote(value)}\n" for name, value in values.items()), encoding="utf-8")
+
+
+def read_env(path: Path) -> dict[str, str]:
+    """The variables of the file, or none before the first complete start."""
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    return dict(line.split("=", 1) for line in shlex.split(text))
 
 
 def welcome(url: str, key: str, more: Path, seconds: float) -> str:
     """The final lines on screen: the address, the key, and a first command to paste."""
-    # Where curl would ask a proxy; a shell that has read the file asks none.
+    # Without this, curl asks the proxy of a shell that has not sourced the file.
     direct = "--noproxy 127.0.0.1 " if urllib.request.getproxies().keys() & {"http", "all"} else ""
     return f"""
 Quartet is ready after {seconds:.0f} s. Ctrl-C stops it; {more} has what other shells need.
@@ -37,10 +53,9 @@ Quartet is ready after {seconds:.0f} s. Ctrl-C stops it; {more} has what other s
 
 
 def prepare(choice: Choice) -> Stack | None:
-    """The product with its database opened; None, and a sentence, where that fails."""
+    """The product with its database opened; if that fails, print why and return None."""
     choice.state.mkdir(parents=True, exist_ok=True)
-    kept = demo_env.read(choice.state / demo_env.FILE)
-    stack = Stack(port_of(choice.port), os.environ, work=choice.state, kept=kept)
+    stack = Stack(port_of(choice.port), os.environ, work=choice.state, previous=read_env(choice.state / _ENV_FILE))
     try:
         stack.open_database()
     except (MigrationError, DatabaseUrlError, *DATABASE_FAILURES) as error:
@@ -50,30 +65,29 @@ def prepare(choice: Choice) -> Stack | None:
 
 
 def launch(stack: Stack, choice: Choice, signals: Sequence[signal.Signals] = SIGNALS) -> int:
-    """Until one of ``signals``; answers the exit code, 1 where the models are not what they should be."""
-    started, as_known = time.monotonic(), True
-    # A second interrupt skips the wait for requests in flight.
-    ending = Ending(stack.hurry, signals)
+    """Run until one of ``signals``. Return the exit status, 1 if the models do not answer as they should."""
+    started, is_correct = time.monotonic(), True
 
     def mend() -> None:
         if reason := stack.mend():
             raise TritonFailedError(reason)
 
     try:
-        stack.start()
-        path, values = choice.state / demo_env.FILE, {**stack.environment(), **known_answers.told(choice)}
-        demo_env.write(path, values)
-        print(welcome(stack.url, stack.api_key, path, time.monotonic() - started), flush=True)
-        as_known = known_answers.hold(choice, values, watch=mend)
-        while True:
-            time.sleep(_WATCH_SECONDS)
-            mend()
+        # A second interrupt skips the wait for requests in flight.
+        with interruptible(stack.hurry, signals):
+            stack.start()
+            path, values = choice.state / _ENV_FILE, {**stack.environment(), **known_answers.variables(choice)}
+            write_env(path, values)
+            print(welcome(stack.url, stack.api_key, path, time.monotonic() - started), flush=True)
+            is_correct = known_answers.verify(choice, values, watch=mend)
+            while True:
+                time.sleep(_WATCH_SECONDS)
+                mend()
     except KeyboardInterrupt:
         print("\nstopping", flush=True)
     except (PreflightError, TritonFailedError, *DATABASE_FAILURES) as error:
         print(error, file=sys.stderr)
         return 1
     finally:
-        ending.begins()
         stack.stop()
-    return 0 if as_known else 1
+    return 0 if is_correct else 1

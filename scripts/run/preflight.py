@@ -1,14 +1,14 @@
-"""What can be told to be wrong before anything is installed, exported or started; each in one sentence.
+"""Checks before anything is installed, exported or started. Each error is one sentence.
 
     python -m scripts.run.preflight run --port 8080 --models demo
 
-Only the standard library is needed: a machine that has nothing yet runs this first.
+It needs only the standard library: a new machine runs this first.
 """
 
 import signal
 
 if __name__ == "__main__":
-    # Ctrl-C ends it at once and without a traceback while modules load, and where the caller has had it ignored.
+    # Ctrl-C ends it at once, without a traceback, even if the caller ignores SIGINT.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 import argparse
@@ -44,7 +44,7 @@ _PRECISIONS = {"run": ("auto", "int8", "bf16", "fp32"), "export": ("auto", "int8
 
 @dataclass(frozen=True)
 class Choice:
-    """What to do, with which models, and which facts they are held to; ``port`` and ``state`` are for ``run``."""
+    """An action on models, and the facts to compare them with; ``port`` and ``state`` are for ``run``."""
 
     action: str
     models: str = "demo"
@@ -56,38 +56,38 @@ class Choice:
     facts: str = ""
 
     @property
-    def held(self) -> bool:
-        """Whether the models are held to facts without being asked to: the published ones, or those that are given."""
+    def is_verified(self) -> bool:
+        """Whether the models are compared with facts: the given ones, or the published ones of the hub's models."""
         return bool(self.facts) or self.models == "hub"
 
     @property
     def known_facts(self) -> str:
-        """Those that are known of the models, or nothing where a folder has whatever it has."""
+        """The facts about the models, or empty if nothing is known about those of a folder."""
         return self.facts or ("" if self.models == "folder" else self.models)
 
     @property
     def models_text(self) -> str:
-        """The models, as they are asked for."""
+        """The choice of models as the user writes it."""
         folder = f" FOLDER={self.folder}" if self.folder else ""
         strict = f" STRICT={self.strict}" if self.strict else ""
         return f"MODELS={self.models}{folder} PRECISION={self.precision}{strict}"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The fields of a ``Choice`` but its action; their values are checked by ``check``, in words that help."""
+    """Add an argument for each field of a ``Choice`` except its action. ``check`` checks their values."""
     parser.add_argument("--models", default="demo", help="demo, hub or folder")
     parser.add_argument("--folder", default="", help="for --models folder: checkpoints laid out as on the hub")
-    parser.add_argument("--precision", default="auto", help="the first that is tried: auto, int8, bf16 or fp32")
-    parser.add_argument("--strict", default="", help="1: in that precision or not at all")
+    parser.add_argument("--precision", default="auto", help="the first to try: auto, int8, bf16 or fp32")
+    parser.add_argument("--strict", default="", help="1: fail if that precision is not good enough")
     parser.add_argument("--port", default="8080")
     parser.add_argument("--state", type=Path, default=state.BUILD, help="the folder of keys and logs")
-    parser.add_argument("--facts", default="", help="a file of facts that the models are held to (hub: the published)")
+    parser.add_argument("--facts", default="", help="a file of facts to compare the models with (hub: the published)")
 
 
 def check(choice: Choice) -> list[str]:
-    """Ask what costs least first; returns a line for each model that cannot be exported while others can.
+    """Check cheap things first. Return a line for each model that cannot be exported while others can.
 
-    Raises ``PreflightError`` with the first thing that is wrong.
+    Raises ``PreflightError`` for the first fault.
     """
     faults: list[str] = []
     check_models(choice)
@@ -113,7 +113,7 @@ def check(choice: Choice) -> list[str]:
 
 
 def check_models(choice: Choice) -> None:
-    """Names, and what goes together."""
+    """Check names and combinations."""
     if choice.models not in _SOURCES:
         raise PreflightError(f"MODELS={choice.models}: must be one of {', '.join(_SOURCES)}")
     precisions = _PRECISIONS[choice.action]
@@ -137,7 +137,7 @@ def port_of(text: str) -> int:
 
 
 def check_python() -> None:
-    """Debian packages Python without virtual environments."""
+    """Check that Python can make virtual environments, which Debian packages separately."""
     if not (_VENV / "bin" / "pip").exists() and not importlib.util.find_spec("ensurepip"):
         version = sysconfig.get_python_version()
         raise PreflightError(
@@ -146,7 +146,7 @@ def check_python() -> None:
 
 
 def missing(choice: Choice) -> list[str]:
-    """The models of the choice that were never exported."""
+    """The models of the choice that are not exported yet."""
     return stamp.missing(state.REPOSITORY, MODELS, choice.models)
 
 
@@ -163,7 +163,7 @@ def check_machine(choice: Choice) -> None:
 
 
 def needs(choice: Choice) -> list[Need]:
-    """The disk that installing and exporting will take."""
+    """The disk space that installation and export will take."""
     packages = [] if (_VENV / "installed").is_file() else [_PACKAGES]
     if not (models := missing(choice)):
         return packages
@@ -176,9 +176,9 @@ def _source(choice: Choice) -> Source:
 
 
 def check_source(source: Source) -> list[str]:
-    """A line for each model that the source cannot give, as far as can be told within seconds.
+    """A line for each model that the source lacks, as far as a check of seconds finds.
 
-    Raises ``PreflightError`` where it can give none.
+    Raises ``PreflightError`` if it has none.
     """
     try:
         faults = faults_but_not_all(source, MODELS)
@@ -188,14 +188,14 @@ def check_source(source: Source) -> list[str]:
 
 
 def plan(choice: Choice) -> str:
-    """What the first start lays down before it is ready, and how long that takes; nothing where all is there."""
+    """The disk space and time that the first start takes, or empty if nothing is missing."""
     minutes = _MINUTES | (_DEMO_MINUTES if choice.models == "demo" else {})
     lines = [f"  {need}{minutes.get(need.what, '')}" for need in needs(choice)]
     return "\n".join(["Before the first start:", *lines]) if lines else ""
 
 
 def main() -> int:
-    # Where it is a mirror of the hub.
+    # A mirror of the hub may run on this machine.
     spare_this_machine(os.environ)
     parser = argparse.ArgumentParser(description="Check what can be checked before anything is installed.")
     parser.add_argument("action", choices=tuple(_PRECISIONS))

@@ -1,4 +1,4 @@
-"""One Triton and one frontend on this machine, which are started, kept going and stopped together."""
+"""One Triton and one frontend on this machine, started, restarted and stopped together."""
 
 import json
 import secrets
@@ -39,9 +39,9 @@ _API_KEY, _JWT_SECRET = f"{PREFIX}API_KEY", f"{PREFIX}JWT_SECRET"
 
 
 class Stack:
-    """One Triton over ``repository`` and one frontend, with logs in ``work``, that live and die together.
+    """One Triton over ``repository`` and one frontend, with logs in ``work``.
 
-    ``kept`` is what a run before told its callers (see ``environment``): key and secret of these go on.
+    ``previous`` is the ``environment`` of an earlier run, whose key and secret stay valid.
     """
 
     def __init__(
@@ -50,14 +50,14 @@ class Stack:
         environ: Mapping[str, str],
         repository: Path = REPOSITORY,
         work: Path = BUILD,
-        kept: Mapping[str, str] = MappingProxyType({}),
+        previous: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.url = f"http://127.0.0.1:{port}"
         self.fit = fit.of_this_machine(environ)
         self._environ = with_defaults(environ, {**self.fit.settings(), **_own_folders(work)})
         self._settings = Settings.from_env(self._environ)
-        self.api_key = kept.get(_API_KEY, "")
-        self.jwt_secret = self._settings.jwt_secret or kept.get(_JWT_SECRET) or secrets.token_hex(32)
+        self.api_key = previous.get(_API_KEY, "")
+        self.jwt_secret = self._settings.jwt_secret or previous.get(_JWT_SECRET) or secrets.token_hex(32)
         self._port = port
         self._repository, self._work = repository, work
         self.triton = LocalTriton(repository, work / "triton", config_name=fit.CONFIG_NAME)
@@ -68,7 +68,7 @@ class Stack:
 
     @property
     def addresses(self) -> dict[str, str]:
-        """Triton's services, by the names they have in an environment."""
+        """Triton's services, by environment variable."""
         ports = self.triton.ports
         return {
             f"{PREFIX}TRITON": f"127.0.0.1:{ports.grpc}",
@@ -81,9 +81,9 @@ class Stack:
         return self._work / "frontend.log"
 
     def environment(self) -> dict[str, str]:
-        """What callers, and commands of the frontend in any folder, need to reach this one.
+        """The variables that callers and the frontend's commands need, in any folder.
 
-        A setting that the file of a secret has is left to it, since nobody may say it twice.
+        A secret that has a file is left out, because setting it twice is an error.
         """
         tokens = Tokens(self._settings.jwt_audience, self._settings.jwt_issuer, self.jwt_secret)
         values = {
@@ -98,7 +98,7 @@ class Stack:
         return {name: value for name, value in values.items() if f"{name}{FROM_FILE}" not in self._environ}
 
     def open_database(self) -> None:
-        """Make the database ready, or tell why that cannot be."""
+        """Migrate the database, or raise why that fails."""
         with_registry(self._settings, Registry.orgs)
 
     def start(self) -> None:
@@ -123,7 +123,7 @@ class Stack:
         if models and len(reasons) == len(models):
             raise next(iter(reasons.values()))
         for reason in reasons.values():
-            # What follows the first line is a traceback, which Triton's log has too.
+            # The other lines are a traceback, which is in Triton's log.
             print(f"not served: {str(reason).partition(chr(10))[0]}", file=sys.stderr, flush=True)
         self._not_loaded = set(reasons)
 
@@ -140,12 +140,12 @@ class Stack:
         self._frontend = start_child(command, environment, self._frontend_log)
 
     def _failed(self) -> set[str]:
-        """The models that could not be exported: the others are served without them."""
+        """The models that could not be exported."""
         found = read_exports(self._repository, self._settings.served.triton_models)
-        return {model for model, its in found.items() if its.failed}
+        return {model for model, export in found.items() if export.failed}
 
     def _without(self, failed: Collection[str]) -> dict[str, str]:
-        """Settings by which the frontend serves what it is to serve and has none of these Triton models."""
+        """Settings by which the frontend serves the offer without these Triton models."""
         served = self._settings.served
         voices = [voice.name for voice in served.voices if voice.triton_model not in failed]
         models = [
@@ -164,7 +164,7 @@ class Stack:
         raise TritonFailedError(self.failure() or f"not ready within {_READY_SECONDS} s: {lacking}")
 
     def _lacking(self) -> str:
-        """What is not ready, or empty."""
+        """The models that are not ready, or empty."""
         try:
             with DIRECT.open(f"{self.url}/health/ready", timeout=2) as answer:
                 body = answer.read()
@@ -177,7 +177,7 @@ class Stack:
         )
 
     def failure(self) -> str:
-        """What stopped unexpectedly, or empty."""
+        """A sentence about what stopped unexpectedly, or empty."""
         if not self.triton.alive():
             return f"Triton stopped; its log is {self.triton.log}"
         if self._frontend is not None and self._frontend.poll() is not None:
@@ -185,10 +185,9 @@ class Stack:
         return ""
 
     def mend(self) -> str:
-        """Start again what stopped by itself, with a line about it to standard error.
+        """Restart what stopped unexpectedly, and print a line about it.
 
-        Answers why it cannot go on, or nothing. While Triton is away, the frontend answers 502 and finds it when it is
-        back.
+        Returns the reason if a restart cannot help, else empty. While Triton is away, the frontend answers 502.
         """
         reason = self.failure()
         if not reason:
@@ -205,43 +204,43 @@ class Stack:
                 self._stop_frontend(self._frontend)
                 self._start_frontend()
         except (PreflightError, TritonFailedError) as error:
-            # The next turn tries again, after a longer pause.
+            # The next call tries again after a longer pause.
             print(error, file=sys.stderr, flush=True)
         return ""
 
     def stop(self) -> None:
-        """The frontend first, so that it finishes what it has begun; then Triton, at once where nothing ran yet."""
+        """Stop the frontend, which finishes its requests, and then Triton, at once if it has served nothing."""
         if self._frontend is not None:
             self._stop_frontend(self._frontend)
         self.triton.stop(at_once=not self._started)
 
     def _stop_frontend(self, frontend: "subprocess.Popen[bytes]") -> None:
-        # No proxy needs time to see that it goes, as it would after SIGTERM.
+        # After SIGTERM it would wait for proxies to notice.
         stop_child(frontend, self._settings.stop_seconds + _GRACE_SECONDS, signal.SIGINT)
 
     def hurry(self) -> None:
-        """During a stop: do not wait for requests in flight."""
+        """During a stop, do not wait for requests in flight."""
         if self._frontend is not None:
             self._frontend.send_signal(signal.SIGINT)
 
 
 def with_defaults(environ: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
-    """The environment, and ``values`` for the settings of which neither it nor the settings' file says anything."""
-    said, _ = read(environ)
-    return {**environ, **{f"{PREFIX}{name.upper()}": value for name, value in values.items() if name not in said}}
+    """The environment, and ``values`` for the settings that neither it nor the settings' file has."""
+    set_values, _ = read(environ)
+    return {**environ, **{f"{PREFIX}{name.upper()}": value for name, value in values.items() if name not in set_values}}
 
 
 def _own_folders(work: Path) -> dict[str, str]:
-    """A second Quartet of a checkout has a database and charges of its own."""
+    """A second Quartet of a checkout has its own database and charges."""
     if work == BUILD:
         return {}
     return {"database": f"sqlite:///{work.absolute()}/quartet.sqlite3", "usage_folder": str(work / "usage")}
 
 
-async def demo_key(registry: Registry, name: str, kept: str) -> str:
-    """The key that was kept, where it still opens something; else a new one, in the place of any of this name."""
-    if kept and await registry.find([api_key.digest(kept)]):
-        return kept
+async def demo_key(registry: Registry, name: str, previous: str) -> str:
+    """The previous key if it is still valid, else a new one, which replaces any of this name."""
+    if previous and await registry.find([api_key.digest(previous)]):
+        return previous
     for entry in await registry.entries():
         if entry.name == name and entry.revoked_at is None:
             await registry.revoke(entry.prefix)

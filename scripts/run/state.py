@@ -1,7 +1,7 @@
-"""The folder of one Quartet on this machine, and the models it shares with others of the same checkout.
+"""Locks of the folder of one Quartet, and of the models it shares with others of the same checkout.
 
-Both are claimed by locks of the kernel, which end with the process that holds them: what a killed one leaves behind is
-nobody's. Only the standard library is needed, since it is asked before anything is installed.
+The kernel releases them when their process ends. Only the standard library is needed, because preflight runs before
+anything is installed.
 """
 
 import fcntl
@@ -23,7 +23,7 @@ _TIME = "%Y-%m-%d %H:%M:%S"
 
 
 def check_writable(folder: Path) -> None:
-    """``PreflightError`` for what a start with its state in ``folder`` writes to and may not, as what is another's."""
+    """Raise ``PreflightError`` if a start with its state in ``folder`` may not write to one of its files."""
     tops = [top for top in (Path(".venv"), BUILD, Path("data"), REPOSITORY, folder) if top.exists()]
     for path in (Path(), *tops, *(each for top in tops for each in (*top.glob("*"), *top.glob("*/*/")))):
         if path.exists() and not os.access(path, os.W_OK, effective_ids=True):
@@ -61,7 +61,7 @@ def _rewrite(file: IO[str], text: str) -> None:
 
 @contextmanager
 def folder_in_use(folder: Path, port: int) -> Iterator[None]:
-    """Keep the folder of keys, logs and database meanwhile; ``PreflightError`` says who has it."""
+    """Lock the folder of keys, logs and database; ``PreflightError`` says which process has it."""
     with _open(folder / _RUNNING) as file:
         _claim(file, folder)
         # In local time.
@@ -70,7 +70,7 @@ def folder_in_use(folder: Path, port: int) -> Iterator[None]:
 
 
 def check_folder(folder: Path) -> None:
-    """``PreflightError`` as ``folder_in_use`` raises it, before anything is begun."""
+    """Raise ``PreflightError`` as ``folder_in_use`` does, without locking."""
     if (folder / _RUNNING).is_file():
         with _open(folder / _RUNNING) as file:
             _claim(file, folder)
@@ -82,7 +82,7 @@ def _claim(file: IO[str], folder: Path) -> None:
     try:
         who = json.loads(file.read())
     except ValueError:
-        # It has the lock and has not written yet.
+        # That process has the lock and has not written yet.
         raise PreflightError(f"another Quartet starts in {folder} just now") from None
     pid, port = who["pid"], who["port"]
     raise PreflightError(
@@ -94,9 +94,9 @@ def _claim(file: IO[str], folder: Path) -> None:
 
 @contextmanager
 def models_in_use(choice: str, export: Callable[[], None], lock: Path = MODELS_LOCK) -> Iterator[None]:
-    """Keep the model repository at the models of ``choice`` meanwhile, together with others that run on them.
+    """Share the model repository with others that run on the models of ``choice``; the first one exports them.
 
-    Who is alone exports first. ``PreflightError`` where another runs on other models, or exports just now.
+    ``PreflightError`` if another Quartet runs on other models, or is exporting.
     """
     with _open(lock) as file:
         if _is_alone(file, choice):
@@ -107,7 +107,7 @@ def models_in_use(choice: str, export: Callable[[], None], lock: Path = MODELS_L
 
 
 def check_models(choice: str, lock: Path = MODELS_LOCK) -> None:
-    """``PreflightError`` as ``models_in_use`` raises it, before anything is begun."""
+    """Raise ``PreflightError`` as ``models_in_use`` does, without locking."""
     if lock.is_file():
         with _open(lock) as file:
             _is_alone(file, choice)

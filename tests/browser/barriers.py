@@ -1,4 +1,4 @@
-"""What keeps people from using a page, as axe-core finds it: in light and dark, on a desk and on a phone."""
+"""Violations of accessibility rules, as axe-core finds them: in light and dark, on a desk and on a phone."""
 
 from importlib.resources import files
 from typing import Any
@@ -6,13 +6,13 @@ from typing import Any
 from playwright.async_api import Page
 
 _AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
-# All that is another in the dark, and on a phone.
+# Rules whose result can differ in the dark, and on a phone.
 _COLOURS = ["color-contrast"]
 _ROOM = [*_COLOURS, "scrollable-region-focusable", "target-size", "meta-viewport"]
 
 
 async def barriers(page: Page) -> list[tuple[str, str, list[str]]]:
-    """The look, the rule and the elements of each violation; ``overflow`` where something lies beside the window."""
+    """The look, the rule and the elements of each violation; ``overflow`` if something is wider than the window."""
     await page.evaluate(_AXE)
     found = []
     for look, width, scheme, rules in (

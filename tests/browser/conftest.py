@@ -4,12 +4,13 @@ import shutil
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
 import pytest_asyncio
 import soundfile
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import Browser, Locator, Page, async_playwright
 
 from client.recordings import SAMPLE_RATE, recordings
 
@@ -23,6 +24,11 @@ class Seen:
 
     asked: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
+
+    @property
+    def origins(self) -> set[str]:
+        """The servers that were asked; a page also asks for addresses that it makes of its files."""
+        return {urlsplit(url).netloc for url in self.asked if not url.startswith(("blob:", "about:"))}
 
     def watch(self, page: Page) -> None:
         page.on("request", lambda request: self.asked.append(request.url))
@@ -64,7 +70,7 @@ def seen() -> Seen:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def tab(browser: Browser, seen: Seen) -> AsyncIterator[Page]:
-    """A tab of its own, watched from its first request on."""
+    """A tab for the tests of a file, watched from its first request on."""
     page = await browser.new_page()
     # The files that the page makes addresses of: its policy lets it play them, and not fetch them.
     await page.add_init_script(
@@ -73,12 +79,32 @@ async def tab(browser: Browser, seen: Seen) -> AsyncIterator[Page]:
     )
     seen.watch(page)
     yield page
+    assert await page.context.cookies() == []
     await page.context.close()
 
 
 @pytest.fixture(autouse=True)
-def _nothing_went_wrong(seen: Seen) -> Iterator[None]:
-    """In the tab, while a test had it."""
+def _no_fault_and_no_other_server(seen: Seen) -> Iterator[None]:
+    """No page has an error while a test uses it, or asks another server than its own."""
     yield
     found, seen.faults = seen.faults, []
     assert found == []
+    assert len(seen.origins) <= 1, seen.origins
+
+
+def panel(page: Page, name: str) -> Locator:
+    """A panel of the playground."""
+    return page.get_by_role("tabpanel", name=name, exact=True)
+
+
+async def show(page: Page, name: str) -> Locator:
+    """Choose a tab; its panel."""
+    await page.get_by_role("tab", name=name, exact=True).click()
+    return panel(page, name)
+
+
+async def press(page: Page, name: str, button: str = "") -> Locator:
+    """Press the button of a panel, which has the name of the panel unless it is given; the panel."""
+    shown = await show(page, name)
+    await shown.get_by_role("button", name=button or name, exact=True).click()
+    return shown

@@ -6,12 +6,13 @@ from contextlib import asynccontextmanager
 from playwright.async_api import Page
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from frontend.access.registry import Registry
 from frontend.app import create_app
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 from tests.conftest import ProductServer
-from tests.fakes import FakeTriton
+from tests.fakes import FakeTriton, add_key
 
 
 @asynccontextmanager
@@ -30,6 +31,18 @@ async def served(settings: Settings, triton: FakeTriton | None = None) -> AsyncI
     await server.start_server()
     yield str(server.make_url("/")).rstrip("/")
     await server.close()
+
+
+@asynccontextmanager
+async def served_with_key(
+    settings: Settings, key: str, org: str, triton: FakeTriton | None = None
+) -> AsyncIterator[str]:
+    """The address of an application that knows a key of an organisation."""
+    async with database_of(settings) as engine:
+        await Registry(engine).create_org(org, None)
+        await add_key(Registry(engine), key, org=org)
+    async with served(settings, triton) as address:
+        yield address
 
 
 async def open_with_key(tab: Page, url: str, key: str, path: str) -> None:

@@ -1,4 +1,4 @@
-"""The pages in Debian's Chromium before a fake Triton: who can use them, what markup does, what is told of trouble."""
+"""The pages in Debian's Chromium before a fake Triton: accessibility, markup, progress and errors."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,45 +8,31 @@ import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from frontend.access import api_key
-from frontend.access.registry import Registry
 from tests.browser.barriers import barriers
-from tests.browser.conftest import Seen
-from tests.browser.served import database_of, open_with_key, served
+from tests.browser.conftest import Seen, panel, press, show
+from tests.browser.served import open_with_key, served_with_key
 from tests.conftest import settings_in
-from tests.fakes import FakeTriton, add_key
+from tests.fakes import FakeTriton
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 KEY = api_key.new_key()
-# Each of them would say so.
+# Each of them would set ``window.hurt``.
 MARKUP = "<img src=x onerror='window.hurt = 1'><script>window.hurt = 1;\"><b>"
 
 _FILE = {"name": f"{MARKUP}.wav", "mimeType": "audio/wav", "buffer": b"RIFF"}
 
 
-class SlowTriton(FakeTriton):
-    """Answers when it is told to."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.held = asyncio.Event()
-        self.held.set()
-        self.wait = self.held.wait
+@pytest.fixture(scope="module")
+def triton() -> FakeTriton:
+    return FakeTriton()
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def triton() -> SlowTriton:
-    return SlowTriton()
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def url(tmp_path_factory: pytest.TempPathFactory, triton: SlowTriton) -> AsyncIterator[str]:
+async def url(tmp_path_factory: pytest.TempPathFactory, triton: FakeTriton) -> AsyncIterator[str]:
     """The address of the application, with ``KEY`` of an organisation called as markup."""
-    settings = settings_in(tmp_path_factory.mktemp("pages"))
-    async with database_of(settings) as engine:
-        await Registry(engine).create_org("<b onclick=hurt()>acme", None)
-        await add_key(Registry(engine), KEY, org="<b onclick=hurt()>acme")
-    async with served(settings, triton) as address:
+    folder = tmp_path_factory.mktemp("pages")
+    async with served_with_key(settings_in(folder), KEY, "<b onclick=hurt()>acme", triton) as address:
         yield address
 
 
@@ -59,10 +45,7 @@ async def page(tab: Page, url: str) -> Page:
 
 
 async def _send(page: Page, name: str) -> None:
-    await page.get_by_role("tab", name=name, exact=True).click()
-    panel = page.get_by_role("tabpanel", name=name, exact=True)
-    await panel.get_by_role("button", name=name, exact=True).click()
-    await panel.locator(".result").wait_for()
+    await (await press(page, name)).locator(".result").wait_for()
 
 
 async def test_markup_stays_text_wherever_it_is_put(page: Page) -> None:
@@ -82,7 +65,7 @@ async def test_markup_stays_text_wherever_it_is_put(page: Page) -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/dashboard", "/docs"])
-async def test_nothing_keeps_people_from_using_a_page(page: Page, url: str, path: str) -> None:
+async def test_a_page_has_no_barriers(page: Page, url: str, path: str) -> None:
     await page.goto(f"{url}{path}")
     await page.locator({"/": "td[data-state]", "/dashboard": "#limits tr", "/docs": ".copied"}[path]).first.wait_for()
     assert await barriers(page) == []
@@ -109,44 +92,41 @@ async def _drop(page: Page, *names: str) -> None:
 
 
 async def test_a_file_that_is_dropped_is_chosen_and_a_text_is_not(page: Page) -> None:
-    await page.get_by_role("tab", name="Transcribe", exact=True).click()
+    await show(page, "Transcribe")
     await _drop(page, "dropped.wav", "other.wav")
     await expect(page.locator("#chosen")).to_have_text("dropped.wav")
     assert await page.evaluate("document.getElementById('file').files[0].name") == "dropped.wav"
-    alert = page.get_by_role("tabpanel", name="Transcribe", exact=True).get_by_role("alert")
+    alert = panel(page, "Transcribe").get_by_role("alert")
     await expect(alert).to_have_text("One recording at a time: dropped.wav was taken, and 1 more was not.")
     await _drop(page)
     await expect(page.locator("#chosen")).to_have_text("dropped.wav")
 
 
-async def test_what_takes_long_is_told_of_and_cancelled(page: Page, triton: SlowTriton) -> None:
-    triton.held.clear()
-    await page.get_by_role("tab", name="Compare", exact=True).click()
-    panel = page.get_by_role("tabpanel", name="Compare", exact=True)
-    await panel.get_by_role("button", name="Compare", exact=True).click()
-    await expect(panel.get_by_role("progressbar")).to_be_visible()
-    await expect(panel.get_by_text("working, 1 s")).to_be_visible()
-    await panel.get_by_role("button", name="Cancel").click()
-    await expect(panel.get_by_role("alert")).to_have_text("Cancelled.")
-    triton.held.set()
+async def test_a_long_request_shows_its_progress_and_can_be_cancelled(
+    page: Page, triton: FakeTriton, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as held:
+        held.setattr(triton, "wait", asyncio.Event().wait)
+        sent = await press(page, "Compare")
+        await expect(sent.get_by_role("progressbar")).to_be_visible()
+        await expect(sent.get_by_text("working, 1 s")).to_be_visible()
+        await sent.get_by_role("button", name="Cancel").click()
+        await expect(sent.get_by_role("alert")).to_have_text("Cancelled.")
     await _send(page, "Compare")
-    await expect(panel.get_by_role("alert")).to_have_count(0)
+    await expect(sent.get_by_role("alert")).to_have_count(0)
 
 
-async def test_what_is_lacking_is_told_and_nothing_is_sent(page: Page, seen: Seen) -> None:
-    await page.get_by_role("tab", name="Transcribe", exact=True).click()
-    panel = page.get_by_role("tabpanel", name="Transcribe", exact=True)
-    send = panel.get_by_role("button", name="Transcribe", exact=True)
-    await send.click()
-    await expect(panel.get_by_role("alert")).to_have_text("Record something, or choose a file first.")
+async def test_a_request_without_a_file_or_a_key_is_not_sent(page: Page, seen: Seen) -> None:
+    sent = await press(page, "Transcribe")
+    await expect(sent.get_by_role("alert")).to_have_text("Record something, or choose a file first.")
     await page.get_by_role("button", name="Forget the key").click()
-    await send.click()
+    await press(page, "Transcribe")
     await expect(page.locator("#message")).to_have_text("An API key is needed.")
     await expect(page.get_by_label("API key")).to_be_focused()
     assert not [url for url in seen.asked if url.endswith("/transcriptions")]
 
 
-async def test_the_start_page_says_which_model_is_away(tab: Page, url: str, triton: SlowTriton) -> None:
+async def test_the_start_page_says_which_model_is_away(tab: Page, url: str) -> None:
     await tab.goto(f"{url}/")
     await expect(tab.locator("#state")).to_have_text("Ready: every model answers")
     row = tab.get_by_role("row", name="embed-m3")
@@ -156,7 +136,7 @@ async def test_the_start_page_says_which_model_is_away(tab: Page, url: str, trit
     await expect(tab.locator("#state")).to_have_text("Not ready: required models are not ready")
     await expect(row).to_contain_text("away: no Triton answers for it")
     await expect(tab.get_by_role("row", name="tts-1-hd")).to_contain_text("(piper_amy)")
-    # Where health has a port of its own.
+    # As if health were on the admin port.
     await tab.route("**/health/ready", lambda route: route.fulfill(status=404, json={}))
     await tab.goto(f"{url}/")
     await expect(row).to_be_visible()
@@ -173,7 +153,7 @@ _AWAY = {
 
 
 @pytest.mark.parametrize("path", ["/", "/playground"])
-async def test_what_the_demos_models_can_do_is_told_of_them_alone(tab: Page, url: str, path: str) -> None:
+async def test_what_the_demos_models_can_do_is_shown_for_the_demo_alone(tab: Page, url: str, path: str) -> None:
     await tab.goto(f"{url}{path}")
     await expect(tab.locator("#bounds")).to_contain_text("Whisper base understands people in 99 languages")
     offer = await (await tab.request.get(f"{url}/offer.json")).json()
@@ -210,7 +190,7 @@ async def test_the_first_voice_is_a_natural_one(tab: Page, url: str) -> None:
     await expect(tab.get_by_label("ryan")).to_be_checked()
 
 
-async def test_what_is_put_into_a_client_is_this_address(tab: Page, url: str) -> None:
+async def test_the_copied_base_url_and_request_have_this_address(tab: Page, url: str) -> None:
     await tab.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=url)
     await tab.goto(f"{url}/")
     await tab.get_by_role("button", name="Copy the base URL").click()
@@ -220,8 +200,3 @@ async def test_what_is_put_into_a_client_is_this_address(tab: Page, url: str) ->
     await tab.get_by_role("button", name="Copy the request").click()
     await expect(tab.get_by_role("button", name="Copy the request")).to_have_text("Copied")
     assert f'base_url="{url}/v1"' in await tab.evaluate("navigator.clipboard.readText()")
-
-
-async def test_no_page_asks_another_server_or_sets_a_cookie(tab: Page, url: str, seen: Seen) -> None:
-    assert [asked for asked in seen.asked if not asked.startswith((f"{url}/", "blob:"))] == []
-    assert await tab.context.cookies() == []

@@ -9,14 +9,12 @@ import pytest_asyncio
 from playwright.async_api import Locator, Page, expect
 
 from frontend.access import api_key
-from frontend.access.registry import Registry
 from frontend.config.settings import Settings
 from frontend.pages.openapi import document
 from tests.browser.barriers import barriers
 from tests.browser.conftest import Seen
-from tests.browser.served import database_of, open_with_key, served
+from tests.browser.served import open_with_key, served_with_key
 from tests.conftest import settings_in
-from tests.fakes import add_key
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -38,9 +36,7 @@ _EXAMPLES = {
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def url(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
     settings = settings_in(tmp_path_factory.mktemp("reference"), chat_upstream="http://127.0.0.1:1/v1")
-    async with database_of(settings) as engine:
-        await add_key(Registry(engine), KEY)
-    async with served(settings) as address:
+    async with served_with_key(settings, KEY, "acme") as address:
         yield address
 
 
@@ -94,14 +90,14 @@ async def test_a_form_is_sent_with_its_file(page: Page) -> None:
     await expect(operation.locator("pre").last).to_contain_text('"param": "file"')
 
 
-async def test_what_is_not_json_is_not_sent(page: Page, seen: Seen) -> None:
+async def test_a_body_that_is_not_json_is_not_sent(page: Page, seen: Seen) -> None:
     await page.locator("#createRerank").get_by_label("Body", exact=True).fill("{")
     await page.locator("#createRerank").get_by_role("button", name="Send").click()
     await expect(page.locator("#createRerank").get_by_label("Body", exact=True)).to_be_focused()
     assert not [asked for asked in seen.asked if asked.endswith("/v1/rerank")]
 
 
-async def test_without_a_key_it_is_asked_for(page: Page) -> None:
+async def test_without_a_key_the_page_asks_for_one(page: Page) -> None:
     await page.get_by_role("button", name="Forget the key").click()
     await page.locator("#createEmbedding").get_by_role("button", name="Send").click()
     await expect(page.locator("#message")).to_have_text("An API key is needed.")
@@ -113,6 +109,6 @@ async def test_a_type_leads_to_its_schema(page: Page) -> None:
     await expect(page.locator("#EmbeddingList")).to_be_in_viewport()
 
 
-async def test_nothing_keeps_people_from_using_it(page: Page) -> None:
+async def test_the_reference_has_no_barriers(page: Page) -> None:
     await _send(page.locator("#createEmbedding"))
     assert await barriers(page) == []

@@ -16,7 +16,7 @@ from tests.examples import examples
 _PACKAGES = Path(sysconfig.get_path("purelib"))
 
 
-def test_every_curl_of_the_first_calls_is_asked_with_what_it_is_said_to_answer() -> None:
+def test_every_curl_example_of_the_first_calls_has_an_answer() -> None:
     found = list(examples(ROOT / "docs" / "start.md"))
     written = re.findall(r"^    curl ", (ROOT / "docs" / "start.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert len(found) == len(written) > 0
@@ -24,14 +24,14 @@ def test_every_curl_of_the_first_calls_is_asked_with_what_it_is_said_to_answer()
 
 
 @pytest.mark.parametrize("file", ["compose.embedded.yaml", "compose.registry.yaml", "tests/containers/stores.yaml"])
-def test_a_file_beside_composes_own_replaces_services_that_there_are(file: str) -> None:
+def test_an_additional_compose_file_changes_existing_services_alone(file: str) -> None:
     services = [
         yaml.safe_load((ROOT / name).read_text(encoding="utf-8"))["services"].keys() for name in ("compose.yaml", file)
     ]
     assert services[1] <= services[0]
 
 
-def test_what_the_frontends_image_leaves_out_is_in_the_packages() -> None:
+def test_the_files_that_the_image_leaves_out_exist_in_the_packages() -> None:
     spec = importlib.util.spec_from_file_location("slim", ROOT / "docker" / "slim.py")
     assert spec is not None
     assert spec.loader is not None
@@ -41,7 +41,7 @@ def test_what_the_frontends_image_leaves_out_is_in_the_packages() -> None:
     assert [pattern for pattern in patterns if "**" not in pattern and not list(_PACKAGES.glob(pattern))] == []
 
 
-def test_all_of_the_frontend_is_imported_where_no_extra_is_installed() -> None:
+def test_the_frontend_is_imported_without_optional_packages() -> None:
     code = """
 import runpy, sys
 sys.modules |= dict.fromkeys(("pandas", "pyarrow", "ray"))

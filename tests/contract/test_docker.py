@@ -24,9 +24,12 @@ STORES = ROOT / "tests" / "containers" / "stores.Dockerfile"
 BIN = Path(sys.executable).parent
 
 
-def _compose() -> dict[str, Any]:
-    loaded: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))
-    return loaded
+def _read(path: str) -> str:
+    """A file of the checkout."""
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+SERVICES: dict[str, Any] = yaml.safe_load(_read("compose.yaml"))["services"]
 
 
 @pytest.mark.parametrize(
@@ -40,7 +43,7 @@ def test_compose_fits_the_compose_specification(file: str) -> None:
 
 @pytest.mark.parametrize("profile", ["cpu", "gpu"])
 def test_a_profile_has_every_part_and_enough_shared_memory(profile: str) -> None:
-    parts = {name: service for name, service in _compose()["services"].items() if profile in service["profiles"]}
+    parts = {name: service for name, service in SERVICES.items() if profile in service["profiles"]}
     export = {"cpu": "export", "gpu": "export-gpu"}[profile]
     assert parts.keys() == {export, f"triton-{profile}", "frontend", "redis", "postgres"}
     assert export in parts[f"triton-{profile}"]["depends_on"]
@@ -49,12 +52,12 @@ def test_a_profile_has_every_part_and_enough_shared_memory(profile: str) -> None
 
 @pytest.mark.parametrize("profile", ["cpu", "gpu"])
 def test_compose_repeats_no_argument_that_tritons_image_has(profile: str) -> None:
-    given = {argument.partition("=")[0] for argument in _compose()["services"][f"triton-{profile}"]["command"]}
+    given = {argument.partition("=")[0] for argument in SERVICES[f"triton-{profile}"]["command"]}
     assert not given & {argument.partition("=")[0] for argument in arguments()}
 
 
 @pytest.mark.parametrize("dockerfile", DOCKERFILES, ids=lambda path: path.stem)
-def test_what_pip_installs_at_once_has_hashes_throughout_or_not_at_all(dockerfile: Path) -> None:
+def test_requirements_installed_together_all_have_hashes_or_none_has(dockerfile: Path) -> None:
     text = dockerfile.read_text(encoding="utf-8").replace("\\\n", " ")
     for command in re.findall(r"pip install[^&\n]*|\{PIP\} install[^&\n]*", text):
         names = re.findall(r"-r (?:/tmp/)?(\S+)", command)
@@ -69,49 +72,47 @@ def _requirements(name: str, dockerfile: Path) -> Path:
 
 
 def test_a_service_has_no_rights_and_bounds_of_memory_and_processors() -> None:
-    for name, service in _compose()["services"].items():
+    for name, service in SERVICES.items():
         confined = service["read_only"], service["cap_drop"], service["security_opt"]
         assert confined == (True, ["ALL"], ["no-new-privileges:true"]), name
         assert {"mem_limit", "cpus"} <= service.keys(), name
 
 
 def test_an_image_of_ours_has_the_tag_that_it_is_built_with() -> None:
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
-    images = {service["image"] for service in _compose()["services"].values() if "build" in service}
+    version = tomllib.loads(_read("pyproject.toml"))["project"]["version"]
+    images = {service["image"] for service in SERVICES.values() if "build" in service}
     assert images == {
         f"${{REGISTRY:-localhost/quartet}}/{name}:${{TAG:-{version}}}" for name in ("export", "frontend", "triton")
     }
-    assert f"\nTAG={version}\n" in (ROOT / ".env.example").read_text(encoding="utf-8")
+    assert f"\nTAG={version}\n" in _read(".env.example")
 
 
 def test_no_image_of_ours_is_pulled_from_strangers() -> None:
-    ours = [service for service in _compose()["services"].values() if "build" in service]
+    ours = [service for service in SERVICES.values() if "build" in service]
     assert {service["pull_policy"] for service in ours} == {"build"}
 
 
 def test_the_gpus_models_are_in_fp16_whatever_the_environment_says() -> None:
-    assert _compose()["services"]["export-gpu"]["command"][-2:] == ["--precision", "fp16"]
+    assert SERVICES["export-gpu"]["command"][-2:] == ["--precision", "fp16"]
 
 
 def test_the_settings_file_that_compose_mounts_is_good() -> None:
-    services = _compose()["services"]
-    (mounted,) = [volume for volume in services["frontend"]["volumes"] if "quartet.toml" in volume]
-    assert (
-        mounted == "${SETTINGS:-./docker/quartet.toml}:" + services["frontend"]["environment"]["QUARTET_CONFIG"] + ":ro"
-    )
+    service = SERVICES["frontend"]
+    (mounted,) = [volume for volume in service["volumes"] if "quartet.toml" in volume]
+    assert mounted == f"${{SETTINGS:-./docker/quartet.toml}}:{service['environment']['QUARTET_CONFIG']}:ro"
     Settings.from_env({f"{PREFIX}CONFIG": str(ROOT / "docker" / "quartet.toml")})
 
 
 def test_the_export_gets_the_folder_the_mirror_and_the_proxy() -> None:
-    export = _compose()["services"]["export"]
+    export = SERVICES["export"]
     assert {"HF_ENDPOINT", "HF_TOKEN", "HTTPS_PROXY", "NO_PROXY"} <= set(export["environment"])
     assert "${FOLDER:-./docker/no_models}:/folder:ro" in export["volumes"]
 
 
 @pytest.mark.parametrize("name", ["redis", "postgres"])
 def test_a_store_is_the_charts_pinned_and_with_a_health_check(name: str) -> None:
-    values = yaml.safe_load((ROOT / "docker/helm/quartet/values.yaml").read_text(encoding="utf-8"))
-    chart, service = values["images"][name], _compose()["services"][name]
+    values = yaml.safe_load(_read("docker/helm/quartet/values.yaml"))
+    chart, service = values["images"][name], SERVICES[name]
     tag, _, digest = service["image"].partition(":")[2].partition("@")
     assert (tag, digest) == (chart["tag"], chart["digest"])
     assert re.match(r"\d+\.\d+", tag)
@@ -120,12 +121,12 @@ def test_a_store_is_the_charts_pinned_and_with_a_health_check(name: str) -> None
 
 @pytest.mark.parametrize("name", ["triton", "triton-embedded", "frontend"])
 def test_an_image_has_a_health_check(name: str) -> None:
-    assert "HEALTHCHECK" in (ROOT / "docker" / f"{name}.Dockerfile").read_text(encoding="utf-8")
+    assert "HEALTHCHECK" in _read(f"docker/{name}.Dockerfile")
 
 
 @pytest.mark.parametrize("name", ["prometheus", "grafana"])
-def test_what_watches_is_pinned_private_and_has_its_files(name: str) -> None:
-    service = _compose()["services"][name]
+def test_prometheus_and_grafana_are_pinned_private_and_have_their_files(name: str) -> None:
+    service = SERVICES[name]
     assert service["profiles"] == ["observability"]
     assert re.fullmatch(r"[a-z/]+:v?\d+\.\d+\.\d+", service["image"])
     assert all(port.startswith("127.0.0.1:") for port in service["ports"])
@@ -135,38 +136,35 @@ def test_what_watches_is_pinned_private_and_has_its_files(name: str) -> None:
 
 def test_compose_sets_settings_that_exist() -> None:
     known = {f"{PREFIX}{name.upper()}" for name in (*Settings.__dataclass_fields__, "config")}
-    assert set(_compose()["services"]["frontend"]["environment"]) <= known
+    assert set(SERVICES["frontend"]["environment"]) <= known
 
 
 def test_the_example_of_an_environment_has_what_compose_reads() -> None:
-    read = set(re.findall(r"\$\{(\w+)", (ROOT / "compose.yaml").read_text(encoding="utf-8")))
-    example = (ROOT / ".env.example").read_text(encoding="utf-8")
+    read = set(re.findall(r"\$\{(\w+)", _read("compose.yaml")))
+    example = _read(".env.example")
     assert set(re.findall(r"^(\w+)=", example, re.MULTILINE)) == read
 
 
 def test_a_container_has_the_time_that_the_frontend_needs_to_stop() -> None:
-    services = _compose()["services"]
-    own = services["frontend"]
+    own = SERVICES["frontend"]
     fixed = {name: value for name, value in own["environment"].items() if "$" not in value}
     del fixed[f"{PREFIX}CONFIG"]
     assert int(own["stop_grace_period"].removesuffix("s")) >= Settings.from_env(fixed).stop_seconds
     # What it has begun needs its Triton to the end.
     assert {"triton-cpu", "triton-gpu"} <= own["depends_on"].keys()
     (waits,) = [word.partition("=")[2] for word in arguments() if word.startswith("--exit-timeout-secs=")]
-    assert int(services["triton-cpu"]["stop_grace_period"].removesuffix("s")) > int(waits)
+    assert int(SERVICES["triton-cpu"]["stop_grace_period"].removesuffix("s")) > int(waits)
 
 
-def test_the_image_is_asked_after_its_health_on_the_admin_port_that_no_host_gets() -> None:
-    text = (ROOT / "docker" / "frontend.Dockerfile").read_text(encoding="utf-8")
+def test_the_health_check_uses_the_admin_port_which_is_not_published() -> None:
+    text = _read("docker/frontend.Dockerfile")
     (port,) = re.findall(rf"{PREFIX}ADMIN_PORT=(\d+)", text)
     assert f"http://127.0.0.1:{port}/health/ready" in text
-    assert not [
-        published for published in _compose()["services"]["frontend"]["ports"] if published.endswith(f":{port}")
-    ]
+    assert not [published for published in SERVICES["frontend"]["ports"] if published.endswith(f":{port}")]
 
 
 @pytest.mark.parametrize("path", DOCKERFILES, ids=lambda p: p.name)
-def test_an_image_says_what_it_is_and_stands_on_one_base_that_can_be_replaced(path: Path) -> None:
+def test_an_image_has_labels_and_one_base_that_can_be_replaced(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     (base,) = re.findall(r"^ARG BASE=\S+?:(\S+)$", text, re.MULTILINE)
     # NVIDIA's registry could not be asked for one.
@@ -195,7 +193,7 @@ def test_a_dockerfile_copies_what_exists_and_runs_as_an_ordinary_user(path: Path
 
 def test_both_sides_of_triton_pin_the_same_numpy() -> None:
     files = ("frontend/requirements.txt", "model_repository/requirements.txt")
-    pins = {re.findall(r"^numpy==(.+)$", (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)[0] for name in files}
+    pins = {re.findall(r"^numpy==(.+)$", _read(name), re.MULTILINE)[0] for name in files}
     assert len(pins) == 1
 
 
@@ -236,7 +234,7 @@ def test_the_exports_image_selects_a_whole_export_and_keeps_it_until_something_c
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the frontend's image installs of this checkout, in a folder of its own."""
+    """A folder with what the frontend's image installs of this checkout."""
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("target")
     for name in ("pyproject.toml", "README.md"):
         shutil.copy(ROOT / name, source)
@@ -256,7 +254,7 @@ def test_the_quartet_command_runs_from_anywhere(installed: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize("package", ["frontend", "client"])
-def test_what_is_installed_has_every_file_of_the_package(installed: Path, package: str) -> None:
+def test_the_installed_package_has_every_file(installed: Path, package: str) -> None:
     def files(folder: Path) -> set[Path]:
         return {path.relative_to(folder) for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"}
 
@@ -264,5 +262,5 @@ def test_what_is_installed_has_every_file_of_the_package(installed: Path, packag
 
 
 def test_the_image_starts_the_command(installed: Path) -> None:
-    entry = re.findall(r'^ENTRYPOINT \["(.+)"\]$', (ROOT / "docker/frontend.Dockerfile").read_text(), re.MULTILINE)
+    entry = re.findall(r'^ENTRYPOINT \["(.+)"\]$', _read("docker/frontend.Dockerfile"), re.MULTILINE)
     assert (installed / "bin" / entry[0]).is_file()

@@ -1,11 +1,33 @@
-"""The parts of documents that come from the code are up to date."""
+"""Documents say what is so: parts come from the code, and what they say about apps is valid."""
+
+import re
+from pathlib import Path
 
 import pytest
 
+from frontend.config.settings import Settings
 from scripts.documents import PARTS, written
+from tests.conftest import ROOT
+
+REQUIREMENTS = ROOT / "lab" / "apps" / "requirements"
+OF_APPS = (ROOT / "docs" / "apps.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("document", PARTS)
-def test_a_document_is_written_anew_where_the_code_says_something_else(document: str) -> None:
+def test_a_document_is_what_the_code_generates(document: str) -> None:
     text, made = written(document)
     assert text == made, "make documents writes it anew"
+
+
+def test_the_aliases_of_apps_are_valid(tmp_path: Path) -> None:
+    path = tmp_path / "quartet.toml"
+    (aliases,) = re.findall(r"```toml\n(\[aliases\]\n.*?)```", OF_APPS, re.DOTALL)
+    path.write_text(aliases, encoding="utf-8")
+    assert Settings.from_env({"QUARTET_CONFIG": str(path)}).aliases.models["whisper-1"] == "stt-1"
+
+
+def test_apps_that_were_run_are_pinned_in_the_version_of_the_document() -> None:
+    pins = {pin for file in REQUIREMENTS.iterdir() for pin in file.read_text(encoding="utf-8").split()}
+    run = re.findall(r"\b((?:lang|llama|haystack|jina|whisper-)[a-z-]+) (\d+(?:\.\d+)+)", OF_APPS)
+    assert run
+    assert [f"{name}=={version}" for name, version in run if f"{name}=={version}" not in pins] == []

@@ -15,14 +15,13 @@ from frontend.operations.rerank import pipeline as rerank
 from frontend.operations.speech import pipeline as speech
 from frontend.operations.transcription import pipeline as transcription
 from frontend.text import tokens
-from scripts.run import gpus
 from tests.conftest import ROOT
 
 TRITON_MODELS = Served.of().triton_models
 TEXT = {model.operation: model.triton_model for model in MODELS.values() if model.max_tokens}
 REPOSITORY = ROOT / "model_repository"
-# Those that are written for the GPUs of this machine name them.
-OF_OTHERS = {*REPOSITORY.glob("*/configs/*.pbtxt")} - {*REPOSITORY.glob(f"*/configs/{gpus.CONFIG_NAME}.pbtxt")}
+# An operator may have written others, which name the GPUs of this machine.
+OF_OTHERS = {*REPOSITORY.glob("*/configs/*.pbtxt")} - {*REPOSITORY.glob("*/configs/gpus.pbtxt")}
 CONFIGS = sorted([*REPOSITORY.glob("*/config.pbtxt"), *OF_OTHERS])
 PIPER = [name for name in TRITON_MODELS if name.startswith("piper_")]
 
@@ -80,7 +79,7 @@ def test_models_of_a_kind_run_the_same_code(names: Iterable[str]) -> None:
 
 
 @pytest.mark.parametrize("name", TEXT.values())
-def test_a_long_text_leaves_an_instance_to_short_ones(name: str) -> None:
+def test_text_models_have_an_instance_beside_a_long_text(name: str) -> None:
     assert sum(group.count for group in _config(name).instance_group) == 2
 
 
@@ -99,7 +98,7 @@ def _on_gpus(name: str) -> Any:
 
 
 @pytest.mark.parametrize("name", ON_GPUS)
-def test_on_a_gpu_callers_find_the_model_that_they_find_on_a_processor(name: str) -> None:
+def test_on_a_gpu_a_model_has_the_inputs_and_outputs_of_a_processor(name: str) -> None:
     here, there = _config(name), _on_gpus(name)
     for config in (here, there):
         # What they differ in; callers see none of it.
@@ -124,5 +123,5 @@ def test_whisper_computes_in_fp16_on_a_gpu() -> None:
     assert {_on_gpus(name).parameters["compute_type"].string_value for name in whispers} == {"float16"}
 
 
-def test_what_is_best_on_a_processor_stays_there() -> None:
+def test_voices_have_no_configuration_for_gpus() -> None:
     assert set(ON_GPUS) == set(TRITON_MODELS) - set(PIPER)

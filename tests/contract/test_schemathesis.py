@@ -1,4 +1,4 @@
-"""Requests made from the OpenAPI document, right ones and wrong ones, against a frontend in a process of its own."""
+"""Valid and invalid requests, generated from the OpenAPI document, against a frontend process."""
 
 import json
 import os
@@ -24,7 +24,7 @@ CHECKS = [
 ]
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 PATHS = "^/v1/(audio|embeddings|rerank|models)|^/api/v1/audio"
-# Of each operation, beside those that cover its parameters' edges; and how many requests that makes at least.
+# Random requests of each operation, and the least number of all requests with those for the edges of parameters.
 EXAMPLES, LEAST = 10, 600
 
 

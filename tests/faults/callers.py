@@ -1,16 +1,56 @@
-"""Callers who use every operation without a pause, through the official OpenAI client, and repeat nothing."""
+"""Callers without a pause or a retry: of one operation, or of all through the official OpenAI client."""
 
 import asyncio
 import itertools
+import time
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 
+import aiohttp
 import httpx2
 import openai
 
 _EMBED, _RERANK, _SPEAK, _HEAR = "embeddings", "rerank", "speech", "transcriptions"
-# Tiny inputs; of 20 calls, so many are of each operation.
+# Operations of each 20 calls.
 _MIX = (_HEAR, _SPEAK, *[_RERANK] * 6, *[_EMBED] * 12)
+
+
+@dataclass
+class Answer:
+    """A call's start and end in seconds, and its status."""
+
+    begun: float
+    ended: float
+    status: int
+
+
+class Load:
+    """Callers of an embedding that call again as soon as they are answered."""
+
+    def __init__(self, session: aiohttp.ClientSession, url: str, text: str) -> None:
+        self._session, self._url, self._body = session, f"{url}/v1/embeddings", {"input": text}
+        self._callers: list[asyncio.Task[None]] = []
+        self._going = True
+        self.answers: list[Answer] = []
+
+    def start(self, count: int) -> None:
+        self._callers = [asyncio.create_task(self._ask_on()) for _ in range(count)]
+
+    async def ask(self) -> None:
+        begun = time.monotonic()
+        async with self._session.post(self._url, json=self._body) as response:
+            await response.read()
+        self.answers.append(Answer(begun, time.monotonic(), response.status))
+
+    async def _ask_on(self) -> None:
+        while self._going:
+            await self.ask()
+
+    async def stop(self) -> None:
+        """Each caller gets its last answer."""
+        self._going = False
+        await asyncio.gather(*self._callers)
 
 
 class Callers:

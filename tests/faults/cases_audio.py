@@ -1,4 +1,4 @@
-"""Forms and files that are wrong: name to bytes and the status they must get."""
+"""Malformed forms and files, beside what ``tests/http`` and ``tests/unit`` send: name to bytes and status."""
 
 import io
 import struct
@@ -7,7 +7,8 @@ from functools import cache
 import av
 import numpy as np
 
-from tests.faults.cases_http import TRANSCRIBE, Cases, post
+from tests.faults.cases_http import TRANSCRIBE, Cases
+from tests.raw import post
 from tests.speech import encode, encode_tracks, say
 
 FILE = 'Content-Disposition: form-data; name="file"; filename="a.wav"'
@@ -37,53 +38,35 @@ def upload(content: bytes) -> bytes:
 def forms() -> Cases:
     """Multipart bodies that are malformed, and fields that are wrong."""
     wav = part(FILE, speech("wav"))
-    named = 'Content-Disposition: form-data; name="{}"'
     lone = post(TRANSCRIBE, b"--x--\r\n", "Content-Type: multipart/form-data")
     cases: Cases = {
         "a form without a boundary": (lone, 400),
-        "a form with an empty boundary": (form(wav, boundary=""), 400),
         "a form with another boundary": (form(wav, boundary="y"), 400),
-        "a boundary of 80 characters": (form(wav, boundary="b" * 80), 400),
         "an empty form": (post(TRANSCRIBE, b"", "Content-Type: multipart/form-data; boundary=x"), 400),
         "a form without parts": (form(), 400),
-        "a form without its end": (form(wav, end=b""), 400),
         "a part without headers": (form(b"--x\r\n\r\nabc\r\n", wav), 400),
         "a part without a disposition": (form(part("Content-Type: audio/wav", b"abc")), 400),
-        "a part without a name": (form(part("Content-Disposition: form-data", b"abc")), 400),
         "a disposition of nonsense": (form(part('Content-Disposition: ;;;"', b"abc")), 400),
-        "a nested form": (form(part("Content-Type: multipart/mixed; boundary=y", b"--y--")), 400),
         "a header of 100 kB": (form(part(f"{FILE}; x={'a' * 100_000}", b"abc")), 400),
-        "a name that is no UTF-8": (form(part('Content-Disposition: form-data; name="\udcff"', b"abc")), 400),
         "a name of 1000 characters": (form(field("a" * 1000, b"abc")), 400),
         "a name of 100 kB": (form(field("a" * 100_000, b"abc")), 400),
         "300 headers in a part": (form(part("\r\n".join([FILE, *(f"X-{n}: 1" for n in range(300))]), b"a")), 400),
         "lines that end in LF": (form(wav).replace(b"\r\n--x", b"\n--x"), 400),
         "10 MB before the first part": (form(b"p" * 10_000_000 + b"\r\n", wav), 400),
-        "no file": (form(field("model", b"stt-1")), 400),
-        "an empty file": (upload(b""), 400),
-        "two files": (form(wav, wav), 400),
-        "the mobile name": (form(part(FILE.replace('"file"', '"audio"'), speech("wav"))), 400),
-        "a model as a file": (form(part(f'{named.format("model")}; filename="m"', b"stt-1"), wav), 400),
         "100 fields": (form(*(field("prompt", b"a") for _ in range(100)), wav), 400),
         "a field of 100 kB": (form(field("prompt", b"a" * 100_000), wav), 400),
-        "a field that is no UTF-8": (form(field("prompt", b"\xff\xfe"), wav), 400),
-        "a prompt of 1025 characters": (form(field("prompt", b"a" * 1025), wav), 400),
-        "JSON": (post(TRANSCRIBE, b'{"file": "a"}', "Content-Type: application/json"), 400),
         "no content type": (post(TRANSCRIBE, b"abc"), 400),
         "a web form": (post(TRANSCRIBE, b"file=a", "Content-Type: application/x-www-form-urlencoded"), 400),
-        "a byte over 25 MB": (upload(bytes(25 * 1024 * 1024 + 1)), 413),
         "60 MB announced": (
             post(TRANSCRIBE, b"", "Content-Type: multipart/form-data; boundary=x").replace(b"h: 0", b"h: 60000000"),
             413,
         ),
     }
-    wrong = ["model=whisper-1", "language=klingon", "response_format=srt", "response_format=vtt", "stream=true"]
-    wrong += [f"temperature={value}" for value in ("2", "-0.1", "nan", "1e400", "0,5", "０.５")]
-    wrong += ["timestamp_granularities[]=word", "include[]=logprobs", "chunking_strategy=auto", "with_segments=true"]
+    wrong = ["response_format=vtt", "include[]=logprobs", "chunking_strategy=auto", "with_segments=true"]
+    wrong += [f"temperature={value}" for value in ("-0.1", "1e400", "0,5", "０.５")]
     for words in wrong:
         name, _, value = words.partition("=")
         cases[words] = (form(field(name, value.encode()), wav), 400)
-    cases["a field twice"] = (form(field("model", b"stt-1"), field("model", b"stt-1"), wav), 400)
     return cases
 
 
@@ -119,22 +102,15 @@ def files() -> Cases:
     foreign: dict[str, bytes] = {
         "one byte": b"a",
         "zeros": bytes(4096),
-        "ones": b"\xff" * 4096,
-        "text": b"hello, this is no audio at all\n" * 20,
         "HTML": b"<!doctype html><html><body>audio</body></html>",
         "JSON": b'{"audio": "none"}',
         "a PDF": b"%PDF-1.7\n1 0 obj\n<<>>\nendobj\n",
-        "a PNG": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(200),
         "a JPEG": b"\xff\xd8\xff\xe0\0\x10JFIF\0\x01" + bytes(200),
         "a GIF": b"GIF89a\x01\0\x01\0" + bytes(100),
         "a ZIP": b"PK\x03\x04" + bytes(100),
         "a program": b"\x7fELF\x02\x01\x01" + bytes(200),
         "MIDI": b"MThd\0\0\0\x06\0\x01\0\x01\0\x60MTrk" + bytes(50),
-        "AIFF": b"FORM\0\0\0\x2eAIFFCOMM\0\0\0\x12\0\x01\0\0\0\x01\0\x10\x40\x0e\xac\x44" + bytes(60),
-        "CAF": b"caff\0\x01\0\0desc" + bytes(100),
-        "AU": b".snd\0\0\0\x18\0\0\0\x10\0\0\0\x03\0\0\x1f\x40\0\0\0\x01" + bytes(100),
         "FLV": b"FLV\x01\x05\0\0\0\x09" + bytes(100),
-        "AVI": b"RIFF\x40\0\0\0AVI LIST" + bytes(100),
         "WMA": bytes.fromhex("3026b2758e66cf11a6d900aa0062ce6c") + bytes(200),
         "a list of files": b"ffconcat version 1.0\nfile '/etc/passwd'\n",
         "a playlist": b"#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\nfile:///etc/passwd\n#EXT-X-ENDLIST\n",

@@ -1,27 +1,17 @@
-"""Many frontends over many Tritons: how much they have in flight together, and what it costs to know of each other.
+"""Many frontends over many Tritons, and how many calls they have in flight together.
 
-    python -m tests.faults.frontends
-
-Each is the product's own dispatcher and what it tells the others over a real Redis, in one process whose clock stands
-while it works. Their demands change every second; then all begin at the same moment; some die; and then frontends are
-killed, leave and join besides, and Tritons come and go, which each frontend sees at a moment of its own.
+Each has the product's own dispatcher and shares its demand over a real Redis. All run in one process, whose clock
+stands while it works. Demands change every second; then all begin at the same moment; some die; then frontends are
+killed, leave and join, and Tritons come and go, which each frontend sees at a moment of its own.
 """
 
-import argparse
 import asyncio
 import math
 import random
-import sys
-import tempfile
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
-from statistics import mean
 from typing import Any, cast
-
-from redis.asyncio import Redis
 
 from frontend.dispatch.admission import ModelCalls
 from frontend.dispatch.dispatcher import Dispatcher
@@ -33,7 +23,6 @@ from frontend.peers.frontends import SharedFrontends, Snapshot
 from frontend.tritons.backend import Backend
 from frontend.tritons.inference import Capacity, InferenceServer
 from tests.clocks import VirtualLoop
-from tests.redis import RedisServer
 
 _NOW = "redis.call('TIME')"
 _LOOK_SECONDS = 0.05
@@ -46,9 +35,9 @@ _MANY = 50
 
 @dataclass(frozen=True)
 class Size:
-    """Every Triton has so many ``instances`` of each model, with batches of ``batch`` calls.
+    """Numbers of frontends, Tritons and models, of ``instances`` per Triton, and of calls in a ``batch``.
 
-    A beat of a frontend comes up to ``late`` seconds late.
+    A frontend publishes its demand up to ``late`` seconds late.
     """
 
     frontends: int
@@ -61,30 +50,23 @@ class Size:
 
 @dataclass
 class Outcome:
-    """``excess`` is by how many calls at most frontends together might have had more of a model than its bound, and
-    ``broken`` how often that was more than one for each frontend. ``without`` counts frontends that had calls and
-    could send none.
+    """``broken`` is how often frontends together might have had more calls of a model in flight than its bound and one
+    for each frontend. ``without`` counts frontends that had calls and could send none.
 
     ``parts`` is the part of the bound that was given while nothing came or went, ``dead`` the seconds until what a dead
-    frontend had was in use, and ``begun`` those until all that began at once had equal parts. Then what it costs a
-    second: processor time of a frontend and of Redis, and what a frontend sends and gets.
+    frontend had was in use, and ``begun`` those until all that began at once had equal parts.
     """
 
     looks: int = 0
-    excess: int = 0
     broken: int = 0
     without: int = 0
     parts: list[float] = field(default_factory=list)
     dead: list[float] = field(default_factory=list)
     begun: float = math.inf
-    processor: float = 0.0
-    of_redis: float = 0.0
-    sent: float = 0.0
-    got: float = 0.0
 
 
 class _Shared(SharedFrontends):
-    """For Redis it is as late as for the loop, and a beat may be late."""
+    """Redis has the time of the event loop, and demand may be published late."""
 
     def __init__(self, url: str, late: float, tells: Callable[[], Snapshot], changed: Callable[[], None]) -> None:
         super().__init__(url, tells, changed)
@@ -97,7 +79,7 @@ class _Shared(SharedFrontends):
         await super().beat()
 
     async def die(self) -> None:
-        """It tells nothing more, not even that it leaves."""
+        """It publishes nothing more, not even that it leaves."""
         await self._repeating.close()
         await self.redis.aclose()
 
@@ -117,13 +99,13 @@ class Frontend:
 
     def __init__(self, url: str, size: Size, tritons: Iterable[str]) -> None:
         self._size, self._loop = size, asyncio.get_running_loop()
-        self.shared = _Shared(url, size.late, lambda: self._dispatcher.tells(), lambda: self._dispatcher.share())
+        self.shared = _Shared(url, size.late, lambda: self._dispatcher.snapshot(), lambda: self._dispatcher.share())
         self._dispatcher = Dispatcher(Rules(), Bounds(), self.shared)
         self.models = [f"model {number}" for number in range(size.models)]
         self.wants = dict.fromkeys(self.models, 0)
         self._calls: dict[str, list[Call]] = {model: [] for model in self.models}
         for model in self.models:
-            self._dispatcher.declare(model)
+            self._dispatcher.register_model(model)
         self.see(tritons)
 
     def its(self, model: str) -> ModelCalls:
@@ -149,7 +131,7 @@ class Frontend:
                 name, server, places, self._dispatcher._changed, self.shared.lock, {}, lambda: len(backends)
             )
             for load in admission.triton(name, places).models.values():
-                load.capacity, load.is_in = Capacity(self._size.instances, self._size.batch), True
+                load.capacity, load.takes_calls = Capacity(self._size.instances, self._size.batch), True
         self._dispatcher.share()
 
     def end(self) -> None:
@@ -191,16 +173,14 @@ class Simulation:
         self._loop = asyncio.get_running_loop()
         self._frontends: list[Frontend] = []
         self._wants: Callable[[], int] = lambda: 0
-        # Processor time of looking and of calls, which is not what it costs to know of each other.
-        self._aside = 0.0
 
     async def run(self, quiet: float, deaths: int, stormy: float) -> Outcome:
-        """Let all join; change demands for so many seconds, begin at once, die so often, and then everything."""
+        """Let all join, change demands for ``quiet`` seconds, begin at once, kill ``deaths``, then do all together."""
         await asyncio.gather(*(self._join() for _ in range(self._size.frontends)))
         await self._watch(_SETTLE_SECONDS)
         self._wants = lambda: random.choice((0, 0, 1, 2, 3, 5, _MANY))
         await self._watch(_SETTLE_SECONDS)
-        await self._measure(quiet)
+        await self._watch(quiet, parts=self.outcome.parts)
         self._wants = lambda: 0
         await self._watch(_FORGET_SECONDS)
         await self._begin_at_once()
@@ -215,30 +195,6 @@ class Simulation:
         await asyncio.gather(changing, return_exceptions=True)
         await asyncio.gather(*(frontend.shared.close() for frontend in self._frontends))
         return self.outcome
-
-    async def _measure(self, seconds: float) -> None:
-        redis, seen = Redis.from_url(self._url), self.outcome
-        before, spent, began = await self._info(redis), time.process_time(), self._loop.time()
-        self._aside = 0.0
-        await self._watch(seconds, parts=seen.parts)
-        spent, took = time.process_time() - spent - self._aside, self._loop.time() - began
-        of_redis, sent, got = (
-            (after - first) / took for after, first in zip(await self._info(redis), before, strict=True)
-        )
-        count = len(self._frontends)
-        seen.processor, seen.of_redis, seen.sent, seen.got = spent / took / count, of_redis, sent / count, got / count
-        await redis.aclose()
-
-    async def _info(self, redis: Redis) -> tuple[float, float, float]:
-        """Of Redis: seconds of a processor, and bytes in and out."""
-        assert isinstance(self._loop, VirtualLoop)
-        self._loop.asks(1)
-        try:
-            told = await redis.info("everything")
-        finally:
-            self._loop.asks(-1)
-        seconds = told["used_cpu_user"] + told["used_cpu_sys"]
-        return float(seconds), float(told["total_net_input_bytes"]), float(told["total_net_output_bytes"])
 
     async def _begin_at_once(self) -> None:
         self._wants, began = lambda: _MANY, self._loop.time()
@@ -267,14 +223,12 @@ class Simulation:
         """Calls take a second; look at every moment."""
         end, again = self._loop.time() + seconds, 0.0
         while self._loop.time() < end and not (again and until()):
-            spent = time.process_time()
             if self._loop.time() > again:
                 again = self._loop.time() + 1.0
                 for frontend in self._frontends:
                     frontend.wants = {model: self._wants() for model in frontend.models}
                     frontend.end()
             self._look(parts)
-            self._aside += time.process_time() - spent
             await asyncio.sleep(_LOOK_SECONDS)
 
     def _look(self, parts: list[float] | None) -> None:
@@ -284,7 +238,6 @@ class Simulation:
         for model in self._frontends[0].models:
             given = [may for frontend in self._frontends if (may := frontend.may(model))]
             seen.looks += 1
-            seen.excess = max(seen.excess, sum(given) - bound)
             seen.broken += sum(given) - bound > len(given)
             if parts is not None and given:
                 parts.append(sum(given) / bound)
@@ -314,44 +267,3 @@ class Simulation:
         self._there.add(random.choice([name for name in self._names if name not in self._there]))
         for frontend in self._frontends:
             self._loop.call_later(random.random(), partial(frontend.see, set(self._there)))
-
-
-async def simulate(url: str, size: Size, quiet: float, deaths: int, stormy: float) -> Outcome:
-    """What is seen of frontends that do as the product does."""
-    return await Simulation(url, size).run(quiet, deaths, stormy)
-
-
-def _main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name, default in (("frontends", 100), ("tritons", 100), ("models", 10), ("instances", 2), ("batch", 1)):
-        parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--late", type=float, default=0.3, metavar="SECONDS")
-    parser.add_argument("--deaths", type=int, default=10)
-    for name in ("quiet", "stormy"):
-        parser.add_argument(f"--{name}", type=float, default=30.0, metavar="SECONDS")
-    given = parser.parse_args()
-    size = Size(given.frontends, given.tritons, given.models, given.instances, given.batch, given.late)
-    with tempfile.TemporaryDirectory() as folder:
-        redis = RedisServer(Path(folder))
-        redis.start()
-        try:
-            with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-                seen = runner.run(simulate(redis.url, size, given.quiet, given.deaths, given.stormy))
-        finally:
-            redis.kill()
-    print(f"{size}")
-    print(
-        f"calls of a model in flight: looked at {seen.looks} times, {max(0, seen.excess)} over the bound at most, and "
-        f"{seen.broken} times more than one for each frontend"
-    )
-    print(f"while no frontend came or went: {mean(seen.parts):.1%} of the bound was given")
-    print(f"a frontend that had calls and could send none: {seen.without} times")
-    print(f"all that began at the same moment had equal parts after {seen.begun:.2f} s")
-    print(f"the part of a dead one was in use after {mean(seen.dead):.2f} s, {max(seen.dead):.2f} s at most")
-    print(f"a frontend takes {seen.processor:.2%} of a processor, and all of them {seen.of_redis:.1%} of Redis's")
-    print(f"a frontend sends Redis {seen.sent / 1000:.1f} kB a second and gets {seen.got / 1000:.1f} kB")
-    sys.exit("it does not hold" if seen.broken or seen.without or max(seen.dead) > 3 else None)
-
-
-if __name__ == "__main__":
-    _main()

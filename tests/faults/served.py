@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from frontend.config.reading import PREFIX
 from scripts.local_triton.checks import free_port
 from tests.conftest import ROOT
 from tests.eventually import until
+from tests.frontends import named
 
 FRONTEND = ("frontend", "serve")
 FAKE = ("tests.fake_workers",)
@@ -30,12 +30,12 @@ class Look:
 
 
 class Served:
-    """``module`` in a process of its own, which is started and stopped any number of times on the same ports."""
+    """``module`` as a process, which can be started and stopped any number of times on the same ports."""
 
     def __init__(self, environ: dict[str, str], log: Path, module: tuple[str, ...] = FAKE) -> None:
         self.port, self.admin_port = free_port(), free_port()
-        own = {"PORT": self.port, "ADMIN_PORT": self.admin_port, "LOG_LEVEL": "WARNING"}
-        self._environ = {**os.environ, **{f"{PREFIX}{name}": str(value) for name, value in own.items()}, **environ}
+        own = named(PORT=self.port, ADMIN_PORT=self.admin_port, LOG_LEVEL="WARNING")
+        self._environ = {**os.environ, **own, **environ}
         self._module, self.log = module, log
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -43,18 +43,23 @@ class Served:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
+    @property
+    def admin_url(self) -> str:
+        return f"http://127.0.0.1:{self.admin_port}"
+
     async def start(self) -> None:
         """Until it is ready."""
-        await asyncio.to_thread(self._start)
+        await asyncio.to_thread(self.spawn)
         await until(self.is_whole, 90)
 
-    def _start(self) -> None:
+    def spawn(self) -> None:
+        """Start it and do not wait."""
         with self.log.open("ab") as output:
             command = [sys.executable, "-m", *self._module]
             self.process = subprocess.Popen(command, cwd=ROOT, env=self._environ, stderr=output, stdout=output)
 
     def is_whole(self) -> bool:
-        """Whether it is ready and every worker accepts, none of them for the last time."""
+        """Whether it is ready, every worker accepts, and none is leaving."""
         look = self.look()
         if look is None or look.status != 200:
             return False
@@ -62,14 +67,19 @@ class Served:
         return bool(workers["accepting"] == workers["wanted"] and not workers["leaving"])
 
     def look(self) -> Look | None:
-        """What it says of itself, or None where nobody answers."""
+        """What readiness says, or None if the frontend does not answer."""
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.admin_port}/health/ready", timeout=10) as answer:
+            with urllib.request.urlopen(f"{self.admin_url}/health/ready", timeout=10) as answer:
                 return Look(answer.status, json.load(answer))
         except urllib.error.HTTPError as error:
             return Look(error.code, json.load(error))
         except OSError:
             return None
+
+    def said(self, name: str) -> int:
+        """A number that readiness has about the workers, or -1 if the frontend does not answer."""
+        look = self.look()
+        return -1 if look is None else int(look.body["workers"][name])
 
     def workers(self) -> set[int]:
         """The processes that it has started."""

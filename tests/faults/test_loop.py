@@ -16,9 +16,9 @@ from frontend.config.reading import PREFIX
 from frontend.database.engine import open_engine
 from frontend.database.tables import KEYS, USAGE_DAYS
 from tests.faults.cases_audio import FILE, field, form, part, upload
-from tests.faults.cases_http import EMBED, RERANK, SPEECH, TRANSCRIBE, post
+from tests.faults.cases_http import EMBED, RERANK, SPEECH, TRANSCRIBE
 from tests.frontends import Frontend, prepare, running
-from tests.raw import head
+from tests.raw import head, post
 
 pytestmark = pytest.mark.alone
 
@@ -36,7 +36,7 @@ def _json(path: str, body: object, *, ascii_only: bool = True) -> bytes:
     return post(path, json.dumps(body, ensure_ascii=ascii_only).encode())
 
 
-# Made when they are sent: in all they take long to make, and hundreds of megabytes.
+# Made when they are sent: together they take long to make, and hundreds of megabytes.
 CASES: dict[str, Callable[[], bytes]] = {
     "4 MB of empty lists": lambda: post(EMBED, b'{"input":[' + b"[]," * 1_390_000 + b"[]]}"),
     "4 MB of empty objects": lambda: post(EMBED, b'{"input":[' + b"{}," * 1_390_000 + b"{}]}"),
@@ -89,10 +89,9 @@ async def _use(database: str) -> None:
 
 @pytest.fixture(scope="module")
 def frontend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Frontend]:
-    times = {f"{PREFIX}BODY_SECONDS": "3", f"{PREFIX}HEADER_SECONDS": "3"}
-    environ = prepare(tmp_path_factory.mktemp("loop"))
+    environ = prepare(tmp_path_factory.mktemp("loop"), BODY_SECONDS=3, HEADER_SECONDS=3)
     asyncio.run(_use(environ[f"{PREFIX}DATABASE"]))
-    with running(environ | times, "--watch") as started:
+    with running(environ, "--watch") as started:
         # Workers and caches are made at the first request of each kind.
         for name in ("32 texts of 128 kB", "5000 characters as MP3", "25 MB of line ends"):
             _send(started, CASES[name]())
@@ -112,26 +111,24 @@ def _send(frontend: Frontend, data: bytes) -> None:
         sent.result()
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_no_request_holds_the_event_loop(frontend: Frontend, name: str) -> None:
-    data, held = CASES[name](), []
+def _assert_free(frontend: Frontend, data: bytes, times: int) -> None:
+    """Fail if requests sent together hold the event loop; a busy machine has several tries."""
+    held = []
     for _ in range(_TRIES):
         frontend.held_ms()
-        _send(frontend, data)
+        with ThreadPoolExecutor(times) as pool:
+            list(pool.map(_send, [frontend] * times, [data] * times))
         held.append(frontend.held_ms())
         if held[-1] <= _MOST_MS:
             return
     pytest.fail(f"the event loop was held for {held} ms")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_request_holds_the_event_loop(frontend: Frontend, name: str) -> None:
+    _assert_free(frontend, CASES[name](), 1)
 
 
 @pytest.mark.parametrize("name", ["a body in chunks of a byte", "line ends before a request"])
 def test_many_requests_together_do_not_hold_the_event_loop(frontend: Frontend, name: str) -> None:
-    data, held = CASES[name](), []
-    for _ in range(_TRIES):
-        frontend.held_ms()
-        with ThreadPoolExecutor(_MANY) as pool:
-            list(pool.map(_send, [frontend] * _MANY, [data] * _MANY))
-        held.append(frontend.held_ms())
-        if held[-1] <= _MOST_MS:
-            return
-    pytest.fail(f"the event loop was held for {held} ms")
+    _assert_free(frontend, CASES[name](), _MANY)

@@ -1,34 +1,38 @@
-"""What ends, renews or kills workers costs nobody an answer."""
+"""Restarts of workers cost nobody an answer; ``python -m lab.probes.restarts`` measures it at full size."""
 
 import asyncio
 import json
+import os
 import re
 import signal
+import time
 import urllib.request
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import psutil
 import pytest
 
-from frontend.config.reading import CONFIG_FILE, PREFIX
-from tests.conftest import KEY
+from frontend.config.reading import CONFIG_FILE
+from tests.conftest import KEY, bearer
 from tests.eventually import until
 from tests.fake_workers import SECONDS
 from tests.faults.callers import Callers
-from tests.faults.restarts import LONG, of_a_killed_worker, through_a_drain
 from tests.faults.served import Served
-from tests.frontends import prepare
+from tests.frontends import named, prepare
 from tests.raw import connection, post
 from tests.redis import RedisServer
+
+# Embedded in ``SECONDS``.
+LONG = "word " * 100
 
 
 @pytest.fixture
 async def environ(tmp_path: Path) -> dict[str, str]:
-    # Long enough for a busy machine to see that it stops.
-    own = {f"{PREFIX}STOP_DELAY_SECONDS": "3", SECONDS: "2"}
-    return {**await asyncio.to_thread(prepare, tmp_path), **own}
+    # Long enough that a busy machine sees that it stops.
+    return {**await asyncio.to_thread(prepare, tmp_path, STOP_DELAY_SECONDS=3), SECONDS: "2"}
 
 
 @pytest.fixture
@@ -44,13 +48,13 @@ def _is_stopping(frontend: Served) -> bool:
     return look is not None and look.status == 503
 
 
-async def test_no_request_is_lost_while_workers_are_renewed_and_while_others_go_elsewhere(frontend: Served) -> None:
+async def test_no_request_is_lost_while_workers_are_renewed_or_a_frontend_stops(frontend: Served) -> None:
     callers = Callers(frontend.url, KEY, 6)
     calling = asyncio.create_task(callers.run())
     await until(lambda: callers.answered.total() > 20)
     await frontend.renew()
     stopping = asyncio.create_task(frontend.stop())
-    # As a proxy does: it goes by the readiness.
+    # A proxy stops sending requests when the frontend is not ready.
     await until(lambda: _is_stopping(frontend))
     callers.stop()
     await calling
@@ -83,7 +87,7 @@ def _offered(frontend: Served) -> Any:
         return json.load(answer)
 
 
-async def test_settings_are_read_anew_and_refused_as_a_whole(frontend: Served, environ: dict[str, str]) -> None:
+async def test_settings_are_reloaded_or_refused_as_a_whole(frontend: Served, environ: dict[str, str]) -> None:
     path, workers = Path(environ[CONFIG_FILE]), frontend.workers()
     for line, reason in (
         ("threads = 0", "threads: must be greater than or equal to 1, not '0'"),
@@ -105,11 +109,55 @@ async def test_settings_are_read_anew_and_refused_as_a_whole(frontend: Served, e
     assert _offered(frontend)["aliases"]["models"] == {"bge": "embed-m3"}
 
 
+async def ask(session: aiohttp.ClientSession, frontend: Served, text: str) -> int | str:
+    """The status of an answer, or the error."""
+    try:
+        async with session.post(f"{frontend.url}/v1/embeddings", json={"input": text}) as response:
+            await response.read()
+            return response.status
+    except aiohttp.ClientError as error:
+        return repr(error)
+
+
+async def through_a_drain(frontend: Served, seconds: float) -> bool:
+    """Whether a request that takes ``seconds`` is answered while its frontend drains."""
+    async with aiohttp.ClientSession(headers=bearer(KEY)) as session:
+        began = time.monotonic()
+        asked = asyncio.create_task(ask(session, frontend, LONG))
+        await asyncio.sleep(min(1.0, seconds / 2))
+        code = await frontend.stop(seconds=seconds + 30)
+        status = await asked
+    print(f"a request of {seconds:g} s through a drain: {status} after {time.monotonic() - began:.1f} s, exit {code}")
+    return (status, code) == (200, 0)
+
+
+def _held(pid: int, port: int) -> int:
+    """The callers that a worker is connected with."""
+    found = psutil.Process(pid).net_connections("tcp")
+    return sum(each.status == psutil.CONN_ESTABLISHED and each.laddr.port == port for each in found)
+
+
+async def of_a_killed_worker(frontend: Served, requests: int) -> bool:
+    """Whether a killed worker loses only the requests it worked on, and new requests are answered."""
+    connector = aiohttp.TCPConnector(force_close=True)
+    async with aiohttp.ClientSession(headers=bearer(KEY), connector=connector) as session:
+        slow = [asyncio.create_task(ask(session, frontend, LONG)) for _ in range(requests)]
+        await asyncio.sleep(0.5)
+        victim = max(frontend.workers(), key=lambda pid: _held(pid, frontend.port))
+        held = _held(victim, frontend.port)
+        os.kill(victim, signal.SIGKILL)
+        others = [await ask(session, frontend, "a") for _ in range(5 * requests)]
+        statuses = await asyncio.gather(*slow)
+        await until(frontend.is_whole, 60)
+    lost = requests - statuses.count(200)
+    print(f"a worker of two is killed: of {requests} requests under way it had {held}, and {lost} are lost")
+    return others.count(200) == len(others) and lost == held
+
+
 async def test_a_killed_worker_costs_what_it_was_working_on_and_a_drain_nothing(
     environ: dict[str, str], tmp_path: Path, redis_server: RedisServer
 ) -> None:
-    own = {f"{PREFIX}REDIS": redis_server.url, f"{PREFIX}WORKERS": "2"}
-    frontend = Served({**environ, **own}, tmp_path / "log")
+    frontend = Served(environ | named(REDIS=redis_server.url, WORKERS=2), tmp_path / "log")
     try:
         await frontend.start()
         assert await of_a_killed_worker(frontend, 16)

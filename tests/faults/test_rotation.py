@@ -11,7 +11,7 @@ from redis import Redis
 
 from frontend.access.jwt import Tokens
 from frontend.config.reading import FROM_FILE, PREFIX
-from tests.conftest import KEY
+from tests.conftest import KEY, bearer
 from tests.databases import PostgresServer
 from tests.eventually import until
 from tests.faults.served import Served
@@ -23,7 +23,7 @@ _OLD, _NEW = "old" * 12, "new" * 12
 
 
 def _write(folder: Path, secret: str, database: str, redis: str) -> dict[str, str]:
-    """One secret for all there are, in files; the settings that name these."""
+    """Write one secret into the files of all settings that are secrets; returns the settings that name the files."""
     values = {
         "JWT_SECRET": secret,
         "ADMIN_KEY": secret,
@@ -35,8 +35,8 @@ def _write(folder: Path, secret: str, database: str, redis: str) -> dict[str, st
     return {f"{PREFIX}{name}{FROM_FILE}": str(folder / name) for name in values}
 
 
-def _is_known(url: str, bearer: str, body: bytes | None = None) -> bool:
-    headers = {"Authorization": f"Bearer {bearer}", "Content-Type": "application/json"}
+def _is_known(url: str, key: str, body: bytes | None = None) -> bool:
+    headers = {**bearer(key), "Content-Type": "application/json"}
     try:
         urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=60).close()
     except urllib.error.HTTPError as error:
@@ -45,15 +45,15 @@ def _is_known(url: str, bearer: str, body: bytes | None = None) -> bool:
 
 
 def _let_in(frontend: Served, secret: str) -> list[bool]:
-    """Whether a token that was signed with it, and an admin who has it, are known."""
+    """Whether a token signed with the secret, and the secret as admin key, are accepted."""
     token = Tokens("quartet-mobile", "quartet", secret).issue("phone-1", 600)
-    keys = f"http://127.0.0.1:{frontend.admin_port}/admin/v1/keys"
+    keys = f"{frontend.admin_url}/admin/v1/keys"
     return [_is_known(f"{frontend.url}/api/v1/audio/synthesize", token, b"{}"), _is_known(keys, secret)]
 
 
 async def _call(url: str, answered: list[int]) -> None:
-    """Without an end, with a key and a new connection each time."""
-    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {KEY}", "Connection": "close"}) as session:
+    """Without an end, over a new connection each time."""
+    async with aiohttp.ClientSession(headers={**bearer(KEY), "Connection": "close"}) as session:
         while True:
             async with session.post(f"{url}/v1/embeddings", json={"input": "a word"}) as response:
                 answered.append(response.status)
@@ -63,14 +63,14 @@ async def _call(url: str, answered: list[int]) -> None:
 async def test_secrets_are_rotated_and_no_caller_notices(
     tmp_path: Path, postgres: PostgresServer, redis_server: RedisServer
 ) -> None:
-    environ = await asyncio.to_thread(prepare, tmp_path, postgres.new_database())
+    # A caller that has just connected to a worker that is replaced has a second for its request.
+    environ = await asyncio.to_thread(prepare, tmp_path, postgres.new_database(), STOP_DELAY_SECONDS=1)
     database, redis = environ.pop(f"{PREFIX}DATABASE"), Redis.from_url(redis_server.url)
     postgres.set_password(_ROLE, _OLD)
     redis.acl_setuser("default", enabled=True, passwords=f"+{_OLD}")
     redis.close()
     own = _write(tmp_path, _OLD, database, redis_server.url)
-    # Who has just connected as workers change has so long for a request.
-    frontend = Served({**environ, **own, f"{PREFIX}STOP_DELAY_SECONDS": "1"}, tmp_path / "log")
+    frontend = Served({**environ, **own}, tmp_path / "log")
     answered: list[int] = []
     try:
         await frontend.start()

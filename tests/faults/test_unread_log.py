@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from frontend.config.reading import PREFIX
 from tests.conftest import KEY, ROOT
 from tests.frontends import prepare
 
@@ -17,7 +16,7 @@ _REQUESTS = 1500
 
 def test_requests_are_answered_though_nobody_reads_the_log(tmp_path: Path) -> None:
     reading, writing = os.pipe()
-    environ = {**os.environ, **prepare(tmp_path), f"{PREFIX}PORT": "0"}
+    environ = {**os.environ, **prepare(tmp_path, PORT=0)}
     command = [sys.executable, "-m", "tests.fake_frontend"]
     try:
         with subprocess.Popen(

@@ -1,4 +1,4 @@
-"""An application that the tests of a file share, and what tests of charges and of the administration do."""
+"""Applications for the tests of a file or of one test, the ledger, a chat server, and the administration."""
 
 import dataclasses
 import shutil
@@ -11,11 +11,11 @@ import pytest_asyncio
 from frontend.access.registry import Registry
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
-from frontend.usage.books import Books
+from frontend.usage.queries import UsageQueries
 from tests.charges import ORG_KEY
 from tests.conftest import Client, running, settings_in
 from tests.fakes import FakeTriton, add_key
-from tests.http.administration import ADMIN_KEY
+from tests.http.calls import ADMIN_KEY
 from tests.upstream import Upstream
 
 
@@ -23,9 +23,9 @@ from tests.upstream import Upstream
 async def shared(
     request: pytest.FixtureRequest, database: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[tuple[Client, FakeTriton]]:
-    """For files whose tests run in one loop and leave it as it was: starting one takes longer than most tests.
+    """For files whose tests run in one event loop and leave it as it was: starting one takes longer than most tests.
 
-    A file may say ``SETTINGS`` of its own.
+    The settings are those of the file's ``SETTINGS``.
     """
     folder, triton = tmp_path_factory.mktemp("shared"), FakeTriton()
     shutil.copy(database, folder / "quartet.sqlite3")
@@ -41,7 +41,7 @@ def _shares(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture
 def triton(request: pytest.FixtureRequest) -> FakeTriton:
-    """As a new one."""
+    """A new one, or the shared one reset."""
     new = FakeTriton()
     if not _shares(request):
         return new
@@ -58,18 +58,18 @@ async def own(settings: Settings, triton: FakeTriton) -> AsyncIterator[Client]:
 
 @pytest.fixture
 def client(request: pytest.FixtureRequest, triton: FakeTriton) -> Client:
-    """Of the application that the tests of a file share, or of one that a test has for itself."""
+    """Of the application that the tests of a file share, or of one for this test."""
     found: Client = request.getfixturevalue("shared")[0] if _shares(request) else request.getfixturevalue("own")
     return found
 
 
 @pytest.fixture
-async def books(settings: Settings) -> AsyncIterator[Books]:
-    """The ledger beside the application, with a key of an organisation."""
+async def books(settings: Settings) -> AsyncIterator[UsageQueries]:
+    """The ledger of the application, with a key of an organisation."""
     engine = open_engine(settings.database)
     await Registry(engine).create_org("acme", None)
     await add_key(Registry(engine), ORG_KEY, org="acme")
-    yield Books(engine)
+    yield UsageQueries(engine)
     await engine.dispose()
 
 

@@ -1,22 +1,33 @@
-"""The application with other stores of keys than an SQLite file and a shared secret."""
+"""How callers prove who they are, what wrong keys cost, and rate limits."""
 
 import asyncio
 import dataclasses
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
+from frontend.access import api_key
 from frontend.access.registry import Registry
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
-from tests.conftest import KEY, running
+from tests.charges import other_key
+from tests.clocks import LimitsClock
+from tests.conftest import KEY, Client, bearer, running
 from tests.databases import PostgresServer
 from tests.fakes import FakeTriton, add_key
+from tests.http.calls import ADMIN_KEY, EMBED, status_of
+
+VOICES = "/api/v1/audio/voices"
+
+
+def _claims(settings: Settings, **times: int) -> dict[str, Any]:
+    return {"sub": "a", "aud": settings.jwt_audience, "iss": settings.jwt_issuer, **times}
 
 
 async def test_keys_may_live_in_postgres(settings: Settings, postgres: PostgresServer) -> None:
@@ -25,12 +36,8 @@ async def test_keys_may_live_in_postgres(settings: Settings, postgres: PostgresS
     await migrate(engine)
     await add_key(Registry(engine), KEY)
     await engine.dispose()
-    settings = dataclasses.replace(settings, database=address)
-    async with running(settings, FakeTriton()) as client:
-        answers = [
-            await client.get("/v1/models", headers={"Authorization": f"Bearer {key}"}) for key in (KEY, KEY[:-1])
-        ]
-    assert [answer.status for answer in answers] == [200, 401]
+    async with running(dataclasses.replace(settings, database=address), FakeTriton()) as client:
+        assert [await status_of(client, "/v1/models", key) for key in (KEY, KEY[:-1])] == [200, 401]
 
 
 async def test_mobile_tokens_may_be_signed_with_a_key_of_a_jwks(settings: Settings, tmp_path: Path) -> None:
@@ -39,80 +46,109 @@ async def test_mobile_tokens_may_be_signed_with_a_key_of_a_jwks(settings: Settin
     (tmp_path / "jwks.json").write_text(json.dumps({"keys": [{**entry, "kid": "k1"}]}), encoding="utf-8")
     settings = dataclasses.replace(settings, jwt_secret="", jwt_jwks=str(tmp_path / "jwks.json"))
     now = int(time.time())
-    claims = {"sub": "a", "iat": now, "exp": now + 60, "aud": settings.jwt_audience, "iss": settings.jwt_issuer}
+    claims = _claims(settings, iat=now, exp=now + 60)
     tokens = [jwt.encode(claims, private, algorithm="EdDSA", headers={"kid": kid}) for kid in ("k1", "k2")]
     async with running(settings, FakeTriton()) as client:
-        answers = [
-            await client.get("/api/v1/audio/voices", headers={"Authorization": f"Bearer {token}"}) for token in tokens
-        ]
-    assert [answer.status for answer in answers] == [200, 401]
+        assert [await status_of(client, VOICES, token) for token in tokens] == [200, 401]
 
 
 @pytest.mark.parametrize(
     ("leeway", "late", "status"), [(None, 3, 200), (None, 60, 401), (0.0, 30, 401), (300.0, 30, 200)]
 )
-async def test_clocks_of_who_issues_mobile_tokens_may_be_off_by_the_leeway(
+async def test_a_mobile_token_may_be_late_by_the_leeway(
     settings: Settings, leeway: float | None, late: int, status: int
 ) -> None:
     if leeway is not None:
         settings = dataclasses.replace(settings, jwt_leeway_seconds=leeway)
     now = int(time.time())
-    times = {"iat": now - 90, "exp": now - late}
-    claims = {"sub": "a", **times, "aud": settings.jwt_audience, "iss": settings.jwt_issuer}
-    headers = {"Authorization": f"Bearer {jwt.encode(claims, settings.jwt_secret, algorithm='HS256')}"}
+    token = jwt.encode(_claims(settings, iat=now - 90, exp=now - late), settings.jwt_secret, algorithm="HS256")
     async with running(settings, FakeTriton()) as client:
-        assert (await client.get("/api/v1/audio/voices", headers=headers)).status == status
+        assert await status_of(client, VOICES, token) == status
 
 
-async def test_refusals_of_many_wrong_keys_wait_and_the_right_key_does_not(settings: Settings) -> None:
-    settings = dataclasses.replace(settings, wrong_keys_a_minute=10)
-    async with running(settings, FakeTriton()) as client:
-
-        async def ask(key: str) -> int:
-            async with client.get("/v1/models", headers={"Authorization": f"Bearer {key}"}) as response:
-                return response.status
-
-        assert {await ask(KEY[:-1]) for _ in range(10)} == {401}
-        late = asyncio.create_task(ask(KEY[:-1]))
-        assert await ask(KEY) == 200
-        assert not late.done()
-        late.cancel()
+@pytest.mark.settings(wrong_keys_a_minute=10)
+async def test_refusals_of_many_wrong_keys_wait_and_the_right_key_does_not(client: Client) -> None:
+    assert {await status_of(client, "/v1/models", KEY[:-1]) for _ in range(10)} == {401}
+    late = asyncio.create_task(status_of(client, "/v1/models", KEY[:-1]))
+    assert await status_of(client, "/v1/models", KEY) == 200
+    assert not late.done()
+    late.cancel()
 
 
-@pytest.mark.parametrize(
-    ("proxies", "addresses", "other"),
-    [
-        ("127.0.0.0/8", ["203.0.113.7"] * 13, "203.0.113.8"),
-        ("127.0.0.0/8", [f"2001:db8:0:7::{number}" for number in range(13)], "2001:db8:0:8::1"),
-        ("", [f"203.0.113.{number}" for number in range(13)], None),
-    ],
-    ids=["a trusted proxy's callers are told apart", "by their network of version six", "nobody else tells who calls"],
-)
-async def test_wrong_admin_keys_are_counted_by_where_they_come_from(
-    settings: Settings, proxies: str, addresses: list[str], other: str | None
-) -> None:
-    settings = dataclasses.replace(settings, admin_key="a" * 32, trusted_proxies=proxies)
-    async with running(settings, FakeTriton()) as client:
-
-        async def guess(address: str) -> int:
-            headers = {"Authorization": "Bearer wrong", "X-Forwarded-For": address}
-            return (await client.get("/admin/v1/keys", headers=headers)).status
-
-        assert [await guess(address) for address in addresses][-1] == 429
-        assert other is None or await guess(other) == 401
+async def _guess(client: Client, key: str = "wrong", address: str = "203.0.113.7") -> tuple[int, int]:
+    """The status of an answer to an admin key, and the seconds after which it says to retry."""
+    headers = {**bearer(key), "X-Forwarded-For": address}
+    async with client.get("/admin/v1/keys", headers=headers) as response:
+        return response.status, int(response.headers.get("Retry-After", 0))
 
 
-async def test_guesses_of_the_admin_key_are_429_and_the_right_one_is_let_in(settings: Settings) -> None:
-    settings = dataclasses.replace(settings, admin_key="a" * 32)
-    async with running(settings, FakeTriton()) as client:
+@pytest.mark.settings(admin_key=ADMIN_KEY, trusted_proxies="127.0.0.0/8")
+async def test_wrong_admin_keys_are_counted_by_the_network_that_a_trusted_proxy_names(client: Client) -> None:
+    assert [await _guess(client, address=f"2001:db8:0:7::{number}") for number in range(13)][-1][0] == 429
+    assert (await _guess(client, address="2001:db8:0:8::1"))[0] == 401
 
-        async def ask(path: str, key: str) -> tuple[int, int]:
-            async with client.get(path, headers={"Authorization": f"Bearer {key}"}) as response:
-                return response.status, int(response.headers.get("Retry-After", 0))
 
-        answers = [await ask("/admin/v1/keys", "b" * 32) for _ in range(13)]
-        right, other = await ask("/admin/v1/keys", settings.admin_key), await ask("/v1/models", KEY[:-1])
+@pytest.mark.settings(admin_key=ADMIN_KEY)
+async def test_guesses_of_the_admin_key_are_429_and_the_right_one_is_let_in(client: Client) -> None:
+    # Without a trusted proxy nobody says which address a guess comes from.
+    answers = [await _guess(client, address=f"203.0.113.{number}") for number in range(13)]
     assert [status for status, _ in answers] == [401] * 11 + [429] * 2
     assert {0 < seconds <= 6 for status, seconds in answers if status == 429} == {True}
+    assert await _guess(client, ADMIN_KEY) == (200, 0)
     # Wrong API keys are another matter.
-    assert (right, other) == ((200, 0), (401, 0))
+    assert await status_of(client, "/v1/models", KEY[:-1]) == 401
+
+
+HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
+
+
+@pytest.fixture
+async def limited(limits_clock: LimitsClock, settings: Settings, client: Client) -> dict[str, str]:
+    """The header of a key that may embed five times a minute."""
+    return bearer(await other_key(settings, limits={"embeddings": 5}))
+
+
+async def _ask(client: Client, headers: dict[str, str], body: Any = None) -> Any:
+    return await client.post(EMBED, json=body or {"input": "a"}, headers=headers)
+
+
+async def test_remaining_counts_down(client: Client, limited: dict[str, str]) -> None:
+    answers = [await _ask(client, limited) for _ in range(3)]
+    assert [answer.headers["X-RateLimit-Remaining"] for answer in answers] == ["4", "3", "2"]
+    assert {answer.headers["X-RateLimit-Limit"] for answer in answers} == {"5"}
+
+
+async def test_a_refusal_names_the_limit_and_when_to_come_back(client: Client, limited: dict[str, str]) -> None:
+    for _ in range(5):
+        await _ask(client, limited)
+    refusal = await _ask(client, limited)
+    assert refusal.status == 429
+    assert 1 <= int(refusal.headers["Retry-After"]) <= 60
+    error = (await refusal.json())["error"]
+    assert (error["type"], error["message"]) == ("rate_limit_exceeded", "rate limit exceeded (5/min)")
+    assert refusal.headers["X-RateLimit-Remaining"] == "0"
+
+
+async def test_a_request_that_is_refused_for_its_body_has_counted(client: Client, limited: dict[str, str]) -> None:
+    refusal = await _ask(client, limited, {"input": 1})
+    assert refusal.status == 400
+    assert refusal.headers["X-RateLimit-Remaining"] == "4"
+
+
+@pytest.mark.parametrize("path", [EMBED, "/v1/rerank", "/v1/audio/speech", "/v1/audio/transcriptions"])
+async def test_every_limited_endpoint_sends_its_limit(client: Client, path: str) -> None:
+    answer = await client.post(path, json={})
+    assert answer.status == 400
+    assert all(name in answer.headers for name in HEADERS)
+
+
+@pytest.mark.parametrize("path", ["/v1/models", "/v1/models/stt-1", "/health/live", "/v1/nothing", EMBED])
+async def test_other_paths_send_no_limit(client: Client, path: str) -> None:
+    answer = await client.get(path)
+    assert not any(name in answer.headers for name in HEADERS)
+
+
+async def test_a_refusal_of_a_wrong_key_has_no_limit(client: Client) -> None:
+    refusal = await _ask(client, bearer(api_key.new_key()))
+    assert refusal.status == 401
+    assert not any(name in refusal.headers for name in HEADERS)

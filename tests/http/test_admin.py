@@ -1,33 +1,35 @@
 """The administration over HTTP, and that it is not there unless it was set up."""
 
 import asyncio
-import dataclasses
 import logging
 from typing import Any
 
 import pytest
 
 from frontend.config.settings import Settings
-from tests.conftest import KEY, Client, running
-from tests.fakes import FakeTriton
-from tests.http.administration import ADMIN_KEY, ask
+from tests.conftest import KEY, Client, bearer
+from tests.http.calls import ADMIN_KEY, ask, logged, status_of
 
 _SAYS = {"input": "Hello there.", "voice": "amy"}
 
 
 async def _models(client: Client, key: str) -> int:
-    async with client.get("/v1/models", headers={"Authorization": f"Bearer {key}"}) as response:
-        return response.status
+    return await status_of(client, "/v1/models", key)
+
+
+async def _listed(admin: Client, key: dict[str, Any]) -> dict[str, Any]:
+    """A key as it is listed."""
+    (found,) = (await ask(admin, "GET", f"/keys?search={key['prefix']}"))["data"]
+    return dict(found)
 
 
 async def test_without_an_admin_key_there_is_no_such_path(client: Client) -> None:
-    async with client.get("/admin/v1/keys") as response:
-        assert response.status == 404
+    assert await status_of(client, "/admin/v1/keys", KEY) == 404
 
 
 @pytest.mark.parametrize("key", [KEY, "a" * 31, "a" * 33, ""], ids=["an API key", "shorter", "longer", "none"])
 async def test_another_key_does_not_administer(admin: Client, key: str) -> None:
-    async with admin.get("/admin/v1/keys", headers={"Authorization": f"Bearer {key}"}) as response:
+    async with admin.get("/admin/v1/keys", headers=bearer(key)) as response:
         error = (await response.json())["error"]
     assert (response.status, error["type"]) == (401, "invalid_api_key")
     assert error["message"] == "the admin key is missing or invalid"
@@ -47,16 +49,16 @@ async def test_a_key_works_until_it_is_rotated_or_revoked(admin: Client) -> None
 
 async def test_keys_are_listed_without_their_secrets(admin: Client) -> None:
     made = await ask(admin, "POST", "/keys", name="search", tier="pro", limits={"embeddings": 5})
-    (found,) = [key for key in (await ask(admin, "GET", "/keys"))["data"] if key["prefix"] == made["prefix"]]
+    found = await _listed(admin, made)
     assert (found["name"], found["tier"], found["limits"]) == ("search", "pro", {"embeddings": 5})
     assert made["key"] not in str(found)
 
 
-async def test_a_key_is_changed_where_something_is_named(admin: Client) -> None:
+async def test_a_change_of_a_key_keeps_what_it_does_not_name(admin: Client) -> None:
     await ask(admin, "POST", "/orgs", name="acme")
     made = await ask(admin, "POST", "/keys", name="search", org="acme", limits={"embeddings": 5, "speech": 6})
     await ask(admin, "PATCH", f"/keys/{made['prefix']}", tier="company", org="", limits={"embeddings": None})
-    (found,) = [key for key in (await ask(admin, "GET", "/keys"))["data"] if key["prefix"] == made["prefix"]]
+    found = await _listed(admin, made)
     assert (found["name"], found["tier"], found["org"], found["limits"]) == ("search", "company", None, {"speech": 6})
 
 
@@ -70,19 +72,17 @@ async def test_an_organisation_is_topped_up_once_for_a_reference(admin: Client) 
     ]
 
 
-async def test_an_organisations_limit_can_be_taken_away(admin: Client) -> None:
+async def test_the_limit_of_an_organisation_can_be_removed(admin: Client) -> None:
     await ask(admin, "POST", "/orgs", name="acme", requests_per_minute=50)
     assert await ask(admin, "PATCH", "/orgs/acme") == {"name": "acme", "requests_per_minute": None}
 
 
-async def test_the_settings_of_keys_are_told(settings: Settings, triton: FakeTriton) -> None:
-    floors = {"whisper_turbo": {"org:acme": 2}}
-    own = dataclasses.replace(settings, admin_key=ADMIN_KEY, floors=floors, tiers={"pro": {"speech": 7}})
-    async with running(own, triton, ADMIN_KEY) as client:
-        told = await ask(client, "GET", "/settings")
-    assert (told["floors"], told["limits_of_tiers"]) == (floors, {"pro": {"speech": 7}})
-    assert (told["tiers"], told["usual_tier"]) == (["bulk", "free", "pro", "company"], "free")
-    assert told["limits"] == settings.limits
+@pytest.mark.settings(floors={"whisper_turbo": {"org:acme": 2}}, tiers={"pro": {"speech": 7}})
+async def test_the_settings_of_keys_are_answered(admin: Client, settings: Settings) -> None:
+    answer = await ask(admin, "GET", "/settings")
+    assert (answer["floors"], answer["limits_of_tiers"]) == (settings.floors, settings.tiers)
+    assert (answer["tiers"], answer["usual_tier"]) == (["bulk", "free", "pro", "company"], "free")
+    assert answer["limits"] == settings.limits
 
 
 @pytest.mark.parametrize("path", ["/orgs", "/keys", "/orgs/acme/topups"])
@@ -110,17 +110,14 @@ async def test_a_whole_key_in_a_path_is_not_logged(admin: Client, caplog: pytest
     caplog.set_level(logging.INFO, "quartet")
     made = await ask(admin, "POST", "/keys")
     await ask(admin, "DELETE", f"/keys/{made['key']}")
-    paths = [record.fields["route"] for record in caplog.records if record.message == "request"]  # type: ignore[attr-defined]
-    assert paths == ["/admin/v1/keys", "/admin/v1/keys/{prefix}"]
+    assert [line["route"] for line in logged(caplog)] == ["/admin/v1/keys", "/admin/v1/keys/{prefix}"]
 
 
-async def test_usage_is_everybodys_or_an_organisations_or_a_keys(admin: Client) -> None:
+async def test_usage_is_that_of_everybody_of_an_organisation_or_of_a_key(admin: Client) -> None:
     await ask(admin, "POST", "/orgs", name="acme")
     made = await ask(admin, "POST", "/keys", name="search", org="acme")
     for key in (KEY, made["key"]):
-        headers = {"Authorization": f"Bearer {key}"}
-        async with admin.post("/v1/audio/speech", json=_SAYS, headers=headers) as response:
-            await response.read()
+        await (await admin.post("/v1/audio/speech", json=_SAYS, headers=bearer(key))).read()
     # What was said is in the database within a second.
     paths = ["/usage?by=", "/usage?by=&org=acme", f"/usage?by=&key={made['prefix']}"]
     found = [0]
@@ -130,16 +127,15 @@ async def test_usage_is_everybodys_or_an_organisations_or_a_keys(admin: Client) 
             found = [each[0]["requests"] if each else 0 for each in rows]
 
 
-async def test_usage_comes_as_a_file_too(admin: Client) -> None:
+async def test_usage_comes_as_csv_too(admin: Client) -> None:
     async with admin.get("/admin/v1/usage?by=day,key&format=csv") as response:
         assert response.content_type == "text/csv"
         assert await response.text() == "day,key,key_id,key_prefix,requests,audio_seconds,characters,tokens,amount\r\n"
 
 
-async def test_the_end_of_a_key_is_taken_away(admin: Client) -> None:
+async def test_the_expiry_of_a_key_can_be_removed(admin: Client) -> None:
     made = await ask(admin, "POST", "/keys", expires_in=3600)
-    changes: list[tuple[dict[str, Any], bool]] = [({"name": "search"}, True), ({"expires_in": ""}, False)]
-    for body, expires in changes:
-        await ask(admin, "PATCH", f"/keys/{made['prefix']}", **body)
-        (row,) = (await ask(admin, "GET", f"/keys?search={made['prefix']}"))["data"]
-        assert (row["expires_at"] is not None) is expires
+    await ask(admin, "PATCH", f"/keys/{made['prefix']}", name="search")
+    assert (await _listed(admin, made))["expires_at"] is not None
+    await ask(admin, "PATCH", f"/keys/{made['prefix']}", expires_in="")
+    assert (await _listed(admin, made))["expires_at"] is None

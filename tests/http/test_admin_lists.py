@@ -1,15 +1,14 @@
 """What the administration lists, part by part, and what it refuses."""
 
-import dataclasses
 from typing import Any
 
-from frontend.config.settings import Settings
-from tests.conftest import Client, running
-from tests.fakes import FakeTriton
-from tests.http.administration import ADMIN_KEY, ask
+import pytest
+
+from tests.conftest import Client
+from tests.http.calls import ask
 
 
-async def test_the_parameter_that_does_not_fit_what_is_stored_is_named(admin: Client) -> None:
+async def test_a_parameter_that_conflicts_with_the_database_is_named(admin: Client) -> None:
     await ask(admin, "POST", "/orgs", name="acme")
     await ask(admin, "POST", "/orgs/acme/topups", amount="1", reference="invoice 7")
     wrong: list[tuple[str, int, dict[str, str], str]] = [
@@ -22,7 +21,7 @@ async def test_the_parameter_that_does_not_fit_what_is_stored_is_named(admin: Cl
         assert (await ask(admin, "POST", path, status, **body))["error"]["param"] == param
 
 
-async def test_lists_come_in_parts_that_tell_whether_there_are_more(admin: Client) -> None:
+async def test_lists_come_in_pages_and_say_whether_there_are_more(admin: Client) -> None:
     for name in ("acme", "beta", "gamma"):
         await ask(admin, "POST", "/orgs", name=name)
         await ask(admin, "POST", "/keys", name=name, org=name)
@@ -127,20 +126,16 @@ _REFUSED: list[tuple[str, str, dict[str, Any], int]] = [
 ]
 
 
-async def test_what_does_not_fit_is_refused(admin: Client) -> None:
+async def test_a_bad_request_is_refused(admin: Client) -> None:
     for method, path, body, status in _REFUSED:
         async with admin.request(method, f"/admin/v1{path}", json=body) as response:
             error = (await response.json())["error"]
         assert (response.status, error["type"]) == (status, "invalid_request_error"), (method, path, body)
 
 
-async def test_a_change_by_way_of_a_trusted_proxy_is_that_of_who_called_it(
-    settings: Settings, triton: FakeTriton
-) -> None:
-    settings = dataclasses.replace(settings, admin_key=ADMIN_KEY, trusted_proxies="127.0.0.0/8")
-    async with running(settings, triton, ADMIN_KEY) as admin:
-        headers = {"X-Forwarded-For": "198.51.100.1, 203.0.113.7"}
-        assert (await admin.post("/admin/v1/orgs", json={"name": "acme"}, headers=headers)).status == 200
-        assert [change["origin"] for change in (await ask(admin, "GET", "/audit?action=org.create"))["data"]] == [
-            "203.0.113.7"
-        ]
+@pytest.mark.settings(trusted_proxies="127.0.0.0/8")
+async def test_the_origin_of_a_change_is_the_caller_of_a_trusted_proxy(admin: Client) -> None:
+    headers = {"X-Forwarded-For": "198.51.100.1, 203.0.113.7"}
+    assert (await admin.post("/admin/v1/orgs", json={"name": "acme"}, headers=headers)).status == 200
+    (change,) = (await ask(admin, "GET", "/audit?action=org.create"))["data"]
+    assert change["origin"] == "203.0.113.7"

@@ -1,34 +1,27 @@
-"""A port of its own for health, metrics and the administration."""
+"""The admin port, for health, metrics and the administration."""
 
 import asyncio
-import dataclasses
 import re
 
 import pytest
 from aiohttp import web
 
-from frontend.config.settings import Settings
-from frontend.http.runner import Runner
 from tests.conftest import Client
+from tests.http.calls import ADMIN_KEY, runner_of
 from tests.raw import answer, ask, connection, head
 
-ADMIN_KEY = "a" * 32
+# Any port but 0: the fixture takes a free one.
+pytestmark = pytest.mark.settings(admin_port=1, admin_key=ADMIN_KEY, connections=2)
+
 PRIVATE = ("/health/ready", "/metrics", "/admin/v1/orgs", "/keys", "/keys/keys.js")
 PUBLIC = ("/v1/models", "/", "/dashboard")
 
 
 @pytest.fixture
-def settings(settings: Settings) -> Settings:
-    # Any number but 0: the test takes a free port.
-    return dataclasses.replace(settings, admin_port=1, admin_key=ADMIN_KEY, connections=2)
-
-
-@pytest.fixture
 async def admin_port(client: Client) -> int:
-    runner = client.server.runner
-    assert isinstance(runner, Runner)
-    await web.TCPSite(runner.admin, "127.0.0.1", 0).start()
-    return int(runner.admin.addresses[0][1])
+    admin = runner_of(client).admin
+    await web.TCPSite(admin, "127.0.0.1", 0).start()
+    return int(admin.addresses[0][1])
 
 
 async def _status(port: int | None, path: str) -> int:
@@ -36,33 +29,31 @@ async def _status(port: int | None, path: str) -> int:
 
 
 @pytest.mark.parametrize("path", PRIVATE)
-async def test_what_is_private_is_answered_there_alone(client: Client, admin_port: int, path: str) -> None:
+async def test_a_private_path_is_answered_on_the_admin_port_alone(client: Client, admin_port: int, path: str) -> None:
     assert (await _status(client.server.port, path), await _status(admin_port, path)) == (404, 200)
 
 
 @pytest.mark.parametrize("path", PUBLIC)
-async def test_what_is_for_callers_is_not_answered_there(client: Client, admin_port: int, path: str) -> None:
+async def test_a_path_for_callers_is_not_answered_on_the_admin_port(client: Client, admin_port: int, path: str) -> None:
     assert await _status(client.server.port, path) != 404
     assert await _status(admin_port, path) == 404
 
 
-async def test_the_page_of_links_names_nothing_that_is_private(client: Client) -> None:
+async def test_the_start_page_links_no_private_path(client: Client) -> None:
     async with client.get("/") as response:
         links = re.findall(r'href="(/[^"]*)"', await response.text())
     assert "/docs" in links
     assert not [link for link in links if link.startswith(("/health", "/metrics", "/admin", "/keys"))]
 
 
-async def test_the_page_of_keys_has_all_it_needs_there_and_links_nothing_that_is_not(
-    client: Client, admin_port: int
-) -> None:
+async def test_the_page_of_keys_has_all_its_files_and_links_on_the_admin_port(client: Client, admin_port: int) -> None:
     text = (await ask(admin_port, head("GET", "/keys"))).body.decode()
     paths = re.findall(r'(?:src|href)="(/[^"]*)"', text)
     assert {"/keys", "/shared/style.css", "/keys/keys.js"} <= set(paths)
     assert {path: await _status(admin_port, path) for path in paths} == dict.fromkeys(paths, 200)
 
 
-async def test_both_tell_that_the_process_lives(client: Client, admin_port: int) -> None:
+async def test_both_ports_say_that_the_process_lives(client: Client, admin_port: int) -> None:
     for port in (client.server.port, admin_port):
         assert await _status(port, "/health/live") == 200
 
@@ -74,16 +65,14 @@ async def test_probes_are_answered_while_the_api_has_all_its_connections(client:
         assert await _status(admin_port, "/health/ready") == 200
 
 
-async def test_it_answers_while_requests_come_to_their_end(client: Client, admin_port: int) -> None:
-    runner = client.server.runner
-    assert isinstance(runner, Runner)
+async def test_the_admin_port_answers_while_the_frontend_drains(client: Client, admin_port: int) -> None:
     async with connection(client.server.port) as (reader, writer):
         writer.write(head("GET", "/v1/models"))
         await answer(reader)
         # A part of the next request.
         writer.write(b"GET /v1/models HTTP/1.1\r\n")
         await asyncio.sleep(0.05)
-        ended = asyncio.create_task(runner.cleanup())
+        ended = asyncio.create_task(runner_of(client).cleanup())
         assert await _status(admin_port, "/health/live") == 200
         assert not ended.done()
         writer.write(b"Host: x\r\n\r\n")

@@ -1,24 +1,21 @@
-"""What apps say that know OpenAI's names alone: taken where the settings have it, refused by the contract where not."""
+"""Names and parameters of apps that know OpenAI alone: accepted if the settings have them, otherwise refused."""
 
-import dataclasses
 from typing import Any
 
 import openai
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from frontend.app import create_app
 from frontend.catalogue.aliases import Aliases
 from frontend.config.settings import Settings
 from frontend.pages.openapi import document
 from tests.charges import charges
-from tests.conftest import KEY, Client, running
+from tests.conftest import KEY, Client
 from tests.fakes import FakeTriton
+from tests.http.calls import APART, refusal
 from tests.speech import encode, say, transcribe
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-# Of those with an application of their own.
-_APART = pytest.mark.asyncio(loop_scope="function")
 
 ALIASES = Aliases(
     models={"whisper-1": "stt-1", "gpt-4o-mini-tts": "tts-1", "BAAI/bge-m3": "embed-m3"},
@@ -31,11 +28,7 @@ WAV = encode(say("Good morning everybody, this is a test."), "wav")
 SPEECH = {"input": "Hello.", "voice": "amy"}
 
 
-async def _param(response: Any) -> tuple[int, str]:
-    return response.status, (await response.json())["error"]["param"]
-
-
-@_APART
+@APART
 @pytest.mark.parametrize(
     ("path", "body", "param"),
     [
@@ -48,20 +41,20 @@ async def _param(response: Any) -> tuple[int, str]:
 async def test_names_and_parameters_of_others_are_refused_unless_they_are_set(
     client: Client, path: str, body: dict[str, Any], param: str
 ) -> None:
-    assert await _param(await client.post(path, json=body)) == (400, param)
+    assert await refusal(await client.post(path, json=body)) == (400, param)
 
 
-@_APART
-async def test_there_is_no_list_of_voices_but_the_mobile_one_unless_aliases_are_set(client: Client) -> None:
+@APART
+async def test_v1_has_no_list_of_voices_unless_aliases_are_set(client: Client) -> None:
     assert (await client.get("/v1/audio/voices")).status == 404
 
 
 @pytest.mark.parametrize("stream", ["", "false", "False", "FALSE", "0"])
-async def test_a_form_may_say_in_any_case_that_it_wants_no_events(client: Client, stream: str) -> None:
+async def test_a_form_may_ask_for_no_events_in_any_case(client: Client, stream: str) -> None:
     assert (await transcribe(client, WAV, stream=stream)).status == 200
 
 
-async def test_openais_client_needs_no_name_of_ours(client: Client) -> None:
+async def test_openais_client_works_with_openais_names(client: Client) -> None:
     async with openai.AsyncOpenAI(base_url=str(client.make_url("/v1")), api_key=KEY) as caller:
         heard = await caller.audio.transcriptions.create(model="whisper-1", file=("a.wav", WAV), stream=False)
         vectors = await caller.embeddings.create(model="BAAI/bge-m3", input="a", user="u", dimensions=256)
@@ -71,26 +64,25 @@ async def test_openais_client_needs_no_name_of_ours(client: Client) -> None:
     assert (heard.text, len(vectors.data[0].embedding), speech.content[:1]) == ("hello there", 1024, b"\xff")
 
 
-async def test_the_answer_names_the_model_that_did_the_work(client: Client) -> None:
+async def test_an_answer_names_the_model_behind_the_alias(client: Client) -> None:
     answer = await client.post("/v1/embeddings", json={"model": "BAAI/bge-m3", "input": "a"})
     assert (answer.status, (await answer.json())["model"]) == (200, "embed-m3")
 
 
-async def test_a_voice_of_another_name_speaks(client: Client, triton: FakeTriton) -> None:
+async def test_the_voice_behind_an_alias_speaks(client: Client, triton: FakeTriton) -> None:
     assert (await client.post("/v1/audio/speech", json=SPEECH | {"voice": "onyx"})).status == 200
     assert {call[0] for call in triton.calls} == {"piper_ryan"}
 
 
-@_APART
-async def test_charges_and_metrics_are_of_the_model_itself(settings: Settings, triton: FakeTriton) -> None:
-    settings = dataclasses.replace(settings, aliases=ALIASES)
-    async with running(settings, triton) as client:
-        assert (await transcribe(client, WAV, model="whisper-1")).status == 200
-        assert "whisper-1" not in await (await client.get("/metrics")).text()
-        assert [row["model"] for row in await charges(client, settings)] == ["stt-1"]
+@APART
+@pytest.mark.settings(aliases=ALIASES)
+async def test_charges_and_metrics_are_of_the_model_itself(client: Client, settings: Settings) -> None:
+    assert (await transcribe(client, WAV, model="whisper-1")).status == 200
+    assert "whisper-1" not in await (await client.get("/metrics")).text()
+    assert [row["model"] for row in await charges(client, settings)] == ["stt-1"]
 
 
-async def test_a_long_body_is_read_the_same_elsewhere(client: Client) -> None:
+async def test_aliases_hold_in_a_body_that_a_process_parses(client: Client) -> None:
     body = {"model": "BAAI/bge-m3", "input": ["word " * 300] * 30, "user": "u"}
     assert (await client.post("/v1/embeddings", json=body)).status == 200
 
@@ -103,23 +95,23 @@ async def test_a_long_body_is_read_the_same_elsewhere(client: Client) -> None:
         ("/v1/rerank", {"query": "a", "documents": ["b"], "user": "u"}),
     ],
 )
-async def test_what_is_to_be_ignored_is_ignored(client: Client, path: str, body: dict[str, Any]) -> None:
+async def test_an_ignored_parameter_is_accepted(client: Client, path: str, body: dict[str, Any]) -> None:
     assert (await client.post(path, json=body)).status == 200
 
 
-async def test_a_form_may_have_it_more_than_once(client: Client) -> None:
+async def test_a_form_may_have_an_ignored_parameter_more_than_once(client: Client) -> None:
     fields = {"include[]": ["logprobs", "other"], "stream": "false", "user": "u"}
     assert await (await transcribe(client, WAV, **fields)).json() == {"text": "hello there"}
 
 
-async def test_another_parameter_is_still_refused(client: Client) -> None:
-    assert await _param(await client.post("/v1/embeddings", json={"input": "a", "dims": 3})) == (400, "dims")
+async def test_a_parameter_that_is_not_ignored_is_refused(client: Client) -> None:
+    assert await refusal(await client.post("/v1/embeddings", json={"input": "a", "dims": 3})) == (400, "dims")
 
 
-async def test_who_would_read_events_is_refused(client: Client) -> None:
+async def test_a_request_for_events_is_refused(client: Client) -> None:
     refused = await client.post("/v1/audio/speech", json=SPEECH | {"stream_format": "sse"})
-    assert await _param(refused) == (400, "stream_format")
-    assert await _param(await transcribe(client, WAV, stream="True")) == (400, "stream")
+    assert await refusal(refused) == (400, "stream_format")
+    assert await refusal(await transcribe(client, WAV, stream="True")) == (400, "stream")
 
 
 async def test_speech_has_the_audio_format_of_the_settings_unless_one_is_named(client: Client) -> None:
@@ -147,26 +139,18 @@ async def test_the_mobile_dialect_keeps_to_the_contract(
 ) -> None:
     body = {"text": "Hello.", "voice": "amy", field: value}
     refused = await client.post("/api/v1/audio/synthesize", json=body, headers=mobile)
-    assert await _param(refused) == (400, field)
+    assert await refusal(refused) == (400, field)
 
 
-async def test_the_offer_tells_them(client: Client) -> None:
+async def test_the_offer_has_the_aliases(client: Client) -> None:
     offer = await (await client.get("/offer.json")).json()
     assert offer["aliases"] == {"models": ALIASES.models, "voices": ALIASES.voices}
     assert "whisper-1" not in {model["id"] for model in offer["models"]}
 
 
-async def test_the_document_tells_them() -> None:
+async def test_the_openapi_document_has_the_aliases() -> None:
     whole = document(Settings(aliases=ALIASES))
     OpenAPIV31SpecValidator(whole).validate()
     speech = whole["paths"]["/v1/audio/speech"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     assert {"alloy", "amy"} < set(speech["properties"]["voice"]["enum"])
     assert (speech["properties"]["response_format"]["default"], "stream" in speech["properties"]) == ("mp3", True)
-
-
-async def test_every_route_is_in_the_document() -> None:
-    settings = Settings(aliases=ALIASES)
-    routes = {route.resource.canonical for route in create_app(settings).router.routes() if route.resource}
-    assert {path for path in routes if path.startswith("/v1/")} == {
-        path for path in document(settings)["paths"] if path.startswith("/v1/")
-    }

@@ -1,33 +1,28 @@
-"""When an answer on its way out is charged, and for whom it is free."""
+"""When an answer that is being sent is charged, and when it is free."""
 
 import asyncio
 import logging
 import socket
-import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
-import numpy as np
 import pytest
 from aiohttp import ClientError
 
 from frontend.app_keys import RECORDER
 from frontend.config.settings import Settings
 from frontend.http import connection as connections
-from frontend.http.runner import Runner
-from frontend.usage.books import Books
+from frontend.usage.queries import UsageQueries
 from frontend.usage.spool import Spool
-from tests.charges import COST, ORG_KEY, charges, speak
+from tests.charges import COST, ORG_KEY, charges, find_disk_full, speak
 from tests.conftest import Client
 from tests.eventually import until
 from tests.fakes import FakeTriton
-from tests.raw import connection, post
+from tests.http.calls import SPOKEN, logged, runner_of, speak_long
+from tests.raw import connection
 
-SPOKEN = post("/v1/audio/speech", b'{"input": "Hello there.", "voice": "amy"}')
 
-
-async def test_a_caller_who_hangs_up_before_the_answer_is_not_charged(
+async def test_a_caller_that_disconnects_before_the_answer_is_not_charged(
     client: Client, settings: Settings, triton: FakeTriton, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # This one is quick: it is not to be taken for a caller who only writes no more.
@@ -44,43 +39,38 @@ async def test_a_caller_who_hangs_up_before_the_answer_is_not_charged(
 @asynccontextmanager
 async def _half_read(client: Client, triton: FakeTriton) -> AsyncIterator[None]:
     """An answer of minutes, of which a caller has read some and goes on reading nothing."""
-    triton.spoil = lambda arrays: {"output": np.ones((1, 1, 1, 22_050 * 420), np.float32)}
+    speak_long(triton)
     async with connection(client.port) as (reader, writer):
         writer.write(SPOKEN)
         await reader.readexactly(1_000)
         yield
 
 
-async def test_a_caller_who_hangs_up_in_the_middle_of_an_answer_pays(
+async def test_a_caller_that_disconnects_during_an_answer_pays(
     client: Client, settings: Settings, triton: FakeTriton, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "quartet")
     async with _half_read(client, triton):
         pass
     # An end of the frontend before it knows would be its own.
-    await until(lambda: any(record.message == "request" for record in caplog.records))
+    await until(lambda: logged(caplog))
     (row,) = await charges(client, settings)
     assert row["amount"] == COST
 
 
 async def test_an_answer_that_we_break_off_is_free(client: Client, settings: Settings, triton: FakeTriton) -> None:
     async with _half_read(client, triton):
-        assert isinstance(client.server.runner, Runner)
-        client.server.runner.hurry()
+        runner_of(client).hurry()
         assert await charges(client, settings) == []
 
 
 async def test_an_answer_that_cannot_be_charged_breaks_off(
-    client: Client, books: Books, monkeypatch: pytest.MonkeyPatch, triton: FakeTriton
+    client: Client, books: UsageQueries, monkeypatch: pytest.MonkeyPatch, triton: FakeTriton
 ) -> None:
     await books.top_up("acme", COST, None)
-
-    def full(*arguments: Any) -> bool:
-        raise sqlite3.OperationalError("database or disk is full")
-
     with monkeypatch.context() as patched:
-        patched.setattr(Spool, "add", full)
+        patched.setattr(Spool, "add", find_disk_full)
         with pytest.raises(ClientError):
             await speak(client, key=ORG_KEY)
-    await client.app[RECORDER]._look()
+    await client.app[RECORDER]._check()
     assert (await speak(client, key=ORG_KEY))[0] == 200

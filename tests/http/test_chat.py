@@ -2,7 +2,6 @@
 
 import asyncio
 import codecs
-import dataclasses
 import json
 import time
 from collections.abc import AsyncIterator
@@ -14,9 +13,9 @@ import pytest
 
 from frontend.config.settings import Settings
 from tests.charges import charges, other_key
-from tests.conftest import KEY, Client, running
-from tests.fakes import FakeTriton
-from tests.raw import connection, head
+from tests.conftest import KEY, Client, bearer
+from tests.eventually import until
+from tests.raw import connection, post
 from tests.upstream import KEY as UPSTREAM_KEY
 from tests.upstream import PATH, Upstream, chat
 
@@ -33,12 +32,9 @@ async def openai_client(client: Client) -> AsyncIterator[openai.AsyncOpenAI]:
         yield connected
 
 
-async def test_a_completion_comes_through(openai_client: openai.AsyncOpenAI) -> None:
+async def test_a_completion_and_a_response_come_through(openai_client: openai.AsyncOpenAI) -> None:
     answer = await openai_client.chat.completions.create(model="m", messages=[{"role": "user", "content": "hi"}])
     assert answer.choices[0].message.content == "you said hi"
-
-
-async def test_a_response_comes_through(openai_client: openai.AsyncOpenAI) -> None:
     assert (await openai_client.responses.create(model="m", input="hi")).output_text == "you said hi"
 
 
@@ -80,14 +76,18 @@ async def test_an_answer_carries_request_id_and_limits(client: Client, streamed:
         *((str(said), 502, "bad_gateway") for said in (401, 402, 403, 407, 408, 204, 307, 500, 503)),
     ],
 )
-async def test_a_refusal_becomes_one_of_the_contract(client: Client, said: str, status: int, kind: str) -> None:
+async def test_a_refusal_becomes_one_of_the_contract(
+    client: Client, upstream: Upstream, said: str, status: int, kind: str
+) -> None:
     response = await client.post(PATH, json=chat(said))
     error = (await response.json())["error"]
     assert (response.status, error["type"]) == (status, kind)
     assert (error["message"] == f"refused with {said}") == (status < 500)
+    # A redirection is not followed.
+    assert [path for path, _, _ in upstream.received] == [PATH]
 
 
-async def test_a_429_of_the_upstream_says_when_to_come_back(client: Client) -> None:
+async def test_a_429_of_the_upstream_keeps_its_retry_after(client: Client) -> None:
     assert (await client.post(PATH, json=chat("429"))).headers["Retry-After"] == "7"
 
 
@@ -97,7 +97,7 @@ async def test_a_refusal_that_is_no_json_is_not_passed_on(client: Client) -> Non
 
 
 @pytest.mark.parametrize(("said", "streamed"), [("whole", True), ("page", True), ("page", False)])
-async def test_an_answer_in_another_form_than_was_asked_for_is_502_and_free(
+async def test_an_answer_in_another_format_than_requested_is_502_and_free(
     client: Client, settings: Settings, said: str, streamed: bool
 ) -> None:
     response = await client.post(PATH, json=chat(said, stream=streamed))
@@ -107,18 +107,13 @@ async def test_an_answer_in_another_form_than_was_asked_for_is_502_and_free(
     assert await charges(client, settings) == []
 
 
-async def test_a_redirection_is_not_followed(client: Client, upstream: Upstream) -> None:
-    await client.post(PATH, json=chat("307"))
-    assert [path for path, _, _ in upstream.received] == [PATH]
-
-
 @pytest.mark.parametrize("size", [0, 100_000])
 async def test_a_refusal_in_pieces_is_read_to_its_end(client: Client, size: int) -> None:
     error = (await (await client.post(PATH, json=chat(f"pieces {size}"))).json())["error"]
     assert (error["message"], error["param"]) == ("refused with pieces", "messages")
 
 
-async def test_a_refusal_that_is_too_long_is_told_in_our_words(client: Client) -> None:
+async def test_a_refusal_that_is_too_long_gets_our_message(client: Client) -> None:
     error = (await (await client.post(PATH, json=chat("pieces 300000"))).json())["error"]
     assert error["message"] == "the chat backend refused the request"
 
@@ -130,7 +125,7 @@ async def test_an_upstream_that_is_away_is_502(client: Client, upstream: Upstrea
     assert int(response.headers["Retry-After"]) >= 1
 
 
-async def test_a_caller_who_hangs_up_ends_the_call_upstream(client: Client, upstream: Upstream) -> None:
+async def test_a_disconnect_ends_the_call_upstream(client: Client, upstream: Upstream) -> None:
     response = await client.post(PATH, json=chat("wait", stream=True))
     await response.content.readany()
     response.close()
@@ -159,14 +154,12 @@ async def test_a_cookie_of_the_upstream_goes_to_nobody(client: Client, upstream:
 
 
 async def test_streams_that_nobody_reads_give_their_slots_back(client: Client, upstream: Upstream) -> None:
-    body = json.dumps(chat("endless", stream=True)).encode()
-    asked = head("POST", PATH, f"Content-Length: {len(body)}") + body
+    asked = post(PATH, json.dumps(chat("endless", stream=True)).encode())
     async with AsyncExitStack() as unread:
         for _ in range(2):
             _, writer = await unread.enter_async_context(connection(client.server.port))
             writer.write(asked)
-        while len(upstream.received) < 2:  # noqa: ASYNC110 - the upstream has no event for it
-            await asyncio.sleep(0.01)
+        await until(lambda: len(upstream.received) == 2)
         await asyncio.wait_for(upstream.cancelled.wait(), 10)
         async with asyncio.timeout(10):
             assert (await client.post(PATH, json=chat("hi"))).status == 200
@@ -177,7 +170,7 @@ async def test_one_key_leaves_half_of_the_slots_to_others(client: Client, settin
     waiting = [await client.post(PATH, json=chat("wait", stream=True)) for _ in range(2)]
     third = asyncio.create_task(client.post(PATH, json=chat("hi")))
     await asyncio.sleep(0.2)
-    other = await client.post(PATH, json=chat("hi"), headers={"Authorization": f"Bearer {key}"})
+    other = await client.post(PATH, json=chat("hi"), headers=bearer(key))
     assert (other.status, third.done()) == (200, False)
     for response in waiting:
         response.close()
@@ -192,8 +185,8 @@ async def test_a_stream_that_never_ends_is_broken_off(client: Client, upstream: 
     assert upstream.cancelled.is_set() or await asyncio.wait_for(upstream.cancelled.wait(), 5)
 
 
-async def test_an_upstream_that_is_late_is_502_at_the_deadline(settings: Settings, triton: FakeTriton) -> None:
-    async with running(dataclasses.replace(settings, request_seconds=1.0), triton) as client:
-        response = await client.post(PATH, json=chat("wait", stream=True))
-        with pytest.raises(aiohttp.ClientError):
-            await asyncio.wait_for(response.read(), 5)
+@pytest.mark.settings(request_seconds=1.0)
+async def test_a_stream_is_broken_off_at_the_deadline(client: Client) -> None:
+    response = await client.post(PATH, json=chat("wait", stream=True))
+    with pytest.raises(aiohttp.ClientError):
+        await asyncio.wait_for(response.read(), 5)

@@ -7,9 +7,9 @@ import aiohttp
 import pytest
 
 from frontend.config.settings import Settings
-from frontend.usage.books import Books
+from frontend.usage.queries import UsageQueries
 from tests.charges import ORG_KEY, charges
-from tests.conftest import Client
+from tests.conftest import Client, bearer
 from tests.upstream import PATH, Upstream, chat
 
 
@@ -25,7 +25,7 @@ async def _tokens(client: Client, settings: Settings) -> list[int]:
     return [row["quantity"] for row in rows]
 
 
-async def test_an_answer_is_charged_by_the_usage_that_the_upstream_tells(client: Client, settings: Settings) -> None:
+async def test_an_answer_is_charged_by_the_usage_of_the_upstream(client: Client, settings: Settings) -> None:
     await client.post(PATH, json=chat("hi"))
     assert await _tokens(client, settings) == [33]
 
@@ -53,15 +53,16 @@ _ASKS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("said", ["hi", "no total", "no choices", "no end"])
 @pytest.mark.parametrize("asked", _ASKS)
-async def test_a_stream_has_one_price_however_it_is_asked_for_and_told(
+async def test_a_stream_costs_the_same_however_usage_is_requested_and_reported(
     client: Client, settings: Settings, asked: str, said: str
 ) -> None:
     text = await (await client.post(PATH, json=chat(said, stream=True, **_ASKS[asked]))).text()
     assert await _tokens(client, settings) == [33]
     assert ('"usage"' in text) is (asked == "yes")
+    assert ('"total_tokens": 33' in text) is (asked == "yes" and said != "no total")
 
 
-async def test_an_upstream_that_does_not_know_the_wish_for_usage_is_asked_without_it(
+async def test_an_upstream_that_refuses_stream_options_is_called_without_them(
     client: Client, settings: Settings, upstream: Upstream
 ) -> None:
     answer = await client.post(PATH, json=chat("picky", stream=True))
@@ -70,12 +71,12 @@ async def test_an_upstream_that_does_not_know_the_wish_for_usage_is_asked_withou
     assert await _tokens(client, settings) == [-(-len("picky" + "you said picky ") // 4)]
 
 
-async def test_a_refusal_of_the_clients_own_wish_for_usage_is_its_answer(client: Client, upstream: Upstream) -> None:
+async def test_a_refusal_of_the_clients_own_stream_options_is_passed_on(client: Client, upstream: Upstream) -> None:
     answer = await client.post(PATH, json=chat("picky", stream=True, stream_options={"include_usage": True}))
     assert (answer.status, len(upstream.received)) == (400, 1)
 
 
-async def test_a_stream_is_charged_by_its_usage_which_its_client_did_not_ask_for(
+async def test_usage_that_the_client_did_not_request_is_left_out_of_its_stream(
     client: Client, settings: Settings, upstream: Upstream
 ) -> None:
     answer = await client.post(PATH, json=chat("hi", stream=True))
@@ -85,14 +86,7 @@ async def test_a_stream_is_charged_by_its_usage_which_its_client_did_not_ask_for
     assert await _tokens(client, settings) == [33]
 
 
-async def test_a_stream_tells_its_usage_to_a_client_who_asked_for_it(client: Client, settings: Settings) -> None:
-    asked = chat("hi", stream=True, stream_options={"include_usage": True})
-    text = await (await client.post(PATH, json=asked)).text()
-    assert '"total_tokens": 33' in text
-    assert await _tokens(client, settings) == [33]
-
-
-async def test_a_caller_who_hangs_up_in_a_stream_pays_for_what_came(client: Client, settings: Settings) -> None:
+async def test_a_disconnect_during_a_stream_costs_what_was_sent(client: Client, settings: Settings) -> None:
     response = await client.post(PATH, json=chat("wait", stream=True))
     await response.content.readany()
     response.close()
@@ -126,26 +120,28 @@ async def test_a_refusal_is_free(client: Client, settings: Settings) -> None:
     assert await _tokens(client, settings) == []
 
 
-async def test_a_wallet_reserves_what_may_be_made_and_pays_what_was(client: Client, books: Books) -> None:
-    headers = {"Authorization": f"Bearer {ORG_KEY}"}
+async def _status(client: Client, said: str, **more: Any) -> int:
+    """Of an answer to a key of an organisation."""
+    return (await client.post(PATH, json=chat(said, **more), headers=bearer(ORG_KEY))).status
+
+
+async def test_a_wallet_reserves_what_may_be_made_and_pays_what_was(client: Client, books: UsageQueries) -> None:
     await books.top_up("acme", 1_000, None)
-    assert (await client.post(PATH, json=chat("hi"), headers=headers)).status == 429
-    assert (await client.post(PATH, json=chat("hi", max_tokens=100), headers=headers)).status == 200
-    assert (await client.post(PATH, json=chat("hi", max_tokens=2, n=400), headers=headers)).status == 200
+    assert await _status(client, "hi") == 429
+    assert await _status(client, "hi", max_tokens=100) == 200
+    assert await _status(client, "hi", max_tokens=2, n=400) == 200
     await client.close()
     assert await books.balance("acme") == 1_000 - 2 * 33
 
 
-async def test_a_wallet_pays_for_the_whole_of_an_answer_without_a_limit(client: Client, books: Books) -> None:
-    headers = {"Authorization": f"Bearer {ORG_KEY}"}
+async def test_a_wallet_pays_for_the_whole_of_an_answer_without_a_limit(client: Client, books: UsageQueries) -> None:
     await books.top_up("acme", 10_000, None)
-    assert (await client.post(PATH, json=chat("dear"), headers=headers)).status == 200
+    assert await _status(client, "dear") == 200
     await client.close()
     assert await books.balance("acme") == 10_000 - 9_000
 
 
 @pytest.mark.parametrize("most", [2**31, 2**40, 10**300])
-async def test_a_limit_beyond_all_answers_is_reserved(client: Client, books: Books, most: int) -> None:
-    headers = {"Authorization": f"Bearer {ORG_KEY}"}
+async def test_a_limit_beyond_all_answers_is_reserved(client: Client, books: UsageQueries, most: int) -> None:
     await books.top_up("acme", 10_000, None)
-    assert (await client.post(PATH, json=chat("hi", max_tokens=most), headers=headers)).status == 429
+    assert await _status(client, "hi", max_tokens=most) == 429

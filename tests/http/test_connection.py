@@ -1,38 +1,27 @@
-"""Connections at their bounds: how many, how long, how much of one at a time."""
+"""Bounds of connections: how many, how long, and how much of one at a time."""
 
 import asyncio
-import dataclasses
 import json
 import logging
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 from aiohttp import web
 
 from frontend.app_keys import MEMORY_BUDGET
-from frontend.config.settings import Settings
 from frontend.http import connection as connections
-from tests.conftest import Client, running
+from tests.conftest import Client
 from tests.eventually import until
 from tests.fakes import FakeTriton
+from tests.http.calls import EMBED, LONG, SPOKEN, runner_of, speak_long
 from tests.raw import answer as read_answer
-from tests.raw import ask, connection, head, post
+from tests.raw import ask, connection, head
 
-# More sound than the kernel's buffers take: seven minutes.
-LONG = np.ones((1, 1, 1, 22_050 * 420), np.float32)
-
-
-@pytest.fixture
-def settings(settings: Settings) -> Settings:
-    return dataclasses.replace(settings, connections=6, connections_per_address=4, write_seconds=1.0)
+pytestmark = pytest.mark.settings(connections=6, connections_per_address=4, write_seconds=1.0)
 
 
-SPOKEN = post("/v1/audio/speech", b'{"input": "Hello.", "voice": "amy"}')
-
-
-async def test_connections_beyond_the_bound_of_an_address_are_turned_away(client: Client) -> None:
+async def test_connections_over_the_bound_of_an_address_are_refused(client: Client) -> None:
     port = client.server.port
     async with connection(port), connection(port), connection(port), connection(port), connection(port) as (reader, _):
         refusal = await read_answer(reader)
@@ -41,9 +30,8 @@ async def test_connections_beyond_the_bound_of_an_address_are_turned_away(client
         assert await reader.read() == b""
 
 
-async def test_a_connection_without_an_address_makes_room_too(client: Client, tmp_path: Path) -> None:
-    assert client.server.runner is not None
-    await web.UnixSite(client.server.runner, tmp_path / "socket").start()
+async def test_a_connection_over_a_unix_socket_is_not_counted_after_its_end(client: Client, tmp_path: Path) -> None:
+    await web.UnixSite(runner_of(client), tmp_path / "socket").start()
     for _ in range(10):
         reader, writer = await asyncio.open_unix_connection(tmp_path / "socket")
         writer.write(head("GET", "/v1/models"))
@@ -62,7 +50,7 @@ async def _send_on(writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(0.02)
 
 
-async def test_a_body_without_end_that_nobody_asked_for_is_not_read_for_long(
+async def test_an_endless_body_that_no_handler_reads_is_cut_off(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connections, "_LINGER_SECONDS", 0.3)
@@ -73,11 +61,10 @@ async def test_a_body_without_end_that_nobody_asked_for_is_not_read_for_long(
             await _send_on(writer)
 
 
-async def test_what_aiohttp_meets_on_a_connection_that_has_ended_is_no_fault_in_the_log(
+async def test_an_error_on_a_connection_that_has_ended_is_not_logged(
     client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert client.server.runner is not None
-    server = client.server.runner.server
+    server = runner_of(client).server
     assert server is not None
     async with connection(client.server.port):
         await until(lambda: server.connections)
@@ -94,7 +81,7 @@ def _held(client: Client) -> int:
 
 
 async def test_an_answer_that_nobody_reads_is_given_up_with_its_connection(client: Client, triton: FakeTriton) -> None:
-    triton.spoil = lambda arrays: {"output": LONG}
+    speak_long(triton)
     async with connection(client.server.port) as (_, writer):
         writer.write(SPOKEN)
         await until(lambda: _held(client) > 1_000_000)
@@ -104,7 +91,7 @@ async def test_an_answer_that_nobody_reads_is_given_up_with_its_connection(clien
 
 
 async def test_an_answer_that_is_read_slowly_arrives_whole(client: Client, triton: FakeTriton) -> None:
-    triton.spoil = lambda arrays: {"output": LONG}
+    speak_long(triton)
     async with connection(client.server.port) as (reader, writer):
         writer.write(SPOKEN)
         await reader.readuntil(b"\r\n\r\n")
@@ -114,10 +101,10 @@ async def test_an_answer_that_is_read_slowly_arrives_whole(client: Client, trito
             await asyncio.sleep(0.02)
 
 
-async def test_an_answer_that_is_read_at_a_crawl_is_broken_off(settings: Settings, triton: FakeTriton) -> None:
-    crawling = dataclasses.replace(settings, min_answer_rate=100_000_000, write_seconds=2.0)
-    triton.spoil = lambda arrays: {"output": LONG}
-    async with running(crawling, triton) as client, connection(client.server.port) as (reader, writer):
+@pytest.mark.settings(min_answer_rate=100_000_000, write_seconds=2.0)
+async def test_an_answer_that_is_read_too_slowly_is_broken_off(client: Client, triton: FakeTriton) -> None:
+    speak_long(triton)
+    async with connection(client.server.port) as (reader, writer):
         writer.write(SPOKEN)
         await until(lambda: _held(client) > 1_000_000)
         started = time.monotonic()
@@ -127,7 +114,7 @@ async def test_an_answer_that_is_read_at_a_crawl_is_broken_off(settings: Setting
         assert time.monotonic() - started > 1
 
 
-async def test_requests_that_come_in_one_go_are_answered_in_order(client: Client) -> None:
+async def test_pipelined_requests_are_answered_in_order(client: Client) -> None:
     async with connection(client.server.port) as (reader, writer):
         writer.write(b"".join(head("GET", "/v1/models", f"X-Request-Id: n{number}") for number in range(500)))
         for number in range(500):
@@ -138,11 +125,7 @@ async def test_a_body_in_chunks_of_a_byte_is_read_as_any_other(client: Client) -
     text = json.dumps({"input": "word " * 3000}).encode()
     chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in text)
     async with connection(client.server.port) as (reader, writer):
-        writer.write(
-            head("POST", "/v1/embeddings", "Transfer-Encoding: chunked")
-            + chunks
-            + b"0\r\n\r\n"
-            + head("GET", "/v1/models")
-        )
+        writer.write(head("POST", EMBED, "Transfer-Encoding: chunked") + chunks + b"0\r\n\r\n")
+        writer.write(head("GET", "/v1/models"))
         assert (await read_answer(reader)).status == 200
         assert (await read_answer(reader)).status == 200

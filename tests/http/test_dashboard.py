@@ -16,15 +16,15 @@ from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.errors import BadGateway
 from frontend.http import connection as connections
-from frontend.usage import askers
-from frontend.usage.books import Books
+from frontend.usage.queries import UsageQueries
 from frontend.usage.spool import UsageEvent
-from tests.charges import other_key
+from tests.charges import other_key, speak
 from tests.clocks import LimitsClock
-from tests.conftest import KEY, Client
+from tests.conftest import KEY, Client, bearer
 from tests.eventually import until
 from tests.fakes import FakeTriton, add_key
-from tests.raw import connection, post
+from tests.http.calls import EMBED, EMBEDDED, refusal, status_of
+from tests.raw import connection
 from tests.samples import Change, total
 from tests.unit.usage.conftest import write
 
@@ -41,7 +41,7 @@ async def ledger(limits_clock: LimitsClock, settings: Settings) -> AsyncIterator
     engine = open_engine(settings.database)
     registry = Registry(engine)
     await registry.create_org("acme", 50)
-    await Books(engine).top_up("acme", 7_000_000, None)
+    await UsageQueries(engine).top_up("acme", 7_000_000, None)
     await add_key(registry, ORG_KEY, org="acme", tier="company", limits={"speech": 9})
     await add_key(registry, OTHER_KEY, org="acme")
     events = [
@@ -54,15 +54,14 @@ async def ledger(limits_clock: LimitsClock, settings: Settings) -> AsyncIterator
 
 
 async def _ask(client: Client, path: str, key: str = KEY) -> Any:
-    async with client.get(f"/dashboard/data/{path}", headers={"Authorization": f"Bearer {key}"}) as response:
+    async with client.get(f"/dashboard/data/{path}", headers=bearer(key)) as response:
         assert response.status == 200, await response.text()
         return await response.json()
 
 
 @pytest.mark.parametrize("path", ["account", "usage", "outcomes"])
-async def test_it_needs_a_key(client: Client, path: str) -> None:
-    async with client.get(f"/dashboard/data/{path}", headers={"Authorization": "Bearer x"}) as response:
-        assert response.status == 401
+async def test_the_dashboard_needs_a_key(client: Client, path: str) -> None:
+    assert await status_of(client, f"/dashboard/data/{path}", "x") == 401
 
 
 async def test_a_key_without_an_organisation_sees_its_own_usage(client: Client) -> None:
@@ -75,9 +74,8 @@ async def test_a_key_of_an_organisation_sees_all_of_its_usage(client: Client) ->
     assert (row["requests"], row["amount"]) == (2, "0.00032")
 
 
-async def test_nobody_asks_for_the_usage_of_others(client: Client) -> None:
-    async with client.get("/dashboard/data/usage?org=acme") as response:
-        assert (response.status, (await response.json())["error"]["param"]) == (400, "org")
+async def test_the_usage_of_another_organisation_cannot_be_requested(client: Client) -> None:
+    assert await refusal(await client.get("/dashboard/data/usage?org=acme")) == (400, "org")
 
 
 async def test_the_account_has_balance_and_limits_in_force(client: Client) -> None:
@@ -92,8 +90,8 @@ async def test_limits_of_what_a_key_cannot_call_are_left_out(client: Client) -> 
     assert names == {"transcriptions", "speech", "embeddings", "rerank"}
 
 
-async def test_a_request_shows_in_what_is_left(client: Client) -> None:
-    await client.post("/v1/embeddings", json={"input": "a"}, headers={"Authorization": f"Bearer {ORG_KEY}"})
+async def test_a_request_lowers_the_remaining_limits(client: Client) -> None:
+    await client.post(EMBED, json={"input": "a"}, headers=bearer(ORG_KEY))
     account = await _ask(client, "account", ORG_KEY)
     left = {limit["name"]: limit["limit"] - limit["remaining"] for limit in account["limits"]}
     assert {name: used for name, used in left.items() if used} == {"embeddings": 1, "organisation": 1}
@@ -112,53 +110,48 @@ async def test_usage_comes_as_a_file_that_spreadsheets_do_not_run(client: Client
 
 async def _outcomes(client: Client, key: str = KEY) -> dict[str, dict[str, Any]]:
     """Of each operation, all that is more than nothing, when it has been written down."""
-    await client.app[OUTCOMES]._bring()
+    await client.app[OUTCOMES]._write_all()
     first, last = (datetime.date.today() + datetime.timedelta(days=days) for days in (-2, 2))
     rows = (await _ask(client, f"outcomes?first={first}&last={last}", key))["data"]
     return {row.pop("operation"): {name: value for name, value in row.items() if value} for row in rows}
 
 
 async def test_requests_are_counted_by_how_they_ended(client: Client, triton: FakeTriton, settings: Settings) -> None:
-    body = {"input": "a"}
-    limited = {"Authorization": f"Bearer {await other_key(settings, org='acme', limits={'embeddings': 1})}"}
+    limited = bearer(await other_key(settings, org="acme", limits={"embeddings": 1}))
     for _ in range(3):
-        await client.post("/v1/embeddings", json=body, headers=limited)
+        await client.post(EMBED, json={"input": "a"}, headers=limited)
     for wrong in ({"input": 1}, {"input": "a", "user": "me"}):
-        await client.post("/v1/embeddings", json=wrong, headers={"Authorization": f"Bearer {ORG_KEY}"})
+        await client.post(EMBED, json=wrong, headers=bearer(ORG_KEY))
     triton.failure = BadGateway("no")
     await client.post("/v1/rerank", json={"query": "a", "documents": ["b"]}, headers=limited)
     counted = await _outcomes(client, ORG_KEY)
     assert counted["rerank"] == {"failed": 1}
-    assert {name: counted["embeddings"][name] for name in ("answered", "mistaken", "refused")} == {
-        "answered": 1,
-        "mistaken": 2,
-        "refused": 2,
-    }
+    outcomes = [counted["embeddings"][name] for name in ("answered", "mistaken", "refused")]
+    assert outcomes == [1, 2, 2]
     assert 0 < counted["embeddings"]["p50_seconds"] == counted["embeddings"]["p95_seconds"] < 60
     # A key of no organisation has had no part in it.
     assert await _outcomes(client) == {}
 
 
-async def test_a_busy_service_and_an_empty_wallet_refuse_and_failed_nobody(
+async def test_refusals_for_load_or_balance_are_no_failures(
     client: Client, triton: FakeTriton, settings: Settings
 ) -> None:
     engine = open_engine(settings.database)
     await Registry(engine).create_org("poor", None)
-    await Books(engine).top_up("poor", 1, None)
+    await UsageQueries(engine).top_up("poor", 1, None)
     await engine.dispose()
-    key = {"Authorization": f"Bearer {await other_key(settings, org='poor')}"}
-    await client.post("/v1/audio/speech", json={"input": "two", "voice": "amy"}, headers=key)
+    key = await other_key(settings, org="poor")
+    await speak(client, "two", key=key)
     triton.up = False
     await until(lambda: total("quartet_in_flight_bound", model="m3_embedder") == 0)
-    await client.post("/v1/embeddings", json={"input": "a"}, headers=key)
-    counted = await _outcomes(client, key["Authorization"].removeprefix("Bearer "))
-    assert counted == {"speech": {"refused": 1}, "embeddings": {"refused": 1}}
+    await client.post(EMBED, json={"input": "a"}, headers=bearer(key))
+    assert await _outcomes(client, key) == {"speech": {"refused": 1}, "embeddings": {"refused": 1}}
 
 
-async def test_who_hangs_up_is_counted_so(client: Client, triton: FakeTriton) -> None:
+async def test_a_disconnect_is_counted_as_an_outcome(client: Client, triton: FakeTriton) -> None:
     triton.wait, left = asyncio.Event().wait, Change("quartet_requests_total", operation="embeddings", status="499")
     async with connection(client.server.port) as (_, writer):
-        writer.write(post("/v1/embeddings", b'{"input": "a"}'))
+        writer.write(EMBEDDED)
         await until(lambda: triton.calls)
         # Who ends at once what it sends may only want to say that there is no more to come.
         await asyncio.sleep(2 * connections._HALF_CLOSE_SECONDS)
@@ -167,7 +160,7 @@ async def test_who_hangs_up_is_counted_so(client: Client, triton: FakeTriton) ->
 
 
 async def test_only_requests_of_keys_for_work_are_counted(client: Client, mobile: dict[str, str]) -> None:
-    await client.post("/v1/embeddings", json={"input": "a"}, headers={"Authorization": "Bearer wrong"})
+    await client.post(EMBED, json={"input": "a"}, headers=bearer("wrong"))
     await client.post("/api/v1/audio/synthesize", json={"text": "a"}, headers=mobile)
     await client.get("/v1/models")
     await client.get("/v1/nothing")
@@ -176,11 +169,10 @@ async def test_only_requests_of_keys_for_work_are_counted(client: Client, mobile
 
 @pytest.mark.parametrize("days", ["", "first=2025-01-01&last=2026-01-02"])
 async def test_more_days_than_a_year_has_are_refused(client: Client, days: str) -> None:
-    async with client.get(f"/dashboard/data/outcomes?{days}") as response:
-        assert (response.status, (await response.json())["error"]["param"]) == (400, "first")
+    assert await refusal(await client.get(f"/dashboard/data/outcomes?{days}")) == (400, "first")
 
 
-async def test_the_account_tells_what_its_wallet_spends_a_day(client: Client, settings: Settings) -> None:
+async def test_the_account_has_the_daily_spending_of_its_wallet(client: Client, settings: Settings) -> None:
     engine = open_engine(settings.database)
     key_id = await _key_id(Registry(engine), ORG_KEY)
     event = UsageEvent("d", "d", key_id, "acme", "speech", "tts-1", 3, "u", 5, 2_000_000, False, int(time.time()))
@@ -188,11 +180,3 @@ async def test_the_account_tells_what_its_wallet_spends_a_day(client: Client, se
     await engine.dispose()
     assert (await _ask(client, "account", ORG_KEY))["spent_a_day"] == "2.00"
     assert (await _ask(client, "account"))["spent_a_day"] is None
-
-
-async def test_a_key_that_asks_for_too_many_reports_at_once_is_told_to_wait(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(askers, "_MOST_OF_ONE", 0)
-    async with client.get("/dashboard/data/usage") as response:
-        assert (response.status, response.headers["Retry-After"]) == (429, "1")

@@ -1,10 +1,6 @@
-"""A process that dies takes nothing with it but the time of its task, and a queue for threads can be full."""
+"""What callers notice of processes that die and of threads that are all busy."""
 
 import asyncio
-import dataclasses
-import multiprocessing
-import os
-import signal
 import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -13,14 +9,11 @@ import numpy as np
 import pytest
 
 from frontend.app_keys import DISPATCHER, TEXT, THREADS
-from frontend.config.settings import Settings
 from frontend.dispatch.context import RequestContext
 from frontend.http.json import INLINE_BYTES
-from tests.conftest import Client, running
+from tests.conftest import Client
 from tests.deaths import die
 from tests.eventually import until
-from tests.fakes import FakeTriton
-from tests.samples import Change
 from tests.speech import encode, transcribe
 
 _TONE = encode(np.sin(np.arange(16_000, dtype=np.float32) / 10), "wav")
@@ -39,84 +32,40 @@ async def _json(client: Client) -> Any:
     return await client.post("/v1/embeddings", json={"input": "word " * INLINE_BYTES})
 
 
-_KINDS = pytest.mark.parametrize(
-    ("pool", "asks", "function"),
+pytestmark = pytest.mark.settings(audio_workers=1, text_workers=1, threads=1, queue_per_key=1)
+
+
+@pytest.mark.parametrize(
+    ("asks", "function"),
     [
-        ("audio", _audio, "frontend.operations.transcription.pipeline.prepare"),
-        ("text", _speech, "frontend.operations.speech.pipeline.phonemize_first"),
-        ("text", _json, "frontend.http.json.convert"),
+        (_audio, "frontend.operations.transcription.pipeline.prepare"),
+        (_speech, "frontend.operations.speech.pipeline.phonemize_first"),
+        (_json, "frontend.http.json.convert"),
     ],
 )
-
-
-@pytest.fixture
-def settings(settings: Settings) -> Settings:
-    return dataclasses.replace(settings, audio_workers=1, text_workers=1, threads=1, queue_per_key=1)
-
-
-def _signal(number: signal.Signals) -> None:
-    for process in multiprocessing.active_children():
-        assert process.pid is not None
-        os.kill(process.pid, number)
-
-
-@_KINDS
-async def test_a_request_after_the_death_of_an_idle_process_is_answered(
-    client: Client, pool: str, asks: _Asks, function: str
-) -> None:
-    assert (await asks(client)).status == 200
-    died = Change("quartet_workers_killed_total", pool=pool, reason="died")
-    _signal(signal.SIGKILL)
-    assert (await asks(client)).status == 200
-    await until(lambda: died.by == 1)
-
-
-@_KINDS
-async def test_a_request_whose_process_is_killed_is_answered(
-    client: Client, pool: str, asks: _Asks, function: str
-) -> None:
-    assert (await asks(client)).status == 200
-    _signal(signal.SIGSTOP)
-    asked = asyncio.ensure_future(asks(client))
-    await until(lambda: client.app[DISPATCHER].demand(pool))
-    await asyncio.sleep(0.1)
-    _signal(signal.SIGKILL)
-    assert (await asked).status == 200
-
-
-@_KINDS
-async def test_a_request_that_loses_two_processes_may_come_again(
-    client: Client, monkeypatch: pytest.MonkeyPatch, pool: str, asks: _Asks, function: str
+async def test_a_request_that_kills_two_processes_is_502_with_retry_after(
+    client: Client, monkeypatch: pytest.MonkeyPatch, asks: _Asks, function: str
 ) -> None:
     monkeypatch.setattr(function, die)
     response = await asks(client)
     assert (response.status, response.headers["Retry-After"]) == (502, "1")
 
 
-async def test_a_frontend_whose_processes_are_gone_is_not_ready_until_they_are_back(
-    settings: Settings, triton: FakeTriton, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("frontend.parts.load_phonemizer", die)
-    # For which the end of the frontend waits too.
+@pytest.fixture
+def dead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes for text die as they start."""
+    monkeypatch.setattr("frontend.app.load_phonemizer", die)
+    # The end of the frontend waits for this too.
     monkeypatch.setattr("frontend.processes.offload._START_SECONDS", 1.0)
-    async with running(settings, triton) as client:
-        asked = asyncio.ensure_future(_speech(client))
-        await until(lambda: not client.app[TEXT].works)
-        response = await client.get("/health/ready")
-        assert (response.status, (await response.json())["reason"]) == (
-            503,
-            "the worker processes for audio or text have died and are restarting",
-        )
-        asked.cancel()
 
 
-async def _waits(client: Client) -> None:
-    """Until a call waits for the one thread, which another has."""
-    for _ in range(1000):
-        if client.app[DISPATCHER].demand("threads") == 2:
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError
+async def test_a_frontend_whose_processes_are_dead_is_not_ready(dead: None, client: Client) -> None:
+    asked = asyncio.ensure_future(_speech(client))
+    await until(lambda: not client.app[TEXT].works)
+    response = await client.get("/health/ready")
+    reason = "the worker processes for audio or text have died and are restarting"
+    assert (response.status, (await response.json())["reason"]) == (503, reason)
+    asked.cancel()
 
 
 @pytest.mark.parametrize(
@@ -127,18 +76,17 @@ async def _waits(client: Client) -> None:
         ("/v1/audio/speech", {"input": "Hello.", "voice": "amy", "response_format": "mp3"}),
     ],
 )
-async def test_who_comes_when_the_queue_of_the_threads_is_full_is_refused(
-    settings: Settings, triton: FakeTriton, path: str, body: dict[str, Any]
+async def test_a_request_is_refused_while_the_queue_of_the_threads_is_full(
+    client: Client, path: str, body: dict[str, Any]
 ) -> None:
     free = threading.Event()
-    async with running(settings, triton) as client:
-        context = RequestContext("another", 3, None, asyncio.get_running_loop().time() + 60)
-        taken = asyncio.create_task(client.app[THREADS].run(context, free.wait))
-        first: Awaitable[Any] = asyncio.ensure_future(client.post(path, json=body))
-        try:
-            await _waits(client)
-            assert (await client.post(path, json=body)).status == 502
-        finally:
-            free.set()
-        assert (await first).status == 200
-        await taken
+    context = RequestContext("another", 3, None, asyncio.get_running_loop().time() + 60)
+    taken = asyncio.create_task(client.app[THREADS].run(context, free.wait))
+    first: Awaitable[Any] = asyncio.ensure_future(client.post(path, json=body))
+    try:
+        await until(lambda: client.app[DISPATCHER].queue("threads").demand == 2)
+        assert (await client.post(path, json=body)).status == 502
+    finally:
+        free.set()
+    assert (await first).status == 200
+    await taken

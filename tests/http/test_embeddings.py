@@ -7,10 +7,10 @@ import pytest
 
 from tests.conftest import Client
 from tests.fakes import FakeTriton
+from tests.http.calls import EMBED as PATH
+from tests.http.calls import refusal
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-PATH = "/v1/embeddings"
 
 
 async def _post(client: Client, **body: Any) -> Any:
@@ -43,13 +43,13 @@ async def test_base64_holds_the_floats(client: Client) -> None:
     assert floats.tolist() == plain["data"][0]["embedding"]
 
 
-async def test_a_long_call_is_cut_into_requests_of_a_piece_of_work(client: Client, triton: FakeTriton) -> None:
+async def test_a_request_of_many_texts_becomes_calls_of_limited_work(client: Client, triton: FakeTriton) -> None:
     answer = await _post(client, input=["word " * 100] * 32)
     assert [inputs["lengths"].shape[1] for _, inputs in triton.calls] == [7, 7, 7, 7, 4]
     assert len(answer["data"]) == 32
 
 
-async def test_a_text_that_is_longer_than_a_piece_goes_alone(client: Client, triton: FakeTriton) -> None:
+async def test_a_text_of_more_work_than_a_call_may_have_goes_alone(client: Client, triton: FakeTriton) -> None:
     await _post(client, input=["word " * 6000, "word", "word " * 6000])
     assert sorted(inputs["lengths"].tolist() for _, inputs in triton.calls) == [[[3]], [[6002]], [[6002]]]
 
@@ -74,9 +74,7 @@ async def test_a_text_that_is_longer_than_a_piece_goes_alone(client: Client, tri
     ],
 )
 async def test_a_bad_parameter_is_400_and_named(client: Client, body: dict[str, Any], param: str) -> None:
-    response = await client.post(PATH, json=body)
-    assert response.status == 400
-    assert (await response.json())["error"]["param"] == param
+    assert await refusal(await client.post(PATH, json=body)) == (400, param)
 
 
 @pytest.mark.parametrize(
@@ -88,12 +86,12 @@ async def test_a_bad_parameter_is_400_and_named(client: Client, body: dict[str, 
     ],
     ids=["no text", "the second text", "an integer of thousands of digits"],
 )
-async def test_what_is_wrong_with_a_parameter_is_told(client: Client, body: bytes, message: str) -> None:
+async def test_a_refusal_says_what_is_wrong_with_a_parameter(client: Client, body: bytes, message: str) -> None:
     assert (await (await client.post(PATH, data=body)).json())["error"]["message"] == message
 
 
 @pytest.mark.parametrize("size", [10, 40_000])
-async def test_a_byte_order_mark_before_the_body_is_passed_over(client: Client, size: int) -> None:
+async def test_a_byte_order_mark_before_the_body_is_ignored(client: Client, size: int) -> None:
     body = codecs.BOM_UTF8 + b'{"input": "%s"}' % (b"a" * size)
     assert (await client.post(PATH, data=body)).status == 200
 

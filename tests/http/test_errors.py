@@ -7,12 +7,11 @@ import pytest
 from aiohttp import FormData
 
 from frontend.catalogue.endpoints import LIMIT_OF_PATH
-from tests.conftest import Client
+from tests.conftest import Client, bearer
 from tests.fakes import FakeTriton
+from tests.http.calls import EMBED, status_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-EMBED = "/v1/embeddings"
 
 
 async def _error(response: Any) -> dict[str, Any]:
@@ -37,8 +36,8 @@ async def test_a_wrong_method_is_405_and_says_which_is_right(client: Client) -> 
 
 @pytest.mark.parametrize("path", [EMBED, "/v1/rerank", "/v1/audio/speech", "/v1/audio/transcriptions", "/v1/models"])
 async def test_a_wrong_key_is_401(client: Client, path: str) -> None:
-    method = client.get if path == "/v1/models" else client.post
-    response = await method(path, headers={"Authorization": "Bearer wrong"})
+    method = "GET" if path == "/v1/models" else "POST"
+    response = await client.request(method, path, headers=bearer("wrong"))
     assert response.status == 401
     error = await _error(response)
     assert (error["type"], error["message"]) == ("invalid_api_key", "the API key is missing, invalid or revoked")
@@ -49,9 +48,8 @@ async def test_health_needs_no_key(client: Client) -> None:
     assert response.status == 200
 
 
-async def test_a_path_is_unknown_before_a_key_is_wrong(client: Client) -> None:
-    response = await client.get("/v1/nothing", headers={"Authorization": "Bearer wrong"})
-    assert response.status == 404
+async def test_a_path_is_checked_before_the_key(client: Client) -> None:
+    assert await status_of(client, "/v1/nothing", "wrong") == 404
 
 
 _PATHS = [
@@ -89,9 +87,8 @@ async def test_a_query_parameter_of_any_name_is_400(client: Client, query: str) 
     assert (await client.get(f"/v1/nothing?{query}")).status == 404
 
 
-async def test_a_query_parameter_is_looked_at_after_the_key(client: Client) -> None:
-    response = await client.get("/v1/models?x=1", headers={"Authorization": "Bearer wrong"})
-    assert response.status == 401
+async def test_a_key_is_checked_before_query_parameters(client: Client) -> None:
+    assert await status_of(client, "/v1/models?x=1", "wrong") == 401
 
 
 async def test_multipart_to_a_json_endpoint_is_400(client: Client) -> None:

@@ -1,27 +1,26 @@
 """The line of each request, and that no line of the log has a secret of a caller's."""
 
 import asyncio
-import dataclasses
 import logging
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import AsyncIterator, Iterable
 
 import pytest
 
 from frontend.access.jwt import Tokens
 from frontend.config.settings import Settings
-from frontend.errors import BadGateway
+from frontend.errors import ApiError, BadGateway
 from frontend.observe.logs import LINES, quieten_libraries
 from tests.charges import ORG_KEY, TEXT, speak
-from tests.conftest import JWT_SECRET, KEY, Client
+from tests.conftest import JWT_SECRET, KEY, Client, bearer
 from tests.eventually import until
 from tests.fakes import FakeTriton
-from tests.raw import ask, connection, head, post
+from tests.http.calls import EMBED, EMBEDDED, SPEAK, logged, status_of
+from tests.raw import ask, connection, head
 from tests.speech import encode, say, transcribe
 
-EMBED, TRANSCRIBE = "/v1/embeddings", "/v1/audio/transcriptions"
 _SECRET = "Qx7secretSpoken"
 _ADMIN_KEY = "a" * 16 + "Qx7secretAdmin" + "k" * 16
+pytestmark = pytest.mark.settings(admin_key=_ADMIN_KEY)
 
 
 @pytest.fixture(autouse=True)
@@ -30,22 +29,13 @@ def _log(caplog: pytest.LogCaptureFixture) -> None:
     quieten_libraries()
 
 
-@pytest.fixture
-def settings(settings: Settings) -> Settings:
-    return dataclasses.replace(settings, admin_key=_ADMIN_KEY)
-
-
-def _requests(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
-    return [record.fields for record in caplog.records if record.message == "request"]  # type: ignore[attr-defined]
-
-
 @pytest.mark.usefixtures("books")
 async def test_a_request_is_one_line_with_who_asked_for_what(
     client: Client, triton: FakeTriton, caplog: pytest.LogCaptureFixture
 ) -> None:
     triton.wait = lambda: asyncio.sleep(0.05)
     assert (await speak(client, key=ORG_KEY))[0] == 200
-    (line,) = _requests(caplog)
+    (line,) = logged(caplog)
     seconds, queue, backend = (line.pop(name) for name in ("seconds", "queue_seconds", "backend_seconds"))
     assert 0.05 <= backend <= seconds
     assert 0 <= queue <= seconds - 0.05
@@ -66,72 +56,74 @@ async def test_a_request_is_one_line_with_who_asked_for_what(
 @pytest.mark.parametrize("path", ["/v1/models", "/v1/nothing", "/docs"])
 async def test_an_answer_to_head_counts_no_body(client: Client, path: str, caplog: pytest.LogCaptureFixture) -> None:
     await client.head(path, headers={"Authorization": "Bearer wrong"})
-    assert [line["bytes_out"] for line in _requests(caplog)] == [0]
+    assert [line["bytes_out"] for line in logged(caplog)] == [0]
 
 
-async def test_who_waits_for_a_slot_waits_in_the_queue(
+async def test_the_wait_for_a_slot_is_in_queue_seconds(
     client: Client, triton: FakeTriton, caplog: pytest.LogCaptureFixture
 ) -> None:
     triton.wait = lambda: asyncio.sleep(0.02)
     # Sixteen run at once.
     await asyncio.gather(*(client.post(EMBED, json={"input": "a"}) for _ in range(48)))
-    assert max(line["queue_seconds"] for line in _requests(caplog)) >= 0.02
+    assert max(line["queue_seconds"] for line in logged(caplog)) >= 0.02
 
 
-async def test_a_refusal_and_a_hang_up_are_a_line_too(
+async def test_a_refusal_and_a_disconnect_are_a_line_too(
     client: Client, triton: FakeTriton, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await client.get("/v1/models", headers={"Authorization": "Bearer no"})
+    await status_of(client, "/v1/models", "no")
     await client.post(EMBED, json={"input": 1})
     triton.wait = asyncio.Event().wait
     async with connection(client.server.port) as (_, writer):
-        writer.write(post(EMBED, b'{"input": "a"}'))
+        writer.write(EMBEDDED)
         await until(lambda: bool(triton.calls))
         await asyncio.sleep(0.3)
-    await until(lambda: len(_requests(caplog)) == 3)
-    assert [(line["status"], line["tier"]) for line in _requests(caplog)] == [
-        (401, "none"),
-        (400, "free"),
-        (499, "free"),
-    ]
+    await until(lambda: len(logged(caplog)) == 3)
+    lines = [(line["status"], line["tier"]) for line in logged(caplog)]
+    assert lines == [(401, "none"), (400, "free"), (499, "free")]
 
 
-async def _ask_with_secrets(client: Client, keys: Iterable[str], wav: bytes) -> None:
-    """Every operation, with secrets wherever a caller can put one."""
+async def _requests_with_secrets(client: Client, keys: Iterable[str], wav: bytes) -> AsyncIterator[object]:
+    """Sends every operation with secrets wherever a caller can put one; yields what was sent."""
     for key in keys:
         for path in ("/v1/models", "/api/v1/audio/voices", "/admin/v1/keys"):
-            await client.get(path, headers={"Authorization": f"Bearer {key}"})
+            yield await status_of(client, path, key), path, key
     for path, body in (
         (EMBED, {"input": _SECRET}),
         (EMBED, {"input": "a", _SECRET: _SECRET}),
         (EMBED, {"input": "a", "model": _SECRET}),
         ("/v1/rerank", {"query": _SECRET, "documents": [_SECRET] * 2}),
-        ("/v1/audio/speech", {"input": _SECRET, "voice": "amy"}),
-        ("/v1/audio/speech", {"input": "a", "voice": _SECRET}),
+        (SPEAK, {"input": _SECRET, "voice": "amy"}),
+        (SPEAK, {"input": "a", "voice": _SECRET}),
     ):
-        await client.post(path, json=body)
-    await client.post(EMBED, data=f'{{"input": "{_SECRET}'.encode())
-    await transcribe(client, wav, prompt=_SECRET, language=_SECRET)
-    await transcribe(client, wav, prompt=_SECRET)
-    await transcribe(client, _SECRET.encode())
+        yield await client.post(path, json=body), body
+    yield await client.post(EMBED, data=f'{{"input": "{_SECRET}'.encode()), "half a body"
+    for fields in ({"prompt": _SECRET, "language": _SECRET}, {"prompt": _SECRET}):
+        yield await transcribe(client, wav, **fields), fields
+    yield await transcribe(client, _SECRET.encode()), "a file"
     for path in (f"/{_SECRET}", f"/v1/models/{_SECRET}", f"{EMBED}?key={KEY}", f"/v1/models?{_SECRET}=1"):
-        await client.get(path)
-        await client.post(path, json={})
-    await client.get("/v1/models", headers={"Cookie": _SECRET, "User-Agent": _SECRET, "X-Api-Key": KEY})
+        yield await client.get(path), path
+        yield await client.post(path, json={}), path
+    headers = {"Cookie": _SECRET, "User-Agent": _SECRET, "X-Api-Key": KEY}
+    yield await client.get("/v1/models", headers=headers), headers
     for key in (KEY, _SECRET):
-        await client.delete(f"/admin/v1/keys/{key}", headers={"Authorization": f"Bearer {_ADMIN_KEY}"})
+        yield await client.delete(f"/admin/v1/keys/{key}", headers=bearer(_ADMIN_KEY)), key
     for data in (f"{_SECRET} nonsense\r\n\r\n".encode(), head("BREW" + _SECRET, EMBED), head("GET", EMBED, _SECRET)):
-        await ask(client.server.port, data)
+        yield await ask(client.server.port, data), data
+    await asyncio.sleep(0.05)
+    yield "the end"
 
 
+@pytest.mark.parametrize("failure", [None, BadGateway("no")], ids=["answered", "failed"])
 async def test_no_line_has_a_key_a_token_text_or_audio(
-    client: Client, settings: Settings, triton: FakeTriton, caplog: pytest.LogCaptureFixture
+    client: Client, settings: Settings, triton: FakeTriton, caplog: pytest.LogCaptureFixture, failure: ApiError | None
 ) -> None:
     token = Tokens(settings.jwt_audience, settings.jwt_issuer, JWT_SECRET).issue(f"{_SECRET}-subject", 600)
-    wav = encode(say("one two three"), "wav")
+    wav, triton.failure, count = encode(say("one two three"), "wav"), failure, 0
     secrets = [KEY, KEY[:-2], JWT_SECRET, _ADMIN_KEY, _SECRET, *token.split("."), wav[1000:1016].hex()]
-    for triton.failure in (None, BadGateway("no")):
-        await _ask_with_secrets(client, (token, token[:-2], KEY[:-2], _ADMIN_KEY, _SECRET), wav)
-    lines = [LINES[form]().format(record) for record in caplog.records for form in LINES]
-    assert len(lines) > 100
-    assert [(secret, line) for line in lines for secret in secrets if secret in line] == []
+    async for sent in _requests_with_secrets(client, (token, token[:-2], KEY[:-2], _ADMIN_KEY, _SECRET), wav):
+        lines = [LINES[form]().format(record) for record in caplog.records for form in LINES]
+        assert [(secret, line) for line in lines for secret in secrets if secret in line] == [], sent
+        count += len(lines)
+        caplog.clear()
+    assert count > 50

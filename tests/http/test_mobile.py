@@ -8,8 +8,9 @@ import pytest
 from aiohttp import FormData
 
 from frontend.access.jwt import Tokens
-from tests.conftest import JWT_SECRET, Client
+from tests.conftest import JWT_SECRET, Client, bearer
 from tests.fakes import FakeTriton
+from tests.http.calls import refusal
 from tests.speech import decoded, encode, say
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -32,12 +33,8 @@ async def _transcribe(client: Client, headers: dict[str, str], file: Any = WAV, 
 async def test_an_answer_has_every_field_and_no_segments(client: Client, mobile: dict[str, str]) -> None:
     answer = await (await _transcribe(client, mobile)).json()
     assert list(answer) == ["text", "language", "duration_seconds", "model", "segments"]
-    assert (answer["text"], answer["language"], answer["model"], answer["segments"]) == (
-        "hello there",
-        "en",
-        "stt-1",
-        [],
-    )
+    assert (answer["text"], answer["language"], answer["model"]) == ("hello there", "en", "stt-1")
+    assert answer["segments"] == []
 
 
 @pytest.mark.parametrize(("value", "count"), [("true", 1), ("TRUE", 1), ("1", 1), ("false", 0), ("0", 0), ("", 0)])
@@ -72,7 +69,7 @@ async def test_a_bad_field_is_400_and_named(
     client: Client, mobile: dict[str, str], fields: dict[str, str], param: str
 ) -> None:
     response = await _transcribe(client, mobile, **fields)
-    assert (response.status, (await response.json())["error"]["param"]) == (400, param)
+    assert await refusal(response) == (400, param)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +80,7 @@ async def test_a_file_is_refused_as_on_the_developer_endpoint(
     client: Client, mobile: dict[str, str], file: bytes | None, status: int
 ) -> None:
     response = await _transcribe(client, mobile, file)
-    assert (response.status, (await response.json())["error"]["param"]) == (status, "audio")
+    assert await refusal(response) == (status, "audio")
 
 
 async def _synthesize(client: Client, headers: dict[str, str], **body: Any) -> Any:
@@ -119,7 +116,7 @@ async def test_a_bad_parameter_is_refused_and_named(
     client: Client, mobile: dict[str, str], body: dict[str, Any], status: int, param: str
 ) -> None:
     response = await _synthesize(client, mobile, **body)
-    assert (response.status, (await response.json())["error"]["param"]) == (status, param)
+    assert await refusal(response) == (status, param)
 
 
 async def test_the_voices_are_those_of_the_catalogue(client: Client, mobile: dict[str, str]) -> None:
@@ -132,13 +129,8 @@ async def test_the_voices_are_those_of_the_catalogue(client: Client, mobile: dic
         ("thorsten", "de", "male"),
         ("siwis", "fr", "female"),
     ]
-    assert answer["defaults_by_language"] == {
-        "it": "paola",
-        "en": "amy",
-        "de": "thorsten",
-        "fr": "siwis",
-        "rm": "paola",
-    }
+    defaults = {"it": "paola", "en": "amy", "de": "thorsten", "fr": "siwis", "rm": "paola"}
+    assert answer["defaults_by_language"] == defaults
 
 
 async def test_the_voices_are_not_throttled(client: Client, mobile: dict[str, str]) -> None:
@@ -159,9 +151,7 @@ async def test_a_mobile_token_is_no_api_key(client: Client, mobile: dict[str, st
 
 @pytest.mark.parametrize("path", [TRANSCRIBE, SYNTHESIZE])
 async def test_each_subject_is_counted_on_its_own(client: Client, path: str) -> None:
-    def header(subject: str) -> dict[str, str]:
-        return {"Authorization": f"Bearer {Tokens('quartet-mobile', 'quartet', JWT_SECRET).issue(subject, 60)}"}
-
+    tokens = Tokens("quartet-mobile", "quartet", JWT_SECRET)
     subjects = [f"{path} 1", f"{path} 1", f"{path} 2"]
-    answers = [await client.post(path, json={}, headers=header(subject)) for subject in subjects]
+    answers = [await client.post(path, json={}, headers=bearer(tokens.issue(subject, 60))) for subject in subjects]
     assert [answer.headers["X-RateLimit-Remaining"] for answer in answers] == ["999999", "999998", "999999"]

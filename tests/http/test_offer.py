@@ -10,6 +10,7 @@ import pytest
 
 from frontend.app import create_app
 from frontend.audio import encode
+from frontend.catalogue.models import PRICES
 from frontend.catalogue.prices import Price
 from frontend.config.reading import SettingsError
 from frontend.config.settings import Settings
@@ -27,7 +28,7 @@ async def _offer(client: Client) -> Any:
         return await response.json()
 
 
-async def test_it_has_what_callers_can_name(client: Client, mobile: dict[str, str]) -> None:
+async def test_the_offer_has_the_models_and_voices_of_the_api(client: Client, mobile: dict[str, str]) -> None:
     offer = await _offer(client)
     async with client.get("/v1/models") as response:
         assert [model["id"] for model in offer["models"]] == [each["id"] for each in (await response.json())["data"]]
@@ -35,60 +36,49 @@ async def test_it_has_what_callers_can_name(client: Client, mobile: dict[str, st
         assert offer["voices"] == (await response.json())["voices"]
 
 
-async def test_the_models_behind_it_are_those_of_readiness(client: Client) -> None:
+async def test_the_triton_models_of_the_offer_are_those_of_readiness(client: Client) -> None:
     behind = {name for model in (await _offer(client))["models"] for name in model["triton_models"]}
     async with client.get("/health/ready") as response:
         assert behind == (await response.json())["models"].keys()
 
 
-class TestOfADeployment:
-    @pytest.fixture
-    def settings(self, settings: Settings) -> Settings:
-        price = Price("speech", "million_characters", 7_500_000)
-        prices = {**settings.prices, "tts-1": price}
-        return dataclasses.replace(settings, prices=prices, models="tts-1", voices="amy,siwis")
-
-    async def test_it_has_the_prices_that_are_set_and_what_is_served_alone(self, client: Client) -> None:
-        offer = await _offer(client)
-        assert offer["models"] == [
-            {
-                "id": "tts-1",
-                "operation": "speech",
-                "triton_models": ["piper_amy", "piper_siwis"],
-                "price": {"chf": "7.50", "unit": "million_characters", "size": 1_000_000},
-            }
-        ]
-        assert [voice["name"] for voice in offer["voices"]] == ["amy", "siwis"]
-
-
-class TestOfARepositoryWithSkippedWays:
-    @pytest.fixture
-    def settings(self, settings: Settings, tmp_path: Path) -> Settings:
-        repository = tmp_path / "models"
-        copied = shutil.ignore_patterns("*.onnx*", "model.compiled")
-        for model in ("m3_embedder", "m3_reranker"):
-            shutil.copytree(ROOT / "model_repository" / model / "1", repository / model / "1", ignore=copied)
-            stamp.remove(repository, model)
-        skipped = ["int8: 1 - cosine is 0.3, over 0.001", "bf16: no file '/srv/models/a.onnx' at 1/2"]
-        stamp.write(repository, "m3_embedder", Stamp(way="fp32", skipped=skipped))
-        return dataclasses.replace(settings, model_repository=repository, models="embed-m3,rerank-v2-m3")
-
-    async def test_it_says_how_each_model_was_exported_and_names_no_folder_of_the_machine(self, client: Client) -> None:
-        offer = await _offer(client)
-        skipped = ["int8: 1 - cosine is 0.3, over 0.001", "bf16: no file 'a.onnx' at 1/2"]
-        assert offer["exports"] == {
-            "m3_embedder": {"way": "fp32", "skipped": skipped},
-            "m3_reranker": {"way": "", "skipped": []},
+@pytest.mark.settings(
+    prices={**PRICES, "tts-1": Price("speech", "million_characters", 7_500_000)}, models="tts-1", voices="amy,siwis"
+)
+async def test_the_offer_has_only_what_is_served_and_the_prices_of_the_settings(client: Client) -> None:
+    offer = await _offer(client)
+    assert offer["models"] == [
+        {
+            "id": "tts-1",
+            "operation": "speech",
+            "triton_models": ["piper_amy", "piper_siwis"],
+            "price": {"chf": "7.50", "unit": "million_characters", "size": 1_000_000},
         }
+    ]
+    assert [voice["name"] for voice in offer["voices"]] == ["amy", "siwis"]
 
-    async def test_the_metrics_have_the_way_and_the_names_of_the_skipped_ones(self, client: Client) -> None:
+
+async def test_the_offer_and_the_metrics_say_how_each_model_was_exported(settings: Settings, tmp_path: Path) -> None:
+    repository = tmp_path / "models"
+    copied = shutil.ignore_patterns("*.onnx*", "model.compiled")
+    for model in ("m3_embedder", "m3_reranker"):
+        shutil.copytree(ROOT / "model_repository" / model / "1", repository / model / "1", ignore=copied)
+        stamp.remove(repository, model)
+    skipped = ["int8: 1 - cosine is 0.3, over 0.001", "bf16: no file '/srv/models/a.onnx' at 1/2"]
+    stamp.write(repository, "m3_embedder", Stamp(way="fp32", skipped=skipped))
+    settings = dataclasses.replace(settings, model_repository=repository, models="embed-m3,rerank-v2-m3")
+    async with running(settings, FakeTriton()) as client:
+        # No folder of the machine is named.
+        shown = ["int8: 1 - cosine is 0.3, over 0.001", "bf16: no file 'a.onnx' at 1/2"]
+        exports = {"m3_embedder": {"way": "fp32", "skipped": shown}, "m3_reranker": {"way": "", "skipped": []}}
+        assert (await _offer(client))["exports"] == exports
         text = await (await client.get("/metrics")).text()
-        labels = 'model="m3_embedder",skipped="int8,bf16",way="fp32"'
-        assert f"quartet_model_export_info{{{labels}}} 1.0" in text
-        assert 'quartet_model_export_info{model="m3_reranker",skipped="",way=""}' not in text
+    labels = 'model="m3_embedder",skipped="int8,bf16",way="fp32"'
+    assert f"quartet_model_export_info{{{labels}}} 1.0" in text
+    assert 'quartet_model_export_info{model="m3_reranker",skipped="",way=""}' not in text
 
 
-async def test_it_tells_which_voices_sound_like_robots(client: Client) -> None:
+async def test_the_offer_says_which_voices_sound_like_robots(client: Client) -> None:
     offer = await _offer(client)
     assert {voice["name"] for voice in offer["voices"]} - set(offer["robots"]) == {REAL_VOICE}
 
@@ -113,7 +103,7 @@ async def _start(settings: Settings) -> None:
         await runner.cleanup()
 
 
-async def test_what_is_served_works_though_nothing_else_was_exported(alone: Settings) -> None:
+async def test_a_deployment_needs_no_export_of_other_models(alone: Settings) -> None:
     async with running(alone, FakeTriton()) as client:
         assert await _status(client, "/v1/embeddings") == 200
         assert [model["id"] for model in (await (await client.get("/v1/models")).json())["data"]] == ["embed-m3"]
@@ -123,20 +113,16 @@ async def test_what_is_served_works_though_nothing_else_was_exported(alone: Sett
 async def test_an_operation_that_is_not_served_has_no_path(alone: Settings) -> None:
     async with running(alone, FakeTriton()) as client:
         assert await _status(client, "/v1/audio/speech") == 404
-        assert list((await (await client.get("/openapi.json")).json())["paths"]) == [
-            "/v1/embeddings",
-            "/v1/models",
-            "/v1/models/{name}",
-        ]
+        paths = list((await (await client.get("/openapi.json")).json())["paths"])
+    assert paths == ["/v1/embeddings", "/v1/models", "/v1/models/{name}"]
 
 
-async def test_a_model_or_a_voice_that_is_not_served_is_unknown(settings: Settings) -> None:
-    some = dataclasses.replace(settings, models="tts-1,embed-m3", voices="amy")
-    async with running(some, FakeTriton()) as client:
-        for named, told in (({"voice": "paola"}, "voices are amy"), ({"model": "tts-1-hd"}, "this endpoint has tts-1")):
-            refused = await client.post("/v1/audio/speech", json={"input": "a", "voice": "amy", **named})
-            assert refused.status == 400
-            assert (await refused.json())["error"]["message"].endswith(told)
+@pytest.mark.settings(models="tts-1,embed-m3", voices="amy")
+async def test_a_model_or_a_voice_that_is_not_served_is_unknown(client: Client) -> None:
+    for named, end in (({"voice": "paola"}, "voices are amy"), ({"model": "tts-1-hd"}, "this endpoint has tts-1")):
+        refused = await client.post("/v1/audio/speech", json={"input": "a", "voice": "amy", **named})
+        assert refused.status == 400
+        assert (await refused.json())["error"]["message"].endswith(end)
 
 
 async def test_an_export_of_fewer_tokens_than_the_catalogue_has_is_refused_at_the_start(alone: Settings) -> None:

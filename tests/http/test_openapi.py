@@ -15,6 +15,7 @@ from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from frontend.app import create_app
+from frontend.catalogue.aliases import Aliases
 from frontend.config.settings import Settings
 from frontend.errors import ApiError
 from frontend.pages.openapi import document
@@ -26,47 +27,46 @@ from tests.upstream import Upstream
 UNDOCUMENTED = re.compile(r"/(|health/.*|metrics|\w+\.json|docs.*|(shared|home)/.*|(playground|dashboard).*)")
 
 
-def _settings(with_chat: bool) -> Settings:
-    return Settings(chat_upstream="http://127.0.0.1:1/v1" if with_chat else "")
-
-
-def _operations(with_chat: bool = True) -> list[tuple[str, str, dict[str, Any]]]:
-    paths = document(_settings(with_chat))["paths"]
-    return [(method, path, operation) for path, item in paths.items() for method, operation in item.items()]
+CHAT = Settings(chat_upstream="http://127.0.0.1:1/v1")
+DOCUMENT = document(CHAT)
 
 
 def test_the_document_is_valid_openapi() -> None:
-    OpenAPIV31SpecValidator(document(_settings(True))).validate()
+    OpenAPIV31SpecValidator(DOCUMENT).validate()
 
 
-@pytest.mark.parametrize("upstream", ["", "http://127.0.0.1:1/v1"])
-def test_the_document_has_every_route_and_no_other(upstream: str) -> None:
-    app = create_app(_settings(bool(upstream)))
+@pytest.mark.parametrize(
+    "settings",
+    [Settings(), CHAT, Settings(aliases=Aliases(models={"whisper-1": "stt-1"}))],
+    ids=["", "chat", "aliases"],
+)
+def test_the_openapi_document_has_every_route_and_no_other(settings: Settings) -> None:
     routes = {
         (route.method.lower(), route.resource.canonical)
-        for route in app.router.routes()
+        for route in create_app(settings).router.routes()
         if route.method != "HEAD" and route.resource and not UNDOCUMENTED.fullmatch(route.resource.canonical)
     }
-    assert routes == {(method, path) for method, path, _ in _operations(bool(upstream))}
+    assert routes == {(method, path) for path, item in document(settings)["paths"].items() for method in item}
 
 
-def test_every_type_of_error_is_in_it() -> None:
+def test_the_openapi_document_has_every_type_of_error() -> None:
     def kinds(kind: type[ApiError]) -> set[str]:
         return {kind.type}.union(*map(kinds, kind.__subclasses__()))
 
-    error = document(_settings(True))["components"]["schemas"]["Error"]["properties"]["error"]
+    error = DOCUMENT["components"]["schemas"]["Error"]["properties"]["error"]
     assert set(error["properties"]["type"]["enum"]) == kinds(ApiError)
 
 
 def test_every_operation_names_its_refusals() -> None:
-    for _, path, operation in _operations():
-        wanted = {"200", "400", "401", "500", "502"}
-        if "requestBody" in operation:
-            wanted |= {"408", "413", "415", "429"}
-        assert wanted <= set(operation["responses"]), path
+    for path, item in DOCUMENT["paths"].items():
+        for operation in item.values():
+            wanted = {"200", "400", "401", "500", "502"}
+            if "requestBody" in operation:
+                wanted |= {"408", "413", "415", "429"}
+            assert wanted <= set(operation["responses"]), path
 
 
-async def test_it_is_served_without_a_key(client: Client, settings: Settings) -> None:
+async def test_the_openapi_document_needs_no_key(client: Client, settings: Settings) -> None:
     response = await client.get("/openapi.json", headers={"Authorization": ""})
     assert (await response.json()) == document(settings)
 
@@ -156,18 +156,18 @@ def _objects(value: Any) -> Iterator[dict[str, Any]]:
         yield value
 
 
-def test_an_enum_holds_strings_alone_and_none_is_empty(settings: Settings) -> None:
-    enums = [each["enum"] for each in _objects(document(settings)) if isinstance(each.get("enum"), list)]
+def test_every_enum_holds_non_empty_strings_alone() -> None:
+    enums = [each["enum"] for each in _objects(DOCUMENT) if isinstance(each.get("enum"), list)]
     assert enums
     assert [value for enum in enums for value in enum if not isinstance(value, str) or not value] == []
 
 
-def test_no_object_has_alternatives_beside_its_properties(settings: Settings) -> None:
-    assert [each for each in _objects(document(settings)) if {"anyOf", "properties"} <= each.keys()] == []
+def test_no_object_has_alternatives_beside_its_properties() -> None:
+    assert [each for each in _objects(DOCUMENT) if {"anyOf", "properties"} <= each.keys()] == []
 
 
-def test_every_json_body_has_an_example(settings: Settings) -> None:
-    bodies = [path["post"]["requestBody"] for path in document(settings)["paths"].values() if "post" in path]
+def test_every_json_body_has_an_example() -> None:
+    bodies = [path["post"]["requestBody"] for path in DOCUMENT["paths"].values() if "post" in path]
     contents = [body["content"]["application/json"] for body in bodies if "application/json" in body["content"]]
     assert len(contents) == 6
     assert all("example" in content for content in contents)

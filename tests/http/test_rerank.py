@@ -5,6 +5,7 @@ import pytest
 
 from frontend.operations.rerank.pipeline import order
 from tests.conftest import Client
+from tests.http.calls import refusal
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -69,8 +70,7 @@ async def test_usage_counts_the_tokens_of_all_pairs(client: Client) -> None:
 )
 async def test_a_bad_parameter_is_400_and_named(client: Client, body: dict[str, Any], param: str) -> None:
     response = await client.post(PATH, json={"query": "q", "documents": DOCUMENTS, **body})
-    assert response.status == 400
-    assert (await response.json())["error"]["param"] == param
+    assert await refusal(response) == (400, param)
 
 
 async def test_a_score_has_six_digits() -> None:

@@ -1,28 +1,26 @@
-"""What happens around a request: invitations, deadlines, refusals while the client still sends."""
+"""What happens around a request: 100 Continue, deadlines, refusals while the client still sends."""
 
 import asyncio
 import dataclasses
 import http.client
+from collections.abc import AsyncIterator
 from functools import partial
 
+import numpy as np
 import pytest
 
 from frontend.config.settings import Settings
-from tests.conftest import KEY, Client
+from tests.conftest import KEY, Client, running
 from tests.eventually import until
 from tests.fakes import FakeTriton
+from tests.http.calls import EMBED, runner_of
 from tests.raw import answer as read_answer
 from tests.raw import ask, connection, head
+from tests.speech import TRANSCRIBE, encode, say, transcribe
 
-EMBED = "/v1/embeddings"
-TRANSCRIBE = "/v1/audio/transcriptions"
+pytestmark = pytest.mark.settings(header_seconds=0.3, body_seconds=3.0)
 FORM = "Content-Type: multipart/form-data; boundary=x"
 JSON = b'{"input": "a"}'
-
-
-@pytest.fixture
-def settings(settings: Settings) -> Settings:
-    return dataclasses.replace(settings, header_seconds=0.3, body_seconds=3.0)
 
 
 async def test_a_body_is_invited_when_key_and_size_are_right(client: Client) -> None:
@@ -99,12 +97,48 @@ async def test_a_connection_stays_open_after_its_first_answer(client: Client) ->
             await asyncio.sleep(0.5)
 
 
-async def test_a_request_under_way_is_finished_when_the_server_ends(client: Client, triton: FakeTriton) -> None:
+async def test_a_request_in_flight_is_answered_when_the_server_ends(client: Client, triton: FakeTriton) -> None:
     triton.wait = partial(asyncio.sleep, 1)
     asked = asyncio.create_task(client.post(EMBED, json={"input": "a"}))
     await until(lambda: bool(triton.calls))
-    runner = client.server.runner
-    assert runner is not None
-    ended = asyncio.create_task(runner.cleanup())
+    ended = asyncio.create_task(runner_of(client).cleanup())
     assert (await asked).status == 200
     await ended
+
+
+_SPEECH = say("Good morning everybody, this is a test.")
+# One window of 30 s, and several.
+SHORT, LONG = (encode(np.concatenate([_SPEECH] * times), "wav") for times in (2, 48))
+
+
+@pytest.mark.settings(request_seconds=1.0)
+async def test_the_time_that_a_body_takes_to_arrive_does_not_count(client: Client) -> None:
+    async def slowly() -> AsyncIterator[bytes]:
+        for piece in (b'{"input": "hel', b'lo"', b"}"):
+            yield piece
+            await asyncio.sleep(0.6)
+
+    assert (await client.post("/v1/embeddings", data=slowly())).status == 200
+
+
+@pytest.mark.parametrize(("for_a_second", "status"), [(0.0, 502), (1.0, 200)])
+async def test_a_request_has_more_time_for_more_audio(
+    settings: Settings, triton: FakeTriton, for_a_second: float, status: int
+) -> None:
+    # Two windows at once take longer than a second for all of them.
+    triton.wait = partial(asyncio.sleep, 0.8)
+    brief = dataclasses.replace(settings, request_seconds=1.0, audio_second_seconds=for_a_second)
+    async with running(brief, triton) as client:
+        assert (await transcribe(client, LONG)).status == status
+
+
+@pytest.mark.settings(request_seconds=11.0, audio_second_seconds=0.0)
+async def test_work_that_would_end_after_the_deadline_is_refused_before_it_begins(
+    client: Client, triton: FakeTriton
+) -> None:
+    triton.wait = partial(asyncio.sleep, 3.0)
+    assert (await transcribe(client, SHORT)).status == 200
+    refused = await transcribe(client, LONG)
+    assert refused.status == 502
+    assert "would take about" in (await refused.json())["error"]["message"]
+    assert len(triton.calls) == 1

@@ -6,15 +6,14 @@ import pytest
 
 from tests.conftest import Client
 from tests.fakes import FakeTriton
+from tests.http.calls import SPEAK, refusal
 from tests.speech import decoded
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-PATH = "/v1/audio/speech"
-
 
 async def _post(client: Client, **body: Any) -> Any:
-    return await client.post(PATH, json={"input": "Hello there.", "voice": "amy", **body})
+    return await client.post(SPEAK, json={"input": "Hello there.", "voice": "amy", **body})
 
 
 async def test_wav_is_the_default(client: Client) -> None:
@@ -24,13 +23,13 @@ async def test_wav_is_the_default(client: Client) -> None:
         assert (file.getnchannels(), file.getsampwidth(), file.getframerate()) == (1, 2, 22_050)
 
 
-async def test_mp3_says_so_and_is_so(client: Client) -> None:
+async def test_mp3_has_its_type_and_can_be_decoded(client: Client) -> None:
     response = await _post(client, response_format="mp3")
     assert response.headers["Content-Type"] == "audio/mpeg"
     assert len(decoded(await response.read())) > 0
 
 
-async def test_the_length_is_told(client: Client) -> None:
+async def test_an_answer_has_a_content_length(client: Client) -> None:
     response = await _post(client)
     assert int(response.headers["Content-Length"]) == len(await response.read())
 
@@ -67,9 +66,7 @@ async def test_a_voice_wins_over_a_language(client: Client, triton: FakeTriton) 
     ],
 )
 async def test_a_bad_parameter_is_named(client: Client, body: dict[str, Any], status: int, param: str) -> None:
-    response = await _post(client, **body)
-    assert response.status == status
-    assert (await response.json())["error"]["param"] == param
+    assert await refusal(await _post(client, **body)) == (status, param)
 
 
 async def test_5000_code_points_are_taken(client: Client) -> None:

@@ -18,10 +18,10 @@ from tests.collector import Collector, Span, collecting
 from tests.conftest import ROOT, Client, running
 from tests.eventually import until
 from tests.fakes import FakeTriton
+from tests.http.calls import EMBED
 from tests.samples import Change
 from tests.speech import encode, say, transcribe
 
-EMBED = "/v1/embeddings"
 _TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 _PARENT = "00f067aa0ba902b7"
 _SECRET = "Qx7secretSpoken"
@@ -59,13 +59,12 @@ async def test_a_transcription_is_one_trace_with_its_parts(client: Client, colle
     assert request.name == "POST /v1/audio/transcriptions"
     counts = Counter(span.name for span in parts)
     assert (counts["answer"], counts["decode"], counts["triton"]) == (1, 1, 1)
-    # Each waits for its turn.
+    # Each waits in a queue.
     assert counts["queue"] == counts["decode"] + counts["triton"] + counts["threads"]
     assert {span.trace for span in spans} == {request.trace}
     assert all(request.start <= span.start <= span.end <= request.end for span in parts)
-    attributes = request.attributes
-    assert attributes["quartet.request_id"] == answer.headers["X-Request-Id"]
-    assert (attributes["quartet.status"], attributes["quartet.model"]) == (200, "stt-1")
+    assert request.attributes["quartet.request_id"] == answer.headers["X-Request-Id"]
+    assert (request.attributes["quartet.status"], request.attributes["quartet.model"]) == (200, "stt-1")
     (call,) = [span for span in parts if span.name == "triton"]
     assert call.attributes["quartet.model"] == "whisper_turbo"
 
@@ -78,28 +77,25 @@ async def test_a_request_belongs_to_the_trace_of_its_caller(client: Client, coll
 
 
 @pytest.mark.parametrize("given", ["", "nonsense", f"00-{'0' * 32}-{_PARENT}-01", f"00-{_TRACE}-{_PARENT}-01" * 20])
-async def test_a_context_that_is_none_begins_a_trace(client: Client, collector: Collector, given: str) -> None:
+async def test_an_invalid_context_begins_a_new_trace(client: Client, collector: Collector, given: str) -> None:
     assert (await client.get("/v1/models", headers={"traceparent": given})).status == 200
     (request,) = [span for span in await _spans(client, collector) if span.name == "GET /v1/models"]
     assert (request.trace != _TRACE, request.parent) == (True, "")
 
 
-async def test_a_trace_that_its_caller_does_not_keep_is_not_sent(client: Client, collector: Collector) -> None:
+async def test_a_trace_that_its_caller_does_not_sample_is_not_sent(client: Client, collector: Collector) -> None:
     await client.get("/v1/models", headers={"traceparent": f"00-{_TRACE}-{_PARENT}-00"})
     assert await _spans(client, collector) == []
 
 
 @pytest.mark.parametrize("flag", ["00", "01"])
-async def test_of_a_part_of_traces_a_caller_has_no_more_by_its_flag(
-    settings: Settings, triton: FakeTriton, collector: Collector, flag: str
-) -> None:
-    collector.spans.clear()
-    async with running(dataclasses.replace(settings, trace_ratio=0.0), triton) as client:
-        await client.get("/v1/models", headers={"traceparent": f"00-{_TRACE}-{_PARENT}-{flag}"})
-    assert collector.spans == []
+@pytest.mark.settings(trace_ratio=0.0)
+async def test_the_flag_of_a_caller_does_not_raise_the_ratio(client: Client, collector: Collector, flag: str) -> None:
+    await client.get("/v1/models", headers={"traceparent": f"00-{_TRACE}-{_PARENT}-{flag}"})
+    assert await _spans(client, collector) == []
 
 
-async def test_a_failure_is_told_by_its_kind_and_no_callers_words(
+async def test_a_failure_is_marked_and_no_span_has_text_of_the_caller(
     client: Client, triton: FakeTriton, collector: Collector
 ) -> None:
     triton.failure = BadGateway("no")
@@ -111,7 +107,7 @@ async def test_a_failure_is_told_by_its_kind_and_no_callers_words(
     assert _SECRET not in str(spans)
 
 
-async def test_a_collector_that_is_away_or_hangs_holds_up_no_request_and_no_end(
+async def test_a_collector_that_is_away_or_hangs_delays_no_request_and_no_end(
     settings: Settings, triton: FakeTriton, collector: Collector
 ) -> None:
     lost = Change("quartet_spans_lost_total")
@@ -128,7 +124,7 @@ async def test_a_collector_that_is_away_or_hangs_holds_up_no_request_and_no_end(
     assert lost.by == 200
 
 
-async def test_spans_for_which_there_is_no_room_are_dropped(settings: Settings, collector: Collector) -> None:
+async def test_spans_beyond_the_bound_are_dropped(settings: Settings, collector: Collector) -> None:
     collector.spans.clear()
     collector.going.clear()
     tracer = otlp.OtlpTracer(collector.grpc, 1.0)
@@ -142,7 +138,7 @@ async def test_spans_for_which_there_is_no_room_are_dropped(settings: Settings, 
     assert len(collector.spans) < 2 * otlp._MOST_SPANS
 
 
-def test_nothing_that_makes_or_sends_spans_is_imported_where_there_is_no_endpoint() -> None:
+def test_without_an_endpoint_no_telemetry_library_is_imported() -> None:
     code = (
         "import asyncio, sys; from contextlib import AsyncExitStack; from frontend import app, app_keys, parts; "
         "from frontend.config.settings import Settings; "

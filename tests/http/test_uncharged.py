@@ -1,4 +1,4 @@
-"""An answer that has a price goes out charged or not at all, whichever way a handler sends it."""
+"""An answer with a price is charged or not sent, however a handler sends it."""
 
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -17,7 +17,7 @@ from frontend.http.answers import deliver
 from frontend.http.arrival import CONTENT
 from frontend.usage.bill import Bill, UnchargedError
 from tests.charges import charges
-from tests.conftest import KEY, Client, ProductServer
+from tests.conftest import KEY, Client, ProductServer, bearer
 from tests.fakes import FakeTriton
 
 _SECRET = b"what was worked for"
@@ -44,7 +44,7 @@ async def _without_bill(request: web.Request) -> web.StreamResponse:
 
 
 async def _let_go(request: web.Request) -> web.StreamResponse:
-    request[BILL].let_go()
+    request[BILL].release()
     return web.Response(body=_SECRET)
 
 
@@ -106,7 +106,7 @@ async def client(settings: Settings, request: pytest.FixtureRequest) -> AsyncIte
 
     app = create_app(settings, connect=FakeTriton)
     app.router.add_get("/v1/test", handler)
-    async with TestClient(ProductServer(app, settings), headers={"Authorization": f"Bearer {KEY}"}) as connected:
+    async with TestClient(ProductServer(app, settings), headers=bearer(KEY)) as connected:
         yield connected
 
 
@@ -116,7 +116,7 @@ async def _call(client: Client) -> tuple[int, bytes]:
 
 
 @pytest.mark.parametrize("client", SENDS.values(), ids=SENDS, indirect=True)
-async def test_an_answer_that_nobody_charges_for_does_not_go_out(client: Client, settings: Settings) -> None:
+async def test_an_answer_without_a_charge_is_not_sent(client: Client, settings: Settings) -> None:
     with contextlib.suppress(ServerDisconnectedError):
         status, body = await _call(client)
         assert (status, _SECRET in body) == (500, False)
@@ -124,7 +124,7 @@ async def test_an_answer_that_nobody_charges_for_does_not_go_out(client: Client,
 
 
 @pytest.mark.parametrize("client", [_charged_later], indirect=True)
-async def test_work_cannot_be_begun_after_its_answer(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+async def test_work_cannot_begin_after_its_answer(client: Client, caplog: pytest.LogCaptureFixture) -> None:
     with contextlib.suppress(ServerDisconnectedError):
         await _call(client)
     assert [record.exc_info[0] for record in caplog.records if record.exc_info] == [UnchargedError]

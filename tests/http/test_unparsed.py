@@ -1,12 +1,24 @@
-"""What aiohttp's parser refuses, and what the contract says to it."""
+"""HTTP as bytes: requests that aiohttp's parser refuses, and answers without a body."""
+
+import re
+from collections.abc import AsyncIterator
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestClient
 
-from tests.conftest import Client
+from frontend.app import create_app
+from frontend.catalogue.endpoints import ADMIN_KEY, MOBILE_TOKEN, auth_of
+from frontend.config.settings import Settings
+from tests.conftest import KEY, Client, ProductServer
+from tests.fakes import FakeTriton
+from tests.http import calls
+from tests.http.calls import EMBED, EMBEDDED
 from tests.raw import answer as read_answer
-from tests.raw import ask, connection, head, post
+from tests.raw import ask, connection, head
 
-EMBED = "/v1/embeddings"
+pytestmark = pytest.mark.settings(admin_key=calls.ADMIN_KEY, chat_upstream="http://127.0.0.1:1/v1")
+_IN_PATH = re.compile(r"\{[^}]+\}")
 
 
 @pytest.mark.parametrize(
@@ -22,7 +34,7 @@ EMBED = "/v1/embeddings"
         b"A" * 65 + b" / HTTP/1.1\r\n\r\n",
     ],
 )
-async def test_what_is_no_http_is_400_in_the_shape_of_the_contract(client: Client, data: bytes) -> None:
+async def test_malformed_http_is_400_in_the_shape_of_the_contract(client: Client, data: bytes) -> None:
     refusal = await ask(client.server.port, data)
     assert refusal.status == 400
     assert refusal.error["type"] == "invalid_request_error"
@@ -42,7 +54,7 @@ async def test_a_method_that_no_route_has_is_405_and_says_which_are_right(client
 
 async def test_a_method_that_no_route_has_is_405_on_a_connection_in_use(client: Client) -> None:
     async with connection(client.server.port) as (reader, writer):
-        writer.write(post(EMBED, b'{"input": "a"}'))
+        writer.write(EMBEDDED)
         assert (await read_answer(reader)).status == 200
         writer.write(head("BREW", "/v1/models"))
         refusal = await read_answer(reader)
@@ -65,3 +77,54 @@ async def test_another_header_that_is_too_long_is_no_token(client: Client) -> No
 @pytest.mark.parametrize("data", [head("GET", "/v1/models"), head("GET", "/v1/nothing"), b"nonsense\r\n\r\n"])
 async def test_no_answer_names_the_framework(client: Client, data: bytes) -> None:
     assert (await ask(client.server.port, data)).headers["server"] == "quartet"
+
+
+async def _with_status(request: web.Request) -> web.Response:
+    return web.Response(body=b"never sent", status=int(request.match_info["status"]))
+
+
+async def _raw(port: int | None, method: str, path: str, token: str) -> tuple[bytes, bytes]:
+    """The head of an answer, and whatever came after it until the connection ended."""
+    async with connection(port) as (reader, writer):
+        writer.write(head(method, path, "Connection: close", key=token))
+        headers, _, rest = (await reader.read(-1)).partition(b"\r\n\r\n")
+        return headers, rest
+
+
+@pytest.fixture
+async def whole(settings: Settings, triton: FakeTriton) -> AsyncIterator[Client]:
+    """Everything that can be switched on, with routes that answer any status."""
+    app = create_app(settings, connect=lambda address: triton)
+    app.add_routes([web.get(f"{start}/with/{{status}}", _with_status) for start in ("/v1", "/api/v1", "/open")])
+    async with TestClient(ProductServer(app, settings)) as connected:
+        yield connected
+
+
+async def test_head_is_answered_like_get_without_a_body_on_every_path(whole: Client, mobile: dict[str, str]) -> None:
+    tokens = {ADMIN_KEY: calls.ADMIN_KEY, MOBILE_TOKEN: mobile["Authorization"].removeprefix("Bearer ")}
+    paths = {route.resource.canonical for route in whole.app.router.routes() if route.resource}
+    for path in sorted(_IN_PATH.sub("stt-1", path) for path in paths if "{status}" not in path):
+        token = tokens.get(auth_of(path) or "", KEY)
+        headers_of_get, body = await _raw(whole.port, "GET", path, token)
+        headers, rest = await _raw(whole.port, "HEAD", path, token)
+        assert rest == b"", path
+        assert _compared(headers) == _compared(headers_of_get), path
+        assert b"Content-Length: %d" % len(body) in headers or path == "/metrics", path
+
+
+def _compared(headers: bytes) -> list[bytes]:
+    """Without what differs from one answer to the next."""
+    ever_other = (b"x-request-id", b"date", b"content-length")
+    return [line for line in headers.split(b"\r\n") if not line.lower().startswith(ever_other)]
+
+
+@pytest.mark.parametrize("start", ["/v1", "/api/v1", "/open"])
+@pytest.mark.parametrize("status", [204, 304])
+async def test_a_204_or_304_has_no_body_whatever_its_handler_returns(
+    whole: Client, mobile: dict[str, str], start: str, status: int
+) -> None:
+    token = mobile["Authorization"].removeprefix("Bearer ") if start == "/api/v1" else KEY
+    headers, rest = await _raw(whole.port, "GET", f"{start}/with/{status}", token)
+    assert headers.startswith(b"HTTP/1.1 %d " % status)
+    assert rest == b""
+    assert b"content-length" not in headers.lower()

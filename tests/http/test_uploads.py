@@ -1,6 +1,5 @@
-"""Files that are sent to be transcribed: their names, their types, their sizes."""
+"""Uploaded files: their names, types and sizes."""
 
-import dataclasses
 import io
 import logging
 
@@ -10,9 +9,9 @@ from aiohttp import FormData
 
 from frontend.access import throttles
 from frontend.config.settings import Settings
-from frontend.errors import BadGateway
 from tests.conftest import Client, running
 from tests.fakes import FakeTriton
+from tests.http.calls import refusal
 from tests.speech import CONTAINERS, FOREIGN, TRANSCRIBE, encode, say, transcribe, wave_of
 
 SPEECH = say("Good morning everybody, this is a test.")
@@ -22,7 +21,7 @@ QUIET = encode(np.zeros(1600, np.float32), "wav")
 
 
 @pytest.mark.parametrize("kind", CONTAINERS)
-async def test_every_container_is_taken_whatever_it_is_called(client: Client, kind: str) -> None:
+async def test_every_container_is_accepted_under_any_file_name(client: Client, kind: str) -> None:
     response = await transcribe(client, encode(SPEECH, kind), name="note.txt")
     assert (await response.json()) == {"text": "hello there"}
 
@@ -32,7 +31,7 @@ async def test_a_file_under_another_name_is_an_unknown_parameter(client: Client)
     assert (await response.json())["error"]["message"] == "unknown parameter: audio"
 
 
-# As curl and HTTP's grammar write them: what stands in quotes is the name's, quotes and backslashes are escaped.
+# As curl and HTTP's grammar write them: a name in quotes, with quotes and backslashes escaped.
 NAMES = [
     b'"note; part 2; final.wav"',
     b'"; name=model"',
@@ -65,14 +64,9 @@ async def test_a_file_may_have_any_name_and_no_log_has_it(client: Client, caplog
     assert ".wav" not in caplog.text
 
 
-async def test_a_missing_file_is_400(client: Client) -> None:
-    response = await transcribe(client, None)
-    assert response.status == 400
-    assert (await response.json())["error"]["param"] == "file"
-
-
-async def test_an_empty_file_is_400(client: Client) -> None:
-    assert (await transcribe(client, b"")).status == 400
+@pytest.mark.parametrize("file", [None, b""], ids=["none", "empty"])
+async def test_a_missing_file_is_400(client: Client, file: bytes | None) -> None:
+    assert await refusal(await transcribe(client, file)) == (400, "file")
 
 
 async def test_two_files_are_400(client: Client) -> None:
@@ -92,9 +86,7 @@ async def test_a_foreign_file_is_415_and_says_what_it_is(client: Client) -> None
 
 
 @pytest.mark.parametrize("kind", [*FOREIGN, "wav-gsm", "wav-odd"])
-async def test_what_the_contract_does_not_list_is_415_though_it_could_be_read(
-    client: Client, triton: FakeTriton, kind: str
-) -> None:
+async def test_a_format_that_the_contract_does_not_list_is_415(client: Client, triton: FakeTriton, kind: str) -> None:
     numbered = {"wav-gsm": 0x31, "wav-odd": 0x9999}
     response = await transcribe(client, wave_of(numbered[kind]) if kind in numbered else encode(SPEECH, kind))
     assert (response.status, (await response.json())["error"]["type"]) == (415, "unsupported_media_type")
@@ -113,38 +105,23 @@ async def test_25_mb_of_file_pass_and_a_byte_more_does_not(client: Client, extra
     assert (await transcribe(client, padded)).status == status
 
 
-async def test_who_sends_much_that_is_no_speech_is_slowed_and_others_are_not(
-    settings: Settings, mobile: dict[str, str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.settings(unpaid_seconds=0.1)
+async def test_a_key_that_sends_much_audio_without_speech_is_slowed_and_others_are_not(
+    client: Client, mobile: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(throttles, "_PATIENCE_SECONDS", 0.0)
     noise = encode(np.random.default_rng(0).uniform(-0.3, 0.3, 120 * 16_000).astype(np.float32), "flac")
-    async with running(dataclasses.replace(settings, unpaid_seconds=0.1), FakeTriton()) as client:
-        assert await (await transcribe(client, noise)).json() == {"text": ""}
-        refused = await transcribe(client, WAV)
-        error = (await refused.json())["error"]
-        form = {"audio": io.BytesIO(WAV)}
-        other = await client.post("/api/v1/audio/transcribe", data=form, headers=mobile)
+    assert await (await transcribe(client, noise)).json() == {"text": ""}
+    refused = await transcribe(client, WAV)
+    error = (await refused.json())["error"]
+    other = await client.post("/api/v1/audio/transcribe", data={"audio": io.BytesIO(WAV)}, headers=mobile)
     assert (refused.status, error["type"]) == (429, "rate_limit_exceeded")
     assert int(refused.headers["Retry-After"]) > 0
     assert other.status == 200
 
 
-async def test_after_an_outage_nobody_is_slowed_for_what_was_decoded_in_vain(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(throttles, "_PATIENCE_SECONDS", 0.0)
-    triton = FakeTriton()
-    async with running(dataclasses.replace(settings, unpaid_seconds=0.001), triton) as client:
-        triton.failure = BadGateway("away")
-        assert {(await transcribe(client, WAV)).status for _ in range(5)} == {502}
-        triton.failure = None
-        assert (await transcribe(client, WAV)).status == 200
-
-
-async def test_nothing_is_decoded_for_a_model_that_no_triton_has(settings: Settings) -> None:
-    triton = FakeTriton()
+async def test_nothing_is_decoded_for_a_model_that_no_triton_has(settings: Settings, triton: FakeTriton) -> None:
     triton.up = False
     async with running(settings, triton) as client:
-        answer = await transcribe(client, encode(np.zeros(16_000, np.float32), "wav"))
-    # What is silent never reaches Triton, and would be 200 had anybody listened.
-    assert answer.status == 502
+        # Silence never reaches Triton; if it were decoded, the answer would be 200.
+        assert (await transcribe(client, QUIET)).status == 502

@@ -1,4 +1,4 @@
-"""Clients as people install them, and docs/api.md's own examples, each in a process of its own."""
+"""Unmodified clients and the examples of docs/api.md, each in a separate process."""
 
 import json
 import os
@@ -45,7 +45,7 @@ def _python(stack: Stack, script: str) -> Any:
 
 @pytest.fixture(scope="module")
 def node(stack: Stack) -> Any:
-    # Node looks for packages beside the script.
+    # Node looks for packages in the folder of the script.
     script = shutil.copy(ROOT / "tests" / "clients" / "node" / "client.mjs", CLIENTS / "node")
     return _result(stack, str(CLIENTS / "bin" / "node"), str(script))
 

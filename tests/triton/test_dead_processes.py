@@ -1,4 +1,4 @@
-"""A process of a model that dies in a real Triton is found, and the model loaded anew, though nobody calls it."""
+"""A dead process of a model in a real Triton is found without a call, and the model reloaded."""
 
 import asyncio
 import json
@@ -70,16 +70,10 @@ async def test_a_dead_process_is_back_within_ten_seconds_of_an_idle_processor(
     assert psutil.cpu_times().idle - idle < 10
 
 
-async def test_a_whisper_that_came_back_hears_the_first_who_calls_it(
-    triton: LocalTriton, dispatcher: Dispatcher
-) -> None:
+async def test_a_whisper_that_was_reloaded_answers_its_first_call(triton: LocalTriton, dispatcher: Dispatcher) -> None:
     await _kill_and_wait(triton, dispatcher, "whisper_turbo")
-    given = (
-        recordings("en")[2].samples()[None],
-        text_tensor(""),
-        text_tensor(""),
-        np.zeros((1, 1), np.float32),
-    )
+    samples = recordings("en")[2].samples()[None]
+    given = (samples, text_tensor(""), text_tensor(""), np.zeros((1, 1), np.float32))
     context = RequestContext("key", 3, None, asyncio.get_running_loop().time() + _LONGEST)
     heard = await dispatcher.infer(
         "whisper_turbo", lambda: dict(zip(INPUTS, given, strict=True)), ["word_text"], context
@@ -87,7 +81,7 @@ async def test_a_whisper_that_came_back_hears_the_first_who_calls_it(
     assert b"not in service" in b"".join(heard["word_text"].reshape(-1))
 
 
-async def test_looking_after_a_model_is_no_failure_in_the_figures_of_triton(
+async def test_a_check_of_a_model_is_no_failure_in_the_statistics_of_triton(
     triton: LocalTriton, dispatcher: Dispatcher
 ) -> None:
     address = f"http://127.0.0.1:{triton.ports.http}/v2/models/piper_riccardo/stats"

@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 
 from scripts.local_triton.server import LocalTriton, TritonFailedError
-from scripts.run import gpus
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.triton
 MODELS = ("m3_embedder", "m3_reranker", "whisper_large_v3", "whisper_turbo")
+# As docs/deployment.md has them.
+_MEMORY = """parameters { key: "gpu_mem_limit" value { string_value: "6442450944" } }
+parameters { key: "arena_extend_strategy" value { string_value: "1" } }
+"""
 
 
 @pytest.fixture(scope="module")
@@ -22,11 +25,13 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / model / "1").mkdir(parents=True)
         shutil.copy(ROOT / "model_repository" / model / "config.pbtxt", folder / model)
         shutil.copytree(ROOT / "model_repository" / model / "configs", folder / model / "configs")
-    gpus.write(folder, dict.fromkeys(MODELS, [1, 0]), {"m3_embedder": 6, "m3_reranker": 6})
+        path = folder / model / "configs" / "gpu.pbtxt"
+        placed = path.read_text(encoding="utf-8").replace("kind: KIND_GPU", "kind: KIND_GPU gpus: [ 1, 0 ]")
+        path.with_name("gpus.pbtxt").write_text(placed + _MEMORY * model.startswith("m3_"), encoding="utf-8")
     return folder
 
 
-@pytest.fixture(scope="module", params=["gpu", gpus.CONFIG_NAME])
+@pytest.fixture(scope="module", params=["gpu", "gpus"])
 def triton(
     request: pytest.FixtureRequest, repository: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LocalTriton]:
@@ -37,6 +42,6 @@ def triton(
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_a_gpu_is_all_that_is_missing(triton: LocalTriton, model: str) -> None:
+def test_triton_reads_the_configuration_and_lacks_only_a_gpu(triton: LocalTriton, model: str) -> None:
     with pytest.raises(TritonFailedError, match=r"KIND_GPU but no GPUs are available|unsupported gpu id 1\. GPUs with"):
         triton.load([model])

@@ -1,33 +1,60 @@
-"""The demo's models answer as they were recorded, not as the real ones do, and not with the files of others."""
+"""``quartet verify`` accepts the demo, and refuses it as the real models or with files of other models."""
 
+import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from client.verify.facts import Facts, load
-from frontend.config.reading import PREFIX
-from scripts.run.known_answers import told
+from scripts.run.known_answers import variables
 from scripts.run.preflight import Choice
 from scripts.run.stack import Stack
 from tests.conftest import ROOT
-from tests.faults.known_answers import other_tokenizer, phonemes_moved
 from tests.faults.served import FRONTEND, Served
+from tests.frontends import named
 
 pytestmark = pytest.mark.triton
 MODELS = ROOT / "model_repository"
+
+
+def other_tokenizer(repository: Path) -> None:
+    """Give the embedder the tokenizer of a cased model: what begins with a capital letter is other tokens."""
+    path = repository / "m3_embedder/1/tokenizer.json"
+    tokenizer = json.loads(path.read_text(encoding="utf-8"))
+    tokenizer["normalizer"] |= {"lowercase": False, "strip_accents": False}
+    path.write_text(json.dumps(tokenizer), encoding="utf-8")
+
+
+def change_voice(repository: Path, voice: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """Change the settings of a voice."""
+    path = repository / f"piper_{voice}/1/voice.json"
+    path.write_text(json.dumps(change(json.loads(path.read_text(encoding="utf-8")))), encoding="utf-8")
+
+
+def phonemes_moved(repository: Path) -> None:
+    """Give every phoneme of a voice the number of the next."""
+
+    def moved(settings: dict[str, Any]) -> dict[str, Any]:
+        known = settings["phoneme_id_map"]
+        sounds = [symbol for symbol in known if symbol.isalpha()]
+        numbers = dict(zip(sounds, [known[symbol] for symbol in [*sounds[1:], sounds[0]]], strict=True))
+        return settings | {"phoneme_id_map": known | numbers}
+
+    change_voice(repository, "amy", moved)
 
 
 def _verify(values: Mapping[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "client", "verify", *arguments],
         cwd=ROOT,
-        env={**os.environ, **told(Choice("run"), MODELS), **values},
+        env={**os.environ, **variables(Choice("run"), MODELS), **values},
         capture_output=True,
         text=True,
         check=False,
@@ -47,9 +74,8 @@ async def mistaken(stack: Stack, tmp_path: Path) -> AsyncIterator[Served]:
             shutil.copy(path, tmp_path / path.relative_to(MODELS))
     other_tokenizer(tmp_path)
     phonemes_moved(tmp_path)
-    own = {"MODEL_REPOSITORY": tmp_path, "USAGE_FOLDER": tmp_path / "usage", "DATABASE": stack._settings.database}
-    environ = {**stack.environment(), **{f"{PREFIX}{name}": str(value) for name, value in own.items()}}
-    served = Served(environ, tmp_path / "log", FRONTEND)
+    own = named(MODEL_REPOSITORY=tmp_path, USAGE_FOLDER=tmp_path / "usage", DATABASE=stack._settings.database)
+    served = Served({**stack.environment(), **own}, tmp_path / "log", FRONTEND)
     try:
         await served.start()
         yield served
@@ -59,13 +85,13 @@ async def mistaken(stack: Stack, tmp_path: Path) -> AsyncIterator[Served]:
 
 # Whispers that share processors with others take many times as long.
 @pytest.mark.timeout(900)
-def test_the_demo_answers_as_it_is_known_to(stack: Stack) -> None:
+def test_the_demo_gives_its_known_answers(stack: Stack) -> None:
     done = _verify(stack.environment())
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.endswith("facts hold, 0 do not\n")
 
 
-def test_it_does_not_answer_as_the_real_models_do(stack: Stack) -> None:
+def test_the_demo_does_not_answer_as_the_real_models_do(stack: Stack) -> None:
     done = _verify(stack.environment(), "--facts", "hub", "--only", "embeddings", "--only", "rerank")
     assert done.returncode == 1
     assert {line.partition(" of: ")[0] for line in _wrong(done)} >= {"tokens", "cosine", "score"}
@@ -81,10 +107,10 @@ def _one_sentence() -> Facts:
     return replace(demo, speech=replace(demo.speech, sentences=sentences), recordings=recordings)
 
 
-async def test_a_frontend_with_other_files_does_not_answer_so(mistaken: Served, stack: Stack, tmp_path: Path) -> None:
+async def test_a_frontend_with_other_files_is_not_verified(mistaken: Served, stack: Stack, tmp_path: Path) -> None:
     facts = tmp_path / "facts.json"
     facts.write_bytes(_one_sentence().to_json())
-    there = {**stack.environment(), f"{PREFIX}URL": mistaken.url}
+    there = {**stack.environment(), **named(URL=mistaken.url)}
     done = _verify(there, "--facts", str(facts), "--only", "embeddings", "--only", "speech")
     assert done.returncode == 1
     wrong = _wrong(done)

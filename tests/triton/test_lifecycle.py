@@ -75,7 +75,7 @@ def _alive(pid: int) -> bool:
 
 
 def _shared_memory(family: dict[int, str]) -> set[str]:
-    """What bears the name of one of these processes; others may run beside them."""
+    """Files named after one of these processes; other products may run at the same time."""
     return {path.name for pid in family for path in Path("/dev/shm").glob(f"quartet_{pid}_*")}
 
 
@@ -99,7 +99,7 @@ def _embeds(tmp_path: Path, port: int) -> bool:
         return False
 
 
-def test_what_dies_is_started_again_and_nothing_is_left_at_the_end(tmp_path: Path) -> None:
+def test_a_dead_part_is_restarted_and_nothing_is_left_at_the_end(tmp_path: Path) -> None:
     port = free_port()
     run = _start(_product(port, tmp_path), tmp_path / "log")
     family = _family(run.pid)
@@ -121,7 +121,7 @@ def test_what_dies_is_started_again_and_nothing_is_left_at_the_end(tmp_path: Pat
         assert probe.connect_ex(("127.0.0.1", port)) != 0
 
 
-def test_nothing_is_left_of_one_that_was_killed(tmp_path: Path) -> None:
+def test_nothing_is_left_of_a_product_that_was_killed(tmp_path: Path) -> None:
     run = _start(_product(free_port(), tmp_path), tmp_path / "log")
     family = _family(run.pid)
     run.kill()

@@ -62,7 +62,7 @@ def test_people_are_understood_in_five_languages(client: openai.OpenAI, model: s
     assert _word_error([each.text for each in people], [answer.text for answer in answers]) <= WORD_ERROR
 
 
-def test_what_the_real_voice_says_is_understood(client: openai.OpenAI) -> None:
+def test_the_speech_of_the_real_voice_is_understood(client: openai.OpenAI) -> None:
     heard = []
     for text in SAID:
         audio = client.audio.speech.create(model="tts-1", voice=REAL_VOICE, input=text, response_format="wav")

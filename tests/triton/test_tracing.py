@@ -96,7 +96,7 @@ async def test_a_trace_goes_from_http_into_the_model(client: Client, collector: 
     assert spans["triton"].end <= spans["answer"].start
 
 
-async def test_triton_traces_no_probe_and_no_call_whose_trace_is_not_kept(client: Client, collector: Collector) -> None:
+async def test_triton_traces_no_probe_and_no_call_that_is_not_sampled(client: Client, collector: Collector) -> None:
     collector.spans.clear()
     await _ask(client, "5bf92f3577b34da6a3ce929d0e0e4736", "00")
     kept = await _kept(client, collector)

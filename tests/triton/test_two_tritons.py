@@ -1,24 +1,20 @@
 """Two Tritons behind one frontend: one dies, comes back, or freezes, under load."""
 
 import asyncio
-import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
 import pytest
 
-from frontend.config.reading import PREFIX
-from scripts.local_triton.checks import free_port
 from scripts.local_triton.server import LocalTriton
 from scripts.run.state import REPOSITORY
-from tests.conftest import KEY, ROOT
+from tests.conftest import KEY, bearer
 from tests.eventually import until
+from tests.faults.callers import Load
+from tests.faults.served import FRONTEND, Served
 from tests.frontends import prepare
 from tests.triton.conftest import send
 
@@ -31,15 +27,6 @@ DEADLINE = 4.0
 NOISE = 0.5
 
 
-@dataclass
-class Answer:
-    """A call's start and end in seconds, and its status."""
-
-    begun: float
-    ended: float
-    status: int
-
-
 class Pair:
     """Two Tritons with the embedder, and a frontend that knows both."""
 
@@ -48,12 +35,10 @@ class Pair:
         for triton in self.tritons:
             triton.start()
             triton.load([MODEL])
-        self.port = free_port()
         addresses = ",".join(f"127.0.0.1:{triton.ports.grpc}" for triton in self.tritons)
-        own = {"PORT": str(self.port), "TRITON": addresses, "LOG_LEVEL": "ERROR", "REQUEST_SECONDS": str(DEADLINE)}
-        own["STOP_DELAY_SECONDS"] = "0"
-        environment = {**os.environ, **prepare(folder), **{PREFIX + name: value for name, value in own.items()}}
-        self.frontend = subprocess.Popen([sys.executable, "-m", "frontend", "serve"], cwd=ROOT, env=environment)
+        environ = prepare(folder, TRITON=addresses, REQUEST_SECONDS=DEADLINE, STOP_DELAY_SECONDS=0)
+        self.frontend = Served(environ, folder / "log", FRONTEND)
+        self.frontend.spawn()
 
     def start_again(self, which: int) -> None:
         """At the same ports; returns when the model is ready."""
@@ -64,8 +49,7 @@ class Pair:
         self.tritons[which].load([MODEL])
 
     def stop(self) -> None:
-        self.frontend.terminate()
-        self.frontend.wait(20)
+        self.frontend.kill()
         for triton in self.tritons:
             # One that was frozen waits for calls that nobody has any more.
             send(triton, signal.SIGKILL)
@@ -79,42 +63,12 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     made.stop()
 
 
-class Load:
-    """Callers who ask again as soon as they are answered."""
-
-    def __init__(self, session: aiohttp.ClientSession, port: int) -> None:
-        self._session, self._address = session, f"http://127.0.0.1:{port}/v1/embeddings"
-        self.answers: list[Answer] = []
-        self._callers = [asyncio.create_task(self._ask_on()) for _ in range(CALLERS)]
-
-    async def ask(self) -> Answer:
-        begun = time.monotonic()
-        body, headers = {"input": "a cat on a mat " * 20}, {"Authorization": f"Bearer {KEY}"}
-        async with self._session.post(self._address, json=body, headers=headers) as response:
-            await response.read()
-        return Answer(begun, time.monotonic(), response.status)
-
-    async def _ask_on(self) -> None:
-        while True:
-            self.answers.append(await self.ask())
-
-    async def stop(self) -> None:
-        for caller in self._callers:
-            caller.cancel()
-        await asyncio.gather(*self._callers, return_exceptions=True)
-
-
 @pytest.fixture
 async def load(pair: Pair) -> AsyncIterator[Load]:
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
-        async with asyncio.timeout(30):
-            while True:
-                try:
-                    async with session.get(f"http://127.0.0.1:{pair.port}/health/live"):
-                        break
-                except aiohttp.ClientError:
-                    await asyncio.sleep(0.1)
-        running = Load(session, pair.port)
+    await until(pair.frontend.is_whole, 30)
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), headers=bearer(KEY)) as session:
+        running = Load(session, pair.frontend.url, "a cat on a mat " * 20)
+        running.start(CALLERS)
         yield running
         await running.stop()
 

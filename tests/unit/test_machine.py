@@ -46,7 +46,7 @@ def test_a_quota_of_v2_is_a_limit(tmp_path: Path, quota: str, expected: int) -> 
     assert processors(root) == expected
 
 
-def test_the_least_of_the_cgroups_one_lies_in_holds(tmp_path: Path) -> None:
+def test_the_smallest_limit_of_all_cgroups_counts(tmp_path: Path) -> None:
     files = {
         "proc/self/cgroup": "0::/outer/inner",
         "sys/fs/cgroup/outer/cpu.max": "200000 100000",
@@ -104,13 +104,13 @@ def _topology(root: Path, siblings: int, nodes: int) -> Path:
 
 
 @pytest.mark.parametrize(("siblings", "nodes", "found"), [(1, 1, 16), (2, 1, 8), (1, 2, 8), (2, 2, 4)])
-def test_hyper_threads_of_a_core_are_one_and_other_nodes_are_none(
+def test_hyper_threads_of_a_core_count_once_and_other_nodes_do_not_count(
     tmp_path: Path, siblings: int, nodes: int, found: int
 ) -> None:
     assert cores(_topology(tmp_path, siblings, nodes)) == found
 
 
-def test_a_system_that_tells_nothing_of_cores_has_as_many_as_processors(tmp_path: Path) -> None:
+def test_without_topology_there_are_as_many_cores_as_processors(tmp_path: Path) -> None:
     assert cores(tmp_path) == 16
 
 

@@ -37,7 +37,7 @@ def test_without_a_terminal_the_first_line_comes_at_once_and_the_next_after_a_wh
     ]
 
 
-def test_without_a_terminal_what_stays_the_same_is_told_again_after_half_a_minute(clock: Clock) -> None:
+def test_without_a_terminal_an_equal_line_is_repeated_after_half_a_minute(clock: Clock) -> None:
     screen = io.StringIO()
     bar = ProgressBar(screen, "loading", 2)
     for _ in range(62):

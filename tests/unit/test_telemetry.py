@@ -29,7 +29,7 @@ def _left_at_home(home: Path, first: str) -> list[Path]:
     return list(home.rglob("*onnxruntime*"))
 
 
-def test_onnx_runtime_reports_unless_told_not_to(tmp_path: Path) -> None:
+def test_onnx_runtime_reports_by_default(tmp_path: Path) -> None:
     assert _left_at_home(tmp_path, "")
 
 
@@ -40,6 +40,6 @@ def test_it_reports_nothing_of_the_product(tmp_path: Path, module: str) -> None:
     assert not _left_at_home(tmp_path, f"import {module}")
 
 
-def test_what_reports_the_use_of_openvino_is_not_installed() -> None:
+def test_openvinos_telemetry_is_not_installed() -> None:
     assert importlib.util.find_spec("openvino") is not None
     assert importlib.util.find_spec("openvino_telemetry") is None

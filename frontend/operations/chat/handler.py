@@ -25,24 +25,24 @@ async def forward(request: web.Request) -> web.StreamResponse:
     options = await request.app[JSON_BODIES].parse(body, context, protocol.parse)
     path = request.path.removeprefix("/v1")
     adds_usage = protocol.adds_usage(path, options)
-    asking = await _beside(request, len(body), protocol.with_usage, body) if adds_usage else None
+    extended = await _offload(request, len(body), protocol.with_usage, body) if adds_usage else None
     # A request has at most as many tokens as bytes.
     most = len(body) + (options.output_tokens or settings.chat_output_tokens)
     async with request[BILLING].reserve(MODEL, most) as bill:
-        async with request.app[CHAT].run(path, body, asking, context, streamed=options.stream) as (kind, pieces):
+        async with request.app[CHAT].run(path, body, extended, context, streamed=options.stream) as (kind, pieces):
             if kind == protocol.STREAM:
-                meter = StreamMeter(options.said, hides=adds_usage)
+                meter = StreamMeter(options.text_bytes, hides_usage=adds_usage)
                 return await deliver(request, _STREAMED, _metered(pieces, meter, bill), bill)
-            told = await _whole(request, pieces)
+            answer = await _whole(request, pieces)
         # Release the memory before a slow caller reads the answer.
-        del body, asking
-        tokens, text = await _beside(request, len(told), tokens_of, told)
-        bill.settle(estimate(options.said + text) if tokens is None else tokens)
-    return await deliver(request, JSON, told, bill)
+        del body, extended
+        tokens, text = await _offload(request, len(answer), tokens_of, answer)
+        bill.settle(estimate(options.text_bytes + text) if tokens is None else tokens)
+    return await deliver(request, JSON, answer, bill)
 
 
-async def _beside(request: web.Request, size: int, function: Callable[[Any], T], data: Any) -> T:
-    """Run a function of ``size`` bytes of data, in another process if it takes long."""
+async def _offload(request: web.Request, size: int, function: Callable[[Any], T], data: Any) -> T:
+    """Run a function of ``size`` bytes of data, in another process if it would take long."""
     if size <= INLINE_BYTES:
         return function(data)
     result: T = await request.app[TEXT].run(request[CONTEXT], function, data)
@@ -58,11 +58,11 @@ async def _whole(request: web.Request, pieces: AsyncIterator[bytes]) -> bytes:
 
 
 async def _metered(pieces: AsyncIterator[bytes], meter: StreamMeter, bill: Bill) -> AsyncGenerator[bytes, None]:
-    """The stream for the client. When it ends, for any reason, the bill covers what was received."""
+    """The stream for the client. However it ends, the bill covers what was received."""
     try:
         async for piece in pieces:
-            if goes_on := meter.feed(piece):
-                yield goes_on
+            if lines := meter.feed(piece):
+                yield lines
         if rest := meter.rest():
             yield rest
     finally:

@@ -7,6 +7,7 @@ import orjson
 
 # Estimate: bytes of text per token, if the upstream reports no usage.
 _BYTES_PER_TOKEN = 4
+# The longest event, in bytes, that is searched for usage.
 _LONGEST_EVENT = 1024 * 1024
 # Fields of requests and answers that contain text.
 _TEXTS = frozenset(
@@ -21,7 +22,7 @@ def tokens_of(answer: bytes) -> tuple[int | None, int]:
         value = orjson.loads(answer)
     except ValueError:
         return None, 0
-    return (_told(value), text_bytes(value)) if isinstance(value, dict) else (None, 0)
+    return (_usage_of(value), text_bytes(value)) if isinstance(value, dict) else (None, 0)
 
 
 def estimate(size: int) -> int:
@@ -47,7 +48,7 @@ def _texts(value: Any) -> Iterator[str]:
             yield part
 
 
-def _told(value: dict[str, Any]) -> int | None:
+def _usage_of(value: dict[str, Any]) -> int | None:
     within = value.get("response")
     usage = value.get("usage") or (within.get("usage") if isinstance(within, dict) else None)
     if not isinstance(usage, dict):
@@ -63,23 +64,23 @@ def _count(value: Any) -> int | None:
 
 
 class StreamMeter:
-    """Reads a stream of server-sent events on its way; ``hides`` keeps back the event that tells the usage alone.
+    """Counts the tokens of a stream of server-sent events.
 
-    ``sent`` are the bytes of text in the request.
+    ``text_bytes`` are those of the request. ``hides_usage`` removes the event that has only the usage.
     """
 
-    def __init__(self, sent: int, *, hides: bool) -> None:
-        self._text, self._hides = sent, hides
-        self._told: int | None = None
+    def __init__(self, text_bytes: int, *, hides_usage: bool) -> None:
+        self._text_bytes, self._hides_usage = text_bytes, hides_usage
+        self._usage: int | None = None
         self._event = bytearray()
 
     @property
     def tokens(self) -> int:
         """Tokens of the answer so far."""
-        return estimate(self._text) if self._told is None else self._told
+        return estimate(self._text_bytes) if self._usage is None else self._usage
 
     def feed(self, piece: bytes) -> bytes:
-        """Take some of the stream, and answer what of it goes on: whole lines, and what is too long for an event."""
+        """Read a piece of the stream. Return what to pass on: whole lines, and what is too long for an event."""
         end = piece.rfind(b"\n") + 1
         if not end and len(self._event) + len(piece) > _LONGEST_EVENT:
             end = len(piece)
@@ -88,14 +89,14 @@ class StreamMeter:
             return b""
         lines = (bytes(self._event) + piece[:end]).splitlines(keepends=True)
         self._event[:] = piece[end:]
-        return b"".join(line for line in lines if self._goes_on(line))
+        return b"".join(line for line in lines if self._passes_on(line))
 
     def rest(self) -> bytes:
         """The remaining bytes if a stream ends within a line."""
         line = bytes(self._event)
-        return line if self._goes_on(line) else b""
+        return line if self._passes_on(line) else b""
 
-    def _goes_on(self, line: bytes) -> bool:
+    def _passes_on(self, line: bytes) -> bool:
         if not line.startswith(b"data:"):
             return True
         try:
@@ -104,15 +105,15 @@ class StreamMeter:
             return True
         if not isinstance(event, dict):
             return True
-        self._text += _new_text(event)
-        if (tokens := _told(event)) is None:
+        self._text_bytes += _new_text(event)
+        if (tokens := _usage_of(event)) is None:
             return True
-        self._told = tokens
-        return not (self._hides and not event.get("choices"))
+        self._usage = tokens
+        return not (self._hides_usage and not event.get("choices"))
 
 
 def _new_text(event: dict[str, Any]) -> int:
-    """Bytes of text that an event adds to its stream; events at the end repeat what there was."""
+    """Bytes of text that an event adds to its stream. Final events repeat the text and add none."""
     delta = event.get("delta")
     if isinstance(delta, str):
         return len(delta.encode("utf-8", "replace"))

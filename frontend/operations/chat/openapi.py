@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of chat, where an upstream is set."""
+"""The OpenAPI description of chat, which exists if an upstream is set."""
 
 from frontend.catalogue.models import Served
 from frontend.http.schemas import Part, json_content, post
@@ -7,7 +7,7 @@ _BODY = {"type": "object"}
 _COMPLETION = json_content(_BODY, {"model": "a-model", "messages": [{"role": "user", "content": "Hello."}]})
 _RESPONSE = json_content(_BODY, {"model": "a-model", "input": "Hello."})
 _ANSWER = {"content": {"application/json": {"schema": {}}, "text/event-stream": {"schema": {"type": "string"}}}}
-_TEXT = "Forwarded unchanged to the server that chat_upstream names; streaming works."
+_TEXT = "Forwarded to the server that chat_upstream names; streaming works."
 
 
 def describe(served: Served) -> Part:

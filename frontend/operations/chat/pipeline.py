@@ -1,4 +1,4 @@
-"""Forwards to an OpenAI-compatible server; a stream goes on piece by piece."""
+"""Forwards requests to an OpenAI-compatible server."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -23,7 +23,7 @@ _AWAY = "the chat backend is temporarily unreachable, retry with backoff"
 
 
 class ChatPipeline:
-    """One upstream; made inside the event loop that uses it."""
+    """One upstream. Make it inside the event loop that uses it."""
 
     def __init__(self, settings: Settings, dispatcher: Dispatcher) -> None:
         self._base = settings.chat_upstream.rstrip("/")
@@ -35,7 +35,7 @@ class ChatPipeline:
             timeout=timeout,
             headers=headers,
             auto_decompress=True,
-            # What the upstream sets for one tenant must not come back with another's request.
+            # A cookie for one tenant must not be sent with the request of another.
             cookie_jar=aiohttp.DummyCookieJar(),
             # The queue bounds the calls.
             connector=aiohttp.TCPConnector(limit=0),
@@ -46,39 +46,42 @@ class ChatPipeline:
 
     @asynccontextmanager
     async def run(
-        self, path: str, body: bytes | bytearray, asking: bytes | None, context: RequestContext, *, streamed: bool
+        self, path: str, body: bytes | bytearray, extended: bytes | None, context: RequestContext, *, streamed: bool
     ) -> AsyncIterator[tuple[str, AsyncIterator[bytes]]]:
-        """The type of the upstream's successful answer to a JSON object at ``path``, and its body as it comes.
+        """Post to ``path``, and yield the content type and the body of a successful answer.
 
-        ``asking`` is the object with a wish for the usage, which not every upstream knows. The call's slot is held
-        until it is left, at the turn's deadline at the latest. ``BadGateway`` for a whole answer where one was to be
-        ``streamed``, which a client would read as an empty stream.
+        ``extended`` is the body with a request for the usage. It is tried first; not every upstream accepts it. The
+        slot is in use within the block, at most until the deadline. Raises ``BadGateway`` if a ``streamed`` answer
+        comes whole: a client would read it as an empty stream.
         """
         async with self._dispatcher.queue(CHAT).slot(context):
             try:
                 with current().backend:
-                    async with asyncio.timeout_at(context.deadline), await self._call(path, body, asking) as response:
+                    async with (
+                        asyncio.timeout_at(context.deadline),
+                        await self._call(path, body, extended) as response,
+                    ):
                         _check_form(response.content_type, streamed)
                         yield response.content_type, _pieces(response)
             except TimeoutError:
                 log.warning("the chat backend is late")
                 raise BadGateway("the chat backend did not answer in time, retry with backoff") from None
 
-    async def _call(self, path: str, body: bytes | bytearray, asking: bytes | None) -> aiohttp.ClientResponse:
+    async def _call(self, path: str, body: bytes | bytearray, extended: bytes | None) -> aiohttp.ClientResponse:
         headers = {"Content-Type": "application/json", "X-Request-Id": request_id.get()}
-        data = body if asking is None else asking
+        data = body if extended is None else extended
         try:
             response = await self._session.post(self._base + path, data=data, headers=headers, allow_redirects=False)
             if response.status == 200:
                 return response
             async with response:
-                said = await _error_body(response)
+                error_body = await _error_body(response)
         except (aiohttp.ClientError, OSError) as error:
             raise _away(error) from None
-        if asking is not None and response.status in _NOT_UNDERSTOOD:
+        if extended is not None and response.status in _NOT_UNDERSTOOD:
             return await self._call(path, body, None)
         log.warning("the chat backend refused", extra={"fields": {"status": response.status}})
-        raise refusal(response.status, said, response.headers.get("Retry-After"))
+        raise refusal(response.status, error_body, response.headers.get("Retry-After"))
 
 
 def _check_form(kind: str, streamed: bool) -> None:
@@ -89,7 +92,7 @@ def _check_form(kind: str, streamed: bool) -> None:
 
 
 async def _error_body(response: aiohttp.ClientResponse) -> bytes:
-    """All of it, in however many pieces it comes; nothing of one that is too long."""
+    """The whole body; empty if it is too long."""
     body = bytearray()
     async for piece in response.content.iter_any():
         body += piece

@@ -27,21 +27,20 @@ _MOST_CHOICES = 128
 _MOST_TOKENS = 2**31
 _STREAM_OPTIONS = "stream_options"
 _INCLUDE_USAGE = "include_usage"
-_TELL_USAGE = b'{"stream_options":{"include_usage":true},'
 
 
 @dataclass(frozen=True)
 class ChatOptions:
     """The parts of a request that the server needs.
 
-    ``stream`` is whether the answer streams; ``said`` is the bytes of its text. ``output_tokens`` is its limit of
-    generated tokens. ``asks_for_usage`` is None if its value is not a boolean; the upstream then decides.
+    ``stream`` is whether the answer streams. ``text_bytes`` counts the bytes of the request's texts. ``output_tokens``
+    limits the generated tokens. ``asks_for_usage`` is None if its value is not a boolean; the upstream then decides.
     """
 
     stream: bool
     asks_for_usage: bool | None
     output_tokens: int | None
-    said: int
+    text_bytes: int
 
 
 def parse(values: Mapping[str, Any], served: Served) -> ChatOptions:
@@ -61,36 +60,28 @@ def _count(value: Any) -> int | None:
 
 
 def adds_usage(path: str, options: ChatOptions) -> bool:
-    """Whether we ask for the usage, which completions tell in a stream only when asked; then it is not passed on."""
+    """Whether to add a request for the usage: streams of completions have it only on request."""
     return path == COMPLETIONS and options.stream and options.asks_for_usage is False
 
 
 def with_usage(body: bytes | bytearray) -> bytes:
-    """The body with the wish for its usage, otherwise as its client wrote it; written anew only if it has the options.
+    """The body with a request for the usage.
 
-    400 where that cannot be done: a number is too long, or too large for a float.
+    Raises ``InvalidRequest`` for a number that is too long, or too large for a float.
     """
-    if not _has_options(body):
-        return _TELL_USAGE + bytes(body).lstrip()[1:]
     try:
         values = json.loads(body)
-        values[_STREAM_OPTIONS] = {**(values[_STREAM_OPTIONS] or {}), _INCLUDE_USAGE: True}
+        values[_STREAM_OPTIONS] = {**(values.get(_STREAM_OPTIONS) or {}), _INCLUDE_USAGE: True}
         return json.dumps(values, allow_nan=False).encode()
     except ValueError:
         raise InvalidRequest("a number in the request body is too long or too large") from None
 
 
-def _has_options(body: bytes | bytearray) -> bool:
-    # A name may be escaped, too. Integers are left as text: Python takes none of thousands of digits.
-    may_have = _STREAM_OPTIONS.encode() in body or b"\\u" in body
-    return may_have and _STREAM_OPTIONS in json.loads(body, parse_int=str)
-
-
 def refusal(status: int, body: bytes, retry_after: str | None) -> ApiError:
-    """An upstream's answer that is no success, in the contract's table of errors.
+    """An upstream's error in the contract's form.
 
-    What it says of the request goes on to the client. Refusals of our own key or account, redirections and faults are
-    its own.
+    Errors about the request keep their message. Errors about our own key or account become ``BadGateway``, as do
+    redirections and server errors.
     """
     error, seconds = _error(body), _seconds(retry_after)
     ours = status in (401, 402, 403, 407, 408) or not _OF_OUR_ACCOUNT.isdisjoint((error.get("code"), error.get("type")))
@@ -123,9 +114,9 @@ def _error(body: bytes) -> dict[str, str]:
         return {}
     if not isinstance(value, dict):
         return {}
-    said = value.get("error") or value.get("detail") or value
-    if isinstance(said, list):
-        said = {"message": said[0].get("msg")} if isinstance(said[0], dict) else {}
-    if isinstance(said, str):
-        said = {**value, "message": said}
-    return {name: word for name, word in said.items() if isinstance(word, str)} if isinstance(said, dict) else {}
+    error = value.get("error") or value.get("detail") or value
+    if isinstance(error, list):
+        error = {"message": error[0].get("msg")} if isinstance(error[0], dict) else {}
+    if isinstance(error, str):
+        error = {**value, "message": error}
+    return {name: text for name, text in error.items() if isinstance(text, str)} if isinstance(error, dict) else {}

@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of embeddings."""
+"""The OpenAPI description of embeddings."""
 
 from collections.abc import Collection
 

@@ -1,4 +1,4 @@
-"""From texts to vectors: tokenize, pack, one row a text."""
+"""Texts to vectors: tokenize, pack, one row per text."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,7 +7,7 @@ from frontend.catalogue.models import EMBEDDINGS
 from frontend.config.settings import Settings
 from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
-from frontend.dispatch.pool import Pool
+from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.operations.embeddings.protocol import EmbeddingRequest
 from frontend.operations.packed_model import PackedModel
 from frontend.usage.bill import Bill, Reserves
@@ -18,7 +18,7 @@ OUTPUT = "embedding"
 class EmbeddingPipeline:
     """Embeds texts with packed embedders on Triton."""
 
-    def __init__(self, settings: Settings, dispatcher: Dispatcher, threads: Pool) -> None:
+    def __init__(self, settings: Settings, dispatcher: Dispatcher, threads: WorkerQueue) -> None:
         self._models = {
             name: PackedModel(dispatcher, threads, model, OUTPUT, (model.width,), settings)
             for name, model in settings.served.by_id(EMBEDDINGS).items()

@@ -1,4 +1,4 @@
-"""Embedding requests and answers, and how the developer endpoint writes them."""
+"""Embedding requests and answers."""
 
 import base64
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ class EmbeddingRequest:
 
 
 def parse_openai(values: Mapping[str, Any], served: Served) -> EmbeddingRequest:
-    """The developer endpoint's JSON."""
+    """Parse the developer endpoint's JSON."""
     fields.refuse_unknown(values, PARAMETERS[EMBEDDINGS], served.aliases.ignore)
     fields.positive_integer(values, "dimensions")
     return EmbeddingRequest(

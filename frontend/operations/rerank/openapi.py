@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of rerank."""
+"""The OpenAPI description of rerank."""
 
 from collections.abc import Collection
 

@@ -7,7 +7,7 @@ from frontend.catalogue.models import RERANK
 from frontend.config.settings import Settings
 from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
-from frontend.dispatch.pool import Pool
+from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.operations.packed_model import PackedModel
 from frontend.operations.rerank.protocol import RerankRequest
 from frontend.usage.bill import Bill, Reserves
@@ -18,7 +18,7 @@ OUTPUT = "score"
 class RerankPipeline:
     """Scores pairs with packed rerankers on Triton."""
 
-    def __init__(self, settings: Settings, dispatcher: Dispatcher, threads: Pool) -> None:
+    def __init__(self, settings: Settings, dispatcher: Dispatcher, threads: WorkerQueue) -> None:
         self._models = {
             name: PackedModel(dispatcher, threads, model, OUTPUT, (), settings)
             for name, model in settings.served.by_id(RERANK).items()
@@ -27,7 +27,7 @@ class RerankPipeline:
     async def run(
         self, request: RerankRequest, context: RequestContext, reserve: Reserves
     ) -> tuple[list[tuple[int, float]], int, Bill]:
-        """(index, score) of the best documents, at most ``top_n``, the tokens of all pairs, and what that costs."""
+        """(index, score) of the best documents, at most ``top_n``; the tokens of all pairs; and the bill."""
         model, characters = self._models[request.model], len(request.query) + sum(map(len, request.documents))
         pairs = await model.tokenize(
             lambda: model.tokenizer.pairs(request.query, request.documents), characters, context

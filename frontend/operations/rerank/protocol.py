@@ -24,7 +24,7 @@ class RerankRequest:
 
 
 def parse(values: Mapping[str, Any], served: Served) -> RerankRequest:
-    """The endpoint's JSON."""
+    """Parse the endpoint's JSON."""
     fields.refuse_unknown(values, PARAMETERS[RERANK], served.aliases.ignore)
     model = fields.model(values, served.model_names(RERANK))
     query = fields.text(values, "query")
@@ -40,7 +40,7 @@ def parse(values: Mapping[str, Any], served: Served) -> RerankRequest:
 
 
 def render(ranking: Iterable[tuple[int, float]], tokens: int, request: RerankRequest) -> dict[str, Any]:
-    """The answer's JSON, of (index, score) of the best documents, best first."""
+    """The answer's JSON from (index, score) of the best documents, best first."""
     results: list[dict[str, Any]] = []
     for index, score in ranking:
         result: dict[str, Any] = {"index": index, "relevance_score": score}

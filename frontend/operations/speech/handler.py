@@ -36,7 +36,7 @@ async def voices(request: web.Request) -> web.Response:
 
 
 async def voice_names(request: web.Request) -> web.Response:
-    """Every voice name that the speech endpoint takes: the list that apps look for which speak as OpenAI's clients."""
+    """All names of voices, including aliases, in the form that apps for OpenAI expect."""
     return json_response(protocol.render_names(request.app[SETTINGS].served))
 
 

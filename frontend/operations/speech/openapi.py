@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of speech."""
+"""The OpenAPI description of speech."""
 
 from frontend.catalogue.models import SPEECH, Served
 from frontend.catalogue.voices import AUDIO_FORMATS
@@ -46,7 +46,7 @@ def _body(served: Served) -> Schema:
 
 
 def _names(served: Served, one: Schema) -> Part:
-    """What apps look for where a deployment has other names."""
+    """The list of voice names, which exists if aliases are set."""
     names = one_of(served.voice_names())
     answer = answer_object({"voices": {"type": "array", "items": reference("NamedVoice")}})
     return Part(

@@ -13,15 +13,14 @@ from frontend.config.settings import Settings
 from frontend.dispatch.batch_size import Work
 from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
-from frontend.dispatch.pool import Pool
+from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.errors import InvalidRequest
 from frontend.http.memory import MemoryReservation
-from frontend.operations.speech.length import Length
 from frontend.operations.speech.protocol import SpeechRequest
 from frontend.operations.speech.voices import PiperVoice
 from frontend.processes.gather import gather_or_cancel
 from frontend.processes.offload import TaskKilledError
-from frontend.text.phonemes import MOST_IDS, Alphabet, Utterance, phonemize_first, phonemize_rest
+from frontend.text.phonemes import MOST_IDS, Utterance, phonemize
 from frontend.tritons.triton import bad_answer
 from frontend.usage.bill import Bill, Reserves
 
@@ -32,18 +31,40 @@ _WORK = Work(MOST_IDS)
 # Bytes per character for a slow speaker, at 22,050 samples per second of two bytes.
 _BYTES_PER_CHARACTER = 4000
 
-_Phonemizes = Callable[[str, Alphabet], list[Utterance]]
+
+class LengthLimit:
+    """Limits the audio of one request to ``most`` seconds, because spoken numbers are five times as long as words.
+
+    ``param`` is the parameter with the text. ``reserve`` gets the bytes beyond the ``expected`` ones.
+    """
+
+    def __init__(
+        self, most: float, sample_rate: int, param: str, expected: int, reserve: Callable[[int], None]
+    ) -> None:
+        self._most, self._sample_rate, self._param, self._reserve = most, sample_rate, param, reserve
+        self._samples, self._reserved = 0, expected
+
+    def add(self, samples: int) -> None:
+        """Add samples. Raises ``InvalidRequest`` if the total is too long, before the rest is spoken."""
+        self._samples += samples
+        if self._samples > self._most * self._sample_rate:
+            message = f"{self._param} makes more than {self._most:g} s of audio: send it in several requests"
+            raise InvalidRequest(message, param=self._param)
+        # A sample has two bytes.
+        if (beyond := 2 * self._samples - self._reserved) > 0:
+            self._reserved += beyond
+            self._reserve(beyond)
 
 
 class SpeechPipeline:
-    """Says texts with the Piper voices of a Triton; ``phonemizers`` are processes, ``encoders`` threads."""
+    """Says texts with the Piper voices on Triton. ``phonemizers`` are processes, ``encoders`` threads."""
 
     def __init__(
         self,
         settings: Settings,
         dispatcher: Dispatcher,
-        phonemizers: Pool,
-        encoders: Pool,
+        phonemizers: WorkerQueue,
+        encoders: WorkerQueue,
         unpaid: UnbilledWorkThrottle,
     ) -> None:
         self._settings, self._dispatcher, self._unpaid = settings, dispatcher, unpaid
@@ -53,7 +74,7 @@ class SpeechPipeline:
             raise SettingsError(f"the catalogue's audio format {min(lacking)!r} has no encoder")
         self._voices = {voice.name: PiperVoice.load(voice, repository) for voice in settings.served.voices}
         for voice in self._voices.values():
-            dispatcher.declare(voice.model, _WORK)
+            dispatcher.register_model(voice.model, _WORK)
 
     @property
     def robots(self) -> list[str]:
@@ -63,44 +84,41 @@ class SpeechPipeline:
     async def run(
         self, request: SpeechRequest, context: RequestContext, reserve: Reserves, holding: MemoryReservation
     ) -> tuple[bytes, Bill]:
-        """The whole audio file, and what it costs."""
+        """The whole audio file, and its bill."""
         async with reserve(request.model, len(request.text)) as bill:
             voice, expected = self._voices[request.voice], _BYTES_PER_CHARACTER * len(request.text)
             holding.add(expected)
             most = self._settings.max_speech_seconds
-            length = Length(most, voice.sample_rate, request.text_field, expected, holding.add)
-            with self._unpaid.work(context.key) as stint:
-                file = await self._file(request, voice, context, stint, length)
-                stint.paid()
+            length = LengthLimit(most, voice.sample_rate, request.text_field, expected, holding.add)
+            with self._unpaid.work(context.key) as timer:
+                file = await self._file(request, voice, context, timer, length)
+                timer.paid()
             return file, bill
 
     async def _file(
-        self, request: SpeechRequest, voice: PiperVoice, context: RequestContext, stint: WorkTimer, length: Length
+        self,
+        request: SpeechRequest,
+        voice: PiperVoice,
+        context: RequestContext,
+        timer: WorkTimer,
+        length: LengthLimit,
     ) -> bytes:
         name = request.text_field
         try:
-            # Speak the first sentence while the others are phonemized.
-            halves = await gather_or_cancel(
-                self._say(voice, phonemize, request.text, context, stint, length)
-                for phonemize in (phonemize_first, phonemize_rest)
+            parts = await self._phonemizers.run_with(
+                (timer.taking_time(),), context, phonemize, request.text, voice.alphabet
             )
         except TaskKilledError:
             raise InvalidRequest(f"{name} could not be turned into sounds", param=name) from None
-        spoken = [part for half in halves for part in half]
-        if not spoken:
+        if not parts:
             raise InvalidRequest(f"{name} holds nothing that can be spoken", param=name)
+        spoken = await self._say(voice, parts, context, length)
         return await self._encode(spoken, voice, request.response_format, context)
 
     async def _say(
-        self,
-        voice: PiperVoice,
-        phonemize: _Phonemizes,
-        text: str,
-        context: RequestContext,
-        stint: WorkTimer,
-        length: Length,
+        self, voice: PiperVoice, parts: list[Utterance], context: RequestContext, length: LengthLimit
     ) -> list[tuple[Utterance, Samples]]:
-        parts = await self._phonemizers.run_with((stint.taking_time(),), context, phonemize, text, voice.alphabet)
+        """The samples of each utterance, in order."""
         work = sum(len(part.ids) for part in parts)
         self._dispatcher.queue(voice.model).refuse_late(context, work, self._settings.calls_at_once)
         # Longest first, so that the last sentences to run are short.
@@ -109,7 +127,9 @@ class SpeechPipeline:
         spoken = dict(zip(order, await gather_or_cancel(calls, lambda: self._settings.calls_at_once), strict=True))
         return [(part, spoken[place]) for place, part in enumerate(parts)]
 
-    async def _utterance(self, voice: PiperVoice, part: Utterance, context: RequestContext, length: Length) -> Samples:
+    async def _utterance(
+        self, voice: PiperVoice, part: Utterance, context: RequestContext, length: LengthLimit
+    ) -> Samples:
         ids = part.ids
         arrays = await self._dispatcher.infer(voice.model, lambda: voice.inputs(ids), [OUTPUT], context, len(ids))
         audio: NDArray[np.float32] = arrays[OUTPUT].reshape(-1)

@@ -1,4 +1,4 @@
-"""Speech requests, and how the developer and the mobile endpoint write them."""
+"""Speech requests of the developer and the mobile endpoints."""
 
 import math
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ SLOWEST, FASTEST = 0.5, 2.0
 
 @dataclass(frozen=True)
 class SpeechRequest:
-    """Text to say with one of the catalogue's voices. ``text_field`` is what errors call the text."""
+    """A text and a voice. ``text_field`` names the text in errors."""
 
     text: str
     voice: str
@@ -27,7 +27,7 @@ class SpeechRequest:
 
 
 def parse_voice(voice: str | None, language: str | None, served: Served) -> str:
-    """The voice that was asked for, else the default of the language."""
+    """The requested voice, or the default of the language."""
     names, defaults = served.voice_names(), served.defaults_by_language
     if voice is not None:
         if voice not in names:
@@ -43,7 +43,7 @@ def parse_voice(voice: str | None, language: str | None, served: Served) -> str:
 
 
 def parse_text(values: Mapping[str, Any], name: str) -> str:
-    """The text to say: not blank, at most 5000 code points."""
+    """The text; not blank, at most 5000 code points."""
     value = fields.text(values, name)
     if value is None or not value.strip():
         raise InvalidRequest(f"{name} must be a text that is not empty", param=name)
@@ -62,7 +62,7 @@ def _check_speed(values: Mapping[str, Any]) -> None:
 
 
 def parse_openai(values: Mapping[str, Any], served: Served) -> SpeechRequest:
-    """The developer endpoint's JSON."""
+    """Parse the developer endpoint's JSON."""
     fields.refuse_unknown(values, PARAMETERS[SPEECH], served.aliases.ignore)
     if values.get("stream_format") == "sse":
         raise InvalidRequest("stream_format must be audio: this endpoint sends no events", param="stream_format")
@@ -77,7 +77,7 @@ def parse_openai(values: Mapping[str, Any], served: Served) -> SpeechRequest:
 
 
 def parse_mobile(values: Mapping[str, Any], served: Served) -> SpeechRequest:
-    """The mobile endpoint's JSON."""
+    """Parse the mobile endpoint's JSON."""
     fields.refuse_unknown(values, ("text", "voice", "format"))
     return SpeechRequest(
         text=parse_text(values, "text"),
@@ -89,7 +89,7 @@ def parse_mobile(values: Mapping[str, Any], served: Served) -> SpeechRequest:
 
 
 def render_names(served: Served) -> dict[str, Any]:
-    """The voice list of the developer endpoint: every name that it takes, as apps read such lists."""
+    """The voice list of the developer endpoint, with aliases."""
     known = {voice.name: voice for voice in served.voices}
     voices = [
         {"id": name, "name": name, "language": known[own].language, "gender": known[own].gender}

@@ -1,4 +1,4 @@
-"""What a voice's exported files say of it: its phoneme alphabet, its sample rate, how lively it speaks."""
+"""The settings of an exported voice: phoneme alphabet, sample rate, scales."""
 
 import json
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ from frontend.text.phonemes import Alphabet
 
 @dataclass(frozen=True)
 class PiperVoice:
-    """A voice as Triton has it: ``scales`` are noise, length and duration-noise, in Piper's order.
+    """An exported voice. ``scales`` are noise, length and duration noise, in Piper's order.
 
-    A ``robot`` is one of those that the demo builds itself.
+    A ``robot`` is a synthetic voice of the demo.
     """
 
     model: str
@@ -28,7 +28,7 @@ class PiperVoice:
 
     @classmethod
     def load(cls, voice: Voice, repository: Path) -> "PiperVoice":
-        """Read ``voice.json``, which is Piper's own ``.onnx.json``; old files leave keys out."""
+        """Read ``voice.json``, a copy of Piper's ``.onnx.json``. Old files lack some keys."""
         path = repository / voice.triton_model / "1" / "voice.json"
         settings = json.loads(path.read_text(encoding="utf-8"))
         inference = settings.get("inference", {})
@@ -46,7 +46,7 @@ class PiperVoice:
         )
 
     def inputs(self, ids: list[int]) -> dict[str, NDArray[Any]]:
-        """What the model takes of a sentence's phoneme ids."""
+        """The model's inputs for a sentence."""
         inputs: dict[str, NDArray[Any]] = {
             "input": np.array([ids], np.int64),
             "input_lengths": np.array([len(ids)], np.int64),

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from frontend.audio.prepare import Prepared, SpokenWindow
@@ -22,23 +23,23 @@ _UNSPACED = frozenset({"zh", "ja", "th", "lo", "my", "yue", "bo", "km"})
 
 
 def assemble(prepared: Prepared, answers: Sequence[Arrays], request: TranscriptionRequest) -> Transcription:
-    """The transcript of a file: times count from its start, ids over all of it."""
+    """The transcript of a file. Times count from its start, ids over the whole file."""
     segments: list[Segment] = []
     words: list[Word] = []
     text = ""
     seconds: Counter[str] = Counter()
     for window, arrays in zip(prepared.windows, answers, strict=True):
-        its = _words(window, arrays)
+        spoken = _words(window, arrays)
         language = arrays["language"].item().decode()
         seconds[language] += window.end - window.start
-        if its and text and language not in _UNSPACED and not its[0].word.startswith(" "):
-            its[0] = Word(its[0].start, its[0].end, f" {its[0].word}", its[0].probability)
-        sure = (round(arrays["avg_logprob"].item(), 4), round(arrays["no_speech_prob"].item(), 4))
-        for group in _sentences(its, language):
-            spoken = "".join(word.word for word in group)
-            segments.append(Segment(len(segments), group[0].start, group[-1].end, spoken, *sure))
-            text += spoken
-        words += its
+        if spoken and text and language not in _UNSPACED and not spoken[0].word.startswith(" "):
+            spoken[0] = replace(spoken[0], word=f" {spoken[0].word}")
+        confidence = (round(arrays["avg_logprob"].item(), 4), round(arrays["no_speech_prob"].item(), 4))
+        for group in _sentences(spoken, language):
+            sentence = "".join(word.word for word in group)
+            segments.append(Segment(len(segments), group[0].start, group[-1].end, sentence, *confidence))
+            text += sentence
+        words += spoken
     return Transcription(
         text=text.strip(),
         language=request.language or iso_code(seconds.most_common(1)[0][0]),

@@ -1,113 +1,15 @@
 """The languages that Whisper large-v3 knows, by their ISO codes."""
 
-LANGUAGES = frozenset(
-    [
-        "en",
-        "zh",
-        "de",
-        "es",
-        "ru",
-        "ko",
-        "fr",
-        "ja",
-        "pt",
-        "tr",
-        "pl",
-        "ca",
-        "nl",
-        "ar",
-        "sv",
-        "it",
-        "id",
-        "hi",
-        "fi",
-        "vi",
-        "he",
-        "uk",
-        "el",
-        "ms",
-        "cs",
-        "ro",
-        "da",
-        "hu",
-        "ta",
-        "no",
-        "th",
-        "ur",
-        "hr",
-        "bg",
-        "lt",
-        "la",
-        "mi",
-        "ml",
-        "cy",
-        "sk",
-        "te",
-        "fa",
-        "lv",
-        "bn",
-        "sr",
-        "az",
-        "sl",
-        "kn",
-        "et",
-        "mk",
-        "br",
-        "eu",
-        "is",
-        "hy",
-        "ne",
-        "mn",
-        "bs",
-        "kk",
-        "sq",
-        "sw",
-        "gl",
-        "mr",
-        "pa",
-        "si",
-        "km",
-        "sn",
-        "yo",
-        "so",
-        "af",
-        "oc",
-        "ka",
-        "be",
-        "tg",
-        "sd",
-        "gu",
-        "am",
-        "yi",
-        "lo",
-        "uz",
-        "fo",
-        "ht",
-        "ps",
-        "tk",
-        "nn",
-        "mt",
-        "sa",
-        "lb",
-        "my",
-        "bo",
-        "tl",
-        "mg",
-        "as",
-        "tt",
-        "haw",
-        "ln",
-        "ha",
-        "ba",
-        "jv",
-        "su",
-        "yue",
-    ]
-)
-# Where Whisper's tokens have another code: that of Javanese was withdrawn in 2001.
+_CODES = """
+af am ar as az ba be bg bn bo br bs ca cs cy da de el en es et eu fa fi fo fr gl gu ha haw he hi hr ht hu hy
+id is it ja jv ka kk km kn ko la lb ln lo lt lv mg mi mk ml mn mr ms mt my ne nl nn no oc pa pl ps pt ro ru sa
+sd si sk sl sn so sq sr su sv sw ta te tg th tk tl tr tt uk ur uz vi yi yo yue zh
+"""
+LANGUAGES = frozenset(_CODES.split())
+# Whisper's tokens use the code of Javanese that ISO withdrew in 2001.
 _IN_TOKENS = {"jv": "jw"}
 _FROM_TOKENS = {code: iso for iso, code in _IN_TOKENS.items()}
-# What a request may say: Whisper's own codes too.
+# The codes that a request may use, including Whisper's own.
 CODES = LANGUAGES | _FROM_TOKENS.keys()
 
 
@@ -117,5 +19,5 @@ def iso_code(code: str) -> str:
 
 
 def token_code(iso: str) -> str:
-    """What Whisper calls it."""
+    """Whisper's code of a language."""
     return _IN_TOKENS.get(iso, iso)

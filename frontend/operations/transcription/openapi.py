@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of transcription."""
+"""The OpenAPI description of transcription."""
 
 from frontend.catalogue.models import TRANSCRIPTIONS, Served
 from frontend.http.schemas import (
@@ -70,7 +70,7 @@ def _multipart(schema: Schema) -> Schema:
     return {"content": {"multipart/form-data": {"schema": schema}}}
 
 
-# The longer one first: a client that takes the first that fits would lose what the shorter one does not have.
+# The verbose schema comes first: a client that takes the first match would lose fields with the other one.
 _ANSWER = {
     "content": {
         "application/json": {"schema": {"oneOf": [reference("VerboseTranscription"), reference("Transcription")]}},

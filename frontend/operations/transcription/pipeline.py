@@ -24,7 +24,7 @@ from frontend.config.settings import Settings
 from frontend.dispatch.batch_size import Work
 from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
-from frontend.dispatch.pool import Pool
+from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.errors import InvalidRequest, TooLarge, UnsupportedMedia
 from frontend.http.memory import MemoryReservation
 from frontend.operations.transcription.assembly import WORDS, assemble
@@ -55,11 +55,6 @@ class Abilities:
         settings = json.loads(path.read_text(encoding="utf-8"))
         return cls(float(settings["window_seconds"]), settings["languages"].keys())
 
-    @property
-    def work(self) -> Work:
-        """The model's work, in seconds of audio."""
-        return Work(self.window_seconds)
-
     def rules(self, settings: Settings) -> WindowRules:
         """The rules for reading a file."""
         return WindowRules(
@@ -70,17 +65,23 @@ class Abilities:
 
 
 class TranscriptionPipeline:
-    """Transcribes whole files with the Whisper models of a Triton; ``decoders`` are processes, ``threads`` threads."""
+    """Transcribes whole files with the Whisper models on Triton. ``decoders`` are processes."""
 
     def __init__(
-        self, settings: Settings, dispatcher: Dispatcher, decoders: Pool, threads: Pool, unpaid: UnbilledWorkThrottle
+        self,
+        settings: Settings,
+        dispatcher: Dispatcher,
+        decoders: WorkerQueue,
+        threads: WorkerQueue,
+        unpaid: UnbilledWorkThrottle,
     ) -> None:
         self._settings, self._dispatcher, self._decoders, self._threads = settings, dispatcher, decoders, threads
         self._unpaid = unpaid
         self._models = {name: model.triton_model for name, model in settings.served.by_id(TRANSCRIPTIONS).items()}
         self._abilities = {model: Abilities.of(settings.model_repository, model) for model in self._models.values()}
-        for model, its in self._abilities.items():
-            dispatcher.declare(model, its.work)
+        for model, abilities in self._abilities.items():
+            # Work is counted in seconds of audio.
+            dispatcher.register_model(model, Work(abilities.window_seconds))
 
     async def run(
         self, request: TranscriptionRequest, context: RequestContext, reserve: Reserves, holding: MemoryReservation
@@ -92,8 +93,8 @@ class TranscriptionPipeline:
             raise InvalidRequest(f"{request.model} does not know the language {request.language}", param="language")
         # Do not decode if the model is unavailable.
         self._dispatcher.queue(model).refuse_away(context)
-        with self._unpaid.work(context.key) as stint:
-            return await self._transcribed(request, model, context, reserve, holding, stint)
+        with self._unpaid.work(context.key) as timer:
+            return await self._transcribed(request, model, context, reserve, holding, timer)
 
     async def _transcribed(
         self,
@@ -102,12 +103,12 @@ class TranscriptionPipeline:
         context: RequestContext,
         reserve: Reserves,
         holding: MemoryReservation,
-        stint: WorkTimer,
+        timer: WorkTimer,
     ) -> tuple[Transcription, Bill | None]:
         samples = SharedBytes(room_for(self._settings.max_audio_seconds))
         holding.closing.callback(samples.close)
         rules = self._abilities[model].rules(self._settings)
-        prepared = await self._prepare(request, samples, rules, context, stint)
+        prepared = await self._prepare(request, samples, rules, context, timer)
         words: list[Word] | None = [] if request.words else None
         if not prepared.windows:
             return Transcription("", request.language, prepared.duration, (), words), None
@@ -118,12 +119,12 @@ class TranscriptionPipeline:
         self._dispatcher.queue(model).refuse_late(context, work, self._at_once(model))
         async with reserve(request.model, round(prepared.duration * 1000)) as bill:
             # Short recordings go before the windows of long ones, which run several in parallel.
-            its_context = replace(context, rank=int(len(prepared.windows) > 1))
-            calls = (self._window(model, request, samples, window, its_context) for window in prepared.windows)
+            window_context = replace(context, rank=int(len(prepared.windows) > 1))
+            calls = (self._window(model, request, samples, window, window_context) for window in prepared.windows)
             answers = await gather_or_cancel(calls, lambda: self._at_once(model))
             # Hours of words would block the event loop.
             transcription = await self._threads.run(context, assemble, prepared, answers, request)
-        stint.paid()
+        timer.paid()
         return transcription, bill
 
     def _at_once(self, model: str) -> int:
@@ -137,7 +138,7 @@ class TranscriptionPipeline:
         samples: SharedBytes,
         rules: WindowRules,
         context: RequestContext,
-        stint: WorkTimer,
+        timer: WorkTimer,
     ) -> Prepared:
         file, param = request.file, request.file_field
         kind = recognise(file.read)
@@ -145,7 +146,7 @@ class TranscriptionPipeline:
             raise _unsupported(kind.content_type, param)
         try:
             return await self._decoders.run_with(
-                (file.use(), samples.use(), stint.taking_time()),
+                (file.use(), samples.use(), timer.taking_time()),
                 context,
                 prepare,
                 file.attached,

@@ -1,4 +1,4 @@
-"""Transcription requests and answers, and how the developer and the mobile endpoint write them."""
+"""Transcription requests and answers of the developer and the mobile endpoints."""
 
 import json
 import math
@@ -20,23 +20,23 @@ MOBILE_FILE = "audio"
 FORMATS = ("json", "verbose_json", "text")
 GRANULARITIES = ("word", "segment")
 LONGEST_PROMPT = 1024
-# Characters of a language that a refusal repeats.
+# The most characters of an unknown language that the error repeats.
 _SHOWN = 40
 _IN_BRACKETS = f"{GRANULARITY}[]"
 _SPELLINGS = (GRANULARITY, _IN_BRACKETS)
 MOBILE_FORM = Shape(MOBILE_FILE, ("language", "with_segments"), LARGEST_FILE)
-# What a form may say of events that are not wanted.
+# Values of ``stream`` that ask for no events.
 _OFF = ("", "false", "0")
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
-# Nothing is given back once it was taken: the time would grow with the square of a field's length.
+# Possessive quantifiers: backtracking would take time with the square of a field's length.
 _DECIMAL = re.compile(r"\s*+[+-]?(\d++\.?\d*+|\.\d++)([eE][+-]?\d++)?\s*+", re.ASCII)
 
 
 @dataclass(frozen=True)
 class TranscriptionRequest:
-    """One file to transcribe; empty ``language`` and ``prompt`` mean none. ``file_field`` is what errors call it.
+    """One file to transcribe. Empty ``language`` and ``prompt`` mean none; ``file_field`` names the file in errors.
 
-    ``segments`` is whether the mobile endpoint's answer has them.
+    ``segments`` is whether the mobile endpoint's answer has segments.
     """
 
     file: SharedBytes = field(repr=False)
@@ -52,7 +52,7 @@ class TranscriptionRequest:
 
 @dataclass(frozen=True)
 class Segment:
-    """A stretch of the transcript, as both dialects show it; seconds from the start of the file."""
+    """A segment of the transcript; times in seconds from the start of the file."""
 
     id: int
     start: float
@@ -64,7 +64,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class Word:
-    """A word, as it is shown, with its time in seconds from the start of the file."""
+    """A word of the transcript; times in seconds from the start of the file."""
 
     start: float
     end: float
@@ -84,7 +84,7 @@ class Transcription:
 
 
 def openai_form(served: Served) -> Shape:
-    """What the developer endpoint's form may hold, with what is ignored."""
+    """The fields of the developer endpoint's form, including ignored ones."""
     texts = [name for name in PARAMETERS[TRANSCRIPTIONS] if name != FILE]
     return Shape(FILE, (*texts, *served.aliases.ignore), LARGEST_FILE)
 
@@ -119,7 +119,7 @@ def parse_temperature(value: str | None) -> float:
 
 
 def parse_language(value: str | None) -> str:
-    """The ISO code of a language that Whisper knows, in any case; absent is empty."""
+    """The ISO code of a language that Whisper knows, in upper or lower case; empty if absent."""
     code = (value or "").lower()
     if code and code not in CODES:
         shown = json.dumps(value[:_SHOWN], ensure_ascii=False) if value else ""
@@ -130,7 +130,7 @@ def parse_language(value: str | None) -> str:
 
 
 def check_file(file: SharedBytes | None, name: str) -> SharedBytes:
-    """The file part; 400 where it is missing or empty."""
+    """The file part. Raises ``InvalidRequest`` if it is missing or empty."""
     if file is None:
         raise InvalidRequest(f"missing parameter: {name}", param=name)
     if not file.size:
@@ -139,7 +139,7 @@ def check_file(file: SharedBytes | None, name: str) -> SharedBytes:
 
 
 def parse_openai(form: Form, served: Served) -> TranscriptionRequest:
-    """The developer endpoint's form."""
+    """Parse the developer endpoint's form."""
     if any(name == "stream" and value.lower() not in _OFF for name, value in form.fields):
         raise InvalidRequest("stream must be false: this endpoint sends no events", param="stream")
     scalars, granularities = _collect([pair for pair in form.fields if pair[0] not in served.aliases.ignore])
@@ -165,7 +165,7 @@ def parse_openai(form: Form, served: Served) -> TranscriptionRequest:
 
 
 def parse_mobile(form: Form, served: Served) -> TranscriptionRequest:
-    """The mobile endpoint's form."""
+    """Parse the mobile endpoint's form."""
     scalars = _scalars(form.fields)
     with_segments = (fields.text(scalars, "with_segments") or "false").lower()
     if with_segments not in _BOOLEANS:
@@ -198,7 +198,7 @@ def render_openai(answer: Transcription, request: TranscriptionRequest) -> dict[
 
 
 def render_mobile(answer: Transcription, request: TranscriptionRequest) -> dict[str, Any]:
-    """The mobile endpoint's JSON; its list of segments is empty unless they are wanted."""
+    """The mobile endpoint's JSON. The list of segments is empty unless requested."""
     return {
         "text": answer.text,
         "language": answer.language,

@@ -11,13 +11,13 @@ from frontend.access.audit import Actor
 from frontend.access.names import LONGEST_NAME, check_name
 from frontend.access.paging import Page
 from frontend.access.registry import LONGEST_SECONDS, Registry
-from frontend.app_keys import BOOKS, CONTEXT, JSON_BODIES, MEMORY_RESERVATION, REGISTRY
+from frontend.app_keys import CONTEXT, JSON_BODIES, MEMORY_RESERVATION, REGISTRY, USAGE
 from frontend.catalogue.models import Served
 from frontend.errors import InvalidRequest, NotFound
 from frontend.http import fields
 from frontend.http.rendering import json_response
 from frontend.middleware.auth import address_of
-from frontend.usage.books import Books
+from frontend.usage.queries import UsageQueries
 
 # Query parameters that select a page of a list.
 PAGE = ("limit", "after", "order")
@@ -90,6 +90,6 @@ def registry(request: web.Request) -> Registry:
     return request.app[REGISTRY].acting(_actor(request))
 
 
-def books(request: web.Request) -> Books:
+def books(request: web.Request) -> UsageQueries:
     """The wallets, which record the caller as the author of changes."""
-    return request.app[BOOKS].acting(_actor(request))
+    return request.app[USAGE].acting(_actor(request))

@@ -1,18 +1,18 @@
-"""Groups texts that are computed together."""
+"""Groups texts into blocks that are computed together."""
 
 from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-# Fewer give its matrix units too little to do, and what more of them give stays in no cache.
+# Tokens per block. Fewer do not fill the matrix units, and more do not fit in the caches.
 _TOKENS = 768
-# For attention texts lie on a grid, a row each, as long as the longest: at most so many places for each token.
+# Most places per token of the padded batch, in which attention has a row per text, as long as the longest.
 _PLACES = 2
 
 
 def blocks(lengths: NDArray[np.int32]) -> Iterator[NDArray[np.int64]]:
-    """Texts of these ``lengths``, by their numbers, in blocks of like lengths, the shortest first."""
+    """Blocks of texts of similar ``lengths``, as indices, shortest first."""
     order = np.argsort(lengths, kind="stable")
     begin, tokens = 0, 0
     for at, length in enumerate(lengths[order].tolist()):

@@ -1,6 +1,6 @@
-"""Triton's Python model for texts on a processor: packed token ids to rows. The work is in ``texts``.
+"""Triton's Python model for texts on a processor: packed token ids to rows. ``texts`` does the work.
 
-A request carries all its texts in one row: ``input_ids``, the token ids of every text end to end, and ``lengths``.
+A request has all its texts in one row: ``input_ids``, the token ids of all texts end to end, and ``lengths``.
 """
 
 import json
@@ -16,8 +16,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from texts import TextModel
 
-# Triton is asked over a pipe: not more often.
-_LOOK_SECONDS = 0.05
+# Each check for cancelled requests is a call over a pipe.
+_POLL_SECONDS = 0.05
 
 
 def _input(request, name):
@@ -25,7 +25,7 @@ def _input(request, name):
 
 
 def _texts(request):
-    """The token ids of each text; None where the lengths are not those of the tokens."""
+    """The token ids of each text, or None if the lengths do not match the tokens."""
     ids, lengths = _input(request, "input_ids"), _input(request, "lengths")
     if (lengths < 1).any() or lengths.sum() != ids.size:
         return None
@@ -33,28 +33,28 @@ def _texts(request):
 
 
 def _failure(message, code):
-    """A response of its own: Triton 2.51 crashes when two responses share one error."""
+    """An error response. Triton 2.51 crashes if two responses share one error."""
     return pb_utils.InferenceResponse(error=pb_utils.TritonError(message, code))
 
 
 class _Callers:
-    """Those of one execution, each with ``counts`` of its texts, as long as they wait."""
+    """The callers of one execution, with the number of texts of each in ``counts``."""
 
     def __init__(self, requests, counts):
         self._requests, self._owners = requests, np.repeat(np.arange(len(requests)), counts)
-        self._looked = 0.0
+        self._polled_at = 0.0
         self.waiting = np.ones(len(requests), bool)
 
     def wait(self, texts):
-        """Whether any of them still waits for any of the texts with these numbers."""
-        if time.monotonic() - self._looked > _LOOK_SECONDS:
+        """Whether a caller still waits for any of the texts with these indices."""
+        if time.monotonic() - self._polled_at > _POLL_SECONDS:
             self.waiting = np.array([not request.is_cancelled() for request in self._requests])
-            self._looked = time.monotonic()
+            self._polled_at = time.monotonic()
         return self.waiting[self._owners[texts]].any()
 
 
 class TritonPythonModel:
-    """One instance: one process with its own weights."""
+    """One instance: a process with its own weights."""
 
     def initialize(self, args):
         config = json.loads(args["model_config"])
@@ -69,7 +69,7 @@ class TritonPythonModel:
         callers = _Callers(requests, counts)
         try:
             rows = self._model.compute([text for texts in given for text in texts or []], callers.wait)
-        except Exception as error:  # The boundary: an exception that leaves here would carry file paths to clients.
+        except Exception as error:  # Boundary: an exception that leaves here would send file paths to clients.
             pb_utils.Logger.log_error(f"texts failed: {error!r}")
             return [_failure("texts failed", pb_utils.TritonError.INTERNAL) for _ in requests]
         parts = np.split(rows, np.cumsum(counts)[:-1])

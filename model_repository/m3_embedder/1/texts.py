@@ -1,4 +1,4 @@
-"""Texts to rows with OpenVINO, block after block, for as long as somebody waits for them."""
+"""Texts to rows with OpenVINO, one block at a time; blocks without callers are skipped."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -13,20 +13,20 @@ from graphs import Processor
 from numpy.typing import NDArray
 
 GRAPH = "model.onnx"
-# How long a caller who has gone may be computed for.
-_LOOK_MS = 50
-# Rows of the grid on which the graph's attention lies are as long as a multiple of it.
+# Interval of checks whether a caller still waits.
+_POLL_MS = 50
+# The rows of the padded batch have a multiple of this length.
 _PLACES = 16
 
 Ids = NDArray[np.int32]
 Rows = NDArray[np.float32]
-# Whether anybody waits for any of the texts with these numbers.
+# Whether a caller waits for any of the texts with these indices.
 Wanted = Callable[[NDArray[np.int64]], bool]
 
 
-def _others(lengths: Sequence[int]) -> list[int]:
-    """Lengths of a few short texts, of which nothing in a graph has the shape that it has of those with ``lengths``:
-    neither their number, nor their tokens, nor the places of their grid.
+def _unlike(lengths: Sequence[int]) -> list[int]:
+    """Lengths of a few short texts for which no tensor of the graph has the same shape as for ``lengths``: another
+    number of texts, of tokens and of places in the padded batch.
     """
     if len(lengths) > 1:
         return [1]
@@ -34,9 +34,9 @@ def _others(lengths: Sequence[int]) -> list[int]:
 
 
 class TextModel:
-    """The graph in ``folder`` as ``scripts/export_models/text`` writes it, compiled for so many ``threads``.
+    """The graph that ``scripts/export_models/text`` wrote to ``folder``, compiled for ``threads``.
 
-    Each text's row depends on that text alone.
+    A text's row depends only on that text.
     """
 
     def __init__(self, folder: Path, threads: int) -> None:
@@ -45,23 +45,23 @@ class TextModel:
             raise ValueError(f"{folder} was exported for CUDA: export it with --precision auto")
         self._processor = Processor(threads, settings["processor_flags"], exact=settings["precision"] == "fp32")
         self._graph = folder / GRAPH
-        # OpenVINO looks for a while where it may multiply integers.
+        # OpenVINO takes long to compile products of integers.
         self._slow_to_compile = settings["precision"] == "int8"
         self._compile()
         self._shape = self._request.get_output_tensor().data.shape[1:]
 
     def compute(self, texts: Sequence[Ids], wanted: Wanted = lambda _: True) -> Rows:
-        """A row a text, in order: the token ids of each in, [texts, ...] out; zeros for texts that nobody waits for."""
+        """Rows [texts, ...] for the token ids of each text, in order; zeros for texts without callers."""
         rows = np.zeros((len(texts), *self._shape), np.float32)
         for block in blocks(np.array([len(text) for text in texts], np.int32)):
-            its = [texts[number] for number in block]
-            if wanted(block) and self._finished(its, partial(wanted, block)):
+            block_texts = [texts[number] for number in block]
+            if wanted(block) and self._finished(block_texts, partial(wanted, block)):
                 rows[block] = self._request.get_output_tensor().data
         return rows
 
     def _compile(self) -> None:
         self._request: Any = self._processor.compiled(self._graph, keep=self._slow_to_compile).create_infer_request()
-        # Weights are laid out in the first run: no caller waits for that.
+        # The first run lays out the weights. Do it before any caller waits.
         self._start([np.zeros(1, np.int32)])
         self._request.wait()
 
@@ -70,32 +70,32 @@ class TextModel:
         self._request.start_async({"input_ids": np.concatenate(texts), "lengths": np.array(self._lengths, np.int32)})
 
     def _finished(self, texts: Sequence[Ids], wanted: Callable[[], bool]) -> bool:
-        """Run to the end, or until nobody waits."""
+        """Run the graph. Return False if it was cancelled because nobody waits."""
         try:
             if self._request is None:
                 self._compile()
             before = self._lengths
             self._start(texts)
-            while not self._request.wait_for(_LOOK_MS):
+            while not self._request.wait_for(_POLL_MS):
                 if not wanted():
-                    self._break_off(before)
+                    self._cancel(before)
                     return False
         except Exception:
-            # A run that failed on its way leaves shapes that the next would take for its own. Its memory goes first:
-            # it may be what was missing.
+            # The next run would reuse the shapes of the failed one. Release its memory first, which may have been
+            # what was missing.
             self._request = None
             raise
         return True
 
-    def _break_off(self, before: Sequence[int]) -> None:
-        """Cancel what runs, and run texts unlike those that ran to their end ``before``.
+    def _cancel(self, before: Sequence[int]) -> None:
+        """Cancel the run, and run texts with other shapes than those of the last complete run, ``before``.
 
-        To what was cancelled before OpenVINO came to it, it has given the shape of its output, and remembers the shapes
-        of its inputs from ``before``; when the same came again, it would leave the output as it is.
+        A node that was cancelled before it ran has its new output shape but remembers the input shapes of ``before``.
+        If these come again, OpenVINO would not compute its output.
         """
         self._request.cancel()
-        # OpenVINO raises this for what was cancelled.
+        # OpenVINO raises this for a cancelled run.
         with suppress(RuntimeError):
             self._request.wait()
-        self._start([np.zeros(length, np.int32) for length in _others(before)])
+        self._start([np.zeros(length, np.int32) for length in _unlike(before)])
         self._request.wait()

@@ -1,8 +1,7 @@
-"""When each token is spoken, from how the decoder's alignment heads attend to the window.
+"""When each token is spoken, from the attention of the decoder's alignment heads.
 
-The method is that of OpenAI's ``whisper/timing.py``: probabilities of attention, each frame's in units of its spread
-over the tokens, smoothed over time and averaged over the heads; then the best way through them that goes from token to
-token and from frame to frame (dynamic time warping).
+The method is that of OpenAI's ``whisper/timing.py``: attention probabilities, normalised per frame over the tokens,
+smoothed over time and averaged over the heads; then dynamic time warping finds the best monotonic path.
 """
 
 import numpy as np
@@ -13,10 +12,10 @@ _SMOOTHED = 7
 
 
 def token_starts(queries: Float, keys: Float, task: int) -> NDArray[np.float64]:
-    """The frame at which each of the tokens behind the first ``task`` ones is spoken, ascending.
+    """The frame at which each of the tokens after the first ``task`` ones is spoken, ascending.
 
-    ``queries`` [heads, tokens, width of a head], ``keys`` [heads, frames, width of a head]. The query of a token looks
-    for the one that follows: the last of ``task`` for the first of the text, the last of the text for its end.
+    ``queries`` [heads, tokens, width of a head], ``keys`` [heads, frames, width of a head]. The query of a token
+    finds the next one: the last of ``task`` finds the first of the text, the last of the text finds the end.
     """
     attention = queries @ keys.transpose(0, 2, 1)
     attention -= attention.max(axis=-1, keepdims=True)
@@ -24,11 +23,11 @@ def token_starts(queries: Float, keys: Float, task: int) -> NDArray[np.float64]:
     attention /= attention.sum(axis=-1, keepdims=True)
     attention -= attention.mean(axis=1, keepdims=True)
     attention /= np.maximum(attention.std(axis=1, keepdims=True), 1e-9)
-    return _way_through(_smoothed(attention).mean(axis=0)[task - 1 :])
+    return _best_path(_smoothed(attention).mean(axis=0)[task - 1 :])
 
 
 def _smoothed(rows: Float) -> Float:
-    """The median of seven frames around each one, [..., frames]; the ends are mirrored."""
+    """The median of seven frames around each frame, [..., frames], with mirrored ends."""
     reach = _SMOOTHED // 2
     padded = np.pad(rows, [(0, 0)] * (rows.ndim - 1) + [(reach, reach)], mode="reflect")
     frames = rows.shape[-1]
@@ -36,18 +35,18 @@ def _smoothed(rows: Float) -> Float:
 
 
 def _median_of_7(given: list[Float]) -> Float:
-    """The middle one of seven arrays, element by element (Devillard, Fast median search, 1998)."""
+    """The median of seven arrays, element by element (Devillard, Fast median search, 1998)."""
     its = list(given)
     for low, high in ((0, 5), (0, 3), (1, 6), (2, 4), (0, 1), (3, 5), (2, 6), (2, 3), (3, 6), (4, 5), (1, 4), (1, 3)):
         its[low], its[high] = np.minimum(its[low], its[high]), np.maximum(its[low], its[high])
     return np.minimum(its[3], its[4])
 
 
-def _way_through(gain: Float) -> NDArray[np.float64]:
-    """The frame at which the way of the highest gain, [rows, frames], enters each row.
+def _best_path(gain: Float) -> NDArray[np.float64]:
+    """The frame at which the path of the highest ``gain`` [rows, frames] enters each row.
 
-    Within a row the best way to a frame either came from the row before or goes on along the row: the highest of "came
-    at frame k, less what lies before k", which a running maximum finds for all frames at once.
+    Within a row, the best path to a frame entered from the row before at some frame k. A running maximum of the total
+    at k minus the row's gain before k finds it for all frames at once.
     """
     rows, frames = gain.shape
     totals = np.zeros((rows + 1, frames + 1))

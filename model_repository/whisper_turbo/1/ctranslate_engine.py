@@ -1,4 +1,4 @@
-"""Whisper by CTranslate2: on a GPU, and on a processor in what OpenVINO's graphs are not made for."""
+"""Whisper by CTranslate2: on a GPU, and on a processor in precisions without OpenVINO graphs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,7 +38,7 @@ class CTranslateEngine:
             intra_threads=threads,
             inter_threads=1,
         )
-        # On a GPU windows together take less time than one by one.
+        # A GPU encodes windows faster together.
         self.encodes_together = device != "cpu"
 
     def encode(self, features: Float) -> list[Encoded]:
@@ -59,7 +59,7 @@ class CTranslateEngine:
         results = self._model.generate(
             _stack(windows),
             list(prompts),
-            # CTranslate2 lets half of this be new, and no more than the prompt leaves, but for its last token.
+            # CTranslate2 allows half of this as new tokens, and at most what the prompt without its last token leaves.
             max_length=max(2 * most, len(prompts[0]) - 1 + most),
             return_scores=True,
             return_no_speech_prob=True,
@@ -69,14 +69,14 @@ class CTranslateEngine:
         return [self._decoded(result.sequences_ids[0], result.scores[0], result.no_speech_prob) for result in results]
 
     def _decoded(self, tokens: Sequence[int], score: float, no_speech_prob: float) -> Decoded:
-        # CTranslate2's score is the log probability a token.
+        # CTranslate2's score is the log probability per token.
         spoken = [token for token in tokens if token < self._tokens.end]
         return Decoded(spoken, score * len(tokens), no_speech_prob)
 
     def align(
         self, windows: Sequence[Encoded], task: list[int], decoded: Sequence[Decoded], seconds: Sequence[float]
     ) -> list[Aligned]:
-        # CTranslate2 puts the token for no times behind the task itself, and counts frames of features.
+        # CTranslate2 appends the no-timestamps token itself, and counts frames of features.
         frames = [2 * max(1, round(end * _FRAMES_PER_SECOND)) for end in seconds]
         results = self._model.align(_stack(windows), task[:-1], [its.tokens for its in decoded], frames)
         return [
@@ -91,13 +91,13 @@ def _stack(windows: Sequence[Encoded]) -> Any:
 
 
 def _starts(alignments: Sequence[tuple[int, int]], tokens: int) -> Any:
-    """Seconds at which each of ``tokens`` and the end start, [tokens + 1], from pairs of a token and a frame."""
-    # Of several frames of a token, the first one stays.
+    """Start of each of ``tokens`` and of the end in seconds, [tokens + 1], from pairs of token and frame."""
+    # Keep the first frame of each token.
     frames = dict(reversed(alignments))
     frame = alignments[-1][1] if alignments else 0
     starts = np.empty(tokens + 1)
     for token in reversed(range(tokens + 1)):
-        # A token without a frame of its own starts where the next one does.
+        # A token without a frame starts with the next one.
         frame = frames.get(token, frame)
         starts[token] = frame * SECONDS_PER_FRAME
     return starts

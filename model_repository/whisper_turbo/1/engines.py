@@ -1,4 +1,4 @@
-"""What runs a Whisper: the parts that the recognizer asks for, whoever computes them."""
+"""The interface of engines that compute Whisper for the recognizer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ SECONDS_PER_FRAME = 0.02
 
 @dataclass(frozen=True)
 class Encoded:
-    """A window's encoder output [1, frames, width], and the keys and values that a graph's decoder attends to."""
+    """A window's encoder output [1, frames, width], and the keys and values for the decoder of a graph."""
 
     output: Float
     attended: dict[str, Any] = field(default_factory=dict)
@@ -22,10 +22,10 @@ class Encoded:
 
 @dataclass(frozen=True)
 class Decoded:
-    """The text ``tokens`` of a window, the sum of their log probabilities and the end's, and that of no speech.
+    """The text ``tokens`` of a window, the log probability of them and the end together, and the no-speech probability.
 
-    ``queries`` [alignment heads, task tokens and text tokens, width of a head] and ``probabilities`` [text tokens] are
-    there where the engine aligns by them.
+    An engine that aligns by them adds ``queries`` [alignment heads, task and text tokens, head width] and
+    ``probabilities`` [text tokens].
     """
 
     tokens: list[int]
@@ -36,24 +36,24 @@ class Decoded:
 
     @property
     def avg_logprob(self) -> float:
-        """The mean over the tokens, as OpenAI's Whisper has it: the end counts too."""
+        """The mean over the tokens and the end, as in OpenAI's Whisper."""
         return self.logprob / (len(self.tokens) + 1)
 
 
 @dataclass(frozen=True)
 class Aligned:
-    """Of each text token of a window the second at which it starts, and of the end, [tokens + 1]; and probabilities."""
+    """Start of each text token of a window and of the end in seconds, [tokens + 1], and the tokens' probabilities."""
 
     starts: NDArray[np.float64]
     probabilities: Sequence[float]
 
 
 class Engine(Protocol):
-    """Computes windows of one model; what is asked of several windows has one entry for each."""
+    """Computes windows of one model. Lists have one entry per window."""
 
     # Whether windows are encoded faster together than one by one.
     encodes_together: bool
-    # How many windows it decodes together at most.
+    # Most windows that it decodes together.
     decodes_together: int
 
     def encode(self, features: Float) -> list[Encoded]:
@@ -61,17 +61,17 @@ class Engine(Protocol):
         ...
 
     def languages(self, windows: Sequence[Encoded]) -> list[dict[int, float]]:
-        """The probability of each language token, the likeliest first."""
+        """The probability of each language token, likeliest first."""
         ...
 
     def decode(
         self, windows: Sequence[Encoded], prompts: Sequence[list[int]], most: int, temperature: float
     ) -> list[Decoded]:
-        """At most so many tokens behind prompts of one length; above a temperature of 0, the best of some samples."""
+        """At most ``most`` tokens after prompts of one length; above a temperature of 0, the best of some samples."""
         ...
 
     def align(
         self, windows: Sequence[Encoded], task: list[int], decoded: Sequence[Decoded], seconds: Sequence[float]
     ) -> list[Aligned]:
-        """Where the tokens are in so many seconds of each window; the ``task`` is that of them all."""
+        """Align the tokens with the first ``seconds`` of each window. All windows have the same ``task``."""
         ...

@@ -57,7 +57,7 @@ class LogMel:
         return (features + 4.0) / 4.0
 
     def _power(self, frames: Float) -> tuple[Float, Float]:
-        """Of ``frames`` [n, 400] the power of bins 0 to 100, and of bins 200 down to 100, each [n, 101].
+        """The power of ``frames`` [n, 400] in bins 0 to 100, and in bins 200 down to 100, each [n, 101].
 
         This is the Fourier transform of real, windowed frames in single precision: NumPy's works in double precision
         and takes twice as long. The cosines of a real transform are the same forwards and backwards, and those of bin

@@ -1,4 +1,4 @@
-"""Graphs that ``scripts/export_models/whisper`` writes for OpenVINO, compiled for the processor at hand."""
+"""Compiles OpenVINO graphs for this processor."""
 
 import shutil
 from collections.abc import Collection
@@ -16,12 +16,11 @@ HANDED = ("keys.", "values.")
 
 
 class Processor:
-    """What a processor computes in.
+    """This processor's arithmetic, as OpenVINO's ``settings``.
 
-    It multiplies a graph's integers exactly with one of ``flags``, as /proc/cpuinfo names them; where it does not, they
-    are computed in floating point. What is no integer, OpenVINO computes in bfloat16 where the processor has that, and
-    then keys and values are handed over in it too; ``exact`` keeps it to float32. ``settings`` are what OpenVINO
-    compiles by.
+    A processor with one of ``flags`` (names of /proc/cpuinfo) multiplies the graph's integers exactly; without, they
+    are computed in floating point. OpenVINO computes floating point in bfloat16 if the processor has it, and then keys
+    and values are passed in it too; ``exact`` keeps float32.
     """
 
     def __init__(self, threads: int, flags: Collection[str], *, exact: bool = False) -> None:
@@ -42,9 +41,7 @@ class Processor:
         self._compiles_for = repr((arithmetic, can, has))
 
     def compiled(self, path: Path, *, keep: bool = True) -> Any:
-        """A graph ready to run. What was compiled is kept beside it for the next start, where ``keep`` finds that worth
-        its room.
-        """
+        """Compile a graph. With ``keep``, the compiled graph is stored next to it for the next start."""
         model = self._core.read_model(path)
         preparation = ov.preprocess.PrePostProcessor(model)
         for ports, prepared in ((model.inputs, preparation.input), (model.outputs, preparation.output)):
@@ -52,11 +49,11 @@ class Processor:
                 if port.any_name.startswith(HANDED):
                     prepared(port.any_name).tensor().set_element_type(self.handed)
         model = preparation.build()
-        # OpenVINO looks at the graph alone when it finds again what it compiled.
+        # OpenVINO's cache key is only the graph, so add what else it depends on.
         model.set_rt_info(self._compiles_for, ["compiles_for"])
         folder = path.with_suffix(".compiled")
         if keep:
-            # What is there may be another OpenVINO's and not this user's to remove, and who compiles may be frozen.
+            # The cache may belong to another user or another OpenVINO, or its lock to a frozen process.
             with suppress(OSError, RuntimeError), kept(folder) as keeping:
                 return self._core.compile_model(model, "CPU", self.settings | keeping)
         else:

@@ -1,4 +1,4 @@
-"""Triton's Python model for Whisper: tensors to windows, transcripts to tensors. The work is in ``recognizer``."""
+"""Triton's Python model for Whisper: tensors to windows, transcripts to tensors. ``recognizer`` does the work."""
 
 import json
 import os
@@ -9,8 +9,8 @@ import numpy as np
 import triton_python_backend_utils as pb_utils
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-# CTranslate2's threads meet some hundred times a token. By default they fall asleep in between, which costs a quarter
-# of decoding: they are to turn in circles for a fraction of a millisecond first. Its OpenMP reads that as it is loaded.
+# CTranslate2's threads synchronise some hundred times per token. By default they sleep in between, which costs a
+# quarter of decoding: let them spin for a fraction of a millisecond first. OpenMP reads this when it is loaded.
 os.environ.setdefault("OMP_WAIT_POLICY", "active")
 os.environ.setdefault("GOMP_SPINCOUNT", "30000")
 
@@ -57,7 +57,7 @@ def _failure(message, code):
 
 
 class TritonPythonModel:
-    """One instance: one process with its own weights."""
+    """One instance: a process with its own weights."""
 
     def initialize(self, args):
         parameters = json.loads(args["model_config"])["parameters"]

@@ -1,4 +1,4 @@
-"""Whisper on a processor by OpenVINO, with the graphs that ``scripts/export_models/whisper`` writes."""
+"""Whisper on a processor by OpenVINO, with the graphs of ``scripts/export_models/whisper``."""
 
 import math
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _MOST_BYTES = 512_000_000
 
 
 class OpenVinoEngine:
-    """The graphs in ``folder``; ``heads`` are the alignment heads, as pairs of layer and head."""
+    """The graphs in ``folder``; ``heads`` are the alignment heads as pairs of layer and head."""
 
     # Several windows take longer together than one at a time.
     encodes_together = False
@@ -88,7 +88,7 @@ class OpenVinoEngine:
     def _decoded(self, best: Hypothesis, no_speech_prob: float, task: Float) -> Decoded:
         path = best.path()
         spoken = [its for its in path if its.token != self._tokens.end]
-        # The next hypothesis knows the query of each token.
+        # The query of a token is in the next hypothesis.
         queries = [its.queries for its in path[1:] if its.queries is not None]
         return Decoded(
             [its.token for its in spoken],
@@ -110,19 +110,19 @@ class OpenVinoEngine:
         assert decoded.queries is not None
         keys = [_float32(window.attended[f"keys.{layer}"][0, head, :frames]) for layer, head in self._heads]
         starts = token_starts(decoded.queries, np.stack(keys), task) * SECONDS_PER_FRAME
-        # Of a search that was broken off, nothing says where the last token ends.
+        # A search that reached its limit has no query for the end of its last token.
         ends = [frames * SECONDS_PER_FRAME] * (len(decoded.tokens) + 1 - len(starts))
         return Aligned(np.append(starts, ends), decoded.probabilities)
 
 
 class _Decoder:
-    """The decoder's graph, compiled, with the windows that it is decoding; ``handed`` is the dtype of their keys."""
+    """The compiled graph of the decoder and its current windows; ``handed`` is the dtype of keys and values."""
 
     def __init__(self, graph: Any, handed: ov.Type, start: int) -> None:
         self._graph, self._handed = graph, handed
         self._request = graph.create_infer_request()
         self._attended: dict[str, Any] = {}
-        self._told = 0
+        self._decoded_tokens = 0
         self.vocabulary: int = graph.output("logits").partial_shape[1].get_length()
         self.candidates: int = graph.output("candidates").partial_shape[1].get_length()
         # The first run takes ten times as long. Do it before any caller waits.
@@ -136,10 +136,10 @@ class _Decoder:
         self.step([[start]], [0], np.zeros(self.vocabulary, np.float32))
 
     def begin(self, windows: Sequence[Encoded]) -> None:
-        """Forget what was, and decode these."""
-        # OpenVINO 2026.4 gives NaN if a request that has had more rows before begins anew. Another one costs 0.3 ms.
+        """Forget earlier windows, and decode these."""
+        # OpenVINO 2026.4 returns NaN if a request starts again with fewer rows than before. A new one costs 0.3 ms.
         self._request = self._graph.create_infer_request()
-        self._told = 0
+        self._decoded_tokens = 0
         names = windows[0].attended
         self._attended = {name: np.concatenate([window.attended[name] for window in windows]) for name in names}
 
@@ -153,13 +153,13 @@ class _Decoder:
         }
         given["tokens"] = np.array(tokens, np.int32)
         given["parents"] = np.array(parents, np.int32)
-        given["positions"] = np.arange(self._told, self._told + new, dtype=np.int32)
-        given["mask"] = np.triu(np.full((new, self._told + new), -1e9, np.float32), self._told + 1)
+        given["positions"] = np.arange(self._decoded_tokens, self._decoded_tokens + new, dtype=np.int32)
+        given["mask"] = np.triu(np.full((new, self._decoded_tokens + new), -1e9, np.float32), self._decoded_tokens + 1)
         given["bias"] = bias
         answer = self._request.infer(given, share_inputs=True, share_outputs=True)
-        self._told += new
+        self._decoded_tokens += new
         scores, candidates, log_sum = (answer[name] for name in ("scores", "candidates", "log_sum"))
-        # The next step writes over all of these; the queries are wanted at the end.
+        # The next step overwrites all outputs, but the queries are needed at the end.
         return Step(answer["logits"], scores, candidates, log_sum, answer["queries"].copy(), bias)
 
 

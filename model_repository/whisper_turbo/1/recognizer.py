@@ -1,11 +1,10 @@
-"""Whisper for windows of many callers: encode once, detect, decode together, decode again the doubtful.
+"""Whisper for windows of many callers.
 
-The order of a batch: features and encoder for every window; the language of those that gave none from that same
-encoder output; windows whose prompt length and temperature agree are decoded together; windows that look wrong are
-decoded again at higher temperatures, only they; then each word is placed in time.
+Steps for a batch: compute features and encoder output of every window; detect missing languages from that output;
+decode windows with equal prompt length and temperature together; decode windows that look wrong again at higher
+temperatures; place each word in time; decode speech without words again.
 
-Windows are decoded without timestamp tokens: with them Whisper jumps over a sentence now and then. Speech that is left
-without words is decoded again by itself.
+Decoding uses no timestamp tokens, because with them Whisper sometimes skips a sentence.
 """
 
 import json
@@ -32,7 +31,7 @@ _LEAST_TOKENS = 24
 
 
 class Recognizer:
-    """A Whisper in ``folder`` as ``scripts/export_models/whisper`` writes it."""
+    """The Whisper that ``scripts/export_models/whisper`` wrote to ``folder``."""
 
     def __init__(
         self,
@@ -50,7 +49,7 @@ class Recognizer:
         self._log_mel = LogMel(int(settings["mel_bins"]))
         self._tokens = Tokens(folder, settings)
         self._engine: Engine
-        # Each engine's library takes some 100 MB of memory, and an image may have one of them alone.
+        # Each engine's library takes some 100 MB of memory, and an image may have only one of them.
         if flags := settings.get("processor_flags"):
             from openvino_engine import OpenVinoEngine
 
@@ -77,11 +76,11 @@ class Recognizer:
         for window in windows:
             self._check(window)
         jobs = self._recognized(windows)
-        self._hear_again(job for job in jobs if job.unheard)
+        self._decode_gaps(job for job in jobs if job.unheard)
         return [job.transcript() for job in jobs]
 
     def encoder_output(self, window: Window) -> Float:
-        """What the encoder gives for a window, [frames, width]: exports are compared by it."""
+        """The encoder's output for a window, [frames, width]. Exports are compared by it."""
         (job,) = self._encoded([window])
         output: Float = job.encoded.output[0]
         return output
@@ -111,7 +110,7 @@ class Recognizer:
         return [Job(window, its, window.language) for window, its in zip(windows, encoded, strict=True)]
 
     def _in_languages(self, jobs: Sequence[Job]) -> list[list[Job]]:
-        """Of each job one for every language that it is likely to be in: which one it is, the transcripts tell."""
+        """For each job, a job per likely language; the transcripts show which one is right."""
         found = {id(job): [job] for job in jobs}
         for batch in self._batches([job for job in jobs if not job.language], lambda _: None):
             for job, ranking in zip(batch, self._engine.languages([job.encoded for job in batch]), strict=True):
@@ -152,12 +151,12 @@ class Recognizer:
                 job.words = place_words(pieces, its.starts, its.probabilities, job.language)
                 job.unheard = unheard(pieces, its.starts, job.seconds, job.language)
 
-    def _hear_again(self, jobs: Iterable[Job]) -> None:
-        """Put in the words of the stretches in which speech had none, each decoded once more by itself."""
+    def _decode_gaps(self, jobs: Iterable[Job]) -> None:
+        """Decode each stretch of speech without words again, and insert its words."""
         for job, (start, end) in [(job, job.unheard) for job in jobs if job.unheard]:
             audio = job.window.audio[int(start * SAMPLE_RATE) : int(end * SAMPLE_RATE)]
             (again,) = self._recognized([replace(job.window, audio=audio, language=job.language)])
-            # On silence, Whisper is often sure of a word.
+            # In silence, Whisper often finds a likely word.
             if again.words and again.best.passes and not again.best.speechless:
                 # The previous word's end may overlap the stretch.
                 before = [word.until(start) for word in job.words if word.start < start]

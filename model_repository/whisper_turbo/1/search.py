@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Step:
-    """What the decoder says of the next token of each row, as in ``scripts/export_models/whisper/decoder.py``.
+    """The decoder's outputs for the next token of each row, as in ``scripts/export_models/whisper/decoder.py``.
 
-    ``bias`` [vocabulary] is what was added to the logits.
+    ``bias`` [vocabulary] was added to the logits.
     """
 
     logits: Float
@@ -24,7 +24,7 @@ class Step:
     bias: Float
 
     def of(self, first: int, count: int) -> "Step":
-        """Of some of the rows."""
+        """Those of some rows."""
         its = slice(first, first + count)
         return Step(
             self.logits[its], self.scores[its], self.candidates[its], self.log_sum[its], self.queries[its], self.bias
@@ -33,9 +33,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A token behind those ``before`` it: its log probability and that of all together, and the queries of the last
-    token before it.
-    """
+    """A token after those ``before`` it, with its log probability, their total, and the query of the token before."""
 
     before: "Hypothesis | None" = None
     token: int = -1
@@ -48,7 +46,7 @@ class Hypothesis:
         return Hypothesis(self, token, logprob, self.total + logprob, self.length + 1, queries)
 
     def path(self) -> list["Hypothesis"]:
-        """One for each of its tokens, in order."""
+        """A hypothesis for each token, in order."""
         found: list[Hypothesis] = []
         its: Hypothesis | None = self
         while its is not None and its.before is not None:
@@ -57,8 +55,8 @@ class Hypothesis:
         return found[::-1]
 
 
-# From the live hypotheses of a window, the decoder's answer for them and the width of the search to what may follow on
-# which row.
+# From a window's live hypotheses, the decoder's outputs for them and the width of the search to pairs of row and next
+# hypothesis.
 Extends = Callable[[list[Hypothesis], Step, int], Iterator[tuple[int, Hypothesis]]]
 
 
@@ -75,7 +73,7 @@ def likeliest_first(live: list[Hypothesis], step: Step, width: int) -> Iterator[
 
 
 def samples(temperature: float, random: np.random.Generator) -> Extends:
-    """Draws one token to follow on each hypothesis, and as many first ones as the search is wide."""
+    """Sample one token after each hypothesis, and as many first tokens as the width of the search."""
 
     def drawn(live: list[Hypothesis], step: Step, width: int) -> Iterator[tuple[int, Hypothesis]]:
         for row in range(len(live)) if live[0].length else [0] * width:
@@ -88,9 +86,9 @@ def samples(temperature: float, random: np.random.Generator) -> Extends:
 
 
 class Search:
-    """The search in one window, ``width`` rows of the decoder wide.
+    """The search in one window, with ``width`` rows of the decoder.
 
-    It is done when as many hypotheses have come to the ``end`` token.
+    It is done when ``width`` hypotheses have reached the ``end`` token.
     """
 
     def __init__(self, width: int, end: int, extends: Extends) -> None:
@@ -103,7 +101,7 @@ class Search:
         return len(self._ended) >= self._width
 
     def advance(self, step: Step) -> tuple[list[int], list[int]]:
-        """Take the decoder's answer for its rows: for each of the next ones, the row it goes on from and its token."""
+        """Take the decoder's outputs, and return the parent row and the token of each next row."""
         kept: list[tuple[int, Hypothesis]] = []
         if not self.done:
             for row, its in self._extends(self._live, step, self._width):
@@ -114,7 +112,7 @@ class Search:
                 if len(kept) == self._width:
                     break
             self._live = [its for _, its in kept]
-        # The decoder has as many rows for each window: those of samples that have ended are looked at no more.
+        # Every window has ``width`` rows in the decoder. Rows of ended samples are ignored.
         idle = self._width - len(kept)
         return [row for row, _ in kept] + [0] * idle, [its.token for _, its in kept] + [self._end] * idle
 
@@ -124,37 +122,37 @@ class Search:
 
 
 class Decoder(Protocol):
-    """Goes on with the rows of some windows."""
+    """Decodes the rows of several windows."""
 
     def step(self, tokens: Sequence[Sequence[int]], parents: Sequence[int], bias: Float) -> Step:
-        """Put as many tokens behind each of the ``parents``, which are rows of the step before."""
+        """Append tokens to each of the ``parents``, which are rows of the last step."""
         ...
 
     def keep(self, windows: Sequence[int]) -> None:
-        """Forget the other windows; the rows of the next step are of these alone."""
+        """Forget the other windows. The next step has only rows of these."""
         ...
 
 
 def search_together(
     decoder: Decoder, searches: Sequence[Search], width: int, step: Step, most: int, bias: Float
 ) -> None:
-    """Bring searches forward until each is done or has ``most`` tokens.
+    """Advance searches until each is done or has ``most`` tokens.
 
-    ``step`` is the decoder's answer so far, of one row for each.
+    ``step`` has the decoder's first outputs, one row per search.
     """
     rows = 1
     for left in reversed(range(most)):
-        # For each search what its next rows go on from, and their tokens.
-        goes_on = [search.advance(step.of(place * rows, rows)) for place, search in enumerate(searches)]
+        # Parent rows and tokens of the next rows of each search.
+        extensions = [search.advance(step.of(place * rows, rows)) for place, search in enumerate(searches)]
         going = [place for place, search in enumerate(searches) if not search.done]
         if not (going and left):
             return
-        # Leaving windows out copies the others: it pays once half of them are done.
+        # Removing windows copies the others, which pays when half of them are done.
         kept = going if 2 * len(going) <= len(searches) else list(range(len(searches)))
         if len(kept) < len(searches):
             decoder.keep(kept)
-        parents = [place * rows + row for place in kept for row in goes_on[place][0]]
-        tokens = [[token] for place in kept for token in goes_on[place][1]]
+        parents = [place * rows + row for place in kept for row in extensions[place][0]]
+        tokens = [[token] for place in kept for token in extensions[place][1]]
         searches = [searches[place] for place in kept]
         step = decoder.step(tokens, parents, bias)
         rows = width

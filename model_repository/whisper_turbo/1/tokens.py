@@ -9,7 +9,7 @@ from windows import InvalidWindowError
 
 
 class Tokens:
-    """The tokenizer of ``folder``; ``settings`` is what its ``quartet.json`` says."""
+    """The tokenizer of ``folder``; ``settings`` are those of its ``quartet.json``."""
 
     def __init__(self, folder: Path, settings: Mapping[str, Any]) -> None:
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
@@ -34,17 +34,17 @@ class Tokens:
         return self._codes[token]
 
     def task(self, language: str) -> list[int]:
-        """What every transcript begins with: start, language, task, and that no times are wanted."""
+        """The tokens before every transcript: start, language, task, no timestamps."""
         return [self.start, self.id(f"<|{language}|>"), *self._task]
 
     def earlier(self, text: str, most: int) -> list[int]:
-        """What stands before the task to give it a context: the last tokens of ``text``, ``most`` in all."""
+        """The tokens of a context before the task: the last ones of ``text``, at most ``most`` in all."""
         text = text.strip()
         if not text:
             return []
-        said = self._tokenizer.encode(" " + text, add_special_tokens=False).ids
+        ids = self._tokenizer.encode(" " + text, add_special_tokens=False).ids
         # Special tokens in the caller's text must have no effect.
-        return [self._earlier, *[token for token in said if token < self.end][-(most - 1) :]]
+        return [self._earlier, *[token for token in ids if token < self.end][-(most - 1) :]]
 
     def decode(self, tokens: Sequence[int]) -> str:
         return str(self._tokenizer.decode(list(tokens)))

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 _PUNCTUATION_AFTER = "\"'.。,，!！?？:：”)]}、…»"
-# Behind a blank these open what follows.
+# After a blank, these open a quotation.
 _OPENING = (' "', " '")
 # Languages without spaces between words: each character is a word.
 _UNSPACED_LANGUAGES = frozenset({"zh", "ja", "th", "lo", "my", "yue"})
-# The alignment of the punctuation behind a word begins so many seconds before the word's sound has gone: the median
-# over 450 prompts in five languages is 0.07 to 0.24 s.
-_FADES = 0.06
+# Seconds by which a word's sound outlasts the start of the punctuation after it. The median over 450 prompts in five
+# languages is 0.07 to 0.24 s.
+_FADE_SECONDS = 0.06
 # Longest time of one token, in seconds. Later speech counts as unrecognised.
 _LONGEST_TOKEN = 1.0
 # Seconds. Longer detected speech without words is decoded again.
@@ -23,7 +23,7 @@ _LONGEST_GAP = 2.0
 
 @dataclass(frozen=True)
 class Word:
-    """A word as the tokens write it, a leading space included, with its seconds of the window and mean probability."""
+    """A word with its leading space, its start and end in seconds of the window, and its mean probability."""
 
     start: float
     end: float
@@ -38,13 +38,13 @@ class Word:
 
 
 def compression_ratio(text: str) -> float:
-    """How much zlib shortens a text; over 2.4 it repeats itself (Radford et al. 2022, section 4.5)."""
+    """The ratio by which zlib shortens a text; above 2.4 it repeats itself (Radford et al. 2022, section 4.5)."""
     data = text.encode()
     return len(data) / len(zlib.compress(data)) if data else 1.0
 
 
 def decode_pieces(tokens: Sequence[int], decode: Callable[[list[int]], str]) -> list[str]:
-    """The text that each token adds; of tokens that make a character together the first one adds it all."""
+    """The text of each token. If several tokens make one character, the first one has it."""
     pieces: list[str] = []
     pending: list[int] = []
     for token in tokens:
@@ -57,7 +57,7 @@ def decode_pieces(tokens: Sequence[int], decode: Callable[[list[int]], str]) -> 
 
 
 def group_words(pieces: Sequence[str], language: str) -> list[list[int]]:
-    """Indices of token ``pieces`` (each a decoded string) that make one word; punctuation joins the word before."""
+    """Indices of the token ``pieces`` (decoded strings) of each word; punctuation belongs to the word before."""
     words: list[list[int]] = []
     for index, piece in enumerate(pieces):
         starts = piece.startswith(" ") or (piece and language in _UNSPACED_LANGUAGES)
@@ -76,16 +76,16 @@ def _is_punctuation(piece: str) -> bool:
 def place_words(
     pieces: Sequence[str], starts: NDArray[np.float64], probabilities: Sequence[float], language: str
 ) -> list[Word]:
-    """The words of token ``pieces``, whose ``starts`` [pieces + 1] end with that of what follows.
+    """The words of token ``pieces``; ``starts`` [pieces + 1] includes the end.
 
-    A word ends as the punctuation behind it starts, whose silence is not the word's.
+    A word ends shortly after its punctuation starts, which usually is silence.
     """
     words = []
     for group in group_words(pieces, language):
         spoken = [index for index in group if not _is_punctuation(pieces[index])] or group
         probability = float(np.mean([probabilities[index] for index in group]))
         text = "".join(pieces[index] for index in group)
-        end = min(starts[spoken[-1] + 1] + _FADES, starts[group[-1] + 1])
+        end = min(starts[spoken[-1] + 1] + _FADE_SECONDS, starts[group[-1] + 1])
         words.append(Word(float(starts[group[0]]), float(end), text, probability))
     return words
 
@@ -93,10 +93,10 @@ def place_words(
 def unheard(
     pieces: Sequence[str], starts: NDArray[np.float64], seconds: float, language: str
 ) -> tuple[float, float] | None:
-    """From the first to the last of the stretches of more than 2 s of speech in which no word is.
+    """The span of all stretches of more than 2 s of speech without a word, as start and end in seconds.
 
-    A word that takes so long may be anywhere in its time, which is in the stretch with it. None where there is no
-    stretch, or the window is one: that would be heard as before.
+    A word that takes longer may be anywhere in its time, so the stretch includes it. None without such stretches, or if
+    the span is the whole window, whose transcript would be the same again.
     """
     gaps = [(0.0, starts[0]), (starts[-1], seconds)]
     groups = group_words(pieces, language)

@@ -10,7 +10,7 @@ from transcript import Word, compression_ratio
 
 # Lowest sampling temperature. Lower ones would overflow float32 scores, and find what 0 finds.
 _LEAST_TEMPERATURE = 0.001
-# Of OpenAI's Whisper: a transcript beyond these is decoded again, and one in which nobody speaks is none.
+# OpenAI's thresholds: a transcript beyond the first two is decoded again; above the third there may be no speech.
 _LEAST_LOGPROB = -1.0
 _MOST_COMPRESSION = 2.4
 _NO_SPEECH = 0.6
@@ -18,7 +18,7 @@ _NO_SPEECH = 0.6
 
 @dataclass(frozen=True)
 class Window:
-    """One request: mono audio [samples] at 16 kHz and how to read it; an empty language is detected."""
+    """One request: mono audio [samples] at 16 kHz, with options. An empty language is detected."""
 
     audio: NDArray[np.float32]
     language: str = ""
@@ -27,7 +27,7 @@ class Window:
 
     @property
     def sampling_temperature(self) -> float:
-        """The temperature, or 0 (no sampling) where it is too low to sample at."""
+        """The temperature, or 0 (no sampling) if it is too low for sampling."""
         return self.temperature if self.temperature >= _LEAST_TEMPERATURE else 0.0
 
 
@@ -57,7 +57,7 @@ class Attempt:
 
     @property
     def silent(self) -> bool:
-        """Whether the window has no speech, as far as the model can tell."""
+        """Whether the window seems to have no speech."""
         return self.speechless and self.decoded.avg_logprob < _LEAST_LOGPROB
 
     @property
@@ -68,11 +68,10 @@ class Attempt:
 
 @dataclass
 class Job:
-    """A window on its way, with what has come of each step; ``attempts`` are in the order of their temperatures."""
+    """A window and the results of each step; ``attempts`` are in the order of their temperatures."""
 
     window: Window
     encoded: Encoded
-    # With the logarithm of its probability.
     language: str = ""
     language_logprob: float = 0.0
     prompt: list[int] = field(default_factory=list)
@@ -87,20 +86,20 @@ class Job:
 
     @property
     def doubtful(self) -> bool:
-        """Whether it should be decoded again at a higher temperature; a caller's own temperature stands."""
+        """Whether to decode it again at a higher temperature, unless the caller chose one."""
         return not (self.window.sampling_temperature or self.attempts[-1].passes)
 
     @property
     def best(self) -> Attempt:
-        """The last attempt if it passes, otherwise the likeliest one, of those that do not repeat themselves if any."""
+        """The last attempt if it passes, else the likeliest one, if possible one that does not repeat itself."""
         if self.attempts[-1].passes:
             return self.attempts[-1]
-        its = [attempt for attempt in self.attempts if not attempt.repeats_itself] or self.attempts
-        return max(its, key=lambda attempt: attempt.decoded.avg_logprob)
+        candidates = [attempt for attempt in self.attempts if not attempt.repeats_itself] or self.attempts
+        return max(candidates, key=lambda attempt: attempt.decoded.avg_logprob)
 
     @property
     def logprob_with_language(self) -> float:
-        """How likely the language and the tokens of the first attempt are, on average."""
+        """The mean log probability of the language and the tokens of the first attempt."""
         first = self.attempts[0].decoded
         return (self.language_logprob + first.logprob) / (len(first.tokens) + 2)
 

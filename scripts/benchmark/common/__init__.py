@@ -1,1 +1,1 @@
-"""What the measurements share: requests, ways to send them, where they go, and what is told of the answers."""
+"""Shared by all measurements: requests, load, targets and summaries."""

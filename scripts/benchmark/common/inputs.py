@@ -1,4 +1,4 @@
-"""What is sent: the same requests for the same seed, of mixed lengths, for each operation."""
+"""Requests of mixed lengths for each operation, the same for the same seed."""
 
 import io
 import random
@@ -20,7 +20,7 @@ _SHORTEST, _LONGEST = 8, 500
 
 @dataclass(frozen=True)
 class Call:
-    """One HTTP request: ``body`` as JSON, or ``file`` with ``fields`` as a form. ``units`` is what is counted."""
+    """One HTTP request: ``body`` as JSON, or ``file`` with ``fields`` as a form. ``units`` is its amount of work."""
 
     path: str
     units: float
@@ -38,7 +38,7 @@ def _text(rng: random.Random, words: int) -> str:
 
 
 def _mixed_words(rng: random.Random) -> int:
-    """Many short texts, some long ones: evenly spread over the orders of magnitude."""
+    """Mostly short texts and some long ones: log-uniform."""
     return int(np.exp(rng.uniform(np.log(_SHORTEST), np.log(_LONGEST))))
 
 
@@ -60,7 +60,7 @@ def _rerank(rng: random.Random, model: str, voice: str) -> Call:
 
 
 def speech_text(rng: random.Random, characters: int) -> str:
-    """Whole sentences, at least so many characters."""
+    """Whole sentences of at least ``characters`` together."""
     text = ""
     while len(text) < characters:
         text += _sentences(rng, 1) + " "
@@ -74,7 +74,7 @@ def _speech(rng: random.Random, model: str, voice: str) -> Call:
 
 @cache
 def clip(seed: int, shortest: float = 5.0, longest: float = 15.0) -> tuple[bytes, float]:
-    """So many seconds of people's speech as a WAV file, and how long it is."""
+    """A WAV file of people's speech, and its length in seconds, between ``shortest`` and ``longest``."""
     rng, people = random.Random(seed), recordings("en")
     wanted = rng.uniform(shortest, longest)
     parts: list[np.ndarray[Any, Any]] = []
@@ -92,7 +92,7 @@ def _transcription(rng: random.Random, model: str, voice: str) -> Call:
 
 
 _MAKERS = {"embeddings": _embedding, "rerank": _rerank, "speech": _speech, "transcriptions": _transcription}
-# What is counted of each operation.
+# The unit of work of each operation.
 UNIT_OF = {
     "embeddings": "tokens",
     "rerank": "tokens",

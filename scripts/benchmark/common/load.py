@@ -1,4 +1,4 @@
-"""Three shapes of load: callers who wait for their answer, arrivals that do not wait, and everything at once."""
+"""Three shapes of load: a closed loop of callers, Poisson arrivals, and a burst."""
 
 import asyncio
 import itertools
@@ -21,7 +21,7 @@ _TOKENS = re.compile(rb'"total_tokens": ?(\d+)')
 
 @dataclass(frozen=True)
 class Sample:
-    """One call: when it was due and how long its answer took, in seconds; ``status`` 0 is a connection that failed."""
+    """One call: when it was due and how long it took, in seconds. ``status`` 0 means that the connection failed."""
 
     due: float
     seconds: float
@@ -30,15 +30,15 @@ class Sample:
 
 
 class Client:
-    """Sends calls to one address; ``keep`` is handed each answer that came whole."""
+    """Sends calls to one address; ``keep`` gets each complete answer."""
 
     def __init__(self, session: aiohttp.ClientSession, address: str, keep: Keep | None = None) -> None:
         self._session, self._address, self._keep = session, address, keep
 
     async def send(self, call: "Call", due: float) -> Sample:
-        """Send and read the whole answer. Time counts from ``due``, so that a late start is not forgiven.
+        """Send a call and read its answer. Time counts from ``due``, so a late start counts too.
 
-        Of texts the tokens are counted that the answer tells.
+        For texts, the unit of work is the answer's number of tokens.
         """
         units = call.units
         try:
@@ -46,8 +46,8 @@ class Client:
             async with self._session.post(self._address + call.path, json=call.body, data=data) as response:
                 content = await response.read()
                 status = response.status
-                if told := _TOKENS.search(content):
-                    units = float(told[1])
+                if tokens := _TOKENS.search(content):
+                    units = float(tokens[1])
                 if self._keep:
                     self._keep(call, content)
         except (aiohttp.ClientError, TimeoutError, OSError):
@@ -69,7 +69,7 @@ def _form(call: "Call") -> aiohttp.FormData:
 
 @asynccontextmanager
 async def connected(address: str, key: str, keep: Keep | None = None) -> AsyncIterator[Client]:
-    """A client with as many connections as the load wants."""
+    """A client without a limit of connections."""
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     timeout = aiohttp.ClientTimeout(total=_LONGEST_SECONDS)
     connector = aiohttp.TCPConnector(limit=0)
@@ -78,7 +78,7 @@ async def connected(address: str, key: str, keep: Keep | None = None) -> AsyncIt
 
 
 async def closed(client: Client, calls: "Sequence[Call]", callers: int, seconds: float) -> list[Sample]:
-    """``callers`` send one call after the other until ``seconds`` have passed, over ``calls`` again and again."""
+    """``callers`` send one call after the other for ``seconds``, and start ``calls`` again at the end."""
     samples: list[Sample] = []
     end = _now() + seconds
     waiting = itertools.cycle(calls)
@@ -92,7 +92,7 @@ async def closed(client: Client, calls: "Sequence[Call]", callers: int, seconds:
 
 
 async def each_once(client: Client, calls: "Sequence[Call]", callers: int) -> list[Sample]:
-    """``callers`` send one call after the other until every one of ``calls`` is answered."""
+    """``callers`` send one call after the other until all ``calls`` are answered."""
     waiting = iter(calls)
 
     async def caller() -> list[Sample]:
@@ -103,7 +103,7 @@ async def each_once(client: Client, calls: "Sequence[Call]", callers: int) -> li
 
 
 async def poisson(client: Client, calls: "Sequence[Call]", rate: float, seconds: float, seed: int) -> list[Sample]:
-    """Calls arrive at ``rate`` a second on average, whether the ones before are answered or not."""
+    """Calls arrive at ``rate`` per second on average, without waiting for earlier answers."""
     rng = random.Random(seed)
     sent: list[asyncio.Task[Sample]] = []
     due = begun = _now()

@@ -1,10 +1,9 @@
-"""What is written of a measurement: the machine it was made on, its numbers, a table and a plot."""
+"""Writes a measurement: its machine, its numbers and a table."""
 
 import json
 import platform
 import subprocess
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ def _commit() -> str:
 
 
 def machine() -> dict[str, Any]:
-    """What numbers were measured on: processor, memory, system, commit and packages."""
+    """The machine of a measurement: processor, memory, system, commit and packages."""
     return {
         "cpu": _cpu(),
         "cores": processors(),
@@ -54,23 +53,3 @@ def write(stem: Path, table: str, numbers: dict[str, Any]) -> None:
     whole = json.dumps({"machine": machine(), **numbers}, indent=2)
     stem.with_suffix(".json").write_text(f"{whole}\n", encoding="utf-8")
     stem.with_suffix(".md").write_text(f"{table}\n", encoding="utf-8")
-
-
-@contextmanager
-def plot(path: Path, height: float = 5) -> Iterator[Any]:
-    """Axes nine inches wide and ``height`` high, written to ``path`` as the block ends."""
-    # Imported where one is drawn: most of a benchmark does without, and only those who want plots need it installed.
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    # Neither a date nor random names: a plot that says the same is the same file.
-    mpl.rcParams["svg.hashsalt"] = "quartet"
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(9, height))
-    try:
-        yield axes
-        figure.tight_layout()
-        figure.savefig(path, dpi=120, metadata={"Date": None})
-    finally:
-        pyplot.close(figure)

@@ -1,8 +1,7 @@
-"""What samples of calls, and rounds of a measurement, come to."""
+"""Summaries of calls."""
 
-import statistics
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +13,7 @@ _PERCENTILES = (50, 90, 95, 99)
 
 @dataclass(frozen=True)
 class Summary:
-    """Of a run's calls: ``latency`` has seconds of those that succeeded, ``errors`` counts the others by status."""
+    """The calls of a run: ``latency`` has seconds of successful calls, ``errors`` counts the others by status."""
 
     calls: int
     seconds: float
@@ -28,7 +27,7 @@ class Summary:
         return sum(self.errors.values())
 
     def percentile(self, name: str) -> float:
-        """Seconds of ``p50``, ``p90``, ``p95`` or ``p99``; infinite where no call succeeded."""
+        """Seconds of ``p50``, ``p90``, ``p95`` or ``p99``; infinite if no call succeeded."""
         return self.latency.get(name, float("inf"))
 
 
@@ -39,7 +38,7 @@ def span(samples: Sequence[Sample]) -> float:
 
 
 def summary(samples: Sequence[Sample]) -> Summary:
-    """Throughput counts what succeeded, over the span of all."""
+    """Summarise calls. Throughput is that of successful calls over the span of all."""
     good, seconds = [sample for sample in samples if sample.status == 200], span(samples)
     times = np.array([sample.seconds for sample in good])
     latency = {f"p{p}": round(float(np.percentile(times, p)), 5) for p in _PERCENTILES} if good else {}
@@ -53,25 +52,3 @@ def summary(samples: Sequence[Sample]) -> Summary:
         latency=latency,
         errors={str(status): n for status, n in Counter(s.status for s in samples if s.status != 200).items()},
     )
-
-
-@dataclass(frozen=True)
-class Spread:
-    """A figure of several rounds: the median, the least and the most."""
-
-    median: float
-    least: float
-    most: float
-
-    @classmethod
-    def of(cls, values: Iterable[float]) -> "Spread":
-        its = list(values)
-        return cls(statistics.median(its), min(its), max(its))
-
-    @classmethod
-    def of_ratios(cls, ones: Iterable[float], others: Iterable[float]) -> "Spread":
-        """One by the other within each round, since the machine differs from one round to the next."""
-        return cls.of(one / other for one, other in zip(ones, others, strict=True))
-
-    def __format__(self, form: str) -> str:
-        return f"{self.median:{form}} ({self.least:{form}} to {self.most:{form}})"

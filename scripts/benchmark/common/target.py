@@ -1,4 +1,4 @@
-"""Where calls go: another server, or the product itself, started for the measurement."""
+"""The server to measure: a given one, or the product, started for the measurement."""
 
 import os
 import tempfile
@@ -17,7 +17,7 @@ from scripts.run.state import REPOSITORY
 
 @dataclass(frozen=True)
 class Target:
-    """Where calls go: ``address`` with its /v1 and the key; of our own product Triton's addresses and the database."""
+    """``address`` ends with /v1. Triton's addresses and the database are known of a product that is started here."""
 
     address: str
     key: str = ""
@@ -30,7 +30,7 @@ class Target:
 def own_product(
     repository: Path = REPOSITORY, config: str = "", variables: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[Target]:
-    """The product as ``make run`` starts it, on a database and limits of its own.
+    """Start the product as ``make run`` does, with a new database and without rate limits.
 
     ``config`` adds to its settings, ``variables`` to its environment.
     """

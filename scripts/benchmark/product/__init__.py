@@ -1,1 +1,1 @@
-"""The product alone: every operation under load, and the settings of a model."""
+"""Measures every operation under load, and the settings of a model."""

@@ -1,4 +1,4 @@
-"""What the frontend's metrics say of a model under load: its calls in flight, their bound, and the work of a batch."""
+"""The frontend's metrics of a model under load: calls in flight, their bound, and batch work."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -11,8 +11,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from frontend.processes.background import cancel_all
 
-_LOOK_SECONDS = 0.5
-_PATIENCE = aiohttp.ClientTimeout(total=5)
+_POLL_SECONDS = 0.5
+_TIMEOUT = aiohttp.ClientTimeout(total=5)
 IN_FLIGHT, BOUND = "quartet_in_flight", "quartet_in_flight_bound"
 WORK, EXECUTIONS = "quartet_batch_work", "quartet_batch_fill_ratio_sum"
 _NAMES = (IN_FLIGHT, BOUND, WORK, EXECUTIONS)
@@ -20,14 +20,14 @@ _NAMES = (IN_FLIGHT, BOUND, WORK, EXECUTIONS)
 
 @dataclass
 class Batches:
-    """Each look at the metrics; ``seen`` is empty where they could not be read."""
+    """The metrics at each poll; ``seen`` is empty if they could not be read."""
 
     seen: list[Mapping[str, float]] = field(default_factory=list)
 
     @property
     def in_flight(self) -> float | None:
-        """Calls in flight on average, but for the looks before the first and after the last call."""
-        busy = [its[IN_FLIGHT] for its in self.seen if its[IN_FLIGHT]]
+        """Mean calls in flight, without the polls before the first and after the last call."""
+        busy = [values[IN_FLIGHT] for values in self.seen if values[IN_FLIGHT]]
         return mean(busy) if busy else None
 
     @property
@@ -36,18 +36,18 @@ class Batches:
 
     @property
     def work(self) -> float | None:
-        """The work that an execution should have, as it was found in the end."""
+        """The work that an execution should have, at the last poll."""
         return self.seen[-1][WORK] if self.seen else None
 
     def fill(self, executions: float) -> float | None:
-        """How full so many executions were."""
+        """The mean share of the batch work that ``executions`` had."""
         if not self.seen or not executions:
             return None
         return (self.seen[-1][EXECUTIONS] - self.seen[0][EXECUTIONS]) / executions
 
 
 def read(text: str, model: str) -> Mapping[str, float]:
-    """The sums of a model's series."""
+    """The values of a model, summed over its series."""
     lines = (line for line in text.splitlines() if line.startswith(_NAMES) and f'model="{model}"' in line)
     found = dict.fromkeys(_NAMES, 0.0)
     for family in text_string_to_metric_families("\n".join(lines)):
@@ -59,28 +59,28 @@ def read(text: str, model: str) -> Mapping[str, float]:
 
 @asynccontextmanager
 async def watched(address: str, model: str) -> AsyncIterator[Batches]:
-    """Look at the metrics at ``address`` until the context ends."""
-    its = Batches()
-    async with aiohttp.ClientSession(timeout=_PATIENCE) as session:
+    """Poll the metrics at ``address`` until the block ends."""
+    batches = Batches()
+    async with aiohttp.ClientSession(timeout=_TIMEOUT) as session:
 
-        async def look() -> None:
+        async def poll() -> None:
             try:
                 async with session.get(address) as response:
                     if response.status == 200:
-                        its.seen.append(read(await response.text(), model))
+                        batches.seen.append(read(await response.text(), model))
             except (aiohttp.ClientError, TimeoutError):
-                # What cannot be seen is not shown.
+                # The table shows a dash.
                 return
 
-        async def look_on() -> None:
+        async def poll_repeatedly() -> None:
             while True:
-                await asyncio.sleep(_LOOK_SECONDS)
-                await look()
+                await asyncio.sleep(_POLL_SECONDS)
+                await poll()
 
-        await look()
-        looking = asyncio.create_task(look_on())
+        await poll()
+        polling = asyncio.create_task(poll_repeatedly())
         try:
-            yield its
+            yield batches
         finally:
-            await cancel_all([looking])
-            await look()
+            await cancel_all([polling])
+            await poll()

@@ -1,4 +1,4 @@
-"""A model of a running Triton, loaded with other settings than its file has."""
+"""Loads a model of a running Triton with other settings than its file has."""
 
 import json
 from dataclasses import astuple, dataclass
@@ -9,7 +9,7 @@ import aiohttp
 
 @dataclass(frozen=True)
 class Knobs:
-    """What is swept; None is a knob that the model does not have."""
+    """The swept settings. None means that the model lacks the setting."""
 
     max_queue_delay_us: int | None
     max_batch_size: int | None
@@ -17,29 +17,29 @@ class Knobs:
     threads: int
 
     def words(self) -> list[str]:
-        """Each as it is written in a table."""
+        """The cells of a table."""
         return ["-" if value is None else str(value) for value in astuple(self)]
 
 
 def overridden(config: dict[str, Any], knobs: Knobs) -> dict[str, Any]:
-    """A model's configuration, as Triton tells it, with the knobs turned."""
+    """A model's configuration from Triton, with these settings."""
     changed: dict[str, Any] = json.loads(json.dumps(config))
     if knobs.max_queue_delay_us is not None:
         changed["dynamic_batching"]["max_queue_delay_microseconds"] = str(knobs.max_queue_delay_us)
     if knobs.max_batch_size is not None:
         changed["max_batch_size"] = knobs.max_batch_size
-        # Triton filled it in from the size before.
+        # Triton derived it from the old size.
         changed["dynamic_batching"].pop("preferred_batch_size", None)
     for group in changed["instance_group"]:
         group["count"] = knobs.instances
-    # Of our own Python models, and of ONNX Runtime's.
+    # The first name is that of our Python models, the second that of ONNX Runtime.
     (threads,) = {"intra_threads", "intra_op_thread_count"} & changed["parameters"].keys()
     changed["parameters"][threads] = {"string_value": str(knobs.threads)}
     return changed
 
 
 class Control:
-    """Loads a model of a Triton with other settings."""
+    """Triton's model control for one model."""
 
     def __init__(self, session: aiohttp.ClientSession, triton: str, model: str) -> None:
         self._session, self._triton, self._model = session, triton, model
@@ -52,12 +52,12 @@ class Control:
         return config
 
     async def unload(self) -> None:
-        """Take it away: frontends read the configuration of one that comes, and not of one that changes."""
+        """Unload the model, because frontends read the configuration only when a model appears."""
         async with self._session.post(f"{self._triton}/v2/repository/models/{self._model}/unload", json={}) as response:
             await response.read()
 
     async def load(self, config: dict[str, Any]) -> str:
-        """Load with a configuration; answers Triton's refusal, or nothing."""
+        """Load with a configuration; return Triton's error, or empty."""
         body = {"parameters": {"config": json.dumps(config)}}
         async with self._session.post(f"{self._triton}/v2/repository/models/{self._model}/load", json=body) as response:
             return "" if response.status == 200 else str((await response.json())["error"])

@@ -1,4 +1,4 @@
-"""What Triton itself counted between two moments: requests, executions, time in its queue."""
+"""Triton's own counts between two moments: requests, executions, time in its queue."""
 
 import asyncio
 from typing import Any
@@ -12,13 +12,13 @@ Counts = dict[str, dict[str, float]]
 
 
 async def settled(address: str) -> Counts:
-    """Requests, executions, and nanoseconds in the queue and in the model, by model, once they stand still.
+    """Requests, executions, and nanoseconds in the queue and in the model, by model, when they no longer change.
 
-    Without the HTTP address of a Triton there is nothing to tell.
+    Empty without the HTTP address of a Triton.
     """
     before: Counts = {}
     for _ in range(_SETTLE_TRIES if address else 0):
-        # Triton counts a moment after it has answered.
+        # Triton counts shortly after it answers.
         now = await _read(address)
         if now == before:
             break
@@ -44,7 +44,7 @@ def _counts(model: dict[str, Any]) -> dict[str, float]:
 
 
 def between(before: Counts, after: Counts) -> Counts:
-    """For each model that was asked: requests, executions, the mean batch, mean milliseconds in queue and model."""
+    """For each called model: requests, executions, mean batch, mean milliseconds in queue and model."""
     found: Counts = {}
     for model, last in after.items():
         delta = {name: value - before.get(model, {}).get(name, 0.0) for name, value in last.items()}

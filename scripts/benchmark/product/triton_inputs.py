@@ -1,6 +1,6 @@
-"""Requests as Triton's own tools read them: python -m scripts.benchmark.product.triton_inputs m3_embedder > inputs.json
+"""Requests for Triton's own tools: python -m scripts.benchmark.product.triton_inputs m3_embedder > inputs.json
 
-``perf_analyzer --input-data inputs.json`` sends them to Triton past the frontend; they are those of ``make bench``.
+``perf_analyzer --input-data inputs.json`` sends the requests of ``make bench`` to Triton without the frontend.
 """
 
 import argparse
@@ -17,7 +17,7 @@ _REQUESTS = 32
 
 
 def requests(model: str, repository: Path, count: int) -> list[dict[str, Any]]:
-    """``count`` requests of ``m3_embedder`` or ``m3_reranker``, each input with its values and its shape."""
+    """``count`` requests of ``m3_embedder`` or ``m3_reranker``, with values and shape of each input."""
     tokenizer = TextTokenizer(repository / model / "1")
     found = []
     for call in calls("embeddings" if model == "m3_embedder" else "rerank", count, seed=1):

@@ -1,10 +1,10 @@
-"""Which settings of a model hold a latency target, and what each of them gives: through Triton's model control.
+"""Finds the settings of a model that meet a latency target, with Triton's model control.
 
     python -m scripts.benchmark.product.tune --model m3_embedder --p95 1.0
     python -m scripts.benchmark.product.tune --url http://host:8080/v1 --triton http://host:8000 --key KEY
 
-Every combination is loaded in place of the one before, warmed up and measured by callers who wait for their answers,
-through the frontend. In the end the model is loaded as its file says; nothing is written there.
+It loads each combination, warms it up and measures it in a closed loop through the frontend. At the end it loads the
+model as its file says; it does not change the file.
 """
 
 import argparse
@@ -33,7 +33,7 @@ from scripts.benchmark.product.triton_counts import between, settled
 
 _DIFFERENT_CALLS = 64
 _LOAD_SECONDS = 600.0
-# Until a frontend has seen that a model is away; and how often it is tried until it is back.
+# Until a frontend notices that a model is gone; then, interval and number of tries until it is back.
 _AWAY_SECONDS = 1.0
 _AGAIN_SECONDS, _TRIES = 0.2, 300
 _SERVED = 200
@@ -42,10 +42,10 @@ _VOICES = {voice.triton_model: name for name, voice in VOICES.items()}
 
 @dataclass(frozen=True)
 class Tried:
-    """What one combination gave: seconds at the 95th percentile, and throughput.
+    """The result of one combination: ``p95`` in seconds, and throughput.
 
-    Then calls in flight on average, how many there may be, the work that an execution should have, and how full
-    executions were; None where the frontend's metrics were not to be read.
+    From the frontend's metrics, or None without them: mean calls in flight, their bound, the work that an execution
+    should have, and the share of it that executions had.
     """
 
     knobs: Knobs
@@ -59,28 +59,28 @@ class Tried:
     batch_work: float | None = None
     batch_fill: float | None = None
 
-    def holds(self, p95: float) -> bool:
+    def meets(self, p95: float) -> bool:
         return not self.errors and self.p95 <= p95
 
 
 def combinations(config: dict[str, Any], arguments: argparse.Namespace) -> list[Knobs]:
-    """Every combination of the values asked for; a model that cannot batch has no delay and no batch size."""
+    """All combinations of the requested values. A model without batches has no delay and no batch size."""
     batches = bool(config.get("max_batch_size")) and "dynamic_batching" in config
     delays, sizes = (arguments.delays, arguments.batches) if batches else ([None], [None])
     product = itertools.product(delays, sizes, arguments.instances, arguments.threads)
     return [Knobs(*values) for values in product]
 
 
-def asked(model: str) -> tuple[str, str, str]:
-    """The operation, the name of the model in the API, and the voice that a call of a Triton model has."""
-    for its in MODELS.values():
-        if its.triton_model == model or (model in _VOICES and its.operation == SPEECH):
-            return its.operation, its.id, _VOICES.get(model, "")
+def api_names(model: str) -> tuple[str, str, str]:
+    """Operation, model and voice in the API of calls that go to a Triton model."""
+    for offered in MODELS.values():
+        if offered.triton_model == model or (model in _VOICES and offered.operation == SPEECH):
+            return offered.operation, offered.id, _VOICES.get(model, "")
     raise ValueError(f"no call of the API goes to {model}")
 
 
 async def _try(target: Target, knobs: Knobs, arguments: argparse.Namespace) -> Tried:
-    operation, name, voice = asked(arguments.model)
+    operation, name, voice = api_names(arguments.model)
     requests = calls(operation, _DIFFERENT_CALLS, arguments.seed, name, voice)
     async with load.connected(target.address, target.key) as client:
         await _until_served(client, requests[0])
@@ -111,8 +111,8 @@ async def _load(control: Control, config: dict[str, Any]) -> str:
     return await control.load(config)
 
 
-async def sweep(target: Target, arguments: argparse.Namespace, heard: Callable[[str], None]) -> list[Tried]:
-    """Try every combination, and leave the model as it was."""
+async def sweep(target: Target, arguments: argparse.Namespace, report: Callable[[str], None]) -> list[Tried]:
+    """Measure every combination, and load the model as before."""
     found: list[Tried] = []
     timeout = aiohttp.ClientTimeout(total=_LOAD_SECONDS)
     async with aiohttp.ClientSession(timeout=timeout) as session:
@@ -121,13 +121,13 @@ async def sweep(target: Target, arguments: argparse.Namespace, heard: Callable[[
         try:
             for knobs in combinations(config, arguments):
                 if refused := await _load(control, overridden(config, knobs)):
-                    heard(f"{knobs}: {refused}")
+                    report(f"{knobs}: {refused}")
                     continue
                 found.append(await _try(target, knobs, arguments))
-                heard(row(found[-1], arguments.p95))
+                report(row(found[-1], arguments.p95))
         finally:
             await _load(control, config)
-            operation, name, voice = asked(arguments.model)
+            operation, name, voice = api_names(arguments.model)
             async with load.connected(target.address, target.key) as client:
                 await _until_served(client, calls(operation, 1, arguments.seed, name, voice)[0])
     return found
@@ -142,7 +142,7 @@ def row(tried: Tried, p95: float) -> str:
     """A line of the table."""
     numbers = (f"{1000 * tried.p95:.0f}", f"{tried.units_a_second:.0f} {tried.unit}", f"{tried.mean_batch:.2f}")
     seen = (_word(tried.in_flight, ".1f"), _word(tried.bound), _word(tried.batch_work), _word(tried.batch_fill, ".0%"))
-    return output.line((*tried.knobs.words(), *numbers, *seen, "yes" if tried.holds(p95) else "no"))
+    return output.line((*tried.knobs.words(), *numbers, *seen, "yes" if tried.meets(p95) else "no"))
 
 
 def _word(number: float | None, form: str = ".0f") -> str:
@@ -150,22 +150,9 @@ def _word(number: float | None, form: str = ".0f") -> str:
 
 
 def table(found: list[Tried], p95: float) -> str:
-    """Those that hold the target first, each group by throughput."""
-    best = sorted(found, key=lambda tried: (not tried.holds(p95), -tried.units_a_second))
+    """Combinations that meet the target come first; each group is sorted by throughput."""
+    best = sorted(found, key=lambda tried: (not tried.meets(p95), -tried.units_a_second))
     return "\n".join([_HEAD, *(row(tried, p95) for tried in best)])
-
-
-def _plot(path: Path, found: list[Tried], p95: float) -> None:
-    with output.plot(path) as axes:
-        colours = ["tab:green" if tried.holds(p95) else "tab:gray" for tried in found]
-        axes.scatter([1000 * tried.p95 for tried in found], [tried.units_a_second for tried in found], c=colours)
-        for tried in found:
-            axes.annotate("/".join(tried.knobs.words()), (1000 * tried.p95, tried.units_a_second), fontsize=7)
-        axes.axvline(1000 * p95, color="black", linewidth=0.8)
-        axes.set(
-            xlabel="p95 in milliseconds", ylabel=f"{found[0].unit} a second", title="delay/batch/instances/threads"
-        )
-        axes.grid(True, alpha=0.3)
 
 
 def _numbers(text: str) -> list[int]:
@@ -173,18 +160,20 @@ def _numbers(text: str) -> list[int]:
 
 
 def parser() -> argparse.ArgumentParser:
-    described = argparse.ArgumentParser(description="Find the settings of a model that hold a latency target.")
+    described = argparse.ArgumentParser(description="Find the settings of a model that meet a latency target.")
     described.add_argument("--model", choices=Served.of().triton_models, default="m3_embedder")
-    described.add_argument("--p95", type=float, default=1.0, help="seconds that 95 of 100 calls may take")
+    described.add_argument("--p95", type=float, default=1.0, help="the target in seconds")
     described.add_argument("--callers", type=int, default=16)
-    described.add_argument("--seconds", type=float, default=8.0, help="how long each combination is measured")
+    described.add_argument("--seconds", type=float, default=8.0, help="seconds of measurement per combination")
     described.add_argument("--delays", type=_numbers, default=[0, 2000, 10_000], help="max_queue_delay, microseconds")
     described.add_argument("--batches", type=_numbers, default=[4, 32], help="max_batch_size")
     described.add_argument("--instances", type=_numbers, default=[1, 2])
     described.add_argument("--threads", type=_numbers, default=[1, 2])
     described.add_argument("--url", default="", help="a running Quartet, with /v1; else it is started")
     described.add_argument("--triton", default="", help="its Triton's HTTP address, with --url")
-    described.add_argument("--metrics", default="", help="its frontend's metrics, with --url; else /metrics beside /v1")
+    described.add_argument(
+        "--metrics", default="", help="its frontend's metrics, with --url; by default /metrics next to /v1"
+    )
     described.add_argument("--key", default=os.environ.get("QUARTET_API_KEY", ""))
     described.add_argument("--seed", type=int, default=1)
     described.add_argument("--out", type=Path, default=Path("build/tune"))
@@ -202,7 +191,6 @@ def main() -> int:
     stem, shown = arguments.out / arguments.model, table(found, arguments.p95)
     numbers = {"model": arguments.model, "p95": arguments.p95, "tried": [asdict(tried) for tried in found]}
     output.write(stem, shown, numbers)
-    _plot(stem.with_suffix(".png"), found, arguments.p95)
     print(f"\n{shown}\n\nwritten to {arguments.out}")
     return 0
 

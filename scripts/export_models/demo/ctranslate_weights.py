@@ -1,7 +1,7 @@
-"""Read the weights of a Whisper that CTranslate2 has converted, under the names that ``transformers`` gives them.
+"""Reads the weights of a Whisper that CTranslate2 has converted, under the names of ``transformers``.
 
-The layout of ``model.bin`` is that of ``ctranslate2/specs/model_spec.py`` (binary version 6): a header, then each
-variable's name, shape, type and bytes, then aliases.
+``model.bin`` has the layout of ``ctranslate2/specs/model_spec.py`` (binary version 6): a header, then each variable's
+name, shape, type and bytes, then aliases.
 """
 
 import re
@@ -17,7 +17,7 @@ _DTYPES = (np.float32, np.int8, np.int16, np.int32, np.float16)
 Weights = dict[str, NDArray[Any]]
 
 _NORM = {"gamma": "weight", "beta": "bias"}
-# CTranslate2's names of a layer's parts, each with the parts that it holds one below the other.
+# CTranslate2's names of a layer's parts, each with the parts of ``transformers`` that it has one below the other.
 _PARTS = {
     "self_attention/layer_norm": ("self_attn_layer_norm",),
     "self_attention/linear_0": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
@@ -56,7 +56,7 @@ class _Reader:
 
 
 def read_variables(path: Path) -> Weights:
-    """Each variable of a ``model.bin`` by CTranslate2's name; ValueError for a file of another version."""
+    """The variables of a ``model.bin`` by CTranslate2's names; raises ``ValueError`` for another version."""
     reader = _Reader(path.read_bytes())
     if (version := reader.number(4)) != _BINARY_VERSION:
         raise ValueError(f"{path} has version {version}, not {_BINARY_VERSION}")
@@ -68,7 +68,7 @@ def read_variables(path: Path) -> Weights:
         shape = [reader.number(4) for _ in range(reader.number(1))]
         dtype = _DTYPES[reader.number(1)]
         variables[name] = np.frombuffer(reader.bytes(reader.number(4)), dtype).reshape(shape)
-    # Of equal ones the converter keeps one, and other names for it.
+    # The converter writes equal variables once, with aliases.
     for _ in range(reader.number(4)):
         name = reader.text()
         variables[name] = variables[reader.text()]
@@ -80,7 +80,7 @@ def whisper_state(variables: Weights) -> Weights:
     state = {}
     for name, array in variables.items():
         if array.ndim:
-            state.update({f"model.{its}": part for its, part in _renamed(name, array)})
+            state.update({f"model.{new}": part for new, part in _renamed(name, array)})
     return state
 
 
@@ -89,11 +89,11 @@ def _renamed(name: str, array: NDArray[Any]) -> list[tuple[str, NDArray[Any]]]:
     if rest in _WHOLE:
         return [(f"{side}.{_WHOLE[rest]}", array)]
     if not (found := re.fullmatch(r"layer_(\d+)/(.+)/(\w+)", rest)):
-        # The convolutions have the same names; what is left are settings such as the alignment heads.
+        # The convolutions have the same names. The rest are settings, such as the alignment heads.
         return [(f"{side}.{rest.replace('/', '.')}", array)] if rest.startswith("conv") else []
     layer, part, kind = found.groups()
     parts = _PARTS[part]
     named = zip(parts, np.split(array, len(parts)), strict=True)
     # Whisper's keys have no bias: CTranslate2 writes zeros for it.
-    kept = [(its, rows) for its, rows in named if not (kind == "bias" and its.endswith("k_proj"))]
-    return [(f"{side}.layers.{layer}.{its}.{_NORM.get(kind, kind)}", rows) for its, rows in kept]
+    kept = [(new, rows) for new, rows in named if not (kind == "bias" and new.endswith("k_proj"))]
+    return [(f"{side}.layers.{layer}.{new}.{_NORM.get(kind, kind)}", rows) for new, rows in kept]

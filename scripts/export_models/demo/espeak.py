@@ -1,7 +1,7 @@
-"""espeak-ng through ctypes: speech together with the sample position of every phoneme.
+"""espeak-ng through ctypes: speech with the position of every phoneme.
 
-The library and its data come from the ``espeakng-loader`` wheel. espeak-ng keeps its state in globals: call it from
-one thread of a process at a time.
+The library and its data come from the wheel ``espeakng-loader``. espeak-ng has global state: use it in one thread of a
+process at a time.
 """
 
 import ctypes
@@ -42,7 +42,7 @@ _Callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctype
 
 @dataclass(frozen=True)
 class Phone:
-    """One phoneme of an utterance: its IPA name and the samples ``[start, end)`` it fills."""
+    """A phoneme of an utterance: its IPA name and its samples ``[start, end)``."""
 
     name: str
     start: int
@@ -51,14 +51,14 @@ class Phone:
 
 @dataclass(frozen=True)
 class Utterance:
-    """Speech as int16 samples of shape ``[samples]`` and the phonemes in it."""
+    """Speech, INT16 [samples], and its phonemes."""
 
     samples: NDArray[np.int16]
     phones: list[Phone]
 
 
 class Espeak:
-    """The synthesizer. ``sample_rate`` is in hertz."""
+    """The synthesizer; ``sample_rate`` is in Hz."""
 
     def __init__(self) -> None:
         self._library = ctypes.CDLL(espeakng_loader.get_library_path())
@@ -68,7 +68,7 @@ class Espeak:
             raise RuntimeError("espeak-ng could not be initialised")
         self._chunks: list[NDArray[np.int16]] = []
         self._events: list[tuple[int, str]] = []
-        # ctypes frees a callback that nothing refers to while the library still calls it.
+        # The library calls it, so it must not be freed.
         self._callback = _Callback(self._collect)
 
     def _collect(self, wave: Any, count: int, events: Any) -> int:
@@ -84,18 +84,18 @@ class Espeak:
         return 0
 
     def seed(self, value: int) -> None:
-        """Set the state of espeak-ng's noise (breath, flutter), so that the same speech can be made again."""
+        """Seed espeak-ng's noise (breath, flutter), so that the same text gives the same speech."""
         self._library.espeak_ng_SetRandSeed(ctypes.c_long(value))
 
     def speak(self, text: str, voice: str, *, rate: int = 160, pitch: int = 50, pitch_range: int = 50) -> Utterance:
-        """Say ``text``; ``rate`` in words a minute, ``pitch`` and ``pitch_range`` from 0 to 100."""
+        """Say ``text``; ``rate`` in words per minute, ``pitch`` and ``pitch_range`` from 0 to 100."""
         if self._library.espeak_SetVoiceByName(voice.encode()) != 0:
             raise ValueError(f"espeak-ng has no voice {voice!r}")
         self._library.espeak_SetParameter(_RATE, rate, 0)
         self._library.espeak_SetParameter(_PITCH, pitch, 0)
         self._library.espeak_SetParameter(_RANGE, pitch_range, 0)
         self._chunks, self._events = [], []
-        # Another instance may have left a callback of its own that is gone by now.
+        # Another instance may have set a callback that is freed by now.
         self._library.espeak_SetSynthCallback(self._callback)
         data = text.encode() + b"\0"
         self._library.espeak_Synth(data, len(data), 0, 0, 0, _UTF8, None, None)

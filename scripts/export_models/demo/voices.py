@@ -47,7 +47,7 @@ _ESPEAK_VOICES = {"en": "en-us"}
 
 
 class Sound(NamedTuple):
-    """How a voice sounds: its espeak-ng variant, pitch (0 to 100), rate (words a minute), sample rate (hertz)."""
+    """How a voice sounds: its espeak-ng variant, pitch (0 to 100), rate (words per minute), sample rate (Hz)."""
 
     variant: str
     pitch: int
@@ -57,7 +57,7 @@ class Sound(NamedTuple):
 
 @dataclass(frozen=True)
 class DemoVoice:
-    """One voice of the catalogue."""
+    """A voice of the catalogue."""
 
     name: str
     language: str
@@ -75,18 +75,18 @@ _SOUNDS = {
     "thorsten": Sound("m3", 34, 145),
     "siwis": Sound("f4", 62),
 }
-# Of a voice that has no sound of its own.
+# For voices without an entry above.
 _SOUNDS_BY_GENDER = {"female": Sound("f1", 56), "male": Sound("m1", 40)}
 VOICES = tuple(
     DemoVoice(voice.name, voice.language, _SOUNDS.get(voice.name, _SOUNDS_BY_GENDER[voice.gender]))
     for voice in catalogue.VOICES.values()
 )
-# One is had from elsewhere.
+# The real voice is downloaded.
 BUILT = tuple(voice for voice in VOICES if voice.name != REAL_VOICE)
 
 
 def _corpus(language: str) -> list[str]:
-    """Text with nearly every pair of sounds of a language: sentences, then made-up words."""
+    """Text with almost every pair of sounds of a language: sentences, then made-up words."""
     lines = list(sentences(language, _CORPUS_SEED, _CORPUS_SENTENCES))
     vowels = _VOWELS[language]
     for index, onset in enumerate(_SYLLABLES[language]):
@@ -131,7 +131,7 @@ def _record(espeak: Espeak, voice: DemoVoice) -> tuple[dict[tuple[str, str], Dip
 
 
 def config(voice: DemoVoice) -> dict[str, Any]:
-    """The ``.onnx.json`` of a voice, with the keys that Piper's own files have."""
+    """The ``.onnx.json`` of a voice, with the keys of Piper's files."""
     return {
         "audio": {"sample_rate": voice.sound.sample_rate, "quality": "demo"},
         "espeak": {"voice": voice.espeak_voice},
@@ -147,7 +147,7 @@ def config(voice: DemoVoice) -> dict[str, Any]:
 
 
 def build(voice: DemoVoice, espeak: Espeak, folder: Path) -> Path:
-    """Write the voice under the name of Piper's own below ``folder``, with its JSON beside it; returns the model."""
+    """Write the voice below ``folder`` under the name of Piper's, with its JSON beside it; returns the graph's path."""
     diphones, period = _record(espeak, voice)
     model = build_graph(pool(diphones, period, voice.sound.sample_rate), period)
     path = folder / f"{VOICE_FILES[voice.name]}.onnx"

@@ -1,4 +1,4 @@
-"""Makes the hub's form of Whisper base out of CTranslate2's: the same bytes whoever published it."""
+"""Makes the hub's form of Whisper base out of CTranslate2's, with the same bytes for both publishers."""
 
 import json
 from pathlib import Path
@@ -9,17 +9,17 @@ from safetensors.numpy import save_file
 
 from scripts.export_models.demo.ctranslate_weights import read_variables, whisper_state
 
-# One publisher's file of merges lost its first line, without which no word that begins with a t is found.
+# The first merge, which one publisher's tokenizer lacks; without it, words that begin with a t are split.
 _FIRST_MERGE = ["Ġ", "t"]
 _END = "<|endoftext|>"
-# OpenAI has called this token both.
+# OpenAI has renamed this token.
 _SILENCE = {"<|nocaptions|>": "<|nospeech|>"}
 _TIMES = 1501
 _TIME_STEP_SECONDS = 0.02
 
 
 def make(folder: Path) -> None:
-    """Of ``model.bin`` and ``tokenizer.json`` in ``folder`` make the checkpoint, with its weights in float16."""
+    """Make the checkpoint, in float16, of ``model.bin`` and ``tokenizer.json`` in ``folder``."""
     weights = folder / "model.bin"
     state = whisper_state(read_variables(weights))
     tensors = {name: np.ascontiguousarray(tensor) for name, tensor in state.items()}
@@ -31,7 +31,7 @@ def make(folder: Path) -> None:
 
 
 def _tokenizer(published: dict[str, Any]) -> dict[str, Any]:
-    """With all of Whisper's tokens, and in the form of either version of the library that wrote it."""
+    """The tokenizer with all of Whisper's tokens, in the newer of the two forms that publishers have."""
     model = published["model"]
     merges = [each.split(" ") if isinstance(each, str) else each for each in model["merges"]]
     merges = merges if merges[0] == _FIRST_MERGE else [_FIRST_MERGE, *merges]

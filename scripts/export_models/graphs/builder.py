@@ -1,4 +1,4 @@
-"""A small builder of ONNX graphs: names its values, keeps its weights, writes big ones beside the file."""
+"""A small builder of ONNX graphs: it names values, collects weights, and writes large weights beside the file."""
 
 import shutil
 from collections.abc import Callable
@@ -13,12 +13,13 @@ from onnx import TensorProto, helper, numpy_helper
 OPSET = 17
 IR_VERSION = 8
 MICROSOFT = "com.microsoft"
-# protobuf ends at 2 GB, and what lies beside the file is mapped into memory, where instances share it, instead of read.
+# Bytes of weights inside a model's file. protobuf ends at 2 GB, and weights beside the file are mapped into memory that
+# instances share.
 _LARGEST_SINGLE_FILE = 10_000_000
 
 
 class Graph:
-    """Nodes and weights of one graph under construction; a value is the name of its tensor."""
+    """The nodes and weights of a graph under construction; a value is the name of its tensor."""
 
     def __init__(self, prefix: str = "") -> None:
         self._prefix = prefix
@@ -44,13 +45,13 @@ class Graph:
         return results
 
     def weight(self, array: NDArray[Any], hint: str) -> str:
-        """Keep an array as an initializer."""
+        """Add an array as an initializer and return its name."""
         result = self.name(hint)
         self.weights.append(numpy_helper.from_array(np.asarray(array, order="C"), result))
         return result
 
     def constant(self, value: Any, dtype: Any = np.int64) -> str:
-        """A small constant; equal ones share an initializer."""
+        """Add a small constant and return its name; equal ones share an initializer."""
         array = np.asarray(value, dtype)
         key = (str(array.dtype), array.tobytes(), array.shape)
         if key not in self._constants:
@@ -61,14 +62,14 @@ class Graph:
         return self.op("Cast", value, to=kind)
 
     def size(self, value: str, axis: int) -> str:
-        """How long a tensor is along an axis, INT64 [1]."""
+        """The size of a tensor along an axis, INT64 [1]."""
         return self.op("Slice", self.op("Shape", value), self.constant([axis]), self.constant([axis + 1]))
 
     def running_index(self, begins: str, total: str) -> str:
-        """For positions ``0 .. total-1``, the index of the stretch each lies in.
+        """The index of the stretch in which each of the positions ``0 .. total-1`` lies, INT64 [total].
 
-        ``begins`` INT64 [n] holds the first position of each stretch, ascending from 0, each stretch at least
-        one long; ``total`` INT64 [1].
+        ``begins`` INT64 [n] has the first position of each stretch, ascending from 0; no stretch is empty. ``total`` is
+        INT64 [1].
         """
         later = self.op("Slice", begins, self.constant([1]), self.constant([np.iinfo(np.int64).max]))
         zero = helper.make_tensor("value", TensorProto.INT64, [1], [0])
@@ -79,9 +80,9 @@ class Graph:
         return self.op("CumSum", edges, self.constant(0))
 
     def collect(self, hint: str, count: str, build: "Callable[[Graph, str], str]", axis: int = 0) -> str:
-        """What ``build`` gives, in FP32, for each of ``0 .. count-1``, end to end along ``axis``; ``count`` INT64 [].
+        """The FP32 results of ``build`` for each of ``0 .. count-1``, joined along ``axis``; ``count`` is INT64 [].
 
-        ``build`` adds to a graph of its own, which may read what lies around it, and is told the name of its number.
+        ``build`` gets a graph of its own, which may read values of this one, and the name of its number.
         """
         body = Graph(prefix=f"{self.name(hint)}_")
         names = [body.name(name) for name in ("number", "more", "still_more", "so_far", "collected")]
@@ -102,18 +103,18 @@ class Graph:
                 helper.make_value_info(collected, sequence),
             ],
         )
-        # The loop reads its weights from around it: they are kept once, and beside the file where they are large.
+        # The loop reads its weights from the outer graph, which can write large ones beside the file.
         self.weights += body.weights
         empty = self.op("SequenceEmpty", dtype=TensorProto.FLOAT)
         every = self.op("Loop", count, self.constant(True, np.bool_), empty, body=loop)
         return self.op("ConcatFromSequence", every, axis=axis)
 
     def model(self, inputs: list[onnx.ValueInfoProto], outputs: list[onnx.ValueInfoProto]) -> onnx.ModelProto:
-        """The finished model; it takes the weights away."""
+        """The finished model; it takes the weights out of this graph."""
         graph = helper.make_graph(self.nodes, "quartet", inputs, outputs)
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(MICROSOFT, 1)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="quartet")
-        # One by one, since each is copied: all of M3's together would be in memory three times.
+        # Each weight is copied, and freed at once: all of M3's together would be in memory three times.
         self.weights.reverse()
         while self.weights:
             model.graph.initializer.append(self.weights.pop())
@@ -121,7 +122,7 @@ class Graph:
 
 
 def save(model: onnx.ModelProto, path: Path) -> None:
-    """Write a model to ``path``; weights of more than 10 MB go into a file beside it, its name ending in ``.data``."""
+    """Write a model to ``path``; if its weights have more than 10 MB, they go into ``<path>.data``."""
     path.parent.mkdir(parents=True, exist_ok=True)
     data = path.with_name(path.name + ".data")
     path.unlink(missing_ok=True)
@@ -129,5 +130,5 @@ def save(model: onnx.ModelProto, path: Path) -> None:
     large = sum(len(weight.raw_data) for weight in model.graph.initializer) > _LARGEST_SINGLE_FILE
     onnx.save(model, str(path), save_as_external_data=large, location=data.name if large else None)
     if large:
-        # onnx lets nobody else read them, and Triton may run as another user.
+        # onnx makes the file private, but Triton may run as another user.
         shutil.copymode(path, data)

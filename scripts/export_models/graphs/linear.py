@@ -1,6 +1,7 @@
-"""Linear layers in a graph: their weights, and their products in integers.
+"""Linear layers in a graph: their weights, and their products in int8.
 
-Each token's activations are quantised by their own extremes as they come, each column of weights by its own beforehand.
+Each token's activations are quantised at run time by their own extremes, each column of weights by its absolute maximum
+when the graph is built.
 """
 
 from collections.abc import Sequence
@@ -11,7 +12,9 @@ from numpy.typing import NDArray
 
 from scripts.export_models.graphs.builder import Graph
 
+# The largest int8 weight; -128 is not used.
 LARGEST = 127
+# The least scale of a token: zeros must not be divided by zero.
 _LEAST = 1e-7
 
 Array = NDArray[np.float32]
@@ -22,12 +25,12 @@ Weights = dict[str, Array]
 class Linear:
     """``x @ weight + bias``: ``weight`` [in, out], ``bias`` [out]."""
 
-    weight: NDArray[np.float32]
-    bias: NDArray[np.float32]
+    weight: Array
+    bias: Array
 
     @classmethod
     def joined(cls, layers: Sequence["Linear"]) -> "Linear":
-        """Layers of the same input side by side, as one."""
+        """Layers with the same input, side by side as one."""
         weight = np.concatenate([layer.weight for layer in layers], axis=1)
         return cls(weight, np.concatenate([layer.bias for layer in layers]))
 
@@ -38,8 +41,9 @@ class Linear:
 
 @dataclass(frozen=True)
 class Quantised:
-    """Tokens in uint8 as numbers from 0 on, ``values`` [tokens, in]: what was given, divided by the ``abs_max`` of each
-    token [tokens, 1], plus ``offset``.
+    """Quantised tokens: ``values`` FP32 [tokens, in] are ``x / abs_max + offset``, rounded to 255 steps.
+
+    ``abs_max`` FP32 [tokens, 1] is the larger extreme of each token, measured from the zero point.
     """
 
     values: str
@@ -48,11 +52,11 @@ class Quantised:
 
 
 def quantise_tokens(g: Graph, x: str, zero_point: int) -> Quantised:
-    """Quantise each token (row) of ``x`` by its own extremes, to uint8 around ``zero_point``.
+    """Quantise each token (row) of ``x`` FP32 [tokens, in] by its own extremes, to uint8 around ``zero_point``.
 
-    What each token is divided by comes first, since OpenVINO multiplies integers only where all have the same scale.
-    It is the larger extreme, the lower one in the measure of the upper, and nothing else is computed of it: OpenVINO
-    rounds the last few of a column to bfloat16 otherwise than the rest, and a token would depend on how many there are.
+    Tokens are divided first, because OpenVINO multiplies integers only if all have the same scale. Only the maximum is
+    taken (negative numbers are stretched by LeakyRelu): OpenVINO rounds the last few results of other operations on a
+    column to bfloat16 differently, so a token would depend on the number of tokens.
     """
     above = 255 - zero_point
     measured = g.op("LeakyRelu", x, alpha=-above / zero_point)
@@ -64,9 +68,9 @@ def quantise_tokens(g: Graph, x: str, zero_point: int) -> Quantised:
 
 
 def product(g: Graph, tokens: Quantised, weight: NDArray[np.int8], scales: Array) -> str:
-    """``tokens @ (weight * scales)`` as FP32: ``weight`` [in, out], ``scales`` [out].
+    """``tokens @ (weight * scales)``, FP32 [tokens, out]: ``weight`` [in, out], ``scales`` [out].
 
-    The tokens' offset is taken away here: OpenVINO would find it out at each start, from weights in float32.
+    The bias takes the tokens' offset away. OpenVINO would compute that bias at each start, from weights in float32.
     """
     dequantised = g.op("DequantizeLinear", g.weight(weight.T, "int8"), g.weight(scales, "scales"), axis=0)
     bias = -tokens.offset * scales * weight.sum(axis=0)
@@ -75,6 +79,6 @@ def product(g: Graph, tokens: Quantised, weight: NDArray[np.int8], scales: Array
 
 
 def column_scales(weight: Array, groups: int) -> Array:
-    """The scale of each column within each of ``groups`` equal groups of inputs, [groups, out]."""
+    """The scales of the columns of ``weight`` [in, out] in each of ``groups`` equal groups of inputs, [groups, out]."""
     largest = np.abs(weight).reshape(groups, -1, weight.shape[1]).max(axis=1)
     return np.maximum(largest, 1e-12) / LARGEST

@@ -1,4 +1,4 @@
-"""What the rewritings of a finished ONNX graph have in common: what is in it, and what takes the place of what."""
+"""Helpers to rewrite a finished ONNX graph: find its parts and replace nodes."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -9,21 +9,21 @@ from onnx import helper, numpy_helper
 
 from scripts.export_models.graphs.builder import Graph
 
-CONVOLUTIONS = {"Conv", "ConvTranspose"}
+CONVOLUTIONS = frozenset({"Conv", "ConvTranspose"})
 ELEMENTWISE = {"Add", "Sub", "Mul", "Div", "LeakyRelu", "Relu", "Tanh", "Sigmoid"}
 
-# What takes the place of a node, given the weights of its graph; nothing where it stays.
+# Builds the nodes that replace a node, given the weights of its graph; None if it stays.
 Replacement = Callable[[onnx.NodeProto, dict[str, NDArray[Any]]], Graph | None]
 
 
 def replace_nodes(graph: onnx.GraphProto, nodes: Sequence[onnx.NodeProto]) -> None:
-    """Give a graph other nodes, some of which may be its own."""
+    """Replace all nodes of a graph; the new ones may include its own."""
     del graph.node[:]
     graph.node.extend(nodes)
 
 
 def drop_unused(graph: onnx.GraphProto) -> None:
-    """Leave out the weights and constants of a graph that nothing in it reads any more."""
+    """Remove the weights and constants of a graph that nothing reads."""
     read = {name for node in graph.node for name in read_by(node)} | {output.name for output in graph.output}
     replace_nodes(graph, [node for node in graph.node if node.op_type != "Constant" or node.output[0] in read])
     kept = [weight for weight in graph.initializer if weight.name in read]
@@ -32,7 +32,7 @@ def drop_unused(graph: onnx.GraphProto) -> None:
 
 
 def constants_of(graph: onnx.GraphProto) -> dict[str, NDArray[Any]]:
-    """Every tensor that is the same in each run, by its name: initializers and the values of Constant nodes."""
+    """The constant tensors by name: initializers and the values of Constant nodes."""
     tensors = {weight.name: weight for weight in graph.initializer}
     for node in graph.node:
         for attribute in node.attribute:
@@ -42,7 +42,7 @@ def constants_of(graph: onnx.GraphProto) -> dict[str, NDArray[Any]]:
 
 
 def channels_of(graph: onnx.GraphProto) -> dict[str, int]:
-    """How many channels the pictures have that convolutions give, and those that are made of them alone."""
+    """The number of channels of the outputs of convolutions, and of what is computed only from these, by name."""
     constants = constants_of(graph)
     found: dict[str, int] = {}
     for node in graph.node:
@@ -61,7 +61,7 @@ def attributes_of(node: onnx.NodeProto) -> dict[str, Any]:
 
 
 def read_by(node: onnx.NodeProto) -> list[str]:
-    """The tensors that a node reads, those that its subgraphs take from around them included."""
+    """The tensors that a node reads, also through its subgraphs."""
     names = list(node.input)
     for attribute in node.attribute:
         for inner in attribute.g.node:
@@ -71,20 +71,17 @@ def read_by(node: onnx.NodeProto) -> list[str]:
 
 
 def nodes_of(model: onnx.ModelProto, *kinds: str) -> list[onnx.NodeProto]:
-    """The nodes of these kinds, those inside of loops included."""
+    """The nodes of these kinds, also inside loops."""
     return [node for graph in graphs_in(model.graph) for node in graph.node if node.op_type in kinds]
 
 
 def replace_each(model: onnx.ModelProto, kind: str, build: Replacement) -> int:
-    """Put what ``build`` gives for a node and its graph's weights in the place of each node of a kind, loops included.
-
-    A node stays for which it gives nothing. The answer is how many were replaced.
-    """
+    """Replace the nodes of a kind, also inside loops, by what ``build`` returns for them; returns the number."""
     return sum(_replace_each(graph, kind, build) for graph in graphs_in(model.graph))
 
 
 def graphs_in(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
-    """A graph and all that lie in it, as the bodies of loops do."""
+    """A graph and its subgraphs, such as the bodies of loops."""
     yield graph
     for node in graph.node:
         for attribute in node.attribute:

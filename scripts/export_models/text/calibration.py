@@ -1,4 +1,4 @@
-"""What the linear layers of an encoder are given: measured on texts of many kinds, for the int8 weights."""
+"""Measures the inputs of an encoder's linear layers on texts of many kinds, for the int8 weights."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,18 +13,23 @@ from torch.nn.utils.rnn import pad_sequence
 
 from scripts.export_models.progress import SILENT, Progress
 
+# Prose, questions, code and letters in many languages.
 _TEXTS = Path(__file__).with_name("calibration.txt")
 _HELD_OUT_EVERY = 5
-_TOKENS_KEPT = 8
-# Texts are run together up to so many tokens, padding included: products of M3's widest layer are 64 MB to add to.
-_TOKENS_TOGETHER = 1024
-# Query, key and value are given the same, so it is measured once.
+# Sampled tokens of each text, about.
+_SAMPLED_TOKENS = 8
+# The most tokens of a batch, with padding. X'X of M3's widest layer is 64 MB, so each batch should be large.
+_BATCH_TOKENS = 1024
+# Query, key and value share their inputs, which are measured once.
 _MEASURED = ("attention.self.query", "attention.output.dense", "intermediate.dense", "output.dense")
 
 
 @dataclass
 class Inputs:
-    """Of one layer's inputs: ``low``, ``high`` and ``total`` [in], ``products`` [in, in], and some ``rows`` [n, in]."""
+    """The inputs X [tokens, in] of a layer: ``low``, ``high`` and ``total`` [in], ``products`` X'X [in, in].
+
+    ``rows`` are sampled tokens.
+    """
 
     low: NDArray[np.float32]
     high: NDArray[np.float32]
@@ -39,7 +44,7 @@ class Inputs:
         return cls(edge, -edge, np.zeros(width), np.zeros((width, width), np.float32))
 
     def add(self, given: torch.Tensor) -> None:
-        """Count rows [n, in] in."""
+        """Add tokens [tokens, in]."""
         rows = given.numpy()
         self.low = np.minimum(self.low, rows.min(axis=0))
         self.high = np.maximum(self.high, rows.max(axis=0))
@@ -48,8 +53,8 @@ class Inputs:
         self.count += len(rows)
 
     def keep(self, text: torch.Tensor) -> None:
-        """Keep some rows of a text's [n, in]: of a long one not many more than of a short one."""
-        self.rows.append(text[:: max(1, len(text) // _TOKENS_KEPT)].numpy().copy())
+        """Sample about as many tokens from a long text [tokens, in] as from a short one."""
+        self.rows.append(text[:: max(1, len(text) // _SAMPLED_TOKENS)].numpy().copy())
 
     @property
     def mean(self) -> NDArray[np.float32]:
@@ -58,11 +63,12 @@ class Inputs:
 
     @property
     def hessian(self) -> NDArray[np.float64]:
-        """The mean of the products of each two inputs, [in, in]."""
+        """X'X/n [in, in], for n tokens."""
         return self.products.astype(np.float64) / self.count
 
     @property
     def sample(self) -> NDArray[np.float32]:
+        """The sampled tokens, [tokens, in]."""
         return np.concatenate(self.rows)
 
 
@@ -70,7 +76,7 @@ Calibration = dict[str, Inputs]
 
 
 def texts() -> list[str]:
-    """What is calibrated on: prose, questions, code and letters, in many languages."""
+    """The texts to calibrate on."""
     return [line for at, line in enumerate(_lines()) if at % _HELD_OUT_EVERY]
 
 
@@ -83,16 +89,38 @@ def _lines() -> list[str]:
     return _TEXTS.read_text(encoding="utf-8").splitlines()
 
 
+def calibrate(encoder: Any, ids: Sequence[NDArray[np.int32]], progress: Progress = SILENT) -> Calibration:
+    """Run a Hugging Face encoder on token ids and measure the inputs of its linear layers, by layer name."""
+    found: Calibration = {}
+    for batch in progress.over(list(_batches(ids)), "calibrating"):
+        padded = pad_sequence(batch, batch_first=True, padding_value=encoder.config.pad_token_id)
+        real = pad_sequence([torch.ones(len(text), dtype=torch.bool) for text in batch], batch_first=True)
+        with torch.inference_mode(), _measuring(encoder, real, found):
+            encoder(input_ids=padded, attention_mask=real.long())
+    return found
+
+
+def _batches(ids: Sequence[NDArray[np.int32]]) -> Iterator[list[torch.Tensor]]:
+    """Batches of texts of similar lengths."""
+    batch: list[torch.Tensor] = []
+    for text in sorted(ids, key=len):
+        if batch and (len(batch) + 1) * len(text) > _BATCH_TOKENS:
+            yield batch
+            batch = []
+        batch.append(torch.from_numpy(text.astype(np.int64)))
+    yield batch
+
+
 @contextmanager
 def _measuring(encoder: Any, real: torch.Tensor, into: Calibration) -> Iterator[None]:
-    """Within the block the layers' inputs are counted at the tokens that are ``real``, bool [texts, tokens]."""
+    """Within the block, add the layers' inputs at the tokens that are ``real``, BOOL [texts, tokens]."""
 
     def measure(name: str) -> Any:
         def hook(_: Any, given: tuple[torch.Tensor, ...]) -> None:
             inputs = into.setdefault(name, Inputs.of_width(given[0].shape[-1]))
             inputs.add(given[0][real])
-            for text, its in zip(given[0], real, strict=True):
-                inputs.keep(text[its])
+            for text, tokens in zip(given[0], real, strict=True):
+                inputs.keep(text[tokens])
 
         return hook
 
@@ -106,25 +134,3 @@ def _measuring(encoder: Any, real: torch.Tensor, into: Calibration) -> Iterator[
     finally:
         for hook in hooks:
             hook.remove()
-
-
-def _batches(ids: Sequence[NDArray[np.int32]]) -> Iterator[list[torch.Tensor]]:
-    """Texts of like length together."""
-    batch: list[torch.Tensor] = []
-    for text in sorted(ids, key=len):
-        if batch and (len(batch) + 1) * len(text) > _TOKENS_TOGETHER:
-            yield batch
-            batch = []
-        batch.append(torch.from_numpy(text.astype(np.int64)))
-    yield batch
-
-
-def calibrate(encoder: Any, ids: Sequence[NDArray[np.int32]], progress: Progress = SILENT) -> Calibration:
-    """Run a Hugging Face encoder over token ids, and measure what each of its linear layers is given, by its name."""
-    found: Calibration = {}
-    for batch in progress.over(list(_batches(ids)), "calibrating"):
-        padded = pad_sequence(batch, batch_first=True, padding_value=encoder.config.pad_token_id)
-        real = pad_sequence([torch.ones(len(text), dtype=torch.bool) for text in batch], batch_first=True)
-        with torch.inference_mode(), _measuring(encoder, real, found):
-            encoder(input_ids=padded, attention_mask=real.long())
-    return found

@@ -1,4 +1,4 @@
-"""What an exported text model is held to: its original's answers, and the same answers in any batch."""
+"""Compares an exported text model with its original, and a text alone with the same text in a batch."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,15 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scripts.export_models.parity import Check
-from scripts.export_models.sessions import Infer
 
+# Of compared texts, in tokens.
 _LENGTHS = (3, 4, 7, 16, 60, 129, 500, 2048, 8192)
+# Of the difference between two float32 numbers that should be equal.
 _EXACT_LIMIT = 1e-5
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What ``precision`` may change: 1 - cosine of a vector, a score, and the share of pairs in another order."""
+    """What ``precision`` may change: a vector (1 - cosine), a score, and the share of pairs in another order."""
 
     precision: str
     cosine: float
@@ -32,18 +33,8 @@ Ids = list[NDArray[np.int32]]
 Run = Callable[[Ids], NDArray[np.float32]]
 
 
-def packed(infer: Infer) -> Run:
-    """A session of a packed graph as a function from the token ids of texts, given at once, to one row a text."""
-
-    def run(texts: Ids) -> NDArray[np.float32]:
-        lengths = np.array([len(text) for text in texts], np.int32)
-        return infer({"input_ids": np.concatenate(texts), "lengths": lengths})
-
-    return run
-
-
 def of_every_length(tokenizer: Any, longest: int, *, pair: bool) -> Ids:
-    """Random token ids of every length in turn, framed by the tokenizer's own special tokens."""
+    """Random texts of every length up to ``longest``, or pairs, with the tokenizer's special tokens."""
     rng = np.random.default_rng(20)
     framed = tokenizer("a", "b").input_ids if pair else tokenizer("a").input_ids
     special = set(tokenizer.all_special_ids)
@@ -61,20 +52,23 @@ def of_every_length(tokenizer: Any, longest: int, *, pair: bool) -> Ids:
 
 
 def batch_invariant(name: str, run: Run, texts: Ids) -> Check:
-    """The largest change of a row between a batch of its own and one with all the others."""
+    """The largest difference between a text's row alone and in a batch with all others."""
     together = run(texts)
     change = max(float(np.abs(run([text])[0] - row).max()) for text, row in zip(texts, together, strict=True))
     return Check(name, "text alone and in a batch", change, _EXACT_LIMIT)
 
 
 def exact(name: str, run: Run, texts: Ids, wanted: NDArray[np.float32]) -> Check:
-    """The largest difference of any number from the original's, ``wanted``."""
+    """The largest difference of any number from the original's answers, ``wanted``."""
     difference = float(np.abs(run(texts) - wanted).max())
     return Check(name, f"fp32: {len(texts)} texts to {max(map(len, texts))} tokens", difference, _EXACT_LIMIT)
 
 
 def close(name: str, limits: Limits, run: Run, texts: Ids, wanted: NDArray[np.float32]) -> list[Check]:
-    """How far a precision is from the original's ``wanted``, and how often it puts two texts in another order."""
+    """How far the answers are from the original's, ``wanted``, and how often two texts are in another order.
+
+    Answers are vectors [texts, width] or scores [pairs].
+    """
     got, precision = run(texts), limits.precision
     if got.ndim == 1:
         loss = Check(name, f"{precision}: score", float(np.abs(got - wanted).max()), limits.score)
@@ -88,6 +82,6 @@ def close(name: str, limits: Limits, run: Run, texts: Ids, wanted: NDArray[np.fl
 
 
 def disorder(wanted: NDArray[np.float32], got: NDArray[np.float32]) -> float:
-    """The share of pairs that two lists of scores [n] put in different orders (Kendall's distance)."""
+    """The share of pairs that two lists of scores [n] put in different orders (normalised Kendall tau distance)."""
     one, other = np.triu_indices(len(wanted), 1)
     return float(np.mean((wanted[one] < wanted[other]) != (got[one] < got[other])))

@@ -1,4 +1,4 @@
-"""The packed encoder for CUDA: fp16, and attention as one PackedMultiHeadAttention, since a Loop would synchronise."""
+"""The packed encoder for CUDA, in fp16. Attention is one PackedMultiHeadAttention, which only CUDA has."""
 
 import numpy as np
 from onnx import TensorProto
@@ -8,7 +8,7 @@ from scripts.export_models.text.encoder import PackedEncoder, Packing
 
 
 class CudaEncoder(PackedEncoder):
-    """Runs on CUDA alone: the CPU has no PackedMultiHeadAttention."""
+    """In fp16."""
 
     _float = np.float16
 
@@ -17,24 +17,27 @@ class CudaEncoder(PackedEncoder):
         return self._g.cast(super().build(ids, pack, first_token_only=first_token_only), TensorProto.FLOAT)
 
     def _lay_out(self, pack: Packing) -> None:
-        """What PackedMultiHeadAttention wants: each token's slot in the padded block, and running lengths.
+        """The last two inputs of PackedMultiHeadAttention, both INT32.
 
-        All in INT32: the block has a cell for each text and each token of the longest.
+        ``_token_offset`` [texts, longest] has the index of each real token in the padded batch, then those of the
+        padding. ``_cumulative_lengths`` [texts + 1] begins with 0.
         """
         g = self._g
-        lengths, text_of, place = (g.cast(each, TensorProto.INT32) for each in (pack.lengths, pack.text_of, pack.place))
+        lengths, text_of, positions = (
+            g.cast(each, TensorProto.INT32) for each in (pack.lengths, pack.text_of, pack.positions)
+        )
         zero, one = g.constant(0, np.int32), g.constant(1, np.int32)
         longest = g.op("ReduceMax", lengths, keepdims=1)
-        slots = g.op("Add", g.op("Mul", text_of, longest), place)
-        block = g.op("Mul", g.cast(g.op("Shape", lengths), TensorProto.INT32), longest)
-        every = g.op("Range", zero, g.op("Squeeze", block), one)
-        owner_length = g.op("Gather", lengths, g.op("Div", every, longest))
-        padding = g.op("Compress", every, g.op("GreaterOrEqual", g.op("Mod", every, longest), owner_length), axis=0)
+        real = g.op("Add", g.op("Mul", text_of, longest), positions)
+        size = g.op("Mul", g.cast(g.op("Shape", lengths), TensorProto.INT32), longest)
+        every = g.op("Range", zero, g.op("Squeeze", size), one)
+        length = g.op("Gather", lengths, g.op("Div", every, longest))
+        padding = g.op("Compress", every, g.op("GreaterOrEqual", g.op("Mod", every, longest), length), axis=0)
         shape = g.op("Concat", g.op("Shape", lengths), g.cast(longest, TensorProto.INT64), axis=0)
-        self._token_offset = g.op("Reshape", g.op("Concat", slots, padding, axis=0), shape)
+        self._token_offset = g.op("Reshape", g.op("Concat", real, padding, axis=0), shape)
         ends = g.op("CumSum", lengths, g.constant(0))
-        self._running = g.op("Concat", g.constant([0], np.int32), ends, axis=0)
+        self._cumulative_lengths = g.op("Concat", g.constant([0], np.int32), ends, axis=0)
 
-    def _attend(self, given: list[str], pack: Packing) -> str:
-        inputs = (*given, "", self._token_offset, self._running)
+    def _attend(self, query_key_value: list[str], pack: Packing) -> str:
+        inputs = (*query_key_value, "", self._token_offset, self._cumulative_lengths)
         return self._g.op("PackedMultiHeadAttention", *inputs, domain=MICROSOFT, num_heads=self._shape.heads)

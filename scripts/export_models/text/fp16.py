@@ -1,7 +1,7 @@
-"""What a text model in fp16 is held to: its graph's numbers, computed on a processor.
+"""Compares a text model in fp16 with its original on a processor.
 
-The graph is for CUDA alone: a processor has no PackedMultiHeadAttention. In the copy that is compared, plain operators
-do the same from the same token offsets and running lengths. How CUDA's kernels round is not checked.
+Processors have no PackedMultiHeadAttention. A copy of the graph computes it with plain operators from the same inputs.
+How CUDA's kernels round is not checked.
 """
 
 from pathlib import Path
@@ -15,27 +15,26 @@ from onnx import TensorProto, helper
 from scripts.export_models.graphs.builder import Graph
 from scripts.export_models.graphs.rewriting import attributes_of, replace_nodes
 from scripts.export_models.parity import Check
-from scripts.export_models.sessions import Arrays
-from scripts.export_models.text.checks import FP16, Ids, close, packed
+from scripts.export_models.text.checks import FP16, Ids, close
+from scripts.export_models.text.processor import MASKED
 
 _ATTENTION = "PackedMultiHeadAttention"
-# Where numbers grow; a sum of two that are within the limit is still within fp16.
+# The operators after which numbers can grow; a sum of two numbers within the limit is still within fp16.
 _GROWING = {"Gelu", "Gemm", "LayerNormalization"}
-# What fp16 ends at is 65,504: half of it is left to texts that nobody tried.
+# The largest fp16 is 65,504; half of it is left for other texts.
 _LARGEST_LIMIT = 65_504 / 2
-# Added to a score, it leaves nothing of it.
-_NEVER = -1e9
 
 
 def parity(name: str, written: Path, texts: Ids, wanted: NDArray[np.float32], threads: int) -> list[Check]:
-    """How far the graph in the file ``written``, given all texts at once, is from the original's ``wanted``, and its
-    largest number from fp16's end.
+    """Compare the graph in the file ``written`` on ``texts`` with the original's answers, ``wanted``.
+
+    The last check is of the largest number that it computes.
     """
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
-    # By default the search for the largest numbers comes last, and every tensor of every layer waits for it.
+    # By default the maxima are computed last, and every tensor of every layer is kept for them.
     options.execution_order = ort.ExecutionOrder.PRIORITY_BASED
-    # Beside the graph, whose weights it reads.
+    # It reads the weights beside the graph.
     copy = written.with_name("on-a-processor.onnx")
     onnx.save(on_a_processor(onnx.load(str(written), load_external_data=False)), str(copy))
     try:
@@ -44,20 +43,19 @@ def parity(name: str, written: Path, texts: Ids, wanted: NDArray[np.float32], th
         copy.unlink()
     largest = 0.0
 
-    def infer(inputs: Arrays) -> NDArray[np.float32]:
+    def run(texts: Ids) -> NDArray[np.float32]:
         nonlocal largest
+        lengths = np.array([len(text) for text in texts], np.int32)
         answer: NDArray[np.float32]
-        answer, largest = session.run(None, inputs)
+        answer, largest = session.run(None, {"input_ids": np.concatenate(texts), "lengths": lengths})
         return answer
 
-    found = close(name, FP16, packed(infer), texts, wanted)
+    found = close(name, FP16, run, texts, wanted)
     return [*found, Check(name, "fp16: largest activation", float(largest), _LARGEST_LIMIT)]
 
 
 def on_a_processor(model: onnx.ModelProto) -> onnx.ModelProto:
-    """``model`` with plain operators in the place of each packed attention, and one more output: the largest number of
-    all that it computes on the way, FP32 [].
-    """
+    """Replace each packed attention of ``model`` by plain operators, and add an output: the largest number, FP32 []."""
     g = Graph(prefix="plain_")
     largest = []
     for node in list(model.graph.node):
@@ -75,33 +73,33 @@ def on_a_processor(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _attention(g: Graph, node: onnx.NodeProto) -> None:
-    """Attention of texts that are padded to the longest, in fp32, as kernels compute within."""
-    *given, _, offsets, running = node.input
+    """Attention of padded texts in fp32, which CUDA's kernels compute in too."""
+    *query_key_value, _, offsets, cumulative = node.input
     heads = attributes_of(node)["num_heads"]
     first, second = g.constant([0]), g.constant([1])
-    edges = g.cast(running, TensorProto.INT64)
+    edges = g.cast(cumulative, TensorProto.INT64)
     begins = g.op("Slice", edges, first, g.constant([-1]))
     lengths = g.op("Sub", g.op("Slice", edges, second, g.constant([np.iinfo(np.int64).max])), begins)
     longest = g.size(offsets, 1)
     columns = g.op("Range", g.constant(0), g.op("Squeeze", longest), g.constant(1))
     real = g.op("Less", columns, g.op("Unsqueeze", lengths, second))
-    masked = g.op("Where", real, g.constant(0, np.float32), g.constant(_NEVER, np.float32))
-    places = g.op("Slice", g.op("Reshape", offsets, g.constant([-1])), first, g.size(given[0], 0))
-    places = g.op("Unsqueeze", g.cast(places, TensorProto.INT64), second)
+    masked = g.op("Where", real, g.constant(0, np.float32), g.constant(MASKED, np.float32))
+    indices = g.op("Slice", g.op("Reshape", offsets, g.constant([-1])), first, g.size(query_key_value[0], 0))
+    indices = g.op("Unsqueeze", g.cast(indices, TensorProto.INT64), second)
     rows = g.op("Mul", g.size(offsets, 0), longest)
     by_head = g.op("Concat", g.op("Shape", offsets), g.constant([heads, -1]), axis=0)
 
     def padded(x: str) -> str:
         """[tokens, width] as [texts, heads, longest, width of a head]."""
         zeros = g.op("ConstantOfShape", g.op("Concat", rows, g.size(x, 1), axis=0))
-        block = g.op("ScatterND", zeros, places, g.cast(x, TensorProto.FLOAT))
+        block = g.op("ScatterND", zeros, indices, g.cast(x, TensorProto.FLOAT))
         return g.op("Transpose", g.op("Reshape", block, by_head), perm=[0, 2, 1, 3])
 
-    query, key, value = map(padded, given)
+    query, key, value = map(padded, query_key_value)
     width = g.op("Sqrt", g.cast(g.size(query, 3), TensorProto.FLOAT))
     scores = g.op("Div", g.op("MatMul", query, g.op("Transpose", key, perm=[0, 1, 3, 2])), width)
     weights = g.op("Softmax", g.op("Add", scores, g.op("Unsqueeze", masked, g.constant([1, 2]))), axis=-1)
     attended = g.op("Transpose", g.op("MatMul", weights, value), perm=[0, 2, 1, 3])
     block = g.op("Reshape", attended, g.op("Concat", rows, g.constant([-1]), axis=0))
-    answer = g.op("GatherND", block, places)
+    answer = g.op("GatherND", block, indices)
     g.op("Cast", answer, output=node.output[0], to=TensorProto.FLOAT16)

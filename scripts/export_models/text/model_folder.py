@@ -1,4 +1,4 @@
-"""An exported text model: what is written for Triton, and what Triton makes of it on a processor."""
+"""The folder of an exported text model: how it is written, and how Triton runs it on a processor."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ from scripts.export_models.triton_code import triton_module
 
 
 def write(graph: onnx.ModelProto, precision: Precision, target: Path, **settings: Any) -> None:
-    """Put a graph into ``target`` with what there is to know of it."""
+    """Write a graph and its ``settings`` into ``target``."""
     save(graph, target / "model.onnx")
     for_processors = {} if precision == "fp16" else {"processor_flags": sorted(FAST_INT8)}
     settings |= {"precision": precision, **for_processors}
@@ -22,6 +22,6 @@ def write(graph: onnx.ModelProto, precision: Precision, target: Path, **settings
 
 
 def session(folder: Path, threads: int = 2) -> Run:
-    """The model in ``folder`` as a function from the token ids of texts to one row a text."""
+    """The model in ``folder`` as a function from the token ids of texts to one row per text."""
     run: Run = triton_module("m3_embedder", "texts").TextModel(folder, threads).compute
     return run

@@ -1,9 +1,11 @@
-"""Linear layers in int8: the arithmetic of preparing their weights, without a graph.
+"""Int8 weights of linear layers: the arithmetic that prepares them, without a graph.
 
-Activations are quantised at run time, each token by its own extremes, weights here. Three things keep the loss small:
-channels that are large in the inputs are scaled down and the weights up (SmoothQuant, Xiao et al. 2022) around the
-inputs' mean (Outlier Suppression+, Wei et al. 2023), the zero point follows the inputs' skew, and the rounding error of
-each weight is made good by the weights that are rounded after it (GPTQ, Frantar et al. 2022).
+Activations are quantised at run time, each token by its own extremes. Four things keep the loss small:
+
+- Channels that are large in the inputs are scaled down and their weights up (SmoothQuant, Xiao et al. 2022).
+- Before that, each channel's mean is subtracted (Outlier Suppression+, Wei et al. 2023).
+- The zero point follows the skew of the inputs.
+- Later weights compensate the rounding error of each weight (GPTQ, Frantar et al. 2022).
 """
 
 from dataclasses import dataclass
@@ -15,10 +17,11 @@ from numpy.typing import NDArray
 from scripts.export_models.graphs.linear import LARGEST, Linear
 from scripts.export_models.text.calibration import Inputs
 
-# Both were tried on texts that were held out: weaker damping fits the calibration's texts and loses on others.
+# Both were tuned on held-out texts: GPTQ with less damping fits the calibration texts and loses on others.
 _DAMPING = 0.3
+# SmoothQuant's alpha: the share of a channel's size that moves to the weights.
 _TO_WEIGHTS = np.float32(0.6)
-# Rows that are rounded one by one, so few that each stays in a cache and in one thread.
+# Input channels that GPTQ rounds one by one before it updates all others; so few stay in a cache.
 _BLOCK = 32
 _TINY = 1e-5
 
@@ -27,31 +30,32 @@ Array = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Smoothing:
-    """How inputs are prepared: ``(x - shift) / scale``, each [in]."""
+    """Prepares the inputs of a layer: ``(x - shift) / scale``, each [in]."""
 
     scale: Array
     shift: Array
 
-    def given(self, layer: Linear) -> Linear:
-        """The layer that takes prepared inputs and answers as ``layer`` does of plain ones."""
+    def of_inputs(self, layer: Linear) -> Linear:
+        """The layer that answers for prepared inputs as ``layer`` does for plain ones."""
         return Linear(layer.weight * self.scale[:, None], layer.bias + self.shift @ layer.weight)
 
-    def giving(self, layer: Linear) -> Linear:
-        """The layer whose outputs are ``layer``'s, prepared."""
+    def of_outputs(self, layer: Linear) -> Linear:
+        """The layer whose outputs are those of ``layer``, prepared."""
         return Linear(layer.weight / self.scale, (layer.bias - self.shift) / self.scale)
 
     def hessian(self, inputs: Inputs) -> NDArray[np.float64]:
-        """The Hessian of prepared inputs, from that of plain ones."""
+        """X'X/n of the prepared ``inputs``, [in, in]."""
         mean, shift = inputs.mean.astype(np.float64), self.shift.astype(np.float64)
         centred = inputs.hessian - np.outer(mean, shift) - np.outer(shift, mean) + np.outer(shift, shift)
         return centred / np.outer(self.scale, self.scale)
 
     def sample(self, inputs: Inputs) -> Array:
+        """The sampled tokens of ``inputs``, prepared, [tokens, in]."""
         return (inputs.sample - self.shift) / self.scale
 
 
 def smoothing(inputs: Inputs, weight: Array) -> Smoothing:
-    """Share each channel's size between inputs and ``weight`` [in, out], most of it to the weights."""
+    """SmoothQuant for ``weight`` [in, out]: each channel's size is divided between inputs and weights."""
     shift = inputs.mean
     abs_max = np.maximum(np.maximum(inputs.high - shift, shift - inputs.low), _TINY)
     size = np.maximum(np.abs(weight).max(axis=1), _TINY)
@@ -59,7 +63,7 @@ def smoothing(inputs: Inputs, weight: Array) -> Smoothing:
 
 
 def zero_point(sample: Array) -> int:
-    """The uint8 that stands for zero so that the scales of the tokens of ``sample`` [n, in] are smallest together."""
+    """The zero point of uint8 with the smallest mean squared scale over the tokens of ``sample`` [tokens, in]."""
     candidates = np.arange(8, 129)
     below = np.maximum(-sample.min(axis=1), 0)[:, None] / candidates
     above = np.maximum(sample.max(axis=1), 0)[:, None] / (255 - candidates)
@@ -67,9 +71,10 @@ def zero_point(sample: Array) -> int:
 
 
 def rounded(weight: Array, scales: Array, hessian: NDArray[np.float64]) -> NDArray[np.int8]:
-    """GPTQ: int8 [in, out], such that ``x @ (rounded * scales)`` is nearest for inputs of this ``hessian`` [in, in].
+    """GPTQ: the int8 [in, out] with which ``x @ (rounded * scales)`` is close to ``x @ weight``.
 
-    ``scales`` is [groups, out]. Inputs are rounded from the one with the largest diagonal to the smallest.
+    ``scales`` is [groups, out], ``hessian`` [in, in] is X'X/n of the inputs. The input with the largest diagonal is
+    rounded first.
     """
     order = np.argsort(-np.diag(hessian))
     scale = torch.from_numpy(np.repeat(scales, len(weight) // len(scales), axis=0)[order])
@@ -94,8 +99,8 @@ def rounded(weight: Array, scales: Array, hessian: NDArray[np.float64]) -> NDArr
 def cholesky_factor_of_inverse(matrix: torch.Tensor) -> torch.Tensor:
     """The upper triangular U [n, n] with ``U.T @ U`` the inverse of a positive definite matrix.
 
-    Turned about both axes, the lower root's inverse of the turned matrix is it: a tenth of the time of its inverse and
-    that one's root.
+    It is the flipped inverse of the Cholesky factor of the flipped matrix, which takes a tenth of the time of an
+    inverse and its Cholesky factor.
     """
     lower = torch.linalg.cholesky(matrix.flip(0, 1))
     return torch.linalg.solve_triangular(lower, torch.eye(len(lower), dtype=lower.dtype), upper=False).flip(0, 1)

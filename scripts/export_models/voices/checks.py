@@ -1,15 +1,16 @@
-"""What an exported voice is held to: the original's samples, for sentences of every length, with the same noise."""
+"""Compares the samples of an exported voice with the original's, for sentences of every length, with the same noise."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime as ort
 from numpy.typing import NDArray
 
 from scripts.export_models.graphs.rewriting import nodes_of
 from scripts.export_models.parity import Check
-from scripts.export_models.sessions import Arrays, Infer
 
 _UTTERANCES = 24
 _LONGEST = 300
@@ -17,14 +18,17 @@ _NOISE, _LENGTH, _DURATION_NOISE = 0.667, 1.0, 0.8
 _NOISES = ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
 _SEED = "seed"
 _LARGEST_DIFFERENCE = 1e-4
-# Where a rounding moves the length of a phoneme over its edge, the sound is another from there on.
+# Share of utterances. If rounding changes the length of a phoneme by a frame, all later samples differ.
 _OTHER_LENGTHS = 1 / _UTTERANCES
 
+# A model as a function from its inputs to its first output.
+Arrays = dict[str, NDArray[Any]]
+Infer = Callable[[Arrays], NDArray[np.float32]]
 Open = Callable[[], Infer]
 
 
 def utterances(symbols: Sequence[int], speakers: bool) -> list[Arrays]:
-    """The inputs of 24 sentences of 1 to 300 phoneme ids of ``symbols``, as they are served."""
+    """The inputs of 24 sentences with 1 to 300 phoneme ids of ``symbols`` and the scales of the product."""
     rng = np.random.default_rng(24)
     lengths = np.unique(np.geomspace(1, _LONGEST, _UTTERANCES + 4).astype(np.int64))[-_UTTERANCES:]
     scales = np.array([_NOISE, _LENGTH, _DURATION_NOISE], np.float32)
@@ -36,7 +40,7 @@ def utterances(symbols: Sequence[int], speakers: bool) -> list[Arrays]:
 
 
 def with_seeds(model: onnx.ModelProto, path: Path) -> None:
-    """Write a model to ``path`` that draws the same noise in each session, in the order of its calls."""
+    """Write a model to ``path`` with seeds, so that each session draws the same noise."""
     for number, node in enumerate(nodes_of(model, *_NOISES)):
         kept = [attribute for attribute in node.attribute if attribute.name != _SEED]
         del node.attribute[:]
@@ -44,8 +48,24 @@ def with_seeds(model: onnx.ModelProto, path: Path) -> None:
     onnx.save(model, path)
 
 
+def session(model: Path, threads: int) -> Infer:
+    """Load a model with ONNX Runtime."""
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads
+    loaded = ort.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+
+    def infer(inputs: Arrays) -> NDArray[np.float32]:
+        samples: NDArray[np.float32] = loaded.run(None, inputs)[0]
+        return samples
+
+    return infer
+
+
 def compare(name: str, spoken: Sequence[Arrays], original: Open, ours: Open) -> list[Check]:
-    """The largest difference of a sample over all utterances, and how many of these have another length."""
+    """The largest difference of a sample over all utterances, and the share of utterances of another length.
+
+    After an utterance of another length the noise differs, so both sessions begin again.
+    """
     differences: list[float] = []
     waiting = list(reversed(spoken))
     while waiting:
@@ -59,7 +79,7 @@ def compare(name: str, spoken: Sequence[Arrays], original: Open, ours: Open) -> 
 
 
 def _until_lengths_differ(waiting: list[Arrays], before: Infer, after: Infer) -> list[float]:
-    """Speak the last of ``waiting`` in turn, up to one that has another length: behind it the noise is another too."""
+    """Speak and remove the last of ``waiting`` one by one, up to and with the first that has another length."""
     found: list[float] = []
     while waiting:
         inputs = waiting.pop()

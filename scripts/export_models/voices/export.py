@@ -1,4 +1,4 @@
-"""Put Piper voices into the model repository, each with a configuration generated from the written file's shapes."""
+"""Exports Piper voices, each with a Triton configuration generated from the shapes of the written graph."""
 
 import json
 from collections.abc import Sequence
@@ -11,10 +11,10 @@ import onnxruntime as ort
 
 from scripts.export_models.checkpoints import SourceError, read_json
 from scripts.export_models.parity import Check
-from scripts.export_models.progress import ALONE, Conditions
-from scripts.export_models.sessions import Arrays, here
+from scripts.export_models.progress import SILENT, Progress
 from scripts.export_models.voices import checks, passes
 from scripts.export_models.ways import Way
+from scripts.machine import processors
 
 _KINDS = {"tensor(int64)": "TYPE_INT64", "tensor(float)": "TYPE_FP32"}
 _COMMENTS = {
@@ -46,10 +46,6 @@ version_policy {{ latest {{ num_versions: 1 }} }}
 _INSTANCES = 2
 
 
-class VoiceError(SourceError):
-    """A file that is no Piper voice."""
-
-
 def _line(tensor: Any, last: bool) -> str:
     dims = ", ".join(str(size) if isinstance(size, int) else "-1" for size in tensor.shape)
     comma = " " if last else ","
@@ -58,28 +54,28 @@ def _line(tensor: Any, last: bool) -> str:
 
 
 def config_text(name: str, session: Any) -> str:
-    """``config.pbtxt`` of a voice; output dimensions must equal the file's, which differ between Piper's exporters."""
+    """``config.pbtxt`` of a voice; its dimensions must equal the file's, which differ between Piper's exporters."""
     names = [tensor.name for tensor in session.get_inputs()]
     if names[:3] != ["input", "input_lengths", "scales"] or [o.name for o in session.get_outputs()] != ["output"]:
-        raise VoiceError(f"{name}: a Piper voice takes input, input_lengths and scales, this file takes {names}")
+        raise SourceError(f"{name}: a Piper voice takes input, input_lengths and scales, this file takes {names}")
     sides = {}
     for side, tensors in (("inputs", session.get_inputs()), ("outputs", session.get_outputs())):
         sides[side] = "\n".join(_line(tensor, tensor is tensors[-1]) for tensor in tensors)
     return _TEMPLATE.format(name=name, instances=_INSTANCES, **sides)
 
 
-def ways(name: str, source: Path, target: Path, conditions: Conditions = ALONE) -> list[Way]:
-    """How to put the voice ``source`` (``.onnx``, with ``.onnx.json`` beside it) into ``<target>/1``.
+def ways(name: str, source: Path, target: Path, progress: Progress = SILENT) -> list[Way]:
+    """The ways to write the voice ``source`` (``.onnx``, with ``.onnx.json`` beside it) into ``<target>/1``.
 
     Rewritten for the kernels and caches of processors, it sounds the same and takes half the time.
     """
 
     def rewritten() -> list[Check]:
         original, model = onnx.load(source), onnx.load(source)
-        passes.rewrite(model, conditions.progress)
+        passes.rewrite(model, progress)
         session, symbols = _write(name, model, source, target)
         spoken = checks.utterances(symbols, speakers=len(session.get_inputs()) > 3)
-        return _compared(name, original, model, spoken, conditions)
+        return _compared(name, original, model, spoken)
 
     def original() -> list[Check]:
         _write(name, onnx.load(source), source, target)
@@ -89,12 +85,12 @@ def ways(name: str, source: Path, target: Path, conditions: Conditions = ALONE) 
 
 
 def _write(name: str, model: onnx.ModelProto, source: Path, target: Path) -> tuple[Any, list[int]]:
-    """Write a voice's graph with what goes with it; the graph as a session, and the ids of its symbols."""
+    """Write a voice's graph, its configuration and its description; returns a session and the ids of its symbols."""
     voice = read_json(source.with_name(f"{source.name}.json"))
     folder = target / "1"
     folder.mkdir(parents=True, exist_ok=True)
     onnx.save(model, folder / "model.onnx")
-    # Of the graph that is served: ONNX Runtime may find another size of an axis in it than in the original's.
+    # ONNX Runtime may infer other sizes of axes from the rewritten graph than from the original.
     session = ort.InferenceSession(str(folder / "model.onnx"), providers=["CPUExecutionProvider"])
     (target / "config.pbtxt").write_text(config_text(name, session), encoding="utf-8")
     (folder / "voice.json").write_text(json.dumps(voice, ensure_ascii=False), encoding="utf-8")
@@ -102,12 +98,12 @@ def _write(name: str, model: onnx.ModelProto, source: Path, target: Path) -> tup
 
 
 def _compared(
-    name: str, original: onnx.ModelProto, model: onnx.ModelProto, spoken: Sequence[Arrays], conditions: Conditions
+    name: str, original: onnx.ModelProto, model: onnx.ModelProto, spoken: Sequence[checks.Arrays]
 ) -> list[Check]:
-    """Both with the same noise."""
+    """Compare both graphs with the same noise."""
     with TemporaryDirectory() as folder:
         paths = [Path(folder, "original.onnx"), Path(folder, "ours.onnx")]
         for each, path in zip((original, model), paths, strict=True):
             checks.with_seeds(each, path)
-        before, after = (lambda path=path: here(path, conditions.threads) for path in paths)
+        before, after = (lambda path=path: checks.session(path, processors()) for path in paths)
         return checks.compare(name, spoken, before, after)

@@ -1,10 +1,9 @@
-"""Convolutions over time as convolutions over pictures of height one, for which ONNX Runtime has its fast kernels.
+"""Turns convolutions over time into convolutions over pictures of height one, which ONNX Runtime computes faster.
 
-Its blocked NCHWc kernels take two-dimensional convolutions alone; a vocoder's are one-dimensional. Between them the
-tensors stay [batch, channels, 1, time], so that nothing is reordered back and forth. The numbers stay the same but for
-rounding.
+Its blocked NCHWc kernels take only two-dimensional convolutions; a vocoder's have one dimension. Between convolutions
+the tensors stay [batch, channels, 1, time], so nothing is reordered. Results change only by rounding.
 
-A sentence takes 1.2 times less time with this pass alone; the voice takes 60 MB more as it is loaded.
+This pass alone makes a sentence 1.2 times as fast. Loading the voice takes 60 MB more.
 """
 
 from collections.abc import Iterable
@@ -20,31 +19,29 @@ from scripts.export_models.graphs.rewriting import (
     attributes_of,
     constants_of,
     drop_unused,
-    nodes_of,
     read_by,
     replace_nodes,
 )
 
 _AXES = "convolutions_axes"
 _HEIGHT = 2
-# Attributes with a number for each dimension, and the number that the new one has.
+# Attributes with a number for each dimension, and the number for the new dimension.
 _BY_DIMENSION = {"kernel_shape": 1, "dilations": 1, "strides": 1, "output_padding": 0}
 
 
-def found(model: onnx.ModelProto) -> int:
-    """How many convolutions there are, over whatever."""
-    return len(nodes_of(model, *CONVOLUTIONS))
-
-
 def as_pictures(model: onnx.ModelProto) -> int:
-    """Rewrite a model in place, and answer how many convolutions it had."""
+    """Rewrite a model in place; returns how many convolutions it rewrote."""
     rewriting = _Pictures(model.graph)
     rewriting.run()
     return rewriting.count
 
 
 class _Pictures:
-    """``wide`` names for tensors [batch, channels, time] their forms [batch, channels, 1, time]."""
+    """Rewrites one graph.
+
+    ``_wide`` has the names of the forms [batch, channels, 1, time] of tensors [batch, channels, time]. ``_narrow`` has
+    the tensors whose plain form exists too.
+    """
 
     def __init__(self, graph: onnx.GraphProto) -> None:
         self._graph = graph
@@ -106,7 +103,7 @@ class _Pictures:
         self.count += 1
 
     def _flat(self, name: str) -> str:
-        """A convolution's weights [out, in, 1, time]."""
+        """The weights of a convolution as [out, in, 1, time]."""
         flat = f"{name}_flat"
         if flat not in self._constants:
             self._constants[flat] = np.expand_dims(self._constants[name], _HEIGHT)
@@ -117,7 +114,7 @@ class _Pictures:
         self._add(node, [self._wide.get(name, name) for name in node.input], attributes_of(node))
 
     def _squeeze(self, names: Iterable[str]) -> None:
-        """Make the plain form of those tensors that have only a wide one yet."""
+        """Add the plain form of those tensors that only have a wide form."""
         for name in names:
             if name in self._wide and name not in self._narrow:
                 self._narrow.add(name)

@@ -1,10 +1,10 @@
-"""The stages of a vocoder stretch by stretch, so that what goes from layer to layer stays in a processor's caches.
+"""Computes the stages of a vocoder stretch by stretch, so that the tensors between layers stay in a processor's caches.
 
-A stage is an upsampling convolution with all that follows it up to the next one. At audio's rate the tensors of one
-sentence are some 20 MB each, which makes every layer wait for memory. Each stretch is computed with as much of its
-neighbours as its convolutions reach, and that margin is cut off: the samples stay the same.
+A stage is an upsampling convolution and everything up to the next one. At the rate of audio, each tensor of a sentence
+has some 20 MB, so every layer would wait for memory. A stretch is computed with as much of its neighbours as its
+convolutions read, and this margin is cut off: the samples stay the same.
 
-Without this pass alone a sentence takes 15 % more time, and one of 10 s 190 MB more.
+Without this pass a sentence takes 15 % more time, and one of 10 s takes 190 MB more.
 """
 
 from dataclasses import dataclass, field
@@ -20,26 +20,20 @@ from scripts.export_models.graphs.rewriting import (
     attributes_of,
     channels_of,
     constants_of,
-    nodes_of,
     read_by,
     replace_nodes,
 )
 from scripts.export_models.voices.upsampling import steps
 
-# Of one stretch, behind the upsampling. At 32 channels it is half a megabyte, which two tensors of fit in a cache.
+# Samples of one stretch after the upsampling: at 32 channels half a megabyte, so two tensors fit in a cache.
 _SAMPLES = 4096
 _TIME = 3
 _UPSAMPLING = "ConvTranspose"
 
 
-def found(model: onnx.ModelProto) -> int:
-    """How many stages there are: each begins with a transposed convolution."""
-    return len(nodes_of(model, _UPSAMPLING))
-
-
 def in_stretches(model: onnx.ModelProto) -> int:
-    """Rewrite a model, whose convolutions are over pictures, in place, and answer how many stages it had."""
-    # A rewritten graph has copies of the nodes, so each stage is looked for in what the one before left.
+    """Rewrite a model over pictures in place; returns how many stages it rewrote."""
+    # Rewriting copies the nodes, so each stage is searched in the graph that the previous one left.
     outputs = [node.output[0] for node in model.graph.node if node.op_type == _UPSAMPLING]
     count = 0
     for output in outputs:
@@ -52,9 +46,9 @@ def in_stretches(model: onnx.ModelProto) -> int:
 
 @dataclass
 class _Stage:
-    """The ``nodes`` from tensor ``start`` to tensor ``end``, which has ``factor`` samples for each of ``start``.
+    """The ``nodes`` from tensor ``start`` to tensor ``end``, which has ``factor`` samples per sample of ``start``.
 
-    They depend on the sample of ``start`` they belong to and on as many before and after it as ``margins`` says.
+    ``margins`` are the numbers of samples of ``start`` before and after its own that a sample of ``end`` depends on.
     """
 
     start: str
@@ -68,7 +62,7 @@ class _Stage:
 
 
 def _stage(graph: onnx.GraphProto, upsampling: onnx.NodeProto) -> _Stage | None:
-    """The stage that begins with a node, if it is one whose samples depend on their surroundings alone."""
+    """The stage that begins with a node, or None if its samples depend on more than their neighbours."""
     constants = constants_of(graph)
     if upsampling.op_type != _UPSAMPLING or upsampling.input[1] not in constants:
         return None
@@ -78,27 +72,27 @@ def _stage(graph: onnx.GraphProto, upsampling: onnx.NodeProto) -> _Stage | None:
         return None
     stride, pad = shape
     stage = _Stage(upsampling.input[0], stride, nodes=[upsampling])
-    reach = {upsampling.output[0]: (0, 0)}
+    fields = {upsampling.output[0]: (0, 0)}
     for node in graph.node:
         inputs = [name for name in node.input if name not in constants]
-        if not inputs or not all(name in reach for name in inputs):
+        if not inputs or not all(name in fields for name in inputs):
             continue
-        own = _own_reach(node, constants)
+        own = _receptive_field(node, constants)
         if own is not None:
-            before, after = (max(reach[name][side] for name in inputs) for side in (0, 1))
-            reach[node.output[0]] = (before + own[0], after + own[1])
+            before, after = (max(fields[name][side] for name in inputs) for side in (0, 1))
+            fields[node.output[0]] = (before + own[0], after + own[1])
             stage.nodes.append(node)
     ends = _read_outside(graph, stage)
     if len(ends) != 1:
         return None
     stage.end = ends.pop()
-    before, after = reach[stage.end]
+    before, after = fields[stage.end]
     stage.margins = (-(-(before + size - 1 - pad) // stride), -(-(after + pad) // stride))
     return stage
 
 
-def _own_reach(node: onnx.NodeProto, constants: dict[str, NDArray[Any]]) -> tuple[int, int] | None:
-    """How far a node looks back and ahead; nothing for one that may look anywhere or changes the length."""
+def _receptive_field(node: onnx.NodeProto, constants: dict[str, NDArray[Any]]) -> tuple[int, int] | None:
+    """How many samples a node reads before and after its own; None if it reads any or changes the length."""
     if node.op_type in ELEMENTWISE:
         single = all(constants[name].size == 1 for name in node.input if name in constants)
         return (0, 0) if single else None
@@ -111,13 +105,13 @@ def _own_reach(node: onnx.NodeProto, constants: dict[str, NDArray[Any]]) -> tupl
 
 
 def _read_outside(graph: onnx.GraphProto, stage: _Stage) -> set[str]:
-    """Which of the stage's tensors others read."""
+    """The tensors of the stage that nodes outside it read."""
     read = {name for node in graph.node if not stage.holds(node) for name in read_by(node)}
     return {node.output[0] for node in stage.nodes} & (read | {output.name for output in graph.output})
 
 
 def _rewrite(graph: onnx.GraphProto, stage: _Stage) -> None:
-    """Put a loop in the place of the stage's nodes."""
+    """Replace the nodes of a stage by a loop over stretches."""
     g = Graph(prefix=f"{stage.end}_")
     each = max(1, _SAMPLES // stage.factor)
     count = g.op(
@@ -138,8 +132,8 @@ def _rewrite(graph: onnx.GraphProto, stage: _Stage) -> None:
 
     g.op("Identity", g.collect("stretch", count, stretch, axis=_TIME), output=stage.end)
     (body,) = (attribute.g for node in g.nodes for attribute in node.attribute if attribute.name == "body")
-    _tell_lengths(graph, stage, body)
-    _keep_inside(graph, stage, body)
+    _declare_lengths(graph, stage, body)
+    _move_weights(graph, stage, body)
     last = max(index for index, node in enumerate(graph.node) if stage.holds(node))
     nodes: list[onnx.NodeProto] = []
     for index, node in enumerate(graph.node):
@@ -159,8 +153,8 @@ def _renamed(node: onnx.NodeProto, names: dict[str, str]) -> onnx.NodeProto:
     return copy
 
 
-def _keep_inside(graph: onnx.GraphProto, stage: _Stage, body: onnx.GraphProto) -> None:
-    """Move the stage's weights into the loop: ONNX Runtime lays out those of convolutions that it finds beside them."""
+def _move_weights(graph: onnx.GraphProto, stage: _Stage, body: onnx.GraphProto) -> None:
+    """Move the stage's weights into the loop, where ONNX Runtime reorders those of convolutions when it loads them."""
     read = {name for node in stage.nodes for name in node.input}
     others = {name for node in graph.node if not stage.holds(node) for name in read_by(node)}
     body.initializer.extend(weight for weight in graph.initializer if weight.name in read - others)
@@ -169,8 +163,8 @@ def _keep_inside(graph: onnx.GraphProto, stage: _Stage, body: onnx.GraphProto) -
     graph.initializer.extend(kept)
 
 
-def _tell_lengths(graph: onnx.GraphProto, stage: _Stage, body: onnx.GraphProto) -> None:
-    """Give all of the stage's tensors one length: only what it knows to be as long does ONNX Runtime add in passing."""
+def _declare_lengths(graph: onnx.GraphProto, stage: _Stage, body: onnx.GraphProto) -> None:
+    """Give all tensors of the stage one length: ONNX Runtime fuses an addition only of known, equal lengths."""
     channels, length = channels_of(graph), f"{stage.end}_length"
     for node in stage.nodes:
         name = node.output[0]

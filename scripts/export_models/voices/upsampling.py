@@ -1,9 +1,9 @@
-"""A transposed convolution as a plain one, whose channels hold the samples that come to lie next to each other.
+"""Turns a transposed convolution into a plain one, whose channels are the output samples next to each other.
 
-ONNX Runtime's blocked layout does not know transposed convolutions: it multiplies matrices and adds what overlaps up in
-a second pass. Where a kernel is as long as a few strides, each stride of samples is a product of the same few inputs.
+ONNX Runtime has no blocked kernel for transposed convolutions: it multiplies matrices and adds overlaps in a second
+pass. If the kernel is a few strides long, each stride of output samples depends on the same few inputs.
 
-Without this pass alone a sentence takes 6 % more time, and no other memory.
+Without this pass a sentence takes 6 % more time, and the same memory.
 """
 
 import numpy as np
@@ -11,25 +11,23 @@ import onnx
 from numpy.typing import NDArray
 
 from scripts.export_models.graphs.builder import Graph
-from scripts.export_models.graphs.rewriting import attributes_of, nodes_of, replace_each
+from scripts.export_models.graphs.rewriting import attributes_of, replace_each
 
 _TIME = 2
 
 Array = NDArray[np.float32]
 
 
-def found(model: onnx.ModelProto) -> int:
-    """How many transposed convolutions there are."""
-    return len(nodes_of(model, "ConvTranspose"))
-
-
 def interleaved(model: onnx.ModelProto) -> int:
-    """Rewrite a model over pictures in place, and answer how many transposed convolutions it had."""
+    """Rewrite a model over pictures in place; returns how many transposed convolutions it rewrote."""
     return replace_each(model, "ConvTranspose", _rewritten)
 
 
 def steps(node: onnx.NodeProto, size: int) -> tuple[int, int] | None:
-    """Stride and first padding of a transposed convolution that makes ``stride`` samples of each one."""
+    """Stride and first padding of a transposed convolution with kernel ``size``; None unless it multiplies the length.
+
+    It must give exactly ``stride`` output samples per input sample.
+    """
     attributes = attributes_of(node)
     stride = attributes.get("strides", [1])[-1]
     before, after = attributes.get("pads", [0] * 4)[1::2]
@@ -39,7 +37,7 @@ def steps(node: onnx.NodeProto, size: int) -> tuple[int, int] | None:
 
 
 def _rewritten(node: onnx.NodeProto, weights: dict[str, Array]) -> Graph | None:
-    """``stride`` samples for each one that comes in, of which ``size / stride`` make each of them."""
+    """The plain convolution, or None if the node has another form."""
     kernel = weights[node.input[1]]
     if kernel.ndim != 4 or kernel.shape[2] != 1:
         return None
@@ -53,11 +51,11 @@ def _rewritten(node: onnx.NodeProto, weights: dict[str, Array]) -> Graph | None:
 
 
 def _convolution(node: onnx.NodeProto, stride: int, cut: int, kernel: Array, bias: Array | None = None) -> Graph:
-    """The nodes in the place of one with a ``kernel`` [in, out, 1, size], whose first ``cut`` samples are left out."""
+    """The nodes that replace one with a ``kernel`` [in, out, 1, size]; the first ``cut`` output samples are dropped."""
     g = Graph(prefix=f"{node.output[0]}_")
     inputs, outputs, _, size = kernel.shape
     taps = size // stride
-    # The last tap meets the newest input: the kernel of a convolution runs the other way.
+    # The last tap meets the newest input: the kernel of a plain convolution runs the other way.
     phases = kernel.reshape(inputs, outputs, taps, stride)[:, :, ::-1].transpose(3, 1, 0, 2)
     weights = [g.weight(phases.reshape(stride * outputs, inputs, 1, taps), "phases")]
     if bias is not None:

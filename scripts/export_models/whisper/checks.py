@@ -1,8 +1,8 @@
-"""What an exported Whisper is held to: what its original in ``transformers`` makes of recordings of people.
+"""Compares an exported Whisper with its original in ``transformers``, on recordings of people.
 
-Two things are compared: the words that both hear, and the encoder's outputs. In int8 an encoder may lose what int8
-loses and no more: the original is run again with its linear layers' weights and inputs rounded as the export rounds
-them, and the export's error must be that one's.
+The words that both hear and the encoder's outputs are compared. In int8, the encoder may lose what int8 loses: the
+original runs again with the weights and inputs of its linear layers rounded to int8, and the export's error must be
+about as large.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,15 +21,15 @@ from transformers import WhisperFeatureExtractor, WhisperForConditionalGeneratio
 from client.recordings import SAMPLE_RATE, recordings, words
 from scripts.export_models.checkpoints import read_json
 from scripts.export_models.parity import Check, not_checked
-from scripts.export_models.progress import ALONE, Conditions
+from scripts.export_models.progress import SILENT, Progress
 from scripts.export_models.whisper.served import recognizer_module
+from scripts.machine import processors
 
-# Between two recordings of a window.
+# Between two recordings in a window.
 _PAUSE_SECONDS = 0.5
 _MOST_TOKENS = 200
 _INT8 = "int8"
-# The largest relative error of an encoder's output by what its weights are kept in. Float32 differs by the order of
-# additions, the others by their rounding of weights.
+# The largest relative error of the encoder's output, by the type of its weights.
 _ENCODER_LIMITS = {"float32": 1e-4, "float16": 5e-3, "int16": 5e-3, "bfloat16": 3e-2}
 _INT8_EXCESS_LIMIT = 1.15
 _WORD_ERROR_LIMIT = 0.03
@@ -39,7 +39,7 @@ Float = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Spoken:
-    """A window of recordings in one language, and what is said in it."""
+    """A window of recordings in one language, and the words in it."""
 
     language: str
     text: str
@@ -48,23 +48,23 @@ class Spoken:
 
 @dataclass(frozen=True)
 class Heard:
-    """What comes of a window: the encoder's output [frames, width], and the text."""
+    """The encoder's output [frames, width] for a window, and the text."""
 
     encoded: Float
     text: str
 
 
-def compare(source: Path, target: Path, name: str, compute_type: str, conditions: Conditions = ALONE) -> list[Check]:
-    """How far an export in ``target`` is from its original, on recordings in five languages."""
+def compare(source: Path, target: Path, name: str, compute_type: str, progress: Progress = SILENT) -> list[Check]:
+    """Compare the export in ``target`` with its original in ``source``, on recordings in five languages."""
     used = _on_a_processor(compute_type)
     extractor = WhisperFeatureExtractor.from_pretrained(source)
     settings = read_json(target / "quartet.json")
     windows = [each for each in spoken_windows(extractor.chunk_length) if each.language in settings["languages"]]
-    # All answers, before the original is loaded, which takes enough memory alone.
-    ours = _heard(target, used, windows, conditions)
+    # Before the original is loaded, to save memory.
+    ours = _heard(target, used, windows, progress)
     original = _Original(source, extractor)
     theirs, rounding = [], []
-    for window in conditions.progress.over(windows, "comparing windows"):
+    for window in progress.over(windows, "comparing windows"):
         theirs.append(original.hear(window))
         if used.startswith(_INT8):
             rounding.append(_error(original.encode_in_int8(window), theirs[-1].encoded))
@@ -83,7 +83,7 @@ def compare(source: Path, target: Path, name: str, compute_type: str, conditions
 
 
 def spoken_windows(seconds: float) -> list[Spoken]:
-    """All recordings of people, as many in a row as fit into a window of so many seconds."""
+    """The recordings of people, as many of a language in each window of ``seconds`` as fit."""
     pause = np.zeros(int(_PAUSE_SECONDS * SAMPLE_RATE), np.float32)
     windows: list[Spoken] = []
     for recording in recordings():
@@ -98,14 +98,14 @@ def spoken_windows(seconds: float) -> list[Spoken]:
     return windows
 
 
-def _heard(target: Path, used: str, windows: Sequence[Spoken], conditions: Conditions) -> list[Heard]:
+def _heard(target: Path, used: str, windows: Sequence[Spoken], progress: Progress) -> list[Heard]:
     module = recognizer_module()
-    recognizer = module.Recognizer(target, compute_type=used, threads=conditions.threads)
+    recognizer = module.Recognizer(target, compute_type=used, threads=processors())
     heard = []
-    for window in conditions.progress.over(windows, "transcribing windows"):
-        its = module.Window(window.audio, language=window.language)
-        (transcript,) = recognizer.transcribe([its])
-        heard.append(Heard(recognizer.encoder_output(its), "".join(word.text for word in transcript.words)))
+    for window in progress.over(windows, "transcribing windows"):
+        audio = module.Window(window.audio, language=window.language)
+        (transcript,) = recognizer.transcribe([audio])
+        heard.append(Heard(recognizer.encoder_output(audio), "".join(word.text for word in transcript.words)))
     return heard
 
 
@@ -113,10 +113,8 @@ class _Original:
     """A checkpoint in ``transformers``, in float32."""
 
     def __init__(self, source: Path, extractor: WhisperFeatureExtractor) -> None:
-        self._extractor, self._tokenizer = (
-            extractor,
-            WhisperTokenizerFast(tokenizer_file=str(source / "tokenizer.json")),
-        )
+        self._extractor = extractor
+        self._tokenizer = WhisperTokenizerFast(tokenizer_file=str(source / "tokenizer.json"))
         self._model = WhisperForConditionalGeneration.from_pretrained(source).float().eval()
 
     def hear(self, window: Spoken) -> Heard:
@@ -125,15 +123,15 @@ class _Original:
         return Heard(encoded.last_hidden_state[0].numpy(), self._tokenizer.decode(tokens, skip_special_tokens=True))
 
     def encode_in_int8(self, window: Spoken) -> Float:
-        """The encoder's output [frames, width] where each of its linear layers computes in int8."""
+        """The encoder's output [frames, width] if its linear layers compute in int8."""
         with rounded_to_int8(self._model.model.encoder):
             output: Float = self._encode(window).last_hidden_state[0].numpy()
         return output
 
     def _encode(self, window: Spoken) -> Any:
-        its = self._extractor(window.audio, sampling_rate=SAMPLE_RATE, return_tensors="pt")
+        features = self._extractor(window.audio, sampling_rate=SAMPLE_RATE, return_tensors="pt").input_features
         with torch.inference_mode():
-            return self._model.model.encoder(its.input_features)
+            return self._model.model.encoder(features)
 
 
 def _encoder_check(name: str, label: str, compute_type: str, errors: list[float], rounding: list[float]) -> Check:
@@ -144,22 +142,20 @@ def _encoder_check(name: str, label: str, compute_type: str, errors: list[float]
 
 
 def _on_a_processor(compute_type: str) -> str:
-    """What an export is run in to compare it, where there is a processor alone."""
+    """The compute type in which an export is compared on a processor."""
     if compute_type in ctranslate2.get_supported_compute_types("cpu"):
         return compute_type
     return _INT8 if compute_type.startswith(_INT8) else "float32"
 
 
 def _error(output: Float, wanted: Float) -> float:
-    """The length of the difference of an encoder output from the wanted one, relative to that one's."""
+    """The relative error of an encoder output, by Euclidean norms."""
     return float(np.linalg.norm(output - wanted) / np.linalg.norm(wanted))
 
 
 @contextmanager
 def rounded_to_int8(encoder: torch.nn.Module) -> Iterator[None]:
-    """Within the block ``encoder`` computes as int8 does: each row of a linear layer's inputs and each of its weights'
-    columns is rounded to 255 steps.
-    """
+    """Within the block, round each row of the inputs and each column of the weights of linear layers to 255 steps."""
     hooks = [
         hook
         for layer in encoder.modules()
@@ -174,11 +170,11 @@ def rounded_to_int8(encoder: torch.nn.Module) -> Iterator[None]:
 
 
 def _rounding_hooks(layer: torch.nn.Linear, weight: torch.Tensor) -> tuple[Any, Any]:
-    """The layer's weights are rounded for as long as it computes: all of a large encoder's would be 2.5 GB more."""
+    """Round the weights only while the layer computes: rounding all of a large encoder's would take 2.5 GB more."""
 
     def begin(_: Any, given: tuple[torch.Tensor]) -> tuple[torch.Tensor]:
-        layer.weight.data = _in_steps(weight)
-        return (_in_steps(given[0]),)
+        layer.weight.data = _rounded(weight)
+        return (_rounded(given[0]),)
 
     def end(*_: Any) -> None:
         layer.weight.data = weight
@@ -186,21 +182,20 @@ def _rounding_hooks(layer: torch.nn.Linear, weight: torch.Tensor) -> tuple[Any, 
     return layer.register_forward_pre_hook(begin), layer.register_forward_hook(end, always_call=True)
 
 
-def _in_steps(rows: torch.Tensor) -> torch.Tensor:
-    step = rows.abs().amax(dim=-1, keepdim=True).clamp_min(1e-12) / 127
-    return torch.round(rows / step) * step
+def _rounded(rows: torch.Tensor) -> torch.Tensor:
+    scale = rows.abs().amax(dim=-1, keepdim=True).clamp_min(1e-12) / 127
+    return torch.round(rows / scale) * scale
 
 
 def reference_tokens(model: Any, encoded: Any, language: str) -> list[int]:
-    """The likeliest text tokens one after another, by a model in ``transformers`` and Whisper's rules for them.
+    """Greedy decoding by a model in ``transformers`` with Whisper's rules; returns the text tokens.
 
-    ``encoded`` is what the model's encoder gave for a window; the model's own ``generate`` would decode windows of its
-    own choice.
+    ``encoded`` is the encoder's output for a window. The model's own ``generate`` would choose windows by itself.
     """
     rules = model.generation_config
     start, end, task = rules.decoder_start_token_id, rules.eos_token_id, rules.task_to_id["transcribe"]
     bias = torch.zeros(model.config.vocab_size)
-    # Behind the end token there are only special ones and times.
+    # The tokens after the end token are special ones and times.
     bias[rules.suppress_tokens] = bias[end + 1 :] = -torch.inf
     first = bias.clone()
     first[rules.begin_suppress_tokens] = -torch.inf
@@ -219,7 +214,7 @@ def reference_tokens(model: Any, encoded: Any, language: str) -> list[int]:
 
 
 def _word_error(wanted: Sequence[Sequence[str]], found: Sequence[Sequence[str]]) -> float:
-    """The words to put in, take out or change, as a share of those wanted."""
+    """The words to insert, remove or replace, as a share of those wanted."""
     counted = jiwer.process_words([" ".join(each) for each in wanted], [" ".join(each) for each in found])
     errors = counted.substitutions + counted.deletions + counted.insertions
     return errors / max(1, sum(map(len, wanted)))

@@ -1,4 +1,4 @@
-"""Whisper's decoder for OpenVINO, a step at a time, with its weights in int8."""
+"""Whisper's decoder for OpenVINO, which runs step by step and has int8 weights."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,25 +10,25 @@ from openvino.op.util import Variable, VariableInfo
 
 from scripts.export_models.whisper.layers import Layers, dequantised, in_int8, joined, model, named_input
 
-# The likeliest tokens that a step answers for each row: a search of a beam of N looks at N + 1.
+# The likeliest next tokens that a step returns for each row; a search with beam N reads N + 1.
 CANDIDATES = 10
 
 
 def whisper_decoder(config: Any, state: dict[str, Any], alignment_heads: Sequence[Sequence[int]]) -> ov.Model:
-    """``tokens`` INT32 [rows, new] at ``positions`` INT32 [new] to what may follow the last of them.
+    """``tokens`` INT32 [rows, new] at ``positions`` INT32 [new] to the scores of the token after them.
 
-    A window has one row or several, side by side, for the hypotheses of a search. ``keys.N`` and ``values.N`` FP32
-    [windows, heads, frames, width of a head] are what the encoder gives for layer N. Keys and values of earlier tokens
-    are the model's state: row R goes on from row ``parents`` INT32 [rows] R of the step before. ``mask`` FP32
-    [new, past + new] is added to the scores of attention to tokens, and ``bias`` FP32 [vocabulary] to those of the next
-    token. Outputs, all FP32 but for ``candidates`` INT32:
+    Each window has the same number of rows, next to each other, for the hypotheses of a search. ``keys.N`` and
+    ``values.N`` FP32 [windows, heads, frames, width of a head] are the encoder's outputs for layer N. Keys and values
+    of earlier tokens are the model's state: row R continues row ``parents[R]`` INT32 [rows] of the previous step.
+    ``mask`` FP32 [new, past + new] is added to the scores of self-attention, ``bias`` FP32 [vocabulary] to the logits.
+    Outputs are FP32, except ``candidates`` INT32:
 
     - ``logits`` [rows, vocabulary], without the bias,
-    - ``scores`` and ``candidates`` [rows, 10], the highest with the bias, in order, and ``log_sum`` [rows, 1] by which
-      they become log probabilities,
-    - ``queries`` [rows, alignment heads, new, width of a head], which tell where in the window the tokens are.
+    - ``scores`` and ``candidates`` [rows, 10], the highest logits with the bias, in order; minus ``log_sum`` [rows, 1]
+      they are log probabilities,
+    - ``queries`` [rows, alignment heads, new, width of a head], which show where in the window the tokens are.
 
-    ``state`` is the state dict of a ``WhisperModel``, whose token embedding is its last layer too; ``alignment_heads``
+    ``state`` is the state dict of a ``WhisperModel``, whose token embedding is also its last layer; ``alignment_heads``
     are pairs of layer and head.
     """
     decoder = _Decoder(config.decoder_attention_heads, config.d_model, state, alignment_heads)
@@ -36,7 +36,7 @@ def whisper_decoder(config: Any, state: dict[str, Any], alignment_heads: Sequenc
 
 
 class _Decoder(Layers):
-    """Builds one decoder."""
+    """Builds a decoder."""
 
     def __init__(self, heads: int, width: int, state: dict[str, Any], aligned: Sequence[Sequence[int]]) -> None:
         super().__init__(heads, width, state)
@@ -57,8 +57,8 @@ class _Decoder(Layers):
     def model(self, layers: int) -> ov.Model:
         words, scales = in_int8(self.weight("decoder.embed_tokens.weight"))
         x = op.multiply(op.convert(op.gather(words, self._tokens, 0), np.float32), op.gather(scales, self._tokens, 0))
-        places = op.gather(self.weight("decoder.embed_positions.weight"), self._input("positions", [-1], np.int32), 0)
-        x = op.add(x, places)
+        table = self.weight("decoder.embed_positions.weight")
+        x = op.add(x, op.gather(table, self._input("positions", [-1], np.int32), 0))
         for layer in range(layers):
             x = self._layer(x, f"decoder.layers.{layer}", layer)
         last = op.gather(self.norm(x, "decoder.layer_norm"), -1, 1)
@@ -77,32 +77,33 @@ class _Decoder(Layers):
         return model("decoder", self._inputs, outputs, self._earlier)
 
     def _layer(self, x: Any, name: str, layer: int) -> Any:
-        """Attention to the tokens, attention to the encoder's output, and feed-forward."""
-        its = self.norm(x, f"{name}.self_attn_layer_norm")
-        query, key, value = (self.split(self.linear(its, f"{name}.self_attn.{part}_proj")) for part in "qkv")
+        """Self-attention, attention to the encoder's output, and feed-forward."""
+        inner = self.norm(x, f"{name}.self_attn_layer_norm")
+        query, key, value = (self.split(self.linear(inner, f"{name}.self_attn.{part}_proj")) for part in "qkv")
         keys, values = self._with_earlier("keys", key, layer), self._with_earlier("values", value, layer)
         attended = op.scaled_dot_product_attention(query, keys, values, self._mask)
         x = op.add(x, self.linear(joined(attended), f"{name}.self_attn.out_proj"))
-        its = self.norm(x, f"{name}.encoder_attn_layer_norm")
-        attended = self._hear(self.linear(its, f"{name}.encoder_attn.q_proj"), layer)
+        inner = self.norm(x, f"{name}.encoder_attn_layer_norm")
+        attended = self._cross_attention(self.linear(inner, f"{name}.encoder_attn.q_proj"), layer)
         x = op.add(x, self.linear(attended, f"{name}.encoder_attn.out_proj"))
         inner = self.linear(self.norm(x, f"{name}.final_layer_norm"), f"{name}.fc1")
         return op.add(x, self.linear(op.gelu(inner, "ERF"), f"{name}.fc2"))
 
     def _with_earlier(self, name: str, new: Any, layer: int) -> Any:
+        """The keys or values of the earlier tokens and the ``new`` ones, which become the state."""
         info = VariableInfo()
         info.variable_id = f"{name}.{layer}"
         info.data_shape, info.data_type = ov.PartialShape([-1, self.heads, -1, self.head_width]), ov.Type.f32
         variable = Variable(info)
         rows = op.gather(op.shape_of(self._parents), [0], 0)
-        nothing = op.concat([rows, np.array([self.heads, 0, self.head_width], np.int64)], 0)
-        earlier = op.read_value(op.broadcast(np.float32(0), nothing), variable)
+        empty = op.concat([rows, np.array([self.heads, 0, self.head_width], np.int64)], 0)
+        earlier = op.read_value(op.broadcast(np.float32(0), empty), variable)
         together = op.concat([op.gather(earlier, self._parents, 0), new], 2)
         self._earlier.append(op.assign(together, variable))
         return together
 
-    def _hear(self, query: Any, layer: int) -> Any:
-        """Attention of a window's rows, [rows, new, width], to its keys and values, which are read once for all."""
+    def _cross_attention(self, query: Any, layer: int) -> Any:
+        """Attention of ``query`` [rows, new, width] to the window; its rows read the keys and values together, once."""
         keys = self._input(f"keys.{layer}", [-1, self.heads, -1, self.head_width])
         values = self._input(f"values.{layer}", [-1, self.heads, -1, self.head_width])
         if layer in self._aligned:

@@ -1,9 +1,9 @@
 """Whisper's encoder for OpenVINO, with its matrix products in int8.
 
-Each row of activations is quantised by its own extremes while it runs, each row of weights by its own here, as
-CTranslate2 does it in int8. OpenVINO multiplies integers where it meets a fake quantisation within fixed bounds; so
-each row is divided by its own scale before, and what comes of it multiplied by that scale. All else is computed in what
-the processor has: bfloat16 in hardware, or float32.
+Each row of activations is quantised at run time by its own extremes, each row of weights at export, as in CTranslate2.
+OpenVINO multiplies integers only after a fake quantisation with fixed bounds, so each row is divided by its scale
+before, and the product is multiplied by it. Everything else is computed in bfloat16 if the processor has it, else in
+float32.
 """
 
 from dataclasses import dataclass
@@ -16,17 +16,18 @@ from openvino import opset15 as op
 from scripts.export_models.progress import SILENT, Progress
 from scripts.export_models.whisper.layers import Layers, dequantised, in_int8, joined, model, named_input
 
+# Rows of zeros must not be divided by zero.
 _LEAST_SCALE = 1e-9
-_MIDDLE = 128
-# What GELU gives is 0.17 below zero at most, and far above it. Twice and half of this lose more on the demo's Whisper.
-_LOW = 16
+# Zero points: of activations around zero, and of GELU's output, which is at least -0.17. For the latter, 8 and 32 lose
+# more on the demo's Whisper.
+_MIDDLE, _LOW = 128, 16
 
 
 def whisper_encoder(config: Any, state: dict[str, Any], progress: Progress = SILENT) -> ov.Model:
     """``features`` FP32 [1, mel bins, 2 x frames] of one window to ``encoded`` FP32 [1, frames, width].
 
-    Beside it ``keys.N`` and ``values.N`` [1, heads, frames, width of a head], which layer N of the decoder attends to;
-    the keys are divided by the root of their width. ``state`` is the state dict of a ``WhisperModel``.
+    Further outputs are ``keys.N`` and ``values.N`` [1, heads, frames, width of a head] for layer N of the decoder; the
+    keys are divided by the square root of their width. ``state`` is the state dict of a ``WhisperModel``.
     """
     encoder = _Encoder(config.encoder_attention_heads, config.d_model, state)
     features = named_input("features", [1, config.num_mel_bins, 2 * config.max_source_positions])
@@ -36,7 +37,7 @@ def whisper_encoder(config: Any, state: dict[str, Any], progress: Progress = SIL
     outputs = {"encoded": encoder.norm(x, "encoder.layer_norm")}
     frames = _quantised(outputs["encoded"], _MIDDLE)
     for layer in range(config.decoder_layers):
-        key, value = (encoder.attended_to(frames, f"decoder.layers.{layer}.encoder_attn.{part}_proj") for part in "kv")
+        key, value = (encoder.heads_of(frames, f"decoder.layers.{layer}.encoder_attn.{part}_proj") for part in "kv")
         outputs[f"keys.{layer}"] = op.multiply(key, encoder.scale)
         outputs[f"values.{layer}"] = value
     return model("encoder", [features], {name: node.output(0) for name, node in outputs.items()})
@@ -44,7 +45,7 @@ def whisper_encoder(config: Any, state: dict[str, Any], progress: Progress = SIL
 
 @dataclass(frozen=True)
 class _Quantised:
-    """Frames in uint8 around ``zero_point``, ``values`` [1, frames, in], and the ``scale`` of each, [1, frames, 1]."""
+    """Frames in uint8 around ``zero_point``, ``values`` [1, frames, in], and their ``scale`` [1, frames, 1]."""
 
     values: Any
     scale: Any
@@ -52,10 +53,10 @@ class _Quantised:
 
 
 class _Encoder(Layers):
-    """Builds the parts of one encoder; what goes from part to part is [1, frames, width]."""
+    """Builds the parts of an encoder; activations are [1, frames, width]."""
 
     def embed(self, features: Any) -> Any:
-        """Both convolutions, and the positions."""
+        """The two convolutions and the positions."""
         x = features
         for name, stride in (("encoder.conv1", 1), ("encoder.conv2", 2)):
             convolved = op.convolution(x, self.weight(f"{name}.weight"), [stride], [1], [1], [1])
@@ -63,17 +64,19 @@ class _Encoder(Layers):
         return op.add(op.transpose(x, [0, 2, 1]), self.weight("encoder.embed_positions.weight")[None])
 
     def layer(self, x: Any, name: str) -> Any:
-        """Attention and feed-forward, each behind its norm and added to what came in."""
+        """Attention and feed-forward, each after a normalisation and with a residual connection."""
         frames = _quantised(self.norm(x, f"{name}.self_attn_layer_norm"), _MIDDLE)
-        query, key, value = (self.attended_to(frames, f"{name}.self_attn.{part}_proj") for part in "qkv")
+        query, key, value = (self.heads_of(frames, f"{name}.self_attn.{part}_proj") for part in "qkv")
         attended = joined(self._attention(query, key, value))
         x = op.add(x, self._product(_quantised(attended, _MIDDLE), f"{name}.self_attn.out_proj"))
         inner = self._product(_quantised(self.norm(x, f"{name}.final_layer_norm"), _MIDDLE), f"{name}.fc1")
         return op.add(x, self._product(_quantised(op.gelu(inner, "ERF"), _LOW), f"{name}.fc2"))
 
     def _attention(self, query: Any, key: Any, value: Any) -> Any:
-        """Queries are multiplied by keys in int8, by a scale of each query and one of each head's keys (SageAttention,
-        Zhang et al. 2024). Where many values are attended to, their shares are too small for that.
+        """Attention whose queries and keys are multiplied in int8 (SageAttention, Zhang et al. 2024).
+
+        Each query has a scale, and the keys of each head share one. The weights of the values stay in floating point:
+        of many values, each weight is too small for int8.
         """
         queries, query_scale = _quantised_around_zero(query, [-1])
         keys, key_scale = _quantised_around_zero(key, [-2, -1])
@@ -81,14 +84,14 @@ class _Encoder(Layers):
         scores = op.multiply(op.matmul(queries, keys, False, True), scale)
         return op.matmul(op.softmax(scores, -1), value, False, False)
 
-    def attended_to(self, frames: _Quantised, name: str) -> Any:
+    def heads_of(self, frames: _Quantised, name: str) -> Any:
         return self.split(self._product(frames, name))
 
     def _product(self, frames: _Quantised, name: str) -> Any:
         weight, scales = in_int8(self.weight(f"{name}.weight"))
         product = op.matmul(frames.values, dequantised(weight, scales), False, True)
-        around = op.subtract(product, frames.zero_point * (weight * scales).sum(axis=1))
-        return op.add(op.multiply(around, frames.scale), self.bias(name))
+        centred = op.subtract(product, frames.zero_point * (weight * scales).sum(axis=1))
+        return op.add(op.multiply(centred, frames.scale), self.bias(name))
 
 
 def _quantised(x: Any, zero_point: int) -> _Quantised:
@@ -100,14 +103,16 @@ def _quantised(x: Any, zero_point: int) -> _Quantised:
 
 
 def _quantised_around_zero(x: Any, axes: list[int]) -> tuple[Any, Any]:
-    """Quantise around zero by the largest value along ``axes``: int8 as ``x`` is, and the scales."""
+    """``x`` in int8 by its absolute maximum along ``axes``, and the scales."""
     scale = _in_bfloat16(op.multiply(op.reduce_max(op.abs(x), axes, True), np.float32(1 / 127)))
     return _rounded(op.divide(x, scale), -128, 127), scale
 
 
 def _in_bfloat16(scale: Any) -> Any:
-    """A scale goes through a matrix product, since OpenVINO keeps in float32 whatever reaches the model's output past
-    none, and what that was taken from with it. In bfloat16 the encoder takes a tenth less time.
+    """A scale, computed in bfloat16.
+
+    OpenVINO computes in float32 what reaches the output without a matrix product, with everything before it. A product
+    with 1 avoids that: the encoder takes a tenth less time.
     """
     return op.matmul(op.maximum(scale, np.float32(_LEAST_SCALE)), np.ones((1, 1), np.float32), False, False)
 

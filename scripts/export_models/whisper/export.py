@@ -1,4 +1,4 @@
-"""Convert a Whisper checkpoint: to graphs for OpenVINO in int8, or to CTranslate2's files in any precision."""
+"""Exports Whisper: as graphs for OpenVINO in int8, or as CTranslate2's files in any precision."""
 
 import json
 import shutil
@@ -12,7 +12,7 @@ from transformers import WhisperModel
 from scripts.export_models.checkpoints import SourceError, read_json
 from scripts.export_models.parity import Check
 from scripts.export_models.precisions import FAST_INT8
-from scripts.export_models.progress import ALONE, SILENT, Conditions, Progress
+from scripts.export_models.progress import SILENT, Progress
 from scripts.export_models.ways import Way
 from scripts.export_models.whisper import checks
 from scripts.export_models.whisper.decoder import whisper_decoder
@@ -23,9 +23,10 @@ from scripts.export_models.whisper.served import recognizer_module
 def convert(
     source: Path, target: Path, compute_type: str, *, graphs: bool = False, progress: Progress = SILENT
 ) -> None:
-    """Write a model, the tokenizer and ``quartet.json`` into ``target``.
+    """Write a model, its tokenizer and ``quartet.json`` into ``target``.
 
-    With ``graphs`` the model is two graphs for OpenVINO, in int8; otherwise it is CTranslate2's, in ``compute_type``.
+    With ``graphs``, the model is two graphs for OpenVINO in int8, else CTranslate2's files in ``compute_type``. Raises
+    ``SourceError`` for a model that CTranslate2 takes for one of English only.
     """
     extractor, config = read_json(source / "preprocessor_config.json"), read_json(source / "config.json")
     generation = read_json(source / "generation_config.json")
@@ -56,13 +57,13 @@ def convert(
 
 
 def _later_heads(config: dict[str, Any]) -> list[list[int]]:
-    """What OpenAI's Whisper aligns by where nobody has chosen heads: all those of the later half of the layers."""
+    """The default alignment heads of OpenAI's Whisper: all heads of the later half of the layers."""
     layers, heads = config["decoder_layers"], config["decoder_attention_heads"]
     return [[layer, head] for layer in range(layers // 2, layers) for head in range(heads)]
 
 
 def _write_graphs(source: Path, target: Path, alignment_heads: list[list[int]], progress: Progress) -> None:
-    # As it is kept: all of a large one in float32 would take twice the memory.
+    # In its own precision: a large one in float32 would take twice the memory.
     model = WhisperModel.from_pretrained(source, dtype="auto")
     files = recognizer_module("graphs")
     for file, graph in (
@@ -72,18 +73,18 @@ def _write_graphs(source: Path, target: Path, alignment_heads: list[list[int]], 
         ov.save_model(graph, target / file, compress_to_fp16=False)
 
 
-def ways(name: str, source: Path, target: Path, precision: str, conditions: Conditions = ALONE) -> list[Way]:
-    """How to write the ``whisper`` folder of a model below ``target``, the best way of a precision first.
+def ways(name: str, source: Path, target: Path, precision: str, progress: Progress = SILENT) -> list[Way]:
+    """The ways to write the folder ``whisper`` below ``target``, beginning with ``precision``.
 
-    CTranslate2 computes nothing in bfloat16 on a processor: bf16 is fp32.
+    bf16 is fp32, since CTranslate2 does not compute in bfloat16 on processors.
     """
 
     def way(title: str, compute_type: str, *, graphs: bool = False) -> Way:
         def export() -> list[Check]:
             folder = target / "whisper"
             shutil.rmtree(folder, ignore_errors=True)
-            convert(source, folder, compute_type, graphs=graphs, progress=conditions.progress)
-            return checks.compare(source, folder, name, compute_type, conditions)
+            convert(source, folder, compute_type, graphs=graphs, progress=progress)
+            return checks.compare(source, folder, name, compute_type, progress)
 
         return Way(title, export)
 

@@ -1,4 +1,4 @@
-"""The code that Triton runs for Whisper, for whoever else needs it."""
+"""Imports the code that Triton runs for Whisper."""
 
 from types import ModuleType
 
@@ -6,5 +6,5 @@ from scripts.export_models.triton_code import triton_module
 
 
 def recognizer_module(name: str = "recognizer") -> ModuleType:
-    """The code that Triton runs, imported from the model repository where it lies."""
+    """A module of Whisper's code in the model repository."""
     return triton_module("whisper_turbo", name)

@@ -7,7 +7,7 @@ import pytest_asyncio
 from playwright.async_api import Page
 
 from frontend.config.settings import Settings
-from frontend.usage.books import Books
+from frontend.usage.queries import UsageQueries
 from tests.browser.dashboard.ledger import NOW, Account, fill, opened
 from tests.browser.served import database_of, served
 from tests.conftest import settings_in
@@ -35,9 +35,9 @@ async def accounts(settings: Settings) -> dict[str, Account]:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def books(settings: Settings, accounts: dict[str, Account]) -> AsyncIterator[Books]:
+async def books(settings: Settings, accounts: dict[str, Account]) -> AsyncIterator[UsageQueries]:
     async with database_of(settings) as engine:
-        yield Books(engine)
+        yield UsageQueries(engine)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

@@ -11,7 +11,7 @@ from frontend.access import api_key
 from frontend.access.registry import Registry
 from frontend.catalogue.models import MODELS
 from frontend.database.tables import OUTCOME_COLUMNS, REQUEST_DAYS, TIME_COLUMNS
-from frontend.usage.books import Books, Scope
+from frontend.usage.queries import UsageFilter, UsageQueries
 from frontend.usage.spool import UsageEvent
 from tests.unit.usage.conftest import write
 
@@ -20,7 +20,7 @@ _DAY = 86_400
 NOW = 1_795_262_400
 TODAY, FIRST = "2026-11-21", "2026-10-23"
 MARKUP = "<img src=x onerror='window.hurt = 1'><script>window.hurt = 1;\"><b>"
-ACME = Scope(FIRST, TODAY, org="<img src=x onerror='window.hurt = 1'>acme")
+ACME = UsageFilter(FIRST, TODAY, org="<img src=x onerror='window.hurt = 1'>acme")
 TIMES = {10: 7, 20: 3}
 
 
@@ -33,7 +33,7 @@ class Account:
 
 
 def _events(name: str, key_id: str, org: str | None, days: int, amount: int) -> list[UsageEvent]:
-    """So many days of usage of every model, each day another amount."""
+    """Usage of every model on each of ``days``, each day another amount."""
     return [
         UsageEvent(
             id=f"{name} {day} {place}",
@@ -74,7 +74,7 @@ async def fill(engine: AsyncEngine) -> dict[str, Account]:
         key = await registry.create(called, "free", of, {}, None)
         (caller,) = (await registry.find([api_key.digest(key)])).values()
         found[name] = Account(key, caller.id)
-    await Books(engine).top_up(org, 7_000_005, None)
+    await UsageQueries(engine).top_up(org, 7_000_005, None)
     many = [_events(name, found[name].id, org, 30, 1_000_003) for name in ("first", "second", "third")]
     rerank = UsageEvent("l", "l", found["little"].id, None, "rerank", "rerank-v2-m3", 5, "u", 1, 2, False, NOW)
     await write(engine, *(event for events in many for event in events), rerank)

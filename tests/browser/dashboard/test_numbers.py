@@ -11,14 +11,14 @@ from playwright.async_api import Page, expect
 from frontend.access import api_key
 from frontend.catalogue.models import MODELS
 from frontend.catalogue.prices import to_chf
-from frontend.usage.books import Books, Scope
+from frontend.usage.queries import UsageFilter, UsageQueries
 from tests.browser.dashboard.ledger import ACME, FIRST, MARKUP, TODAY, Account, choose, exact, opened, totals
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 @pytest.mark.parametrize("group", ["model", "operation", "key"])
-async def test_the_numbers_are_the_ledgers(page: Page, books: Books, group: str) -> None:
+async def test_the_dashboard_shows_the_numbers_of_the_ledger(page: Page, books: UsageQueries, group: str) -> None:
     await choose(page, group)
     sums = sorted(await books.usage(ACME, [group]), key=lambda each: -each.amount)
     assert await exact(page, "#totals tbody") == [each.amount for each in sums]
@@ -36,7 +36,7 @@ async def test_the_account_has_its_balance_and_limits(page: Page) -> None:
     assert any(re.fullmatch(r"organisation\s+50 of 50\s*", line) for line in limits)
 
 
-async def test_the_file_has_the_ledgers_numbers(page: Page, books: Books, tmp_path: Path) -> None:
+async def test_the_csv_has_the_numbers_of_the_ledger(page: Page, books: UsageQueries, tmp_path: Path) -> None:
     await choose(page, "operation")
     async with page.expect_download() as downloading:
         await page.get_by_role("button", name="Download CSV").click()
@@ -57,7 +57,7 @@ async def test_each_unit_has_a_column_of_its_own(page: Page) -> None:
     assert [row[2:] for row in await totals(page)] == [units] * 3
 
 
-async def test_keys_of_one_name_are_told_apart_by_how_they_begin(page: Page, accounts: dict[str, Account]) -> None:
+async def test_keys_of_one_name_are_shown_with_their_prefix(page: Page, accounts: dict[str, Account]) -> None:
     await choose(page, "key")
     prefixes = {name: f"({api_key.prefix(account.key)}…)" for name, account in accounts.items()}
     wanted = {f"search {prefixes['first']}", f"search {prefixes['second']}", f"{MARKUP} {prefixes['third']}"}
@@ -65,7 +65,7 @@ async def test_keys_of_one_name_are_told_apart_by_how_they_begin(page: Page, acc
     assert set(await page.locator("#legend li").all_inner_texts()) == wanted
 
 
-async def test_days_are_shown_where_they_are_asked_for(page: Page, books: Books) -> None:
+async def test_days_are_shown_on_demand(page: Page, books: UsageQueries) -> None:
     assert await page.locator("#by-day tr").count() == 0
     await page.get_by_text("Day by day").click()
     await expect(page.locator("#by-day tbody tr")).to_have_count(30 * len(MODELS))
@@ -78,26 +78,28 @@ async def test_days_are_shown_where_they_are_asked_for(page: Page, books: Books)
     ("name", "first"),
     [("Today", TODAY), ("7 days", "2026-11-15"), ("30 days", FIRST), ("This month", "2026-11-01")],
 )
-async def test_a_button_asks_for_its_days(page: Page, books: Books, name: str, first: str) -> None:
+async def test_a_button_asks_for_its_days(page: Page, books: UsageQueries, name: str, first: str) -> None:
     button = page.get_by_role("button", name=name)
     async with page.expect_response("**/data/usage*") as asking:
         await button.click()
     assert f"first={first}&last={TODAY}&" in (await asking.value).url
     await expect(button).to_have_attribute("aria-pressed", "true")
-    amount = sum(each.amount for each in await books.usage(Scope(first, TODAY, org=ACME.org), ["day"]))
+    amount = sum(each.amount for each in await books.usage(UsageFilter(first, TODAY, org=ACME.org), ["day"]))
     await expect(page.locator("#cost")).to_have_attribute("title", f"{amount / 1e6:,.6f} CHF")
 
 
-async def test_other_days_are_asked_for(page: Page, books: Books) -> None:
+async def test_days_can_be_typed(page: Page, books: UsageQueries) -> None:
     for field in ("From", "To"):
         await page.get_by_label(field, exact=True).fill("2026-11-10")
         await page.get_by_label(field, exact=True).dispatch_event("change")
-    amount = sum(each.amount for each in await books.usage(Scope("2026-11-10", "2026-11-10", org=ACME.org), ["day"]))
+    amount = sum(
+        each.amount for each in await books.usage(UsageFilter("2026-11-10", "2026-11-10", org=ACME.org), ["day"])
+    )
     await expect(page.locator("#cost")).to_have_attribute("title", f"{amount / 1e6:,.6f} CHF")
     assert await page.locator("[aria-pressed=true]").count() == 0
 
 
-async def test_how_requests_ended_is_told_by_operation(page: Page) -> None:
+async def test_outcomes_are_shown_by_operation(page: Page) -> None:
     row = page.locator("#outcomes tr")
     assert await row.locator("th, td").all_inner_texts() == [
         *("Text to speech", "10", "2", "1,234", "5", "6"),
@@ -132,7 +134,7 @@ async def test_the_axis_shows_nothing_between_whole_requests_and_micro_chf(
     assert [label for label in labels if re.fullmatch(r"[\d.]+", label)][-len(wanted) :] == wanted
 
 
-async def test_less_than_a_cent_does_not_read_as_nothing(page: Page, url: str, accounts: dict[str, Account]) -> None:
+async def test_less_than_a_cent_is_shown_as_such(page: Page, url: str, accounts: dict[str, Account]) -> None:
     await opened(page, url, accounts["little"].key)
     assert (await totals(page))[0][1] == "< 0.01"
     assert await page.locator("#cost").inner_text() == "< 0.01 CHF"

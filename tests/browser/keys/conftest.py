@@ -8,7 +8,7 @@ from playwright.async_api import Page, expect
 
 from frontend.access.registry import Registry
 from frontend.config.settings import Settings
-from frontend.usage.books import Books
+from frontend.usage.queries import UsageQueries
 from tests.browser.keys.steps import ADMIN_KEY, ORG, sign_in
 from tests.browser.served import database_of, served
 from tests.conftest import settings_in
@@ -26,7 +26,7 @@ async def url(settings: Settings) -> AsyncIterator[str]:
     """The address of the application, with an organisation that has a wallet."""
     async with database_of(settings) as engine:
         await Registry(engine).create_org("acme", 600)
-        await Books(engine).top_up("acme", 500_000_000, "invoice 101")
+        await UsageQueries(engine).top_up("acme", 500_000_000, "invoice 101")
     async with served(settings) as address:
         yield address
 

@@ -1,19 +1,19 @@
-"""What is done on the page of keys again and again."""
+"""Steps that tests of the page of keys share."""
 
 import aiohttp
 from playwright.async_api import Page
 
 from tests.browser.test_pages import MARKUP
+from tests.conftest import bearer
 
 ADMIN_KEY = "an admin key of 32 bytes or more."
 ORG = MARKUP.replace("/", "")[:64].strip()
 
 
 async def made_by_another(url: str, name: str) -> dict[str, str]:
-    """A key of acme that is made beside the page, as the administration answers it."""
-    headers = {"Authorization": f"Bearer {ADMIN_KEY}"}
+    """A key of acme that another admin makes, as the administration answers it."""
     async with (
-        aiohttp.ClientSession(headers=headers) as session,
+        aiohttp.ClientSession(headers=bearer(ADMIN_KEY)) as session,
         session.post(f"{url}/admin/v1/keys", json={"name": name, "org": "acme"}) as answer,
     ):
         made_key: dict[str, str] = await answer.json()

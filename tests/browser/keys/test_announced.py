@@ -1,4 +1,4 @@
-"""What was done on the page of keys is announced, and the keyboard's focus stays where one goes on."""
+"""Changes on the page of keys are announced, and the focus is where the user continues."""
 
 import pytest
 import pytest_asyncio
@@ -36,9 +36,9 @@ async def _told(page: Page, text: str) -> None:
     await expect(page.locator("#done[role=status]")).to_have_text(text)
 
 
-async def test_a_created_key_is_announced_and_its_secret_is_what_one_goes_on_with(page: Page) -> None:
+async def test_a_created_key_is_announced_and_the_focus_is_on_its_secret(page: Page) -> None:
     keys = page.get_by_role("tab", name="Keys", exact=True)
-    # Who has signed in is there.
+    # After the sign-in the focus is there.
     await expect(keys).to_be_focused()
     key = await made(page, name="new one")
     await _told(page, f"Created {api_key.prefix(key)}, new one.")
@@ -48,7 +48,7 @@ async def test_a_created_key_is_announced_and_its_secret_is_what_one_goes_on_wit
     await expect(keys).to_be_focused()
 
 
-async def test_a_changed_key_is_announced_and_one_is_at_its_button_again(listed: Page, prefix: str) -> None:
+async def test_a_changed_key_is_announced_and_the_focus_is_on_its_button(listed: Page, prefix: str) -> None:
     await listed.get_by_role("button", name=f"Change {prefix}").click()
     await fill(listed, "Save", name="another name")
     await _told(listed, f"Changed {prefix}, another name.")
@@ -63,7 +63,7 @@ async def test_a_rotated_key_is_announced(listed: Page, prefix: str) -> None:
     await expect(listed.locator("#secret")).to_be_focused()
 
 
-async def test_a_revoked_key_is_announced_and_one_is_at_the_list(listed: Page, prefix: str) -> None:
+async def test_a_revoked_key_is_announced_and_the_focus_is_on_the_list(listed: Page, prefix: str) -> None:
     await listed.get_by_role("button", name=f"Revoke {prefix}").click()
     await fill(listed, "Revoke")
     await _told(listed, f"Revoked {prefix}, told.")
@@ -71,7 +71,7 @@ async def test_a_revoked_key_is_announced_and_one_is_at_the_list(listed: Page, p
     assert await listed.evaluate(_FOCUSED) == "Keys"
 
 
-async def test_who_has_cancelled_is_at_the_button_again(listed: Page, prefix: str) -> None:
+async def test_after_a_cancellation_the_focus_is_on_the_button(listed: Page, prefix: str) -> None:
     await listed.get_by_role("button", name=f"Revoke {prefix}").click()
     await listed.get_by_role("button", name="Cancel").click()
     await expect(listed.get_by_role("button", name=f"Revoke {prefix}")).to_be_focused()
@@ -85,7 +85,7 @@ async def test_who_has_cancelled_is_at_the_button_again(listed: Page, prefix: st
         ("Top up of acme", "Add credit", {"amount": "25,50", "reference": "invoice 102"}, "Added 25.50 CHF to acme."),
     ],
 )
-async def test_what_was_done_to_an_organisation_is_announced_and_one_is_at_its_button_again(
+async def test_a_change_of_an_organisation_is_announced_and_the_focus_is_on_its_button(
     orgs: Page, begin: str, send: str, fields: dict[str, str], told: str
 ) -> None:
     await orgs.get_by_role("button", name=begin).click()
@@ -94,18 +94,18 @@ async def test_what_was_done_to_an_organisation_is_announced_and_one_is_at_its_b
     await expect(orgs.get_by_role("button", name=begin)).to_be_focused()
 
 
-async def test_who_closes_the_top_ups_is_at_their_button(orgs: Page) -> None:
+async def test_after_the_top_ups_the_focus_is_on_their_button(orgs: Page) -> None:
     await orgs.get_by_role("button", name="Top-ups of acme").click()
     await orgs.get_by_role("button", name="Close").click()
     await expect(orgs.get_by_role("button", name="Top-ups of acme")).to_be_focused()
 
 
-async def test_who_looks_at_the_keys_of_an_organisation_is_at_the_tab(orgs: Page) -> None:
+async def test_for_the_keys_of_an_organisation_the_focus_is_on_the_tab(orgs: Page) -> None:
     await orgs.get_by_role("button", name="Keys of acme").click()
     await expect(orgs.get_by_role("tab", name="Keys", exact=True)).to_be_focused()
 
 
-async def test_what_was_announced_is_gone_with_the_admin_key(page: Page) -> None:
+async def test_signing_out_clears_the_announcement(page: Page) -> None:
     await made(page, name="new one")
     await page.get_by_role("button", name="Sign out").click()
     await expect(page.locator("#done")).to_be_empty()

@@ -44,7 +44,7 @@ async def test_a_key_that_is_typed_on_a_page_is_known_to_the_others(
 
 
 @pytest.mark.parametrize("path", ["/playground", "/dashboard", "/docs/reference"])
-async def test_whose_key_it_is_is_announced_and_the_focus_goes_on_to_the_page(
+async def test_the_owner_of_a_key_is_announced_and_the_focus_is_on_the_page(
     signed_out: Page, url: str, key: str, path: str
 ) -> None:
     await _type(signed_out, url, path, key)
@@ -88,7 +88,7 @@ async def test_an_api_key_that_is_typed_on_the_page_of_keys_does_not_replace_the
     assert await signed_out.evaluate(_KEPT) == key
 
 
-async def test_a_key_that_was_made_can_be_used_on_the_other_pages(signed_out: Page, url: str) -> None:
+async def test_a_created_key_can_be_used_on_the_other_pages(signed_out: Page, url: str) -> None:
     await signed_out.goto(f"{url}/keys")
     await sign_in(signed_out)
     new = await made(signed_out, name="for this tab")
@@ -98,7 +98,7 @@ async def test_a_key_that_was_made_can_be_used_on_the_other_pages(signed_out: Pa
     await expect(signed_out.locator("#whose")).to_contain_text("for this tab")
 
 
-async def test_who_signs_out_on_a_page_has_signed_out_on_all(signed_out: Page, url: str, key: str) -> None:
+async def test_signing_out_on_a_page_signs_out_on_all(signed_out: Page, url: str, key: str) -> None:
     await _type(signed_out, url, "/playground", key)
     await signed_out.goto(f"{url}/dashboard")
     await signed_out.get_by_role("button", name="Sign out").click()

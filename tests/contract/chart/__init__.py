@@ -1,1 +1,1 @@
-"""The chart for Kubernetes: rendered by Helm and held to what can be known without a cluster."""
+"""The Helm chart for Kubernetes, rendered and checked as far as no cluster is needed."""

@@ -49,26 +49,20 @@ class Helm:
     binary: Path
     chart: Path
 
-    def lint(self, *options: str) -> None:
-        """``HelmError`` where the chart is not as charts should be."""
-        self._run("lint", "--strict", str(self.chart), _REGISTRY, *options)
+    def lint(self, *files: str) -> None:
+        """``HelmError`` where the chart with these values is not as charts should be."""
+        self._run("lint", "--strict", str(self.chart), _REGISTRY, *(f"--values={file}" for file in files))
 
-    def render(self, *options: str, version: str = "1.36", operators: bool = True) -> list[Manifest]:
-        """Every object that an installation makes; ``HelmError`` where there is none."""
+    def render(self, *values: str, version: str = "1.36", operators: bool = True) -> list[Manifest]:
+        """Every object that an installation with these values makes; ``HelmError`` if Helm refuses them.
+
+        A value is a pair with ``=``, or a file.
+        """
         known = [f"--api-versions={operator}" for operator in OPERATORS] if operators else []
-        command = [
-            "template",
-            "demo",
-            str(self.chart),
-            "--namespace",
-            "ai",
-            "--kube-version",
-            version,
-            *known,
-            _REGISTRY,
-            *options,
-        ]
-        return [document for document in yaml.load_all(self._run(*command), yaml.CSafeLoader) if document]
+        given = [f"--set={value}" if "=" in value else f"--values={value}" for value in values]
+        cluster = ["--namespace=ai", f"--kube-version={version}", *known]
+        rendered = self._run("template", "demo", str(self.chart), *cluster, _REGISTRY, *given)
+        return [document for document in yaml.load_all(rendered, yaml.CSafeLoader) if document]
 
     def _run(self, *arguments: str) -> str:
         done = subprocess.run([self.binary, *arguments], capture_output=True, text=True, check=False)

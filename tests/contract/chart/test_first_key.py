@@ -1,4 +1,4 @@
-"""The chart's Job for the first key, against a small Kubernetes API over TLS; a script stands for ``quartet``."""
+"""The chart's Job for the first key, against a small Kubernetes API over TLS; a script replaces ``quartet``."""
 
 import base64
 import json
@@ -19,7 +19,7 @@ from tests.certificates import Authority
 from tests.conftest import ROOT
 
 _TOKEN = "the pod's token"
-# Prints a key of its own last, as the product's does, and writes down what it was asked.
+# Prints a new key last, as the product does, and logs its arguments.
 _QUARTET = '#!/bin/sh\necho "$@" >> "$LOG"\necho "this key is not shown again:"\necho "qk_$$"\n'
 
 
@@ -139,13 +139,13 @@ def test_the_key_is_made_and_put_into_the_secret(job: Job, kubernetes: Kubernete
     assert job.asked == ["keys create --name first --tier pro"]
 
 
-def test_a_key_that_is_there_is_left_alone(job: Job, kubernetes: Kubernetes) -> None:
+def test_an_existing_key_is_kept(job: Job, kubernetes: Kubernetes) -> None:
     kubernetes.data = {"api_key": "x"}
     assert job.run() == (0, "")
     assert (kubernetes.data, job.asked) == ({"api_key": "x"}, [])
 
 
-def test_of_two_jobs_at_once_one_makes_the_key_and_the_other_ends_its_own(job: Job, kubernetes: Kubernetes) -> None:
+def test_of_two_jobs_at_once_one_makes_the_key_and_the_other_revokes_its_own(job: Job, kubernetes: Kubernetes) -> None:
     kubernetes.readers = Barrier(2)
     jobs = [job.start(), job.start()]
     assert sorted(started.wait() for started in jobs) == [0, 1]
@@ -159,33 +159,33 @@ def test_of_two_jobs_at_once_one_makes_the_key_and_the_other_ends_its_own(job: J
 
 
 @pytest.mark.parametrize("status", [403, 500])
-def test_where_the_secret_cannot_be_read_no_key_is_made(job: Job, kubernetes: Kubernetes, status: int) -> None:
+def test_no_key_is_made_if_the_secret_cannot_be_read(job: Job, kubernetes: Kubernetes, status: int) -> None:
     kubernetes.refuses = {"GET": status}
     code, said = job.run()
     assert (code, job.asked) == (1, [])
     assert said.startswith(f"the first key is not made: HTTP Error {status}")
 
 
-def test_where_the_secret_cannot_be_changed_the_key_is_revoked(job: Job, kubernetes: Kubernetes) -> None:
+def test_a_key_that_cannot_be_stored_is_revoked(job: Job, kubernetes: Kubernetes) -> None:
     kubernetes.refuses = {"PATCH": 403}
     assert job.run()[0] == 1
     assert [words.split()[1] for words in job.asked] == ["create", "revoke"]
     assert not kubernetes.data
 
 
-def test_a_change_that_was_done_and_not_answered_keeps_its_key(job: Job, kubernetes: Kubernetes) -> None:
+def test_a_stored_key_is_kept_though_the_answer_was_an_error(job: Job, kubernetes: Kubernetes) -> None:
     kubernetes.refuses, kubernetes.done_anyway = {"PATCH": 504}, True
     assert job.run() == (0, "")
     assert len(job.asked) == 1
 
 
-def test_without_the_api_it_ends_with_a_sentence(job: Job) -> None:
+def test_without_the_api_the_job_ends_with_a_sentence(job: Job) -> None:
     job.address = "https://localhost:9/"
     code, said = job.run()
     assert (code, job.asked, said.count("\n")) == (1, [], 1)
 
 
-def test_an_api_that_the_clusters_authority_did_not_sign_for_is_told_nothing(job: Job, tmp_path: Path) -> None:
+def test_an_api_with_an_untrusted_certificate_gets_no_key(job: Job, tmp_path: Path) -> None:
     (tmp_path / "ca.crt").write_bytes(Authority(_made(tmp_path / "other")).own.pem)
     code, said = job.run()
     assert (code, job.asked) == (1, [])
@@ -197,7 +197,7 @@ def _made(folder: Path) -> Path:
     return folder
 
 
-def test_without_the_database_it_ends_with_what_the_command_said(job: Job, tmp_path: Path) -> None:
+def test_without_the_database_the_job_ends_with_the_message_of_the_command(job: Job, tmp_path: Path) -> None:
     (tmp_path / "quartet").write_text("#!/bin/sh\necho the database is away >&2\nexit 2\n")
     code, said = job.run()
     assert code == 1

@@ -18,6 +18,7 @@ _FRONTEND = {
     'quartet_in_flight_per_triton{namespace="ai", model="m3_reranker"}': 4,
 }
 _WAITING, _BULK, _, _FILL, _ = _FRONTEND
+_RERANK = 'quartet_queue_waiting{namespace="ai", model="m3_reranker", tier="pro"}'
 _IN_FLIGHT = 'quartet_in_flight{namespace="ai", pool="text", model="m3_embedder", tier="free"}'
 
 
@@ -25,7 +26,7 @@ _IN_FLIGHT = 'quartet_in_flight{namespace="ai", pool="text", model="m3_embedder"
 def query(helm: Helm) -> str:
     (pool,) = [
         manifest
-        for manifest in helm.render("--set=autoscaling.engine=keda")
+        for manifest in helm.render("autoscaling.engine=keda")
         if manifest["kind"] == "ScaledObject" and manifest["metadata"]["name"].endswith("-text")
     ]
     trigger = pool["spec"]["triggers"][0]
@@ -36,43 +37,26 @@ def query(helm: Helm) -> str:
 @pytest.mark.parametrize(
     ("series", "filled"),
     [
-        ({}, None),
-        (_FRONTEND, 0),
-        (_FRONTEND | {_WAITING: 12}, 1.5),
-        (_FRONTEND | {_WAITING: 8, _IN_FLIGHT: 8}, 2),
-        (_FRONTEND | {_BULK: 100}, 0),
-        (_FRONTEND | {_WAITING: 8, 'quartet_queue_waiting{namespace="ai", model="m3_reranker", tier="pro"}': 4}, 2),
-        (_FRONTEND | {_IN_FLIGHT.replace("text", "more"): 8}, 0),
-        (_FRONTEND | {_WAITING.replace('"ai"', '"other"'): 8}, 0),
-        (dict.fromkeys(_FRONTEND, 0), 0),
-        (_FRONTEND | {_WAITING: 8, _FILL: 0}, 0),
-    ],
-    ids=[
-        "no frontend is seen",
-        "nobody calls",
-        "calls wait",
-        "calls are in flight",
-        "bulk work waits",
-        "two models have calls",
-        "another pool has calls",
-        "another namespace has calls",
-        "no Triton is there",
-        "the last Triton has gone",
+        pytest.param({}, None, id="no frontend is seen"),
+        pytest.param(_FRONTEND, 0, id="nobody calls"),
+        pytest.param(_FRONTEND | {_WAITING: 12}, 1.5, id="calls wait"),
+        pytest.param(_FRONTEND | {_WAITING: 8, _IN_FLIGHT: 8}, 2, id="calls are in flight"),
+        pytest.param(_FRONTEND | {_BULK: 100}, 0, id="bulk work waits"),
+        pytest.param(_FRONTEND | {_WAITING: 8, _RERANK: 4}, 2, id="two models have calls"),
+        pytest.param(_FRONTEND | {_IN_FLIGHT.replace("text", "more"): 8}, 0, id="another pool has calls"),
+        pytest.param(_FRONTEND | {_WAITING.replace('"ai"', '"other"'): 8}, 0, id="another namespace has calls"),
+        pytest.param(dict.fromkeys(_FRONTEND, 0), 0, id="no Triton is there"),
+        pytest.param(_FRONTEND | {_WAITING: 8, _FILL: 0}, 0, id="the last Triton has gone"),
     ],
 )
-def test_the_query_tells_how_many_tritons_the_calls_fill(
+def test_the_query_computes_how_many_tritons_the_calls_fill(
     query: str, tmp_path: Path, series: Mapping[str, int], filled: float | None
 ) -> None:
+    samples = [] if filled is None else [{"labels": "{}", "value": filled}]
     case = {
         "interval": "1m",
         "input_series": [{"series": name, "values": f"{value}x5"} for name, value in series.items()],
-        "promql_expr_test": [
-            {
-                "expr": query,
-                "eval_time": "2m",
-                "exp_samples": [] if filled is None else [{"labels": "{}", "value": filled}],
-            }
-        ],
+        "promql_expr_test": [{"expr": query, "eval_time": "2m", "exp_samples": samples}],
     }
     (tmp_path / "test.yml").write_text(json.dumps({"evaluation_interval": "1m", "tests": [case]}), encoding="utf-8")
     command = [binary("promtool"), "test", "rules", "test.yml"]

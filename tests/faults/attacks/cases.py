@@ -18,8 +18,8 @@ import tritonclient.grpc.aio as grpc_client
 
 from tests.faults.attacks.scene import Scene, while_asking
 from tests.faults.cases_audio import FILE, part
-from tests.faults.cases_http import EMBED, RERANK, SPEECH, TRANSCRIBE, post
-from tests.raw import head
+from tests.faults.cases_http import EMBED, RERANK, SPEECH, TRANSCRIBE
+from tests.raw import head, post
 from tests.speech import SAMPLE_RATE, encode, say
 
 _MB = 1024 * 1024

@@ -1,8 +1,10 @@
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from frontend.access.registry import Registry
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 from tests.redis import RedisServer
@@ -22,3 +24,9 @@ async def own_redis(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[R
     server.start()
     yield server
     server.kill()
+
+
+async def create_key(registry: Registry, **values: Any) -> str:
+    """Create a key with these values and defaults for the others."""
+    defaults: dict[str, Any] = {"name": "test", "tier": "free", "org": None, "limits": {}, "expires_at": None}
+    return await registry.create(**{**defaults, **values})

@@ -1,4 +1,4 @@
-"""Counters of requests, and how many of some requests pass them."""
+"""Counters, and the number of requests that they pass."""
 
 import asyncio
 from collections.abc import AsyncIterator

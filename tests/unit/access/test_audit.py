@@ -10,12 +10,13 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access import api_key, audit
-from frontend.access.audit import ADMIN_KEY, COMMAND_LINE, Actor, AuditFilter, Change
+from frontend.access.audit import ADMIN_KEY, COMMAND_LINE, Actor, AuditEntry, AuditFilter
 from frontend.access.names import RegistryError
 from frontend.access.paging import Page
 from frontend.access.registry import Registry
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
+from tests.unit.access.conftest import create_key
 
 ANYTHING, NEWEST = AuditFilter(), Page(100, newest_first=True)
 ANNA = Actor(ADMIN_KEY, "10.0.0.7")
@@ -34,14 +35,8 @@ def registry(engine: AsyncEngine) -> Registry:
     return Registry(engine).acting(ANNA)
 
 
-async def _last(registry: Registry) -> Change:
+async def _last(registry: Registry) -> AuditEntry:
     return (await registry.changes(ANYTHING, NEWEST))[0]
-
-
-async def _create(registry: Registry, **values: Any) -> str:
-    return await registry.create(
-        **{"name": "search", "tier": "pro", "org": None, "limits": {}, "expires_at": 9, **values}
-    )
 
 
 _CHANGES: list[tuple[Callable[[Registry, str], Awaitable[object]], str, dict[str, Any]]] = [
@@ -56,10 +51,10 @@ _CHANGES: list[tuple[Callable[[Registry, str], Awaitable[object]], str, dict[str
 
 
 @pytest.mark.parametrize(("change", "action", "details"), _CHANGES, ids=[action for _, action, _ in _CHANGES])
-async def test_a_change_of_a_key_is_written_down_without_the_key(
+async def test_a_change_of_a_key_is_logged_without_the_key(
     registry: Registry, change: Callable[[Registry, str], Awaitable[object]], action: str, details: dict[str, Any]
 ) -> None:
-    key = await _create(registry)
+    key = await create_key(registry)
     made = await _last(registry)
     answer = await change(registry, key)
     last = await _last(registry)
@@ -71,26 +66,26 @@ async def test_a_change_of_a_key_is_written_down_without_the_key(
     assert not [secret for secret in (key, answer) if secret and str(secret) in told]
 
 
-async def test_a_new_key_is_written_down_with_everything_it_was_given(registry: Registry) -> None:
+async def test_a_new_key_is_logged_with_its_values(registry: Registry) -> None:
     await registry.create_org("acme", 50)
     made_org = await _last(registry)
     assert (made_org.action, made_org.target, made_org.details) == ("org.create", "acme", {"requests_per_minute": 50})
-    key = await _create(registry, org="acme", limits={"speech": 5})
+    key = await create_key(registry, tier="pro", org="acme", limits={"speech": 5}, expires_at=9)
     made = await _last(registry)
     details = dict(made.details)
     assert (made.action, made.target, len(details.pop("id"))) == ("key.create", api_key.prefix(key), 32)
-    assert details == {"name": "search", "tier": "pro", "org": "acme", "limits": {"speech": 5}, "expires_at": 9}
+    assert details == {"name": "test", "tier": "pro", "org": "acme", "limits": {"speech": 5}, "expires_at": 9}
     await registry.change_org("acme", None)
     assert (await _last(registry)).details == {"requests_per_minute": None}
 
 
-async def test_what_was_refused_is_not_written_down(registry: Registry) -> None:
+async def test_refused_changes_are_not_logged(registry: Registry) -> None:
     await registry.create_org("acme", None)
     for refused in (
         registry.create_org("acme", None),
         registry.revoke("qk_nothing"),
         registry.change_org("nobody", 1),
-        _create(registry, org="nobody"),
+        create_key(registry, org="nobody"),
     ):
         with pytest.raises(RegistryError):
             await refused
@@ -100,7 +95,7 @@ async def test_what_was_refused_is_not_written_down(registry: Registry) -> None:
 async def test_a_change_that_cannot_be_written_down_is_not_made(
     registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    key = await _create(registry)
+    key = await create_key(registry)
 
     async def fail(*arguments: object, **details: object) -> None:
         raise OSError("the disk is full")
@@ -111,19 +106,19 @@ async def test_a_change_that_cannot_be_written_down_is_not_made(
     assert [entry.revoked_at for entry in await registry.entries()] == [None]
 
 
-async def test_what_nobody_else_does_is_done_by_the_user_of_the_operating_system(engine: AsyncEngine) -> None:
+async def test_the_default_actor_is_the_user_of_the_process(engine: AsyncEngine) -> None:
     registry = Registry(engine)
     await registry.create_org("acme", None)
     last = await _last(registry)
     assert (last.actor, last.origin) == (COMMAND_LINE, pwd.getpwuid(os.getuid()).pw_name)
 
 
-async def test_a_user_without_a_name_is_told_by_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_user_without_a_name_is_logged_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "getuid", lambda: 4_000_000_001)
     assert Actor.of_process() == Actor(COMMAND_LINE, "4000000001")
 
 
-async def test_changes_are_narrowed_down(registry: Registry, engine: AsyncEngine) -> None:
+async def test_changes_are_filtered(registry: Registry, engine: AsyncEngine) -> None:
     await registry.create_org("acme", None)
     await Registry(engine).create_org("zenith", None)
     await registry.change_org("acme", 5)
@@ -138,14 +133,12 @@ async def test_changes_are_narrowed_down(registry: Registry, engine: AsyncEngine
 
 
 @pytest.mark.parametrize(("later", "found"), [(0, 1), (1, 0)])
-async def test_changes_are_wanted_from_a_second_on_with_those_of_that_second(
-    registry: Registry, later: int, found: int
-) -> None:
+async def test_changes_since_a_time_include_that_second(registry: Registry, later: int, found: int) -> None:
     await registry.create_org("acme", None)
     at = (await _last(registry)).at
     assert len(await registry.changes(AuditFilter(since=at + later), NEWEST)) == found
 
 
-async def test_an_origin_is_cut_where_it_is_longer_than_any_address(registry: Registry) -> None:
+async def test_a_long_origin_is_cut(registry: Registry) -> None:
     await registry.acting(Actor(ADMIN_KEY, "x" * 500)).create_org("acme", None)
     assert (await _last(registry)).origin == "x" * 128

@@ -1,4 +1,4 @@
-"""Requests are counted in memory, or in a real Redis: shared, atomic, and waited for once when it hangs."""
+"""Counters in memory and in a real Redis."""
 
 import asyncio
 import time
@@ -33,7 +33,7 @@ async def test_exactly_the_limit_passes_over_three_frontends(
     redis_server: RedisServer, limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # On a machine with much else to do Redis is no less there.
-    monkeypatch.setattr("frontend.access.counters._PATIENCE_SECONDS", 10)
+    monkeypatch.setattr("frontend.access.counters._TIMEOUT_SECONDS", 10)
     async with shared(redis_server.url) as first, shared(redis_server.url) as second, shared(redis_server.url) as third:
         limits = [limit_of(limit, uuid.uuid4().hex)]
         assert await passed([first, second, third], limits, 10 * limit) == limit
@@ -57,7 +57,7 @@ async def test_a_request_counts_in_redis_under_all_limits_or_under_none(redis_se
 
 
 async def _used_of(counters: Counters, limits: list[Limit], requests: int) -> int:
-    """Requests in the window after so many more."""
+    """The requests in the window after ``requests`` more."""
     for _ in range(requests):
         await counters.take(limits)
     _, counts = await counters.take([replace(limit, amount=0) for limit in limits])
@@ -65,7 +65,7 @@ async def _used_of(counters: Counters, limits: list[Limit], requests: int) -> in
 
 
 @pytest.mark.parametrize(("later", "used"), [(0, 6), (60, 5), (75, 4), (90, 3), (119.9, 0), (120, 0), (-60, 0)])
-async def test_the_minute_before_counts_by_how_much_of_it_is_in_the_window(
+async def test_the_last_minute_counts_by_its_share_of_the_window(
     redis_server: RedisServer, clock: LimitsClock, later: float, used: int
 ) -> None:
     limits, begin = [limit_of(100, uuid.uuid4().hex)], 1_000_000_020.0
@@ -88,7 +88,7 @@ async def test_counts_in_redis_stay_while_they_are_in_the_window_and_no_longer(r
 
 
 class _Pipeline:
-    """What a Redis, or a proxy before it, may answer to one call."""
+    """A pipeline of Redis with a given answer or error."""
 
     def __init__(self, outcome: Any) -> None:
         self._outcome = outcome
@@ -113,7 +113,7 @@ class _Pipeline:
     [[], [[]], [None], [[1, 5]], [[1, 5, "x", None]], ValueError("no"), AssertionError(), asyncio.CancelledError()],
     ids=repr,
 )
-async def test_whatever_redis_answers_nobody_is_left_waiting(
+async def test_a_bad_answer_of_redis_leaves_no_request_waiting(
     redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch, outcome: Any
 ) -> None:
     redis = Redis.from_url(redis_server.url)
@@ -129,7 +129,7 @@ async def test_whatever_redis_answers_nobody_is_left_waiting(
     await redis.aclose()
 
 
-async def test_who_hangs_up_does_not_take_the_answer_from_the_others(redis_server: RedisServer) -> None:
+async def test_a_cancelled_caller_does_not_cancel_the_others(redis_server: RedisServer) -> None:
     async with shared(redis_server.url) as counters:
         first, second = (asyncio.create_task(counters.take([limit_of(5, uuid.uuid4().hex)])) for _ in range(2))
         await asyncio.sleep(0)

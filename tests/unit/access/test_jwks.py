@@ -24,7 +24,7 @@ ENTRIES = {name: _entry(name) for name in ("old", "new")}
 
 
 class Issuer:
-    """A place that publishes keys, counts how often it is asked, and can be away."""
+    """A server of a key set that counts requests and can fail."""
 
     def __init__(self) -> None:
         self.kids, self.asked, self.status, self.padding = ["old"], 0, 200, ""
@@ -94,7 +94,7 @@ async def test_a_set_that_comes_back_after_a_day_is_taken(jwks: Jwks) -> None:
     assert await jwks.find("old")
 
 
-async def test_a_token_without_a_name_is_taken_where_there_is_one_key(jwks: Jwks) -> None:
+async def test_a_token_without_a_key_id_uses_the_only_key(jwks: Jwks) -> None:
     assert await jwks.find(None)
 
 
@@ -114,7 +114,7 @@ async def test_a_file_is_read(tmp_path: Path) -> None:
     await keys.close()
 
 
-def test_a_byte_order_mark_before_a_set_of_keys_is_passed_over() -> None:
+def test_a_byte_order_mark_is_ignored() -> None:
     assert list(parse(codecs.BOM_UTF8 + json.dumps({"keys": [ENTRIES["old"]]}).encode())) == ["old"]
 
 
@@ -152,7 +152,7 @@ def test_a_bad_entry_leaves_the_others_and_is_told_of(bad: Any, caplog: pytest.L
 
 
 @pytest.mark.parametrize("data", [b"", b"{}", b"[]", b'{"keys": []}', b'{"keys": [1]}', b'{"keys": 1}', b"[" * 30_000])
-def test_what_is_no_key_set_is_refused(data: bytes) -> None:
+def test_an_invalid_key_set_is_refused(data: bytes) -> None:
     with pytest.raises(ValueError):
         parse(data)
 
@@ -160,10 +160,10 @@ def test_what_is_no_key_set_is_refused(data: bytes) -> None:
 @pytest.mark.parametrize(
     ("source", "remote"), [("keys.json", False), ("https://id.example/keys", True), ("http://127.0.0.1:9/k", True)]
 )
-def test_an_address_is_told_from_a_file(source: str, remote: bool) -> None:
+def test_an_address_is_distinguished_from_a_file(source: str, remote: bool) -> None:
     assert is_address(source) is remote
 
 
-def test_plain_http_is_for_this_machine_alone() -> None:
+def test_http_is_refused_for_other_machines() -> None:
     with pytest.raises(SettingsError, match="QUARTET_JWT_JWKS"):
         is_address("http://id.example/keys")

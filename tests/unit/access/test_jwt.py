@@ -30,7 +30,7 @@ async def _refused(tokens: Tokens, token: str) -> None:
         await tokens.identify(token)
 
 
-async def test_a_subject_is_one_caller_whatever_its_token() -> None:
+async def test_tokens_of_one_subject_are_one_caller() -> None:
     first, second = [await TOKENS.identify(TOKENS.issue("phone-1", seconds)) for seconds in (60, 90)]
     other = await TOKENS.identify(TOKENS.issue("phone-2", 60))
     assert first.id == second.id != other.id
@@ -40,7 +40,7 @@ async def test_a_subject_may_have_128_characters() -> None:
     assert await TOKENS.identify(TOKENS.issue("x" * 128, 60))
 
 
-async def test_the_subject_itself_goes_nowhere() -> None:
+async def test_a_caller_does_not_contain_the_subject() -> None:
     assert "phone-1" not in repr(await TOKENS.identify(TOKENS.issue("phone-1", 60)))
 
 
@@ -75,7 +75,7 @@ async def test_a_token_with_a_wrong_claim_is_refused(changes: dict[str, Any]) ->
     await _refused(TOKENS, ".".join([*parts, base64.urlsafe_b64encode(signature).rstrip(b"=").decode()]))
 
 
-async def test_a_token_may_hold_until_the_end_of_the_year_9999() -> None:
+async def test_a_token_may_be_valid_until_the_year_9999() -> None:
     assert await TOKENS.identify(jwt.encode(_claims(exp=253_402_300_799), SECRET, algorithm="HS256"))
 
 
@@ -114,11 +114,11 @@ async def test_an_unsigned_token_is_refused(algorithm: object) -> None:
         base64.urlsafe_b64encode(b"\xff\xfe").decode() + ".e30.x",
     ],
 )
-async def test_what_is_no_token_is_refused(token: str) -> None:
+async def test_a_malformed_token_is_refused(token: str) -> None:
     await _refused(TOKENS, token)
 
 
-async def test_without_a_secret_nobody_gets_in() -> None:
+async def test_without_a_secret_every_token_is_refused() -> None:
     await _refused(Tokens("phones", "us"), jwt.encode(_claims(), "x" * 32, algorithm="HS256"))
 
 
@@ -150,7 +150,7 @@ async def test_a_token_of_a_public_key_is_known(signed: Tokens, algorithm: str) 
     assert (await signed.identify(token)).id.startswith("sub-")
 
 
-async def test_the_shared_secret_goes_on_beside_public_keys(signed: Tokens) -> None:
+async def test_the_shared_secret_works_besides_public_keys(signed: Tokens) -> None:
     assert await signed.identify(TOKENS.issue("a", 60))
 
 
@@ -161,7 +161,7 @@ async def test_a_public_key_used_as_a_secret_is_refused(signed: Tokens) -> None:
     await _refused(signed, f"{header}.{payload}.{base64.urlsafe_b64encode(signature).rstrip(b'=').decode()}")
 
 
-async def test_a_key_of_another_name_does_not_help(signed: Tokens) -> None:
+async def test_a_token_with_the_id_of_another_key_is_refused(signed: Tokens) -> None:
     await _refused(signed, jwt.encode(_claims(), PRIVATE["ES256"], algorithm="ES256", headers={"kid": "RS256"}))
 
 
@@ -170,7 +170,7 @@ async def test_a_name_that_is_not_in_the_set_is_refused(signed: Tokens, kid: str
     await _refused(signed, jwt.encode(_claims(), PRIVATE["ES256"], algorithm="ES256", headers={"kid": kid}))
 
 
-async def test_keys_that_a_token_brings_along_are_ignored(signed: Tokens) -> None:
+async def test_keys_inside_a_token_are_ignored(signed: Tokens) -> None:
     stranger = ec.generate_private_key(ec.SECP256R1())
     brought = jwt.get_algorithm_by_name("ES256").to_jwk(stranger.public_key(), as_dict=True)
     headers = {"jwk": brought, "jku": "https://127.0.0.1:1/keys", "x5u": "https://127.0.0.1:1/keys"}

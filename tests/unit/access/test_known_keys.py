@@ -13,7 +13,7 @@ from frontend.observe.logs import NO_REQUEST, request_id
 
 
 class FakeRegistry(Registry):
-    """Keys in a dictionary; counts how often it is asked, can fail and can hang."""
+    """Keys in a dictionary. It counts queries, and can fail or hang."""
 
     def __init__(self) -> None:
         self.callers: dict[str, Caller] = {}
@@ -78,7 +78,7 @@ async def test_a_burst_with_a_new_key_asks_once(registry: FakeRegistry) -> None:
     assert registry.asked == 1
 
 
-async def test_who_hangs_up_does_not_take_the_answer_from_the_others(known: KnownKeys) -> None:
+async def test_a_cancelled_caller_does_not_cancel_the_others(known: KnownKeys) -> None:
     first, second = (asyncio.create_task(known.identify(KEY)) for _ in range(2))
     await asyncio.sleep(0)
     first.cancel()
@@ -147,20 +147,20 @@ async def test_a_key_that_is_used_again_is_not_forgotten(registry: FakeRegistry)
     assert digest in known._known
 
 
-async def test_a_key_that_is_used_is_told_of_once_a_while(known: KnownKeys, registry: FakeRegistry) -> None:
+async def test_the_use_of_a_key_is_written_once(known: KnownKeys, registry: FakeRegistry) -> None:
     for _ in range(3):
         await known.identify(KEY)
     with pytest.raises(Unauthorized):
         await known.identify(api_key.new_key())
-    await known._tell_used()
-    await known._tell_used()
+    await known._write_used()
+    await known._write_used()
     assert registry.used == [api_key.digest(KEY)]
 
 
-async def test_what_could_not_be_told_is_told_the_next_time(known: KnownKeys, registry: FakeRegistry) -> None:
+async def test_the_use_of_a_key_is_written_after_an_outage(known: KnownKeys, registry: FakeRegistry) -> None:
     await known.identify(KEY)
     registry.failure = OSError("away")
-    await known._tell_used()
+    await known._write_used()
     registry.failure = None
     await known.close()
     assert registry.used == [api_key.digest(KEY)]

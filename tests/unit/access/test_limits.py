@@ -1,4 +1,4 @@
-"""How many requests pass, also while Redis is away."""
+"""Limits by caller, and limits during an outage of Redis."""
 
 import uuid
 from dataclasses import replace
@@ -52,7 +52,7 @@ async def test_redis_may_be_away_at_the_start() -> None:
         assert await passed([counters], [limit_of(3, "a")], 10) == 3
 
 
-async def test_a_share_is_never_nothing(own_redis: RedisServer) -> None:
+async def test_a_share_is_at_least_one_request(own_redis: RedisServer) -> None:
     async with shared(own_redis.url) as counters:
         own_redis.kill()
         counters._frontends._snapshots = dict.fromkeys("abc", {})
@@ -85,7 +85,7 @@ async def test_an_organisation_shares_its_limit_between_keys() -> None:
         await limiter.take(Caller("b", "b", org="o", org_limit=1), "rerank")
 
 
-async def test_of_several_limits_that_are_reached_the_one_that_takes_longest_is_told() -> None:
+async def test_of_several_reached_limits_the_longest_wait_counts() -> None:
     # Ten seconds before the end of a minute.
     limiter, other = Limiter(MemoryCounters(lambda: 110.0), LIMITS, {}), Caller("b", "b", org="o", org_limit=10)
     for _ in range(4):

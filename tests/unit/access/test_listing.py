@@ -12,6 +12,7 @@ from frontend.access.names import MissingError
 from frontend.access.paging import Page
 from frontend.access.registry import Registry
 from frontend.database.tables import SECRETS
+from tests.unit.access.conftest import create_key
 
 
 @pytest.fixture
@@ -21,17 +22,12 @@ async def registry(engine: AsyncEngine) -> Registry:
     return made
 
 
-async def _create(registry: Registry, name: str, **values: Any) -> str:
-    given = {"tier": "free", "org": None, "limits": {}, "expires_at": None, **values}
-    return await registry.create(name, **given)
-
-
 async def _names(registry: Registry, **search: Any) -> list[str]:
     return sorted(entry.name for entry in await registry.entries(KeyFilter(**search)))
 
 
 async def test_keys_are_searched_by_name_organisation_and_beginning(registry: Registry) -> None:
-    keys = [await _create(registry, name, org=org) for name, org in (("Search 50%", "Acme"), ("speech", None))]
+    keys = [await create_key(registry, name=name, org=org) for name, org in (("Search 50%", "Acme"), ("speech", None))]
     assert await _names(registry, text="search") == ["Search 50%"]
     assert await _names(registry, text="cme") == ["Search 50%"]
     assert await _names(registry, text=api_key.prefix(keys[1])[:8]) == ["speech"]
@@ -42,9 +38,9 @@ async def test_keys_are_searched_by_name_organisation_and_beginning(registry: Re
     assert await _names(registry, org="acme") == []
 
 
-async def test_what_is_revoked_or_expired_is_left_out_where_that_is_asked_for(registry: Registry) -> None:
+async def test_the_active_filter_leaves_out_revoked_and_expired_keys(registry: Registry) -> None:
     now = int(time.time())
-    keys = {name: await _create(registry, name, expires_at=end) for name, end in _ends(now).items()}
+    keys = {name: await create_key(registry, name=name, expires_at=end) for name, end in _ends(now).items()}
     await registry.revoke(keys["revoked"])
     await registry.rotate(keys["rotated"], 0)
     assert await _names(registry, active=True) == ["ends later", "plain", "rotated"]
@@ -56,9 +52,9 @@ def _ends(now: int) -> dict[str, int | None]:
 
 
 @pytest.mark.parametrize("newest_first", [False, True])
-async def test_parts_follow_each_other_also_among_keys_of_one_second(registry: Registry, newest_first: bool) -> None:
+async def test_keys_of_the_same_second_are_paged(registry: Registry, newest_first: bool) -> None:
     for number in range(7):
-        await _create(registry, f"key {number}")
+        await create_key(registry, name=f"key {number}")
     whole = [entry.prefix for entry in await registry.entries(EVERY_KEY, Page(None, None, newest_first))]
     found: list[str] = []
     for _ in range(4):
@@ -67,7 +63,7 @@ async def test_parts_follow_each_other_also_among_keys_of_one_second(registry: R
     assert (found, len(set(found))) == (whole, 7)
 
 
-async def test_organisations_come_in_parts_and_are_searched(registry: Registry) -> None:
+async def test_organisations_are_paged_and_searched(registry: Registry) -> None:
     for name in ("beta", "gamma"):
         await registry.create_org(name, None)
     assert [org for org, _, _ in await registry.orgs("", Page(2))] == ["Acme", "beta"]
@@ -76,14 +72,14 @@ async def test_organisations_come_in_parts_and_are_searched(registry: Registry) 
     assert [await registry.orgs(text) for text in ("%", "_")] == [[], []]
 
 
-async def test_what_comes_after_nothing_is_no_end_of_the_list(registry: Registry) -> None:
+async def test_an_unknown_after_is_refused(registry: Registry) -> None:
     for refused in (registry.entries(EVERY_KEY, Page(2, "qk_nothing")), registry.orgs("", Page(2, "nobody"))):
         with pytest.raises(MissingError, match="after"):
             await refused
 
 
-async def test_a_secret_tells_when_it_was_last_used(registry: Registry, engine: AsyncEngine) -> None:
-    used, other = [await _create(registry, name) for name in ("used", "other")]
+async def test_the_last_use_of_a_secret_is_listed(registry: Registry, engine: AsyncEngine) -> None:
+    used, other = [await create_key(registry, name=name) for name in ("used", "other")]
     await registry.note_used([api_key.digest(used)])
     (first,) = [entry.last_used_at for entry in await registry.entries() if entry.prefix == api_key.prefix(used)]
     assert first is not None
@@ -92,7 +88,7 @@ async def test_a_secret_tells_when_it_was_last_used(registry: Registry, engine: 
 
 
 async def test_the_use_of_a_key_is_written_once_a_minute(registry: Registry, engine: AsyncEngine) -> None:
-    digest, now = api_key.digest(await _create(registry, "used")), int(time.time())
+    digest, now = api_key.digest(await create_key(registry, name="used")), int(time.time())
     for before, written in ((now - 50, False), (now - 70, True)):
         async with engine.begin() as connection:
             await connection.execute(update(SECRETS).values(last_used_at=before))
@@ -101,7 +97,7 @@ async def test_the_use_of_a_key_is_written_once_a_minute(registry: Registry, eng
         assert (entry.last_used_at != before) is written
 
 
-async def test_parts_of_the_log_follow_each_other(registry: Registry) -> None:
+async def test_the_audit_log_is_paged(registry: Registry) -> None:
     for number in range(5):
         await registry.create_org(f"org {number}", None)
     found: list[str] = []

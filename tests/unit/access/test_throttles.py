@@ -1,4 +1,5 @@
 import asyncio
+from contextlib import suppress
 from types import SimpleNamespace
 
 import pytest
@@ -15,13 +16,13 @@ class Clock:
         return self.now
 
 
-def test_what_fits_in_is_not_waited_for() -> None:
+def test_an_amount_within_the_capacity_causes_no_wait() -> None:
     buckets = LeakyBuckets(10, 0.1, Clock())
     buckets.put("a", 10)
     assert buckets.wait("a") == 0
 
 
-def test_what_is_too_much_runs_out_with_time() -> None:
+def test_a_bucket_leaks_with_time() -> None:
     clock = Clock()
     buckets = LeakyBuckets(10, 0.1, clock)
     buckets.put("a", 12)
@@ -33,20 +34,20 @@ def test_what_is_too_much_runs_out_with_time() -> None:
     assert buckets.wait("a") == pytest.approx(10)
 
 
-def test_nobody_waits_for_what_others_put_in() -> None:
+def test_buckets_are_independent() -> None:
     buckets = LeakyBuckets(1, 1, Clock())
     buckets.put("a", 100)
     assert buckets.wait("b") == 0
 
 
-def test_no_more_is_taken_out_than_there_is() -> None:
+def test_a_bucket_never_goes_below_empty() -> None:
     buckets = LeakyBuckets(1, 1, Clock())
     buckets.put("a", -50)
     buckets.put("a", 3)
     assert buckets.wait("a") == pytest.approx(2)
 
 
-def test_no_more_names_than_ten_thousand_are_kept() -> None:
+def test_at_most_ten_thousand_buckets_are_stored() -> None:
     buckets = LeakyBuckets(1, 1, Clock())
     for number in range(10_001):
         buckets.put(number, 50)
@@ -55,7 +56,7 @@ def test_no_more_names_than_ten_thousand_are_kept() -> None:
 
 
 class Sleeper(Clock):
-    """A clock that moves by what is slept alone."""
+    """A clock that only moves while a coroutine sleeps."""
 
     def __init__(self) -> None:
         self.slept: list[float] = []
@@ -74,7 +75,7 @@ def sleeper(monkeypatch: pytest.MonkeyPatch) -> Sleeper:
     return made
 
 
-async def test_the_refusals_of_many_wrong_keys_wait(sleeper: Sleeper) -> None:
+async def test_answers_to_many_wrong_keys_are_delayed(sleeper: Sleeper) -> None:
     wrong = WrongKeys(600)
     for _ in range(602):
         await wrong.pause("10.0.0.1")
@@ -82,14 +83,14 @@ async def test_the_refusals_of_many_wrong_keys_wait(sleeper: Sleeper) -> None:
     assert sleeper.slept[600:] == pytest.approx([0.1, 0.1])
 
 
-async def test_no_refusal_waits_longer_than_five_seconds(sleeper: Sleeper) -> None:
+async def test_an_answer_to_a_wrong_key_waits_at_most_five_seconds(sleeper: Sleeper) -> None:
     wrong = WrongKeys(1)
     for _ in range(3):
         await wrong.pause("10.0.0.1")
     assert sleeper.slept == [0, 5, 5]
 
 
-async def test_where_there_is_no_bound_no_refusal_waits() -> None:
+async def test_without_a_limit_wrong_keys_are_not_delayed() -> None:
     wrong = WrongKeys(0)
     async with asyncio.timeout(1):
         for _ in range(1000):
@@ -97,84 +98,75 @@ async def test_where_there_is_no_bound_no_refusal_waits() -> None:
 
 
 async def _work(
-    unpaid: UnbilledWorkThrottle,
+    throttle: UnbilledWorkThrottle,
     sleeper: Sleeper,
     seconds: float,
     *,
     paid: bool = False,
-    failure: Exception | None = None,
+    error: Exception | None = None,
 ) -> None:
-    async with unpaid.paced("a"):
-        with unpaid.work("a") as stint:
-            with stint.taking_time():
+    async with throttle.paced("a"):
+        with throttle.work("a") as timer:
+            with timer.taking_time():
                 await sleeper.sleep(seconds)
             if paid:
-                stint.paid()
-            if failure is not None:
-                raise failure
+                timer.paid()
+            if error is not None:
+                raise error
 
 
-async def _waits(unpaid: UnbilledWorkThrottle, sleeper: Sleeper) -> float:
-    """For how many seconds the next request does."""
+async def _waits(throttle: UnbilledWorkThrottle, sleeper: Sleeper) -> float:
+    """Seconds that the next request waits."""
     del sleeper.slept[:]
-    async with unpaid.paced("a"):
+    async with throttle.paced("a"):
         return sum(sleeper.slept)
 
 
-async def test_work_for_nothing_slows_the_next_request(sleeper: Sleeper) -> None:
-    unpaid = UnbilledWorkThrottle(0.1)
-    await _work(unpaid, sleeper, 0.15)
-    assert await _waits(unpaid, sleeper) == pytest.approx(0.25)
+@pytest.mark.parametrize(
+    ("paid", "error", "waits"),
+    [
+        (False, None, 0.25),
+        (True, None, 0),
+        (False, InvalidRequest("not decoded"), 0.25),
+        (False, BadGateway("away"), 0),
+        (False, ValueError("ours"), 0),
+    ],
+    ids=["unbilled", "billed", "client error", "server error", "bug"],
+)
+async def test_unbilled_work_delays_the_next_request_unless_the_server_failed(
+    sleeper: Sleeper, paid: bool, error: Exception | None, waits: float
+) -> None:
+    throttle = UnbilledWorkThrottle(0.1)
+    with suppress(ValueError, InvalidRequest, BadGateway):
+        await _work(throttle, sleeper, 0.15, paid=paid, error=error)
+    assert await _waits(throttle, sleeper) == pytest.approx(waits)
 
 
-@pytest.mark.parametrize("failure", [BadGateway("away"), ValueError("ours")])
-async def test_work_that_a_fault_of_ours_ends_slows_nothing(sleeper: Sleeper, failure: Exception) -> None:
-    unpaid = UnbilledWorkThrottle(0.1)
-    for _ in range(5):
-        with pytest.raises(type(failure)):
-            await _work(unpaid, sleeper, 0.1, failure=failure)
-    assert await _waits(unpaid, sleeper) == 0
+async def test_billed_work_offsets_as_much_unbilled_work(sleeper: Sleeper) -> None:
+    throttle = UnbilledWorkThrottle(0.1)
+    await _work(throttle, sleeper, 0.1)
+    await _work(throttle, sleeper, 0.2, paid=True)
+    await _work(throttle, sleeper, 0.09)
+    assert await _waits(throttle, sleeper) == 0
 
 
-async def test_work_that_a_mistake_of_the_caller_ends_slows_the_next_request(sleeper: Sleeper) -> None:
-    unpaid = UnbilledWorkThrottle(0.1)
-    with pytest.raises(InvalidRequest):
-        await _work(unpaid, sleeper, 0.15, failure=InvalidRequest("not decoded"))
-    assert await _waits(unpaid, sleeper) == pytest.approx(0.25)
-
-
-async def test_work_that_is_paid_for_slows_nothing(sleeper: Sleeper) -> None:
-    unpaid = UnbilledWorkThrottle(0.1)
-    for _ in range(5):
-        await _work(unpaid, sleeper, 0.1, paid=True)
-    assert await _waits(unpaid, sleeper) == 0
-
-
-async def test_what_is_paid_for_makes_up_for_as_much_that_is_not(sleeper: Sleeper) -> None:
-    unpaid = UnbilledWorkThrottle(0.1)
-    await _work(unpaid, sleeper, 0.1)
-    await _work(unpaid, sleeper, 0.2, paid=True)
-    await _work(unpaid, sleeper, 0.09)
-    assert await _waits(unpaid, sleeper) == 0
-
-
-async def test_who_has_to_wait_too_long_is_told_when_to_come_again(sleeper: Sleeper) -> None:
-    unpaid = UnbilledWorkThrottle(0.1)
-    unpaid._buckets.put("a", 20.1)
+async def test_a_wait_that_is_too_long_is_refused(sleeper: Sleeper) -> None:
+    throttle = UnbilledWorkThrottle(0.1)
+    throttle._buckets.put("a", 20.1)
     with pytest.raises(RateLimited) as refused:
-        async with unpaid.paced("a"):
+        async with throttle.paced("a"):
             pass
     assert (refused.value.headers["Retry-After"], sleeper.slept) == ("100", [])
 
 
-async def test_requests_that_had_to_wait_go_one_after_the_other() -> None:
-    unpaid = UnbilledWorkThrottle(0.1)
-    unpaid._buckets.put("a", 0.11)
+async def test_delayed_requests_run_one_at_a_time() -> None:
+    throttle = UnbilledWorkThrottle(0.1)
+    throttle._buckets.put("a", 0.11)
     running = most = 0
 
     async def request() -> None:
         nonlocal running, most
-        async with unpaid.paced("a"):
+        async with throttle.paced("a"):
             running += 1
             most = max(most, running)
             await asyncio.sleep(0.05)
@@ -184,7 +176,7 @@ async def test_requests_that_had_to_wait_go_one_after_the_other() -> None:
     assert most == 1
 
 
-async def test_guesses_of_the_admin_key_beyond_ten_a_minute_are_told_when_to_come_again(sleeper: Sleeper) -> None:
+async def test_more_than_ten_wrong_admin_keys_per_minute_are_refused(sleeper: Sleeper) -> None:
     wrong = WrongKeys(0)
     for _ in range(11):
         wrong.note_guess("10.0.0.1")

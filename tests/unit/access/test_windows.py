@@ -1,4 +1,4 @@
-"""Properties of the sliding window, against plain arithmetic and against the library 'limits' itself."""
+"""Properties of the sliding window, compared with arithmetic and with the library limits."""
 
 from unittest.mock import patch
 
@@ -20,7 +20,7 @@ COUNTS = st.integers(1, 1000).flatmap(
 
 
 def _after(count: Count, seconds: int) -> Count:
-    """The same counter later, when nothing more was counted."""
+    """The same counter some seconds later, without more requests."""
     minutes, elapsed = divmod(count.elapsed_us + seconds * 1_000_000, WINDOW_US)
     previous, current = [(count.previous, count.current), (count.current, 0), (0, 0)][minutes]
     return Count(count.limit, previous, current, max(1, elapsed))
@@ -33,7 +33,7 @@ def test_a_request_passes_after_the_time_that_was_told(count: Count) -> None:
 
 
 @given(COUNTS)
-def test_the_time_that_was_told_is_at_most_a_second_too_long(count: Count) -> None:
+def test_retry_after_is_at_most_a_second_too_long(count: Count) -> None:
     if not count.open and count.retry_after > 2:
         assert not _after(count, count.retry_after - 2).open
 
@@ -44,7 +44,7 @@ def test_a_counter_is_open_exactly_while_requests_remain(count: Count) -> None:
 
 
 @given(COUNTS)
-def test_nothing_is_counted_any_more_after_the_reset(count: Count) -> None:
+def test_nothing_is_counted_after_the_reset(count: Count) -> None:
     assert _after(count, count.reset).used == 0
 
 
@@ -85,7 +85,7 @@ async def test_a_limit_that_is_changed_keeps_its_count() -> None:
     assert (await ours.take([limit_of(20, "a")]))[1][0].remaining == 18
 
 
-async def test_a_clock_that_jumps_locks_nobody_out() -> None:
+async def test_requests_pass_after_a_clock_jump() -> None:
     clock = _Clock()
     ours, limits = MemoryCounters(clock), [limit_of(1, "a")]
     await ours.take(limits)
@@ -94,7 +94,7 @@ async def test_a_clock_that_jumps_locks_nobody_out() -> None:
         assert (await ours.take(limits))[0]
 
 
-def test_a_window_without_requests_has_nothing_to_wait_for() -> None:
+def test_a_window_without_requests_resets_at_once() -> None:
     assert Count(10, previous=0, current=0, elapsed_us=30_000_000).reset == 0
 
 

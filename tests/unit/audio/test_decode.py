@@ -55,7 +55,7 @@ def test_a_codec_that_is_not_listed_is_refused_in_any_container(kind: str) -> No
 
 
 @pytest.mark.parametrize("kind", ["m4a", "flac", "ogg-opus"])
-def test_a_file_cut_short_is_an_error_of_ours(kind: str) -> None:
+def test_a_truncated_file_raises_our_own_error(kind: str) -> None:
     with pytest.raises((DamagedAudioError, UnknownFormatError)):
         decoded(encode(TONE, kind)[:200])
 
@@ -73,7 +73,6 @@ def test_length_is_counted_in_samples_not_taken_from_the_header() -> None:
 
 @pytest.mark.parametrize(("missing", "fits"), [(0, True), (1, False)])
 def test_the_limit_is_exact(missing: int, fits: bool) -> None:
-    """To the sample: no second is given away."""
     file = encode(TONE, "flac")
     seconds = (len(TONE) - missing) / 16_000
     if fits:
@@ -84,7 +83,7 @@ def test_the_limit_is_exact(missing: int, fits: bool) -> None:
 
 
 def _broken(places: list[int]) -> bytes:
-    """Ten seconds of M4A, which has 432 packets, some of them overwritten."""
+    """Ten seconds of M4A with 432 packets, some of them overwritten."""
     data = bytearray(encode(np.tile(TONE, 5), "m4a"))
     with av.open(io.BytesIO(bytes(data))) as container:
         packets = [(packet.pos, packet.size) for packet in container.demux(audio=0) if packet.size]
@@ -106,7 +105,7 @@ def test_more_broken_packets_are_damage(places: list[int]) -> None:
 
 
 def test_a_file_of_broken_packets_alone_is_damage() -> None:
-    """Of so few that they would be passed over."""
+    """Even if they are so few that they would be skipped in a longer file."""
     data = bytearray(encode(TONE[:200], "m4a"))
     with av.open(io.BytesIO(bytes(data))) as container:
         packets = [(packet.pos, packet.size) for packet in container.demux(audio=0) if packet.size]
@@ -184,7 +183,7 @@ def test_other_channels_are_mixed_half_and_half() -> None:
 
 
 def _joined(kind: str) -> bytes:
-    """Two seconds in one channel, and as long in two of another rate."""
+    """Two seconds of mono, then two seconds of stereo with another rate."""
     stereo = io.BytesIO()
     soundfile.write(stereo, np.stack([TONE, TONE], 1), 48_000, format=kind)
     mono = io.BytesIO()
@@ -199,7 +198,7 @@ def test_the_rate_and_the_channels_may_change_within_an_mp3() -> None:
     assert np.abs(np.fft.rfft(samples[-9_000:-1_000])).argmax() == 660
 
 
-def test_of_ogg_with_another_shape_behind_it_the_first_is_kept() -> None:
+def test_a_second_ogg_stream_of_another_shape_is_ignored() -> None:
     assert abs(len(decoded(_joined("OGG"))) - len(TONE)) < 1_000
 
 
@@ -227,7 +226,7 @@ _SIZES = {"right": None, "too large": 0x7FFFFFFF, "unknown": 0xFFFFFFFF}
 
 @pytest.mark.parametrize("size", _SIZES)
 @pytest.mark.parametrize("tail", _TAILS)
-def test_a_wav_is_read_whatever_is_behind_its_samples(tail: str, size: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_wav_is_read_with_anything_after_its_samples(tail: str, size: str, capfd: pytest.CaptureFixture[str]) -> None:
     wav = bytearray(encode(TONE, "wav"))
     if (told := _SIZES[size]) is not None:
         place = wav.index(b"data") + 4
@@ -243,8 +242,8 @@ def test_a_second_chunk_of_samples_is_heard_behind_the_first() -> None:
     assert len(samples) == len(TONE) + 2
 
 
-def test_a_wav_is_read_whatever_letters_its_title_has() -> None:
-    """Recorders of old write titles in the letters of their country, which are no UTF-8."""
+def test_a_wav_with_a_title_in_an_old_encoding_is_read() -> None:
+    """Old recorders write titles in local encodings."""
     wav = bytearray(encode(TONE, "wav"))
     title = b"INFOINAM\x06\0\0\0Gr\xfc\xdfe\0"
     place = wav.index(b"data")
@@ -253,7 +252,7 @@ def test_a_wav_is_read_whatever_letters_its_title_has() -> None:
 
 
 @pytest.mark.parametrize("share", [0.5, 0.999])
-def test_of_a_wav_with_a_size_too_small_so_much_is_heard(share: float) -> None:
+def test_a_wav_with_too_small_a_size_is_read_up_to_it(share: float) -> None:
     wav = bytearray(encode(TONE, "wav"))
     place = wav.index(b"data") + 4
     wav[place : place + 4] = struct.pack("<I", 2 * int(len(TONE) * share))
@@ -268,7 +267,7 @@ def test_a_tag_before_a_file_is_passed_over(kind: str, footer: int) -> None:
 
 
 def _uploaded(data: bytes) -> NDArray[np.int16]:
-    """The samples of a file that lies where uploads do."""
+    """The samples of a file in shared memory."""
     upload, samples = SharedBytes(), np.zeros(60 * 16_000, np.int16)
     upload.write(data)
     with upload.attached.file() as file:

@@ -9,7 +9,7 @@ from tests.speech import AlwaysSure, say
 
 
 def _frames(audio: NDArray[np.float32]) -> NDArray[np.int16]:
-    """Samples from -1 to 1 as frames, the last one filled with zeros."""
+    """Samples from -1 to 1 as frames; the last one is padded with zeros."""
     samples = np.zeros(-(-len(audio) // FRAME) * FRAME, np.int16)
     samples[: len(audio)] = audio * 32767
     return samples.reshape(-1, FRAME)
@@ -43,7 +43,7 @@ def test_long_audio_is_heard_as_if_it_went_through_frame_by_frame(
     assert np.abs(at_once - speech_probabilities(conversation[:1_000])).max() < 1e-3
 
 
-def test_what_hardly_moves_is_left_out_and_the_rest_is_heard(conversation: NDArray[np.int16]) -> None:
+def test_quiet_stretches_are_skipped(conversation: NDArray[np.int16]) -> None:
     pause = np.full((2_000, FRAME), 12_000, np.int16)
     frames = np.concatenate([pause, conversation[:500], pause])
     heard = speech_probabilities(frames, quiet=100)
@@ -54,10 +54,10 @@ def test_what_hardly_moves_is_left_out_and_the_rest_is_heard(conversation: NDArr
 
 
 @pytest.mark.parametrize(("loud", "asked"), [([100], (80, 128)), ([96, 144], (80, 176)), ([5], (0, 32))])
-def test_the_detector_is_asked_half_a_second_before_and_behind_what_moves(
+def test_the_detector_runs_half_a_second_around_sounds(
     monkeypatch: pytest.MonkeyPatch, loud: list[int], asked: tuple[int, int]
 ) -> None:
-    """In blocks of 16 frames: that of the sound, and one on each side."""
+    """In blocks of 16 frames: the block of the sound, and one on each side."""
     frames = np.zeros((400, FRAME), np.int16)
     frames[loud, 7] = 200
     sure = AlwaysSure()
@@ -67,7 +67,7 @@ def test_the_detector_is_asked_half_a_second_before_and_behind_what_moves(
 
 
 @pytest.mark.parametrize(("lowest", "highest", "asked"), [(-100, 99, False), (-100, 100, True), (900, 1_100, True)])
-def test_what_moves_by_twice_the_quiet_is_listened_to(
+def test_the_detector_hears_a_range_of_twice_the_quiet_level(
     monkeypatch: pytest.MonkeyPatch, lowest: int, highest: int, asked: bool
 ) -> None:
     frames = np.full((16, FRAME), lowest, np.int16)
@@ -76,7 +76,7 @@ def test_what_moves_by_twice_the_quiet_is_listened_to(
     assert speech_probabilities(frames, quiet=100).any() == asked
 
 
-def test_the_detector_is_not_asked_where_nothing_moves(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_detector_does_not_run_on_constant_audio(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(detector, "load_detector", lambda: pytest.fail("the detector was asked"))
     assert not speech_probabilities(np.full((10_000, FRAME), -20_000, np.int16), quiet=100).any()
 

@@ -20,7 +20,7 @@ PIECES = SpokenWindow(((0.0, 10.0), (2.0, 20.0), (4.5, 40.0)), 0, 80_000)
 
 
 class Preparing:
-    """Prepares files of at most so many seconds."""
+    """Prepares files."""
 
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
@@ -93,7 +93,7 @@ def test_times_of_a_window_become_times_of_the_file(start: float, end: float, of
     ],
     ids=["most before", "most behind", "half", "most before the other", "all of a piece", "over the end"],
 )
-def test_a_word_over_a_pause_that_was_left_out_is_where_most_of_it_is(
+def test_a_word_across_a_removed_pause_is_where_most_of_it_is(
     start: float, end: float, of_file: tuple[float, float]
 ) -> None:
     assert PIECES.times_of_file(start, end) == pytest.approx(of_file)
@@ -108,7 +108,7 @@ def test_words_that_follow_each_other_in_a_window_do_so_in_the_file() -> None:
 @pytest.mark.parametrize(
     ("start", "end", "of_file"), [(4.0, 3.0, (22.0, 21.0)), (0.0, -1.0, (10.0, 9.0)), (2.5, 1.0, (20.5, 19.0))]
 )
-def test_what_ends_before_it_starts_has_the_place_of_its_start(
+def test_times_that_end_before_they_start_are_mapped_by_the_start(
     start: float, end: float, of_file: tuple[float, float]
 ) -> None:
     assert PIECES.times_of_file(start, end) == pytest.approx(of_file)
@@ -120,7 +120,7 @@ def test_the_duration_is_that_of_the_whole_file(preparing: Preparing) -> None:
 
 
 def test_a_file_of_the_greatest_length_is_taken_to_its_last_sample(preparing: Preparing) -> None:
-    """The detector's frames go on behind it."""
+    """The last frame of the detector is longer than the file."""
     assert len(SPEECH) % 512
     (window,) = preparing(SPEECH, len(SPEECH) / 16_000).windows
     assert len(SPEECH) - 1_000 < window.end <= len(SPEECH)
@@ -131,8 +131,8 @@ def test_speech_quieter_than_silence_is_none(preparing: Preparing, peak: float, 
     assert len(preparing(SPEECH * np.float32(peak / np.abs(SPEECH).max())).windows) == windows
 
 
-def test_what_is_quieter_than_silence_is_not_listened_to(preparing: Preparing, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three seconds at -52 dBFS, which a detector that is sure of everything would take for speech."""
+def test_audio_below_the_silence_threshold_is_skipped(preparing: Preparing, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three seconds at -52 dBFS, with a detector that takes everything for speech."""
     monkeypatch.setattr(detector, "load_detector", AlwaysSure)
     tone = np.sin(2 * np.pi * 440 * np.arange(48_000) / 16_000).astype(np.float32)
     (window,) = preparing(np.concatenate([tone * np.float32(0.0025), tone[:16_000]])).windows

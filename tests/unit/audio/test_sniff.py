@@ -28,7 +28,7 @@ def _of(data: bytes) -> Kind:
 
 
 def _tagged(data: bytes, padding: int = 10_000) -> bytes:
-    """With an ID3 tag before it, which may be longer than what is looked at first."""
+    """The data after an ID3 tag, which may be longer than the first read."""
     size = bytes(padding >> shift & 0x7F for shift in (21, 14, 7, 0))
     return b"ID3\4\0\0" + size + bytes(padding) + data
 
@@ -51,7 +51,7 @@ def test_accepted_kinds_are_recognised(kind: str) -> None:
         ("aiff", "audio/x-aiff", None),
     ],
 )
-def test_what_is_not_accepted_is_named(kind: str, content_type: str, accepted: bool | None) -> None:
+def test_kinds_that_are_not_accepted_are_named(kind: str, content_type: str, accepted: bool | None) -> None:
     assert _of(encode(QUIET, kind)) == Kind(content_type, accepted)
 
 
@@ -132,5 +132,5 @@ def test_other_data_is_named_by_its_signature_if_it_has_one(data: bytes, kind: K
 
 
 @pytest.mark.parametrize("data", [b"\xff" * 4096, b"ID3", b"RIFF", b"\xff\xfb", b"\0\0\0\x09free"])
-def test_what_only_begins_like_a_signature_is_left_to_the_decoder(data: bytes) -> None:
+def test_a_partial_signature_is_left_to_the_decoder(data: bytes) -> None:
     assert _of(data).accepted is None

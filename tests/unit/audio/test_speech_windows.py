@@ -58,7 +58,6 @@ def test_a_run_ends_with_the_audio() -> None:
 
 @pytest.mark.parametrize(("before", "behind"), [(30, 30), (2, 30), (30, 2)])
 def test_a_window_begins_before_its_speech_and_ends_behind_it(before: int, behind: int) -> None:
-    """By a fifth of a second, within the audio."""
     probabilities = _counted((before, 0.1), (40, 0.9), (behind, 0.1))
     samples = len(probabilities) * FRAME
     (window,) = cut_windows(probabilities, 0.5, samples, 8.0)
@@ -74,14 +73,13 @@ def test_a_pause_too_short_for_two_paddings_is_shared() -> None:
 
 @pytest.mark.parametrize(("longest", "windows"), [(2.93, 2), (2.94, 1)])
 def test_speech_on_both_sides_of_a_pause_is_one_window_if_it_fits(longest: float, windows: int) -> None:
-    """2.24 s of speech, 0.3 of the pause, and 0.4 of padding on the outsides."""
+    """2.24 s of speech, 0.3 s of the pause, and 0.4 s of padding."""
     probabilities = _counted((10, 0.1), (30, 0.9), (20, 0.1), (40, 0.9), (10, 0.1))
     assert len(cut_windows(probabilities, 0.5, len(probabilities) * FRAME, longest)) == windows
 
 
 @pytest.mark.parametrize(("longest", "windows"), [(2.92, 2), (2.93, 1)])
 def test_a_short_pause_counts_as_what_it_is(longest: float, windows: int) -> None:
-    """0.288 s of it."""
     probabilities = _counted((10, 0.1), (30, 0.9), (9, 0.1), (40, 0.9), (10, 0.1))
     assert len(cut_windows(probabilities, 0.5, len(probabilities) * FRAME, longest)) == windows
 
@@ -101,14 +99,13 @@ def test_speech_without_a_pause_is_cut_at_its_quietest_frame() -> None:
 
 
 def test_a_cut_lies_in_the_last_two_fifths_of_a_window() -> None:
-    """However quiet it is before."""
     probabilities = _frames((2, 0.9), (0.04, 0.4), (3.5, 0.9), (0.04, 0.6), (6, 0.9))
     first, _ = cut_windows(probabilities, 0.5, len(probabilities) * FRAME, 8.0)
     assert abs(first.end / SAMPLE_RATE - 5.54) < 0.1
 
 
 def test_a_long_pause_within_a_window_becomes_a_short_one() -> None:
-    """Of 0.3 s, half of it from each end."""
+    """It keeps 0.15 s at each end."""
     probabilities = _counted((50, 0.9), (60, 0.1), (50, 0.9))
     (window,) = cut_windows(probabilities, 0.5, len(probabilities) * FRAME, 8.0)
     first, second = window.pieces
@@ -124,7 +121,7 @@ def test_a_short_pause_within_a_window_stays_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("pause", [1.0, 60.0, 3600.0])
-def test_a_window_goes_on_behind_a_pause_however_long_it_was(pause: float) -> None:
+def test_a_window_continues_after_a_pause_of_any_length(pause: float) -> None:
     probabilities = _frames((1, 0.9), (pause, 0.1), (1, 0.9))
     (window,) = cut_windows(probabilities, 0.5, len(probabilities) * FRAME, 8.0)
     assert len(window.pieces) == 2

@@ -1,4 +1,4 @@
-"""What both commands share: what cannot be done is a sentence, and they load and ask no more than they need."""
+"""Both commands print an error as one sentence, and load nothing of the server."""
 
 import subprocess
 import sys
@@ -41,11 +41,11 @@ _DEMO = "verify --facts demo"
         (f"{_DEMO} {_AT_X} --record f.json", "qk", "set QUARTET_PRECISION"),
     ],
 )
-def test_what_cannot_be_done_is_a_sentence(
+def test_an_error_is_one_sentence(
     command: str, key: str, sentence: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("QUARTET_API_KEY", key)
-    # Ray is not what the suite installs.
+    # Ray is not installed for tests.
     monkeypatch.setitem(sys.modules, "ray", None)
     monkeypatch.setattr(sys, "argv", ["quartet", *command.replace("{port}", str(free_port())).split()])
     assert main() == 2
@@ -77,7 +77,7 @@ def test_the_commands_are_listed_with_those_of_the_server() -> None:
     assert tuple(CLIENTS) == COMMANDS
 
 
-def test_the_extra_is_what_the_requirements_say() -> None:
+def test_the_optional_dependencies_are_the_requirements() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     pins = (ROOT / "client" / "bulk" / "requirements.txt").read_text().split()
     assert project["optional-dependencies"]["bulk"] == pins
@@ -108,7 +108,7 @@ def url() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("command", [_DEMO, _EMBED])
-def test_a_product_on_this_machine_is_asked_without_the_proxy_of_the_environment(
+def test_requests_to_this_machine_bypass_the_proxy_of_the_environment(
     url: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -76,7 +76,7 @@ def test_both_precisions_are_compared_on_the_texts(
     assert "comparing 0/4 models, m3_embedder in fp32: computing 0%" in shown.err
 
 
-def test_queries_of_their_own_are_asked_of_the_texts(
+def test_given_queries_are_compared_on_the_texts(
     exports: Path, texts: Path, exported: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     queries = tmp_path / "queries.jsonl"
@@ -89,7 +89,7 @@ def test_queries_of_their_own_are_asked_of_the_texts(
     assert worst.split()[-1] in ("bread", "cat", "anna")
 
 
-def test_of_many_queries_some_are_asked_about_their_own_neighbours(
+def test_some_of_many_queries_rank_their_own_neighbours(
     exports: Path, texts: Path, exported: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
@@ -119,7 +119,7 @@ def test_too_few_texts_are_refused_before_anything_is_exported(
 
 
 @pytest.mark.parametrize(("raised", "status"), [(CalledProcessError(2, "export"), 2), (KeyboardInterrupt(), 130)])
-def test_an_export_that_could_not_be_done_ends_it(
+def test_a_failed_export_ends_the_command(
     texts: Path, monkeypatch: pytest.MonkeyPatch, raised: BaseException, status: int
 ) -> None:
     def fail(_: Models, precision: str) -> None:

@@ -18,7 +18,7 @@ def _at(*degrees: float) -> Array:
 TEXTS = _at(0, 10, 30, 65)
 
 
-def test_the_nearest_come_first_and_none_is_its_own() -> None:
+def test_the_nearest_come_first_and_no_text_is_its_own_neighbour() -> None:
     near = nearest(TEXTS, TEXTS, 2, own=True)
     assert near.places.tolist() == [[1, 2], [0, 2], [1, 0], [2, 1]]
     assert near.similarities[0] == pytest.approx(np.cos(np.radians([10, 30])))
@@ -53,7 +53,7 @@ def test_vectors_that_all_turn_alike_keep_their_neighbours() -> None:
     assert change.moved.max() < 1e-6
 
 
-def test_a_neighbour_that_gives_way_is_counted_with_what_that_loses() -> None:
+def test_a_replaced_neighbour_is_counted_with_its_loss() -> None:
     # The second text goes to the other side of the first, whose nearest is now the third.
     change = _change(_at(0, -40, 30, 65))
     assert kept(change.lost) == 0.5
@@ -61,7 +61,7 @@ def test_a_neighbour_that_gives_way_is_counted_with_what_that_loses() -> None:
     assert change.moved[0, 0] == pytest.approx(np.cos(np.radians(10)) - np.cos(np.radians(40)), abs=1e-6)
 
 
-def test_all_neighbours_are_kept_in_whatever_order() -> None:
+def test_neighbours_in_another_order_are_kept() -> None:
     change = _change(_at(0, 20, 10, 65))
     assert change.all_kept == 1
     assert kept(change.lost) < 1
@@ -75,7 +75,7 @@ def test_a_neighbour_as_near_in_the_place_of_another_is_kept() -> None:
     assert (kept(change.lost), change.all_kept) == (1, 1)
 
 
-def test_what_is_given_up_is_that_of_the_first_results_that_changed() -> None:
+def test_the_loss_is_that_of_changed_first_results() -> None:
     assert given_up(np.array([0, 1e-7, 0.2, 0.4], np.float32)) == pytest.approx(0.3)
     assert given_up(np.zeros(3, np.float32)) == 0
 

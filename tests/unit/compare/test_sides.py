@@ -31,9 +31,7 @@ def _called(monkeypatch: pytest.MonkeyPatch, status: int = 0) -> list[tuple[list
     return calls
 
 
-def test_text_models_alone_are_exported_each_precision_into_its_own_folder(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_text_models_are_exported_with_a_folder_per_precision(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     calls = _called(monkeypatch)
     Models(NAMES, "folder", "/models", tmp_path).export("int8")
     ((command, options),) = calls
@@ -43,20 +41,18 @@ def test_text_models_alone_are_exported_each_precision_into_its_own_folder(
     assert options["cwd"] == ROOT
 
 
-def test_no_folder_is_named_where_none_is_given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_export_gets_no_folder_without_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     calls = _called(monkeypatch)
     Models(NAMES, "demo", "", tmp_path).export("fp32")
     assert "--folder" not in calls[0][0]
 
 
-def test_an_export_that_lost_too_much_is_compared_all_the_same(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_export_beyond_its_limits_is_compared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     _called(monkeypatch, status=1)
     Models(NAMES, "demo", "", tmp_path).export("int8")
 
 
-def test_an_export_that_could_not_be_done_ends_it_with_its_status(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_failed_export_raises_its_status(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     _called(monkeypatch, status=130)
     with pytest.raises(subprocess.CalledProcessError) as caught:
         Models(NAMES, "hub", "", tmp_path).export("int8")
@@ -121,7 +117,7 @@ def test_a_line_of_jsonl_without_a_text_is_named(tmp_path: Path, line: bytes) ->
         read(_file(tmp_path, "t.jsonl", b'{"text": "x"}\n\n' + line))
 
 
-def test_what_is_no_utf8_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TextsError, match="is not UTF-8"):
         read(_file(tmp_path, "t.txt", b"\xff"))
 

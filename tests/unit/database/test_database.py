@@ -19,7 +19,7 @@ from frontend.database import migrate as module
 from frontend.database.engine import DATABASE_FAILURES, DatabaseUrlError, absolute, open_engine, reading
 from frontend.database.migrate import MigrationError, migrate, newest
 from frontend.database.tables import metadata
-from frontend.usage.books import Books
+from frontend.usage.queries import UsageQueries
 from tests.databases import PostgresServer
 from tests.samples import Change
 
@@ -216,6 +216,6 @@ async def test_leases_of_wallets_are_returned_by_the_migration(empty_database: s
         await connection.execute(text("INSERT INTO wallet_leases VALUES ('one', 'acme', 50), ('two', 'acme', 10)"))
         await connection.execute(text("INSERT INTO topups VALUES ('invoice', 'acme', 100, 0)"))
     await migrate(engine)
-    assert await Books(engine).balances() == {"acme": 100, "zenith": 7}
-    assert [each.amount for each in await Books(engine).top_ups("acme", EVERYTHING)] == [100]
+    assert await UsageQueries(engine).balances() == {"acme": 100, "zenith": 7}
+    assert [each.amount for each in await UsageQueries(engine).top_ups("acme", EVERYTHING)] == [100]
     await engine.dispose()

@@ -1,4 +1,4 @@
-"""Models, Tritons and calls without a clock, which tests say step by step."""
+"""Models, Tritons and calls that tests control step by step."""
 
 from frontend.dispatch.admission import ONE_CALL, Admission, ModelCalls
 from frontend.dispatch.batch_size import Work
@@ -15,7 +15,7 @@ DIVISIBLE = Work(4, 4, divisible=True)
 
 
 class Scene:
-    """An admission; a test says which models are on which Tritons, which calls come, and when they end."""
+    """An admission with models, Tritons, calls and simulated time."""
 
     def __init__(self, rules: Rules | None = None) -> None:
         self.admission = Admission(rules or Rules())
@@ -26,14 +26,14 @@ class Scene:
         return its
 
     def triton(self, name: str, **models: Capacity) -> None:
-        """One that takes so much of these models, which are made where there are none yet."""
+        """Add a Triton with the capacity for each model. Unknown models are added."""
         for model in models:
             if model not in self.admission.models:
                 self.model(model)
         triton = self.admission.triton(name, models)
         for model, capacity in models.items():
             load = triton.models[model]
-            load.capacity, load.is_in = capacity, True
+            load.capacity, load.takes_calls = capacity, True
             self.admission.models[model].configure()
 
     def enter(
@@ -47,11 +47,11 @@ class Scene:
         return [self.enter(model, priority, cost) for _ in range(count)]
 
     def sent(self) -> list[Call]:
-        """Those that go now."""
+        """Send the calls that may go now, and return them."""
         return [call for _, call in self.admission.grants(self.now, self.admission.models.values())]
 
     def end(self, *calls: Call, after: float = 0.0) -> None:
-        """Each has come to its end, so many seconds from now."""
+        """End calls ``after`` seconds."""
         self.now += after
         for call in calls:
             its = next(its for its in self.admission.models.values() if call in its._sent)
@@ -60,10 +60,9 @@ class Scene:
 
 
 def granted(scheduler: Scheduler, now: float = 0.0) -> Call | None:
-    """The call that is sent next, where one more is within the bound."""
+    """Send the next call within the bound, and return it."""
     if scheduler.in_flight >= scheduler.bound or (turn := scheduler.next(now)) is None:
         return None
     order, call = turn
-    call.backend = "a"
     scheduler.begin(order, call, now)
     return call

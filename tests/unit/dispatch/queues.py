@@ -1,4 +1,4 @@
-"""Queues with one backend, and calls that wait in them."""
+"""Queues with one backend, and waiting calls."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -12,35 +12,35 @@ from frontend.tritons.inference import Capacity
 
 
 def asking(key: str = "k", priority: int = 3, seconds: float = 60.0, owner: str | None = None) -> RequestContext:
-    """The context of a request that has so many seconds."""
+    """A request context with a deadline in ``seconds``."""
     return RequestContext(key, priority, owner, asyncio.get_running_loop().time() + seconds)
 
 
 class Queue(ModelQueue):
-    """One whose backends are what a test says; each call is an execution."""
+    """A queue whose backends the test sets. Each call is one execution."""
 
     def __init__(self, rules: Rules, bounds: Bounds, floors: Mapping[str, int]) -> None:
         self.admission = Admission(rules)
-        self.its = self.admission.models["m"] = ModelCalls("m", rules, floors)
+        self.calls = self.admission.models["m"] = ModelCalls("m", rules, floors)
         self.sender = Sender(self.admission)
-        super().__init__(self.its, self.sender, bounds)
+        super().__init__(self.calls, self.sender, bounds)
 
     def set_places(self, backend: str, places: int) -> None:
-        """So many calls at once, none where it is out."""
+        """Set the slots of a backend; 0 means that it takes no calls."""
         load = self.admission.triton(backend, ["m"]).models["m"]
-        load.is_in, load.cap, load.capacity = places > 0, places, Capacity(max(1, places), gpu=True)
-        self.its.configure()
+        load.takes_calls, load.cap, load.capacity = places > 0, places, Capacity(max(1, places), gpu=True)
+        self.calls.configure()
         self.sender.send()
 
     @property
     def in_flight(self) -> int:
-        return self.its.scheduler.in_flight
+        return self.calls.scheduler.in_flight
 
 
 def queue_of(
     places: int = 1, bounds: Bounds | None = None, rules: Rules | None = None, floors: Mapping[str, int] | None = None
 ) -> Queue:
-    """One whose only backend has so many places, or is out where they are 0."""
+    """A queue with one backend of ``places`` slots."""
     queue = Queue(rules or Rules(), bounds or Bounds(), floors or {})
     queue.set_places("a", places)
     return queue
@@ -48,7 +48,7 @@ def queue_of(
 
 @asynccontextmanager
 async def waiting(queue: ModelQueue, *contexts: RequestContext) -> AsyncIterator[None]:
-    """Within it the one place is taken, and so many calls wait; they leave as the place comes free."""
+    """Occupy the only slot, and let calls wait within the block."""
     async with queue.slot(asking()):
         calls = [asyncio.create_task(queue.slot(each).__aenter__()) for each in contexts]
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""A Triton that answers when a test lets it."""
+"""A fake Triton that waits for the test."""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from frontend.tritons.inference import Capacity, Inputs, Outputs, Trial
 
 
 class FakeTriton:
-    """Answers with its name; ``failure`` is raised instead, ``up`` is what probes see."""
+    """Answers with its name, or raises ``failure``. ``up`` is the result of probes."""
 
     def __init__(self, name: str) -> None:
         self.name, self.up = name, True

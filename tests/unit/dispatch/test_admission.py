@@ -1,4 +1,4 @@
-"""Which call goes next, of all models, and to which Triton."""
+"""The next call of all models, and its Triton."""
 
 import math
 
@@ -14,7 +14,7 @@ def _places(calls: list[Call]) -> str:
     return "".join(call.backend for call in calls)
 
 
-def test_a_triton_of_the_own_zone_goes_first_while_it_has_room() -> None:
+def test_a_triton_of_the_same_zone_is_preferred_while_it_has_room() -> None:
     scene = Scene()
     scene.triton("a", m=ONE)
     scene.triton("b", m=ONE)
@@ -23,7 +23,7 @@ def test_a_triton_of_the_own_zone_goes_first_while_it_has_room() -> None:
     assert _places(scene.sent()) == "bbaa"
 
 
-def test_nobody_goes_behind_bulk_work_where_another_triton_has_none() -> None:
+def test_a_triton_without_bulk_work_is_preferred() -> None:
     scene = Scene()
     for name in "ab":
         scene.triton(name, m=ONE)
@@ -33,7 +33,7 @@ def test_nobody_goes_behind_bulk_work_where_another_triton_has_none() -> None:
     assert _places(scene.sent()) == "bb"
 
 
-def test_a_triton_with_an_idle_instance_goes_before_the_own_place() -> None:
+def test_an_idle_instance_is_preferred_to_the_lowest_place() -> None:
     scene = Scene()
     for name in "ab":
         scene.triton(name, m=ONE)
@@ -41,7 +41,7 @@ def test_a_triton_with_an_idle_instance_goes_before_the_own_place() -> None:
     assert _places(scene.sent()) == "abab"
 
 
-def test_of_tritons_with_an_idle_instance_goes_first_which_is_the_own_place() -> None:
+def test_among_idle_tritons_the_lowest_place_is_preferred() -> None:
     scene = Scene()
     for place, name in enumerate("ab"):
         scene.triton(name, m=Capacity(2, 1, gpu=True))
@@ -50,7 +50,7 @@ def test_of_tritons_with_an_idle_instance_goes_first_which_is_the_own_place() ->
     assert _places(scene.sent()) == "bbaa"
 
 
-def test_tritons_of_one_place_have_calls_in_turn() -> None:
+def test_tritons_of_one_place_rotate() -> None:
     scene = Scene()
     for name in "ab":
         scene.triton(name, m=ONE)
@@ -63,27 +63,27 @@ def test_tritons_of_one_place_have_calls_in_turn() -> None:
     assert places == "abab"
 
 
-def test_a_triton_that_is_out_gets_no_calls() -> None:
+def test_a_triton_that_takes_no_calls_gets_none() -> None:
     scene = Scene()
     scene.triton("a", m=ONE)
-    scene.admission.tritons["a"].models["m"].is_in = False
+    scene.admission.tritons["a"].models["m"].takes_calls = False
     scene.enter("m")
     assert scene.sent() == []
     assert not scene.admission.models["m"].is_open
 
 
-def test_a_triton_that_comes_back_counts_the_calls_that_it_still_has() -> None:
+def test_a_returning_triton_still_counts_its_calls() -> None:
     scene = Scene()
     scene.triton("a", m=ONE)
     scene.enter_all(2, "m")
     scene.sent()
-    scene.admission.tritons["a"].models["m"].is_in = False
+    scene.admission.tritons["a"].models["m"].takes_calls = False
     scene.triton("a", m=ONE)
     scene.enter("m")
     assert scene.sent() == []
 
 
-def test_a_call_that_ends_after_its_triton_has_gone_counts_no_more() -> None:
+def test_a_call_that_ends_after_its_triton_left_is_removed() -> None:
     scene = Scene()
     scene.triton("a", m=ONE)
     call = scene.enter("m")
@@ -93,17 +93,7 @@ def test_a_call_that_ends_after_its_triton_has_gone_counts_no_more() -> None:
     assert scene.admission.models["m"].scheduler.in_flight == 0
 
 
-def test_leaving_twice_gives_back_one_place() -> None:
-    scene = Scene()
-    scene.triton("a", m=ONE)
-    its, calls = scene.admission.models["m"], scene.enter_all(2, "m")
-    scene.sent()
-    for _ in range(2):
-        its.leave(calls[0], 0.0)
-    assert (its.scheduler.in_flight, scene.admission.tritons["a"].models["m"].in_flight.calls) == (1, 1)
-
-
-def test_a_frontend_with_half_of_a_model_has_half_of_what_may_be_in_flight() -> None:
+def test_half_a_share_is_half_of_the_bound() -> None:
     scene = Scene()
     scene.triton("a", m=Capacity(4, 1, gpu=True))
     its = scene.admission.models["m"]
@@ -114,7 +104,7 @@ def test_a_frontend_with_half_of_a_model_has_half_of_what_may_be_in_flight() -> 
 
 
 @pytest.mark.parametrize(("cost", "sent"), [(4, 2), (2, 4), (0.1, 8)])
-def test_of_what_it_may_have_in_flight_it_has_half_in_executions_and_in_calls(cost: float, sent: int) -> None:
+def test_a_share_bounds_executions_and_calls(cost: float, sent: int) -> None:
     scene = Scene()
     scene.model("m", DIVISIBLE)
     scene.triton("a", m=Capacity(2, 4, gpu=True))
@@ -125,7 +115,7 @@ def test_of_what_it_may_have_in_flight_it_has_half_in_executions_and_in_calls(co
     assert len(scene.sent()) == sent
 
 
-def test_a_frontend_without_a_part_has_one_call_at_a_time() -> None:
+def test_a_frontend_without_a_share_has_one_call_at_a_time() -> None:
     scene = Scene()
     scene.triton("a", m=Capacity(4, 4, gpu=True))
     its = scene.admission.models["m"]
@@ -137,7 +127,7 @@ def test_a_frontend_without_a_part_has_one_call_at_a_time() -> None:
     assert scene.sent() == [second]
 
 
-def test_short_texts_go_beside_a_long_one_while_another_long_one_waits() -> None:
+def test_short_texts_pass_a_waiting_long_one() -> None:
     scene = Scene()
     scene.model("m", DIVISIBLE)
     scene.triton("a", m=Capacity(2, 4, gpu=True))
@@ -146,7 +136,7 @@ def test_short_texts_go_beside_a_long_one_while_another_long_one_waits() -> None
     assert scene.sent() == [long[0], *short]
 
 
-def test_a_text_longer_than_two_executions_goes_beside_others_where_a_frontend_has_a_part() -> None:
+def test_a_long_text_fits_into_a_share() -> None:
     scene = Scene()
     scene.model("m", DIVISIBLE)
     scene.triton("a", m=Capacity(2, 4, gpu=True))
@@ -167,7 +157,7 @@ def test_an_aged_call_without_room_does_not_block_a_company_that_may_go_one_over
     assert scene.sent() == [company]
 
 
-def test_bulk_work_is_looked_at_again_when_a_triton_is_idle() -> None:
+def test_bulk_work_goes_when_a_triton_becomes_idle() -> None:
     scene = Scene(Rules(hold_seconds=5))
     scene.triton("a", m=ONE)
     scene.enter("m")
@@ -182,7 +172,7 @@ def test_bulk_work_is_looked_at_again_when_a_triton_is_idle() -> None:
     assert scene.sent() == [waiting]
 
 
-def test_nothing_is_looked_at_again_where_nobody_waits() -> None:
+def test_without_waiting_calls_there_is_no_next_change() -> None:
     scene = Scene()
     scene.triton("a", m=ONE)
     scene.enter("m")

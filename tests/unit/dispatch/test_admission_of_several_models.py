@@ -1,4 +1,4 @@
-"""Which call goes next where several models have processors in common."""
+"""The next call if several models share processors."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def _two_models(capacity: Capacity = PROCESSORS) -> Scene:
     scene.triton("a", one=capacity, other=capacity)
     for its in scene.admission.models.values():
         # Their executions are short.
-        its._whole, its._seconds, its._cost = 5, 0.1, 4.0
+        its._large_answers, its._seconds, its._cost = 5, 0.1, 4.0
     return scene
 
 
@@ -72,7 +72,7 @@ def test_on_a_gpu_no_model_waits_for_another() -> None:
     assert len(scene.sent()) == 4
 
 
-def test_where_models_share_processors_one_call_in_five_goes_for_its_age() -> None:
+def test_ageing_holds_across_models_on_the_same_processors() -> None:
     scene = _two_models()
     scene.enter_all(40, "one", FREE, cost=4)
     scene.now = 5.0
@@ -97,7 +97,7 @@ def test_a_model_on_a_gpu_does_not_wait_for_the_processors_of_another() -> None:
     assert sum(call.priority == FREE for call in scene.sent()) == 8
 
 
-def test_a_call_that_may_not_go_keeps_its_neighbours_alone_waiting() -> None:
+def test_models_on_the_same_tritons_are_neighbours() -> None:
     scene = Scene()
     scene.triton("a", one=PROCESSORS, other=PROCESSORS)
     scene.triton("b", third=PROCESSORS)

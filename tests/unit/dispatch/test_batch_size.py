@@ -1,4 +1,4 @@
-"""How large executions are, how long a call would wait and how long work takes, by what was measured of the device."""
+"""Batch work, expected waits and times of work, by measurements."""
 
 import math
 from collections.abc import Callable
@@ -12,24 +12,24 @@ PACKED = Work(100, 6400, divisible=True)
 
 
 def _together(work: float) -> float:
-    """Seconds of an execution on a device that does more together, up to 1,600 of work."""
+    """Seconds of an execution on a device that batches well, up to 1,600 of work."""
     return 0.5 * max(1.0, work / 1600)
 
 
 def _one_by_one(work: float) -> float:
-    """Seconds on a device that needs as long for each part."""
+    """Seconds of an execution on a device that gains nothing from batches."""
     return work / 1000
 
 
 class Device:
-    """Works on one execution after the other, of full calls, while more wait."""
+    """A device that runs one execution after another while calls wait."""
 
     def __init__(self, size: BatchSize, seconds: Callable[[float], float], calls: int = 1) -> None:
         self.size, self.seconds, self._calls, self.now = size, seconds, calls, 0.0
         self.sizes: list[float] = []
 
     def run(self, seconds: float, *, busy: bool = True) -> float:
-        """The size in the end."""
+        """Run for some seconds, and return the final size."""
         until = self.now + seconds
         while self.now < until:
             began, work = self.now, self.size.work
@@ -128,7 +128,7 @@ def test_calls_that_end_together_are_measured_as_a_whole() -> None:
     assert device.size.throughput == pytest.approx(16 * 30 / 2, rel=0.01)
 
 
-def test_a_frontend_without_a_part_of_the_instances_measures_nothing() -> None:
+def test_without_a_share_of_instances_nothing_is_measured() -> None:
     device = Device(_size(instances=0), _one_by_one)
     device.run(20)
     device.size.configure(1, 16, gpu=False)
@@ -141,21 +141,21 @@ def test_it_follows_another_frontend_that_measures() -> None:
     assert size.work == 1600
 
 
-def test_what_was_measured_is_forgotten_with_other_batches() -> None:
+def test_measurements_end_with_a_change_of_the_batch() -> None:
     device = Device(_size(Work(30)), _together)
     device.run(20)
     device.size.configure(1, 32, gpu=False)
     assert (device.size.work, device.size.throughput) == (30, 0)
 
 
-def test_what_was_measured_holds_where_this_frontends_part_of_the_instances_changes() -> None:
+def test_measurements_survive_a_change_of_the_share() -> None:
     device = Device(_size(), _one_by_one)
     device.run(20)
     device.size.configure(0.5, 16, gpu=False)
     assert device.size.throughput == pytest.approx(500, rel=0.01)
 
 
-def test_it_is_measured_on_while_it_is_told_the_same_again_and_again() -> None:
+def test_a_repeated_configuration_does_not_restart_the_measurement() -> None:
     device = Device(_size(), _one_by_one)
     for _ in range(40):
         device.run(0.5)
@@ -169,7 +169,7 @@ def test_a_call_is_a_part_of_an_execution_by_its_work() -> None:
     assert (size.executions(100), size.executions(2000)) == (0.25, 5)
 
 
-def test_where_nothing_is_batched_a_call_is_an_execution_however_much_work_it_is() -> None:
+def test_without_batching_each_call_is_one_execution() -> None:
     size = _size(Work(100), max_batch=1)
     assert (size.executions(1), size.executions(900)) == (1, 1)
 
@@ -207,7 +207,7 @@ def test_the_expected_wait_counts_what_goes_before() -> None:
     assert its.expected_wait(COMPANY) < its.expected_wait(PRO) < its.expected_wait(FREE)
 
 
-def test_small_calls_say_nothing_of_what_work_takes() -> None:
+def test_small_calls_do_not_measure_the_time_of_work() -> None:
     scene = Scene()
     scene.model("m", DIVISIBLE)
     scene.triton("a", m=GPU)
@@ -215,7 +215,7 @@ def test_small_calls_say_nothing_of_what_work_takes() -> None:
     assert scene.admission.models["m"].seconds_for(100, 1) == 0
 
 
-def test_where_no_instance_is_idle_work_takes_as_long_as_it_took_before() -> None:
+def test_under_load_the_time_of_work_is_the_measured_one() -> None:
     scene = Scene()
     scene.triton("a", m=ONE)
     _whole_calls(scene, 1, seconds=2.0)
@@ -234,6 +234,6 @@ def test_long_executions_that_go_one_at_a_time_are_not_expected_two_at_a_time() 
     assert its.seconds_for(300, 10) == pytest.approx(30)
 
 
-def test_without_a_triton_the_wait_has_no_end() -> None:
+def test_without_a_triton_the_expected_wait_is_infinite() -> None:
     scene = Scene()
     assert math.isinf(scene.model("m").expected_wait(FREE))

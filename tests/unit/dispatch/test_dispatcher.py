@@ -1,4 +1,4 @@
-"""Calls over several Tritons: where they go, and what a failure does."""
+"""Calls over several Tritons, and failures."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterable
@@ -43,7 +43,7 @@ async def dispatcher(first: FakeTriton, second: FakeTriton) -> AsyncIterator[Dis
 
 @asynccontextmanager
 async def _under_way(calls: Iterable[Coroutine[Any, Any, Any]], *servers: FakeTriton) -> AsyncIterator[None]:
-    """Within it the servers that have been given these calls answer none."""
+    """Start calls, and let the servers answer none of them within the block."""
     for server in servers:
         server.going.clear()
     tasks = [asyncio.create_task(call) for call in calls]
@@ -80,7 +80,7 @@ async def test_a_call_that_arrived_and_failed_is_not_sent_again(
     assert first.calls + second.calls == 1
 
 
-async def test_a_call_that_reaches_nobody_is_tried_twice_at_most(
+async def test_an_unreached_call_is_tried_at_most_twice(
     dispatcher: Dispatcher, first: FakeTriton, second: FakeTriton
 ) -> None:
     first.failure = second.failure = Unreached("away")
@@ -101,7 +101,7 @@ async def test_the_state_of_a_model_is_the_best_that_any_backend_has(
     await until(lambda: dispatcher.states(["embedder"]) == {"embedder": State.AWAY})
 
 
-async def test_whether_a_model_is_ready_stands_in_a_metric(
+async def test_readiness_of_a_model_is_in_a_metric(
     dispatcher: Dispatcher, first: FakeTriton, second: FakeTriton
 ) -> None:
     def value() -> float | None:
@@ -140,9 +140,9 @@ async def test_a_cap_is_divided_among_the_frontends_and_each_has_one_call(first:
     await made.close()
 
 
-async def test_workers_have_no_more_calls_than_there_are_of_them() -> None:
+async def test_a_local_queue_has_as_many_calls_as_workers() -> None:
     made = Dispatcher(Rules(), Bounds(), FixedFrontends(1))
-    queue = made.fix("threads", 4)
+    queue = made.add_local_queue("threads", 4)
     # However short their calls are.
     await queue.run(_asking(), lambda name: asyncio.sleep(0))
     contexts = [RequestContext(key, tier, None, _asking().deadline) for key in "abc" for tier in (3, 3, 1)]
@@ -157,7 +157,7 @@ async def test_workers_have_no_more_calls_than_there_are_of_them() -> None:
 async def _two_instances(server: FakeTriton, *, stops: bool = False) -> Dispatcher:
     server.takes = Capacity(2, 16, stops=stops)
     made = Dispatcher(Rules(), Bounds(), FixedFrontends(1))
-    made.declare("embedder", Work(100, 1000, divisible=True))
+    made.register_model("embedder", Work(100, 1000, divisible=True))
     await made.add("first", server, {"embedder": 0})
     return made
 
@@ -172,11 +172,11 @@ async def test_an_abandoned_call_is_cancelled_where_that_stops_it(first: FakeTri
     await asyncio.gather(call, return_exceptions=True)
     await asyncio.sleep(0.01)
     assert first.ended == ended
-    assert made.demand("embedder") == 1 - ended
+    assert made.queue("embedder").demand == 1 - ended
     await made.close()
 
 
-async def test_a_call_whose_triton_is_removed_before_it_begins_is_answered_by_another(
+async def test_a_call_whose_triton_was_removed_goes_to_another(
     dispatcher: Dispatcher, first: FakeTriton, second: FakeTriton
 ) -> None:
     calls = [asyncio.create_task(_call(dispatcher)) for _ in range(4)]
@@ -187,22 +187,22 @@ async def test_a_call_whose_triton_is_removed_before_it_begins_is_answered_by_an
     assert not first.calls
 
 
-async def test_calls_of_any_length_count_as_what_a_model_wants(first: FakeTriton) -> None:
+async def test_demand_counts_calls_of_any_length(first: FakeTriton) -> None:
     made = await _two_instances(first)
     async with _under_way((made.infer("embedder", dict, ["out"], _asking(), cost) for cost in (3, 5000)), first):
-        assert made.demand("embedder") == 2
+        assert made.queue("embedder").demand == 2
     await made.close()
 
 
-async def test_others_are_told_which_models_are_used(
+async def test_the_snapshot_has_the_models_in_use(
     dispatcher: Dispatcher, first: FakeTriton, second: FakeTriton
 ) -> None:
-    assert dispatcher.tells() == {}
+    assert dispatcher.snapshot() == {}
     async with _under_way([_call(dispatcher)], first, second):
         # No size was measured yet.
-        assert dispatcher.tells() == {"embedder": 0.0}
+        assert dispatcher.snapshot() == {"embedder": 0.0}
     # It was used a moment ago.
-    assert dispatcher.tells() == {"embedder": 0.0}
+    assert dispatcher.snapshot() == {"embedder": 0.0}
 
 
 async def test_a_model_that_was_not_declared_has_no_queue(dispatcher: Dispatcher) -> None:
@@ -210,7 +210,7 @@ async def test_a_model_that_was_not_declared_has_no_queue(dispatcher: Dispatcher
         dispatcher.queue("unknown")
 
 
-async def test_a_triton_that_goes_again_before_its_first_calls_have_ended_is_forgotten_once(first: FakeTriton) -> None:
+async def test_a_triton_can_leave_twice_before_its_calls_end(first: FakeTriton) -> None:
     made = Dispatcher(Rules(), Bounds(), FixedFrontends(1))
     await made.add("first", first, MODELS)
     async with _under_way([_call(made)], first):

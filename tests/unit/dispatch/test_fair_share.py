@@ -1,4 +1,4 @@
-"""Keys of a priority share it by work."""
+"""Keys of one priority get equal work."""
 
 import time
 from collections import Counter
@@ -16,7 +16,7 @@ def _add(shares: FairShare, key: Hashable, cost: float = 1.0) -> Call:
 def _take(shares: FairShare) -> Call:
     call = shares.first(lambda call: True)
     assert call is not None
-    shares.took(call)
+    shares.granted(call)
     shares.remove(call)
     return call
 
@@ -34,7 +34,7 @@ def test_a_key_with_small_calls_gets_as_much_work_done_as_one_with_large_ones() 
     assert abs(done["large"] - done["small"]) <= 10
 
 
-def test_a_key_that_was_away_has_saved_nothing_up() -> None:
+def test_an_idle_key_saves_nothing_up() -> None:
     shares = FairShare()
     for _ in range(20):
         _add(shares, "busy")
@@ -45,7 +45,7 @@ def test_a_key_that_was_away_has_saved_nothing_up() -> None:
     assert Counter(_take(shares).key for _ in range(10)) == {"busy": 5, "late": 5}
 
 
-def test_a_key_whose_queue_was_empty_for_a_moment_does_not_go_before_its_turn() -> None:
+def test_a_key_with_an_empty_queue_gains_nothing() -> None:
     shares = FairShare()
     _add(shares, "closed")
     for _ in range(10):
@@ -59,7 +59,7 @@ def test_a_key_whose_queue_was_empty_for_a_moment_does_not_go_before_its_turn() 
     assert Counter(order) == {"closed": 5, "open": 5}
 
 
-def test_a_key_that_may_not_go_is_passed_over_and_keeps_its_turn() -> None:
+def test_a_blocked_key_is_skipped_and_keeps_its_position() -> None:
     shares = FairShare()
     capped, other = _add(shares, "capped"), _add(shares, "other")
     assert shares.first(lambda call: call.key != "capped") is other
@@ -102,7 +102,7 @@ def test_many_keys_that_wait_cost_as_much_each_as_few() -> None:
     assert min(seconds(16_000) for _ in range(3)) < 8 * min(seconds(1_000) for _ in range(3))
 
 
-def test_of_a_key_the_lowest_rank_goes_first_and_then_who_came_first() -> None:
+def test_within_a_key_rank_goes_before_arrival() -> None:
     shares = FairShare()
     calls = [Call("key", 3, None, 0.0, rank=rank) for rank in (1, 0, 1, 0)]
     for call in calls:
@@ -110,7 +110,7 @@ def test_of_a_key_the_lowest_rank_goes_first_and_then_who_came_first() -> None:
     assert [calls.index(_take(shares)) for _ in calls] == [1, 3, 0, 2]
 
 
-def test_a_rank_counts_for_nothing_beside_another_key() -> None:
+def test_ranks_only_order_calls_of_one_key() -> None:
     shares = FairShare()
     first, other = Call("one", 3, None, 0.0, rank=1), Call("other", 3, None, 0.0)
     for call in (first, other):

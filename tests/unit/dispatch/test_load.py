@@ -1,4 +1,4 @@
-"""Whether one call more would be good for a Triton, by what it has in flight."""
+"""Whether a Triton has room for one more call."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def _call(executions: float = 1.0, priority: int = FREE) -> Call:
 def _triton(**models: Capacity) -> TritonLoad:
     triton = TritonLoad(models, idle_seconds=5)
     for model, capacity in models.items():
-        triton.models[model].capacity, triton.models[model].is_in = capacity, True
+        triton.models[model].capacity, triton.models[model].takes_calls = capacity, True
     return triton
 
 
@@ -24,7 +24,7 @@ def _has_room(load: ModelLoad, call: Call, *, alone: bool = False, now: float = 
 
 
 def _fill(triton: TritonLoad, model: str, call: Call, *, alone: bool = False, now: float = 0.0) -> int:
-    """How many calls like this one go one after the other."""
+    """Send equal calls until there is no room, and return their number."""
     sent = 0
     while _has_room(triton.models[model], call, alone=alone, now=now):
         triton.begin(_call(call.executions, call.priority), model, now)
@@ -42,7 +42,7 @@ def test_small_calls_are_at_most_two_batches() -> None:
     assert _fill(_triton(m=GPU), "m", _call(0.001)) == 2 * 4
 
 
-def test_a_place_of_a_large_batch_is_left_for_a_call_that_comes_before_the_others() -> None:
+def test_a_large_batch_keeps_one_place_for_a_first_call() -> None:
     assert _fill(_triton(m=Capacity(1, 16, gpu=True)), "m", _call(1 / 16)) == 2 * 15
 
 
@@ -65,7 +65,7 @@ def test_long_executions_of_one_instance_go_together_only_if_they_are_sent_toget
     assert not _has_room(triton.models["m"], _call(0.5), alone=True, now=0.1)
 
 
-def test_nobody_waits_in_triton_behind_a_long_execution_not_even_a_company() -> None:
+def test_no_call_waits_in_triton_behind_a_long_execution() -> None:
     triton = _triton(m=PROCESSORS)
     triton.begin(_call(), "m", now=0.0)
     assert not _has_room(triton.models["m"], _call(priority=COMPANY), alone=True)
@@ -78,7 +78,7 @@ def test_a_call_that_goes_before_all_in_flight_may_be_one_over_the_bound_and_onl
     assert _fill(triton, "m", _call(0.25, COMPANY)) == 1
 
 
-def test_of_calls_that_each_go_before_all_others_one_is_over_the_bound() -> None:
+def test_only_one_call_exceeds_the_bound() -> None:
     triton = _triton(m=GPU)
     _fill(triton, "m", _call())
     triton.begin(_call(priority=PRO), "m", 0.0)
@@ -94,13 +94,13 @@ def test_a_call_that_goes_before_some_in_flight_may_not_be_over_the_bound() -> N
 
 
 @pytest.mark.parametrize("alone", [False, True])
-def test_what_is_longer_than_two_executions_leaves_one_instance_to_others(alone: bool) -> None:
+def test_very_long_calls_leave_one_instance_free(alone: bool) -> None:
     triton = _triton(m=Capacity(3, 4))
     assert _fill(triton, "m", _call(7.0), alone=alone) == 2
     assert _has_room(triton.models["m"], _call(0.1), alone=alone)
 
 
-def test_what_is_longer_than_two_executions_goes_where_nothing_is_in_flight() -> None:
+def test_a_very_long_call_goes_to_an_empty_model() -> None:
     assert _fill(_triton(m=GPU), "m", _call(7.0)) == 1
 
 
@@ -181,7 +181,7 @@ def test_bulk_work_has_a_small_part_of_the_time_of_a_triton_that_is_never_idle()
     assert seconds / now == pytest.approx(0.02, rel=0.05)
 
 
-def test_of_a_triton_that_is_not_idle_bulk_work_has_one_call_at_a_time() -> None:
+def test_under_load_bulk_has_one_call_at_a_time() -> None:
     triton = _triton(m=GPU)
     _run(triton, FREE, 0.0, 0.1)
     assert triton.is_idle(1.0)
@@ -189,7 +189,7 @@ def test_of_a_triton_that_is_not_idle_bulk_work_has_one_call_at_a_time() -> None
     assert not triton.is_idle(1.0)
 
 
-def test_what_another_frontend_runs_keeps_bulk_work_away() -> None:
+def test_calls_of_another_frontend_delay_bulk_work() -> None:
     triton = _triton(m=GPU)
     _run(triton, BULK, 0.0, 1.0)
     triton.used_elsewhere(2.0)

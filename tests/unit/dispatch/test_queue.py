@@ -1,4 +1,4 @@
-"""The queue on an event loop: deadlines, refusals, callers who leave, and the work that has a place."""
+"""The queue on an event loop: deadlines, refusals, cancelled callers, work in a slot."""
 
 import asyncio
 import random
@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from frontend.dispatch.pool import Pool
 from frontend.dispatch.queue import Bounds
 from frontend.dispatch.scheduler import Rules
+from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.errors import BadGateway
 from frontend.processes.offload import Threads
 from tests.unit.dispatch.queues import asking, queue_of, waiting
@@ -40,7 +40,7 @@ async def test_a_full_priority_leaves_room_for_the_others() -> None:
             await queue.slot(asking("third")).__aenter__()
 
 
-async def test_who_could_not_be_served_in_time_is_refused_at_the_door() -> None:
+async def test_a_call_that_would_be_late_is_refused_at_once() -> None:
     queue = queue_of()
     async with queue.slot(asking()):
         await asyncio.sleep(0.2)
@@ -64,13 +64,13 @@ async def test_a_refusal_names_the_expected_wait_within_bounds(
     monkeypatch: pytest.MonkeyPatch, wait: float, retry_after: int
 ) -> None:
     queue = queue_of(bounds=Bounds(key=0))
-    monkeypatch.setattr(queue.its, "expected_wait", lambda priority: wait)
+    monkeypatch.setattr(queue.calls, "expected_wait", lambda priority: wait)
     with pytest.raises(BadGateway) as refused:
         await queue.slot(asking()).__aenter__()
     assert refused.value.headers["Retry-After"] == str(retry_after)
 
 
-async def test_a_backend_that_comes_back_serves_those_who_wait() -> None:
+async def test_waiting_calls_go_to_a_backend_that_returns() -> None:
     queue = queue_of(1)
     async with queue.slot(asking()):
         waiting = asyncio.create_task(queue.slot(asking()).__aenter__())
@@ -82,7 +82,7 @@ async def test_a_backend_that_comes_back_serves_those_who_wait() -> None:
         assert await waiting == "b"
 
 
-async def test_places_held_for_a_floor_come_free_without_anybody_moving() -> None:
+async def test_slots_kept_for_a_floor_are_freed_by_time() -> None:
     queue = queue_of(1, rules=Rules(hold_seconds=0.2), floors={"acme": 1})
     async with queue.slot(asking(owner="acme")):
         pass
@@ -91,7 +91,7 @@ async def test_places_held_for_a_floor_come_free_without_anybody_moving() -> Non
         assert time.monotonic() - started > 0.1
 
 
-async def test_callers_who_leave_at_any_moment_leak_no_place() -> None:
+async def test_cancelled_calls_leak_no_slot() -> None:
     queue, rng = queue_of(3), random.Random(5)
 
     async def call() -> None:
@@ -114,7 +114,7 @@ async def test_callers_who_leave_at_any_moment_leak_no_place() -> None:
 
 async def test_a_floor_can_grow_while_calls_wait() -> None:
     queue = queue_of(2, rules=Rules(hold_seconds=60), floors={"acme": 0})
-    queue.its.scheduler.set_floors({"acme": 1})
+    queue.calls.scheduler.set_floors({"acme": 1})
     async with queue.slot(asking("a", owner="acme")):
         pass
     async with queue.slot(asking("b")):
@@ -129,14 +129,14 @@ async def _never_ends(backend: str) -> None:
     await asyncio.Event().wait()
 
 
-async def test_work_is_done_on_the_backend_of_its_place() -> None:
+async def test_work_gets_the_name_of_its_backend() -> None:
     async def work(backend: str) -> str:
         return f"done on {backend}"
 
     assert await queue_of().run(asking(), work) == "done on a"
 
 
-async def test_an_error_of_the_work_is_the_callers_and_gives_the_place_back() -> None:
+async def test_an_error_of_the_work_frees_its_slot() -> None:
     async def work(backend: str) -> None:
         raise ValueError("broken")
 
@@ -146,7 +146,7 @@ async def test_an_error_of_the_work_is_the_callers_and_gives_the_place_back() ->
     assert queue.in_flight == 0
 
 
-async def test_a_caller_who_goes_leaves_the_place_to_the_work_until_that_ends() -> None:
+async def test_cancelled_work_keeps_its_slot_until_it_ends() -> None:
     queue, over = queue_of(), asyncio.Event()
 
     async def work(backend: str) -> None:
@@ -164,7 +164,7 @@ async def test_a_caller_who_goes_leaves_the_place_to_the_work_until_that_ends() 
 
 
 @pytest.mark.parametrize("grace", [0.0, 0.2])
-async def test_work_whose_caller_has_gone_is_cancelled_after_its_grace(grace: float) -> None:
+async def test_abandoned_work_is_cancelled_after_its_grace(grace: float) -> None:
     queue = queue_of()
 
     caller = asyncio.create_task(queue.run(asking(), _never_ends, grace=lambda backend: grace))
@@ -175,7 +175,7 @@ async def test_work_whose_caller_has_gone_is_cancelled_after_its_grace(grace: fl
         assert time.monotonic() - gone >= grace
 
 
-async def test_what_callers_left_behind_ends_with_the_queue() -> None:
+async def test_closing_the_queue_cancels_abandoned_work() -> None:
     queue = queue_of()
 
     caller = asyncio.create_task(queue.run(asking(), _never_ends))
@@ -197,7 +197,7 @@ async def test_a_key_has_no_more_than_its_share_while_places_are_free() -> None:
         await third
 
 
-async def test_work_that_would_be_late_is_refused_and_side_by_side_it_may_be_in_time() -> None:
+async def test_late_work_is_refused_unless_it_runs_in_parallel() -> None:
     queue = queue_of(4)
     queue.refuse_late(asking(seconds=1), 100, at_once=1)
 
@@ -217,15 +217,15 @@ async def test_a_deadline_that_is_extended_is_later() -> None:
     assert 10 < extended.remaining() <= 11
 
 
-async def test_a_thread_whose_caller_has_gone_keeps_its_place_until_it_ends() -> None:
+async def test_a_cancelled_thread_keeps_its_slot_until_it_ends() -> None:
     queue, goes_on = queue_of(1), threading.Event()
-    pool = Pool(queue, Threads(1))
+    pool = WorkerQueue(queue, Threads(1))
     gone = asyncio.create_task(pool.run(asking(), goes_on.wait))
     await asyncio.sleep(0.05)
     gone.cancel()
     next_one = asyncio.create_task(pool.run(asking(), lambda: "done"))
     await asyncio.sleep(1.3)
-    assert (queue.in_flight, queue.its.scheduler.waits) == (1, 1)
+    assert (queue.in_flight, queue.calls.scheduler.waits) == (1, 1)
     goes_on.set()
     assert await next_one == "done"
     with pytest.raises(asyncio.CancelledError):

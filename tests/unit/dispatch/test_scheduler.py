@@ -1,4 +1,4 @@
-"""What the order of a queue promises, rule by rule."""
+"""The rules of the order of a queue."""
 
 from collections.abc import Mapping
 
@@ -24,7 +24,7 @@ def _enter(
 
 
 def _order(scheduler: Scheduler, now: float = 0.0) -> list[str]:
-    """The keys in the order in which they are sent when one leaves after the other."""
+    """The keys in the order in which their calls are sent, one at a time."""
     keys = []
     while (call := granted(scheduler, now)) is not None:
         keys.append(str(call.key))
@@ -64,7 +64,7 @@ def test_a_call_is_aged_from_the_second_that_was_set(now: float, order: list[str
     assert _order(scheduler, now) == order
 
 
-def test_age_does_not_take_a_key_beyond_its_share() -> None:
+def test_ageing_respects_the_key_share() -> None:
     scheduler = _scheduler(4, age_seconds=4, aged_every=1, key_share=0.25)
     for _ in range(2):
         _enter(scheduler, "f", FREE, 0.0)
@@ -73,7 +73,7 @@ def test_age_does_not_take_a_key_beyond_its_share() -> None:
     assert [call.key if call else None for call in sent] == ["f", "c", None]
 
 
-def test_of_owners_below_their_floors_goes_first_who_has_the_least_part_of_it() -> None:
+def test_the_owner_furthest_below_its_floor_goes_first() -> None:
     scheduler = _scheduler(4, floors={"small": 2, "large": 10})
     for owner in ("small", "small", "large", "large"):
         _enter(scheduler, owner, FREE, owner=owner)
@@ -98,7 +98,7 @@ def test_places_of_an_active_owner_are_held_back_until_it_was_idle() -> None:
     assert granted(scheduler, 5.0) is not None
 
 
-def test_it_is_quiet_some_seconds_after_the_last_call_that_is_not_of_a_later_rank() -> None:
+def test_a_queue_is_quiet_two_seconds_after_the_last_call_of_rank_0() -> None:
     scheduler = _scheduler(2)
     scheduler.enter(Call("file", FREE, None, 0.0, rank=1), 0.0)
     assert scheduler.is_quiet(0.0)
@@ -127,7 +127,7 @@ def test_bulk_work_does_not_make_a_model_used() -> None:
     assert (scheduler.is_used(6.9), scheduler.is_used(7.0)) == (True, False)
 
 
-def test_without_age_it_is_the_turn_of_the_highest_priority() -> None:
+def test_without_ageing_the_highest_priority_goes_first() -> None:
     scheduler = _scheduler(age_seconds=4)
     old, company = _enter(scheduler, "f", FREE, 0.0), _enter(scheduler, "c", COMPANY, 5.0)
     assert scheduler.next(5.0) == (0, old)

@@ -1,4 +1,4 @@
-"""What the order of a queue promises, held by random histories and by a simulator."""
+"""The order of a queue, tested by random histories and by a simulation."""
 
 import heapq
 import itertools
@@ -18,7 +18,7 @@ from tests.unit.dispatch.calls import COMPANY, FREE, PRO, granted
 
 
 class Histories(RuleBasedStateMachine):
-    """Random callers, bounds and floors; the model is the plain list of what waits and what runs."""
+    """Random calls, bounds and floors. The model is a list of waiting and one of running calls."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class Histories(RuleBasedStateMachine):
         self.seen: dict[str, float] = {}
         self.aged_before = 99
 
-    def _held(self) -> int:
+    def _kept_slots(self) -> int:
         held = 0
         for owner, floor in self.floors.items():
             if self.seen.get(owner, -99) > self.now - 5:
@@ -83,7 +83,7 @@ class Histories(RuleBasedStateMachine):
             for t in self.waiting
             if t.owner and sum(r.owner == t.owner for r in self.running) < self.floors[str(t.owner)]
         ]
-        free, held = self._free(), self._held()
+        free, held = self._free(), self._kept_slots()
         call = granted(self.scheduler, self.now)
         if call is None:
             # Work conserving: a place stays free only if nobody waits or a floor holds it.
@@ -134,7 +134,7 @@ def _scheduler(places: int, floors: Mapping[str, int] | None = None) -> Schedule
 
 @dataclass
 class Simulation:
-    """Closed-loop callers over one scheduler, on a clock of events; ``waits`` are seconds by key."""
+    """Closed-loop callers of one scheduler with simulated time; ``waits`` are seconds by key."""
 
     scheduler: Scheduler
     service: float = 0.1
@@ -143,7 +143,7 @@ class Simulation:
     served: Counter[str] = field(default_factory=Counter)
 
     def run(self, callers: list[tuple[str, int, str | None, int]], seconds: float) -> None:
-        """``callers`` are (key, priority, owner, how many)."""
+        """``callers`` are (key, priority, owner, number)."""
         rng, numbers = random.Random(self.seed), itertools.count()
         events: list[tuple[float, int, Callable[[float], None]]] = []
 

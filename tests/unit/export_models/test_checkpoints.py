@@ -1,4 +1,4 @@
-"""What is wrong with a folder of checkpoints is one sentence that names the file."""
+"""An error in a folder of checkpoints is one sentence that names the file."""
 
 import json
 from pathlib import Path
@@ -23,12 +23,12 @@ def _model(folder: Path, kind: Kind) -> Path:
 
 
 @pytest.mark.parametrize("kind", ["text", "whisper"])
-def test_a_whole_checkpoint_passes(tmp_path: Path, kind: Kind) -> None:
+def test_a_complete_checkpoint_passes(tmp_path: Path, kind: Kind) -> None:
     check_model(_model(tmp_path, kind), kind)
 
 
 @pytest.mark.parametrize("weights", ["pytorch_model.bin", "model.safetensors.index.json"])
-def test_weights_may_lie_in_other_files(tmp_path: Path, weights: str) -> None:
+def test_weights_may_have_other_file_names(tmp_path: Path, weights: str) -> None:
     (_model(tmp_path, "text") / "model.safetensors").rename(tmp_path / weights)
     check_model(tmp_path, "text")
 
@@ -80,7 +80,7 @@ def _voice(folder: Path) -> tuple[Path, Path]:
     return model, settings
 
 
-def test_a_whole_voice_passes(tmp_path: Path) -> None:
+def test_a_complete_voice_passes(tmp_path: Path) -> None:
     _voice(tmp_path)
     check_voice(tmp_path, "amy")
 
@@ -98,5 +98,5 @@ def test_a_voice_without_phonemes_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("size", "words"), [(2_300_000_000, "2.3 GB"), (91_000_000, "91 MB"), (0, "0 MB")])
-def test_sizes_are_told_as_people_read_them(size: int, words: str) -> None:
+def test_sizes_are_in_megabytes_or_gigabytes(size: int, words: str) -> None:
     assert in_words(size) == words

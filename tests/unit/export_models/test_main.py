@@ -1,4 +1,4 @@
-"""The command: what it refuses and what it leaves alone."""
+"""The command: what it exports, refuses and leaves alone."""
 
 import re
 import shutil
@@ -13,7 +13,7 @@ import pytest
 from scripts.export_models import __main__ as export
 from scripts.export_models import plan, runner, stamp
 from scripts.export_models.checkpoints import EMBEDDER, VOICE_FILES, VOICES
-from scripts.export_models.ways import Exported
+from scripts.export_models.stamp import Stamp
 from tests.conftest import ROOT
 
 
@@ -31,22 +31,22 @@ def folder(tmp_path: Path) -> Path:
 
 def _main(folder: Path, *more: str, only: str = "piper_amy") -> int:
     work = folder.parent
-    places = ["--repository", str(work / "repository"), "--work", str(work / "work")]
+    folders = ["--repository", str(work / "repository"), "--work", str(work / "work")]
     (work / "repository").mkdir(exist_ok=True)
-    return export.main(["--source", "folder", "--folder", str(folder), *places, "--only", only, *more])
+    return export.main(["--source", "folder", "--folder", str(folder), *folders, "--only", only, *more])
 
 
-def _told(capsys: pytest.CaptureFixture[str]) -> list[str]:
-    said = capsys.readouterr()
-    assert "Traceback" not in said.out + said.err
-    return said.err.splitlines()
+def _errors(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    printed = capsys.readouterr()
+    assert "Traceback" not in printed.out + printed.err
+    return printed.err.splitlines()
 
 
 def _written(folder: Path) -> Path:
     return folder.parent / "repository" / "piper_amy" / "1" / "model.onnx"
 
 
-def test_a_voice_is_exported_and_a_second_time_left_alone_wherever_it_lies(folder: Path) -> None:
+def test_a_voice_is_exported_once_also_if_its_folder_moves(folder: Path) -> None:
     assert _main(folder) == 0
     before = _written(folder).stat().st_mtime_ns
     moved = folder.rename(folder.with_name("moved"))
@@ -56,35 +56,37 @@ def test_a_voice_is_exported_and_a_second_time_left_alone_wherever_it_lies(folde
     assert _written(moved).stat().st_mtime_ns > before
 
 
-def test_a_folder_with_an_empty_config_is_one_sentence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_config_is_one_sentence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = folder / EMBEDDER.repository / "config.json"
     config.parent.mkdir(parents=True)
     config.touch()
     assert _main(folder, only="m3_embedder") == 2
-    assert _told(capsys) == [f"export stopped: {config} is empty"]
+    assert _errors(capsys) == [f"export stopped: {config} is empty"]
 
 
-def test_a_model_that_the_source_cannot_give_is_named_and_the_others_are_exported(
+def test_a_missing_checkpoint_is_named_and_the_other_models_are_exported(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _main(folder, "--only", "m3_embedder") == plan.SOME_FAILED
     assert _written(folder).exists()
-    line, *_ = _told(capsys)
+    line, *_ = _errors(capsys)
     assert re.match("m3_embedder could not be exported: .* must hold the files of BAAI/bge-m3", line)
     failed = stamp.read(folder.parent / "repository", "m3_embedder")
     assert failed is not None
     assert "must hold" in failed.failed
 
 
-def test_weights_that_no_library_reads_are_one_sentence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unreadable_weights_are_one_sentence_and_the_log_has_the_traceback(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (folder / VOICES.repository / f"{VOICE_FILES['amy']}.onnx").write_bytes(b"no model")
     assert _main(folder) == 2
-    *_, last = [line for line in _told(capsys) if line.startswith("piper_amy could not be exported: ")]
+    *_, last = [line for line in _errors(capsys) if line.startswith("piper_amy could not be exported: ")]
     assert "export.log)" in last
     assert "Traceback" in (folder.parent / "work" / "export.log").read_text(encoding="utf-8")
 
 
-def test_a_voice_that_was_cut_off_is_named_and_the_others_are_exported(
+def test_a_truncated_voice_is_named_and_the_other_models_are_exported(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     whole = folder / VOICES.repository / f"{VOICE_FILES['amy']}.onnx"
@@ -93,7 +95,7 @@ def test_a_voice_that_was_cut_off_is_named_and_the_others_are_exported(
     cut.write_bytes(whole.read_bytes()[:-1000])
     shutil.copy(whole.with_name(f"{whole.name}.json"), cut.with_name(f"{cut.name}.json"))
     assert _main(folder, "--only", "piper_siwis") == plan.SOME_FAILED
-    (line,) = [line for line in _told(capsys) if line.startswith("piper_siwis could not be exported: ")]
+    (line,) = [line for line in _errors(capsys) if line.startswith("piper_siwis could not be exported: ")]
     assert "no way to export it passes: rewritten: " in line
     exported, failed = (stamp.read(folder.parent / "repository", name) for name in ("piper_amy", "piper_siwis"))
     assert exported is not None
@@ -102,37 +104,37 @@ def test_a_voice_that_was_cut_off_is_named_and_the_others_are_exported(
     assert (failed.way, "| original: " in failed.failed) == ("", True)
 
 
-def test_a_hub_that_cannot_be_reached_is_one_sentence(
+def test_an_unreachable_hub_is_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     assert export.main(["--source", "hub", "--repository", str(tmp_path), "--work", str(tmp_path)]) == 2
-    (line,) = _told(capsys)
+    (line,) = _errors(capsys)
     assert line.startswith("export stopped: the model hub http://127.0.0.1:9 cannot be reached (")
 
 
-def test_a_disk_that_is_too_small_is_one_sentence(
+def test_a_full_disk_is_one_sentence(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1_000_000))
     assert _main(folder) == 2
-    (line,) = _told(capsys)
+    (line,) = _errors(capsys)
     assert line.startswith("export stopped: 2 MB of disk are needed (2 MB of exports), and that of ")
     assert line.endswith("repository has 1 MB free")
 
 
-def test_a_disk_without_room_is_enough_where_all_is_exported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_does_not_matter_if_everything_is_exported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert _main(folder) == 0
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=0))
     assert _main(folder) == 0
 
 
-def test_a_check_alone_writes_nothing(folder: Path) -> None:
+def test_a_check_writes_nothing(folder: Path) -> None:
     assert _main(folder, "--check") == 0
     assert not _written(folder).exists()
 
 
-def test_a_check_alone_needs_nothing_installed(folder: Path) -> None:
+def test_a_check_needs_no_packages(folder: Path) -> None:
     """So it can come before the minutes that an installation takes."""
     # Without site packages.
     command = [sys.executable, "-S", "-m", "scripts.export_models", "--check", "--source", "folder"]
@@ -140,7 +142,7 @@ def test_a_check_alone_needs_nothing_installed(folder: Path) -> None:
     assert subprocess.run([*command, *arguments], cwd=ROOT, check=False).returncode == 0
 
 
-def test_what_is_not_checked_is_said_again_at_each_start(
+def test_what_is_not_checked_is_printed_at_each_start(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _main(folder) == 0
@@ -149,24 +151,53 @@ def test_what_is_not_checked_is_said_again_at_each_start(
     stamp.write(folder.parent / "repository", "piper_amy", replace(found, not_checked=["on CUDA"]))
     capsys.readouterr()
     assert _main(folder) == 0
-    assert _told(capsys) == ["piper_amy is exported and not checked: on CUDA"]
+    assert _errors(capsys) == ["piper_amy is exported and not checked: on CUDA"]
 
 
 def test_both_whispers_of_one_checkpoint_are_exported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[str] = []
 
-    def run(model: str, *_: object) -> Exported:
+    def run(model: str, wanted: Stamp, *_: object) -> Stamp:
         ran.append(model)
         (tmp_path / model / "1" / "whisper").mkdir(parents=True)
         (tmp_path / model / "1" / "whisper" / "encoder.bin").write_bytes(b"weights")
-        return Exported("int8", [])
+        return replace(wanted, way="int8")
 
     monkeypatch.setattr(runner, "run", run)
-    places = ["--repository", str(tmp_path), "--work", str(tmp_path / "work")]
+    folders = ["--repository", str(tmp_path), "--work", str(tmp_path / "work")]
     models = ["whisper_turbo", "whisper_large_v3"]
-    assert export.main([*places, *(part for model in models for part in ("--only", model))]) == 0
+    assert export.main([*folders, *(part for model in models for part in ("--only", model))]) == 0
     files = [tmp_path / model / "1" / "whisper" / "encoder.bin" for model in models]
     assert (ran, files[0].samefile(files[1])) == (["whisper_turbo"], True)
     stamps = [stamp.read(tmp_path, model) for model in models]
     assert stamps[0] is not None
     assert stamps[0] == stamps[1]
+
+
+@pytest.fixture
+def exports_in_bf16(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The models whose export is begun; it takes bf16."""
+    begun: list[str] = []
+
+    def run(model: str, wanted: Stamp, *_: object) -> Stamp:
+        begun.append(model)
+        return replace(wanted, way="bf16", skipped=["int8: lost too much"])
+
+    monkeypatch.setattr(runner, "run", run)
+    return begun
+
+
+def test_a_skipped_way_is_printed_when_it_happens_and_at_each_start(
+    folder: Path, exports_in_bf16: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = "piper_amy is exported in bf16, not in int8: lost too much"
+    assert _main(folder) == 0
+    assert line in _errors(capsys)
+    assert _main(folder) == 0
+    assert _errors(capsys) == [line]
+    assert len(exports_in_bf16) == 1
+
+
+def test_a_strict_export_redoes_one_that_skipped_a_way(folder: Path, exports_in_bf16: list[str]) -> None:
+    assert _main(folder) == _main(folder, "--strict") == 0
+    assert len(exports_in_bf16) == 2

@@ -1,4 +1,4 @@
-"""Downloads, against a local stand-in of the model hub that serves files under the real names."""
+"""Downloads from a local model hub, folders, and the demo's packages."""
 
 import subprocess
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from tests.hub import Cut, Hub
 
 REVISION = "a" * 40
 SMALL = b'{"model_type": "bert"}'
-# The hub's client writes 10 MB at a time, and only what it wrote is there to go on from.
+# The hub's client writes 10 MB at a time, and a download resumes after the last write.
 WRITTEN = 10 * 1024 * 1024
 LARGE = bytes(range(256)) * 100_000
 TINY = Checkpoint("BAAI/tiny", REVISION, "MIT", 26_000_000, ("config.json", "model.safetensors"))
@@ -33,7 +33,7 @@ def hub(tmp_path: Path) -> Iterator[Hub]:
         yield hub
 
 
-def test_every_file_arrives_as_the_hub_has_it(hub: Hub, tmp_path: Path) -> None:
+def test_every_file_of_a_checkpoint_is_downloaded(hub: Hub, tmp_path: Path) -> None:
     folder = HubSource(tmp_path, hub.address).fetch(TINY)
     assert (folder / "config.json").read_bytes() == SMALL
     assert (folder / "model.safetensors").read_bytes() == LARGE
@@ -61,14 +61,14 @@ def test_a_file_the_hub_does_not_have_is_named(hub: Hub, tmp_path: Path) -> None
         HubSource(tmp_path, hub.address).fetch(TINY)
 
 
-def test_a_hub_that_is_away_is_an_error_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_hub_is_a_source_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # huggingface_hub tries five times more, and waits in between.
     monkeypatch.setattr("huggingface_hub.utils._http.time.sleep", lambda seconds: None)
     with pytest.raises(SourceError, match="could not be downloaded"):
         HubSource(tmp_path, "http://127.0.0.1:9").fetch(TINY)
 
 
-def test_a_download_goes_on_where_its_connection_broke(hub: Hub, tmp_path: Path) -> None:
+def test_a_download_resumes_after_its_connection_broke(hub: Hub, tmp_path: Path) -> None:
     hub.cuts[WEIGHTS] = Cut(2 * WRITTEN)
     folder = HubSource(tmp_path, hub.address).fetch(TINY)
     assert (folder / "model.safetensors").read_bytes() == LARGE
@@ -76,7 +76,7 @@ def test_a_download_goes_on_where_its_connection_broke(hub: Hub, tmp_path: Path)
     assert hub.served[WEIGHTS] <= len(LARGE) + WRITTEN
 
 
-def test_a_download_of_which_nothing_more_arrives_is_refused_and_later_gone_on_with(hub: Hub, tmp_path: Path) -> None:
+def test_a_download_without_progress_is_an_error_and_the_next_fetch_resumes_it(hub: Hub, tmp_path: Path) -> None:
     hub.cuts[WEIGHTS] = Cut(2 * WRITTEN, lambda: hub.cuts.update({WEIGHTS: Cut(0)}))
     with pytest.raises(SourceError, match="could not be downloaded"):
         HubSource(tmp_path, hub.address).fetch(TINY)
@@ -86,7 +86,7 @@ def test_a_download_of_which_nothing_more_arrives_is_refused_and_later_gone_on_w
     assert (tmp_path / WEIGHTS).read_bytes() == LARGE
 
 
-def test_a_folder_is_taken_in_the_layout_of_the_hub(tmp_path: Path) -> None:
+def test_a_folder_has_the_layout_of_the_hub(tmp_path: Path) -> None:
     (tmp_path / "BAAI" / "tiny").mkdir(parents=True)
     assert FolderSource(tmp_path).fetch(TINY) == tmp_path / "BAAI" / "tiny"
 
@@ -96,14 +96,14 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
         FolderSource(tmp_path).fetch(TINY)
 
 
-def test_the_demo_downloads_a_whisper_for_both(tmp_path: Path) -> None:
+def test_the_demo_downloads_one_whisper_for_both_models(tmp_path: Path) -> None:
     assert DemoSource(tmp_path).downloads([WHISPER_TURBO, WHISPER_LARGE, EMBEDDER]) == [
         "Whisper base: 133 MB to download, licence MIT",
         "all-MiniLM-L6-v2: 84 MB to download, licence Apache-2.0",
     ]
 
 
-def test_what_the_demo_has_is_not_downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_complete_demo_model_is_not_downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ours = tmp_path / "text" / "quartet.json"
     ours.parent.mkdir()
     ours.write_text("{}", encoding="utf-8")
@@ -114,7 +114,7 @@ def test_what_the_demo_has_is_not_downloaded(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize(("changed", "times"), [(0, 1), (1, 2)])
-def test_the_demos_voices_are_built_once_for_a_version(
+def test_the_demos_voices_are_built_once_per_version_of_the_export(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: int, times: int
 ) -> None:
     built = list[list[str]]()

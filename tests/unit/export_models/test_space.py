@@ -1,4 +1,4 @@
-"""What lies on one disk is added up."""
+"""The disk space that an export needs."""
 
 import shutil
 from pathlib import Path
@@ -25,7 +25,7 @@ def test_downloads_and_exports_on_one_disk_are_added_up(tmp_path: Path) -> None:
         space.check(wanted)
 
 
-def test_what_lies_on_two_disks_is_not(tmp_path: Path) -> None:
+def test_downloads_and_exports_on_two_disks_are_not_added_up(tmp_path: Path) -> None:
     space.check([Need(Path("/dev/shm"), 3 * _GB, "downloads"), Need(tmp_path, 3 * _GB, "exports")])
 
 
@@ -38,7 +38,7 @@ def test_only_the_hub_is_downloaded_from_and_only_a_whisper_takes_scratch(tmp_pa
     assert what("hub", {EMBEDDER: 1}) == ["downloads", "exports"]
 
 
-def test_what_has_come_is_not_downloaded_again(tmp_path: Path) -> None:
+def test_downloaded_files_are_not_counted_again(tmp_path: Path) -> None:
     come = tmp_path / "hub" / EMBEDDER.repository / "pytorch_model.bin"
     come.parent.mkdir(parents=True)
     come.write_bytes(bytes(400))

@@ -1,7 +1,6 @@
-"""What brings a new export: another checkpoint, precision or version, never another place."""
+"""Another checkpoint, precision or version brings a new export; another folder does not."""
 
 import hashlib
-import json
 import os
 import shutil
 from dataclasses import replace
@@ -18,7 +17,7 @@ from scripts.export_models.stamp import Digests, Stamp
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Checkpoints without a model in them: nothing but their bytes counts."""
+    """Checkpoints without a real model: only their bytes count."""
     folder = tmp_path / "models"
     for checkpoint in (EMBEDDER, WHISPER_TURBO):
         (folder / checkpoint.repository).mkdir(parents=True)
@@ -33,16 +32,16 @@ def folder(tmp_path: Path) -> Path:
 
 
 def _of(model: str, source: Path | Source, *, name: str = "folder", precision: str = "int8") -> Stamp:
-    its = FolderSource(source) if isinstance(source, Path) else source
-    memory = source.parent / "digests.json" if isinstance(source, Path) else Path(os.devnull)
-    return stamp.wanted(model, its, name, precision, Digests(memory))
+    if isinstance(source, Path):
+        return stamp.wanted(model, FolderSource(source), name, precision, Digests(source.parent / "digests.json"))
+    return stamp.wanted(model, source, name, precision, Digests(Path(os.devnull)))
 
 
 MODELS = ["m3_embedder", "whisper_turbo", "piper_amy"]
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_a_folder_that_has_moved_is_the_same(folder: Path, model: str) -> None:
+def test_a_moved_folder_has_the_same_stamp(folder: Path, model: str) -> None:
     before = _of(model, folder)
     moved = folder.with_name("moved")
     shutil.copytree(folder, moved)
@@ -55,23 +54,17 @@ def test_a_folder_that_has_moved_is_the_same(folder: Path, model: str) -> None:
     [
         ("m3_embedder", f"{EMBEDDER.repository}/model.safetensors"),
         ("m3_embedder", f"{EMBEDDER.repository}/config.json"),
+        ("m3_embedder", f"{EMBEDDER.repository}/1_Pooling/config.json"),
         ("whisper_turbo", f"{WHISPER_TURBO.repository}/model.safetensors"),
         ("piper_amy", f"{VOICES.repository}/{VOICE_FILES['amy']}.onnx"),
         ("piper_amy", f"{VOICES.repository}/{VOICE_FILES['amy']}.onnx.json"),
     ],
 )
-def test_other_bytes_of_a_model_are_another(folder: Path, model: str, file: str) -> None:
+def test_other_bytes_change_the_stamp_of_their_model_alone(folder: Path, model: str, file: str) -> None:
     before = {name: _of(name, folder) for name in MODELS}
+    (folder / file).parent.mkdir(exist_ok=True)
     (folder / file).write_bytes(b"changed")
     assert {name for name in MODELS if _of(name, folder) != before[name]} == {model}
-
-
-def test_how_texts_are_pooled_counts(folder: Path) -> None:
-    before = _of("m3_embedder", folder)
-    pooling = folder / EMBEDDER.repository / "1_Pooling" / "config.json"
-    pooling.parent.mkdir()
-    pooling.write_text(json.dumps({"pooling_mode_mean_tokens": True}), encoding="utf-8")
-    assert _of("m3_embedder", folder) != before
 
 
 def test_a_picture_beside_the_weights_does_not_count(folder: Path) -> None:
@@ -81,14 +74,14 @@ def test_a_picture_beside_the_weights_does_not_count(folder: Path) -> None:
     assert _of("m3_embedder", folder) == before
 
 
-def test_another_precision_is_another_export_of_all_but_voices(folder: Path) -> None:
+def test_another_precision_changes_all_stamps_except_those_of_voices(folder: Path) -> None:
     before = {name: _of(name, folder) for name in MODELS}
     changed = {name for name in MODELS if _of(name, folder, precision="fp32") != before[name]}
     assert changed == {"m3_embedder", "whisper_turbo"}
 
 
 @pytest.mark.parametrize(("precision", "matters"), [("auto", True), ("int8", False), ("fp32", False)])
-def test_the_processor_counts_where_it_decides(
+def test_the_processor_counts_for_auto_alone(
     folder: Path, monkeypatch: pytest.MonkeyPatch, precision: str, matters: bool
 ) -> None:
     found = set()
@@ -106,18 +99,18 @@ def test_whisper_is_exported_the_same_on_any_processor(folder: Path, monkeypatch
     assert len(found) == 1
 
 
-def test_another_version_of_the_export_is_another_export_of_all(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_version_of_the_export_changes_all_stamps(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = {name: _of(name, folder) for name in MODELS}
     monkeypatch.setattr(plan, "EXPORT_VERSION", plan.EXPORT_VERSION + 1)
     assert not any(_of(name, folder).of_the_same(before[name]) for name in MODELS)
 
 
-def test_how_it_went_does_not_count(folder: Path) -> None:
+def test_the_way_and_the_source_of_an_export_do_not_count(folder: Path) -> None:
     wanted = _of("m3_embedder", folder)
     assert replace(wanted, way="bf16", skipped=["int8: lost too much"], source="hub").of_the_same(wanted)
 
 
-def test_the_hub_is_known_by_its_commit_without_a_download(tmp_path: Path) -> None:
+def test_a_stamp_from_the_hub_needs_no_download(tmp_path: Path) -> None:
     hub = HubSource(tmp_path / "none", "http://127.0.0.1:9")
     assert _of("m3_embedder", hub, name="hub") != _of("m3_reranker", hub, name="hub")
 
@@ -126,26 +119,26 @@ def test_the_hub_is_known_by_its_commit_without_a_download(tmp_path: Path) -> No
     ("kind", "models"),
     [("whisper", {"whisper_turbo", "whisper_large_v3"}), ("text", {"m3_embedder"}), ("voices", {"piper_ryan"})],
 )
-def test_what_the_demo_downloads_is_known_by_its_hashes_without_a_download(
+def test_another_hash_of_a_demo_package_changes_the_stamps_of_its_models(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Kind, models: set[str]
 ) -> None:
-    def prints() -> dict[str, Stamp]:
+    def stamps() -> dict[str, Stamp]:
         names = ("whisper_turbo", "whisper_large_v3", "m3_embedder", "piper_ryan", "piper_amy")
         return {name: _of(name, DemoSource(tmp_path), name="demo") for name in names}
 
-    before = prints()
+    before = stamps()
     monkeypatch.setitem(PUBLISHED, kind, replace(PUBLISHED[kind], made={"model": "0" * 64}))
-    assert {name for name, found in prints().items() if found != before[name]} == models
+    assert {name for name, found in stamps().items() if found != before[name]} == models
 
 
-def test_a_file_is_known_by_its_bytes(tmp_path: Path) -> None:
+def test_the_digest_of_a_file_depends_on_its_bytes(tmp_path: Path) -> None:
     for name, data in (("one", b"same"), ("two", b"same"), ("three", b"other")):
         (tmp_path / name).write_bytes(data)
     one, two, three = (Digests(tmp_path / "memory").of(tmp_path / name) for name in ("one", "two", "three"))
     assert one == two != three
 
 
-def test_a_file_that_has_not_changed_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unchanged_file_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "weights").write_bytes(b"1")
     before = Digests(tmp_path / "memory").of(tmp_path / "weights")
     monkeypatch.delattr(hashlib, "file_digest")
@@ -161,7 +154,7 @@ def test_a_file_of_the_same_size_and_time_with_other_bytes_is_read_again(tmp_pat
     assert Digests(memory).of(path) != before
 
 
-def test_a_memory_that_cannot_be_read_is_none(tmp_path: Path) -> None:
+def test_an_unreadable_memory_is_ignored(tmp_path: Path) -> None:
     (tmp_path / "memory").write_text("{", encoding="utf-8")
     (tmp_path / "weights").write_bytes(b"1")
     assert len(Digests(tmp_path / "memory").of(tmp_path / "weights")) == 64
@@ -175,14 +168,14 @@ def test_a_stamp_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"other": 1}', None])
-def test_what_is_no_stamp_is_none(tmp_path: Path, text: str | None) -> None:
+def test_an_unreadable_stamp_is_none(tmp_path: Path, text: str | None) -> None:
     (tmp_path / "m" / "1").mkdir(parents=True)
     if text is not None:
         (tmp_path / "m" / "1" / "exported.json").write_text(text, encoding="utf-8")
     assert stamp.read(tmp_path, "m") is None
 
 
-def test_a_model_of_another_source_is_missing_and_one_of_before_sources_were_noted_is_not(tmp_path: Path) -> None:
+def test_a_model_is_missing_without_a_stamp_or_with_one_of_another_source(tmp_path: Path) -> None:
     for name, source in (("demos", "demo"), ("hubs", "hub"), ("old", "")):
         (tmp_path / name / "1").mkdir(parents=True)
         stamp.write(tmp_path, name, Stamp("digest", source=source))

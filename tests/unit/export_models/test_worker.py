@@ -1,6 +1,8 @@
-"""The process that exports one model tells its parent what came of it."""
+"""The process that exports one model sends its steps and writes the stamp."""
 
+import json
 import os
+from dataclasses import asdict
 from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any
@@ -8,34 +10,50 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from scripts.export_models import sources, worker
+from scripts.export_models import sources, stamp, worker
 from scripts.export_models.checkpoints import SourceError
-from scripts.export_models.parity import Check
-from scripts.export_models.ways import Exported, Way
+from scripts.export_models.parity import Check, not_checked
+from scripts.export_models.stamp import Stamp
+from scripts.export_models.ways import Way
+
+WANTED = Stamp("digest", "fp16", 1, "hub")
 
 
-def _told(monkeypatch: pytest.MonkeyPatch, export: Any) -> list[tuple[Any, ...]]:
+def _exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ways: Any) -> tuple[list[str], Stamp | None]:
+    """The steps that were sent, and the stamp that was written."""
     monkeypatch.setattr(sources, "source_of", lambda *_: MagicMock())
-    monkeypatch.setattr(worker, "_ways", export)
+    monkeypatch.setattr(worker, "_ways", ways)
     reader, writer = Pipe(duplex=False)
-    worker.main(["m3_embedder", str(os.dup(writer.fileno())), "--precision", "fp16", "--work", str(Path())])
+    arguments = ["--source", "hub", "--repository", str(tmp_path)]
+    worker.main(["m3_embedder", json.dumps(asdict(WANTED)), str(os.dup(writer.fileno())), *arguments])
     writer.close()
-    told = list[tuple[Any, ...]]()
-    while not told or told[-1][0] != "ended":
-        told.append(reader.recv())
+    steps = []
+    while reader.poll():
+        try:
+            steps.append(reader.recv())
+        except EOFError:
+            break
     reader.close()
-    return told
+    return steps, stamp.read(tmp_path, "m3_embedder")
 
 
-def test_an_export_that_passed_is_told_with_its_checks(monkeypatch: pytest.MonkeyPatch) -> None:
-    check = Check("m", "w", 0, 1)
-    told = _told(monkeypatch, lambda *_: [Way("fp16", lambda: [check])])
-    assert told == [("step", "loading", 0, 1), ("ended", Exported("fp16", [check]))]
+def test_a_successful_export_writes_its_way_and_what_was_not_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    checks = [Check("m3_embedder", "1 - cosine", 0, 1), not_checked("m3_embedder", "on CUDA")]
+    steps, made = _exported(tmp_path, monkeypatch, lambda *_: [Way("fp16", lambda: checks)])
+    assert steps == ["m3_embedder: loading"]
+    assert made == Stamp("digest", "fp16", 1, "hub", way="fp16", not_checked=["on CUDA"])
+    assert "m3_embedder  1 - cosine  0.00e+00    1      ok\n" in capsys.readouterr().out
 
 
-def test_one_that_failed_is_told_with_what_failed(monkeypatch: pytest.MonkeyPatch) -> None:
-    *_, (kind, reason) = _told(monkeypatch, lambda *_: [Way("fp16", lambda: [Check("m", "w", 2, 1)])])
-    assert (kind, reason) == ("ended", "no way to export it passes: fp16: w is 2, over 1")
+def test_a_step_of_several_parts_is_sent_with_its_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ways(_: Any, __: str, progress: Any, ___: Path) -> list[Way]:
+        list(progress.over([1, 2], "building"))
+        return [Way("fp16", list)]
+
+    steps, _ = _exported(tmp_path, monkeypatch, ways)
+    assert steps[1:] == [f"m3_embedder: building {percent}%" for percent in (0, 50, 100)]
 
 
 @pytest.mark.parametrize(
@@ -46,10 +64,10 @@ def test_one_that_failed_is_told_with_what_failed(monkeypatch: pytest.MonkeyPatc
         (MemoryError(), "MemoryError"),
     ],
 )
-def test_whatever_a_library_raises_is_one_sentence(
-    monkeypatch: pytest.MonkeyPatch, error: Exception, reason: str
+def test_whatever_a_library_raises_is_one_sentence_in_the_stamp(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, reason: str
 ) -> None:
     def ways(*_: object) -> list[Way]:
         raise error
 
-    assert _told(monkeypatch, ways)[-1] == ("ended", reason)
+    assert _exported(tmp_path, monkeypatch, ways)[1] == Stamp(source="hub", failed=reason)

@@ -13,7 +13,7 @@ from scripts.install.quiet import StepFailedError, Steps
 from tests.conftest import ROOT
 
 PART = Part("packages", ("requirements.txt",))
-# Repeats what it is asked for, and tells of one setting.
+# IdempotencyWindow what it is asked for, and tells of one setting.
 _PYTHON = """case "$*" in *"config list") echo "global.find-links='/wheels'";; *) echo "$@";; esac"""
 
 
@@ -42,7 +42,7 @@ def test_uv_installs_into_the_environment(tmp_path: Path) -> None:
     assert _last_line_of_install(tmp_path) == "pip install --python .venv/bin/python -r requirements.txt"
 
 
-def test_uv_takes_what_pip_is_told_unless_its_own_variables_say_more(
+def test_uv_uses_pips_settings_unless_its_own_variables_are_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _put("uv", 'echo "$UV_FIND_LINKS"')
@@ -60,7 +60,7 @@ _NOWHERE = 'case "$*" in *cpu*) exit 1;; *) echo "$@";; esac'
     [('echo "$@"', "torch==1.0+cpu "), (_NOT_HERE, "--torch-backend cpu "), (_NOWHERE, "")],
     ids=["on an index of this machine", "on PyTorch's own", "nowhere"],
 )
-def test_a_torch_without_cuda_is_taken_where_there_is_one(tmp_path: Path, code: str, asked: str) -> None:
+def test_a_torch_without_cuda_is_preferred(tmp_path: Path, code: str, asked: str) -> None:
     (tmp_path / "torch.txt").write_text("numpy==1.0\ntorch==1.0\n")
     (tmp_path / "requirements.txt").write_text("-r torch.txt\n")
     _put("uv", code)
@@ -68,21 +68,21 @@ def test_a_torch_without_cuda_is_taken_where_there_is_one(tmp_path: Path, code: 
 
 
 @pytest.mark.parametrize(("fails", "asked"), [("never", "torch==1.0+cpu "), ("+cpu", "")])
-def test_pip_too_takes_a_torch_without_cuda_where_there_is_one(tmp_path: Path, fails: str, asked: str) -> None:
+def test_pip_too_prefers_a_torch_without_cuda(tmp_path: Path, fails: str, asked: str) -> None:
     (tmp_path / "requirements.txt").write_text("torch==1.0\n")
     _put("python", f'case "$*" in *{fails}*) exit 1;; *) echo "$@";; esac')
     assert _last_line_of_install(tmp_path) == f"-m pip --python .venv/bin/python install {asked}-r requirements.txt"
 
 
-def test_who_gets_a_torch_with_cuda_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_torch_with_cuda_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "requirements.txt").write_text("torch==1.0\n")
     _put("uv", _NOWHERE)
     _last_line_of_install(tmp_path)
-    assert "CUDA's libraries come with it" in capsys.readouterr().out
+    assert "it comes with CUDA's libraries" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("code", ["exit 1", None], ids=["uv fails", "no uv"])
-def test_pip_installs_where_uv_does_not(tmp_path: Path, code: str | None) -> None:
+def test_pip_installs_if_uv_does_not(tmp_path: Path, code: str | None) -> None:
     if code is not None:
         _put("uv", code)
     assert _last_line_of_install(tmp_path) == "-m pip --python .venv/bin/python install -r requirements.txt"
@@ -109,7 +109,7 @@ BEST = {"UV_INDEX_STRATEGY": "unsafe-best-match"}
     ],
     ids=["nothing", "folders of wheels", "a variable and a file", "nothing about packages"],
 )
-def test_what_is_set_is_handed_on(listed: str, added: dict[str, str]) -> None:
+def test_settings_of_pip_are_passed_to_uv(listed: str, added: dict[str, str]) -> None:
     assert uv_environment(listed) == {**BEST, **added}
 
 
@@ -128,7 +128,7 @@ def test_a_setting_that_uv_has_not_leaves_the_work_to_pip() -> None:
     assert uv_environment("global.no-index='true'\n") is None
 
 
-def test_what_a_command_says_goes_to_the_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_output_of_a_command_goes_to_the_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Steps(tmp_path / "log").run("a step", [sys.executable, "-c", "print('noise')"])
     printed = capsys.readouterr().out
     assert printed.startswith("  a step ... ")
@@ -142,7 +142,7 @@ def test_a_failure_names_the_log_and_the_reason(tmp_path: Path) -> None:
         Steps(tmp_path / "log").run("a step", command)
 
 
-def test_a_step_that_can_be_done_otherwise_says_whether_it_worked(tmp_path: Path) -> None:
+def test_an_optional_step_returns_whether_it_worked(tmp_path: Path) -> None:
     assert not Steps(tmp_path / "log").tried("a step", [sys.executable, "-c", "import sys; sys.exit(1)"])
 
 

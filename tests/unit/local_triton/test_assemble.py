@@ -31,7 +31,7 @@ def test_the_server_finds_its_libraries_and_this_interpreter_first(monkeypatch: 
     assert values["LD_LIBRARY_PATH"] == f"/python/lib:{wheel.libraries}:/opt/lib"
 
 
-def test_the_server_has_the_variables_of_every_triton_unless_they_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_overrides_the_variables_of_every_triton(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setenv("ORT_DISABLE_TELEMETRY", "0")
     values = environment(find_wheel(), Path("/python/lib"), Path(sys.executable))
@@ -127,11 +127,11 @@ def test_the_image_has_the_variables_of_the_launcher(image: Path) -> None:
     assert _started(image)[:2] == [f"{name}={settings.variables()[name]}" for name in names]
 
 
-def test_a_variable_that_is_said_is_kept(image: Path) -> None:
+def test_a_variable_of_the_environment_is_kept(image: Path) -> None:
     assert _started(image, OMP_NUM_THREADS="4")[0] == "OMP_NUM_THREADS=4"
 
 
-def test_models_are_controlled_one_by_one_and_never_completed() -> None:
+def test_triton_has_explicit_model_control_and_does_not_complete_configurations() -> None:
     assert {"--model-control-mode=explicit", "--disable-auto-complete-config"} <= set(settings.arguments())
 
 

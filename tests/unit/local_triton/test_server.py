@@ -1,4 +1,4 @@
-"""Loading ends when whoever waits for it is interrupted, and nothing is left of a server or a child however it ends."""
+"""Loading of models, and the end of a server and a child, which leaves nothing behind."""
 
 import os
 import signal
@@ -8,7 +8,6 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from unittest.mock import patch
 
 import pytest
 
@@ -21,7 +20,7 @@ from tests.eventually import until
 
 
 class _Control(ThreadingHTTPServer):
-    """Triton's model control, which loads ``quick`` at once, ``broken`` never, and others only when it is let."""
+    """Triton's model control: it loads ``quick`` at once, ``broken`` never, and others when ``let`` is set."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Load)
@@ -59,35 +58,43 @@ def control() -> Iterator[_Control]:
         serving.join()
 
 
-def test_an_interrupt_does_not_wait_for_models_that_still_load(control: _Control, tmp_path: Path) -> None:
+@pytest.fixture
+def triton(control: _Control, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalTriton]:
+    monkeypatch.setattr(server, "_POLL_SECONDS", 0.2)
+    launcher = LocalTriton(tmp_path, tmp_path, Ports(http=control.server_port))
+    yield launcher
+    launcher.stop(at_once=True)
+
+
+def _start(triton: LocalTriton, script: str) -> None:
+    """A shell takes the place of the server."""
+    triton._process = start_child(["sh", "-c", f"cd {triton.repository}; {script}"], os.environ, triton.log)
+
+
+def test_an_interrupt_does_not_wait_for_models_that_still_load(control: _Control, triton: LocalTriton) -> None:
     def interrupt(ready: int) -> None:
         if ready:
             raise KeyboardInterrupt
 
-    triton = LocalTriton(tmp_path, tmp_path, Ports(http=control.server_port))
     with pytest.raises(KeyboardInterrupt):
         triton.load(["quick", "slow"], interrupt)
     assert control.loaded == ["quick"]
 
 
-def test_a_model_that_does_not_load_is_an_error(control: _Control, tmp_path: Path) -> None:
+def test_a_model_that_does_not_load_is_an_error(triton: LocalTriton) -> None:
     with pytest.raises(TritonFailedError, match="broken could not load: no such file"):
-        LocalTriton(tmp_path, tmp_path, Ports(http=control.server_port)).load(["broken"])
+        triton.load(["broken"])
 
 
-def test_the_others_load_where_the_caller_hears_of_those_that_do_not(control: _Control, tmp_path: Path) -> None:
-    triton = LocalTriton(tmp_path, tmp_path, Ports(http=control.server_port))
-    triton._process = start_child(["sleep", "60"], os.environ, triton.log)
+def test_other_models_load_if_the_caller_handles_failures(control: _Control, triton: LocalTriton) -> None:
+    _start(triton, "exec sleep 60")
     failed: dict[str, TritonFailedError] = {}
-    try:
-        triton.load(["broken", "quick"], failed=failed.__setitem__)
-    finally:
-        triton.stop(at_once=True)
+    triton.load(["broken", "quick"], failed=failed.__setitem__)
     assert control.loaded == ["quick"]
     assert {name: str(error) for name, error in failed.items()} == {"broken": "broken could not load: no such file"}
 
 
-def test_a_triton_that_has_stopped_is_an_error_of_no_model(control: _Control, tmp_path: Path) -> None:
+def test_a_triton_that_has_stopped_is_an_error_of_no_model(tmp_path: Path) -> None:
     triton = LocalTriton(tmp_path, tmp_path, Ports(http=free_port()))
     failed: dict[str, TritonFailedError] = {}
     with pytest.raises(TritonFailedError, match="Triton stopped"):
@@ -95,77 +102,55 @@ def test_a_triton_that_has_stopped_is_an_error_of_no_model(control: _Control, tm
     assert failed == {}
 
 
-@pytest.mark.usefixtures("quick_looks")
-def test_the_model_whose_process_died_is_named_and_the_others_load(control: _Control, tmp_path: Path) -> None:
+def test_the_model_whose_process_died_is_named_and_the_others_load(control: _Control, triton: LocalTriton) -> None:
     """Two stubs, with the names of their models as Triton gives them; the first dies while both load."""
-    triton = LocalTriton(tmp_path, tmp_path, Ports(http=control.server_port))
-    stub = f"sh -c 'until [ -e $0 ]; do sleep 0.05; done' {{file}} {triton._prefix} {{model}}_0_0"
-    dying, slow = (stub.format(file=tmp_path / name, model=name) for name in ("dying", "slow"))
-    triton._process = start_child(["sh", "-c", f"{dying} & {slow} & exec sleep 60"], os.environ, triton.log)
+    stub = f"sh -c 'until [ -e $0 ]; do sleep 0.05; done' {{model}} {triton._prefix} {{model}}_0_0"
+    dying, slow = (stub.format(model=name) for name in ("dying", "slow"))
+    _start(triton, f"{dying} & {slow} & exec sleep 60")
     failed: dict[str, TritonFailedError] = {}
 
     def load(model: str, error: TritonFailedError) -> None:
         failed[model] = error
         control.let.set()
 
-    try:
-        triton.load(["dying", "slow"], lambda ready: (tmp_path / "dying").touch(), load)
-    finally:
-        triton.stop(at_once=True)
+    triton.load(["dying", "slow"], lambda ready: (triton.repository / "dying").touch(), load)
     assert [str(error).partition(":")[0] for error in failed.values()] == ["dying's process ended"]
     assert "slow" in control.loaded
 
 
-def test_it_is_asked_without_the_proxy_of_the_environment(
-    control: _Control, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_requests_to_triton_bypass_the_proxy_of_the_environment(
+    control: _Control, triton: LocalTriton, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{free_port()}")
     monkeypatch.delenv("no_proxy", raising=False)
-    LocalTriton(tmp_path, tmp_path, Ports(http=control.server_port)).load(["quick"])
+    triton.load(["quick"])
     assert control.loaded == ["quick"]
 
 
-@pytest.fixture
-def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "_LOOK_SECONDS", 0.2)
-
-
-@pytest.mark.usefixtures("quick_looks")
-def test_a_models_process_that_dies_is_told_with_what_it_said(control: _Control, tmp_path: Path) -> None:
-    triton = LocalTriton(tmp_path, tmp_path, Ports(http=control.server_port))
-    # A child that its parent never asks about, as Triton does not of a stub.
+def test_the_error_of_a_dead_process_has_its_last_line(triton: LocalTriton) -> None:
+    # Like Triton, the parent does not wait for the stub.
     stub = "until [ -e loading ]; do sleep 0.05; done; echo bash: line 1: /a: not found; echo I1125 loading"
-    triton._process = start_child(["sh", "-c", f"cd {tmp_path}; ({stub}) & exec sleep 60"], os.environ, triton.log)
-    said = f"process ended: bash: line 1: /a: not found; the log is {triton.log}"
-    try:
-        with pytest.raises(TritonFailedError, match=said):
-            triton.load(["quick", "slow"], lambda ready: (tmp_path / "loading").touch())
-    finally:
-        triton.stop(at_once=True)
+    _start(triton, f"({stub}) & exec sleep 60")
+    reason = f"process ended: bash: line 1: /a: not found; the log is {triton.log}"
+    with pytest.raises(TritonFailedError, match=reason):
+        triton.load(["quick", "slow"], lambda ready: (triton.repository / "loading").touch())
 
 
-def test_a_triton_that_answers_too_late_did_not_stop(control: _Control, tmp_path: Path) -> None:
-    triton = LocalTriton(tmp_path, tmp_path, Ports(http=control.server_port))
-    triton._process = start_child(["sleep", "60"], os.environ, triton.log)
-    try:
-        with (
-            patch.object(server, "_LOAD_SECONDS", 0.1),
-            pytest.raises(TritonFailedError, match="slow did not load in 0.1 s"),
-        ):
-            triton.load(["slow"])
-    finally:
-        triton.stop(at_once=True)
+def test_a_triton_that_answers_too_late_did_not_stop(triton: LocalTriton, monkeypatch: pytest.MonkeyPatch) -> None:
+    _start(triton, "exec sleep 60")
+    monkeypatch.setattr(server, "_LOAD_SECONDS", 0.1)
+    with pytest.raises(TritonFailedError, match="slow did not load in 0.1 s"):
+        triton.load(["slow"])
 
 
 @pytest.mark.parametrize(("at_once", "status"), [(False, 0), (True, -signal.SIGKILL)])
-def test_it_is_waited_for_unless_it_shall_end_at_once(at_once: bool, status: int, tmp_path: Path) -> None:
-    triton = LocalTriton(tmp_path, tmp_path)
-    # Takes a moment to end, as a Triton does that loads a model.
-    script = "trap 'sleep 1; exit 0' TERM; touch trapped; while :; do sleep 0.05; done"
-    process = start_child(["sh", "-c", f"cd {tmp_path}; {script}"], os.environ, tmp_path / "log")
-    while not (tmp_path / "trapped").exists():
+def test_a_stop_waits_for_triton_unless_it_is_at_once(at_once: bool, status: int, triton: LocalTriton) -> None:
+    # It takes a moment to end, like a Triton that loads a model.
+    _start(triton, "trap 'sleep 1; exit 0' TERM; touch trapped; while :; do sleep 0.05; done")
+    process = triton._process
+    assert process is not None
+    while not (triton.repository / "trapped").exists():
         assert process.poll() is None
-    triton._process = process
     triton.stop(at_once=at_once)
     assert process.returncode == status
 
@@ -177,7 +162,7 @@ def _runs(process: str) -> bool:
         return False
 
 
-async def test_what_a_child_left_behind_ends_with_it(tmp_path: Path) -> None:
+async def test_the_process_group_of_a_child_ends_with_it(tmp_path: Path) -> None:
     child = start_child(["sh", "-c", "sleep 600 & echo $!"], os.environ, tmp_path / "log")
     child.wait()
     left = (tmp_path / "log").read_text().strip()

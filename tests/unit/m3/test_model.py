@@ -82,7 +82,7 @@ def test_a_request_without_texts_has_no_rows(instance: Any) -> None:
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
-def test_a_request_that_nobody_waits_for_is_answered_so_and_not_computed(instance: Any, place: int) -> None:
+def test_a_cancelled_request_is_not_computed(instance: Any, place: int) -> None:
     requests = [Request(2), Request(4)]
     requests.insert(place, Request(3, 3, cancelled=True))
     answers = instance.execute(requests)
@@ -93,7 +93,7 @@ def test_a_request_that_nobody_waits_for_is_answered_so_and_not_computed(instanc
 
 
 @pytest.mark.parametrize("place", [0, 1])
-def test_who_shares_a_block_with_a_request_that_nobody_waits_for_gets_its_rows(instance: Any, place: int) -> None:
+def test_a_request_in_a_block_with_a_cancelled_one_gets_its_rows(instance: Any, place: int) -> None:
     instance._model.block = 8
     requests = [Request(2)]
     requests.insert(place, Request(3, 3, cancelled=True))
@@ -103,7 +103,7 @@ def test_who_shares_a_block_with_a_request_that_nobody_waits_for_gets_its_rows(i
 
 
 @pytest.mark.parametrize("bad", [Request(20, missing=7), Request(20, missing=-7), Request(3, 0), Request(3, -1, 1)])
-def test_lengths_that_are_not_those_of_the_tokens_fail_alone(instance: Any, bad: Request) -> None:
+def test_a_request_with_wrong_lengths_fails_alone(instance: Any, bad: Request) -> None:
     first, wrong, last = instance.execute([Request(2), bad, Request(4)])
     assert wrong.error.args[1] == TritonError.INVALID_ARG
     assert _rows([first, last]) == [[[2, 2]], [[4, 4]]]

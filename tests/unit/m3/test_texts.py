@@ -49,11 +49,11 @@ def test_rows_are_in_the_order_of_the_texts(model: Any) -> None:
     assert model.compute(_texts(900, 3, 500, 2)).tolist() == [[900, 0], [3, 1], [500, 2], [2, 3]]
 
 
-def test_of_no_texts_there_are_no_rows(model: Any) -> None:
+def test_no_texts_have_no_rows(model: Any) -> None:
     assert model.compute([]).shape == (0, 2)
 
 
-def test_a_block_that_nobody_waits_for_is_left_out(model: Any) -> None:
+def test_a_block_without_callers_is_skipped(model: Any) -> None:
     rows = model.compute(_texts(900, 3, 4), lambda texts: 0 not in texts)
     assert rows.tolist() == [[0, 0], [3, 1], [4, 2]]
 
@@ -83,19 +83,19 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.mark.parametrize("length", [1, 33, 48])
-def test_after_a_block_was_broken_off_the_next_is_right(slow: Any, length: int) -> None:
+def test_after_a_cancelled_block_the_next_is_right(slow: Any, length: int) -> None:
     expected = slow.compute(_texts(length)).tolist()
     assert slow.compute(_texts(200_000), _asked(True, *[False] * 100)).tolist() == [[0, 0]]
     assert slow.compute(_texts(length)).tolist() == expected == [[length, 0]]
 
 
-def test_after_texts_that_were_broken_off_the_next_are_right(slow: Any) -> None:
+def test_after_cancelled_texts_the_next_are_right(slow: Any) -> None:
     slow.compute(_texts(12, 12, 12))
     slow.compute(_texts(200_000), _asked(True, *[False] * 100))
     assert slow.compute(_texts(12, 12, 12)).tolist() == [[12, 0], [12, 1], [12, 2]]
 
 
-def test_what_failed_on_its_way_does_not_show_in_the_next(slow: Any) -> None:
+def test_a_failed_run_does_not_change_the_next(slow: Any) -> None:
     def fails(texts: Any) -> bool:
         if len(asked) > 1:
             slow._request.cancel()
@@ -110,7 +110,7 @@ def test_what_failed_on_its_way_does_not_show_in_the_next(slow: Any) -> None:
     assert slow.compute(_texts(12)).tolist() == [[12, 0]]
 
 
-def test_what_cannot_be_compiled_after_a_failure_is_compiled_for_the_next(
+def test_a_graph_that_failed_to_compile_is_compiled_for_the_next_texts(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = code.TextModel(folder, 1)
@@ -148,21 +148,21 @@ def test_every_text_is_in_one_block(lengths: tuple[int, ...]) -> None:
     assert sorted(sum(_of(*lengths), [])) == list(range(len(lengths)))
 
 
-def test_of_no_texts_there_are_no_blocks() -> None:
+def test_no_texts_have_no_blocks() -> None:
     assert _of() == []
 
 
-def test_texts_of_like_lengths_are_together_the_shortest_first() -> None:
+def test_texts_of_similar_lengths_are_together_shortest_first() -> None:
     assert _of(310, 8, 300, 9, 7) == [[4, 1, 3], [2, 0]]
 
 
-def test_a_block_has_as_many_texts_as_caches_hold() -> None:
+def test_a_block_has_at_most_768_tokens() -> None:
     assert [len(block) for block in _of(*[100] * 20)] == [7, 7, 6]
 
 
-def test_what_is_longer_than_a_block_is_one() -> None:
+def test_a_text_longer_than_a_block_is_one_block() -> None:
     assert _of(5000, 6000) == [[0], [1]]
 
 
-def test_a_long_text_does_not_stretch_the_grid_of_many_short_ones() -> None:
+def test_a_long_text_does_not_pad_many_short_ones() -> None:
     assert _of(250, *[8] * 30) == [list(range(1, 31)), [0]]

@@ -1,4 +1,4 @@
-"""How the words of windows become one transcript."""
+"""Words of windows become one transcript."""
 
 from collections.abc import Iterator
 
@@ -29,7 +29,7 @@ def asked(file: SharedBytes) -> TranscriptionRequest:
 
 
 def _answer(*said: str | float, language: str = "en") -> Arrays:
-    """A window in which words of two fifths of a second follow each other; a number is a pause before the next one."""
+    """The answer for a window with words of 0.4 s each. A number is a pause in seconds."""
     clock, starts, words = 0.0, [], []
     for each in said:
         if isinstance(each, str):
@@ -87,10 +87,8 @@ def test_a_segment_ends_before_a_long_pause(
 
 
 @pytest.mark.parametrize(("word", "pause"), [(" One.", 0.1), (" One", 0.6)])
-def test_a_pause_of_just_the_length_ends_a_segment_wherever_it_is(
-    asked: TranscriptionRequest, word: str, pause: float
-) -> None:
-    """As it is told, with two digits behind the point: 0.3 - 0.2 is less than 0.1 in floating point."""
+def test_a_pause_of_exactly_the_limit_ends_a_segment(asked: TranscriptionRequest, word: str, pause: float) -> None:
+    """Times are rounded to two digits, because 0.3 - 0.2 is less than 0.1 in floating point."""
     frames = [frame / 50 for frame in range(300)]
     assert {len(_segments(asked, before, word, pause, " two")) for before in frames} == {2}
 
@@ -137,7 +135,7 @@ def test_times_have_two_digits_and_probabilities_four(asked: TranscriptionReques
     assert put_together.words == [Word(5.12, 5.52, " a", 0.6235)]
 
 
-def test_words_that_nobody_asked_for_are_not_there(file: SharedBytes) -> None:
+def test_words_are_only_returned_on_request(file: SharedBytes) -> None:
     answered = _assembled(TranscriptionRequest(file, "stt-1"), _answer(" One", " two"))
     assert (answered.words, answered.text) == (None, "One two")
 
@@ -153,13 +151,13 @@ def test_words_that_nobody_asked_for_are_not_there(file: SharedBytes) -> None:
         ((" One",), (), "One"),
     ],
 )
-def test_the_words_of_windows_are_a_blank_apart(
+def test_texts_of_windows_are_one_space_apart(
     asked: TranscriptionRequest, first: tuple[str, ...], second: tuple[str, ...], whole: str
 ) -> None:
     assert _assembled(asked, _answer(*first), _answer(*second)).text == whole
 
 
-def test_the_blank_between_windows_belongs_to_the_word_and_the_segment_behind_it(asked: TranscriptionRequest) -> None:
+def test_the_space_between_windows_belongs_to_the_next_word(asked: TranscriptionRequest) -> None:
     answered = _assembled(asked, _answer(" One"), _answer("two"))
     assert answered.words is not None
     assert (answered.words[1].word, answered.segments[1].text) == (" two", " two")
@@ -173,7 +171,7 @@ def test_the_blank_between_windows_belongs_to_the_word_and_the_segment_behind_it
         ("th", ("สวัสดี",), ("ครับ",), "สวัสดีครับ"),
     ],
 )
-def test_where_words_are_written_without_blanks_there_is_none_between_windows(
+def test_unspaced_languages_have_no_space_between_windows(
     asked: TranscriptionRequest, language: str, first: tuple[str, ...], second: tuple[str, ...], whole: str
 ) -> None:
     answers = [_answer(*words, language=language) for words in (first, second)]
@@ -183,7 +181,7 @@ def test_where_words_are_written_without_blanks_there_is_none_between_windows(
 @pytest.mark.parametrize(
     ("languages", "whole"), [(("zh", "en"), "你好 hello"), (("en", "zh"), "hello你好")], ids=["then English", "before"]
 )
-def test_the_blank_is_that_of_the_language_behind_it(
+def test_the_space_depends_on_the_language_of_the_next_window(
     asked: TranscriptionRequest, languages: tuple[str, str], whole: str
 ) -> None:
     words = {"zh": "你好", "en": "hello"}
@@ -195,13 +193,13 @@ def test_a_text_of_no_words_has_neither_segments_nor_words(asked: TranscriptionR
     assert (answered.text, answered.segments, answered.words, answered.language) == ("", [], [], "de")
 
 
-def test_half_a_character_does_not_cost_the_answer(asked: TranscriptionRequest) -> None:
+def test_half_a_character_does_not_fail_the_answer(asked: TranscriptionRequest) -> None:
     answer = {**_answer(" a"), "word_text": np.array([[b" a\xc3"]], np.object_)}
     assert _assembled(asked, answer).text == "a\ufffd"
 
 
-def test_a_word_that_ends_before_it_starts_does_not_cost_the_answer(asked: TranscriptionRequest) -> None:
-    """Not even where a pause was left out in between."""
+def test_a_word_that_ends_before_it_starts_does_not_fail_the_answer(asked: TranscriptionRequest) -> None:
+    """Also if a pause was removed in between."""
     answer = _answer(2.5, " one")
     answer["word_end"] -= np.float32(2)
     window = SpokenWindow(((0.0, 5.0), (2.0, 20.0)), 0, 128_000)

@@ -1,4 +1,4 @@
-"""What goes to an upstream, what its refusals become, and what its answers cost."""
+"""Requests to the upstream, its errors, and the cost of its answers."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -14,21 +14,23 @@ from frontend.operations.chat.protocol import refusal, with_usage
 
 @pytest.mark.parametrize("name", ["stream_options", "stream\\u005foptions"])
 @pytest.mark.parametrize("value", ["null", "{}", '{"include_usage": false, "other": 1}'])
-def test_the_wish_for_usage_takes_the_place_of_another_however_its_name_is_written(name: str, value: str) -> None:
+def test_the_request_for_usage_replaces_other_options(name: str, value: str) -> None:
     body = f'{{"model": "m", "{name}": {value}}}'.encode()
     pairs = json.loads(with_usage(body), object_pairs_hook=list)
     assert [name for name, _ in pairs] == ["model", "stream_options"]
     assert dict(dict(pairs)["stream_options"])["include_usage"] is True
 
 
-@pytest.mark.parametrize("said", ['"stream_options"', '"\\u00e9"', "1e400", "9" * 5_000])
-def test_a_body_without_the_options_is_sent_as_it_was_written(said: str) -> None:
-    body = f'{{ "model": "é \\u00e9", "other":  {said} }}'.encode()
-    assert with_usage(body) == b'{"stream_options":{"include_usage":true},' + body[1:]
+def test_a_body_without_the_options_gets_them_and_keeps_the_rest() -> None:
+    assert json.loads(with_usage(b'{"model": "\\u00e9", "n": 1}')) == {
+        "model": "é",
+        "n": 1,
+        "stream_options": {"include_usage": True},
+    }
 
 
 @pytest.mark.parametrize("number", ["9" * 5_000, "1e400"])
-def test_a_number_that_cannot_be_written_anew_is_refused(number: str) -> None:
+def test_a_number_that_cannot_be_serialised_is_refused(number: str) -> None:
     with pytest.raises(InvalidRequest, match="too long or too large"):
         with_usage(f'{{"stream_options": null, "seed": {number}}}'.encode())
 
@@ -47,18 +49,18 @@ def _refusal(status: int, said: Any, retry_after: str | None = None) -> ApiError
         {"error": None, "detail": {"message": "too many tokens", "param": "messages"}},
     ],
 )
-def test_its_message_goes_on_wherever_it_stands(said: dict[str, Any]) -> None:
+def test_the_upstream_message_is_found_in_common_forms(said: dict[str, Any]) -> None:
     error = _refusal(400, said)
     assert (error.status, error.message, error.param, error.code) == (400, "too many tokens", "messages", None)
 
 
-def test_the_first_of_several_complaints_goes_on() -> None:
+def test_the_first_of_several_messages_is_used() -> None:
     said = {"detail": [{"loc": ["body", "n"], "msg": "Input should be a valid integer"}, {"msg": "another"}]}
     assert _refusal(422, said).message == "Input should be a valid integer"
 
 
 @pytest.mark.parametrize("said", ["no", [], {}, {"error": 7}, {"message": {"a": 1}}, {"detail": []}, {"detail": [7]}])
-def test_one_without_a_message_is_told_in_our_words(said: Any) -> None:
+def test_an_error_without_a_message_gets_our_own(said: Any) -> None:
     assert _refusal(400, said).message == "the chat backend refused the request"
 
 
@@ -82,11 +84,11 @@ def test_one_without_a_message_is_told_in_our_words(said: Any) -> None:
     ],
 )
 @pytest.mark.parametrize("status", [429, 503])
-def test_when_to_come_back_is_told_in_1_to_60_whole_seconds(status: int, said: str | None, seconds: str) -> None:
+def test_retry_after_is_1_to_60_whole_seconds(status: int, said: str | None, seconds: str) -> None:
     assert _refusal(status, {}, said).headers["Retry-After"] == seconds
 
 
-def test_a_date_to_come_back_at_is_told_in_seconds() -> None:
+def test_a_retry_date_becomes_seconds() -> None:
     at = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
     assert 28 <= int(_refusal(429, {}, at).headers["Retry-After"]) <= 30
 
@@ -102,7 +104,7 @@ def test_a_date_to_come_back_at_is_told_in_seconds() -> None:
         (401, {"error": {"message": "Wrong key sk-1"}}),
     ],
 )
-def test_a_fault_of_the_operators_account_is_a_502_that_does_not_name_it(status: int, said: dict[str, Any]) -> None:
+def test_an_error_of_our_upstream_account_is_502(status: int, said: dict[str, Any]) -> None:
     error = _refusal(status, said)
     assert (error.status, error.type) == (502, "bad_gateway")
     assert error.message == "the chat backend is temporarily unreachable, retry with backoff"
@@ -148,7 +150,7 @@ def test_the_text_of_an_answer_is_counted_and_nothing_else() -> None:
         ({"input": ["one", "two"], "instructions": "six"}, 9),
     ],
 )
-def test_what_a_request_says_is_counted(request_: dict[str, Any], size: int) -> None:
+def test_the_text_of_a_request_is_counted(request_: dict[str, Any], size: int) -> None:
     assert text_bytes(request_) == size
 
 
@@ -159,21 +161,21 @@ def test_a_deep_answer_is_counted() -> None:
     assert text_bytes(deep) == 4
 
 
-def test_a_stream_costs_what_it_tells_however_it_is_cut() -> None:
-    meter = StreamMeter(1000, hides=False)
+def test_the_reported_usage_of_a_stream_is_read_in_any_pieces() -> None:
+    meter = StreamMeter(1000, hides_usage=False)
     stream = WORDS + USAGE
     passed = b"".join(meter.feed(stream[place : place + 1]) for place in range(len(stream)))
     assert (passed + meter.rest(), meter.tokens) == (stream, 42)
 
 
-def test_a_stream_that_tells_of_no_tokens_costs_none() -> None:
-    meter = StreamMeter(1000, hides=False)
+def test_a_stream_with_zero_tokens_costs_none() -> None:
+    meter = StreamMeter(1000, hides_usage=False)
     meter.feed(WORDS + USAGE.replace(b"42", b"0"))
     assert meter.tokens == 0
 
 
-def test_the_event_of_the_usage_is_kept_back_from_who_did_not_ask() -> None:
-    meter = StreamMeter(0, hides=True)
+def test_the_usage_event_is_hidden_from_clients_that_did_not_ask() -> None:
+    meter = StreamMeter(0, hides_usage=True)
     assert meter.feed(WORDS + USAGE + WORDS) == WORDS + WORDS
     assert meter.tokens == 42
 
@@ -181,8 +183,8 @@ def test_the_event_of_the_usage_is_kept_back_from_who_did_not_ask() -> None:
 @pytest.mark.parametrize(
     "last", [USAGE, USAGE[:-1], USAGE.replace(b'"choices":[],', b""), USAGE.replace(b'"choices":[]', b'"choices":null')]
 )
-def test_the_event_of_the_usage_may_end_the_stream_and_have_no_choices(last: bytes) -> None:
-    meter = StreamMeter(0, hides=True)
+def test_the_usage_event_is_hidden_at_the_end_and_without_choices(last: bytes) -> None:
+    meter = StreamMeter(0, hides_usage=True)
     assert meter.feed(WORDS + last) + meter.rest() == WORDS
     assert meter.tokens == 42
 
@@ -199,13 +201,13 @@ def test_the_event_of_the_usage_may_end_the_stream_and_have_no_choices(last: byt
         (b"[DONE]", 0),
     ],
 )
-def test_a_stream_that_tells_nothing_costs_by_its_text(event: bytes, size: int) -> None:
-    meter = StreamMeter(100, hides=False)
+def test_a_stream_without_usage_costs_by_its_text(event: bytes, size: int) -> None:
+    meter = StreamMeter(100, hides_usage=False)
     meter.feed(b": ping\n\ndata: " + event + b"\n\n")
     assert meter.tokens == estimate(100 + size)
 
 
-def test_what_is_too_long_for_an_event_goes_on() -> None:
-    meter = StreamMeter(0, hides=True)
+def test_a_long_line_is_passed_on() -> None:
+    meter = StreamMeter(0, hides_usage=True)
     assert meter.feed(b"x" * (1024 * 1024 + 1))
     assert meter.rest() == b""

@@ -1,4 +1,4 @@
-"""The order in which a text is phonemized and spoken."""
+"""Texts become audio: order, pauses, limits and inputs."""
 
 import asyncio
 import io
@@ -20,9 +20,9 @@ from frontend.catalogue.voices import VOICES
 from frontend.config.settings import Settings
 from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
-from frontend.dispatch.pool import Pool
 from frontend.dispatch.queue import Bounds
 from frontend.dispatch.scheduler import Rules
+from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.errors import BadAnswer, InvalidRequest
 from frontend.http.memory import MemoryBudget, MemoryReservation
 from frontend.operations.speech.pipeline import SpeechPipeline
@@ -30,7 +30,7 @@ from frontend.operations.speech.protocol import SpeechRequest
 from frontend.operations.speech.voices import PiperVoice
 from frontend.peers.frontends import FixedFrontends
 from frontend.processes.offload import TaskKilledError, Threads
-from frontend.text.phonemes import Utterance, phonemize_first
+from frontend.text.phonemes import Utterance
 from frontend.text.sentences import split
 from frontend.tritons.triton import Arrays
 from tests.conftest import ROOT
@@ -39,22 +39,13 @@ from tests.fakes import FakeTriton
 _CLAUSE = re.compile(r"[^,]+,?")
 
 
-class SlowPhonemizer:
-    """Gives each sentence as many ids as it has letters; all but the first wait until something was spoken."""
-
-    def __init__(self, spoken: asyncio.Event) -> None:
-        self._spoken = spoken
-        self.asked: list[list[str]] = []
+class Phonemizer:
+    """Fakes phonemes: one id per letter. A sentence continues after a comma."""
 
     async def run(self, function: Callable[..., Any], text: str, alphabet: Any) -> Any:
-        first = function is phonemize_first
-        parts = split(text, alphabet.language)[:1] if first else split(text, alphabet.language)[1:]
-        self.asked.append(parts)
-        if not first:
-            await self._spoken.wait()
-        # A sentence goes on behind a comma.
+        sentences = split(text, alphabet.language)
         return [
-            Utterance([1] * len(part), not part.endswith(",")) for whole in parts for part in _CLAUSE.findall(whole)
+            Utterance([1] * len(part), not part.endswith(",")) for whole in sentences for part in _CLAUSE.findall(whole)
         ]
 
     async def close(self) -> None:
@@ -62,16 +53,11 @@ class SlowPhonemizer:
 
 
 class LongTones(FakeTriton):
-    """Says each sentence as a tone of as many samples as it has ids, and when it was called first."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.called = asyncio.Event()
+    """Returns one sample per id."""
 
     async def infer(
         self, model: str, inputs: Mapping[str, NDArray[Any]], outputs: Sequence[str], seconds: float
     ) -> Arrays:
-        self.called.set()
         await super().infer(model, inputs, outputs, seconds)
         return {"output": np.ones((1, 1, 1, inputs["input"].shape[1]), np.float32)}
 
@@ -85,16 +71,16 @@ async def _say(
     triton: LongTones,
     text: str,
     response_format: str = "wav",
-    phonemizer: SlowPhonemizer | None = None,
+    phonemizer: Phonemizer | None = None,
     unpaid: UnbilledWorkThrottle | None = None,
     **values: Any,
 ) -> bytes:
-    """What amy says; ``values`` are settings."""
+    """The audio of a text; ``values`` are settings."""
     settings = Settings(**{"model_repository": ROOT / "model_repository", **values})
     dispatcher = Dispatcher(Rules(), Bounds(), FixedFrontends(1))
     threads = Threads(1)
-    phonemizers = Pool(dispatcher.fix("text", 4), cast(Any, phonemizer or SlowPhonemizer(triton.called)))
-    encoders = Pool(dispatcher.fix("threads", 2), threads)
+    phonemizers = WorkerQueue(dispatcher.add_local_queue("text", 4), cast(Any, phonemizer or Phonemizer()))
+    encoders = WorkerQueue(dispatcher.add_local_queue("threads", 2), threads)
     pipeline = SpeechPipeline(settings, dispatcher, phonemizers, encoders, unpaid or UnbilledWorkThrottle(1000))
     await dispatcher.add("triton", triton, {"piper_amy": 4})
     async with asyncio.timeout(5):
@@ -108,23 +94,16 @@ async def _say(
 
 
 def _tones(answer: bytes) -> list[int]:
-    """The lengths in samples of what lies between pauses."""
+    """The lengths of the tones between pauses, in samples."""
     with wave.open(io.BytesIO(answer)) as file:
         samples = np.frombuffer(file.readframes(file.getnframes()), "<i2")
     edges = np.flatnonzero(np.diff(np.concatenate([[0], samples != 0, [0]]).astype(int)))
     return [int(length) for length in np.diff(edges)[::2]]
 
 
-async def test_the_first_sentence_is_spoken_before_the_rest_is_phonemized(triton: LongTones) -> None:
-    phonemizer = SlowPhonemizer(triton.called)
-    await _say(triton, "One. Three more. Five.", phonemizer=phonemizer)
-    assert phonemizer.asked == [["One."], ["Three more.", "Five."]]
-    assert [inputs["input"].shape[1] for _, inputs in triton.calls] == [4, 11, 5]
-
-
-async def test_of_the_others_the_longest_is_spoken_first_and_all_are_heard_in_order(triton: LongTones) -> None:
+async def test_the_longest_sentence_is_spoken_first_and_all_are_heard_in_order(triton: LongTones) -> None:
     answer = await _say(triton, "One. Five. Three more. Seventy.")
-    assert [inputs["input"].shape[1] for _, inputs in triton.calls] == [4, 11, 8, 5]
+    assert [inputs["input"].shape[1] for _, inputs in triton.calls] == [11, 8, 5, 4]
     assert _tones(answer) == [4, 5, 11, 8]
 
 
@@ -147,7 +126,7 @@ async def test_the_bit_rate_of_mp3_is_a_setting(triton: LongTones, kbps: int) ->
 
 
 class Minutes(LongTones):
-    """Says each sentence for a minute."""
+    """Returns a minute for each sentence."""
 
     async def infer(
         self, model: str, inputs: Mapping[str, NDArray[Any]], outputs: Sequence[str], seconds: float
@@ -156,7 +135,7 @@ class Minutes(LongTones):
         return {"output": np.ones((1, 1, 1, 60 * 22_050), np.float32)}
 
 
-async def test_a_text_that_makes_too_much_audio_is_refused_before_all_of_it_is_spoken() -> None:
+async def test_a_text_with_too_much_audio_is_refused_early() -> None:
     triton = Minutes()
     with pytest.raises(InvalidRequest, match=r"^input makes more than 150 s of audio: send it in several requests$"):
         await _say(triton, "A sentence. " * 40, max_speech_seconds=150.0, calls_at_once=1)
@@ -173,7 +152,7 @@ async def test_audio_as_long_as_may_be_is_spoken(triton: LongTones) -> None:
 
 
 class Halting(LongTones):
-    """Has no samples for a sentence of four letters."""
+    """Returns no samples for a sentence of four letters."""
 
     async def infer(
         self, model: str, inputs: Mapping[str, NDArray[Any]], outputs: Sequence[str], seconds: float
@@ -187,29 +166,29 @@ async def test_a_text_with_a_sentence_that_has_no_samples_is_no_answer() -> None
         await _say(Halting(), "Seventy. One. Five.")
 
 
-class Killed(SlowPhonemizer):
-    """Takes a while and is killed."""
+class Killed(Phonemizer):
+    """Fails like a killed process."""
 
     async def run(self, function: Callable[..., Any], text: str, alphabet: Any) -> Any:
         await asyncio.sleep(0.2)
         raise TaskKilledError("late")
 
 
-async def test_a_process_that_is_killed_over_a_text_is_owed_for(triton: LongTones) -> None:
+async def test_a_text_that_kills_its_process_counts_as_unbilled(triton: LongTones) -> None:
     unpaid = UnbilledWorkThrottle(0.001)
     with pytest.raises(InvalidRequest, match="turned into sounds"):
-        await _say(triton, "One. Five.", phonemizer=Killed(triton.called), unpaid=unpaid)
+        await _say(triton, "One. Five.", phonemizer=Killed(), unpaid=unpaid)
     assert unpaid._buckets.wait("key") > 0.5
 
 
-async def test_what_is_spoken_is_not_owed_for(triton: LongTones) -> None:
+async def test_speech_counts_as_billed(triton: LongTones) -> None:
     unpaid = UnbilledWorkThrottle(0.001)
     await _say(triton, "One. Five.", unpaid=unpaid)
     assert unpaid._buckets.wait("key") == 0
 
 
 def _repository(folder: Path, **values: Any) -> Path:
-    """The six voices' settings with some others."""
+    """A repository of the six voices with changed settings."""
     for name in VOICES:
         source = ROOT / "model_repository" / f"piper_{name}" / "1" / "voice.json"
         target = folder / f"piper_{name}" / "1" / "voice.json"
@@ -220,7 +199,7 @@ def _repository(folder: Path, **values: Any) -> Path:
 
 
 @pytest.mark.parametrize(("speakers", "told"), [(1, False), (2, True)])
-async def test_a_voice_of_several_speakers_is_told_to_take_the_first(
+async def test_a_voice_with_several_speakers_uses_the_first(
     triton: LongTones, tmp_path: Path, speakers: int, told: bool
 ) -> None:
     repository = _repository(tmp_path, num_speakers=speakers)
@@ -230,7 +209,7 @@ async def test_a_voice_of_several_speakers_is_told_to_take_the_first(
     assert not told or inputs["sid"].tolist() == [0]
 
 
-async def test_a_sentence_goes_out_with_its_length_and_the_voices_scales(triton: LongTones, tmp_path: Path) -> None:
+async def test_inputs_have_the_length_and_the_scales_of_the_voice(triton: LongTones, tmp_path: Path) -> None:
     scales = {"noise_scale": 0.25, "length_scale": 1.5, "noise_w": 0.75}
     repository = _repository(tmp_path, inference=scales, audio={"sample_rate": 16_000})
     answer = await _say(triton, "One.", model_repository=repository)
@@ -241,6 +220,6 @@ async def test_a_sentence_goes_out_with_its_length_and_the_voices_scales(triton:
         assert file.getframerate() == 16_000
 
 
-def test_a_voice_that_leaves_its_scales_out_has_pipers(tmp_path: Path) -> None:
+def test_missing_scales_are_those_of_piper(tmp_path: Path) -> None:
     voice = PiperVoice.load(VOICES["amy"], _repository(tmp_path, inference={}))
     assert voice.scales == (0.667, 1.0, 0.8)

@@ -1,4 +1,4 @@
-"""What the model is asked of each window of a file, in which language, and which of its answers are bad."""
+"""Requests to the model, their order, and bad answers."""
 
 import asyncio
 import json
@@ -15,9 +15,9 @@ from frontend.access.throttles import UnbilledWorkThrottle
 from frontend.config.settings import Settings
 from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
-from frontend.dispatch.pool import Pool
 from frontend.dispatch.queue import Bounds
 from frontend.dispatch.scheduler import Rules
+from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.errors import BadAnswer, InvalidRequest
 from frontend.http.memory import MemoryBudget, MemoryReservation
 from frontend.operations.transcription import languages
@@ -36,7 +36,7 @@ LANGUAGES = {"en": 50259, "jw": 50356}
 
 
 class Noting(Dispatcher):
-    """Notes how much work of the model each call is said to be, and how it ranks."""
+    """Records the cost and the rank of each call."""
 
     def __init__(self) -> None:
         super().__init__(Rules(), Bounds(), FixedFrontends(1))
@@ -58,7 +58,7 @@ class Noting(Dispatcher):
 
 @dataclass
 class Scene:
-    """A pipeline whose files are decoded by a thread, before a fake Triton."""
+    """A pipeline with threads and a fake Triton."""
 
     settings: Settings
     dispatcher: Noting
@@ -67,7 +67,9 @@ class Scene:
     unpaid: UnbilledWorkThrottle = field(default_factory=lambda: UnbilledWorkThrottle(0.0001))
 
     async def transcribe(self, sound: bytes, language: str = "") -> Transcription:
-        decoders, threads = (Pool(self.dispatcher.fix(name, 2), self.threads) for name in ("audio", "threads"))
+        decoders, threads = (
+            WorkerQueue(self.dispatcher.add_local_queue(name, 2), self.threads) for name in ("audio", "threads")
+        )
         pipeline = TranscriptionPipeline(self.settings, self.dispatcher, decoders, threads, self.unpaid)
         await self.dispatcher.add("triton", self.triton, {"whisper_turbo": 4})
         file, context = SharedBytes(), RequestContext("key", 3, None, asyncio.get_running_loop().time() + 10)
@@ -95,11 +97,13 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
     await scene.threads.close()
 
 
-async def test_a_window_costs_as_much_as_a_whole_one_however_short_it_is(scene: Scene) -> None:
+async def test_every_window_costs_a_whole_window(scene: Scene) -> None:
     await scene.transcribe(encode(np.concatenate([SPEECH] * 4), "wav"))
     seconds = [inputs["audio"].shape[1] / 16_000 for _, inputs in scene.triton.calls]
     assert min(seconds) < WINDOW_SECONDS / 2
     assert scene.dispatcher.costs == [WINDOW_SECONDS] * len(seconds)
+    # One window is the smallest execution.
+    assert scene.dispatcher.batch("whisper_turbo") == WINDOW_SECONDS
 
 
 async def test_a_window_is_no_longer_than_the_model_says(scene: Scene) -> None:
@@ -116,7 +120,7 @@ async def test_the_window_of_a_short_recording_goes_before_those_of_a_long_one(s
     assert scene.dispatcher.ranks[0] < min(scene.dispatcher.ranks[1:])
 
 
-async def test_what_is_transcribed_is_not_owed_for(scene: Scene) -> None:
+async def test_a_transcription_counts_as_billed(scene: Scene) -> None:
     await scene.transcribe(encode(SPEECH, "wav"))
     assert scene.unpaid._buckets.wait("key") == 0
 
@@ -137,15 +141,13 @@ async def test_what_is_transcribed_is_not_owed_for(scene: Scene) -> None:
         ("no_speech_prob", lambda array: None),
     ],
 )
-async def test_an_answer_without_one_of_everything_is_bad(
-    scene: Scene, name: str, change: Callable[[Any], Any]
-) -> None:
+async def test_an_answer_of_the_wrong_shape_is_bad(scene: Scene, name: str, change: Callable[[Any], Any]) -> None:
     scene.triton.spoil = lambda arrays: {**arrays, name: change(arrays[name])}
     with pytest.raises(BadAnswer):
         await scene.transcribe(encode(SPEECH, "wav"))
 
 
-def test_what_a_model_can_do_is_read_from_its_export(tmp_path: Path) -> None:
+def test_abilities_are_read_from_the_export(tmp_path: Path) -> None:
     assert Abilities.of(_repository(tmp_path), "whisper_large_v3") == Abilities(WINDOW_SECONDS, LANGUAGES.keys())
 
 
@@ -155,14 +157,9 @@ async def test_a_language_that_only_other_whispers_know_is_refused_before_the_fi
     assert refused.value.param == "language"
 
 
-def test_files_are_read_by_the_settings_and_the_length_of_a_window() -> None:
+def test_window_rules_come_from_the_settings_and_the_model() -> None:
     rules = Abilities(8.0).rules(Settings(silence_dbfs=-40.0, speech_probability=0.25))
     assert (rules.silence_dbfs, rules.speech_probability, rules.window_seconds) == (-40.0, 0.25, 8.0)
-
-
-def test_an_execution_is_one_window_at_least_and_a_call_is_not_cut() -> None:
-    work = Abilities(8.0).work
-    assert (work.least, work.divisible) == (8.0, False)
 
 
 def test_javanese_has_its_iso_code_and_whispers_and_every_other_language_has_one() -> None:

@@ -40,18 +40,18 @@ def test_a_run_has_no_more_threads_than_cores_that_are_near_each_other() -> None
     assert [Fit.of(16, 64 * GB, cores).threads for cores in (4, 8, 16)] == [4, 8, 12]
 
 
-def test_numbers_that_are_said_are_taken_and_the_rest_is_fitted() -> None:
+def test_given_numbers_override_the_fit() -> None:
     fitted = of_this_machine({})
     assert of_this_machine({"FIT": "threads=3, voices=5"}) == replace(fitted, threads=3, voices=5)
 
 
 @pytest.mark.parametrize("said", ["thread=3", "threads=0", "threads", "processors=3"])
-def test_what_is_no_number_of_the_fit_is_refused(said: str) -> None:
+def test_an_invalid_number_is_refused(said: str) -> None:
     with pytest.raises(PreflightError, match="must be like threads=4"):
         of_this_machine({"FIT": said})
 
 
-def test_a_large_machine_has_several_whispers_where_memory_allows() -> None:
+def test_a_large_machine_has_several_whispers_if_memory_allows() -> None:
     assert [Fit.of(64, memory * GB).whispers for memory in (16, 32, 512)] == [1, 2, 3]
 
 
@@ -60,7 +60,7 @@ def test_voices_are_bounded_by_memory_and_never_fewer_than_committed() -> None:
     assert Fit.of(1, 24 * GB).voices == 1
 
 
-def test_every_model_has_what_was_chosen(repository: Path) -> None:
+def test_every_model_has_the_chosen_numbers(repository: Path) -> None:
     fit = Fit.of(64, 512 * GB)
     fit.write(repository)
     written = _written(repository)
@@ -73,7 +73,7 @@ def test_every_model_has_what_was_chosen(repository: Path) -> None:
     assert written["m3_embedder"].parameters["intra_threads"].string_value == str(fit.threads)
 
 
-def test_what_was_chosen_is_told_and_nothing_else_is_changed(repository: Path) -> None:
+def test_the_fit_is_printed_and_changes_nothing_else(repository: Path) -> None:
     fit = Fit.of(8, 64 * GB)
     fit.write(repository)
     assert str(fit).startswith("8 processors: 6 threads a text or Whisper run")
@@ -83,7 +83,7 @@ def test_what_was_chosen_is_told_and_nothing_else_is_changed(repository: Path) -
     assert changed == ['parameters { key: "intra_threads" value { string_value: "2" } }']
 
 
-def test_on_two_processors_all_is_as_committed_whatever_was_written_before(repository: Path) -> None:
+def test_two_processors_use_the_committed_files(repository: Path) -> None:
     Fit.of(8, 64 * GB).write(repository)
     TWO.write(repository)
     assert _written(repository) == {}

@@ -85,7 +85,7 @@ def test_a_folder_of_state_that_triton_cannot_run_in_is_named() -> None:
         ),
     ],
 )
-def test_a_machine_that_is_too_small_is_told(
+def test_a_machine_that_is_too_small_is_an_error(
     monkeypatch: pytest.MonkeyPatch, memory: int, disk: int, sentence: str
 ) -> None:
     monkeypatch.setattr(preflight, "memory_bytes", lambda: memory)
@@ -123,12 +123,12 @@ def test_the_first_start_says_what_it_takes() -> None:
 
 
 @pytest.mark.parametrize("source", ["demo", "hub"])
-def test_what_is_exported_is_said_to_take_nothing_more(source: str) -> None:
+def test_exported_models_need_nothing_more(source: str) -> None:
     _export(MODELS, source)
     assert _said(replace(RUN, models=source)) == []
 
 
-def test_after_the_demo_the_real_models_are_asked_about_as_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_the_demo_the_real_models_are_checked_as_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
     _export(MODELS, "demo")
     assert _said(replace(RUN, models="hub"))[0] == "9.7 GB of downloads"
     monkeypatch.setattr(preflight, "memory_bytes", lambda: 10**11)
@@ -173,13 +173,13 @@ def test_a_folder_of_checkpoints_passes(folder: Path) -> None:
     assert preflight.check_source(FolderSource(folder)) == []
 
 
-def test_what_is_wrong_in_a_folder_is_named(folder: Path) -> None:
+def test_a_fault_in_a_folder_is_named(folder: Path) -> None:
     (folder / "openai/whisper-large-v3/config.json").write_text("")
     (line,) = preflight.check_source(FolderSource(folder))
     assert re.match(r"whisper_large_v3 will not be served: .*config\.json is empty", line)
 
 
-def test_an_embedder_that_is_not_as_wide_as_callers_are_told_is_named(folder: Path) -> None:
+def test_an_embedder_of_the_wrong_width_is_named(folder: Path) -> None:
     config = folder / "BAAI" / "bge-m3" / "config.json"
     config.write_text(config.read_text(encoding="utf-8").replace("1024", "768"), encoding="utf-8")
     (line,) = preflight.check_source(FolderSource(folder))

@@ -20,7 +20,7 @@ from scripts.run import stack
 from scripts.run.stack import Stack, demo_key, with_defaults
 
 
-def test_what_was_set_is_kept(tmp_path: Path) -> None:
+def test_settings_of_the_user_are_kept(tmp_path: Path) -> None:
     file = tmp_path / "quartet.toml"
     file.write_text("threads = 3\n", encoding="utf-8")
     environ = {"QUARTET_CONFIG": str(file), "QUARTET_AUDIO_WORKERS": "5"}
@@ -37,7 +37,7 @@ def test_the_database_is_the_same_in_any_folder() -> None:
     assert Stack(1, {}).environment()["QUARTET_DATABASE"] == f"sqlite:///{Path.cwd()}/data/quartet.sqlite3"
 
 
-def test_a_folder_of_its_own_has_a_database_of_its_own_and_tritons_addresses(tmp_path: Path) -> None:
+def test_a_separate_folder_has_its_own_database_and_addresses(tmp_path: Path) -> None:
     stack = Stack(1, {}, work=tmp_path)
     ports, values = stack.triton.ports, stack.environment()
     assert values["QUARTET_DATABASE"] == f"sqlite:///{tmp_path}/quartet.sqlite3"
@@ -52,7 +52,7 @@ def test_a_wrong_setting_is_named_before_anything_is_started() -> None:
         Stack(1, {"QUARTET_THREADS": "x"})
 
 
-def test_whoever_hurries_does_not_wait_for_requests() -> None:
+def test_a_hurried_stop_does_not_wait_for_requests() -> None:
     stack = Stack(1, {})
     # As the frontend takes it while it stops; before it says so it may be another program still.
     command = ["env", "--default-signal=INT", "sh", "-c", "echo ready; exec sleep 60"]
@@ -97,7 +97,7 @@ def test_a_model_that_does_not_load_is_one_sentence_and_the_others_are_served(
     assert said == [f"not served: {name} could not load: no such file" for name in ("piper_amy", "m3_reranker")]
 
 
-def test_what_could_not_be_exported_is_neither_loaded_nor_served(
+def test_a_model_that_was_not_exported_is_neither_loaded_nor_served(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     voices = [voice.triton_model for voice in Served.of().voices]
@@ -105,7 +105,7 @@ def test_what_could_not_be_exported_is_neither_loaded_nor_served(
     assert found["QUARTET_MODELS"] == "stt-1-hd,embed-m3,rerank-v2-m3"
 
 
-def test_where_no_model_loads_nothing_is_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_if_no_model_loads_nothing_is_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TritonFailedError, match="whisper_turbo could not load"):
         _started(tmp_path, monkeypatch, unloadable=Served.of().triton_models)
 
@@ -123,19 +123,19 @@ def _active(folder: Path) -> list[str]:
     return sorted(entry.name for entry in entries if entry.revoked_at is None)
 
 
-def test_a_key_that_was_kept_goes_on(tmp_path: Path) -> None:
+def test_a_valid_key_stays(tmp_path: Path) -> None:
     key = _key(tmp_path, "make run")
     assert _key(tmp_path, "make run", key) == key
     assert _active(tmp_path) == ["make run"]
 
 
-def test_a_key_that_nobody_accepts_any_more_is_not_given_again(tmp_path: Path) -> None:
+def test_a_revoked_key_is_replaced(tmp_path: Path) -> None:
     key = _key(tmp_path, "make run")
     with_registry(_settings(tmp_path), lambda registry: registry.revoke(key))
     assert _key(tmp_path, "make run", key) != key
 
 
-def test_a_new_key_ends_those_of_the_same_folder_that_were_lost(tmp_path: Path) -> None:
+def test_a_new_key_revokes_earlier_ones_of_the_same_folder(tmp_path: Path) -> None:
     for name in ("make run", "make run", "make run STATE=second"):
         _key(tmp_path, name)
     assert _active(tmp_path) == ["make run", "make run STATE=second"]
@@ -151,11 +151,11 @@ def test_a_start_that_fails_ends_no_key(tmp_path: Path) -> None:
 
 def test_the_secret_of_mobile_tokens_goes_on_unless_another_is_set() -> None:
     kept = {"QUARTET_JWT_SECRET": "k" * 32}
-    assert Stack(1, {}, kept=kept).environment()["QUARTET_JWT_SECRET"] == "k" * 32
-    assert Stack(1, {"QUARTET_JWT_SECRET": "s" * 32}, kept=kept).jwt_secret == "s" * 32
+    assert Stack(1, {}, previous=kept).environment()["QUARTET_JWT_SECRET"] == "k" * 32
+    assert Stack(1, {"QUARTET_JWT_SECRET": "s" * 32}, previous=kept).jwt_secret == "s" * 32
 
 
-def test_what_the_file_of_a_secret_says_is_not_said_twice(tmp_path: Path) -> None:
+def test_a_secret_with_a_file_is_not_set_twice(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("s" * 32)
     environ = {"QUARTET_JWT_SECRET_FILE": str(tmp_path / "secret")}
     assert Settings.from_env(environ | Stack(1, environ).environment()).jwt_secret == "s" * 32

@@ -53,7 +53,7 @@ def _use(choice: str, folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("ask", [check_folder, _claim], ids=["check", "claim"])
-def test_a_folder_in_use_says_who_where_and_since_when(
+def test_a_folder_in_use_names_its_process_port_and_start(
     occupied: subprocess.Popen[bytes], tmp_path: Path, ask: Callable[[Path], None]
 ) -> None:
     since = json.loads((tmp_path / "running.json").read_text())["since"]
@@ -68,7 +68,7 @@ def test_a_folder_is_free_when_its_process_was_killed(occupied: subprocess.Popen
     _claim(tmp_path)
 
 
-def test_a_folder_that_nobody_used_is_free(tmp_path: Path) -> None:
+def test_an_unused_folder_is_free(tmp_path: Path) -> None:
     check_folder(tmp_path / "none")
     assert not (tmp_path / "none").exists()
 
@@ -87,7 +87,7 @@ def shared(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("name", ["build/running.json", "model_repository/m3_embedder/1", ".venv/bin", "other"])
-def test_what_is_anothers_is_named_before_anything_is_begun(shared: Path, name: str) -> None:
+def test_a_file_of_another_user_is_named(shared: Path, name: str) -> None:
     path = shared / name
     path.mkdir(parents=True)
     path.chmod(0o555)
@@ -95,7 +95,7 @@ def test_what_is_anothers_is_named_before_anything_is_begun(shared: Path, name: 
         check_writable(Path("other"))
 
 
-def test_what_is_ones_own_can_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_own_files_are_writable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "build" / "export").mkdir(parents=True)
     check_writable(Path("build"))
@@ -106,7 +106,7 @@ def test_models_that_are_being_exported_are_waited_for(occupied: subprocess.Pope
         _use("demo", tmp_path)
 
 
-def test_the_same_models_are_shared_and_others_refused(occupied: subprocess.Popen[bytes], tmp_path: Path) -> None:
+def test_equal_models_are_shared_and_other_models_refused(occupied: subprocess.Popen[bytes], tmp_path: Path) -> None:
     _exported(occupied)
     assert _use("demo", tmp_path) == []
     with pytest.raises(PreflightError, match="runs on the models of demo; stop it before those of hub"):
@@ -115,5 +115,5 @@ def test_the_same_models_are_shared_and_others_refused(occupied: subprocess.Pope
         check_models("hub", tmp_path / "lock")
 
 
-def test_models_that_nobody_uses_are_exported(tmp_path: Path) -> None:
+def test_unused_models_are_exported(tmp_path: Path) -> None:
     assert _use("demo", tmp_path) == ["demo"]

@@ -52,7 +52,7 @@ def test_thousands_may_be_parted_by_apostrophes(text: str, number: str) -> None:
 @pytest.mark.parametrize(
     ("text", "mark"), [("Go!!!", "Go!"), ("Go???", "Go?"), ("Go?!", "Go?"), ("Go!?!!", "Go?"), ("Go!", "Go!")]
 )
-def test_of_several_marks_there_is_one(text: str, mark: str) -> None:
+def test_repeated_marks_become_one(text: str, mark: str) -> None:
     assert readable(text) == mark
 
 

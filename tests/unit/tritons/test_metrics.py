@@ -61,7 +61,7 @@ async def test_the_tritons_and_bounds_of_a_pool_are_summed_until_they_leave() ->
 
 async def test_the_fill_of_a_call_is_its_work_divided_by_the_batch_work() -> None:
     dispatcher, server = Dispatcher(Rules(), Bounds(), FixedFrontends(1)), FakeTriton()
-    dispatcher.declare(_MODEL, Work(512, 16384, divisible=True))
+    dispatcher.register_model(_MODEL, Work(512, 16384, divisible=True))
     await dispatcher.add("filled", server, {_MODEL: 4})
     summed, counted = (Change(f"quartet_batch_fill_ratio_{name}", model=_MODEL) for name in ("sum", "count"))
     inputs = {"lengths": np.array([[128]], np.int32)}

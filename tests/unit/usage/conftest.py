@@ -1,4 +1,4 @@
-"""A database of each kind with organisations, and events to write into it."""
+"""Databases of each kind with organisations, and events."""
 
 import uuid
 from collections.abc import AsyncIterator, Callable
@@ -11,8 +11,8 @@ from frontend.access.registry import Registry
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 from frontend.database.tables import RESERVATIONS
-from frontend.usage.books import Books
-from frontend.usage.ledger import Ledger, Repeats
+from frontend.usage.ledger import IdempotencyWindow, Ledger
+from frontend.usage.queries import UsageQueries
 from frontend.usage.spool import Spool, UsageEvent
 
 Makes = Callable[..., UsageEvent]
@@ -29,8 +29,8 @@ async def engine(empty_database: str) -> AsyncIterator[AsyncEngine]:
 
 
 @pytest.fixture
-async def books(engine: AsyncEngine) -> Books:
-    return Books(engine)
+async def queries(engine: AsyncEngine) -> UsageQueries:
+    return UsageQueries(engine)
 
 
 def event(
@@ -43,13 +43,13 @@ def event(
 
 
 async def write(engine: AsyncEngine, *events: UsageEvent) -> None:
-    """Put answers into the ledger, as a frontend does that had no others before."""
-    await Ledger(engine, uuid.uuid4().hex, Repeats()).write(list(enumerate(events, 1)))
+    """Write charges to the ledger, as a new frontend."""
+    await Ledger(engine, uuid.uuid4().hex, IdempotencyWindow()).write(list(enumerate(events, 1)))
 
 
 @pytest.fixture
 def broken(engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Makes every connection of the engine fail, as a database that is away does."""
+    """A function that makes every connection fail."""
 
     def refuse(*arguments: object, **options: object) -> None:
         raise ConnectionRefusedError("the database is away")
@@ -63,12 +63,12 @@ def broken(engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch) -> Callable[[],
 
 @pytest.fixture
 def mended(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Takes that back."""
+    """A function that makes connections work again."""
     return monkeypatch.undo
 
 
 class FullDisk:
-    """A disk on which a spool finds no room for more pages than it has, while this is in force."""
+    """A context in which a spool cannot grow."""
 
     def __init__(self, spool: Spool) -> None:
         self._database, self._patch = spool._database, pytest.MonkeyPatch()
@@ -84,6 +84,6 @@ class FullDisk:
 
 
 async def reserved(engine: AsyncEngine) -> list[int]:
-    """What is reserved of wallets, in micro-CHF."""
+    """All reservations in micro-CHF."""
     async with engine.connect() as connection:
         return sorted(await connection.scalars(sa.select(RESERVATIONS.c.amount)))

@@ -7,7 +7,7 @@ from frontend.access.caller import Caller
 from frontend.catalogue.prices import Price
 from frontend.dispatch.context import RequestContext
 from frontend.errors import BadGateway, InsufficientQuota
-from frontend.usage.bill import Billing, Identity, UnchargedError, event_id
+from frontend.usage.bill import Billing, IdempotencyKey, UnchargedError, event_id
 from frontend.usage.spool import UsageEvent
 
 _PRICES = {"chat": Price("chat", "million_tokens", 1_000_000)}
@@ -15,7 +15,7 @@ _PREPAID = Caller("key", "name", org="acme", prepaid=True)
 
 
 class PurseRecorder:
-    """Notes charges, and has one purse that is its wallets too."""
+    """A fake recorder with one wallet."""
 
     def __init__(self, free: int = 100) -> None:
         self.free, self.reserved = free, dict[str, int]()
@@ -44,8 +44,8 @@ def recorder() -> PurseRecorder:
 
 
 def _billing(recorder: PurseRecorder, caller: Caller = _PREPAID) -> Billing:
-    identity = Identity("request", "/v1/chat/completions", b"content")
-    return Billing(cast(Any, recorder), _PRICES, caller, RequestContext("key", 1, None, 0.0), lambda: identity)
+    key = IdempotencyKey("request", "/v1/chat/completions", b"content")
+    return Billing(cast(Any, recorder), _PRICES, caller, RequestContext("key", 1, None, 0.0), lambda: key)
 
 
 @pytest.fixture
@@ -53,9 +53,7 @@ def billing(recorder: PurseRecorder) -> Billing:
     return _billing(recorder)
 
 
-async def test_money_is_held_back_from_before_the_work_until_the_end_of_the_request(
-    recorder: PurseRecorder, billing: Billing
-) -> None:
+async def test_money_is_reserved_until_the_end_of_the_request(recorder: PurseRecorder, billing: Billing) -> None:
     free = []
     with billing:
         async with billing.reserve("chat", 30):
@@ -64,7 +62,7 @@ async def test_money_is_held_back_from_before_the_work_until_the_end_of_the_requ
     assert (free, recorder.free, recorder.charges) == ([70, 70], 100, [])
 
 
-async def test_work_that_fails_lets_its_money_go_at_once(recorder: PurseRecorder, billing: Billing) -> None:
+async def test_failed_work_releases_its_money_at_once(recorder: PurseRecorder, billing: Billing) -> None:
     with billing:
         with pytest.raises(BadGateway):
             async with billing.reserve("chat", 30):
@@ -87,21 +85,23 @@ async def test_a_bill_is_charged_once(recorder: PurseRecorder, billing: Billing)
     assert ([event.amount for event in recorder.charges], recorder.free) == ([30], 70)
 
 
-async def test_what_was_let_go_is_not_charged(recorder: PurseRecorder, billing: Billing) -> None:
+async def test_a_released_bill_is_not_charged(recorder: PurseRecorder, billing: Billing) -> None:
     async with billing.reserve("chat", 30) as bill:
-        bill.let_go()
+        bill.release()
         bill.charge()
     assert (recorder.charges, recorder.free) == ([], 100)
 
 
 @pytest.mark.parametrize(("made", "paid"), [(10, 10), (50, 50)])
-async def test_a_wallet_pays_what_was_made(recorder: PurseRecorder, billing: Billing, made: int, paid: int) -> None:
+async def test_a_wallet_pays_the_final_quantity(
+    recorder: PurseRecorder, billing: Billing, made: int, paid: int
+) -> None:
     async with billing.reserve("chat", 30) as bill:
         bill.settle(made)
         bill.charge()
     (event,) = recorder.charges
     assert (event.quantity, event.amount, recorder.free) == (made, paid, 100 - paid)
-    assert event.id == event_id("key", billing.identity(), "chat", 30)
+    assert event.id == event_id("key", billing.idempotency_key(), "chat", 30)
 
 
 async def test_without_a_wallet_all_that_was_made_is_recorded(recorder: PurseRecorder) -> None:
@@ -117,7 +117,7 @@ async def test_a_request_has_one_bill(billing: Billing) -> None:
             billing.reserve("chat", 1)
 
 
-async def test_a_bill_comes_before_the_answer(billing: Billing) -> None:
+async def test_nothing_can_be_reserved_after_the_answer_has_begun(billing: Billing) -> None:
     billing.answer_begins(200, is_charged=False)
     with pytest.raises(UnchargedError):
         billing.reserve("chat", 1)
@@ -125,36 +125,36 @@ async def test_a_bill_comes_before_the_answer(billing: Billing) -> None:
 
 @pytest.mark.parametrize("status", [200, 304])
 @pytest.mark.parametrize("failed", [False, True])
-async def test_no_answer_is_free_whose_work_was_begun(billing: Billing, status: int, failed: bool) -> None:
+async def test_an_uncharged_answer_after_work_raises(billing: Billing, status: int, failed: bool) -> None:
     async with billing.reserve("chat", 1) as bill:
         if failed:
-            bill.let_go()
+            bill.release()
     with pytest.raises(UnchargedError):
         billing.answer_begins(status, is_charged=False)
 
 
-_IDENTITY = Identity("order-66", "/v1/audio/speech", b"what it says")
-_ID = event_id("key", _IDENTITY, "tts-1", 12)
+_KEY = IdempotencyKey("order-66", "/v1/audio/speech", b"what it says")
+_ID = event_id("key", _KEY, "tts-1", 12)
 
 
 def test_a_request_that_is_sent_again_is_known_by_the_same_id() -> None:
-    assert event_id("key", replace(_IDENTITY), "tts-1", 12) == _ID
+    assert event_id("key", replace(_KEY), "tts-1", 12) == _ID
 
 
 @pytest.mark.parametrize(
-    ("key", "identity", "model", "quantity"),
+    ("key_id", "key", "model", "quantity"),
     [
-        ("other", _IDENTITY, "tts-1", 12),
-        ("key", replace(_IDENTITY, request_id="order-67"), "tts-1", 12),
-        ("key", replace(_IDENTITY, path="/api/v1/audio/synthesize"), "tts-1", 12),
-        ("key", replace(_IDENTITY, content=b"something else"), "tts-1", 12),
-        ("key", _IDENTITY, "tts-1-hd", 12),
-        ("key", _IDENTITY, "tts-1", 13),
-        ("keyorder-66", replace(_IDENTITY, request_id=""), "tts-1", 12),
-        ("key", _IDENTITY, "tts-11", 2),
+        ("other", _KEY, "tts-1", 12),
+        ("key", replace(_KEY, request_id="order-67"), "tts-1", 12),
+        ("key", replace(_KEY, path="/api/v1/audio/synthesize"), "tts-1", 12),
+        ("key", replace(_KEY, content=b"something else"), "tts-1", 12),
+        ("key", _KEY, "tts-1-hd", 12),
+        ("key", _KEY, "tts-1", 13),
+        ("keyorder-66", replace(_KEY, request_id=""), "tts-1", 12),
+        ("key", _KEY, "tts-11", 2),
     ],
 )
 def test_requests_that_differ_in_anything_are_known_by_other_ids(
-    key: str, identity: Identity, model: str, quantity: int
+    key_id: str, key: IdempotencyKey, model: str, quantity: int
 ) -> None:
-    assert event_id(key, identity, model, quantity) != _ID
+    assert event_id(key_id, key, model, quantity) != _ID

@@ -8,8 +8,8 @@ from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.database.tables import USAGE_DAYS, USAGE_EVENTS, USAGE_SPOOLS
-from frontend.usage.books import Books
-from frontend.usage.ledger import Ledger, Placed, Repeats
+from frontend.usage.ledger import IdempotencyWindow, Ledger, Placed
+from frontend.usage.queries import UsageQueries
 from frontend.usage.spool import UsageEvent
 from frontend.usage.wallets import Wallets
 from tests.unit.usage.conftest import event, reserved
@@ -25,28 +25,28 @@ async def _total(engine: AsyncEngine) -> tuple[int, int]:
 
 
 @pytest.fixture
-async def books(engine: AsyncEngine, books: Books) -> Books:
-    """Where acme has 100."""
-    await books.top_up("acme", 100, None)
-    return books
+async def queries(engine: AsyncEngine, queries: UsageQueries) -> UsageQueries:
+    """The wallet of acme has 100."""
+    await queries.top_up("acme", 100, None)
+    return queries
 
 
 @pytest.fixture
-async def reservation(engine: AsyncEngine, books: Books) -> str:
-    """Of 60, which the holder has reserved."""
+async def reservation(engine: AsyncEngine, queries: UsageQueries) -> str:
+    """A reservation of 60 by the holder."""
     return await Wallets(engine, "holder").reserve("acme", 60, asyncio.get_running_loop().time() + 5)
 
 
 def _ledger(engine: AsyncEngine, holder: str = "holder") -> Ledger:
-    return Ledger(engine, holder, Repeats(seconds=600, answers=3))
+    return Ledger(engine, holder, IdempotencyWindow(seconds=600, answers=3))
 
 
 def _placed(*events: UsageEvent, start: int = 1) -> list[Placed]:
-    """Charges as a spool gives them, from a place on."""
+    """Charges with places as a spool returns them."""
     return list(enumerate(events, start))
 
 
-async def test_a_charge_is_written_once_however_often_its_spool_brings_it(engine: AsyncEngine) -> None:
+async def test_a_charge_that_a_spool_sends_again_is_written_once(engine: AsyncEngine) -> None:
     ledger = _ledger(engine)
     for _ in range(5):
         await ledger.write(_placed(event("a"), event("b")))
@@ -60,7 +60,7 @@ async def test_another_spool_counts_for_itself(engine: AsyncEngine) -> None:
 
 
 async def _answers(engine: AsyncEngine) -> list[int]:
-    """How many answers each charge has paid for, in the order of the charges of a request."""
+    """The number of answers that each charge paid for."""
     async with engine.connect() as connection:
         columns = USAGE_EVENTS.c
         return list(await connection.scalars(select(columns.answers).order_by(columns.identity, columns.ordinal)))
@@ -100,7 +100,7 @@ async def test_sums_by_day_count_a_charge_once(engine: AsyncEngine) -> None:
 
 @pytest.fixture
 def _in_zurich() -> Iterator[None]:
-    """Half an hour before midnight, UTC, the next day has begun there."""
+    """A time zone in which the next day begins before midnight in UTC."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TZ", "CET-1")
         time.tzset()
@@ -109,41 +109,43 @@ def _in_zurich() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_in_zurich")
-async def test_a_day_is_that_of_utc_wherever_the_machine_is(engine: AsyncEngine) -> None:
+async def test_days_are_in_utc(engine: AsyncEngine) -> None:
     await _ledger(engine).write(_placed(event("a", at=_DAY - 1800)))
     async with engine.connect() as connection:
         assert list(await connection.scalars(select(USAGE_DAYS.c.day))) == ["1970-01-01"]
 
 
-async def test_a_charge_ends_its_reservation(engine: AsyncEngine, books: Books, reservation: str) -> None:
+async def test_a_charge_ends_its_reservation(engine: AsyncEngine, queries: UsageQueries, reservation: str) -> None:
     await _ledger(engine).write(_placed(event("a", 25, reservation), event("b", 5)))
-    assert (await reserved(engine), await books.balance("acme")) == ([], 70)
+    assert (await reserved(engine), await queries.balance("acme")) == ([], 70)
 
 
 async def test_a_repeat_costs_nothing_and_ends_its_reservation(
-    engine: AsyncEngine, books: Books, reservation: str
+    engine: AsyncEngine, queries: UsageQueries, reservation: str
 ) -> None:
     await _ledger(engine).write(_placed(event("a", 25), event("a", 25, reservation)))
-    assert (await reserved(engine), await books.balance("acme")) == ([], 75)
+    assert (await reserved(engine), await queries.balance("acme")) == ([], 75)
 
 
-async def test_a_charge_that_comes_again_is_paid_once(engine: AsyncEngine, books: Books, reservation: str) -> None:
+async def test_a_repeated_write_takes_money_once(engine: AsyncEngine, queries: UsageQueries, reservation: str) -> None:
     for _ in range(3):
         await _ledger(engine).write(_placed(event("a", 25, reservation)))
-    assert await books.balance("acme") == 75
+    assert await queries.balance("acme") == 75
 
 
-async def test_a_charge_that_no_wallet_pays_is_only_recorded(engine: AsyncEngine, books: Books) -> None:
+async def test_a_charge_that_no_wallet_pays_is_only_recorded(engine: AsyncEngine, queries: UsageQueries) -> None:
     await _ledger(engine).write(_placed(event("a", 25, prepaid=False)))
-    assert (await books.balance("acme"), await _total(engine)) == (100, (1, 25))
+    assert (await queries.balance("acme"), await _total(engine)) == (100, (1, 25))
 
 
-async def test_a_charge_leaves_what_others_have_reserved(engine: AsyncEngine, books: Books, reservation: str) -> None:
+async def test_a_charge_does_not_touch_other_reservations(
+    engine: AsyncEngine, queries: UsageQueries, reservation: str
+) -> None:
     await _ledger(engine, "late").write(_placed(event("a", 25, "ended by itself"), event("b", 25)))
-    assert (await reserved(engine), await books.balance("acme")) == ([60], 60)
+    assert (await reserved(engine), await queries.balance("acme")) == ([60], 60)
 
 
-async def test_writers_of_the_same_requests_in_any_order_do_not_deadlock_and_agree(engine: AsyncEngine) -> None:
+async def test_concurrent_writers_of_the_same_requests_do_not_deadlock(engine: AsyncEngine) -> None:
     names = [f"{number}" for number in range(60)]
 
     async def write(seed: int) -> None:
@@ -159,10 +161,10 @@ async def test_writers_of_the_same_requests_in_any_order_do_not_deadlock_and_agr
     assert sum(await _answers(engine)) == 240
 
 
-async def test_a_holder_that_ends_leaves_nothing(engine: AsyncEngine, books: Books, reservation: str) -> None:
+async def test_a_holder_that_ends_leaves_nothing(engine: AsyncEngine, queries: UsageQueries, reservation: str) -> None:
     ledger = _ledger(engine)
     await ledger.write(_placed(event("a", 25)))
     await ledger.end()
-    assert (await reserved(engine), await books.balance("acme")) == ([], 75)
+    assert (await reserved(engine), await queries.balance("acme")) == ([], 75)
     async with engine.connect() as connection:
         assert list(await connection.scalars(select(USAGE_SPOOLS.c.holder))) == []

@@ -13,8 +13,8 @@ from frontend.database.migrate import migrate
 from frontend.database.tables import USAGE_EVENTS
 from frontend.errors import InsufficientQuota
 from frontend.observe.metrics import USAGE_UNWRITABLE
-from frontend.usage.books import Books
-from frontend.usage.ledger import Repeats
+from frontend.usage.ledger import IdempotencyWindow
+from frontend.usage.queries import UsageQueries
 from frontend.usage.recorder import Recorder
 from frontend.usage.spool import Spool
 from tests.eventually import until
@@ -39,20 +39,19 @@ def _soon() -> float:
 
 @pytest.fixture
 async def recorder(engine: AsyncEngine, tmp_path: Path) -> AsyncIterator[Recorder]:
-    """One that runs."""
-    started = Recorder(engine, tmp_path / "usage", Repeats())
+    started = Recorder(engine, tmp_path / "usage", IdempotencyWindow())
     await started.start()
     yield started
     await started.close()
 
 
 async def _pay(recorder: Recorder) -> None:
-    """One answer that costs acme 30."""
+    """Charge one answer that costs acme 30."""
     recorder.charge(event("a", 30, await recorder.wallets.reserve("acme", 30, _soon())))
 
 
 async def test_at_the_end_everything_is_written_and_no_file_is_left(engine: AsyncEngine, tmp_path: Path) -> None:
-    recorder = Recorder(engine, tmp_path / "usage", Repeats())
+    recorder = Recorder(engine, tmp_path / "usage", IdempotencyWindow())
     await recorder.start()
     for name in "abc":
         recorder.charge(event(name, prepaid=False))
@@ -60,37 +59,41 @@ async def test_at_the_end_everything_is_written_and_no_file_is_left(engine: Asyn
     assert (await _written(engine), list((tmp_path / "usage").iterdir())) == (["a", "b", "c"], [])
 
 
-async def test_what_is_reserved_goes_back_at_the_end(engine: AsyncEngine, books: Books, tmp_path: Path) -> None:
-    await books.top_up("acme", 100, None)
-    recorder = Recorder(engine, tmp_path / "usage", Repeats())
+async def test_reservations_end_when_the_recorder_closes(
+    engine: AsyncEngine, queries: UsageQueries, tmp_path: Path
+) -> None:
+    await queries.top_up("acme", 100, None)
+    recorder = Recorder(engine, tmp_path / "usage", IdempotencyWindow())
     await _pay(recorder)
     await recorder.wallets.reserve("acme", 20, _soon())
     await recorder.close()
-    assert (await books.balance("acme"), await reserved(engine)) == (70, [])
+    assert (await queries.balance("acme"), await reserved(engine)) == (70, [])
 
 
-async def test_a_request_that_is_repeated_costs_its_wallet_nothing_more(
-    engine: AsyncEngine, books: Books, tmp_path: Path
+async def test_a_repeated_request_costs_the_wallet_nothing_more(
+    engine: AsyncEngine, queries: UsageQueries, tmp_path: Path
 ) -> None:
-    await books.top_up("acme", 100, None)
-    recorder = Recorder(engine, tmp_path / "usage", Repeats())
+    await queries.top_up("acme", 100, None)
+    recorder = Recorder(engine, tmp_path / "usage", IdempotencyWindow())
     await recorder.start()
     for _ in range(2):
         await _pay(recorder)
     await recorder.wallets.reserve("acme", 70, _soon())
     await recorder.close()
-    assert await books.balance("acme") == 70
+    assert await queries.balance("acme") == 70
 
 
-async def test_what_a_dead_one_left_is_settled_at_the_start(engine: AsyncEngine, books: Books, tmp_path: Path) -> None:
-    await books.top_up("acme", 100, None)
-    dead = Recorder(engine, tmp_path / "usage", Repeats())
+async def test_charges_of_a_dead_frontend_are_settled_at_the_start(
+    engine: AsyncEngine, queries: UsageQueries, tmp_path: Path
+) -> None:
+    await queries.top_up("acme", 100, None)
+    dead = Recorder(engine, tmp_path / "usage", IdempotencyWindow())
     await dead.wallets.reserve("acme", 60, _soon())
     await _pay(dead)
     dead._spool.close()
-    recorder = Recorder(engine, tmp_path / "usage", Repeats())
+    recorder = Recorder(engine, tmp_path / "usage", IdempotencyWindow())
     await recorder.start()
-    assert (await _written(engine), await books.balance("acme"), await reserved(engine)) == (["a"], 70, [])
+    assert (await _written(engine), await queries.balance("acme"), await reserved(engine)) == (["a"], 70, [])
     await recorder.close()
 
 
@@ -108,7 +111,7 @@ async def test_while_the_database_is_away_charges_wait_and_none_is_lost(
 async def test_an_end_while_the_database_is_away_leaves_charges_for_the_next_start(
     engine: AsyncEngine, tmp_path: Path, broken: Callable[[], None], mended: Callable[[], None]
 ) -> None:
-    recorder = Recorder(engine, tmp_path / "usage", Repeats())
+    recorder = Recorder(engine, tmp_path / "usage", IdempotencyWindow())
     recorder.charge(event("a", prepaid=False))
     broken()
     await recorder.close()
@@ -119,7 +122,7 @@ async def test_an_end_while_the_database_is_away_leaves_charges_for_the_next_sta
 
 
 def _may_begin(recorder: Recorder) -> tuple[bool, bool]:
-    """Whether work may begin, as the recorder and as its metric say."""
+    """Whether work may begin, by the recorder and by its metric."""
     return recorder.can_charge, USAGE_UNWRITABLE._value.get() == 0
 
 
@@ -133,29 +136,29 @@ async def test_after_a_charge_that_found_the_disk_full_no_work_begins_until_ther
         with pytest.raises(sqlite3.OperationalError, match="full"):
             _charge_many(recorder)
         assert not recorder.can_charge
-        await recorder._look()
+        await recorder._check()
         assert _may_begin(recorder) == (False, False)
-    await recorder._look()
+    await recorder._check()
     assert _may_begin(recorder) == (True, True)
 
 
 async def test_no_work_begins_on_an_unwritable_spool(recorder: Recorder, caplog: pytest.LogCaptureFixture) -> None:
     recorder._spool._database.execute("PRAGMA query_only=1")
     for _ in range(2):
-        await recorder._look()
+        await recorder._check()
     assert _may_begin(recorder) == (False, False)
     assert [record.message for record in caplog.records].count(recorder._disk._gone) == 1
     recorder._spool._database.execute("PRAGMA query_only=0")
-    await recorder._look()
+    await recorder._check()
     assert _may_begin(recorder) == (True, True)
 
 
-async def test_no_work_begins_when_the_file_of_charges_was_deleted(
+async def test_no_work_begins_after_the_spool_file_was_deleted(
     recorder: Recorder, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     for path in (tmp_path / "usage").iterdir():
         path.unlink()
-    await recorder._look()
+    await recorder._check()
     assert _may_begin(recorder) == (False, False)
     assert [record.message for record in caplog.records].count(recorder._disk._gone) == 1
 
@@ -166,11 +169,11 @@ async def test_charges_wait_on_disk_while_the_database_file_is_gone(
     path, aside = tmp_path / "quartet.sqlite3", tmp_path / "aside.sqlite3"
     engine = open_engine(f"sqlite:///{path}")
     await migrate(engine)
-    recorder = Recorder(engine, tmp_path / "usage", Repeats())
+    recorder = Recorder(engine, tmp_path / "usage", IdempotencyWindow())
     await recorder.start()
     path.rename(aside)
     recorder.charge(event("one", prepaid=False))
-    gone = recorder._bringing._gone
+    gone = recorder._database._gone
     await until(lambda: gone in [record.message for record in caplog.records])
     assert len(recorder._spool) == 1
     aside.rename(path)
@@ -179,7 +182,7 @@ async def test_charges_wait_on_disk_while_the_database_file_is_gone(
     await engine.dispose()
 
 
-async def test_a_spool_that_cannot_be_made_is_told_in_a_sentence(
+async def test_an_unwritable_spool_raises_a_clear_error(
     engine: AsyncEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*arguments: object, **options: object) -> None:
@@ -187,14 +190,14 @@ async def test_a_spool_that_cannot_be_made_is_told_in_a_sentence(
 
     monkeypatch.setattr(sqlite3, "connect", refuse)
     with pytest.raises(OSError, match=r"cannot be written .*disk is full"):
-        Recorder(engine, tmp_path / "usage", Repeats())
+        Recorder(engine, tmp_path / "usage", IdempotencyWindow())
 
 
 async def test_frontends_that_reserve_charge_and_repeat_at_random_never_grant_more_than_there_is(
-    engine: AsyncEngine, books: Books, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    engine: AsyncEngine, queries: UsageQueries, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await books.top_up("acme", 3_000, None)
-    recorders = [Recorder(engine, tmp_path / str(number), Repeats(answers=2)) for number in range(2)]
+    await queries.top_up("acme", 3_000, None)
+    recorders = [Recorder(engine, tmp_path / str(number), IdempotencyWindow(answers=2)) for number in range(2)]
     for recorder in recorders:
         await recorder.start()
     draw = random.Random(7)
@@ -219,5 +222,5 @@ async def test_frontends_that_reserve_charge_and_repeat_at_random_never_grant_mo
         await recorder.close()
     async with engine.connect() as connection:
         charged = sum(await connection.scalars(select(USAGE_EVENTS.c.amount)))
-    assert await books.balance("acme") == 3_000 - charged
+    assert await queries.balance("acme") == 3_000 - charged
     assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []

@@ -29,7 +29,7 @@ def spool(tmp_path: Path) -> Iterator[Spool]:
     made.close()
 
 
-def test_what_is_removed_is_gone(spool: Spool) -> None:
+def test_removed_charges_are_gone(spool: Spool) -> None:
     for name in "abc":
         spool.add(event(name))
     assert spool.oldest(2) == [(1, event("a")), (2, event("b"))]
@@ -37,7 +37,7 @@ def test_what_is_removed_is_gone(spool: Spool) -> None:
     assert spool.oldest(9) == [(3, event("c"))]
 
 
-def test_what_waits_is_counted(spool: Spool) -> None:
+def test_the_length_is_the_number_of_charges(spool: Spool) -> None:
     counts = [len(spool)]
     for name in "abc":
         spool.add(event(name))
@@ -48,7 +48,7 @@ def test_what_waits_is_counted(spool: Spool) -> None:
     assert counts == [0, 3, 1, 0]
 
 
-def test_no_place_is_given_twice(spool: Spool) -> None:
+def test_places_are_never_reused(spool: Spool) -> None:
     for name in "ab":
         spool.add(event(name))
     spool.remove(2)
@@ -56,7 +56,7 @@ def test_no_place_is_given_twice(spool: Spool) -> None:
     assert spool.oldest(9) == [(3, event("c"))]
 
 
-def test_a_killed_process_leaves_its_charges_to_whoever_claims_them(tmp_path: Path) -> None:
+def test_another_process_claims_the_charges_of_a_killed_one(tmp_path: Path) -> None:
     killed = subprocess.run([sys.executable, "-c", _DIES, str(tmp_path)], cwd=ROOT, check=False)
     (orphan,) = Spool.orphans(tmp_path)
     assert (killed.returncode, orphan.oldest(9)) == (-9, [(1, event("one"))])
@@ -88,7 +88,7 @@ def _add(spool: Spool, charges: int) -> None:
         spool.add(event(str(number)))
 
 
-def test_a_charge_that_finds_the_disk_full_is_told(spool: Spool) -> None:
+def test_a_full_disk_raises(spool: Spool) -> None:
     with FullDisk(spool), pytest.raises(sqlite3.OperationalError, match="full"):
         _add(spool, 100)
     spool.add(event("after"))
@@ -101,14 +101,14 @@ def test_a_full_disk_is_noticed_before_a_charge_finds_it(spool: Spool) -> None:
         spool.check()
 
 
-def test_a_charge_of_a_version_that_knew_no_reservations_is_read(spool: Spool) -> None:
+def test_a_charge_of_a_version_without_reservations_is_read(spool: Spool) -> None:
     old = vars(event("a")).copy()
     del old["reservation"]
     spool._database.execute("INSERT INTO charges (event) VALUES (?)", (orjson.dumps(old),))
     assert spool.oldest(9) == [(1, event("a"))]
 
 
-def test_a_long_log_is_moved_into_the_file_and_gives_its_room_back(
+def test_a_long_log_is_moved_into_the_file_and_truncated(
     tmp_path: Path, spool: Spool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("frontend.usage.spool._LONG_LOG", 0)

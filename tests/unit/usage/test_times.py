@@ -28,7 +28,7 @@ def test_a_percentile_is_off_by_a_fifth_at_most(seed: int, share: float) -> None
     assert true / _WIDTH - 1e-4 < told < true * _WIDTH + 1e-4
 
 
-def test_counts_of_several_add_up_to_those_of_all() -> None:
+def test_histograms_can_be_added() -> None:
     some, others = [0.1] * 90, [20.0] * 10
     both = [one + other for one, other in zip(_counts(some), _counts(others), strict=True)]
     assert (percentile(both, 0.5), percentile(both, 0.95)) == (
@@ -47,5 +47,5 @@ def test_nothing_has_no_percentile() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "told"), [(0.0, BOUNDS[0]), (1e6, BOUNDS[-1])])
-def test_what_lies_beyond_the_bounds_is_told_as_the_bound(seconds: float, told: float) -> None:
+def test_a_time_beyond_the_bounds_is_the_nearest_bound(seconds: float, told: float) -> None:
     assert percentile(_counts([seconds]), 0.95) == round(told, 4)

@@ -14,7 +14,7 @@ from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 from frontend.database.tables import RESERVATIONS, WALLETS
 from frontend.errors import BadGateway, InsufficientQuota
-from frontend.usage.books import Books
+from frontend.usage.queries import UsageQueries
 from frontend.usage.wallets import Wallets, settle
 from tests.databases import PostgresServer
 from tests.unit.usage.conftest import reserved
@@ -25,9 +25,9 @@ def _soon(seconds: float = 5.0) -> float:
 
 
 @pytest.fixture
-async def wallets(engine: AsyncEngine, books: Books) -> AsyncIterator[Wallets]:
-    """Of a frontend, where acme has 100."""
-    await books.top_up("acme", 100, None)
+async def wallets(engine: AsyncEngine, queries: UsageQueries) -> AsyncIterator[Wallets]:
+    """The wallets of a frontend. That of acme has 100."""
+    await queries.top_up("acme", 100, None)
     opened = Wallets(engine, "holder")
     yield opened
     await opened.close()
@@ -42,20 +42,18 @@ async def _granted(call: Awaitable[str]) -> bool:
 
 
 async def _pay(engine: AsyncEngine, reservation: str, cost: int) -> None:
-    """As the ledger does with a charge."""
+    """Settle a reservation as the ledger does."""
     async with engine.begin() as connection:
         await settle(connection, RESERVATIONS.c.id == reservation, Counter(acme=cost))
 
 
 async def _free(engine: AsyncEngine) -> int:
-    """What can be reserved of acme's wallet."""
+    """The money in acme's wallet that is not reserved."""
     async with engine.connect() as connection:
         return int(await connection.scalar(sa.select(WALLETS.c.balance).where(WALLETS.c.org == "acme")) or 0)
 
 
-async def test_what_costs_nothing_is_granted_to_an_empty_wallet_without_the_database(
-    engine: AsyncEngine, broken: Callable[[], None]
-) -> None:
+async def test_free_work_needs_no_database(engine: AsyncEngine, broken: Callable[[], None]) -> None:
     broken()
     assert await Wallets(engine, "holder").reserve("acme", 0, _soon()) == ""
 
@@ -64,18 +62,18 @@ async def test_without_a_wallet_nothing_is_granted(engine: AsyncEngine) -> None:
     assert not await _granted(Wallets(engine, "holder").reserve("acme", 1, _soon()))
 
 
-async def test_what_is_released_can_be_reserved_at_once(wallets: Wallets) -> None:
+async def test_released_money_can_be_reserved_at_once(wallets: Wallets) -> None:
     for _ in range(3):
         wallets.release("acme", await wallets.reserve("acme", 100, _soon()))
 
 
-async def test_what_is_reserved_cannot_be_reserved_again(engine: AsyncEngine, wallets: Wallets) -> None:
+async def test_reserved_money_cannot_be_reserved_again(engine: AsyncEngine, wallets: Wallets) -> None:
     await wallets.reserve("acme", 91, _soon())
     assert [await _granted(wallets.reserve("acme", amount, _soon())) for amount in (10, 9)] == [False, True]
     assert (await reserved(engine), await _free(engine)) == ([9, 91], 0)
 
 
-async def test_what_was_released_in_a_long_outage_comes_back_part_by_part(
+async def test_reservations_are_released_in_batches(
     engine: AsyncEngine, wallets: Wallets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("frontend.usage.wallets._RELEASED_AT_ONCE", 2)
@@ -86,15 +84,15 @@ async def test_what_was_released_in_a_long_outage_comes_back_part_by_part(
 
 
 @pytest.mark.parametrize(("cost", "left"), [(60, 40), (20, 80), (100, 0), (101, 0)])
-async def test_a_wallet_pays_what_the_work_cost_down_to_nothing(
-    engine: AsyncEngine, books: Books, wallets: Wallets, caplog: pytest.LogCaptureFixture, cost: int, left: int
+async def test_a_wallet_pays_the_cost_down_to_zero(
+    engine: AsyncEngine, queries: UsageQueries, wallets: Wallets, caplog: pytest.LogCaptureFixture, cost: int, left: int
 ) -> None:
     await _pay(engine, await wallets.reserve("acme", 60, _soon()), cost)
-    assert (await books.balance("acme"), await reserved(engine)) == (left, [])
+    assert (await queries.balance("acme"), await reserved(engine)) == (left, [])
     assert [record.message for record in caplog.records] == ["charged beyond a wallet"] * (cost > 100)
 
 
-async def test_one_who_finds_too_little_gets_what_comes_back(engine: AsyncEngine, wallets: Wallets) -> None:
+async def test_a_waiting_request_gets_money_that_is_released(engine: AsyncEngine, wallets: Wallets) -> None:
     reservation = await wallets.reserve("acme", 100, _soon())
     waiting = asyncio.create_task(wallets.reserve("acme", 90, _soon()))
     await asyncio.sleep(0.2)
@@ -102,16 +100,16 @@ async def test_one_who_finds_too_little_gets_what_comes_back(engine: AsyncEngine
     await waiting
 
 
-async def test_a_top_up_ends_a_refusal(books: Books, wallets: Wallets) -> None:
+async def test_a_top_up_ends_a_refusal(queries: UsageQueries, wallets: Wallets) -> None:
     assert not await _granted(wallets.reserve("acme", 110, _soon()))
-    await books.top_up("acme", 10, None)
+    await queries.top_up("acme", 10, None)
     assert await _granted(wallets.reserve("acme", 110, _soon()))
 
 
-async def test_two_hundred_callers_of_two_frontends_get_what_sixteen_cost(
-    empty_database: str, engine: AsyncEngine, books: Books
+async def test_two_frontends_never_grant_more_than_a_wallet_has(
+    empty_database: str, engine: AsyncEngine, queries: UsageQueries
 ) -> None:
-    await books.top_up("acme", 16 * 7, None)
+    await queries.top_up("acme", 16 * 7, None)
     other = open_engine(empty_database)
     frontends = [Wallets(engine, "one"), Wallets(other, "two")]
     calls = (_granted(frontends[number % 2].reserve("acme", 7, _soon(30))) for number in range(200))
@@ -120,7 +118,7 @@ async def test_two_hundred_callers_of_two_frontends_get_what_sixteen_cost(
     await other.dispose()
 
 
-async def test_callers_who_hang_up_at_any_moment_hold_nothing(engine: AsyncEngine, wallets: Wallets) -> None:
+async def test_cancelled_reservations_leave_nothing_reserved(engine: AsyncEngine, wallets: Wallets) -> None:
     draw = random.Random(7)
 
     async def hang_up() -> None:
@@ -143,7 +141,7 @@ async def test_while_the_database_is_away_a_caller_waits_until_the_deadline(
         await wallets.reserve("acme", 100, _soon(0.3))
 
 
-async def test_a_database_that_comes_back_is_noticed_by_those_who_wait(
+async def test_waiting_requests_continue_when_the_database_returns(
     wallets: Wallets, broken: Callable[[], None], mended: Callable[[], None]
 ) -> None:
     reservation = await wallets.reserve("acme", 100, _soon())
@@ -155,7 +153,7 @@ async def test_a_database_that_comes_back_is_noticed_by_those_who_wait(
     await waiting
 
 
-async def test_a_commit_that_nobody_heard_of_reserves_once(
+async def test_a_commit_without_an_answer_reserves_once(
     engine: AsyncEngine, wallets: Wallets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begin = type(engine).begin
@@ -182,7 +180,7 @@ async def test_an_end_while_the_database_is_away_waits_for_nothing(
         await wallets.close()
 
 
-async def test_what_a_lost_frontend_reserved_comes_back_an_hour_after_its_deadline(
+async def test_reservations_of_a_lost_frontend_end_an_hour_after_the_deadline(
     engine: AsyncEngine, wallets: Wallets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await wallets.reserve("acme", 60, _soon(100))
@@ -196,17 +194,17 @@ async def test_what_a_lost_frontend_reserved_comes_back_an_hour_after_its_deadli
 
 @pytest.fixture
 async def rows_apart(postgres: PostgresServer) -> AsyncIterator[AsyncEngine]:
-    """A database in which a transaction holds up nobody but those who want the same rows; two wallets of 100."""
+    """PostgreSQL, which locks rows and not the whole database, with two wallets of 100."""
     engine = open_engine(postgres.new_database())
     await migrate(engine)
     for org in ("acme", "zenith"):
         await Registry(engine).create_org(org, None)
-        await Books(engine).top_up(org, 100, None)
+        await UsageQueries(engine).top_up(org, 100, None)
     yield engine
     await engine.dispose()
 
 
-async def test_an_organisation_whose_wallet_is_slow_holds_up_no_other(rows_apart: AsyncEngine) -> None:
+async def test_a_slow_wallet_delays_no_other(rows_apart: AsyncEngine) -> None:
     wallets = Wallets(rows_apart, "holder")
     async with rows_apart.begin() as connection:
         await connection.execute(sa.select(WALLETS).where(WALLETS.c.org == "acme").with_for_update())

@@ -57,6 +57,12 @@ def features_of(audio: NDArray[np.float32]) -> NDArray[np.float32]:
     return features
 
 
+def noise(seconds: float = 1.0, language: str = "en", **values: Any) -> Any:
+    """A window of noise."""
+    audio = np.random.default_rng(0).normal(0, 0.1, round(SAMPLE_RATE * seconds)).astype(np.float32)
+    return recognizer_module().Window(audio, language=language, **values)
+
+
 @dataclass(frozen=True)
 class Said:
     """What a window says, and when each token of it and the end start; without ``starts`` half a second apart."""
@@ -93,7 +99,13 @@ class ScriptedEngine:
     asked_for_languages: list[list[int]] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     aligned: list[tuple[list[int], list[str], list[float]]] = field(default_factory=list)
+    # The recognizer that asks this engine.
+    recognizer: Any = None
     _said: dict[tuple[int, ...], Said] = field(default_factory=dict)
+
+    def hear(self, *windows: Mapping[str, Any]) -> list[Any]:
+        """The transcripts of windows of noise with these values."""
+        return list(self.recognizer.transcribe([noise(**values) for values in windows]))
 
     def encode(self, features: NDArray[np.float32]) -> list[Any]:
         self.encoded.append(features)

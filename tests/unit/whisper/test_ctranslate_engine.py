@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,7 @@ from client.recordings import recordings
 from scripts.export_models.whisper.served import recognizer_module
 from tests.unit.whisper.engines import ctranslate_engine, features_of
 
-
-@pytest.fixture(scope="module")
-def code() -> ModuleType:
-    return recognizer_module("ctranslate_engine")
+code = recognizer_module("ctranslate_engine")
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +28,7 @@ def test_each_window_has_its_own_output_of_the_encoder(encoded: list[Any]) -> No
     assert not np.array_equal(encoded[0].output, encoded[1].output)
 
 
-def test_a_text_of_nothing_has_no_word_to_place(ctranslate: Any, tokens: Any, encoded: list[Any]) -> None:
+def test_an_empty_text_has_no_words(ctranslate: Any, tokens: Any, encoded: list[Any]) -> None:
     nothing = recognizer_module("engines").Decoded([], -0.1, 0.0)
     (aligned,) = ctranslate.align(encoded[:1], tokens.task("en"), [nothing], [4.0])
     assert (aligned.starts.tolist(), list(aligned.probabilities)) == ([0.0], [])
@@ -77,7 +74,7 @@ def model() -> Model:
 
 
 @pytest.fixture
-def making(code: ModuleType, exported: Path, model: Model, monkeypatch: pytest.MonkeyPatch) -> Making:
+def making(exported: Path, model: Model, monkeypatch: pytest.MonkeyPatch) -> Making:
     """Engines of that model."""
 
     def made(_: str, **settings: Any) -> Model:
@@ -107,12 +104,6 @@ def test_at_a_temperature_the_best_of_five_samples_is_taken(making: Making, mode
     assert settings["sampling_temperature"] == 0.5
 
 
-@pytest.mark.parametrize(("prompt", "longest"), [(4, 2 * 49), (200, 199 + 49)])
-def test_ctranslate2_is_told_how_much_may_come(making: Making, model: Model, prompt: int, longest: int) -> None:
-    making().decode(_windows(1), [[1] * prompt], 49, 0.0)
-    assert model.asked[0][2]["max_length"] == longest
-
-
 def test_the_text_is_without_its_end_and_as_likely_as_with_it(making: Making, model: Model, tokens: Any) -> None:
     model.answer = [5, 6, 7, tokens.end]
     (decoded,) = making().decode(_windows(1), [[1, 2]], 49, 0.0)
@@ -120,9 +111,7 @@ def test_the_text_is_without_its_end_and_as_likely_as_with_it(making: Making, mo
     assert decoded.avg_logprob == -0.25
 
 
-def test_words_are_aligned_behind_the_task_and_where_the_windows_have_sound(
-    making: Making, model: Model, tokens: Any
-) -> None:
+def test_words_are_aligned_after_the_task_within_the_sound(making: Making, model: Model, tokens: Any) -> None:
     """CTranslate2 adds itself that no times are wanted, and counts frames of a hundredth of a second."""
     decoded = [recognizer_module("engines").Decoded(its, -1.0, 0.0) for its in ([5], [6, 7])]
     making().align(_windows(2), tokens.task("de"), decoded, [1.0, 8.01])

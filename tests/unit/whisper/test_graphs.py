@@ -1,7 +1,7 @@
 import fcntl
 import os
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,9 @@ from scripts.export_models.whisper.served import recognizer_module
 from tests.processors import exact_int8
 from tests.unit.whisper.engines import features_of
 
+graphs = recognizer_module("graphs")
+compilations = recognizer_module("compilations")
 _FLAGS = ["fpu", "fp"]
-
-
-@pytest.fixture(scope="module")
-def graphs() -> ModuleType:
-    return recognizer_module("graphs")
 
 
 @pytest.fixture
@@ -27,7 +24,7 @@ def graph(tmp_path: Path) -> Path:
 
 
 def _written(path: Path, factor: float) -> Path:
-    """A graph that multiplies what it is given by a weight."""
+    """A graph that multiplies its input by a weight."""
     given = ops.parameter([-1], np.float32)
     ov.save_model(
         ov.Model([ops.multiply(given, np.array([factor], np.float32))], [given]), path, compress_to_fp16=False
@@ -39,26 +36,26 @@ def _kept(compiled: Any) -> bool:
     return bool(compiled.get_property("LOADED_FROM_CACHE"))
 
 
-def test_a_graph_is_compiled_for_the_next_start(graphs: ModuleType, graph: Path) -> None:
+def test_a_graph_is_compiled_for_the_next_start(graph: Path) -> None:
     first, second = (graphs.Processor(threads, _FLAGS).compiled(graph) for threads in (1, 2))
     assert (_kept(first), _kept(second)) == (False, True)
 
 
-def test_a_graph_whose_weights_have_changed_is_compiled_anew(graphs: ModuleType, graph: Path) -> None:
+def test_a_graph_with_other_weights_is_compiled_again(graph: Path) -> None:
     graphs.Processor(1, _FLAGS).compiled(graph)
     compiled = graphs.Processor(1, _FLAGS).compiled(_written(graph, 3.0))
     assert not _kept(compiled)
     assert compiled(np.ones(1, np.float32))[0].tolist() == [3]
 
 
-def test_a_graph_is_compiled_anew_for_other_arithmetic(graphs: ModuleType, graph: Path) -> None:
+def test_a_graph_is_compiled_again_for_other_arithmetic(graph: Path) -> None:
     graphs.Processor(1, _FLAGS).compiled(graph)
     assert not _kept(graphs.Processor(1, _FLAGS, exact=True).compiled(graph))
     assert not _kept(graphs.Processor(1, ["amx_of_next_year"]).compiled(graph))
 
 
-def test_a_graph_is_compiled_anew_for_another_processor(
-    graphs: ModuleType, graph: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_a_graph_is_compiled_again_for_another_processor(
+    graph: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     graphs.Processor(1, _FLAGS).compiled(graph)
     (tmp_path / "cpuinfo").write_text("flags : fpu fp amx_of_next_year\n", encoding="utf-8")
@@ -66,19 +63,19 @@ def test_a_graph_is_compiled_anew_for_another_processor(
     assert not _kept(graphs.Processor(1, _FLAGS).compiled(graph))
 
 
-def test_what_is_quickly_compiled_takes_no_room(graphs: ModuleType, graph: Path) -> None:
+def test_a_graph_that_compiles_quickly_is_not_cached(graph: Path) -> None:
     graphs.Processor(1, _FLAGS).compiled(graph)
     graphs.Processor(1, _FLAGS).compiled(graph, keep=False)
     assert not graph.with_suffix(".compiled").exists()
 
 
-def test_a_graph_is_compiled_where_nothing_can_be_kept(graphs: ModuleType, graph: Path) -> None:
+def test_a_graph_is_compiled_if_the_cache_cannot_be_made(graph: Path) -> None:
     graph.with_suffix(".compiled").touch()
     assert not _kept(graphs.Processor(1, _FLAGS).compiled(graph))
 
 
-def test_a_graph_is_compiled_where_what_is_kept_can_be_neither_used_nor_removed(
-    graphs: ModuleType, graph: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_graph_is_compiled_if_the_cache_can_be_neither_read_nor_removed(
+    graph: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     processor = graphs.Processor(1, _FLAGS)
     compile_model = processor._core.compile_model
@@ -96,8 +93,8 @@ def test_a_graph_is_compiled_where_what_is_kept_can_be_neither_used_nor_removed(
 
 
 @pytest.mark.parametrize("bfloat16", [True, False])
-def test_keys_and_values_are_handed_over_in_what_the_processor_computes_in(
-    graphs: ModuleType, exported: Path, monkeypatch: pytest.MonkeyPatch, bfloat16: bool
+def test_keys_and_values_have_the_processors_precision(
+    exported: Path, monkeypatch: pytest.MonkeyPatch, bfloat16: bool
 ) -> None:
     has = ["FP32", "BF16"] if bfloat16 else ["FP32"]
     monkeypatch.setattr(graphs.ov.Core, "get_property", lambda *_: has)
@@ -109,8 +106,8 @@ def test_keys_and_values_are_handed_over_in_what_the_processor_computes_in(
 
 
 @pytest.mark.parametrize(("exact", "bits"), [(False, {16, 32}), (True, {32})])
-def test_what_a_decoder_keeps_of_earlier_tokens_has_the_precision_in_which_it_computes(
-    graphs: ModuleType, graph: Path, exact: bool, bits: set[int]
+def test_the_cached_keys_and_values_have_the_precision_of_the_computation(
+    graph: Path, exact: bool, bits: set[int]
 ) -> None:
     compiled = graphs.Processor(1, _FLAGS, exact=exact).compiled(graph)
     assert compiled.get_property("KV_CACHE_PRECISION").bitwidth in bits
@@ -119,9 +116,7 @@ def test_what_a_decoder_keeps_of_earlier_tokens_has_the_precision_in_which_it_co
 
 
 @exact_int8
-def test_a_processor_without_exact_products_of_integers_computes_the_same_in_floating_point(
-    graphs: ModuleType, exported: Path
-) -> None:
+def test_a_processor_without_exact_products_of_integers_computes_the_same_in_floating_point(exported: Path) -> None:
     features = features_of(np.random.default_rng(0).normal(0, 0.1, 32_000).astype(np.float32))
     exact, other = (
         graphs.Processor(2, flags).compiled(exported / graphs.ENCODER, keep=False)(features)["encoded"]
@@ -131,10 +126,6 @@ def test_a_processor_without_exact_products_of_integers_computes_the_same_in_flo
     assert not np.array_equal(exact, other)
 
 
-code = recognizer_module("compilations")
-kept = code.kept
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path / "graph.compiled"
@@ -142,7 +133,7 @@ def folder(tmp_path: Path) -> Path:
 
 def _compile(folder: Path, name: str, *, damaged: bool = False) -> None:
     """As OpenVINO, which writes what it does not find whole, for its own user."""
-    with kept(folder) as settings:
+    with compilations.kept(folder) as settings:
         path = Path(settings["CACHE_DIR"]) / name
         if damaged:
             path.unlink()
@@ -150,13 +141,13 @@ def _compile(folder: Path, name: str, *, damaged: bool = False) -> None:
             path.touch(mode=0o400)
 
 
-def test_what_is_new_takes_the_place_of_what_was_kept(folder: Path) -> None:
+def test_a_new_compilation_replaces_the_old_one(folder: Path) -> None:
     _compile(folder, "1.blob")
     _compile(folder, "2.blob")
     assert [path.name for path in folder.iterdir()] == ["2.blob"]
 
 
-def test_what_is_found_stays(folder: Path) -> None:
+def test_a_cached_graph_stays(folder: Path) -> None:
     _compile(folder, "1.blob")
     _compile(folder, "1.blob")
     assert [path.name for path in folder.iterdir()] == ["1.blob"]
@@ -177,13 +168,13 @@ def _lock(folder: Path) -> None:
         os.close(descriptor)
 
 
-def test_one_compiles_at_a_time(folder: Path) -> None:
-    with kept(folder), pytest.raises(BlockingIOError):
+def test_one_process_compiles_at_a_time(folder: Path) -> None:
+    with compilations.kept(folder), pytest.raises(BlockingIOError):
         _lock(folder)
     _lock(folder)
 
 
-def test_nobody_waits_for_ever_for_one_that_is_frozen(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(code, "_WAIT_SECONDS", 0.0)
-    with kept(folder), pytest.raises(TimeoutError), kept(folder):
+def test_waiting_for_a_frozen_process_ends(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compilations, "_WAIT_SECONDS", 0.0)
+    with compilations.kept(folder), pytest.raises(TimeoutError), compilations.kept(folder):
         pass

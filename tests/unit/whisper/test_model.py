@@ -126,7 +126,7 @@ def test_every_part_of_a_transcript_has_its_tensor(model: Callable[..., Any], na
 
 
 @pytest.mark.parametrize("name", ["whisper_turbo", "whisper_large_v3"])
-def test_it_gives_what_its_configuration_says(model: Callable[..., Any], name: str) -> None:
+def test_the_outputs_match_the_configuration(model: Callable[..., Any], name: str) -> None:
     text = (ROOT / "model_repository" / name / "config.pbtxt").read_text(encoding="utf-8")
     told = text_format.Parse(text, model_config_pb2.ModelConfig()).output
     (response,) = model().execute([Request("hello")])
@@ -135,7 +135,7 @@ def test_it_gives_what_its_configuration_says(model: Callable[..., Any], name: s
     assert given == {its.name: kinds[its.data_type] for its in told}
 
 
-def test_a_call_of_nothing_is_answered_with_nothing(model: Callable[..., Any]) -> None:
+def test_an_empty_window_gets_an_empty_transcript(model: Callable[..., Any]) -> None:
     made = model()
     (response,) = made.execute([Request("")])
     assert [response.list_of(name) for name in OF_WORDS] == [[]] * 4
@@ -143,7 +143,7 @@ def test_a_call_of_nothing_is_answered_with_nothing(model: Callable[..., Any]) -
     assert made._recognizer.batches == []
 
 
-def test_who_has_gone_costs_nothing_and_the_others_have_their_own_answers(model: Callable[..., Any]) -> None:
+def test_a_cancelled_request_costs_nothing_and_the_others_have_their_own_answers(model: Callable[..., Any]) -> None:
     made = model()
     gone, first, second = made.execute([Request("gone", cancelled=True), Request("first"), Request("second")])
     assert gone.error.args == ("cancelled", TritonError.CANCELLED)
@@ -151,18 +151,18 @@ def test_who_has_gone_costs_nothing_and_the_others_have_their_own_answers(model:
     assert [[window.prompt for window in batch] for batch in made._recognizer.batches] == [["first", "second"]]
 
 
-def test_a_batch_of_callers_who_have_all_gone_is_not_transcribed(model: Callable[..., Any]) -> None:
+def test_a_batch_without_callers_is_not_transcribed(model: Callable[..., Any]) -> None:
     made = model()
     made.execute([Request("gone", cancelled=True)])
     assert made._recognizer.batches == []
 
 
-def test_a_bad_window_is_told_so_and_its_neighbours_are_answered(model: Callable[..., Any]) -> None:
+def test_an_invalid_window_gets_an_error_and_its_neighbours_get_answers(model: Callable[..., Any]) -> None:
     good, bad = model().execute([Request("good"), Request("bad")])
     assert good.list_of("word_text")[0] == b"good"
     assert bad.error.args == ("a bad window", TritonError.INVALID_ARG)
 
 
-def test_what_went_wrong_inside_is_not_told(model: Callable[..., Any]) -> None:
+def test_an_internal_error_does_not_show_its_reason(model: Callable[..., Any]) -> None:
     (response,) = model().execute([Request("broken")])
     assert response.error.args == ("transcription failed", TritonError.INTERNAL)

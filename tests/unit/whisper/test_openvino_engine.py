@@ -87,19 +87,19 @@ def _assert_alike(found: list[Any], wanted: list[Any]) -> None:
     assert _averages(found) == pytest.approx(_averages(wanted), abs=0.03)
 
 
-def test_a_window_is_encoded_with_what_the_decoder_attends_to(people: Spoken) -> None:
+def test_a_window_is_encoded_with_keys_and_values(people: Spoken) -> None:
     encoded = people.encoded[0]
     assert encoded.output.shape == (1, 1500, 512)
     shapes = {name: array.shape for name, array in encoded.attended.items()}
     assert shapes == {f"{part}.{layer}": (1, 8, 1500, 64) for layer in range(6) for part in ("keys", "values")}
 
 
-def test_the_same_is_heard_as_by_ctranslate2(ours: list[Any], theirs: list[Any]) -> None:
+def test_transcripts_are_those_of_ctranslate2(ours: list[Any], theirs: list[Any]) -> None:
     assert [its.tokens for its in ours] == [its.tokens for its in theirs]
 
 
 @pytest.mark.parametrize("probability", ["avg_logprob", "no_speech_prob"])
-def test_it_is_as_likely_as_ctranslate2_finds_it(ours: list[Any], theirs: list[Any], probability: str) -> None:
+def test_probabilities_are_those_of_ctranslate2(ours: list[Any], theirs: list[Any], probability: str) -> None:
     found, wanted = ([getattr(its, probability) for its in each] for each in (ours, theirs))
     assert found == pytest.approx(wanted, abs=0.03 if probability == "avg_logprob" else 0.01)
 
@@ -111,14 +111,14 @@ def test_the_probabilities_of_the_tokens_and_of_the_end_make_that_of_the_text(ou
         assert -1.0 < its.logprob - sum(np.log(its.probabilities)) < 0.0
 
 
-def test_the_encoder_hears_the_same_as_ctranslate2s(people: Spoken, ctranslate: Any, recorded: list[Recorded]) -> None:
+def test_the_encoder_output_is_that_of_ctranslate2(people: Spoken, ctranslate: Any, recorded: list[Recorded]) -> None:
     """As far as int8 does: the export holds it to more."""
     (wanted,) = ctranslate.encode(features_of(recorded[0].samples()))
     found = people.encoded[0].output
     assert np.linalg.norm(found - wanted.output) < 0.1 * np.linalg.norm(wanted.output)
 
 
-def test_a_language_is_as_likely_as_ctranslate2_finds_it(engine: Any, ctranslate: Any, people: Spoken) -> None:
+def test_language_probabilities_are_those_of_ctranslate2(engine: Any, ctranslate: Any, people: Spoken) -> None:
     found, wanted = (each.languages(people.encoded) for each in (engine, ctranslate))
     for ours, theirs in zip(found, wanted, strict=True):
         assert ours == pytest.approx(theirs, abs=0.05)
@@ -141,19 +141,21 @@ def test_words_are_placed_where_ctranslate2_places_them(
         assert found.starts == pytest.approx(wanted.starts, abs=0.05)
 
 
-def test_a_window_is_heard_the_same_alone_and_in_a_batch(engine: Any, people: Spoken, ours: list[Any]) -> None:
+def test_a_window_has_the_same_transcript_alone_and_in_a_batch(engine: Any, people: Spoken, ours: list[Any]) -> None:
     alone = [people.only(place).decoded_by(engine)[0] for place in range(len(ours))]
     assert [its.tokens for its in alone] == [its.tokens for its in ours]
     assert _averages(alone) == pytest.approx(_averages(ours), abs=0.01)
 
 
-def test_windows_of_very_different_lengths_are_heard_as_alone(engine: Any, uneven: Spoken, left_out: list[int]) -> None:
+def test_windows_of_very_different_lengths_have_the_same_transcripts_as_alone(
+    engine: Any, uneven: Spoken, left_out: list[int]
+) -> None:
     together = uneven.decoded_by(engine)
     assert left_out
     _assert_alike(together, [uneven.only(place).decoded_by(engine)[0] for place in range(4)])
 
 
-def test_the_next_batch_is_not_disturbed_by_windows_that_were_left_out(
+def test_the_next_batch_is_not_disturbed_by_removed_windows(
     engine: Any, uneven: Spoken, people: Spoken, ours: list[Any], left_out: list[int]
 ) -> None:
     uneven.decoded_by(engine)
@@ -169,19 +171,13 @@ def beam(exported: Path) -> Any:
     return openvino_engine(exported, 5)
 
 
-def test_a_beam_hears_the_same_as_ctranslate2s(beam: Any, people: Spoken, converted: Path) -> None:
+def test_a_beam_gives_the_transcripts_of_ctranslate2(beam: Any, people: Spoken, converted: Path) -> None:
     some = Spoken(people.encoded[:3], people.prompts[:3], people.seconds[:3])
     found, wanted = (some.decoded_by(each) for each in (beam, ctranslate_engine(converted, 5)))
     _assert_alike(found, wanted)
 
 
-def test_a_beam_is_as_sure_as_a_greedy_search_or_surer(beam: Any, people: Spoken, ours: list[Any]) -> None:
-    for found, greedy in zip(people.decoded_by(beam), ours, strict=True):
-        # What is computed of five rows is rounded elsewhere.
-        assert found.avg_logprob > greedy.avg_logprob - 0.02
-
-
-def test_a_beam_hears_windows_of_very_different_lengths_as_alone(beam: Any, uneven: Spoken) -> None:
+def test_a_beam_transcribes_windows_of_very_different_lengths_as_alone(beam: Any, uneven: Spoken) -> None:
     _assert_alike(uneven.decoded_by(beam), [uneven.only(place).decoded_by(beam)[0] for place in range(4)])
 
 
@@ -196,7 +192,7 @@ def test_a_beam_has_the_queries_of_the_sentence_that_it_chose(
     assert found.starts == pytest.approx(wanted.starts, abs=0.05)
 
 
-def test_a_beam_that_is_wider_than_what_the_decoder_tells_is_refused(exported: Path) -> None:
+def test_a_beam_wider_than_the_decoders_candidates_is_refused(exported: Path) -> None:
     with pytest.raises(ValueError, match="less than 10 wide, not 10"):
         openvino_engine(exported, 10)
 
@@ -207,7 +203,7 @@ def prompted(people: Spoken, tokens: Any) -> Spoken:
     return Spoken(people.encoded[:1], prompts, people.seconds[:1])
 
 
-def test_words_are_placed_behind_a_prompt_as_without_one(
+def test_words_are_placed_with_a_prompt_as_without_one(
     engine: Any, people: Spoken, prompted: Spoken, ours: list[Any], tokens: Any
 ) -> None:
     (decoded,) = prompted.decoded_by(engine)
@@ -217,7 +213,7 @@ def test_words_are_placed_behind_a_prompt_as_without_one(
     assert found.starts == pytest.approx(wanted.starts, abs=0.1)
 
 
-def test_a_prompt_is_heard_as_by_ctranslate2(engine: Any, ctranslate: Any, prompted: Spoken) -> None:
+def test_a_prompt_gives_the_result_of_ctranslate2(engine: Any, ctranslate: Any, prompted: Spoken) -> None:
     (found,), (wanted,) = (prompted.decoded_by(each) for each in (engine, ctranslate))
     assert found.tokens == wanted.tokens
     assert found.avg_logprob == pytest.approx(wanted.avg_logprob, abs=0.03)
@@ -230,9 +226,7 @@ def test_decoding_ends_after_the_most_tokens(engine: Any, people: Spoken, temper
     assert [len(its.tokens) for its in decoded] == [4] * 5
 
 
-def test_the_last_word_of_a_text_that_was_broken_off_ends_with_the_window(
-    engine: Any, people: Spoken, tokens: Any
-) -> None:
+def test_the_last_word_of_a_text_at_its_limit_ends_with_the_window(engine: Any, people: Spoken, tokens: Any) -> None:
     (decoded,) = people.only(0).decoded_by(engine, most=4)
     (aligned,) = engine.align(people.encoded[:1], tokens.task("en"), [decoded], [4.0])
     assert len(aligned.starts) == 5
@@ -240,27 +234,25 @@ def test_the_last_word_of_a_text_that_was_broken_off_ends_with_the_window(
     assert aligned.starts[-2] < 4.0
 
 
-def test_words_are_looked_for_where_the_window_has_sound(
-    engine: Any, people: Spoken, tokens: Any, ours: list[Any]
-) -> None:
+def test_words_are_placed_within_the_sound(engine: Any, people: Spoken, tokens: Any, ours: list[Any]) -> None:
     (aligned,) = engine.align(people.encoded[:1], tokens.task("en"), ours[:1], [2.0])
     assert max(aligned.starts) < 2.0
 
 
-def test_a_text_of_nothing_has_no_word_to_place(engine: Any, people: Spoken, tokens: Any) -> None:
+def test_an_empty_text_has_no_words(engine: Any, people: Spoken, tokens: Any) -> None:
     (decoded,) = people.only(0).decoded_by(engine, most=1)
     nothing = type(decoded)([], decoded.logprob, 0.0, [], decoded.queries[:, :4])
     (aligned,) = engine.align(people.encoded[:1], tokens.task("en"), [nothing], [4.0])
     assert (aligned.starts.tolist(), aligned.probabilities) == ([0.0], [])
 
 
-def test_people_are_heard_by_samples_too(engine: Any, people: Spoken, ours: list[Any]) -> None:
+def test_samples_at_a_low_temperature_are_nearly_the_search(engine: Any, people: Spoken, ours: list[Any]) -> None:
     """The best of five at a low temperature is what a search finds, or nearly."""
     sampled = people.decoded_by(engine, 0.2)
     assert sum(its.tokens == greedy.tokens for its, greedy in zip(sampled, ours, strict=True)) >= 4
 
 
-def test_whatever_is_sampled_is_text(engine: Any, people: Spoken, tokens: Any) -> None:
+def test_samples_are_text_tokens(engine: Any, people: Spoken, tokens: Any) -> None:
     """At this temperature every token is about as likely."""
     said = {token for its in people.decoded_by(engine, 50.0, most=40) for token in its.tokens}
     assert len(said) > 100
@@ -269,12 +261,12 @@ def test_whatever_is_sampled_is_text(engine: Any, people: Spoken, tokens: Any) -
 
 
 @pytest.mark.parametrize("token", ["end", "blank"])
-def test_a_text_does_not_begin_with_what_never_comes_first(engine: Any, tokens: Any, token: str) -> None:
+def test_a_text_does_not_begin_with_a_suppressed_first_token(engine: Any, tokens: Any, token: str) -> None:
     its = {"end": tokens.end, "blank": tokens._tokenizer.token_to_id("Ġ")}[token]
     assert (engine._first[its], engine._later[its]) == (-np.inf, 0)
 
 
-def test_as_many_windows_are_decoded_together_as_half_a_gigabyte_holds(engine: Any, people: Spoken) -> None:
+def test_windows_decoded_together_fit_in_half_a_gigabyte(engine: Any, people: Spoken) -> None:
     window = sum(array.nbytes for array in people.encoded[0].attended.values())
     assert engine.decodes_together == 512_000_000 // window > 8
 
@@ -282,9 +274,3 @@ def test_as_many_windows_are_decoded_together_as_half_a_gigabyte_holds(engine: A
 def test_at_least_one_window_is_decoded(exported: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recognizer_module("openvino_engine"), "_MOST_BYTES", 1)
     assert openvino_engine(exported).decodes_together == 1
-
-
-def test_what_is_kept_of_earlier_tokens_is_not_rounded_to_eight_bits(engine: Any) -> None:
-    kept = engine._decoder._graph.get_property("KV_CACHE_PRECISION")
-    assert kept == engine._decoder._handed
-    assert kept.size > 1

@@ -13,37 +13,21 @@ import pytest
 
 from client.recordings import Recorded, recordings
 from scripts.export_models.whisper.served import recognizer_module
-from tests.unit.whisper.engines import BAD, GOOD, LOUD, QUIET, SAMPLE_RATE, Said, ScriptedEngine, features_of
+from tests.unit.whisper.engines import BAD, GOOD, LOUD, QUIET, SAMPLE_RATE, Said, ScriptedEngine, features_of, noise
 
 FALLBACKS = [0.2, 0.4, 0.6, 0.8, 1.0]
 LOOP = "and then " * 20
 RECORDED = recordings(most=2)
 
-Hear = Callable[..., list[Any]]
-
 
 @pytest.fixture
-def scripted(tokens: Any) -> ScriptedEngine:
-    return ScriptedEngine(tokens)
-
-
-@pytest.fixture
-def hear(module: ModuleType, exported: Path, scripted: ScriptedEngine, monkeypatch: pytest.MonkeyPatch) -> Hear:
-    """What comes of windows, each with the values of ``_window``, by the scripted engine."""
-    monkeypatch.setattr(recognizer_module("openvino_engine"), "OpenVinoEngine", lambda *_, **__: scripted)
-    monkeypatch.setattr(module, "Tokens", lambda *_: scripted.tokens)
-    recognizer = module.Recognizer(exported)
-
-    def transcripts(*windows: dict[str, Any]) -> list[Any]:
-        return list(recognizer.transcribe([_window(**window) for window in windows]))
-
-    return transcripts
-
-
-def _window(seconds: float = 1.0, language: str = "en", **values: Any) -> Any:
-    """Of noise."""
-    audio = np.random.default_rng(0).normal(0, 0.1, int(SAMPLE_RATE * seconds)).astype(np.float32)
-    return recognizer_module().Window(audio, language=language, **values)
+def scripted(module: ModuleType, tokens: Any, exported: Path, monkeypatch: pytest.MonkeyPatch) -> ScriptedEngine:
+    """An engine that a recognizer of its own asks."""
+    engine = ScriptedEngine(tokens)
+    monkeypatch.setattr(recognizer_module("openvino_engine"), "OpenVinoEngine", lambda *_, **__: engine)
+    monkeypatch.setattr(module, "Tokens", lambda *_: tokens)
+    engine.recognizer = module.Recognizer(exported)
+    return engine
 
 
 def _text(transcript: Any) -> str:
@@ -74,10 +58,10 @@ def _text(transcript: Any) -> str:
     ],
 )
 def test_a_window_is_decoded_until_it_is_sure(
-    hear: Hear, scripted: ScriptedEngine, answer: Callable[[float], Said], tried: list[float], text: str
+    scripted: ScriptedEngine, answer: Callable[[float], Said], tried: list[float], text: str
 ) -> None:
     scripted.answer = lambda window, language, temperature: answer(temperature)
-    (transcript,) = hear({})
+    (transcript,) = scripted.hear({})
     assert _text(transcript) == text
     assert scripted.temperatures == tried
 
@@ -91,69 +75,67 @@ def test_a_window_is_decoded_until_it_is_sure(
     ],
     ids=["in between", "the first", "the only one that does not repeat itself"],
 )
-def test_where_nothing_is_sure_the_best_attempt_is_answered(
-    hear: Hear, scripted: ScriptedEngine, answer: Callable[[float], Said], best: float
+def test_without_a_passing_attempt_the_best_one_is_returned(
+    scripted: ScriptedEngine, answer: Callable[[float], Said], best: float
 ) -> None:
     scripted.answer = lambda window, language, temperature: answer(temperature)
-    (transcript,) = hear({})
+    (transcript,) = scripted.hear({})
     assert scripted.temperatures == [0.0, *FALLBACKS]
     assert _text(transcript) == f"number {best}"
     assert transcript.avg_logprob == pytest.approx(answer(best).avg_logprob)
 
 
 @pytest.mark.parametrize("temperature", [0.001, 0.2, 1.0])
-def test_who_gave_a_temperature_has_what_it_gives(hear: Hear, scripted: ScriptedEngine, temperature: float) -> None:
+def test_a_given_temperature_is_the_only_one(scripted: ScriptedEngine, temperature: float) -> None:
     scripted.answer = lambda window, language, temperature: Said("as asked", BAD)
-    (transcript,) = hear({"temperature": temperature})
+    (transcript,) = scripted.hear({"temperature": temperature})
     assert _text(transcript) == "as asked"
     assert scripted.temperatures == [temperature]
 
 
 @pytest.mark.parametrize("temperature", [5e-324, 1e-45, 1e-38, 1e-4])
-def test_a_temperature_too_low_to_sample_at_is_none(hear: Hear, scripted: ScriptedEngine, temperature: float) -> None:
-    hear({"temperature": temperature})
+def test_a_temperature_too_low_to_sample_at_is_none(scripted: ScriptedEngine, temperature: float) -> None:
+    scripted.hear({"temperature": temperature})
     assert scripted.temperatures == [0.0]
 
 
-def test_the_doubtful_alone_are_decoded_again(hear: Hear, scripted: ScriptedEngine) -> None:
+def test_only_doubtful_windows_are_decoded_again(scripted: ScriptedEngine) -> None:
     scripted.answer = lambda window, language, temperature: Said("hello", BAD if window and temperature < 0.4 else GOOD)
-    hear({}, {}, {"temperature": 0.3}, {})
+    scripted.hear({}, {}, {"temperature": 0.3}, {})
     calls = [(call.windows, call.temperature) for call in scripted.calls]
     assert calls == [([0, 1, 3], 0.0), ([2], 0.3), ([1, 3], 0.2), ([1, 3], 0.4)]
 
 
-def test_a_window_without_speech_has_no_words_and_is_not_tried_again(hear: Hear, scripted: ScriptedEngine) -> None:
+def test_a_window_without_speech_has_no_words_and_is_not_tried_again(scripted: ScriptedEngine) -> None:
     scripted.answer = lambda window, language, temperature: Said("thank you for watching", BAD, QUIET)
-    (transcript,) = hear({})
+    (transcript,) = scripted.hear({})
     assert scripted.temperatures == [0.0]
     assert (transcript.words, transcript.language, transcript.no_speech_prob) == ([], "en", QUIET)
     assert transcript.avg_logprob == pytest.approx(BAD)
 
 
-def test_silent_windows_are_not_aligned(hear: Hear, scripted: ScriptedEngine) -> None:
+def test_silent_windows_are_not_aligned(scripted: ScriptedEngine) -> None:
     scripted.answer = lambda window, language, temperature: Said("hello", *((BAD, QUIET) if window else (GOOD, LOUD)))
-    hear({"seconds": 1.0}, {"seconds": 1.5})
+    scripted.hear({"seconds": 1.0}, {"seconds": 1.5})
     assert [seconds for _, _, seconds in scripted.aligned] == [[1.0]]
 
 
-def test_a_prompt_stands_before_the_task(hear: Hear, scripted: ScriptedEngine) -> None:
-    hear({"prompt": " Anna and Marco "})
+def test_a_prompt_comes_before_the_task(scripted: ScriptedEngine) -> None:
+    scripted.hear({"prompt": " Anna and Marco "})
     whole = "<|startofprev|> Anna and Marco<|startoftranscript|><|en|><|transcribe|><|notimestamps|>"
     assert scripted.calls[0].prompts == [scripted.ids(whole)]
 
 
-def test_a_long_prompt_has_half_of_the_context(hear: Hear, scripted: ScriptedEngine) -> None:
+def test_a_long_prompt_has_half_of_the_context(scripted: ScriptedEngine) -> None:
     prompt = " ".join(f"word{number}" for number in range(200))
-    hear({"prompt": prompt})
+    scripted.hear({"prompt": prompt})
     ((given,),) = [call.prompts for call in scripted.calls]
     assert given == scripted.tokens.earlier(prompt, 224) + scripted.tokens.task("en")
     assert len(given) == 224 + 4
 
 
-def test_prompts_of_one_length_are_decoded_together_whatever_their_language(
-    hear: Hear, scripted: ScriptedEngine
-) -> None:
-    hear({}, {"language": "de"}, {"prompt": "Anna"}, {"seconds": 2.0}, {"prompt": "Marco"})
+def test_prompts_of_one_length_are_decoded_together_in_all_languages(scripted: ScriptedEngine) -> None:
+    scripted.hear({}, {"language": "de"}, {"prompt": "Anna"}, {"seconds": 2.0}, {"prompt": "Marco"})
     assert [call.windows for call in scripted.calls] == [[0, 1, 3], [2, 4]]
     assert [scripted.language_of(prompt) for prompt in scripted.calls[0].prompts] == ["en", "de", "en"]
 
@@ -162,20 +144,20 @@ def test_prompts_of_one_length_are_decoded_together_whatever_their_language(
     ("seconds", "prompt", "most"), [(1.0, "", 49), (2.5, "", 86), (30.0, "", 224), (30.0, "word " * 300, 220)]
 )
 def test_a_loop_ends_with_the_window_or_the_context(
-    hear: Hear, scripted: ScriptedEngine, seconds: float, prompt: str, most: int
+    scripted: ScriptedEngine, seconds: float, prompt: str, most: int
 ) -> None:
-    hear({"seconds": seconds, "prompt": prompt})
+    scripted.hear({"seconds": seconds, "prompt": prompt})
     assert scripted.calls[0].most == most
 
 
-def test_of_windows_together_the_longest_says_how_many_tokens_may_come(hear: Hear, scripted: ScriptedEngine) -> None:
-    hear({"seconds": 1.0}, {"seconds": 2.5}, {"seconds": 2.0})
+def test_of_windows_together_the_longest_says_how_many_tokens_may_come(scripted: ScriptedEngine) -> None:
+    scripted.hear({"seconds": 1.0}, {"seconds": 2.5}, {"seconds": 2.0})
     assert [call.most for call in scripted.calls] == [86]
 
 
-def test_no_more_windows_are_computed_together_than_the_engine_takes(hear: Hear, scripted: ScriptedEngine) -> None:
+def test_no_more_windows_are_computed_together_than_the_engine_takes(scripted: ScriptedEngine) -> None:
     scripted.decodes_together = 2
-    transcripts = hear(*[{"language": ""}] * 5)
+    transcripts = scripted.hear(*[{"language": ""}] * 5)
     assert [len(asked) for asked in scripted.asked_for_languages] == [2, 2, 1]
     assert [call.windows for call in scripted.calls] == [[0, 1], [2, 3], [4]]
     assert [len(texts) for _, texts, _ in scripted.aligned] == [2, 2, 1]
@@ -184,37 +166,37 @@ def test_no_more_windows_are_computed_together_than_the_engine_takes(hear: Hear,
 
 @pytest.mark.parametrize(("together", "batches"), [(False, [1, 1, 1]), (True, [3])])
 def test_windows_are_encoded_as_the_engine_does_it_faster(
-    hear: Hear, scripted: ScriptedEngine, together: bool, batches: list[int]
+    scripted: ScriptedEngine, together: bool, batches: list[int]
 ) -> None:
     scripted.encodes_together = together
     scripted.answer = lambda window, language, temperature: Said(("one", "two", "three")[window])
-    transcripts = hear({}, {"seconds": 1.5}, {"seconds": 2.0})
+    transcripts = scripted.hear({}, {"seconds": 1.5}, {"seconds": 2.0})
     assert [len(features) for features in scripted.encoded] == batches
     assert [_text(transcript) for transcript in transcripts] == ["one", "two", "three"]
 
 
-def test_a_window_is_padded_to_the_length_that_the_model_takes(hear: Hear, scripted: ScriptedEngine) -> None:
-    hear({"seconds": 1.0})
-    assert np.array_equal(scripted.encoded[0], features_of(_window().audio))
+def test_a_window_is_padded_to_the_length_that_the_model_takes(scripted: ScriptedEngine) -> None:
+    scripted.hear({"seconds": 1.0})
+    assert np.array_equal(scripted.encoded[0], features_of(noise().audio))
     assert scripted.encoded[0].shape == (1, 80, 3000)
 
 
-def test_words_are_aligned_behind_the_task_of_their_language(hear: Hear, scripted: ScriptedEngine) -> None:
+def test_words_are_aligned_behind_the_task_of_their_language(scripted: ScriptedEngine) -> None:
     scripted.answer = lambda window, language, temperature: Said(language)
-    hear({"seconds": 1.0}, {"language": "de"}, {"seconds": 1.5})
+    scripted.hear({"seconds": 1.0}, {"language": "de"}, {"seconds": 1.5})
     english, german = (scripted.tokens.task(code) for code in ("en", "de"))
     assert scripted.aligned == [(english, ["en", "en"], [1.0, 1.5]), (german, ["de"], [1.0])]
 
 
-def test_words_have_the_times_and_probabilities_of_their_tokens(hear: Hear, scripted: ScriptedEngine) -> None:
+def test_words_have_the_times_and_probabilities_of_their_tokens(scripted: ScriptedEngine) -> None:
     scripted.answer = lambda window, language, temperature: Said("one two", starts=[0.0, 0.5, 0.9])
-    (transcript,) = hear({})
+    (transcript,) = scripted.hear({})
     words = [(word.text, word.start, word.end, word.probability) for word in transcript.words]
     assert words == [(" one", 0.0, 0.5, 0.5), (" two", 0.5, 0.9, 0.5)]
 
 
-def test_languages_that_nobody_gave_are_detected_together(hear: Hear, scripted: ScriptedEngine) -> None:
-    transcripts = hear({"language": ""}, {}, {"language": ""})
+def test_missing_languages_are_detected_together(scripted: ScriptedEngine) -> None:
+    transcripts = scripted.hear({"language": ""}, {}, {"language": ""})
     assert [transcript.language for transcript in transcripts] == ["fr", "en", "fr"]
     assert scripted.asked_for_languages == [[0, 2]]
 
@@ -230,10 +212,10 @@ def test_languages_that_nobody_gave_are_detected_together(hear: Hear, scripted: 
     ids=["one", "two", "three at most", "the likeliest where none is likely"],
 )
 def test_a_window_is_decoded_in_each_likely_language(
-    hear: Hear, scripted: ScriptedEngine, ranking: dict[str, float], decoded: list[str]
+    scripted: ScriptedEngine, ranking: dict[str, float], decoded: list[str]
 ) -> None:
     scripted.ranking = ranking
-    hear({"language": ""})
+    scripted.hear({"language": ""})
     (call,) = scripted.calls
     assert call.windows == [0] * len(decoded)
     assert [scripted.language_of(prompt) for prompt in call.prompts] == decoded
@@ -245,19 +227,19 @@ def test_a_window_is_decoded_in_each_likely_language(
     ids=["the likelier text", "the likelier language", "both count"],
 )
 def test_the_language_is_that_of_the_likeliest_transcript(
-    hear: Hear, scripted: ScriptedEngine, logprobs: dict[str, float], language: str
+    scripted: ScriptedEngine, logprobs: dict[str, float], language: str
 ) -> None:
     scripted.ranking = {"fr": 0.8, "it": 0.1}
     scripted.answer = lambda window, language, temperature: Said(f"in {language}", logprobs[language])
-    (transcript,) = hear({"language": ""})
+    (transcript,) = scripted.hear({"language": ""})
     assert (transcript.language, _text(transcript)) == (language, f"in {language}")
     assert transcript.avg_logprob == pytest.approx(logprobs[language])
 
 
-def test_what_is_doubtful_is_decoded_again_in_its_language_alone(hear: Hear, scripted: ScriptedEngine) -> None:
+def test_a_doubtful_window_is_decoded_again_only_in_its_language(scripted: ScriptedEngine) -> None:
     scripted.ranking = {"fr": 0.6, "it": 0.4}
     scripted.answer = lambda window, language, temperature: Said("hello", BAD - (language == "it") * (not temperature))
-    (transcript,) = hear({"language": ""})
+    (transcript,) = scripted.hear({"language": ""})
     assert [[scripted.language_of(prompt) for prompt in call.prompts] for call in scripted.calls] == [
         ["fr", "it"],
         *[["fr"]] * 5,
@@ -273,29 +255,29 @@ def _times(transcript: Any) -> list[tuple[str, Any, Any]]:
     return [(word.text, pytest.approx(word.start), pytest.approx(word.end)) for word in transcript.words]
 
 
-def test_speech_without_words_is_heard_again_by_itself(hear: Hear, scripted: ScriptedEngine) -> None:
+def test_speech_without_words_is_decoded_again(scripted: ScriptedEngine) -> None:
     _script(
         scripted,
         Said("One. Two", starts=[0.0, 0.5, 4.0, 4.5]),
         Said("and more", starts=[0.25, 1.0, 2.0]),
     )
-    (transcript,) = hear({"seconds": 5.0, "prompt": "Anna", "temperature": 0.3, "language": "de"})
+    (transcript,) = scripted.hear({"seconds": 5.0, "prompt": "Anna", "temperature": 0.3, "language": "de"})
     assert _times(transcript) == [(" One.", 0.0, 0.5), (" and", 0.75, 1.5), (" more", 1.5, 2.5), (" Two", 4.0, 4.5)]
     # What lies between the full stop and the second word, and nothing else.
-    audio = _window(5.0).audio[SAMPLE_RATE // 2 : 4 * SAMPLE_RATE]
+    audio = noise(5.0).audio[SAMPLE_RATE // 2 : 4 * SAMPLE_RATE]
     assert np.array_equal(scripted.encoded[1], features_of(audio))
     first, again = scripted.calls
     assert (again.prompts, again.temperature) == (first.prompts, first.temperature)
     assert scripted.aligned[1][2] == [3.5]
 
 
-def test_a_word_that_takes_too_long_is_heard_again_with_what_it_hides(hear: Hear, scripted: ScriptedEngine) -> None:
+def test_a_word_that_takes_too_long_is_decoded_again(scripted: ScriptedEngine) -> None:
     _script(
         scripted,
         Said("one two three", starts=[0.0, 0.5, 4.0, 4.5]),
         Said("two and more", starts=[0.0, 0.5, 2.0, 3.0]),
     )
-    (transcript,) = hear({"seconds": 5.0})
+    (transcript,) = scripted.hear({"seconds": 5.0})
     assert _times(transcript) == [
         (" one", 0.0, 0.5),
         (" two", 0.5, 1.0),
@@ -313,21 +295,21 @@ def test_a_word_that_takes_too_long_is_heard_again_with_what_it_hides(hear: Hear
     ],
     ids=["before the first word", "behind the last"],
 )
-def test_speech_at_an_end_of_the_window_is_heard_again(
-    hear: Hear, scripted: ScriptedEngine, starts: list[float], times: list[tuple[str, float, float]]
+def test_speech_at_an_end_of_the_window_is_decoded_again(
+    scripted: ScriptedEngine, starts: list[float], times: list[tuple[str, float, float]]
 ) -> None:
     _script(scripted, Said("one two", starts=starts), Said("then", starts=[0.0, 1.0]))
-    (transcript,) = hear({"seconds": 4.0})
+    (transcript,) = scripted.hear({"seconds": 4.0})
     assert _times(transcript) == times
 
 
-def test_several_stretches_are_heard_again_with_what_lies_between_them(hear: Hear, scripted: ScriptedEngine) -> None:
+def test_several_stretches_are_decoded_again_as_one(scripted: ScriptedEngine) -> None:
     _script(
         scripted,
         Said("One. two. three", starts=[0.0, 0.5, 3.0, 3.5, 6.0, 6.5]),
         Said("between", starts=[1.0, 2.0]),
     )
-    (transcript,) = hear({"seconds": 7.0})
+    (transcript,) = scripted.hear({"seconds": 7.0})
     assert _times(transcript) == [(" One.", 0.0, 0.5), (" between", 1.5, 2.5), (" three", 6.0, 6.5)]
     assert scripted.aligned[1][2] == [5.5]
 
@@ -337,21 +319,21 @@ def test_several_stretches_are_heard_again_with_what_lies_between_them(hear: Hea
     [Said("more", BAD), Said(LOOP), Said("", GOOD), Said("you", GOOD, QUIET), Said("you", BAD, QUIET)],
     ids=["unsure", "a loop", "nothing", "sure of a word in silence", "silence"],
 )
-def test_what_is_no_better_the_second_time_changes_nothing(hear: Hear, scripted: ScriptedEngine, again: Said) -> None:
+def test_a_second_transcript_that_is_no_better_changes_nothing(scripted: ScriptedEngine, again: Said) -> None:
     _script(scripted, Said("One. two three", starts=[0.0, 0.5, 3.0, 6.0, 6.5]), again)
-    (transcript,) = hear({"seconds": 7.0})
+    (transcript,) = scripted.hear({"seconds": 7.0})
     assert [word.text for word in transcript.words] == [" One.", " two", " three"]
     assert len(scripted.encoded) == 2
 
 
-def test_what_was_heard_again_is_not_heard_a_third_time(hear: Hear, scripted: ScriptedEngine) -> None:
+def test_a_stretch_is_not_decoded_a_third_time(scripted: ScriptedEngine) -> None:
     gap = Said("One. Two", starts=[0.0, 0.5, 4.0, 4.5])
     _script(scripted, gap, gap)
-    hear({"seconds": 5.0})
+    scripted.hear({"seconds": 5.0})
     assert len(scripted.encoded) == 2
 
 
-def test_the_windows_beside_one_that_is_heard_again_keep_their_own_words(hear: Hear, scripted: ScriptedEngine) -> None:
+def test_other_windows_keep_their_words_when_one_is_decoded_again(scripted: ScriptedEngine) -> None:
     _script(
         scripted,
         Said("hello"),
@@ -359,36 +341,32 @@ def test_the_windows_beside_one_that_is_heard_again_keep_their_own_words(hear: H
         Said("hello"),
         Said("again", starts=[0.0, 1.0]),
     )
-    transcripts = hear({}, {"seconds": 5.0}, {})
+    transcripts = scripted.hear({}, {"seconds": 5.0}, {})
     assert [_text(transcript) for transcript in transcripts] == ["hello", "One. again Two", "hello"]
 
 
-def test_what_was_detected_is_the_language_in_which_it_is_heard_again(hear: Hear, scripted: ScriptedEngine) -> None:
+def test_the_detected_language_is_used_when_decoding_again(scripted: ScriptedEngine) -> None:
     _script(scripted, Said("Uno. due", starts=[0.0, 0.5, 4.0, 4.5]), Said("e", starts=[0.0, 1.0]))
-    (transcript,) = hear({"seconds": 5.0, "language": ""})
+    (transcript,) = scripted.hear({"seconds": 5.0, "language": ""})
     assert transcript.language == "fr"
     assert scripted.asked_for_languages == [[0]]
     assert scripted.language_of(scripted.calls[1].prompts[0]) == "fr"
 
 
-@pytest.mark.parametrize("samples", [0, 30 * SAMPLE_RATE + 1])
-def test_a_window_of_a_wrong_length_is_refused_before_any_is_encoded(
-    module: ModuleType, hear: Hear, scripted: ScriptedEngine, samples: int
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [({"seconds": 0}, "not 0"), ({"seconds": 30 + 1 / SAMPLE_RATE}, "not 480001"), ({"language": "xx"}, r"<\|xx\|>")],
+    ids=["empty", "too long", "an unknown language"],
+)
+def test_an_invalid_window_is_rejected_before_any_is_encoded(
+    module: ModuleType, scripted: ScriptedEngine, wrong: dict[str, Any], named: str
 ) -> None:
-    with pytest.raises(module.InvalidWindowError, match=str(samples)):
-        hear({}, {"seconds": samples / SAMPLE_RATE})
+    with pytest.raises(module.InvalidWindowError, match=named):
+        scripted.hear({}, wrong)
     assert scripted.encoded == []
 
 
-def test_an_unknown_language_is_refused_before_any_window_is_encoded(
-    module: ModuleType, hear: Hear, scripted: ScriptedEngine
-) -> None:
-    with pytest.raises(module.InvalidWindowError, match="xx"):
-        hear({}, {"language": "xx"})
-    assert scripted.encoded == []
-
-
-def test_what_was_exported_for_a_processor_is_refused_on_a_gpu(module: ModuleType, exported: Path) -> None:
+def test_an_export_for_processors_is_refused_on_a_gpu(module: ModuleType, exported: Path) -> None:
     with pytest.raises(ValueError, match="--precision fp16"):
         module.Recognizer(exported, device="cuda")
 
@@ -422,7 +400,7 @@ def _words(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.lower()))
 
 
-def test_few_words_of_people_are_heard_wrongly(heard: list[tuple[Recorded, Any]]) -> None:
+def test_the_word_error_rate_of_people_is_low(heard: list[tuple[Recorded, Any]]) -> None:
     said, found = zip(*((_words(recorded.text), _words(_text(its))) for recorded, its in heard), strict=True)
     assert jiwer.wer(list(said), list(found)) < 0.06
 
@@ -462,29 +440,25 @@ def test_a_prompt_says_how_a_word_is_written(
     assert word in with_prompt
 
 
-def test_a_silence_between_sentences_costs_no_word_and_adds_none(module: ModuleType, recognizer: Any) -> None:
-    one, other = _recorded("en", "ss-noservice"), _recorded("en", "vm-nobox")
-    audio = np.concatenate([one.samples(), np.zeros(4 * SAMPLE_RATE, np.float32), other.samples()])
-    (transcript,) = recognizer.transcribe([module.Window(audio, language="en")])
-    assert _words(_text(transcript)) == _words(f"{one.text} {other.text}")
+@pytest.mark.parametrize(("silence", "second"), [(4, ["vm-nobox"]), (3, [])], ids=["between sentences", "at the end"])
+def test_silence_costs_no_word_and_adds_none(
+    module: ModuleType, recognizer: Any, silence: int, second: list[str]
+) -> None:
+    people = [_recorded("en", name) for name in ("ss-noservice", *second)]
+    parts = [people[0].samples(), np.zeros(silence * SAMPLE_RATE, np.float32), *(each.samples() for each in people[1:])]
+    (transcript,) = recognizer.transcribe([module.Window(np.concatenate(parts), language="en")])
+    assert _words(_text(transcript)) == _words(" ".join(each.text for each in people))
 
 
-def test_silence_behind_a_sentence_adds_no_word(module: ModuleType, recognizer: Any) -> None:
-    recorded = _recorded("en", "ss-noservice")
-    audio = np.concatenate([recorded.samples(), np.zeros(3 * SAMPLE_RATE, np.float32)])
-    (transcript,) = recognizer.transcribe([module.Window(audio, language="en")])
-    assert _words(_text(transcript)) == _words(recorded.text)
-
-
-def test_a_model_without_graphs_is_heard_by_ctranslate2(module: ModuleType, converted: Path) -> None:
+def test_a_model_without_graphs_runs_by_ctranslate2(module: ModuleType, converted: Path) -> None:
     recorded = _recorded("en", "ss-noservice")
     (transcript,) = module.Recognizer(converted).transcribe([module.Window(recorded.samples(), language="en")])
     assert _words(_text(transcript)) == _words(recorded.text)
     assert transcript.words[-1].end > 4.0
 
 
-def test_the_encoders_output_may_be_looked_at(module: ModuleType, recognizer: Any, engine: Any) -> None:
-    audio = _window().audio
+def test_the_recognizer_returns_the_encoder_output(module: ModuleType, recognizer: Any, engine: Any) -> None:
+    audio = noise().audio
     (encoded,) = engine.encode(features_of(audio))
     assert np.array_equal(recognizer.encoder_output(module.Window(audio)), encoded.output[0])
     assert encoded.output.shape == (1, 1500, 512)

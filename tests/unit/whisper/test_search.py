@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from collections.abc import Sequence
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from scripts.export_models.whisper.served import recognizer_module
 
+search = recognizer_module("search")
 TOKENS = "abcde."
 END = TOKENS.index(".")
 NO_BIAS = np.zeros(len(TOKENS), np.float32)
@@ -21,11 +21,6 @@ EXCESS = 3.0
 Sentences = dict[str, dict[str, float]]
 # The likeliest first word leads to a less likely sentence than the other one.
 GARDEN: Sentences = {"": {"a": 0.6, "b": 0.4}, "a": {"c": 0.4, "d": 0.35, "e": 0.25}, "b": {"d": 0.95, "e": 0.05}}
-
-
-@pytest.fixture(scope="module")
-def search() -> ModuleType:
-    return recognizer_module("search")
 
 
 def only(sentence: str) -> Sentences:
@@ -68,11 +63,10 @@ class Teller:
         log_sum = np.log(np.exp(biased).sum(axis=1, keepdims=True))
         queries = np.array([len(text) for _, text in self._rows], np.float32).reshape(-1, 1, 1, 1)
         ranked = np.take_along_axis(biased, order, axis=1)
-        return recognizer_module("search").Step(logits, ranked, order.astype(np.int32), log_sum, queries, self._bias)
+        return search.Step(logits, ranked, order.astype(np.int32), log_sum, queries, self._bias)
 
 
 def _searched(
-    search: ModuleType,
     windows: Sequence[Sentences],
     width: int = 1,
     most: int = 20,
@@ -90,50 +84,50 @@ def _said(hypothesis: Any) -> str:
     return "".join(TOKENS[its.token] for its in hypothesis.path())
 
 
-def test_a_greedy_search_takes_the_likeliest_token_each_time(search: ModuleType) -> None:
-    (best,), _ = _searched(search, [GARDEN])
+def test_a_greedy_search_takes_the_likeliest_token_each_time() -> None:
+    (best,), _ = _searched([GARDEN])
     assert _said(best) == "ac."
 
 
-def test_a_beam_finds_a_likelier_sentence_than_a_greedy_search(search: ModuleType) -> None:
-    (best,), _ = _searched(search, [GARDEN], width=2)
+def test_a_beam_finds_a_likelier_sentence_than_a_greedy_search() -> None:
+    (best,), _ = _searched([GARDEN], width=2)
     assert _said(best) == "bd."
     assert best.total == pytest.approx(math.log(0.4 * 0.95))
 
 
-def test_the_log_probabilities_of_a_sentence_are_those_of_its_tokens_and_of_its_end(search: ModuleType) -> None:
+def test_the_log_probabilities_of_a_sentence_are_those_of_its_tokens_and_of_its_end() -> None:
     sentences = {"": {"a": 0.75, "b": 0.25}, "a": {".": 0.5, "c": 0.3, "d": 0.2}}
-    (best,), _ = _searched(search, [sentences])
+    (best,), _ = _searched([sentences])
     assert [its.logprob for its in best.path()] == pytest.approx([math.log(0.75), math.log(0.5)])
     assert best.total == pytest.approx(math.log(0.75 * 0.5))
     assert best.length == 2
 
 
-def test_each_token_has_the_queries_of_the_one_before_it(search: ModuleType) -> None:
-    (best,), _ = _searched(search, [only("abcde.")])
+def test_each_token_has_the_queries_of_the_one_before_it() -> None:
+    (best,), _ = _searched([only("abcde.")])
     assert [its.queries.item() for its in best.path()] == [0, 1, 2, 3, 4, 5]
 
 
-def test_of_two_sentences_the_likelier_one_is_that_whose_tokens_are_likelier_on_average(search: ModuleType) -> None:
+def test_sentences_compare_by_the_mean_of_their_tokens() -> None:
     """The short one is likelier as a whole: 0.4 beside 0.6 * 0.6 = 0.36."""
     sentences = {"": {"a": 0.6, ".": 0.4}, "a": {"b": 0.6, "c": 0.4}, "ab": only("abc.")["abc"]}
-    (best,), _ = _searched(search, [sentences], width=2)
+    (best,), _ = _searched([sentences], width=2)
     assert _said(best) == "ab."
 
 
-def test_a_sentence_that_has_ended_is_kept_while_others_go_on(search: ModuleType) -> None:
+def test_an_ended_sentence_is_kept_while_others_continue() -> None:
     sentences = {"": {"a": 0.6, "b": 0.4}, "a": {".": 1.0}, "b": {"c": 1.0}, "bc": {"d": 0.4, "e": 0.3, "a": 0.3}}
-    (best,), _ = _searched(search, [sentences], width=2)
+    (best,), _ = _searched([sentences], width=2)
     assert _said(best) == "a."
 
 
-def test_a_search_is_done_when_as_many_sentences_have_ended_as_it_is_wide(search: ModuleType) -> None:
+def test_a_search_is_done_when_as_many_sentences_have_ended_as_its_width() -> None:
     sentences = {"": {"a": 0.6, "b": 0.4}}
-    (best,), teller = _searched(search, [sentences], width=2)
+    (best,), teller = _searched([sentences], width=2)
     assert (_said(best), teller.steps) == ("a.", 1)
 
 
-def test_a_beam_goes_on_until_enough_sentences_have_ended(search: ModuleType) -> None:
+def test_a_beam_goes_on_until_enough_sentences_have_ended() -> None:
     """The second to end is the likelier one."""
     sentences = {
         "": {"a": 0.6, "b": 0.4},
@@ -142,50 +136,50 @@ def test_a_beam_goes_on_until_enough_sentences_have_ended(search: ModuleType) ->
         "b": {"c": 1.0},
         "bc": {"d": 1.0},
     }
-    (best,), _ = _searched(search, [sentences], width=2)
+    (best,), _ = _searched([sentences], width=2)
     assert _said(best) == "bcd."
 
 
-def test_nothing_may_be_said(search: ModuleType) -> None:
-    (best,), teller = _searched(search, [{}])
+def test_a_sentence_may_be_empty() -> None:
+    (best,), teller = _searched([{}])
     assert (_said(best), teller.steps) == (".", 0)
 
 
 @pytest.mark.parametrize(("most", "said", "steps"), [(1, "a", 0), (3, "abc", 2), (5, "abcde", 4), (6, "abcde.", 5)])
-def test_a_search_ends_after_the_most_tokens(search: ModuleType, most: int, said: str, steps: int) -> None:
-    (best,), teller = _searched(search, [only("abcde.")], most=most)
+def test_a_search_ends_after_the_most_tokens(most: int, said: str, steps: int) -> None:
+    (best,), teller = _searched([only("abcde.")], most=most)
     assert (_said(best), teller.steps) == (said, steps)
 
 
-def test_of_a_beam_that_was_broken_off_the_likeliest_sentence_is_taken(search: ModuleType) -> None:
-    (best,), _ = _searched(search, [GARDEN], width=2, most=2)
+def test_of_a_beam_that_was_broken_off_the_likeliest_sentence_is_taken() -> None:
+    (best,), _ = _searched([GARDEN], width=2, most=2)
     assert _said(best) == "bd"
 
 
 @pytest.mark.parametrize("width", [1, 3])
-def test_windows_that_are_searched_together_have_their_own_sentences(search: ModuleType, width: int) -> None:
+def test_windows_that_are_searched_together_have_their_own_sentences(width: int) -> None:
     windows = [only("abc."), GARDEN, {}, only("eeeeeeee.")]
-    together, _ = _searched(search, windows, width)
-    alone = [_searched(search, [window], width)[0][0] for window in windows]
+    together, _ = _searched(windows, width)
+    alone = [_searched([window], width)[0][0] for window in windows]
     assert [_said(each) for each in together] == [_said(each) for each in alone]
     assert [each.total for each in together] == pytest.approx([each.total for each in alone])
 
 
 @pytest.mark.parametrize("width", [1, 2])
-def test_windows_are_left_out_once_half_of_them_are_done(search: ModuleType, width: int) -> None:
+def test_windows_are_removed_when_half_of_them_are_done(width: int) -> None:
     windows = [only("ab."), only("abcde."), only("b."), only("edcbaedcba."), only("c.")]
-    best, teller = _searched(search, windows, width)
+    best, teller = _searched(windows, width)
     # The third to be done is the first window; of the two that are left the next one is half.
     assert teller.kept == [[1, 3], [3]]
     assert [_said(each) for each in best] == ["ab.", "abcde.", "b.", "edcbaedcba.", "c."]
 
 
-def test_windows_stay_while_less_than_half_of_them_are_done(search: ModuleType) -> None:
-    _, teller = _searched(search, [only("a."), only("abcde."), only("abcde.")])
+def test_windows_stay_while_less_than_half_are_done() -> None:
+    _, teller = _searched([only("a."), only("abcde."), only("abcde.")])
     assert teller.kept == []
 
 
-def test_a_beam_goes_on_from_the_right_rows_where_windows_were_left_out(search: ModuleType) -> None:
+def test_a_beam_continues_from_the_right_rows_after_windows_were_removed() -> None:
     """In the last window each step prefers what follows on the second row."""
     turns: Sentences = {
         "": {"a": 0.55, "b": 0.45},
@@ -197,57 +191,57 @@ def test_a_beam_goes_on_from_the_right_rows_where_windows_were_left_out(search: 
         "bcd": {"b": 0.6, "c": 0.4},
     }
     windows = [{}, only("a."), turns]
-    best, teller = _searched(search, windows, width=2)
-    ((alone,), _) = _searched(search, [turns], width=2)
+    best, teller = _searched(windows, width=2)
+    ((alone,), _) = _searched([turns], width=2)
     assert teller.kept == [[2]]
     assert (_said(best[2]), best[2].total) == (_said(alone), pytest.approx(alone.total))
 
 
-def test_the_decoder_is_not_asked_once_all_are_done(search: ModuleType) -> None:
-    _, teller = _searched(search, [only("a."), only("abc."), only("ab.")])
+def test_the_decoder_is_not_called_when_all_are_done() -> None:
+    _, teller = _searched([only("a."), only("abc."), only("ab.")])
     assert teller.steps == 3
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
-def test_samples_follow_the_distribution(search: ModuleType, temperature: float) -> None:
+def test_samples_follow_the_distribution(temperature: float) -> None:
     shares = {"a": 0.6, "b": 0.3, ".": 0.1}
     drawn = search.samples(temperature, np.random.default_rng(0))
-    best, _ = _searched(search, [{"": shares}] * 4000, most=1, extends=drawn)
+    best, _ = _searched([{"": shares}] * 4000, most=1, extends=drawn)
     counted = Counter(map(_said, best))
     wanted = {letter: share ** (1 / temperature) for letter, share in shares.items()}
     found = [counted[letter] / 4000 for letter in wanted]
     assert found == pytest.approx([its / sum(wanted.values()) for its in wanted.values()], abs=0.025)
 
 
-def test_a_sample_has_the_log_probability_that_it_has_without_a_temperature(search: ModuleType) -> None:
+def test_a_sample_has_the_log_probability_that_it_has_without_a_temperature() -> None:
     drawn = search.samples(2.0, np.random.default_rng(0))
-    best, _ = _searched(search, [{"": {"a": 0.75, "b": 0.25}}] * 20, extends=drawn)
+    best, _ = _searched([{"": {"a": 0.75, "b": 0.25}}] * 20, extends=drawn)
     found = {_said(each): each.total for each in best}
     assert found == {"a.": pytest.approx(math.log(0.75)), "b.": pytest.approx(math.log(0.25))}
 
 
-def test_the_best_of_some_samples_is_taken(search: ModuleType) -> None:
+def test_the_best_of_some_samples_is_taken() -> None:
     """One that begins with the likelier letter is among five in 31 of 32 windows."""
     sentences = {"": {"a": 0.5, "b": 0.5}, "b": {"c": 0.5, "d": 0.5}}
     drawn = search.samples(1.0, np.random.default_rng(0))
-    best, _ = _searched(search, [sentences] * 320, width=5, extends=drawn)
+    best, _ = _searched([sentences] * 320, width=5, extends=drawn)
     assert Counter(_said(each)[0] for each in best)["a"] == pytest.approx(310, abs=9)
 
 
-def test_samples_of_different_lengths_are_finished_each_by_itself(search: ModuleType) -> None:
+def test_samples_of_different_lengths_are_finished_each_by_itself() -> None:
     """The shortest comes first, and is not the best."""
     sentences = {"": {"a": 0.5, "b": 0.5}, "a": {".": 0.2, "e": 0.8}, "b": {"c": 1.0}, "bc": {"d": 1.0}}
     drawn = search.samples(1.0, np.random.default_rng(0))
-    best, _ = _searched(search, [sentences] * 20, width=5, extends=drawn)
+    best, _ = _searched([sentences] * 20, width=5, extends=drawn)
     assert {_said(each) for each in best} == {"bcd."}
 
 
 @pytest.mark.parametrize("sampled", [False, True])
-def test_what_the_bias_rules_out_is_never_said(search: ModuleType, sampled: bool) -> None:
+def test_tokens_ruled_out_by_the_bias_never_occur(sampled: bool) -> None:
     bias = NO_BIAS.copy()
     bias[TOKENS.index("a")] = -np.inf
     drawn = search.samples(1.0, np.random.default_rng(0)) if sampled else None
-    best, _ = _searched(search, [GARDEN] * 10, bias=bias, extends=drawn)
+    best, _ = _searched([GARDEN] * 10, bias=bias, extends=drawn)
     assert {_said(each)[0] for each in best} == {"b"}
     # What is left is all there is.
     assert [each.path()[0].logprob for each in best] == pytest.approx([0.0] * 10, abs=1e-6)

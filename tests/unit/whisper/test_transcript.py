@@ -1,4 +1,3 @@
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -6,18 +5,15 @@ import pytest
 
 from scripts.export_models.whisper.served import recognizer_module
 
-
-@pytest.fixture(scope="module")
-def transcript(module: ModuleType) -> ModuleType:
-    return recognizer_module("transcript")
+transcript = recognizer_module("transcript")
 
 
-def test_a_loop_has_a_high_compression_ratio(transcript: Any) -> None:
+def test_a_loop_has_a_high_compression_ratio() -> None:
     assert transcript.compression_ratio("and then " * 40) > 2.4
     assert transcript.compression_ratio("Good morning Anna, can you buy some bread today?") < 2.4
 
 
-def test_no_text_is_no_loop(transcript: Any) -> None:
+def test_no_text_is_no_loop() -> None:
     assert transcript.compression_ratio("") == 1.0
 
 
@@ -33,19 +29,17 @@ def test_no_text_is_no_loop(transcript: Any) -> None:
         ("en", [" said", " '", "Hello", "'", " and"], [[0], [1, 2, 3], [4]]),
     ],
 )
-def test_pieces_make_words_with_their_punctuation(
-    transcript: Any, language: str, pieces: list[str], expected: list[list[int]]
-) -> None:
+def test_pieces_make_words_with_their_punctuation(language: str, pieces: list[str], expected: list[list[int]]) -> None:
     assert transcript.group_words(pieces, language) == expected
 
 
-def test_a_character_of_several_tokens_is_given_to_the_first(transcript: Any) -> None:
+def test_a_character_of_several_tokens_is_given_to_the_first() -> None:
     data = " ö€!".encode()
     pieces = transcript.decode_pieces(data, lambda ids: bytes(ids).decode("utf-8", "replace"))
     assert pieces == [" ", "ö", "", "€", "", "", "!"]
 
 
-def test_half_a_character_at_the_end_is_left_out(transcript: Any) -> None:
+def test_half_a_character_at_the_end_is_left_out() -> None:
     pieces = transcript.decode_pieces(" ö".encode()[:-1], lambda ids: bytes(ids).decode("utf-8", "replace"))
     assert pieces == [" ", ""]
 
@@ -53,9 +47,7 @@ def test_half_a_character_at_the_end_is_left_out(transcript: Any) -> None:
 @pytest.mark.parametrize(
     ("language", "text", "words"), [("zh", "饕餮。", ["饕", "餮。"]), ("ru", " ёж ёж", [" ёж", " ёж"])]
 )
-def test_a_character_of_several_tokens_is_in_one_word(
-    transcript: Any, tokens: Any, language: str, text: str, words: list[str]
-) -> None:
+def test_a_character_of_several_tokens_is_in_one_word(tokens: Any, language: str, text: str, words: list[str]) -> None:
     """In the pieces of the model's own tokenizer."""
     ids = tokens._tokenizer.encode(text, add_special_tokens=False).ids
     pieces = transcript.decode_pieces(ids, tokens.decode)
@@ -84,7 +76,7 @@ def test_a_character_of_several_tokens_is_in_one_word(
     ],
 )
 def test_a_word_lasts_from_its_first_token(
-    transcript: Any, language: str, pieces: list[str], starts: list[float], words: list[tuple[str, float, float]]
+    language: str, pieces: list[str], starts: list[float], words: list[tuple[str, float, float]]
 ) -> None:
     placed = transcript.place_words(pieces, np.array(starts), [1.0] * len(pieces), language)
     assert [(word.text, word.start, word.end) for word in placed] == [
@@ -92,18 +84,9 @@ def test_a_word_lasts_from_its_first_token(
     ]
 
 
-def test_a_word_is_as_probable_as_its_tokens_are_on_average(transcript: Any) -> None:
+def test_a_word_is_as_probable_as_its_tokens_are_on_average() -> None:
     words = transcript.place_words([" mor", "ning", " all"], np.arange(4.0), [0.9, 0.5, 0.2], "en")
     assert [word.probability for word in words] == pytest.approx([0.7, 0.2])
-
-
-def test_a_word_may_be_later(transcript: Any) -> None:
-    assert transcript.Word(1.0, 1.5, " a", 0.5).later(2.0) == transcript.Word(3.0, 3.5, " a", 0.5)
-
-
-@pytest.mark.parametrize(("seconds", "end"), [(1.25, 1.25), (2.0, 1.5)])
-def test_a_word_ends_at_what_it_may_reach_to(transcript: Any, seconds: float, end: float) -> None:
-    assert transcript.Word(1.0, 1.5, " a", 0.5).until(seconds) == transcript.Word(1.0, end, " a", 0.5)
 
 
 @pytest.mark.parametrize(
@@ -140,11 +123,11 @@ def test_a_word_ends_at_what_it_may_reach_to(transcript: Any, seconds: float, en
     ],
 )
 def test_speech_without_words_is_found(
-    transcript: Any, pieces: list[str], starts: list[float], seconds: float, stretch: tuple[float, float] | None
+    pieces: list[str], starts: list[float], seconds: float, stretch: tuple[float, float] | None
 ) -> None:
     assert transcript.unheard(pieces, np.array(starts), seconds, "en") == stretch
 
 
-def test_the_tokens_of_a_character_are_one_word_that_may_be_too_long(transcript: Any) -> None:
+def test_the_tokens_of_a_character_are_one_word_that_may_be_too_long() -> None:
     stretch = transcript.unheard(["你", "", "好"], np.array([0.0, 0.2, 3.4, 4.0]), 5.0, "zh")
     assert stretch == (0.0, 3.4)

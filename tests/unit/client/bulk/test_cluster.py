@@ -54,9 +54,7 @@ def test_every_recording_is_done_once(api: Api, ray: FakeRay, recordings: Path, 
     assert ray.left == 2
 
 
-def test_a_recording_that_takes_long_holds_up_no_other_stretch(
-    api: Api, ray: FakeRay, recordings: Path, tmp_path: Path
-) -> None:
+def test_a_slow_recording_does_not_delay_other_ranges(api: Api, ray: FakeRay, recordings: Path, tmp_path: Path) -> None:
     """The first one, until all others have been sent."""
     api.hold = lambda asked: asked.name.split("-")[2] == "0" and len(api.asked) < _RECORDINGS
     ray.count = 1
@@ -64,7 +62,7 @@ def test_a_recording_that_takes_long_holds_up_no_other_stretch(
 
 
 @pytest.mark.usefixtures("ray")
-def test_what_fails_is_said_and_left_alone_by_the_next_run(api: Api, tmp_path: Path) -> None:
+def test_failed_items_are_recorded_and_the_next_run_skips_them(api: Api, tmp_path: Path) -> None:
     source = write_texts(tmp_path / "in.jsonl", [*["good"] * 17, "bad"])
     api.refuse = lambda asked: Refusal(400, "no", param="input") if asked.body["input"] == "bad" else None
     wanted = job(api, source, tmp_path / "audio", "speak")
@@ -75,7 +73,7 @@ def test_what_fails_is_said_and_left_alone_by_the_next_run(api: Api, tmp_path: P
     assert len(list((tmp_path / "audio").iterdir())) == 17
 
 
-def test_ray_sends_nothing_to_its_makers(
+def test_ray_sends_no_usage_statistics(
     api: Api, ray: FakeRay, recordings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "1")
@@ -93,21 +91,19 @@ def test_a_cluster_that_cannot_be_joined_is_a_sentence(
     assert ray.left == 1
 
 
-def test_what_an_actor_cannot_do_ends_the_run_with_its_sentence(
-    api: Api, ray: FakeRay, recordings: Path, tmp_path: Path
-) -> None:
+def test_an_error_of_an_actor_ends_the_run(api: Api, ray: FakeRay, recordings: Path, tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="the key is not known"):
         _run(job(api, recordings, tmp_path / "out.parquet", "transcribe", key="qk_other"))
     assert ray.left == 1
 
 
 @pytest.mark.usefixtures("ray")
-def test_a_cluster_writes_no_lines(api: Api, recordings: Path, tmp_path: Path) -> None:
+def test_a_cluster_does_not_write_lines(api: Api, recordings: Path, tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="a cluster writes parts"):
         _run(job(api, recordings, tmp_path / "out.jsonl", "transcribe"))
 
 
-def test_an_interrupt_is_told(
+def test_an_interrupt_is_reported(
     api: Api, ray: FakeRay, recordings: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ray.failure = KeyboardInterrupt()  # type: ignore[assignment]
@@ -115,20 +111,20 @@ def test_an_interrupt_is_told(
     assert "interrupted: the same command goes on" in capsys.readouterr().out
 
 
-def _stretch(first: int) -> dict[str, list[bytes]]:
-    return {"stretch": [orjson.dumps({"first": first, "failed": []})]}
+def _range(first: int) -> dict[str, list[bytes]]:
+    return {"range": [orjson.dumps({"first": first, "failed": []})]}
 
 
-def test_a_stretch_that_a_second_actor_is_given_is_there_once(api: Api, recordings: Path, tmp_path: Path) -> None:
+def test_a_range_of_two_actors_is_written_once(api: Api, recordings: Path, tmp_path: Path) -> None:
     wanted = job(api, recordings, tmp_path / "out.parquet", "transcribe")
 
     actors = [RayActor(wanted, "token") for _ in range(2)]
-    first, second = (json.loads(actor(_stretch(16))["told"][0])["tally"] for actor in actors)
+    first, second = (json.loads(actor(_range(16))["result"][0])["tally"] for actor in actors)
     assert (first["done"], first["before"], second["done"], second["before"]) == (16, 0, 0, 16)
     assert [row["item"] for row in _rows(wanted.output)] == list(range(16, 32))
 
 
 def test_a_node_without_the_input_says_so(api: Api, tmp_path: Path) -> None:
     actor = RayActor(job(api, tmp_path / "gone", tmp_path / "out.parquet"), "token")
-    said = json.loads(actor(_stretch(0))["told"][0])
+    said = json.loads(actor(_range(0))["result"][0])
     assert said == {"ended": f"{tmp_path / 'gone'}: there is no such file or folder"}

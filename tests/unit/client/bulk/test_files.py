@@ -74,18 +74,6 @@ def test_a_file_without_line_ends_is_not_read_into_memory(
         run(job(api, tmp_path / "in.jsonl", tmp_path / "out.jsonl"))
 
 
-def test_a_column_that_is_not_there_is_a_sentence(api: Api, tmp_path: Path) -> None:
-    pq.write_table(pa.table({"body": ["x"]}), tmp_path / "in.parquet")
-    with pytest.raises(CommandError, match="has no column 'text'; choose one with --column"):
-        run(job(api, tmp_path / "in.parquet", tmp_path / "out.jsonl"))
-
-
-def test_a_field_that_no_line_has_is_a_sentence(api: Api, tmp_path: Path) -> None:
-    source = write_texts(tmp_path / "in.jsonl", ["x"] * 3)
-    with pytest.raises(CommandError, match="no text in 'body'; choose another field with --column"):
-        run(job(api, source, tmp_path / "out.jsonl", column="body"))
-
-
 def test_an_output_of_parts_may_lie_in_the_folder_of_its_input(api: Api, tmp_path: Path) -> None:
     source = _folder(tmp_path / "in", {"a.txt": "one"})
     assert run(job(api, source, source / "out.parquet"))
@@ -180,13 +168,16 @@ def test_speech_of_a_folder_keeps_its_paths_and_only_missing_files_are_made(api:
         ("gone", "out.jsonl", "embed", "there is no such file or folder"),
         ("in.jsonl", "out.csv", "embed", "must be called"),
         ("in.jsonl", "out.jsonl", "speak", "speech goes into a folder"),
+        ("in.parquet", "out.jsonl", "embed", "has no column 'text'; choose one with --column"),
+        ("body.jsonl", "out.jsonl", "embed", "no text in 'text'; choose another field with --column"),
     ],
 )
-def test_other_kinds_are_refused(
+def test_wrong_names_and_fields_are_refused(
     api: Api, tmp_path: Path, source: str, output: str, operation: str, sentence: str
 ) -> None:
-    for name in ("in.csv", "in.jsonl"):
-        (tmp_path / name).write_text("")
+    pq.write_table(pa.table({"body": ["x"]}), tmp_path / "in.parquet")
+    for name, content in {"in.csv": "", "in.jsonl": "", "body.jsonl": '{"body": "x"}\n' * 3}.items():
+        (tmp_path / name).write_text(content)
     with pytest.raises(CommandError, match=sentence):
         run(job(api, tmp_path / source, tmp_path / output, operation))
 

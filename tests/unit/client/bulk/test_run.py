@@ -1,4 +1,4 @@
-"""Runs over an API: every item comes to something once, whatever happens on the way."""
+"""Runs over an API: every item has one outcome, whatever happens meanwhile."""
 
 import asyncio
 import os
@@ -47,7 +47,7 @@ def test_every_text_has_its_vector(api: Api, texts: Path, output: Path) -> None:
     assert max(len(asked.body["input"]) for asked in api.asked) == 32
 
 
-def test_a_second_run_does_nothing(api: Api, texts: Path, output: Path) -> None:
+def test_a_second_run_sends_nothing(api: Api, texts: Path, output: Path) -> None:
     run(job(api, texts, output))
     before, asked = output.read_bytes(), len(api.asked)
     assert run(job(api, texts, output))
@@ -77,7 +77,7 @@ def test_a_bad_item_fails_alone(api: Api, texts: Path, output: Path) -> None:
     assert len(api.asked) == asked
 
 
-def test_what_has_failed_is_done_again_when_that_is_asked_for(api: Api, texts: Path, output: Path) -> None:
+def test_failed_items_are_retried_on_request(api: Api, texts: Path, output: Path) -> None:
     api.refuse = _refuse_long
     run(job(api, texts, output))
     api.refuse = lambda asked: None
@@ -86,35 +86,29 @@ def test_what_has_failed_is_done_again_when_that_is_asked_for(api: Api, texts: P
     assert not job(api, texts, output).failures.exists()
 
 
-def test_a_request_that_is_too_large_is_cut(api: Api, texts: Path, output: Path) -> None:
+def test_a_request_that_is_too_large_is_split(api: Api, texts: Path, output: Path) -> None:
     api.refuse = lambda asked: Refusal(413, "too large") if len(asked.body["input"]) > 5 else None
     assert run(job(api, texts, output))
 
 
-def test_a_refusal_for_the_rate_is_waited_for(api: Api, texts: Path, output: Path) -> None:
+def test_a_rate_limit_is_waited_for(api: Api, texts: Path, output: Path) -> None:
     refusals = iter([Refusal(429, "rate limit exceeded", retry_after=1)])
     api.refuse = lambda asked: next(refusals, None)
     assert run(job(api, texts, output, at_once=1))
     assert [asked.name for asked in api.asked[:2]] == [api.asked[0].name] * 2
 
 
-def test_a_server_that_is_away_is_waited_for(api: Api, texts: Path, output: Path) -> None:
-    refusals = iter([Refusal(502, "unreachable", retry_after=0)] * 7 + [Refusal(500, "")] * 2)
-    api.refuse = lambda asked: next(refusals, None)
-    assert run(job(api, texts, output))
-
-
-def test_a_server_that_stays_away_is_told_once(
+def test_a_server_that_is_away_is_reported_once_and_waited_for(
     api: Api, texts: Path, output: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(work, "_UNTOLD_SECONDS", 0.0)
-    refusals = iter([Refusal(502, "unreachable", retry_after=0)] * 7)
+    monkeypatch.setattr(work, "_QUIET_SECONDS", 0.0)
+    refusals = iter([Refusal(502, "unreachable", retry_after=0)] * 7 + [Refusal(500, "")] * 2)
     api.refuse = lambda asked: next(refusals, None)
     assert run(job(api, texts, output))
     assert capsys.readouterr().err.count("unreachable; it is tried again for 5 s (--patience)") == 1
 
 
-def test_what_only_one_item_meets_again_and_again_is_that_items(api: Api, texts: Path, output: Path) -> None:
+def test_an_error_that_only_one_item_gets_fails_that_item(api: Api, texts: Path, output: Path) -> None:
     api.refuse = _refuse_x
     write_texts(texts, ["x", *["word"] * 20])
     assert not run(job(api, texts, output))
@@ -138,7 +132,7 @@ def test_a_server_that_does_not_come_back_ends_the_run_with_a_sentence(texts: Pa
         (Refusal(404, "there is no such path", "invalid_request_error"), "there is no such path"),
     ],
 )
-def test_what_meets_every_request_ends_the_run(
+def test_an_error_of_every_request_ends_the_run(
     api: Api, texts: Path, output: Path, refusal: Refusal, sentence: str
 ) -> None:
     api.refuse = lambda asked: refusal
@@ -146,24 +140,27 @@ def test_what_meets_every_request_ends_the_run(
         run(job(api, texts, output, options={"model": "m"}, at_once=1))
 
 
-def test_a_wrong_key_ends_the_run(api: Api, texts: Path, output: Path) -> None:
-    with pytest.raises(CommandError, match="the key is not known"):
-        run(job(api, texts, output, key="qk_other"))
-
-
-def test_an_output_is_one_runs_at_a_time(api: Api, texts: Path, output: Path) -> None:
+def test_an_output_has_one_run_at_a_time(api: Api, texts: Path, output: Path) -> None:
     with lock_output(job(api, texts, output), "mark"), pytest.raises(CommandError, match="another run writes to"):
         run(job(api, texts, output))
 
 
-def test_an_input_that_has_changed_is_refused(api: Api, texts: Path, output: Path) -> None:
+@pytest.mark.parametrize(
+    ("more", "options", "sentence"),
+    [(["more"], {}, "has changed since"), ([], {"model": "m"}, "was begun with another options")],
+    ids=["another input", "other options"],
+)
+def test_an_output_of_another_job_is_not_continued(
+    api: Api, texts: Path, output: Path, more: list[str], options: dict[str, str], sentence: str
+) -> None:
     run(job(api, texts, output))
-    write_texts(texts, [*_TEXTS, "more"])
-    with pytest.raises(CommandError, match="has changed since"):
-        run(job(api, texts, output))
+    if more:
+        write_texts(texts, [*_TEXTS, *more])
+    with pytest.raises(CommandError, match=sentence):
+        run(job(api, texts, output, options=options))
 
 
-def test_an_input_that_changes_meanwhile_is_told(api: Api, texts: Path, output: Path) -> None:
+def test_an_input_that_changes_during_the_run_is_an_error(api: Api, texts: Path, output: Path) -> None:
     def change(asked: Asked) -> None:
         os.utime(texts, ns=(1, 1))
 
@@ -172,23 +169,11 @@ def test_an_input_that_changes_meanwhile_is_told(api: Api, texts: Path, output: 
         run(job(api, texts, output))
 
 
-def test_another_option_is_refused(api: Api, texts: Path, output: Path) -> None:
-    run(job(api, texts, output))
-    with pytest.raises(CommandError, match="was begun with another options"):
-        run(job(api, texts, output, options={"model": "m"}))
-
-
-def test_an_output_of_nobodys_is_left_alone(api: Api, texts: Path, output: Path) -> None:
+def test_a_file_of_no_run_is_not_changed(api: Api, texts: Path, output: Path) -> None:
     output.write_text("mine\n")
     with pytest.raises(CommandError, match="belongs to no run"):
         run(job(api, texts, output))
     assert output.read_text() == "mine\n"
-
-
-def test_a_folder_that_cannot_be_written_to_is_a_sentence(api: Api, texts: Path, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OSError, match="file"):
-        run(job(api, texts, tmp_path / "file" / "out.jsonl"))
 
 
 def _start(api: Api, texts: Path, output: Path) -> "subprocess.Popen[bytes]":

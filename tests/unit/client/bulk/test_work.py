@@ -68,7 +68,7 @@ async def test_a_long_input_takes_no_more_memory_than_a_short_one(tmp_path: Path
 async def test_fewer_are_sent_when_the_server_is_busy_and_more_when_it_answers() -> None:
     pace, limits = Pace(16), []
     for _ in range(3):
-        async with pace.turn() as sent:
+        async with pace.slot() as sent:
             pass
         pace.note_busy(sent + 1)
         limits.append(pace.limit)
@@ -80,19 +80,19 @@ async def test_fewer_are_sent_when_the_server_is_busy_and_more_when_it_answers()
 
 async def test_requests_that_were_sent_together_halve_the_number_once() -> None:
     pace = Pace(16)
-    async with pace.turn() as one, pace.turn() as other:
+    async with pace.slot() as one, pace.slot() as other:
         await asyncio.sleep(0.001)
         pace.note_busy(one)
         pace.note_busy(other)
     assert pace.limit == 8.0
 
 
-async def test_no_more_are_under_way_than_may_be() -> None:
+async def test_no_more_requests_are_in_flight_than_the_limit() -> None:
     pace, running, most = Pace(3), 0, 0
 
     async def send() -> None:
         nonlocal running, most
-        async with pace.turn():
+        async with pace.slot():
             running += 1
             most = max(most, running)
             await asyncio.sleep(0.001)
@@ -102,14 +102,14 @@ async def test_no_more_are_under_way_than_may_be() -> None:
     assert most == 3
 
 
-async def test_who_waits_when_a_run_is_stopped_is_not_sent() -> None:
+async def test_a_waiting_request_is_not_sent_after_a_stop() -> None:
     pace = Pace(1)
 
     async def send() -> None:
-        async with pace.turn():
+        async with pace.slot():
             pass
 
-    async with pace.turn():
+    async with pace.slot():
         waiting = [asyncio.create_task(send()) for _ in range(3)]
         await asyncio.sleep(0)
         pace.stop()
@@ -152,7 +152,7 @@ def test_the_end_tells_what_was_done_and_how_fast() -> None:
     assert progress.summary().endswith(" tokens a second")
 
 
-def test_what_was_before_the_work_is_told_apart_and_is_in_no_rate() -> None:
+def test_the_start_before_the_work_is_separate_and_in_no_rate() -> None:
     progress = Progress(10, "tokens")
     progress._began -= 100.0
     progress.begin(10.0)

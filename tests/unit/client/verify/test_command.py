@@ -1,4 +1,4 @@
-"""What is printed of facts that hold and do not."""
+"""The table and the exit status of facts that hold and that do not."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ from client.verify.facts import NAMED, load
 from client.verify.rows import Row
 from tests.conftest import ROOT
 
-_HELD, _WRONG, _MISSING = (
+_RIGHT, _WRONG, _MISSING = (
     Row("tokens of: a", "3", "3", "none", True),
     Row("tokens of: " + "b" * 60 + " end", "3", "4", "none", False),
     Row("speech of ryan", "an answer", "400: unknown", "none", None),
@@ -22,9 +22,9 @@ _HELD, _WRONG, _MISSING = (
 @pytest.mark.parametrize(
     ("rows", "status", "last"),
     [
-        ([_HELD], 0, "1 facts hold, 0 do not"),
-        ([_HELD, _MISSING], 0, "1 facts hold, 0 do not, 1 are about what is not served"),
-        ([_HELD, _WRONG], 1, "1 facts hold, 1 do not"),
+        ([_RIGHT], 0, "1 facts hold, 0 do not"),
+        ([_RIGHT, _MISSING], 0, "1 facts hold, 0 do not, 1 are about what is not served"),
+        ([_RIGHT, _WRONG], 1, "1 facts hold, 1 do not"),
         ([_MISSING], 1, "0 facts hold, 0 do not, 1 are about what is not served"),
     ],
     ids=["all", "some not served", "one wrong", "nothing served"],
@@ -53,13 +53,13 @@ def test_a_fact_stands_on_one_line() -> None:
     assert Row("one\n  two", "", "", "", True).cells[0] == "one two"
 
 
-def test_a_tokenizer_that_is_not_the_published_ones_is_told() -> None:
+def test_token_ids_of_another_tokenizer_fail() -> None:
     rows = token_ids(load("hub"), ROOT / "model_repository")
     assert len(rows) == 2 * len(load("hub").texts)
     assert not any(row.ok for row in rows)
 
 
-def test_git_and_so_the_wheel_have_the_facts() -> None:
+def test_git_has_the_facts_so_the_wheel_has_them() -> None:
     known = [str(ROOT / "client" / "verify" / "known" / f"{name}.json") for name in NAMED]
     assert len(known) == 2
     assert subprocess.run(["git", "check-ignore", *known], cwd=ROOT, check=False).returncode == 1

@@ -1,4 +1,4 @@
-"""What is told of Whispers that hear people otherwise than they are known to."""
+"""Whisper's transcripts of people are compared with known ones."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -41,7 +41,7 @@ class Hearing(Questions):
         return replace(_said(), **self.changed)
 
 
-async def test_people_who_are_heard_as_they_speak_are_right() -> None:
+async def test_right_transcripts_of_people_pass() -> None:
     rows = await heard(Hearing(), PEOPLE, "")
     assert (failed(rows), len(rows)) == (set(), 6)
 
@@ -55,15 +55,15 @@ async def test_people_who_are_heard_as_they_speak_are_right() -> None:
     ],
     ids=["language", "words", "a window late"],
 )
-async def test_people_who_are_heard_otherwise_are_told(changed: dict[str, Any], wrong: str) -> None:
+async def test_wrong_transcripts_of_people_fail(changed: dict[str, Any], wrong: str) -> None:
     assert failed(await heard(Hearing(**changed), PEOPLE, "")) == {f"hears people: it: {wrong}"}
 
 
-async def test_languages_without_a_limit_are_not_asked_for() -> None:
+async def test_languages_without_a_limit_are_not_checked() -> None:
     assert await heard(Hearing(), Facts(""), "") == []
 
 
-async def test_clips_are_heard_as_they_were_recorded() -> None:
+async def test_recorded_transcripts_of_clips_pass() -> None:
     rows = await heard(Recorded(), DEMO, "")
     assert (failed(rows), len(rows)) == (set(), 62)
 
@@ -78,12 +78,12 @@ async def test_clips_are_heard_as_they_were_recorded() -> None:
     ],
     ids=["language", "text", "silence", "logprob"],
 )
-async def test_clips_that_are_heard_otherwise_are_told(change: dict[str, Any], wrong: str) -> None:
+async def test_wrong_transcripts_of_clips_fail(change: dict[str, Any], wrong: str) -> None:
     rows = await heard(Recorded(heard=lambda heard: replace(heard, **change)), DEMO, "")
     assert {fact.partition(": ")[2] for fact in failed(rows)} - {"log probability, mean"} == {wrong}
 
 
 @pytest.mark.parametrize("change", [-0.02, 0.02], ids=["less", "more"])
-async def test_clips_that_are_all_a_little_less_or_more_sure_are_told(change: float) -> None:
+async def test_a_small_shift_of_all_log_probabilities_fails(change: float) -> None:
     api = Recorded(heard=lambda heard: replace(heard, logprob=heard.logprob + change))
     assert failed(await heard(api, DEMO, "")) == {"clips: log probability, mean"}

@@ -38,19 +38,13 @@ def test_a_wav_of_two_channels_is_refused() -> None:
         read_wav(buffer.getvalue())
 
 
-def test_silence_at_both_ends_is_cut_off() -> None:
-    silence = np.zeros(RATE, np.int16)
-    sound = Sound(np.concatenate([silence, _tone(440).samples, silence]), RATE)
-    assert sound.trimmed().seconds == pytest.approx(1, abs=0.01)
-
-
-def test_no_sample_of_a_sound_is_cut_off() -> None:
-    samples = np.array([0, 5_000, 0, -5_000, 0], np.int16)
-    assert Sound(samples, RATE).trimmed().samples.tolist() == [5_000, 0, -5_000]
-
-
-def test_silence_alone_is_nothing() -> None:
-    assert Sound(np.zeros(RATE, np.int16), RATE).trimmed().seconds == 0
+@pytest.mark.parametrize(
+    ("samples", "left"),
+    [([0, 0, 5_000, 0, -5_000, 0], [5_000, 0, -5_000]), ([10, 5_000, 10], [5_000]), ([0] * 5, [])],
+    ids=["silence at both ends", "noise at both ends", "only silence"],
+)
+def test_a_sound_is_trimmed_to_its_speech(samples: list[int], left: list[int]) -> None:
+    assert Sound(np.array(samples, np.int16), RATE).trimmed().samples.tolist() == left
 
 
 def test_sounds_are_joined_behind_their_pauses() -> None:

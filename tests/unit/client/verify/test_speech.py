@@ -42,12 +42,12 @@ class Talk(Questions):
         return self.heard
 
 
-async def test_what_is_heard_as_it_was_said_is_right() -> None:
+async def test_right_transcripts_of_voices_pass() -> None:
     rows = await spoken(Talk(), Facts("", speech=SPEECH), "")
     assert (failed(rows), len(rows)) == (set(), 14)
 
 
-async def test_a_sentence_stands_behind_a_longer_pause_than_a_phrase() -> None:
+async def test_the_pause_before_a_sentence_is_longer_than_before_a_phrase() -> None:
     said = await say(Talk(), Facts("", speech=SPEECH), VOICES["amy"])
     assert [round(start, 2) for start, _ in said.spans] == [0.5, 1.75, 3.25]
 
@@ -62,32 +62,27 @@ async def test_a_sentence_stands_behind_a_longer_pause_than_a_phrase() -> None:
     ],
     ids=["language", "word", "time", "nothing"],
 )
-async def test_what_is_heard_otherwise_is_told(heard: dict[str, Any], wrong: set[str]) -> None:
+async def test_wrong_transcripts_of_voices_fail(heard: dict[str, Any], wrong: set[str]) -> None:
     rows = await spoken(Talk(replace(HEARD, **heard)), Facts("", speech=SPEECH), "")
     assert failed(rows) - {"word error, all voices"} == wrong
 
 
-async def test_the_word_error_of_all_is_held_to_its_own_limit() -> None:
+async def test_the_word_error_of_all_voices_has_its_own_limit() -> None:
     talk = Talk(replace(HEARD, words=[*WORDS[:3], (" for", 3.25, 4.25)]))
     rows = await spoken(talk, Facts("", speech=replace(SPEECH, voice_word_error=0.5)), "")
     assert failed(rows) == {"word error, all voices"}
 
 
-async def test_what_is_not_known_is_not_asked() -> None:
+async def test_facts_without_limits_are_not_checked() -> None:
     unknown = replace(SPEECH, language=False, word_error=None, voice_word_error=None, seconds=None)
     assert await spoken(Talk(), Facts("", speech=unknown), "") == []
 
 
-async def test_a_voice_that_is_not_served_is_neither_right_nor_wrong() -> None:
-    rows = await spoken(
-        Talk(refused={"ryan": RefusedError("400: unknown", missing=True)}), Facts("", speech=SPEECH), ""
-    )
-    assert [(row.fact, row.ok) for row in rows if not row.ok] == [("speech of ryan", None)]
-
-
-async def test_a_voice_that_fails_is_wrong() -> None:
-    rows = await spoken(Talk(refused={"ryan": RefusedError("502: no answer")}), Facts("", speech=SPEECH), "")
-    assert [(row.fact, row.got, row.ok) for row in rows if not row.ok] == [("speech of ryan", "502: no answer", False)]
+@pytest.mark.parametrize(("missing", "ok"), [(True, None), (False, False)], ids=["not served", "failed"])
+async def test_a_voice_without_an_answer_is_wrong_only_if_it_is_served(missing: bool, ok: bool | None) -> None:
+    talk = Talk(refused={"ryan": RefusedError("502: no answer", missing=missing)})
+    rows = await spoken(talk, Facts("", speech=SPEECH), "")
+    assert [(row.fact, row.got, row.ok) for row in rows if not row.ok] == [("speech of ryan", "502: no answer", ok)]
 
 
 def _recorded(outlined: bool = True) -> Facts:
@@ -118,7 +113,7 @@ async def test_another_sample_rate_makes_a_voice_too_short(rate: int, wrong: set
     assert failed(await spoken(Talk(rate=rate), facts, "")) == wrong
 
 
-async def test_only_the_voices_that_are_named_are_heard() -> None:
+async def test_whisper_gets_only_the_named_voices() -> None:
     rows = await spoken(Talk(), Facts("", speech=replace(SPEECH, voices=["ryan"])), "")
     assert {row.fact.partition(": ")[0] for row in rows} == {
         "stt-1 hears ryan",

@@ -37,11 +37,11 @@ def _in_company(vectors: Vectors) -> Vectors:
 
 
 @pytest.mark.parametrize("precision", RECORDINGS)
-@pytest.mark.parametrize("told", ["", "as it is"])
-async def test_every_fact_holds_on_what_was_recorded(precision: str, told: str) -> None:
+@pytest.mark.parametrize("is_given", [False, True])
+async def test_every_fact_holds_on_what_was_recorded(precision: str, is_given: bool) -> None:
     api = Recorded(RECORDINGS[precision])
-    asked = precision if told else ""
-    assert _wrong(await embeddings(api, DEMO, asked) + await rankings(api, DEMO, asked)) == set()
+    given = precision if is_given else ""
+    assert _wrong(await embeddings(api, DEMO, given) + await rankings(api, DEMO, given)) == set()
 
 
 @pytest.mark.parametrize(
@@ -55,20 +55,20 @@ async def test_every_fact_holds_on_what_was_recorded(precision: str, told: str) 
     ],
     ids=["longer", "turned", "in company", "cut", "tokens"],
 )
-async def test_a_fault_in_vectors_is_told(api: Recorded, wrong: set[str]) -> None:
+async def test_a_fault_in_vectors_fails(api: Recorded, wrong: set[str]) -> None:
     assert _wrong(await embeddings(api, DEMO, "")) == wrong
 
 
 @pytest.mark.parametrize(
     "cut", [lambda vectors: vectors[:, :384], lambda vectors: vectors[:-1]], ids=["shorter", "fewer"]
 )
-async def test_vectors_of_another_shape_in_company_are_told(cut: Callable[[Vectors], Vectors]) -> None:
+async def test_vectors_of_another_shape_in_company_fail(cut: Callable[[Vectors], Vectors]) -> None:
     """Those of the last request alone, which is not of sixteen texts."""
     api = Recorded(vectors=lambda vectors: cut(vectors) if 1 < len(vectors) < 16 else vectors)
     assert _wrong(await embeddings(api, DEMO, "")) == {"vectors alone and in company"}
 
 
-async def test_vectors_that_are_no_numbers_are_told() -> None:
+async def test_vectors_of_nan_fail() -> None:
     api = Recorded(vectors=lambda vectors: vectors * np.float32(np.nan))
     assert "length of 27 vectors, the worst" in _wrong(await embeddings(api, DEMO, ""))
 
@@ -83,18 +83,18 @@ async def test_vectors_that_are_no_numbers_are_told() -> None:
     ],
     ids=["no sigmoid", "moved", "other order", "tokens"],
 )
-async def test_a_fault_in_scores_is_told(api: Recorded, wrong: set[str]) -> None:
+async def test_a_fault_in_scores_fails(api: Recorded, wrong: set[str]) -> None:
     assert _wrong(await rankings(api, DEMO, "")) == wrong
 
 
-async def test_a_server_of_another_precision_is_given_more_room() -> None:
+async def test_a_server_of_another_precision_has_wider_tolerances() -> None:
     api, facts = Recorded(RECORDINGS["int8"]), replace(DEMO, recordings=[RECORDINGS["fp32"]])
     assert _wrong(await embeddings(api, facts, "")) == {"1 - cosine to fp32"}
     assert _wrong(await embeddings(api, facts, "int8")) == set()
 
 
 @pytest.mark.parametrize(("precision", "wrong"), [("int8", set()), ("", set()), ("fp32", {"cosine of"})])
-async def test_a_published_cosine_is_held_to_the_precision(precision: str, wrong: set[str]) -> None:
+async def test_the_tolerance_of_a_published_cosine_depends_on_the_precision(precision: str, wrong: set[str]) -> None:
     first, second = (each.text for each in DEMO.texts[:2])
     cosine = float(RECORDINGS["int8"].vector(0) @ RECORDINGS["int8"].vector(1))
     facts = Facts("", cosines=[Cosine(first, second, cosine + 0.005)], cosine_limits={"int8": 0.01, "fp32": 0.002})

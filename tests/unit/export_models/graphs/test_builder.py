@@ -27,22 +27,20 @@ def test_small_weights_are_in_the_file(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["model.onnx"]
 
 
-def test_large_weights_lie_beside_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_weights_are_beside_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(builder, "_LARGEST_SINGLE_FILE", 1000)
     _write(tmp_path / "model.onnx")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["model.onnx", "model.onnx.data"]
     assert _answer(tmp_path / "model.onnx") == 400
 
 
-def test_whoever_may_read_a_model_may_read_the_weights_beside_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_weights_beside_a_model_have_its_permissions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(builder, "_LARGEST_SINGLE_FILE", 1000)
     _write(tmp_path / "model.onnx")
     assert len({file.stat().st_mode for file in tmp_path.iterdir()}) == 1
 
 
-def test_a_file_beside_an_earlier_model_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_weights_of_an_earlier_model_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(builder, "_LARGEST_SINGLE_FILE", 1000)
     _write(tmp_path / "model.onnx")
     monkeypatch.undo()

@@ -31,14 +31,14 @@ RANGES = [(-1.0, 3.0), (-3.0, 1.0), (-0.001, 0.002), (0.5, 8.0), (-8.0, -0.5)]
 
 @pytest.mark.parametrize("zero_point", [60, 128])
 @pytest.mark.parametrize(("low", "high"), RANGES)
-def test_a_token_is_rounded_by_a_scale_that_its_extremes_just_fill(low: float, high: float, zero_point: int) -> None:
+def test_a_tokens_scale_just_covers_its_extremes(low: float, high: float, zero_point: int) -> None:
     row = np.linspace(low, high, 50, dtype=np.float32)[None]
     numbers, scales = _quantised(row, zero_point)
     assert scales[0, 0] == pytest.approx(max(high / (255 - zero_point), low / -zero_point), rel=1e-6)
     assert np.abs(numbers * scales - row).max() <= scales[0, 0] * 0.5001
 
 
-def test_the_tokens_beside_it_do_not_change_a_tokens_scale() -> None:
+def test_other_tokens_do_not_change_a_tokens_scale() -> None:
     rows = np.array([[-1, 3], [-100, 300]], np.float32)
     assert (_quantised(rows, 60)[0][0] == _quantised(rows[:1], 60)[0][0]).all()
 
@@ -49,7 +49,7 @@ def test_a_token_of_zeros_stays_zero() -> None:
     assert np.isfinite(scales).all()
 
 
-def test_a_product_is_that_of_the_rows_as_they_were_given() -> None:
+def test_a_product_is_close_to_that_of_the_unquantised_tokens() -> None:
     rng = np.random.default_rng(0)
     rows = rng.uniform(-1, 3, (5, 64)).astype(np.float32)
     weight, scales = rng.integers(-127, 128, (64, 8)).astype(np.int8), rng.uniform(0.01, 0.02, 8).astype(np.float32)

@@ -1,4 +1,4 @@
-"""What is in a graph, loops included, and what takes the place of what."""
+"""The parts of a graph, also inside subgraphs, and their replacement."""
 
 import numpy as np
 import onnx
@@ -39,7 +39,7 @@ def test_nodes_inside_of_subgraphs_are_found() -> None:
     assert [node.output[0] for node in nodes_of(_model(_branch(INNER)), "Mul")] == ["z", "z"]
 
 
-def test_a_node_reads_what_its_subgraphs_take_from_around_it() -> None:
+def test_a_node_reads_what_its_subgraphs_read() -> None:
     assert {"x", "two"} <= set(read_by(_branch(INNER)))
 
 
@@ -56,12 +56,12 @@ def test_constants_are_initializers_and_the_values_of_nodes() -> None:
 
 
 @pytest.mark.parametrize(("kind", "count"), [("Conv", 32), ("ConvTranspose", 16)])
-def test_channels_are_told_of_convolutions_and_of_what_is_made_of_them(kind: str, count: int) -> None:
+def test_channels_are_known_for_convolutions_and_what_is_computed_from_them(kind: str, count: int) -> None:
     graph = _model(helper.make_node(kind, ["x", "w"], ["a"]), DOUBLED).graph
     assert channels_of(graph) == {"a": count, "y": count}
 
 
-def test_a_node_is_replaced_where_there_is_something_for_it() -> None:
+def test_a_node_is_replaced_unless_the_replacement_is_none() -> None:
     def twice(node: onnx.NodeProto, weights: dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float32]]]) -> Graph:
         g = Graph(prefix="new_")
         g.op("Add", node.input[0], node.input[0], output=node.output[0])

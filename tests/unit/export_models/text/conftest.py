@@ -12,3 +12,9 @@ def embedder(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Run]:
     model = xlmr()
     graph = models.embedder(models.checkpoint_of(model), "fp32", "cls")
     return model, load(graph, tmp_path_factory.mktemp("embedder"))
+
+
+@pytest.fixture(autouse=True)
+def _one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests run beside each other."""
+    monkeypatch.setattr("scripts.export_models.text.export.processors", lambda: 1)

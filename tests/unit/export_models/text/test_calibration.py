@@ -1,4 +1,4 @@
-"""What an encoder's linear layers are given."""
+"""The inputs of an encoder's linear layers."""
 
 import numpy as np
 import torch
@@ -31,16 +31,17 @@ def test_the_first_layers_inputs_are_the_embeddings() -> None:
     assert np.allclose(found.hessian, rows.T @ rows / 7, atol=1e-6)
 
 
-def test_the_hessian_counts_each_token_once_however_tokens_come() -> None:
+def test_extremes_and_hessian_are_of_all_batches() -> None:
     rows = torch.randn(700, 3, generator=torch.Generator().manual_seed(0))
     inputs = Inputs.of_width(3)
     for some in rows.split([1, 400, 30, 269]):
         inputs.add(some)
-    expected = (rows.T.double() @ rows.double() / 700).numpy()
-    assert np.allclose(inputs.hessian, expected, atol=1e-6)
+    assert np.allclose(inputs.hessian, (rows.T.double() @ rows.double() / 700).numpy(), atol=1e-6)
+    assert (inputs.low == rows.amin(0).numpy()).all()
+    assert (inputs.high == rows.amax(0).numpy()).all()
 
 
-def test_padding_beside_a_longer_text_is_counted_nowhere() -> None:
+def test_padding_is_not_measured() -> None:
     encoder = _encoder()
     together = calibrate(encoder, IDS)
     alone = [calibrate(encoder, [ids]) for ids in IDS]
@@ -51,12 +52,12 @@ def test_padding_beside_a_longer_text_is_counted_nowhere() -> None:
         assert np.allclose(found.hessian * found.count, total, atol=1e-5)
 
 
-def test_texts_beyond_a_batch_are_counted_too() -> None:
+def test_texts_beyond_one_batch_are_measured_too() -> None:
     ids = [np.full(length, 5, np.int32) for length in (500, 400, 3, 300)]
     assert calibrate(_encoder(), ids)["encoder.layer.0.output.dense"].count == 1203
 
 
-def test_each_layer_that_is_given_something_else_is_measured() -> None:
+def test_layers_that_share_their_inputs_are_measured_once() -> None:
     names = [name.removeprefix("encoder.layer.0.") for name in calibrate(_encoder(), IDS)]
     assert names == ["attention.self.query", "attention.output.dense", "intermediate.dense", "output.dense"]
 
@@ -67,6 +68,6 @@ def test_an_encoder_keeps_no_hooks() -> None:
     assert not any(module._forward_pre_hooks for module in encoder.modules())
 
 
-def test_of_each_text_some_rows_are_kept_of_long_ones_hardly_more_than_of_short_ones() -> None:
+def test_a_long_text_has_hardly_more_samples_than_a_short_one() -> None:
     ids = [np.full(length, 5, np.int32) for length in (7, 80, 400)]
     assert [len(rows) for rows in calibrate(_encoder(), ids)["encoder.layer.0.output.dense"].rows] == [7, 8, 8]

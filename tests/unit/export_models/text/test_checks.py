@@ -1,4 +1,4 @@
-"""What an exported text model is held to."""
+"""The checks of an exported text model."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def test_a_vector_that_is_a_little_off_is_not_exact() -> None:
     assert not exact("m", lambda texts: _vectors(texts) + np.float32(1e-4), TEXTS, WANTED).passed
 
 
-def test_int8_vectors_that_turn_too_far_fail() -> None:
+def test_int8_vectors_in_another_direction_fail() -> None:
     turned = [check.passed for check in close("m", INT8, lambda texts: _vectors(texts)[:, ::-1], TEXTS, WANTED)]
     assert not turned[0]
 
@@ -68,7 +68,7 @@ def test_an_int8_score_may_be_a_fortieth_from_the_original(change: float, passes
 
 
 @pytest.mark.parametrize(("cosine", "passes"), [(0.9992, True), (0.9988, False)])
-def test_an_int8_vector_may_turn_by_a_thousandth_of_its_cosine(cosine: float, passes: bool) -> None:
+def test_the_cosine_of_an_int8_vector_may_be_a_thousandth_less(cosine: float, passes: bool) -> None:
     def turned(texts: Ids) -> NDArray[np.float32]:
         angles = [float(text.sum()) + np.arccos(cosine) for text in texts]
         return np.stack([np.array([np.cos(angle), np.sin(angle)], np.float32) for angle in angles])
@@ -77,7 +77,7 @@ def test_an_int8_vector_may_turn_by_a_thousandth_of_its_cosine(cosine: float, pa
 
 
 @pytest.mark.parametrize(("swapped", "passes"), [(1, True), (3, False)])
-def test_a_fiftieth_of_int8_pairs_may_change_places(swapped: int, passes: bool) -> None:
+def test_a_fiftieth_of_int8_pairs_may_be_in_another_order(swapped: int, passes: bool) -> None:
     wanted = np.linspace(0.1, 0.9, 15, dtype=np.float32)
     got = wanted.copy()
     for at in range(swapped):

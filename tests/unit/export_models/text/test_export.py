@@ -1,10 +1,11 @@
-"""Which precisions are tried, and what is written."""
+"""The precisions in which a text model is tried, and the files of its export."""
 
 import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 import torch
 from numpy.typing import NDArray
@@ -12,12 +13,13 @@ from transformers import BertConfig, BertModel, XLMRobertaModel
 
 from scripts.export_models.checkpoints import SourceError
 from scripts.export_models.parity import Check
-from scripts.export_models.progress import ALONE, Conditions, Progress
+from scripts.export_models.progress import SILENT, Progress
 from scripts.export_models.text import checks, models
 from scripts.export_models.text import export as text_export
-from scripts.export_models.text.calibration import calibrate
+from scripts.export_models.text.encoder import Precision
 from scripts.export_models.text.export import TextExport
 from scripts.export_models.text.model_folder import session
+from scripts.export_models.text.models import Trained
 from scripts.export_models.ways import Exported, first_that_passes
 from tests import lookalikes
 from tests.processors import exact_int8
@@ -62,16 +64,10 @@ def _text_model(scale: float = 1.0, outlier: float = 0.0) -> TextExport:
         vector: NDArray[np.float32] = torch.nn.functional.normalize(hidden, dim=0).numpy() * scale
         return vector
 
-    return TextExport(
-        "m3_embedder",
-        lambda precision, found, progress: models.embedder(
-            models.checkpoint_of(model, found, progress), precision, "cls"
-        ),
-        lambda progress: calibrate(model, TEXTS, progress),
-        reference,
-        TEXTS,
-        TEXTS,
-    )
+    def build(trained: Trained, precision: Precision) -> onnx.ModelProto:
+        return models.embedder(trained, precision, "cls")
+
+    return TextExport("m3_embedder", model, build, reference, TEXTS, TEXTS, TEXTS)
 
 
 @pytest.fixture
@@ -85,29 +81,29 @@ def _written(target: Path) -> str:
     return precision
 
 
-def _exported(source: Path, model: TextExport, precision: str, conditions: Conditions = ALONE) -> Exported:
-    ways = text_export.ways_of(lambda: model, source, source / "out", precision, conditions)
-    return first_that_passes(ways, conditions.progress)
+def _exported(source: Path, model: TextExport, precision: str, progress: Progress = SILENT) -> Exported:
+    ways = text_export.ways_of(lambda: model, source, source / "out", precision, progress)
+    return first_that_passes(ways)
 
 
-def _checks(source: Path, model: TextExport, precision: str, conditions: Conditions = ALONE) -> list[Check]:
+def _checks(source: Path, model: TextExport, precision: str, progress: Progress = SILENT) -> list[Check]:
     """Of the first way."""
-    return text_export.ways_of(lambda: model, source, source / "out", precision, conditions)[0].export()
+    return text_export.ways_of(lambda: model, source, source / "out", precision, progress)[0].export()
 
 
 @exact_int8
-def test_int8_is_written_where_it_loses_little(source: Path) -> None:
+def test_int8_is_taken_if_it_loses_little(source: Path) -> None:
     assert _exported(source, _text_model(), "int8").way == _written(source / "out") == "int8"
 
 
-def test_a_model_that_is_exact_in_no_precision_is_exported_in_none(source: Path) -> None:
+def test_a_model_that_passes_in_no_precision_is_not_exported(source: Path) -> None:
     """Its graph in float32 too gives other vectors than its original."""
     with pytest.raises(SourceError, match=r"int8: int8: 1 - cosine is 0\.1, over 0\.001.*fp32: fp32: 3 texts"):
         _exported(source, _text_model(scale=0.9), "int8")
 
 
 @exact_int8
-def test_the_next_precision_is_written_where_int8_loses_too_much(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bf16_is_taken_if_int8_loses_too_much(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "INT8", replace(checks.INT8, cosine=0.0))
     exported = _exported(source, _text_model(), "int8")
     assert exported.way == _written(source / "out") == "bf16"
@@ -115,7 +111,7 @@ def test_the_next_precision_is_written_where_int8_loses_too_much(source: Path, m
 
 
 @exact_int8
-def test_a_channel_that_is_a_thousand_times_as_large_as_others_is_not_served_in_int8(source: Path) -> None:
+def test_a_model_with_one_huge_channel_is_not_exported_in_int8(source: Path) -> None:
     exported = _exported(source, _text_model(outlier=1000.0), "int8")
     assert exported.way == _written(source / "out") == "bf16"
     (reason,) = exported.skipped
@@ -126,17 +122,17 @@ def test_a_channel_that_is_a_thousand_times_as_large_as_others_is_not_served_in_
 def test_a_strict_int8_that_loses_too_much_is_an_error(source: Path) -> None:
     ways = text_export.ways_of(lambda: _text_model(outlier=1000.0), source, source / "out", "int8")
     with pytest.raises(SourceError, match="no way to export it passes: int8: int8: 1 - cosine is "):
-        first_that_passes(ways, ALONE.progress, strict=True)
+        first_that_passes(ways, strict=True)
 
 
-def test_bf16_is_held_to_what_bfloat16_loses(source: Path) -> None:
+def test_bf16_has_its_own_limits(source: Path) -> None:
     checks = _checks(source, _text_model(), "bf16")
     assert _written(source / "out") == "bf16"
     assert all(check.passed for check in checks)
     assert "bf16: 1 - cosine" in [check.what for check in checks]
 
 
-def test_fp16_is_checked_but_for_what_runs_on_cuda_alone(source: Path) -> None:
+def test_fp16_is_checked_except_on_cuda(source: Path) -> None:
     *checks, last = _checks(source, _text_model(), "fp16")
     assert len(checks) == 3
     assert all(check.passed for check in checks)
@@ -149,14 +145,14 @@ def test_the_demos_reranker_is_checked_in_fp16_too(tmp_path: Path) -> None:
     assert [check.what for check in checks if not check.passed] == ["fp16: on CUDA itself"]
 
 
-def test_fp16_whose_numbers_are_wrong_fails(source: Path) -> None:
+def test_a_wrong_fp16_graph_fails(source: Path) -> None:
     checks = _checks(source, _text_model(scale=0.9), "fp16")
     assert "fp16: 1 - cosine" in [check.what for check in checks if check.failed]
 
 
-def test_the_steps_of_an_export_are_told(source: Path) -> None:
+def test_an_export_reports_its_steps(source: Path) -> None:
     heard = Heard()
-    _checks(source, _text_model(), "int8", Conditions(progress=heard))
+    _checks(source, _text_model(), "int8", heard)
     assert heard.steps == ["calibrating", "building layers", "computing the original's answers"]
 
 
@@ -167,14 +163,14 @@ MEAN = {"pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True, "pool
     ("settings", "pooling"),
     [(None, "cls"), (MEAN, "mean"), (dict.fromkeys(MEAN, False) | {"pooling_mode_cls_token": True}, "cls")],
 )
-def test_pooling_is_the_checkpoints(tmp_path: Path, settings: dict[str, bool] | None, pooling: str) -> None:
+def test_pooling_is_read_from_the_checkpoint(tmp_path: Path, settings: dict[str, bool] | None, pooling: str) -> None:
     if settings is not None:
         (tmp_path / "1_Pooling").mkdir()
         (tmp_path / "1_Pooling" / "config.json").write_text(json.dumps(settings), encoding="utf-8")
     assert text_export.pooling_of(tmp_path) == pooling
 
 
-def test_a_pooling_that_no_graph_has_is_refused(tmp_path: Path) -> None:
+def test_another_pooling_is_refused(tmp_path: Path) -> None:
     (tmp_path / "1_Pooling").mkdir()
     settings = dict.fromkeys(MEAN, False) | {"pooling_mode_max_tokens": True}
     (tmp_path / "1_Pooling" / "config.json").write_text(json.dumps(settings), encoding="utf-8")
@@ -183,7 +179,7 @@ def test_a_pooling_that_no_graph_has_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mean", [True, False])
-def test_the_exported_vector_is_the_checkpoints_pooling_of_its_hidden_states(tmp_path: Path, mean: bool) -> None:
+def test_the_exported_vector_is_pooled_as_the_checkpoint_says(tmp_path: Path, mean: bool) -> None:
     """The export's own check takes the pooling from where the graph does; here it is written down."""
     folder = tmp_path / "checkpoint"
     lookalikes.text_model(folder, reranker=False)

@@ -1,4 +1,4 @@
-"""An fp16 graph is compared on a processor, which finds what would be wrong on CUDA."""
+"""An fp16 graph, compared on a processor."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -44,7 +44,7 @@ def _attentions(model: onnx.ModelProto) -> list[onnx.NodeProto]:
     return [node for node in model.graph.node if node.op_type == PACKED]
 
 
-def test_attention_is_packed_and_no_loop_synchronises() -> None:
+def test_attention_is_one_packed_operator_per_layer_without_a_loop() -> None:
     kinds = [node.op_type for node in _embedder(xlmr()).graph.node]
     assert kinds.count(PACKED) == 2
     assert "Loop" not in kinds
@@ -77,7 +77,7 @@ def _another_norm(model: onnx.ModelProto) -> None:
 
 
 @pytest.mark.parametrize("put_in", [_half_of_the_heads, _one_token_later, _another_norm])
-def test_other_numbers_than_the_originals_fail(tmp_path: Path, put_in: Callable[[onnx.ModelProto], None]) -> None:
+def test_a_wrong_graph_fails(tmp_path: Path, put_in: Callable[[onnx.ModelProto], None]) -> None:
     original = _scaled(4)
     model = _embedder(original)
     put_in(model)
@@ -85,6 +85,6 @@ def test_other_numbers_than_the_originals_fail(tmp_path: Path, put_in: Callable[
 
 
 @pytest.mark.parametrize("factor", [3e5, 2e5 / 3], ids=["beyond it", "near it"])
-def test_activations_at_fp16s_end_fail_though_the_vectors_may_be_right(tmp_path: Path, factor: float) -> None:
+def test_activations_near_the_largest_fp16_fail_even_if_the_vectors_are_right(tmp_path: Path, factor: float) -> None:
     original = _scaled(factor, "encoder.layer.0.intermediate.dense.weight")
     assert "fp16: largest activation" in _failed(_embedder(original), original, tmp_path)

@@ -1,4 +1,4 @@
-"""What a text checkpoint must keep of what callers are told."""
+"""A text checkpoint must have the width and length of the catalogue."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ def _folder(folder: Path, *, stands_in: bool = False, **changed: int) -> Path:
 
 
 @pytest.mark.parametrize("model", ["m3_embedder", "m3_reranker"])
-def test_m3_keeps_what_is_promised(tmp_path: Path, model: str) -> None:
+def test_m3_passes(tmp_path: Path, model: str) -> None:
     check_promise(model, _folder(tmp_path))
 
 
@@ -35,7 +35,7 @@ def test_a_stand_in_that_is_wider_than_promised_is_refused(tmp_path: Path) -> No
         check_promise("m3_embedder", _folder(tmp_path, stands_in=True, hidden_size=2048))
 
 
-def test_a_rerankers_width_is_its_own(tmp_path: Path) -> None:
+def test_a_reranker_may_have_any_width(tmp_path: Path) -> None:
     check_promise("m3_reranker", _folder(tmp_path, hidden_size=768))
 
 

@@ -22,3 +22,9 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
         lookalike_voice.write(path)
     shutil.copy(DESCRIPTION, path.with_name("amy.onnx.json"))
     return path
+
+
+@pytest.fixture(autouse=True)
+def _one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests run beside each other."""
+    monkeypatch.setattr("scripts.export_models.voices.export.processors", lambda: 1)

@@ -1,4 +1,4 @@
-"""What a voice is compared by, with stand-ins for its sessions."""
+"""The comparison of voices, with fake sessions."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,9 +8,8 @@ import onnx
 import pytest
 from numpy.typing import NDArray
 
-from scripts.export_models.sessions import Arrays, Infer, here
 from scripts.export_models.voices import passes
-from scripts.export_models.voices.checks import Open, compare, utterances, with_seeds
+from scripts.export_models.voices.checks import Arrays, Infer, Open, compare, session, utterances, with_seeds
 
 SPOKEN = utterances(range(1, 100), speakers=False)
 
@@ -37,7 +36,7 @@ def test_more_than_twenty_sentences_of_one_to_300_ids_are_said() -> None:
     assert all((inputs["input_lengths"] == inputs["input"].shape[1]).all() for inputs in SPOKEN)
 
 
-def test_they_are_said_with_noise() -> None:
+def test_sentences_are_said_with_noise() -> None:
     assert all((inputs["scales"] > 0).all() for inputs in SPOKEN)
 
 
@@ -55,7 +54,7 @@ def test_samples_may_differ_by_a_ten_thousandth(added: float, passes: bool) -> N
     assert (samples.passed, lengths.passed) == (passes, True)
 
 
-def test_one_sentence_may_have_another_length_and_the_noise_behind_it_is_the_same_again() -> None:
+def test_one_sentence_may_have_another_length_and_later_ones_are_compared_with_the_same_noise() -> None:
     samples, lengths = compare("m", SPOKEN, _sessions(), _sessions(lambda ids: ids + (ids == 300)))
     middle = SPOKEN[12]["input"].shape[1]
     again, others = compare("m", SPOKEN, _sessions(), _sessions(lambda ids: ids + (ids == middle)))
@@ -69,12 +68,12 @@ def test_two_sentences_of_another_length_fail() -> None:
     assert not lengths.passed
 
 
-def test_with_seeds_another_graph_of_the_same_voice_draws_the_same_noise(source: Path, tmp_path: Path) -> None:
+def test_with_seeds_two_graphs_of_a_voice_draw_the_same_noise(source: Path, tmp_path: Path) -> None:
     original, ours = onnx.load(source), onnx.load(source)
     passes.rewrite(ours)
     with_seeds(original, tmp_path / "original.onnx")
     with_seeds(ours, tmp_path / "ours.onnx")
-    one, other = (here(tmp_path / f"{name}.onnx", 1) for name in ("original", "ours"))
+    one, other = (session(tmp_path / f"{name}.onnx", 1) for name in ("original", "ours"))
     first = one(SPOKEN[8])
     assert np.abs(first - other(SPOKEN[8])).max() < 1e-6
     # A session draws on: its next sentence has other noise.

@@ -8,8 +8,7 @@ import onnxruntime as ort
 import pytest
 
 from scripts.export_models.checkpoints import SourceError
-from scripts.export_models.progress import SILENT
-from scripts.export_models.voices.export import VoiceError, config_text, ways
+from scripts.export_models.voices.export import config_text, ways
 from scripts.export_models.ways import first_that_passes
 from tests.unit.export_models.voices.conftest import DESCRIPTION
 
@@ -17,13 +16,13 @@ from tests.unit.export_models.voices.conftest import DESCRIPTION
 @pytest.fixture(scope="module")
 def exported(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("exported")
-    exported = first_that_passes(ways("piper_amy", source, folder), SILENT)
+    exported = first_that_passes(ways("piper_amy", source, folder))
     assert (exported.way, [check.passed for check in exported.checks]) == ("rewritten", [True, True])
     return folder
 
 
 @pytest.mark.parametrize("phonemes", [3, 300])
-def test_what_is_written_says_the_same_without_noise(source: Path, exported: Path, phonemes: int) -> None:
+def test_an_exported_voice_says_the_same_without_noise(source: Path, exported: Path, phonemes: int) -> None:
     inputs = {
         "input": np.random.default_rng(1).integers(1, 100, (1, phonemes)),
         "input_lengths": np.array([phonemes]),
@@ -34,16 +33,16 @@ def test_what_is_written_says_the_same_without_noise(source: Path, exported: Pat
     assert np.abs(before - after).max() < 1e-6
 
 
-def test_what_is_written_draws_noise_of_its_own(exported: Path) -> None:
+def test_an_exported_voice_has_no_fixed_noise(exported: Path) -> None:
     noises = [node for node in onnx.load(exported / "1" / "model.onnx").graph.node if "Random" in node.op_type]
     assert [[attribute.name for attribute in node.attribute if attribute.name == "seed"] for node in noises] == [[]]
 
 
-def test_its_description_is_put_beside_it(exported: Path) -> None:
+def test_the_description_is_copied(exported: Path) -> None:
     assert json.loads((exported / "1" / "voice.json").read_text()) == json.loads(DESCRIPTION.read_text())
 
 
-def test_its_configuration_has_the_inputs_and_outputs_of_what_is_written(exported: Path) -> None:
+def test_the_configuration_has_the_inputs_and_outputs_of_the_written_graph(exported: Path) -> None:
     written = (exported / "config.pbtxt").read_text(encoding="utf-8")
     assert written == config_text("piper_amy", ort.InferenceSession(str(exported / "1" / "model.onnx")))
     assert '{ name: "scales" data_type: TYPE_FP32 dims: [ 3 ] }' in written
@@ -53,11 +52,11 @@ def test_a_file_that_is_no_voice_is_refused(source: Path, tmp_path: Path) -> Non
     model = onnx.load(source)
     onnx.compose.add_prefix_graph(model.graph, "other_", inplace=True)
     onnx.save(model, tmp_path / "other.onnx")
-    with pytest.raises(VoiceError, match="a Piper voice takes input, input_lengths and scales"):
+    with pytest.raises(SourceError, match="a Piper voice takes input, input_lengths and scales"):
         config_text("piper_amy", ort.InferenceSession(str(tmp_path / "other.onnx")))
 
 
-def test_a_voice_that_a_pass_does_not_fit_is_served_as_it_is(source: Path, tmp_path: Path) -> None:
+def test_a_voice_that_a_pass_does_not_match_keeps_its_graph(source: Path, tmp_path: Path) -> None:
     """One of its kernels is computed."""
     model = onnx.load(source)
     upsampling = next(node for node in model.graph.node if node.op_type == "ConvTranspose")
@@ -65,15 +64,7 @@ def test_a_voice_that_a_pass_does_not_fit_is_served_as_it_is(source: Path, tmp_p
     upsampling.input[1] = "computed"
     onnx.save(model, tmp_path / "voice.onnx")
     shutil.copy(DESCRIPTION, tmp_path / "voice.onnx.json")
-    exported = first_that_passes(ways("piper_amy", tmp_path / "voice.onnx", tmp_path / "out"), SILENT)
+    exported = first_that_passes(ways("piper_amy", tmp_path / "voice.onnx", tmp_path / "out"))
     assert exported.way == "original"
     assert exported.skipped == ["rewritten: the pass 'pictures' rewrote 75 of the voice's 76 convolutions"]
     assert len(onnx.load(tmp_path / "out" / "1" / "model.onnx").graph.node) == len(model.graph.node)
-
-
-def test_a_damaged_voice_is_exported_in_no_way(source: Path, tmp_path: Path) -> None:
-    damaged = tmp_path / "voice.onnx"
-    damaged.write_bytes(source.read_bytes()[:-1000])
-    (tmp_path / "voice.onnx.json").write_bytes(DESCRIPTION.read_bytes())
-    with pytest.raises(SourceError, match=r"rewritten: .* \| original: "):
-        first_that_passes(ways("piper_amy", damaged, tmp_path / "out"), SILENT)

@@ -61,7 +61,7 @@ def test_a_transposed_convolution_gives_the_same() -> None:
     assert _same(_model([node], {"w": (4, 6, 8)}, ["y"])) == 1
 
 
-def test_what_lies_between_convolutions_is_neither_squeezed_nor_widened() -> None:
+def test_tensors_between_convolutions_stay_wide() -> None:
     nodes = [
         helper.make_node("Conv", ["x", "w"], ["a"], pads=[1, 1]),
         helper.make_node("LeakyRelu", ["a"], ["b"], alpha=0.1),
@@ -76,7 +76,7 @@ def test_what_lies_between_convolutions_is_neither_squeezed_nor_widened() -> Non
     assert (kinds.count("Unsqueeze"), kinds.count("Squeeze")) == (1, 1)
 
 
-def test_other_nodes_read_the_plain_form() -> None:
+def test_other_nodes_read_the_narrow_form() -> None:
     nodes = [
         helper.make_node("Conv", ["x", "w"], ["a"]),
         helper.make_node("Add", ["a", "bias"], ["b"]),
@@ -85,7 +85,7 @@ def test_other_nodes_read_the_plain_form() -> None:
     assert _same(_model(nodes, {"w": (4, 4, 3), "bias": (1, 4, 1)}, ["b", "t", "a"])) == 1
 
 
-def test_subgraphs_may_read_what_a_convolution_gave() -> None:
+def test_subgraphs_may_read_the_output_of_a_convolution() -> None:
     branch = helper.make_graph(
         [helper.make_node("Neg", ["a"], ["inner"])],
         "branch",

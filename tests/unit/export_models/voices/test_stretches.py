@@ -40,7 +40,7 @@ def test_each_stage_is_a_loop_of_its_own() -> None:
     assert same(before, run(graph, 30))
 
 
-def test_a_convolution_that_looks_ahead_only_is_given_what_it_reads() -> None:
+def test_a_convolution_may_read_only_later_samples() -> None:
     ahead = helper.make_node("Conv", ["a", "w", "b"], ["y"], dilations=[1, 9], pads=[0, 0, 0, 18])
     graph = _vocoder(UP, ahead)
     before = run(graph, 30)
@@ -57,16 +57,16 @@ def test_a_convolution_that_looks_ahead_only_is_given_what_it_reads() -> None:
     ],
     ids=["another length", "all samples", "its place"],
 )
-def test_what_depends_on_more_than_its_surroundings_stays_outside(nodes: list[onnx.NodeProto]) -> None:
+def test_nodes_that_read_more_than_their_neighbours_stay_outside(nodes: list[onnx.NodeProto]) -> None:
     graph = _vocoder(UP, *nodes)
     before = run(graph, 30)
     in_stretches(graph)
     assert same(before, run(graph, 30))
 
 
-def test_a_stage_whose_middle_is_read_is_left_alone() -> None:
+def test_a_stage_whose_middle_is_read_stays() -> None:
     assert in_stretches(_vocoder(UP, ACTIVE, WIDE, ADDED, LAST, OUT, outputs=("y", "d"))) == 0
 
 
-def test_an_upsampling_that_adds_samples_is_left_alone() -> None:
+def test_an_upsampling_that_adds_samples_stays() -> None:
     assert in_stretches(_vocoder(helper.make_node("ConvTranspose", ["x", "up"], ["y"], strides=[1, 4]))) == 0

@@ -16,7 +16,9 @@ from tests.unit.export_models.voices.pictures import model, run, same
     ],
     ids=["two strides", "cut at the end", "three strides", "one stride"],
 )
-def test_it_gives_the_same_at_any_length(length: int, size: int, attributes: dict[str, list[int]]) -> None:
+def test_a_transposed_convolution_gives_the_same_at_any_length(
+    length: int, size: int, attributes: dict[str, list[int]]
+) -> None:
     weights = {"w": (16, 32, 1, size), "b": (32,)}
     graph = model([helper.make_node("ConvTranspose", ["x", "w", "b"], ["y"], **attributes)], weights, ["y"])
     before = run(graph, length)
@@ -36,6 +38,6 @@ def test_it_gives_the_same_at_any_length(length: int, size: int, attributes: dic
     ],
     ids=["no whole strides", "longer", "groups", "samples added", "gaps"],
 )
-def test_others_are_left_alone(attributes: dict[str, object], shape: tuple[int, ...]) -> None:
+def test_other_transposed_convolutions_stay(attributes: dict[str, object], shape: tuple[int, ...]) -> None:
     node = helper.make_node("ConvTranspose", ["x", "w"], ["y"], **attributes)
     assert interleaved(model([node], {"w": shape}, ["y"])) == 0

@@ -1,4 +1,4 @@
-"""Whisper base in ``transformers``, and a recording of a person as what it is given."""
+"""Whisper base in ``transformers``, and a recording of a person as its input."""
 
 from typing import Any
 
@@ -32,3 +32,9 @@ def encoded(checkpoint: Any, features: NDArray[np.float32]) -> NDArray[np.float3
     with torch.inference_mode():
         found: NDArray[np.float32] = checkpoint.model.encoder(torch.from_numpy(features))[0].numpy()
     return found
+
+
+@pytest.fixture(autouse=True)
+def _one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests run beside each other."""
+    monkeypatch.setattr("scripts.export_models.whisper.checks.processors", lambda: 1)

@@ -1,4 +1,4 @@
-"""What an exported Whisper is held to, and that graphs which are wrong by little do not pass."""
+"""The comparison of an exported Whisper, which slightly wrong graphs do not pass."""
 
 import shutil
 from collections.abc import Callable
@@ -35,7 +35,7 @@ def copied(exported: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def few_windows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two windows, of which the original takes some seconds each; one for graphs that hear what nobody says."""
+    """Two windows, since the original takes seconds for each; one for wrong graphs, which write long texts."""
     first, *_, last = spoken_windows(30.0)
     some = [first] if "chosen" in request.fixturenames else [first, last]
     monkeypatch.setattr(checks, "spoken_windows", lambda _: some)
@@ -65,7 +65,7 @@ def _is_scale(array: NDArray[Any]) -> bool:
     return array.dtype == np.float32 and array.ndim == 2 and array.shape[0] > array.shape[1] == 1
 
 
-def test_a_right_graph_passes(exported: Path) -> None:
+def test_a_correct_graph_passes(exported: Path) -> None:
     encoder, more, unlike = _compared(exported)
     assert (encoder.passed, more.passed, unlike.passed) == (True, True, True)
     assert encoder.difference == pytest.approx(0.97, abs=0.12)
@@ -80,20 +80,20 @@ def test_a_right_graph_passes(exported: Path) -> None:
     ],
     ids=["weights of 7 bits", "one layer's rows moved", "one layer without scales"],
 )
-def test_a_graph_that_is_a_little_wrong_does_not_pass(
+def test_a_slightly_wrong_graph_fails(
     copied: Path, chosen: Callable[[NDArray[Any]], bool], change: Change, most: int
 ) -> None:
     _changed(copied, "encoder", chosen, change, most)
     assert not _compared(copied)[0].passed
 
 
-def test_a_decoder_that_hears_other_words_does_not_pass(copied: Path) -> None:
+def test_a_decoder_that_writes_other_words_fails(copied: Path) -> None:
     """Its token embedding is read a row too late."""
     _changed(copied, "decoder", lambda array: array.shape == (51_865, 512), lambda rows: np.roll(rows, 1, axis=0), 1)
     assert not _compared(copied)[1].passed
 
 
-def test_float16_is_compared_on_a_processor_and_not_passed_for_cuda(tmp_path: Path) -> None:
+def test_float16_is_compared_on_a_processor_and_not_checked_on_cuda(tmp_path: Path) -> None:
     export.convert(whisper_base(), tmp_path / "float16", "float16")
     encoder, more, unlike, cuda = _compared(tmp_path / "float16", "float16")
     assert (encoder.passed, more.passed, unlike.difference) == (True, True, 0)
@@ -101,7 +101,7 @@ def test_float16_is_compared_on_a_processor_and_not_passed_for_cuda(tmp_path: Pa
     assert "never on CUDA" in cuda.what
 
 
-def test_every_recording_is_in_a_window_of_its_language_and_no_window_is_too_long() -> None:
+def test_every_recording_is_in_a_window_of_its_language_and_no_window_is_over_30_seconds() -> None:
     windows = spoken_windows(30.0)
     assert max(len(window.audio) for window in windows) <= 30 * 16_000
     assert len(windows) < 15
@@ -109,7 +109,7 @@ def test_every_recording_is_in_a_window_of_its_language_and_no_window_is_too_lon
         assert any(recording.text in window.text for window in windows if window.language == recording.language)
 
 
-def test_rounding_takes_no_second_copy_of_an_encoders_weights_and_ends_with_its_block() -> None:
+def test_weights_are_rounded_only_while_their_layer_computes() -> None:
     layer = torch.nn.Linear(2, 1, bias=False)
     layer.weight.data = torch.tensor([[127.0, 50.4]])
     given = torch.tensor([[127.0, 3.3]])
@@ -131,7 +131,7 @@ def test_rounding_takes_no_second_copy_of_an_encoders_weights_and_ends_with_its_
         ([""], [""], 0),
     ],
 )
-def test_words_are_counted_wrong_that_must_be_put_in_taken_out_or_changed(
+def test_the_word_error_counts_inserted_removed_and_replaced_words(
     wanted: list[str], found: list[str], errors: float
 ) -> None:
     assert checks._word_error([each.split() for each in wanted], [each.split() for each in found]) == errors

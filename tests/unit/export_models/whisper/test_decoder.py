@@ -1,4 +1,4 @@
-"""The decoder's graph beside ``transformers``, with the same keys and values of a window."""
+"""The decoder's graph compared with ``transformers``, with the same keys and values of a window."""
 
 import json
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ Float = NDArray[np.float32]
 
 
 class Decoding:
-    """A decoder that computes in float32, and the window that it hears."""
+    """A decoder in float32, and its window."""
 
     def __init__(self, checkpoint: Any, encoded: Float) -> None:
         graph = whisper_decoder(checkpoint.config, checkpoint.model.state_dict(), HEADS)
@@ -34,19 +34,19 @@ class Decoding:
         self.begin()
 
     def begin(self, windows: int = 1) -> None:
-        self._request, self._told, self._windows = self._compiled.create_infer_request(), 0, windows
+        self._request, self._past, self._windows = self._compiled.create_infer_request(), 0, windows
 
     def step(self, tokens: Sequence[Sequence[int]], parents: Sequence[int], bias: Float | None = None) -> Any:
         new = len(tokens[0])
         given = {
             "tokens": np.array(tokens, np.int32),
             "parents": np.array(parents, np.int32),
-            "positions": np.arange(self._told, self._told + new, dtype=np.int32),
-            "mask": np.triu(np.full((new, self._told + new), -1e9, np.float32), self._told + 1),
+            "positions": np.arange(self._past, self._past + new, dtype=np.int32),
+            "mask": np.triu(np.full((new, self._past + new), -1e9, np.float32), self._past + 1),
             "bias": np.zeros(self._vocabulary, np.float32) if bias is None else bias,
         }
         attended = {name: np.repeat(array, self._windows, axis=0) for name, array in self._attended.items()}
-        self._told += new
+        self._past += new
         return {port.any_name: array for port, array in self._request.infer({**given, **attended}).items()}
 
 
@@ -86,7 +86,7 @@ def test_the_next_token_is_scored_as_by_the_original(checkpoint: Any, encoded: F
     assert _apart(ours, _original(checkpoint, encoded, ENGLISH).logits[0, -1].numpy()) < 0.1
 
 
-def test_tokens_one_by_one_are_scored_as_all_at_once(decoding: Decoding) -> None:
+def test_tokens_one_by_one_have_the_scores_of_all_at_once(decoding: Decoding) -> None:
     decoding.begin()
     (together,) = decoding.step([ENGLISH], [0])["logits"]
     decoding.begin()
@@ -94,7 +94,7 @@ def test_tokens_one_by_one_are_scored_as_all_at_once(decoding: Decoding) -> None
     assert _apart(alone, together) < 0.06
 
 
-def test_a_row_goes_on_from_its_parent(decoding: Decoding) -> None:
+def test_a_row_continues_its_parent(decoding: Decoding) -> None:
     decoding.begin()
     decoding.step([ENGLISH[:-1], FRENCH[:-1]], [0, 1])
     crossed = decoding.step([FRENCH[-1:], ENGLISH[-1:]], [1, 0])["logits"]
@@ -103,8 +103,8 @@ def test_a_row_goes_on_from_its_parent(decoding: Decoding) -> None:
         assert _apart(ours, decoding.step([tokens], [0])["logits"][0]) < 0.06
 
 
-def test_rows_lie_side_by_side_for_each_window(decoding: Decoding) -> None:
-    """Of two windows that are the same, two rows each."""
+def test_each_window_has_its_rows_next_to_each_other(decoding: Decoding) -> None:
+    """Two equal windows with two rows each."""
     decoding.begin(windows=2)
     four = decoding.step([ENGLISH, FRENCH, FRENCH, ENGLISH], [0, 1, 2, 3])["logits"]
     decoding.begin()
@@ -113,7 +113,7 @@ def test_rows_lie_side_by_side_for_each_window(decoding: Decoding) -> None:
         assert _apart(ours, wanted) < 0.06
 
 
-def test_the_likeliest_tokens_are_those_of_the_logits_with_the_bias(checkpoint: Any, decoding: Decoding) -> None:
+def test_the_candidates_are_the_highest_logits_with_the_bias(checkpoint: Any, decoding: Decoding) -> None:
     bias = np.zeros(checkpoint.config.vocab_size, np.float32)
     bias[::2] = -np.inf
     decoding.begin()

@@ -9,7 +9,6 @@ from safetensors.torch import load_file, save_file
 from client.recordings import recordings
 from scripts.export_models.checkpoints import SourceError
 from scripts.export_models.parity import Check
-from scripts.export_models.progress import SILENT
 from scripts.export_models.ways import first_that_passes
 from scripts.export_models.whisper import checks
 from scripts.export_models.whisper import export as whisper_export
@@ -32,7 +31,7 @@ def test_the_ways_of_each_precision_are_in_order(precision: str, names: list[str
 
 
 @pytest.mark.parametrize(("way", "graphs"), [(0, True), (1, False), (2, False)])
-def test_the_first_way_alone_has_graphs(
+def test_only_the_first_way_writes_graphs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: int, graphs: bool
 ) -> None:
     monkeypatch.setattr(checks, "compare", lambda *_: [])
@@ -42,7 +41,7 @@ def test_the_first_way_alone_has_graphs(
     assert (tmp_path / "whisper" / "model.bin").is_file() is not graphs
 
 
-def test_nothing_is_left_of_the_way_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_way_removes_the_files_of_the_previous_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "compare", lambda *_: [Check("", "", 0.0, 0.0)])
     (tmp_path / "whisper").mkdir()
     (tmp_path / "whisper" / "encoder.xml").touch()
@@ -56,14 +55,14 @@ def _settings(source: Path, target: Path, graphs: bool = True) -> dict[str, Any]
     return settings
 
 
-def test_what_the_recognizer_must_know_of_a_checkpoint_is_written_down(tmp_path: Path) -> None:
+def test_the_settings_of_a_checkpoint_are_written(tmp_path: Path) -> None:
     settings = _settings(whisper_base(), tmp_path)
     assert (settings["window_seconds"], settings["mel_bins"], settings["max_target_positions"]) == (30, 80, 448)
     assert (len(settings["languages"]), settings["suppressed_first"]) == (99, [220, 50257])
     assert settings["alignment_heads"] == [[3, 1], [4, 2], [4, 3], [4, 7], [5, 1], [5, 2], [5, 4], [5, 6]]
 
 
-def test_a_checkpoint_without_alignment_heads_has_those_of_its_later_layers(tmp_path: Path) -> None:
+def test_without_alignment_heads_those_of_the_later_layers_are_taken(tmp_path: Path) -> None:
     source = shutil.copytree(whisper_base(), tmp_path / "checkpoint")
     generation = json.loads((source / "generation_config.json").read_text(encoding="utf-8"))
     del generation["alignment_heads"]
@@ -72,7 +71,7 @@ def test_a_checkpoint_without_alignment_heads_has_those_of_its_later_layers(tmp_
     assert heads == [[layer, head] for layer in (3, 4, 5) for head in range(8)]
 
 
-def test_a_checkpoint_whose_languages_nobody_could_detect_is_refused(tmp_path: Path) -> None:
+def test_a_checkpoint_that_could_not_detect_languages_is_refused(tmp_path: Path) -> None:
     source = shutil.copytree(whisper_base(), tmp_path / "checkpoint")
     tokenizer = json.loads((source / "tokenizer.json").read_text(encoding="utf-8"))
     vocabulary = tokenizer["model"]["vocab"]
@@ -103,12 +102,12 @@ def _spoiled_by_int8(folder: Path, longest: int = 64) -> Path:
     return source
 
 
-def test_a_whisper_that_int8_spoils_is_exported_in_fp32(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_whisper_that_fails_in_int8_is_exported_in_fp32(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spoken = min(recordings(), key=lambda each: len(each.samples()))
     window = Spoken(spoken.language, spoken.text, spoken.samples())
     monkeypatch.setattr(checks, "spoken_windows", lambda _: [window])
     ways = whisper_export.ways("whisper_turbo", _spoiled_by_int8(tmp_path / "source"), tmp_path / "out", "auto")
-    exported = first_that_passes(ways, SILENT)
+    exported = first_that_passes(ways)
     assert exported.way == "fp32"
     assert [reason.partition(": ")[0] for reason in exported.skipped] == ["int8", "int8 by CTranslate2"]
     assert all("more words wrong than the original's is " in reason for reason in exported.skipped)

@@ -1,1 +1,0 @@
-"""A running product on a GPU, verified and measured."""

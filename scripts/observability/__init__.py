@@ -1,1 +1,0 @@
-"""The dashboard, and what its queries answer on the running product."""
