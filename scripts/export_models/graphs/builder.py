@@ -76,7 +76,8 @@ class Graph:
         one = helper.make_tensor("value", TensorProto.INT64, [1], [1])
         blank = self.op("ConstantOfShape", total, value=zero)
         steps = self.op("ConstantOfShape", self.op("Shape", later), value=one)
-        edges = self.op("ScatterElements", blank, later, steps, axis=0, reduction="add")
+        # No reduction: begins differ, and on CUDA ONNX Runtime adds INT64 as floating point (onnxruntime issue 32061).
+        edges = self.op("ScatterElements", blank, later, steps, axis=0)
         return self.op("CumSum", edges, self.constant(0))
 
     def collect(self, hint: str, count: str, build: "Callable[[Graph, str], str]", axis: int = 0) -> str:
