@@ -40,7 +40,6 @@ _UNREAD = (
     "**/*.[achs]",
     "**/*.py[ix]",
     "**/*.pxd",
-    "**/*.map",
 )
 # Encoders of video: no video is ever made, and the first two are under the GPL.
 _UNCALLED = ("libx264-*", "libx265-*", "libSvtAv1Enc-*")

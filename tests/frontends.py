@@ -60,12 +60,14 @@ def prepare(folder: Path, database: str = "", /, **settings: object) -> dict[str
 
 
 @contextmanager
-def running(environ: dict[str, str], *arguments: str, within: Sequence[str] = ()) -> Iterator[Frontend]:
+def running(
+    environ: dict[str, str], *arguments: str, within: Sequence[str] = (), stderr: int | None = None
+) -> Iterator[Frontend]:
     """Start one with these settings, on a free port, and stop it after; ``within`` is a command that runs another."""
     settings = named(JWT_SECRET=JWT_SECRET, PORT=0, LOG_LEVEL="ERROR") | environ
     command = [*within, sys.executable, "-m", "tests.fake_frontend", *arguments]
     with subprocess.Popen(
-        command, cwd=ROOT, env={**os.environ, **settings}, stdout=subprocess.PIPE, text=True
+        command, cwd=ROOT, env={**os.environ, **settings}, stdout=subprocess.PIPE, stderr=stderr, text=True
     ) as process:
         assert process.stdout is not None
         try:

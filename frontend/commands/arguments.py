@@ -21,8 +21,8 @@ def argument(parse: Callable[[str], _Value]) -> Callable[[str], _Value]:
     return parsed
 
 
-def positive(text: str, most: int = MOST_REQUESTS) -> int:
-    """A whole number from 1 to ``most``."""
-    if not (text.isascii() and text.isdecimal()) or not 1 <= int(text) <= most:
-        raise argparse.ArgumentTypeError(f"{text!r}: must be an integer from 1 to {most}")
+def positive(text: str) -> int:
+    """A whole number from 1 to a billion."""
+    if not (text.isascii() and text.isdecimal()) or not 1 <= int(text) <= MOST_REQUESTS:
+        raise argparse.ArgumentTypeError(f"{text!r}: must be an integer from 1 to {MOST_REQUESTS}")
     return int(text)

@@ -31,6 +31,8 @@ from scripts.export_models.text.promised import PROMISES, check_promise
 HUB_ADDRESS = "https://huggingface.co"
 # The longest wait for the hub's first answer.
 _HUB_SECONDS = 10
+# The hub's client gives unfinished downloads these names.
+_UNFINISHED = "*.incomplete"
 
 
 class Source(Protocol):
@@ -100,11 +102,6 @@ def _digest(path: Path, etag: str) -> str:
         return hashlib.file_digest(file, lambda: digest).hexdigest()
 
 
-def _arrived(folder: Path) -> int:
-    """Bytes of unfinished downloads into ``folder``."""
-    return bytes_in(folder, "*.incomplete")
-
-
 class HubSource:
     """Downloads from a model hub; ``address`` may name a mirror (``HF_ENDPOINT``)."""
 
@@ -165,7 +162,7 @@ class HubSource:
             except HfHubHTTPError:
                 raise
             except OSError:
-                before, arrived = arrived, _arrived(folder)
+                before, arrived = arrived, bytes_in(folder, _UNFINISHED)
                 if arrived <= before:
                     raise
 
@@ -177,7 +174,7 @@ class HubSource:
             url = hf_hub_url(checkpoint.repository, file, revision=checkpoint.revision, endpoint=self._address)
             expected = get_hf_file_metadata(url, endpoint=self._address)
             size = expected.size or 1
-            with self._progress.downloading(f"{file} ({in_words(size)})", size, lambda: _arrived(folder)):
+            with self._progress.downloading(f"{file} ({in_words(size)})", size, lambda: bytes_in(folder, _UNFINISHED)):
                 path = self._downloaded(checkpoint, file, folder)
         except EntryNotFoundError:
             raise SourceError(f"{checkpoint.repository} has no file {file} at its pinned revision") from None

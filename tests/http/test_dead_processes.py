@@ -39,7 +39,7 @@ pytestmark = pytest.mark.settings(audio_workers=1, text_workers=1, threads=1, qu
     ("asks", "function"),
     [
         (_audio, "frontend.operations.transcription.pipeline.prepare"),
-        (_speech, "frontend.operations.speech.pipeline.phonemize_first"),
+        (_speech, "frontend.operations.speech.pipeline.phonemize"),
         (_json, "frontend.http.json.convert"),
     ],
 )
@@ -54,7 +54,7 @@ async def test_a_request_that_kills_two_processes_is_502_with_retry_after(
 @pytest.fixture
 def dead(monkeypatch: pytest.MonkeyPatch) -> None:
     """Processes for text die as they start."""
-    monkeypatch.setattr("frontend.app.load_phonemizer", die)
+    monkeypatch.setattr("frontend.parts.load_phonemizer", die)
     # The end of the frontend waits for this too.
     monkeypatch.setattr("frontend.processes.offload._START_SECONDS", 1.0)
 

@@ -132,7 +132,7 @@ async def test_a_request_has_more_time_for_more_audio(
         assert (await transcribe(client, LONG)).status == status
 
 
-@pytest.mark.settings(request_seconds=11.0, audio_second_seconds=0.0)
+@pytest.mark.settings(request_seconds=8.0, audio_second_seconds=0.0)
 async def test_work_that_would_end_after_the_deadline_is_refused_before_it_begins(
     client: Client, triton: FakeTriton
 ) -> None:

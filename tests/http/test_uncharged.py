@@ -72,10 +72,12 @@ def _raised(error: Callable[[], Exception]) -> Sends:
     return send
 
 
-SENDS: dict[str, Sends] = {
+BY_HAND: dict[str, Sends] = {
     "a stream": _stream,
     "by hand": _whole_by_hand,
     "without its bill": _without_bill,
+}
+RETURNED: dict[str, Sends] = {
     "let go": _let_go,
     "whole": _returned(lambda: web.Response(body=_SECRET)),
     "unprepared": _returned(web.StreamResponse),
@@ -115,11 +117,18 @@ async def _call(client: Client) -> tuple[int, bytes]:
         return answer.status, await answer.read()
 
 
-@pytest.mark.parametrize("client", SENDS.values(), ids=SENDS, indirect=True)
-async def test_an_answer_without_a_charge_is_not_sent(client: Client, settings: Settings) -> None:
+@pytest.mark.parametrize("client", BY_HAND.values(), ids=BY_HAND, indirect=True)
+async def test_an_answer_that_is_sent_without_a_charge_breaks_off(client: Client, settings: Settings) -> None:
     with contextlib.suppress(ServerDisconnectedError):
         status, body = await _call(client)
         assert (status, _SECRET in body) == (500, False)
+    assert len(await charges(client, settings)) == 0
+
+
+@pytest.mark.parametrize("client", RETURNED.values(), ids=RETURNED, indirect=True)
+async def test_an_answer_that_is_returned_without_a_charge_is_500(client: Client, settings: Settings) -> None:
+    status, body = await _call(client)
+    assert (status, _SECRET in body) == (500, False)
     assert len(await charges(client, settings)) == 0
 
 

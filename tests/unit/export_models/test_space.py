@@ -30,8 +30,8 @@ def test_downloads_and_exports_on_two_disks_are_not_added_up(tmp_path: Path) -> 
 
 
 def test_only_the_hub_is_downloaded_from_and_only_a_whisper_takes_scratch(tmp_path: Path) -> None:
-    def what(source: str, its: dict[Checkpoint, int]) -> list[str]:
-        return [need.what for need in space.needs(source, its, tmp_path, tmp_path)]
+    def what(source: str, sizes: dict[Checkpoint, int]) -> list[str]:
+        return [need.what for need in space.needs(source, sizes, tmp_path, tmp_path)]
 
     assert what("folder", {EMBEDDER: 1}) == ["exports"]
     assert what("folder", {WHISPER_TURBO: 1}) == ["exports", "scratch"]

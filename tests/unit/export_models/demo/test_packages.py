@@ -1,4 +1,4 @@
-"""Packages of the index: small wheels in a folder that pip is told to take them from."""
+"""Downloads of packages: small wheels in a folder where pip finds them."""
 
 import hashlib
 import threading
@@ -26,10 +26,10 @@ def _wheel(index: Path, name: str, file: str, content: bytes) -> Package:
     path = index / f"{name}-1.0.0-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as wheel:
         wheel.writestr(f"{name}/data/{file}", content)
-        its = f"{name}-1.0.0.dist-info"
-        wheel.writestr(f"{its}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0.0\n")
-        wheel.writestr(f"{its}/WHEEL", "Wheel-Version: 1.0\nGenerator: us\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        wheel.writestr(f"{its}/RECORD", "")
+        info = f"{name}-1.0.0.dist-info"
+        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0.0\n")
+        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: us\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{info}/RECORD", "")
     return Package(f"{name.replace('_', '-')}==1.0.0", _sha256(path.read_bytes()), path.stat().st_size)
 
 
@@ -125,8 +125,10 @@ def test_parts_in_another_order_are_not_taken(published: Published, tmp_path: Pa
 
 def test_files_made_of_the_published_ones_replace_them(published: Published, tmp_path: Path) -> None:
     made = {"model.safetensors": _sha256(WHOLE)}
-    its = replace(published, made=made, make=lambda folder: (folder / "model.bin").rename(folder / "model.safetensors"))
-    packages.fetch(its, tmp_path / "model")
+    changed = replace(
+        published, made=made, make=lambda folder: (folder / "model.bin").rename(folder / "model.safetensors")
+    )
+    packages.fetch(changed, tmp_path / "model")
     assert [path.name for path in (tmp_path / "model").iterdir()] == ["model.safetensors"]
 
 
@@ -145,8 +147,8 @@ def test_files_of_this_repository_are_put_beside_the_published_ones(published: P
 
 def test_of_two_fetches_at_once_only_one_downloads(published: Published, tmp_path: Path) -> None:
     made: list[Path] = []
-    its = replace(published, make=made.append)
-    both = [threading.Thread(target=packages.fetch, args=(its, tmp_path / "model")) for _ in range(2)]
+    counting = replace(published, make=made.append)
+    both = [threading.Thread(target=packages.fetch, args=(counting, tmp_path / "model")) for _ in range(2)]
     for thread in both:
         thread.start()
     for thread in both:

@@ -19,11 +19,11 @@ def _run(g: Graph, outputs: list[str], rows: NDArray[np.float32]) -> list[NDArra
 def _quantised(rows: NDArray[np.float32], zero_point: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """The whole numbers and the scale of each token as the graph gives them, FP32."""
     g = Graph()
-    its = quantise_tokens(g, "x", zero_point)
-    g.op("Identity", its.values, output="numbers")
-    g.op("Identity", its.abs_max, output="scales")
+    tokens = quantise_tokens(g, "x", zero_point)
+    g.op("Identity", tokens.values, output="numbers")
+    g.op("Identity", tokens.abs_max, output="scales")
     numbers, scales = _run(g, ["numbers", "scales"], rows)
-    return (numbers - its.offset) * (255 - zero_point), scales / (255 - zero_point)
+    return (numbers - tokens.offset) * (255 - zero_point), scales / (255 - zero_point)
 
 
 RANGES = [(-1.0, 3.0), (-3.0, 1.0), (-0.001, 0.002), (0.5, 8.0), (-8.0, -0.5)]

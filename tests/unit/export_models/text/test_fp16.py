@@ -34,8 +34,8 @@ def _failed(model: onnx.ModelProto, original: Any, folder: Path) -> list[str]:
 def _scaled(factor: float, name: str = "") -> Any:
     original = xlmr()
     with torch.no_grad():
-        for its, parameter in original.named_parameters():
-            if name in its:
+        for each, parameter in original.named_parameters():
+            if name in each:
                 parameter.mul_(factor)
     return original
 
