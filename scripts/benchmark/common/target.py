@@ -27,16 +27,11 @@ class Target:
 
 
 @contextmanager
-def own_product(
-    repository: Path = REPOSITORY, config: str = "", variables: Mapping[str, str] = MappingProxyType({})
-) -> Iterator[Target]:
-    """Start the product as ``make run`` does, with a new database and without rate limits.
-
-    ``config`` adds to its settings, ``variables`` to its environment.
-    """
+def own_product(repository: Path = REPOSITORY, variables: Mapping[str, str] = MappingProxyType({})) -> Iterator[Target]:
+    """Start the product as ``make run`` does, with a new database, without rate limits, with more ``variables``."""
     with tempfile.TemporaryDirectory(prefix="quartet-bench-") as folder:
         limits = "\n".join(f"{name} = 1_000_000_000" for name in LIMITS)
-        (Path(folder) / "quartet.toml").write_text(f"[limits]\n{limits}\n{config}", encoding="utf-8")
+        (Path(folder) / "quartet.toml").write_text(f"[limits]\n{limits}\n", encoding="utf-8")
         database = f"sqlite:///{folder}/quartet.sqlite3"
         own = {CONFIG_FILE: f"{folder}/quartet.toml", f"{PREFIX}DATABASE": database}
         own |= {f"{PREFIX}USAGE_FOLDER": f"{folder}/usage", f"{PREFIX}LOG_LEVEL": "WARNING"}
