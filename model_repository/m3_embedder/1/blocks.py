@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 # Tokens per block. Fewer do not fill the matrix units, and more do not fit in the caches.
 _TOKENS = 768
-# Most places per token of the padded batch, in which attention has a row per text, as long as the longest.
+# The most places of the padded batch per token. Attention has a row per text, each as long as the longest text.
 _PLACES = 2
 
 

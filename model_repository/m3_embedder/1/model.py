@@ -1,4 +1,4 @@
-"""Triton's Python model for texts on a processor: packed token ids to rows. ``texts`` does the work.
+"""Triton's Python model for texts on a processor: packed token ids to rows. ``texts.py`` does the work.
 
 A request has all its texts in one row: ``input_ids``, the token ids of all texts end to end, and ``lengths``.
 """

@@ -25,9 +25,7 @@ Wanted = Callable[[NDArray[np.int64]], bool]
 
 
 def _unlike(lengths: Sequence[int]) -> list[int]:
-    """Lengths of a few short texts for which no tensor of the graph has the same shape as for ``lengths``: another
-    number of texts, of tokens and of places in the padded batch.
-    """
+    """Lengths of a few short texts that have other numbers of texts, tokens and places than ``lengths``."""
     if len(lengths) > 1:
         return [1]
     return [1, 1] if lengths[0] > 2 * _PLACES else [12, 12, 12]

@@ -36,10 +36,10 @@ def _smoothed(rows: Float) -> Float:
 
 def _median_of_7(given: list[Float]) -> Float:
     """The median of seven arrays, element by element (Devillard, Fast median search, 1998)."""
-    its = list(given)
+    ordered = list(given)
     for low, high in ((0, 5), (0, 3), (1, 6), (2, 4), (0, 1), (3, 5), (2, 6), (2, 3), (3, 6), (4, 5), (1, 4), (1, 3)):
-        its[low], its[high] = np.minimum(its[low], its[high]), np.maximum(its[low], its[high])
-    return np.minimum(its[3], its[4])
+        ordered[low], ordered[high] = np.minimum(ordered[low], ordered[high]), np.maximum(ordered[low], ordered[high])
+    return np.minimum(ordered[3], ordered[4])
 
 
 def _best_path(gain: Float) -> NDArray[np.float64]:

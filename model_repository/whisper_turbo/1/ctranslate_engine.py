@@ -78,10 +78,10 @@ class CTranslateEngine:
     ) -> list[Aligned]:
         # CTranslate2 appends the no-timestamps token itself, and counts frames of features.
         frames = [2 * max(1, round(end * _FRAMES_PER_SECOND)) for end in seconds]
-        results = self._model.align(_stack(windows), task[:-1], [its.tokens for its in decoded], frames)
+        results = self._model.align(_stack(windows), task[:-1], [text.tokens for text in decoded], frames)
         return [
-            Aligned(_starts(result.alignments, len(its.tokens)), result.text_token_probs)
-            for result, its in zip(results, decoded, strict=True)
+            Aligned(_starts(result.alignments, len(text.tokens)), result.text_token_probs)
+            for result, text in zip(results, decoded, strict=True)
         ]
 
 

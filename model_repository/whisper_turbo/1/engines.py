@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Float = NDArray[np.float32]
-# Of the encoder's output.
+# Seconds per frame of the encoder's output.
 SECONDS_PER_FRAME = 0.02
 
 
@@ -53,7 +53,7 @@ class Engine(Protocol):
 
     # Whether windows are encoded faster together than one by one.
     encodes_together: bool
-    # Most windows that it decodes together.
+    # The most windows that it decodes together.
     decodes_together: int
 
     def encode(self, features: Float) -> list[Encoded]:

@@ -61,8 +61,8 @@ class LogMel:
 
         This is the Fourier transform of real, windowed frames in single precision: NumPy's works in double precision
         and takes twice as long. The cosines of a real transform are the same forwards and backwards, and those of bin
-        200 - k are those of bin k with every second one negated: folded both ways, it is four small matrix products
-        (the first two steps of a real decimation in time).
+        200 - k equal those of bin k with every second one negated. Folded both ways, the transform is four small matrix
+        products (the first two steps of a real decimation in time).
         """
         middle = _FFT // 2
         ahead = (frames[:, 2:middle:2], frames[:, 1:middle:2])

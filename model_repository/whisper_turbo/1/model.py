@@ -1,4 +1,4 @@
-"""Triton's Python model for Whisper: tensors to windows, transcripts to tensors. ``recognizer`` does the work."""
+"""Triton's Python model for Whisper: tensors to windows, transcripts to tensors. ``recognizer.py`` does the work."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import triton_python_backend_utils as pb_utils
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 # CTranslate2's threads synchronise some hundred times per token. By default they sleep in between, which costs a
-# quarter of decoding: let them spin for a fraction of a millisecond first. OpenMP reads this when it is loaded.
+# quarter of decoding time. Let them spin for a fraction of a millisecond first. OpenMP reads this when it is loaded.
 os.environ.setdefault("OMP_WAIT_POLICY", "active")
 os.environ.setdefault("GOMP_SPINCOUNT", "30000")
 

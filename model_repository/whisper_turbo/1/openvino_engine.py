@@ -17,7 +17,7 @@ from tokens import Tokens
 _BEST_OF = 5
 _FIRST_FRAMES = 50
 _NEVER = np.float32(-np.inf)
-# Most bytes of keys and values of windows that are decoded together.
+# The most bytes that the keys and values of windows decoded together may take.
 _MOST_BYTES = 512_000_000
 
 
@@ -82,19 +82,19 @@ class OpenVinoEngine:
         task = self._decoder.step([prompt[heard:] for prompt in prompts], rows, self._first)
         search_together(self._decoder, searches, width, task, most, self._later)
         queries = np.concatenate([start.queries[:, :, -1:], task.queries], axis=2)
-        its = zip(searches, silent, queries, strict=True)
-        return [self._decoded(search.best(), silence, before) for search, silence, before in its]
+        windows_found = zip(searches, silent, queries, strict=True)
+        return [self._decoded(search.best(), silence, before) for search, silence, before in windows_found]
 
     def _decoded(self, best: Hypothesis, no_speech_prob: float, task: Float) -> Decoded:
         path = best.path()
-        spoken = [its for its in path if its.token != self._tokens.end]
+        spoken = [hypothesis for hypothesis in path if hypothesis.token != self._tokens.end]
         # The query of a token is in the next hypothesis.
-        queries = [its.queries for its in path[1:] if its.queries is not None]
+        queries = [hypothesis.queries for hypothesis in path[1:] if hypothesis.queries is not None]
         return Decoded(
-            [its.token for its in spoken],
+            [hypothesis.token for hypothesis in spoken],
             best.total,
             no_speech_prob,
-            [float(np.exp(its.logprob)) for its in spoken],
+            [float(np.exp(hypothesis.logprob)) for hypothesis in spoken],
             np.concatenate([task, *queries], axis=1),
         )
 
@@ -102,8 +102,8 @@ class OpenVinoEngine:
         self, windows: Sequence[Encoded], task: list[int], decoded: Sequence[Decoded], seconds: Sequence[float]
     ) -> list[Aligned]:
         return [
-            self._aligned(window, len(task), its, max(1, round(end / SECONDS_PER_FRAME)))
-            for window, its, end in zip(windows, decoded, seconds, strict=True)
+            self._aligned(window, len(task), text, max(1, round(end / SECONDS_PER_FRAME)))
+            for window, text, end in zip(windows, decoded, seconds, strict=True)
         ]
 
     def _aligned(self, window: Encoded, task: int, decoded: Decoded, frames: int) -> Aligned:
@@ -159,7 +159,7 @@ class _Decoder:
         answer = self._request.infer(given, share_inputs=True, share_outputs=True)
         self._decoded_tokens += new
         scores, candidates, log_sum = (answer[name] for name in ("scores", "candidates", "log_sum"))
-        # The next step overwrites all outputs, but the queries are needed at the end.
+        # The next step overwrites all outputs, but the queries are still needed after the last step.
         return Step(answer["logits"], scores, candidates, log_sum, answer["queries"].copy(), bias)
 
 

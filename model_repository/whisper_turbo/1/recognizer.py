@@ -23,7 +23,7 @@ from transcript import decode_pieces, place_words, unheard
 from windows import Attempt, InvalidWindowError, Job, Transcript, Window
 
 _FALLBACK_TEMPERATURES = (0.2, 0.4, 0.6, 0.8, 1.0)
-# A window is decoded in each language of at least this probability, up to a maximum number.
+# A window is decoded in each language of at least this probability, and in at most so many.
 _LIKELY_LANGUAGE = 0.05
 _MOST_LANGUAGES = 3
 _TOKENS_PER_SECOND = 25
@@ -93,11 +93,11 @@ class Recognizer:
 
     def _recognized(self, windows: Sequence[Window]) -> list[Job]:
         in_languages = self._in_languages(self._encoded(windows))
-        for job in (job for its in in_languages for job in its):
+        for job in (job for group in in_languages for job in group):
             earlier = self._tokens.earlier(job.window.prompt, self._context // 2)
             job.prompt = earlier + self._tokens.task(job.language)
-        self._decode([job for its in in_languages for job in its], lambda job: job.window.sampling_temperature)
-        jobs = [max(its, key=lambda job: job.logprob_with_language) for its in in_languages]
+        self._decode([job for group in in_languages for job in group], lambda job: job.window.sampling_temperature)
+        jobs = [max(group, key=lambda job: job.logprob_with_language) for group in in_languages]
         for temperature in _FALLBACK_TEMPERATURES:
             self._decode([job for job in jobs if job.doubtful], partial(_always, temperature))
         self._place_words([job for job in jobs if not job.best.silent])
@@ -107,14 +107,14 @@ class Recognizer:
         features = [self._log_mel(window.audio, self._window_samples)[None] for window in windows]
         batches = [np.concatenate(features)] if self._engine.encodes_together else features
         encoded = [each for batch in batches for each in self._engine.encode(batch)]
-        return [Job(window, its, window.language) for window, its in zip(windows, encoded, strict=True)]
+        return [Job(window, output, window.language) for window, output in zip(windows, encoded, strict=True)]
 
     def _in_languages(self, jobs: Sequence[Job]) -> list[list[Job]]:
         """For each job, a job per likely language; the transcripts show which one is right."""
         found = {id(job): [job] for job in jobs}
         for batch in self._batches([job for job in jobs if not job.language], lambda _: None):
             for job, ranking in zip(batch, self._engine.languages([job.encoded for job in batch]), strict=True):
-                likely = [(token, its) for token, its in ranking.items() if its >= _LIKELY_LANGUAGE][:_MOST_LANGUAGES]
+                likely = [pair for pair in ranking.items() if pair[1] >= _LIKELY_LANGUAGE][:_MOST_LANGUAGES]
                 found[id(job)] = [
                     Job(job.window, job.encoded, self._tokens.language_of(token), math.log(probability))
                     for token, probability in likely or list(ranking.items())[:1]
@@ -122,7 +122,7 @@ class Recognizer:
         return [found[id(job)] for job in jobs]
 
     def _batches(self, jobs: Iterable[Job], alike: Callable[[Job], Hashable]) -> Iterator[list[Job]]:
-        """Jobs that the engine can take together."""
+        """Groups of jobs that are ``alike`` and that the engine can decode together."""
         groups: dict[Hashable, list[Job]] = defaultdict(list)
         for job in jobs:
             groups[alike(job)].append(job)
@@ -134,11 +134,11 @@ class Recognizer:
             most = self._most_tokens(max(job.seconds for job in batch), len(batch[0].prompt))
             windows, prompts = [job.encoded for job in batch], [job.prompt for job in batch]
             decoded = self._engine.decode(windows, prompts, most, temperature_of(batch[0]))
-            for job, its in zip(batch, decoded, strict=True):
-                job.attempts.append(Attempt(its, self._tokens.decode(its.tokens)))
+            for job, text in zip(batch, decoded, strict=True):
+                job.attempts.append(Attempt(text, self._tokens.decode(text.tokens)))
 
     def _most_tokens(self, seconds: float, prompt: int) -> int:
-        """Most tokens for ``seconds`` of speech after a prompt. It bounds a repetition loop."""
+        """The most tokens to decode for ``seconds`` of speech after a prompt, which bounds a repetition loop."""
         return min(int(_LEAST_TOKENS + _TOKENS_PER_SECOND * seconds), self._context // 2, self._context - prompt)
 
     def _place_words(self, jobs: list[Job]) -> None:
@@ -146,10 +146,10 @@ class Recognizer:
             windows, decoded = [job.encoded for job in batch], [job.best.decoded for job in batch]
             task, seconds = self._tokens.task(batch[0].language), [job.seconds for job in batch]
             aligned = self._engine.align(windows, task, decoded, seconds)
-            for job, its in zip(batch, aligned, strict=True):
+            for job, timed in zip(batch, aligned, strict=True):
                 pieces = decode_pieces(job.best.decoded.tokens, self._tokens.decode)
-                job.words = place_words(pieces, its.starts, its.probabilities, job.language)
-                job.unheard = unheard(pieces, its.starts, job.seconds, job.language)
+                job.words = place_words(pieces, timed.starts, timed.probabilities, job.language)
+                job.unheard = unheard(pieces, timed.starts, job.seconds, job.language)
 
     def _decode_gaps(self, jobs: Iterable[Job]) -> None:
         """Decode each stretch of speech without words again, and insert its words."""

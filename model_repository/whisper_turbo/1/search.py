@@ -24,10 +24,10 @@ class Step:
     bias: Float
 
     def of(self, first: int, count: int) -> "Step":
-        """Those of some rows."""
-        its = slice(first, first + count)
+        """The outputs for the ``count`` rows from ``first`` on."""
+        at = slice(first, first + count)
         return Step(
-            self.logits[its], self.scores[its], self.candidates[its], self.log_sum[its], self.queries[its], self.bias
+            self.logits[at], self.scores[at], self.candidates[at], self.log_sum[at], self.queries[at], self.bias
         )
 
 
@@ -48,22 +48,22 @@ class Hypothesis:
     def path(self) -> list["Hypothesis"]:
         """A hypothesis for each token, in order."""
         found: list[Hypothesis] = []
-        its: Hypothesis | None = self
-        while its is not None and its.before is not None:
-            found.append(its)
-            its = its.before
+        last: Hypothesis | None = self
+        while last is not None and last.before is not None:
+            found.append(last)
+            last = last.before
         return found[::-1]
 
 
-# From a window's live hypotheses, the decoder's outputs for them and the width of the search to pairs of row and next
-# hypothesis.
+# Takes a window's live hypotheses, the decoder's outputs for them and the width of the search. Yields pairs: a row and
+# the hypothesis that continues it.
 Extends = Callable[[list[Hypothesis], Step, int], Iterator[tuple[int, Hypothesis]]]
 
 
 def likeliest_first(live: list[Hypothesis], step: Step, width: int) -> Iterator[tuple[int, Hypothesis]]:
     """The candidates of all hypotheses, likeliest first."""
     logprobs = step.scores[:, : width + 1] - step.log_sum
-    totals = logprobs + np.array([[its.total] for its in live], np.float32)
+    totals = logprobs + np.array([[hypothesis.total] for hypothesis in live], np.float32)
     for place in np.argsort(-totals, axis=None, kind="stable").tolist():
         row, column = divmod(place, totals.shape[1])
         yield (
@@ -104,21 +104,21 @@ class Search:
         """Take the decoder's outputs, and return the parent row and the token of each next row."""
         kept: list[tuple[int, Hypothesis]] = []
         if not self.done:
-            for row, its in self._extends(self._live, step, self._width):
-                if its.token == self._end:
-                    self._ended.append(its)
+            for row, hypothesis in self._extends(self._live, step, self._width):
+                if hypothesis.token == self._end:
+                    self._ended.append(hypothesis)
                 else:
-                    kept.append((row, its))
+                    kept.append((row, hypothesis))
                 if len(kept) == self._width:
                     break
-            self._live = [its for _, its in kept]
+            self._live = [hypothesis for _, hypothesis in kept]
         # Every window has ``width`` rows in the decoder. Rows of ended samples are ignored.
         idle = self._width - len(kept)
-        return [row for row, _ in kept] + [0] * idle, [its.token for _, its in kept] + [self._end] * idle
+        return [row for row, _ in kept] + [0] * idle, [hypothesis.token for _, hypothesis in kept] + [self._end] * idle
 
     def best(self) -> Hypothesis:
         """The hypothesis with the highest mean log probability per token."""
-        return max(self._ended or self._live, key=lambda its: its.total / its.length)
+        return max(self._ended or self._live, key=lambda hypothesis: hypothesis.total / hypothesis.length)
 
 
 class Decoder(Protocol):

@@ -1,4 +1,4 @@
-"""Whisper's special tokens, and conversion between text and the others."""
+"""Whisper's special tokens, and conversion between text and text tokens."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -38,7 +38,7 @@ class Tokens:
         return [self.start, self.id(f"<|{language}|>"), *self._task]
 
     def earlier(self, text: str, most: int) -> list[int]:
-        """The tokens of a context before the task: the last ones of ``text``, at most ``most`` in all."""
+        """The tokens of a context before the task: the last tokens of ``text``, at most ``most`` in all."""
         text = text.strip()
         if not text:
             return []

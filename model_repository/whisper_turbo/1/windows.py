@@ -8,7 +8,7 @@ from features import SAMPLE_RATE
 from numpy.typing import NDArray
 from transcript import Word, compression_ratio
 
-# Lowest sampling temperature. Lower ones would overflow float32 scores, and find what 0 finds.
+# The lowest sampling temperature. Lower ones would overflow float32 scores, and give the same result as 0.
 _LEAST_TEMPERATURE = 0.001
 # OpenAI's thresholds: a transcript beyond the first two is decoded again; above the third there may be no speech.
 _LEAST_LOGPROB = -1.0
